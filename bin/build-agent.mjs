@@ -1,0 +1,74 @@
+#!/usr/bin/env node
+// Builds the browser agent: one ES module, one classic script, one worker and the types of the public surface.
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
+const source = join(root, 'src', 'agent');
+
+/** Where Object.hasOwn, a static import.meta and promise-based OfflineAudioContext are all there. */
+const TARGET = ['chrome100', 'firefox100', 'safari15.4'];
+
+/** The entries and what the page may do with each. */
+const BUNDLES = [
+  { entry: 'agent.ts', out: 'agent.js', format: /** @type {const} */ ('esm') },
+  { entry: 'classic.ts', out: 'agent.classic.js', format: /** @type {const} */ ('iife') },
+  { entry: 'worker.ts', out: 'agent-worker.js', format: /** @type {const} */ ('iife') },
+];
+
+const SURFACE = `
+/** The gate, then key and signals side by side, then seal and send. Never throws: a refusal is a value. */
+export declare function identify(options: IdentifyOptions): Promise<IdentifyResult>;
+
+/** The signals without sending them; null when the gate refuses. */
+export declare function collect(
+  consent: ConsentReceipt | null,
+  workerUrl?: string | null,
+): Promise<CollectedSignals | null>;
+
+/**
+ * Counts pointer moves and times the last press until \`identify\`; no coordinates, no keys.
+ * Returns a function that stops and forgets, or null when the gate refuses.
+ */
+export declare function observeInput(consent: ConsentReceipt | null): (() => void) | null;
+
+/** The plaintext of a bundle, with a nonce and a time of its own on every call. */
+export declare function makePlaintext(consent: ConsentReceipt, signals: CollectedSignals): Uint8Array<ArrayBuffer>;
+
+/** Seals bytes to a tenant's public key; rejects when that is not a point of P-256. */
+export declare function sealBundle(recipient: Recipient, plaintext: Uint8Array<ArrayBuffer>): Promise<SealedBundle>;
+`;
+
+/** @param {string} outDir */
+async function writeTypes(outDir) {
+  const types = await readFile(join(source, 'types.ts'), 'utf8');
+  await writeFile(join(outDir, 'agent.d.ts'), types + SURFACE);
+}
+
+/**
+ * @param {{ outDir: string }} options where agent.js, agent.classic.js, agent-worker.js and agent.d.ts are written
+ */
+export async function buildAgent({ outDir }) {
+  await mkdir(outDir, { recursive: true });
+  for (const { entry, out, format } of BUNDLES) {
+    await build({
+      entryPoints: [join(source, entry)],
+      outfile: join(outDir, out),
+      bundle: true,
+      minify: true,
+      charset: 'utf8',
+      format,
+      target: TARGET,
+      legalComments: 'none',
+      logLevel: 'warning',
+      tsconfigRaw: '{}',
+    });
+  }
+  await writeTypes(outDir);
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  await buildAgent({ outDir: join(root, 'dist', 'agent') });
+}

@@ -1,0 +1,29 @@
+/** Canonical padded base64 (RFC 4648 section 4). */
+export function toBase64(bytes: Uint8Array): string {
+  let binary = '';
+  for (const byte of bytes) binary += String.fromCharCode(byte);
+  return btoa(binary);
+}
+
+/** Unpadded base64url (RFC 4648 section 5). */
+export function toBase64Url(bytes: Uint8Array): string {
+  return toBase64(bytes).replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '');
+}
+
+/** @throws when the text is not base64 */
+export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+}
+
+export function toHex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+export function randomBytes(size: number): Uint8Array<ArrayBuffer> {
+  return crypto.getRandomValues(new Uint8Array(size));
+}
+
+/** The first 16 bytes of SHA-256, in hex: short on the wire and far from a collision. */
+export async function shortHash(data: BufferSource): Promise<string> {
+  return toHex(new Uint8Array(await crypto.subtle.digest('SHA-256', data)).subarray(0, 16));
+}

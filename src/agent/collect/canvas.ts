@@ -1,0 +1,75 @@
+import { shortHash } from '../bytes.ts';
+import { attempt, within } from './read.ts';
+
+const WIDTH = 160;
+const HEIGHT = 48;
+const FLAT = [51, 102, 204, 255] as const;
+const HASH_MS = 1500;
+
+type Pixels = Uint8ClampedArray<ArrayBuffer>;
+
+/** `willReadFrequently` draws in software: what comes out does not change with a graphics driver. */
+function paint(draw: (context: CanvasRenderingContext2D) => void): Pixels | null {
+  return attempt(() => {
+    const canvas = document.createElement('canvas');
+    canvas.width = WIDTH;
+    canvas.height = HEIGHT;
+    const context = canvas.getContext('2d', { willReadFrequently: true });
+    if (!context) return null;
+    draw(context);
+    return context.getImageData(0, 0, WIDTH, HEIGHT).data as Pixels;
+  });
+}
+
+/** Text, curves and blending: where fonts, rasterisers and rounding differ. No emoji: the search for one is slow. */
+function drawScene(context: CanvasRenderingContext2D): void {
+  const gradient = context.createLinearGradient(0, 0, WIDTH, HEIGHT);
+  gradient.addColorStop(0, '#0b7285');
+  gradient.addColorStop(1, '#e8590c');
+  context.fillStyle = gradient;
+  context.fillRect(4, 20, 120, 24);
+  context.fillStyle = '#212529';
+  context.textBaseline = 'alphabetic';
+  context.font = '15px sans-serif';
+  context.fillText('Wären Öfen quick? 0179', 2, 16);
+  context.font = 'italic 13px serif';
+  context.fillText('ffi & Ωж', 6, 38);
+  context.globalCompositeOperation = 'multiply';
+  context.fillStyle = 'rgba(250, 176, 5, 0.6)';
+  context.beginPath();
+  context.arc(120, 26, 17.3, 0, 5.1);
+  context.bezierCurveTo(90, 8, 150, 50, 104, 12);
+  context.fill();
+}
+
+function countBad(pixels: Pixels): number {
+  let bad = 0;
+  for (let at = 0; at < pixels.length; at += 4) {
+    if (FLAT.some((value, channel) => pixels[at + channel] !== value)) bad += 1;
+  }
+  return bad;
+}
+
+function same(a: Pixels, b: Pixels): boolean {
+  return a.length === b.length && a.every((value, at) => value === b[at]);
+}
+
+export interface CanvasFacts {
+  readonly canvasHash: string | null;
+  readonly canvasStable: boolean | null;
+  readonly canvasFlatBadPixels: number | null;
+}
+
+export async function collectCanvas(): Promise<CanvasFacts> {
+  const first = paint(drawScene);
+  const second = paint(drawScene);
+  const flat = paint((context) => {
+    context.fillStyle = `rgb(${FLAT.slice(0, 3).join(',')})`;
+    context.fillRect(0, 0, WIDTH, HEIGHT);
+  });
+  return {
+    canvasHash: first && (await within(HASH_MS, () => shortHash(first))),
+    canvasStable: first && second && same(first, second),
+    canvasFlatBadPixels: flat && countBad(flat),
+  };
+}

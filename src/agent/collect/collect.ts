@@ -1,0 +1,71 @@
+import type { Signals } from '../../schema/signals.ts';
+import { collectAudio } from './audio.ts';
+import { collectCanvas } from './canvas.ts';
+import { consoleReadsStacks } from './console-tell.ts';
+import { collectEngine } from './engine.ts';
+import { collectFonts } from './fonts.ts';
+import { inFrame } from './frame.ts';
+import { collectInput } from './input.ts';
+import { collectMedia } from './media.ts';
+import { collectPage } from './page.ts';
+import { patchedNatives } from './patched.ts';
+import { type Full, pause } from './read.ts';
+import { collectScreen } from './screen.ts';
+import { automationGlobals, notificationMismatch, processType } from './tells.ts';
+import { collectTime } from './time.ts';
+import { collectWebgl } from './webgl.ts';
+import { collectWorker } from './worker.ts';
+
+/** Version of the names and of the lists behind them (signals.md section 1). */
+const COLLECTOR = '1';
+
+type Group<K extends keyof Signals> = Full<NonNullable<Signals[K]>>;
+export type CollectedGroups = { readonly [K in keyof Signals]: Group<K> | null } & {
+  readonly collector: string;
+};
+
+/**
+ * Every group, with what runs elsewhere started first and the main thread given back between the rest.
+ * Stands behind the gate: callers hold a receipt that passed it.
+ */
+export async function collectSignals(workerUrl: string | null): Promise<CollectedGroups> {
+  const elsewhere = [
+    collectWorker(workerUrl),
+    collectPage(),
+    collectAudio(),
+    notificationMismatch(),
+  ] as const;
+  const { frame, used } = inFrame((realm) => ({
+    patched: patchedNatives(realm),
+    cdp: realm && consoleReadsStacks(realm),
+  }));
+  await pause();
+  const canvas = await collectCanvas();
+  await pause();
+  const webgl = collectWebgl();
+  await pause();
+  const fonts = collectFonts();
+  await pause();
+  const [engine, time] = await Promise.all([collectEngine(), collectTime()]);
+  const [worker, page, audio, mismatch] = await Promise.all(elsewhere);
+  return {
+    collector: COLLECTOR,
+    page,
+    worker,
+    frame,
+    screen: collectScreen(),
+    media: collectMedia(),
+    graphics: { ...webgl, ...canvas, ...audio },
+    fonts,
+    engine,
+    time,
+    tells: {
+      globals: automationGlobals(),
+      cdp: used.cdp,
+      notificationMismatch: mismatch,
+      patched: used.patched,
+      processType: processType(),
+    },
+    input: collectInput(),
+  };
+}

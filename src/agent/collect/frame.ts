@@ -1,0 +1,43 @@
+import type { Signals } from '../../schema/signals.ts';
+import { attempt, type Full, flag, text } from './read.ts';
+
+export type Frame = Full<NonNullable<Signals['frame']>>;
+export type FrameRealm = Window & typeof globalThis;
+
+export interface Framed<T> {
+  readonly frame: Frame;
+  readonly used: T;
+}
+
+function mount(element: HTMLIFrameElement): FrameRealm | null {
+  return attempt(() => {
+    (document.body ?? document.documentElement).append(element);
+    return element.contentWindow as FrameRealm;
+  });
+}
+
+/**
+ * Opens a same-origin frame, hands its untouched realm to `use` and takes the frame away again, all within one task:
+ * it is never painted, and the page's scripts never run beside it.
+ */
+export function inFrame<T>(use: (realm: FrameRealm | null) => T): Framed<T> {
+  const element = document.createElement('iframe');
+  element.hidden = true;
+  attempt(() => {
+    element.srcdoc = '<!doctype html>';
+  });
+  // A6: only a patched iframe has a window before it is in a document.
+  const srcdocPreattached = flag(() => Boolean(element.contentWindow));
+  const realm = mount(element);
+  try {
+    const frame = {
+      webdriver: flag(() => realm?.navigator.webdriver),
+      platform: text(() => realm?.navigator.platform),
+      userAgent: text(() => realm?.navigator.userAgent),
+      srcdocPreattached,
+    };
+    return { frame, used: use(realm) };
+  } finally {
+    element.remove();
+  }
+}

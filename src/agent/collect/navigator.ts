@@ -1,0 +1,20 @@
+import type { Brand } from './read.ts';
+
+/** User-Agent Client Hints (WICG): Chromium only, so absent from the DOM types. */
+export interface UaData {
+  readonly brands: Iterable<Brand>;
+  readonly mobile: boolean;
+  readonly platform: string;
+  getHighEntropyValues(hints: readonly string[]): Promise<Readonly<Record<string, unknown>>>;
+}
+
+/** What some browsers have beyond the DOM types. */
+export interface RichNavigator {
+  readonly userAgentData?: UaData;
+  readonly deviceMemory?: number;
+  readonly globalPrivacyControl?: boolean;
+  readonly brave?: unknown;
+}
+
+/** The navigator of a page or of a worker; asked for late, so that importing the agent touches nothing. */
+export const nav = (): Navigator & RichNavigator => navigator;

@@ -1,0 +1,84 @@
+import type { FrameRealm } from './frame.ts';
+import { attempt } from './read.ts';
+
+type Callable = (...args: never[]) => unknown;
+
+/** The members behind each name of `tells.patched`. `getContext` is left out: session recorders wrap it. */
+const WATCHED: readonly (readonly [name: string, owner: string, members: readonly string[]])[] = [
+  ['webdriver', 'Navigator', ['webdriver']],
+  ['userAgent', 'Navigator', ['userAgent']],
+  ['platform', 'Navigator', ['platform']],
+  ['plugins', 'Navigator', ['plugins']],
+  ['languages', 'Navigator', ['languages']],
+  ['vendor', 'Navigator', ['vendor']],
+  ['hardwareConcurrency', 'Navigator', ['hardwareConcurrency']],
+  ['screen', 'Screen', ['width', 'height', 'availWidth', 'availHeight', 'colorDepth']],
+  ['canvas', 'HTMLCanvasElement', ['toDataURL', 'toBlob']],
+  ['canvas', 'CanvasRenderingContext2D', ['getImageData']],
+  ['audio', 'AudioBuffer', ['getChannelData', 'copyFromChannel']],
+  ['audio', 'AnalyserNode', ['getFloatFrequencyData']],
+  ['webgl', 'WebGLRenderingContext', ['getParameter', 'readPixels']],
+];
+
+/** A proxy prints as native too, but without the name. */
+function printsAsNative(fn: Callable, member: string, print: Callable): boolean {
+  const source = String(Reflect.apply(print, fn, []));
+  return new RegExp(`^\\s*function (?:get )?${member}\\(\\) \\{\\s*\\[native code\\]\\s*\\}\\s*$`).test(
+    source,
+  );
+}
+
+/** A native accessor or method throws a TypeError on a receiver that is not its own (Web IDL section 3.7). */
+function takesAnything(fn: Callable): boolean {
+  try {
+    Reflect.apply(fn, {}, []);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isPatched(holder: object, member: string, print: Callable): boolean {
+  const descriptor = Object.getOwnPropertyDescriptor(holder, member);
+  const fn = (descriptor && (Reflect.get(descriptor, 'get') ?? descriptor.value)) as unknown;
+  // Missing is not patched: LibreWolf leaves webdriver out by a setting.
+  if (fn === undefined) return false;
+  if (typeof fn !== 'function') return true;
+  const native = fn as Callable;
+  return (
+    Object.hasOwn(native, 'prototype') || !printsAsNative(native, member, print) || takesAnything(native)
+  );
+}
+
+const instances = (): Readonly<Record<string, object>> => ({ Navigator: navigator, Screen: screen });
+
+function ownerIsPatched(owner: string, members: readonly string[], print: Callable): boolean {
+  const prototype = (globalThis as unknown as Record<string, { prototype?: object } | undefined>)[owner]
+    ?.prototype;
+  if (!prototype) return false;
+  const instance = instances()[owner];
+  return members.some(
+    (member) =>
+      isPatched(prototype, member, print) || (instance !== undefined && Object.hasOwn(instance, member)),
+  );
+}
+
+/** Taken unbound on purpose: it is applied to other functions. */
+const toStringOf = (realm: typeof globalThis): Callable =>
+  Reflect.get(realm.Function.prototype, 'toString') as Callable;
+
+/**
+ * Names of natives that page script replaced.
+ * @param realm an untouched realm whose Function.prototype.toString tells the truth; null trusts the page's own
+ */
+export function patchedNatives(realm: FrameRealm | null): string[] | null {
+  return attempt(() => {
+    const own = toStringOf(globalThis);
+    const print = toStringOf(realm ?? globalThis);
+    const found = WATCHED.filter(([, owner, members]) => ownerIsPatched(owner, members, print));
+    const names = new Set(found.map(([name]) => name));
+    if (Object.hasOwn(own, 'prototype') || !printsAsNative(own, 'toString', print))
+      names.add('Function.toString');
+    return [...names];
+  });
+}

@@ -1,0 +1,78 @@
+/*
+ * Readers of one fact each: whatever a browser lacks, or a defense makes throw, is null and costs nothing else.
+ * The lengths are those of src/schema/signals.ts.
+ */
+
+const TEXT_MAX = 2048;
+const ITEM_MAX = 512;
+const ITEMS_MAX = 256;
+
+/** The fields of a group, every one there and null where nothing is known. */
+export type Full<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> };
+
+export function attempt<T>(read: () => T): NonNullable<T> | null {
+  try {
+    return read() ?? null;
+  } catch {
+    return null;
+  }
+}
+
+export function text(read: () => unknown): string | null {
+  const value = attempt(read);
+  return typeof value === 'string' ? value.slice(0, TEXT_MAX) : null;
+}
+
+export function flag(read: () => unknown): boolean | null {
+  const value = attempt(read);
+  return typeof value === 'boolean' ? value : null;
+}
+
+export function number(read: () => unknown): number | null {
+  const value = attempt(read);
+  return typeof value === 'number' && Number.isFinite(value) ? value : null;
+}
+
+export function texts(read: () => Iterable<unknown>): string[] | null {
+  return attempt(() =>
+    Array.from(read())
+      .slice(0, ITEMS_MAX)
+      .map((item) => String(item).slice(0, ITEM_MAX)),
+  );
+}
+
+export interface Brand {
+  readonly brand: string;
+  readonly version: string;
+}
+
+export function brands(read: () => Iterable<Brand>): { brand: string; version: string }[] | null {
+  return attempt(() =>
+    Array.from(read())
+      .slice(0, 32)
+      .map(({ brand, version }) => ({ brand: brand.slice(0, 256), version: version.slice(0, 64) })),
+  );
+}
+
+/** The promise's value, or null when it fails or takes longer than `ms`. */
+export function within<T>(ms: number, start: () => Promise<T>): Promise<T | null> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(null), ms);
+    const settle = (value: T | null): void => {
+      clearTimeout(timer);
+      resolve(value);
+    };
+    try {
+      start().then(settle, () => settle(null));
+    } catch {
+      settle(null);
+    }
+  });
+}
+
+/** Lets the page have its main thread between two pieces of work. */
+export function pause(ms = 0): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}

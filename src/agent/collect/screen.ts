@@ -1,0 +1,17 @@
+import type { Signals } from '../../schema/signals.ts';
+import { type Full, number } from './read.ts';
+
+export function collectScreen(): Full<NonNullable<Signals['screen']>> {
+  return {
+    width: number(() => screen.width),
+    height: number(() => screen.height),
+    availWidth: number(() => screen.availWidth),
+    availHeight: number(() => screen.availHeight),
+    innerWidth: number(() => innerWidth),
+    innerHeight: number(() => innerHeight),
+    outerWidth: number(() => outerWidth),
+    outerHeight: number(() => outerHeight),
+    colorDepth: number(() => screen.colorDepth),
+    dpr: number(() => devicePixelRatio),
+  };
+}

@@ -1,0 +1,25 @@
+import type { Signals } from '../../schema/signals.ts';
+import { consoleReadsStacks } from './console-tell.ts';
+import { nav } from './navigator.ts';
+import { attempt, brands, type Full, flag, number, text, texts } from './read.ts';
+import { unmaskedRenderer } from './webgl.ts';
+
+export type WorkerFacts = Full<NonNullable<Signals['worker']>>;
+
+/** Runs inside the worker: the same questions, asked where a disguise of the page seldom reaches. */
+export function workerFacts(): WorkerFacts {
+  const uaData = attempt(() => nav().userAgentData);
+  return {
+    userAgent: text(() => nav().userAgent),
+    platform: text(() => nav().platform),
+    languages: texts(() => nav().languages),
+    hardwareConcurrency: number(() => nav().hardwareConcurrency),
+    webdriver: flag(() => nav().webdriver),
+    renderer: text(() => {
+      const gl = new OffscreenCanvas(1, 1).getContext('webgl');
+      return gl && unmaskedRenderer(gl);
+    }),
+    uaData: uaData && { brands: brands(() => uaData.brands), platform: text(() => uaData.platform) },
+    cdp: consoleReadsStacks(globalThis),
+  };
+}

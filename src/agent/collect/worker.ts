@@ -1,0 +1,27 @@
+import { within } from './read.ts';
+import type { WorkerFacts } from './worker-facts.ts';
+
+/** Covers fetching the file as well; without it the facts are null, which no rule holds against anybody. */
+const WORKER_MS = 800;
+
+function ask(worker: Worker): Promise<WorkerFacts> {
+  return new Promise((resolve, reject) => {
+    worker.onmessage = (event: MessageEvent<WorkerFacts>) => resolve(event.data);
+    worker.onerror = (event) => {
+      event.preventDefault();
+      reject(new Error('worker'));
+    };
+  });
+}
+
+/** @param url a file of the page's own origin, or null for no worker */
+export async function collectWorker(url: string | null): Promise<WorkerFacts | null> {
+  if (url === null) return null;
+  let worker: Worker | undefined;
+  const facts = await within(WORKER_MS, () => {
+    worker = new Worker(url);
+    return ask(worker);
+  });
+  worker?.terminate();
+  return facts;
+}

@@ -1,0 +1,49 @@
+import type { ConsentReceipt, Refused } from './types.ts';
+
+/** The one purpose that the server identifies under (interface section 1). */
+export const PURPOSE = 'device-identification';
+
+const MESSAGES = {
+  gpc: 'Global Privacy Control is on: nothing was collected and nothing was sent.',
+  'consent-missing': `The purpose "${PURPOSE}" was not granted: nothing was collected and nothing was sent.`,
+} as const;
+
+function refused(reason: Refused['reason']): Refused {
+  return { sent: false, reason, message: MESSAGES[reason] };
+}
+
+const isInteger = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+
+function isReceipt(value: unknown): value is ConsentReceipt {
+  if (typeof value !== 'object' || value === null) return false;
+  const { purposes, gpc, version, issuedAt } = value as Record<keyof ConsentReceipt, unknown>;
+  return (
+    Array.isArray(purposes) &&
+    purposes.every((purpose) => typeof purpose === 'string') &&
+    typeof gpc === 'boolean' &&
+    isInteger(version) &&
+    isInteger(issuedAt)
+  );
+}
+
+/** GPC of the browser (https://w3c.github.io/gpc/): only `true` is a signal. */
+export function browserGpc(): boolean {
+  return (navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl === true;
+}
+
+/**
+ * The gate that everything else stands behind. A receipt that is missing or misshapen refuses like one that lacks
+ * the purpose: fail closed.
+ * @param receipt what the page says was granted
+ * @param gpc the browser's own signal
+ */
+export function passGate(receipt: unknown, gpc: boolean): ConsentReceipt | Refused {
+  if (gpc) return refused('gpc');
+  if (!isReceipt(receipt)) return refused('consent-missing');
+  if (receipt.gpc) return refused('gpc');
+  return receipt.purposes.includes(PURPOSE) ? receipt : refused('consent-missing');
+}
+
+export function isRefused(outcome: ConsentReceipt | Refused): outcome is Refused {
+  return 'sent' in outcome;
+}

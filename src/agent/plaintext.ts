@@ -1,0 +1,30 @@
+import { randomBytes, toBase64Url } from './bytes.ts';
+import type { CollectedSignals, ConsentReceipt } from './types.ts';
+
+const NONCE_BYTES = 16;
+
+/** The receipt's own fields and no others: a page may hand in a richer object. */
+function wireReceipt(receipt: ConsentReceipt): ConsentReceipt {
+  const { purposes, gpc, version, issuedAt, proof, principalId } = receipt;
+  // JSON leaves out what is undefined; null would be refused by the server.
+  return {
+    purposes,
+    gpc,
+    version,
+    issuedAt,
+    proof: proof ? { seq: proof.seq, hash: proof.hash } : undefined,
+    principalId: principalId ?? undefined,
+  };
+}
+
+/** The plaintext of a bundle (contract section 2), with a nonce and a time of its own on every call. */
+export function makePlaintext(consent: ConsentReceipt, signals: CollectedSignals): Uint8Array<ArrayBuffer> {
+  const body = {
+    v: 1,
+    nonce: toBase64Url(randomBytes(NONCE_BYTES)),
+    clientTs: Date.now(),
+    consent: wireReceipt(consent),
+    signals,
+  };
+  return new TextEncoder().encode(JSON.stringify(body));
+}

@@ -1,0 +1,56 @@
+import { ASYMMETRIC_ALG, IV_BYTES, KEY_BYTES, SEAL_VERSION, TAG_BYTES } from '../seal/constants.ts';
+import { additionalData, keyInfo, type SealContext } from '../seal/context.ts';
+import { fromBase64, randomBytes, toBase64 } from './bytes.ts';
+import type { Recipient, SealedBundle } from './types.ts';
+
+const CURVE = { name: 'ECDH', namedCurve: 'P-256' } as const;
+
+/** What must be fresh for every bundle: an ephemeral key pair and an IV. */
+export interface Fresh {
+  readonly ephemeral: CryptoKeyPair;
+  readonly iv: Uint8Array<ArrayBuffer>;
+}
+
+/** gpd-seal/1 (contract section 2) with the fresh parts given, for the known-answer test. */
+export async function sealWith(
+  recipient: Recipient,
+  plaintext: Uint8Array<ArrayBuffer>,
+  { ephemeral, iv }: Fresh,
+): Promise<SealedBundle> {
+  const { subtle } = crypto;
+  const publicKey = fromBase64(recipient.publicKey);
+  const point = await subtle.importKey('raw', publicKey, CURVE, false, []);
+  const epk = new Uint8Array(await subtle.exportKey('raw', ephemeral.publicKey));
+  const context: SealContext = { alg: ASYMMETRIC_ALG, kid: recipient.kid, epk, recipient: publicKey };
+  const shared = await subtle.deriveBits(
+    { name: 'ECDH', public: point },
+    ephemeral.privateKey,
+    KEY_BYTES * 8,
+  );
+  const secret = await subtle.importKey('raw', shared, 'HKDF', false, ['deriveKey']);
+  const key = await subtle.deriveKey(
+    { name: 'HKDF', hash: 'SHA-256', salt: new TextEncoder().encode(SEAL_VERSION), info: keyInfo(context) },
+    secret,
+    { name: 'AES-GCM', length: KEY_BYTES * 8 },
+    false,
+    ['encrypt'],
+  );
+  const ct = await subtle.encrypt(
+    { name: 'AES-GCM', iv, additionalData: additionalData(context, iv), tagLength: TAG_BYTES * 8 },
+    key,
+    plaintext,
+  );
+  return { kid: recipient.kid, epk: toBase64(epk), iv: toBase64(iv), ct: toBase64(new Uint8Array(ct)) };
+}
+
+/**
+ * Seals bytes to a tenant's public key; this browser cannot open the result.
+ * @throws when `recipient.publicKey` is not a point of P-256
+ */
+export async function sealBundle(
+  recipient: Recipient,
+  plaintext: Uint8Array<ArrayBuffer>,
+): Promise<SealedBundle> {
+  const ephemeral = await crypto.subtle.generateKey(CURVE, false, ['deriveBits']);
+  return sealWith(recipient, plaintext, { ephemeral, iv: randomBytes(IV_BYTES) });
+}

@@ -1,0 +1,32 @@
+import { collectSignals } from './collect/collect.ts';
+import { observeInput } from './collect/input.ts';
+import { browserGpc, isRefused, passGate } from './gate.ts';
+import { identifyFrom } from './identify.ts';
+import { makePlaintext } from './plaintext.ts';
+import { sealBundle } from './seal.ts';
+import type { CollectedSignals, ConsentReceipt, IdentifyOptions, IdentifyResult } from './types.ts';
+import { workerUrlOf } from './urls.ts';
+
+/** What a page can call; agent.d.ts says it in words. */
+export interface Surface {
+  readonly identify: (options: IdentifyOptions) => Promise<IdentifyResult>;
+  readonly collect: (
+    consent: ConsentReceipt | null,
+    workerUrl?: string | null,
+  ) => Promise<CollectedSignals | null>;
+  readonly observeInput: typeof observeInput;
+  readonly makePlaintext: typeof makePlaintext;
+  readonly sealBundle: typeof sealBundle;
+}
+
+/** @param scriptUrl where the agent was loaded from: the default server, and where its worker file lies */
+export function makeSurface(scriptUrl: string | null): Surface {
+  return Object.freeze({
+    identify: (options: IdentifyOptions) => identifyFrom(scriptUrl, options),
+    collect: async (consent: ConsentReceipt | null, workerUrl?: string | null) =>
+      isRefused(passGate(consent, browserGpc())) ? null : collectSignals(workerUrlOf(workerUrl, scriptUrl)),
+    observeInput,
+    makePlaintext,
+    sealBundle,
+  });
+}

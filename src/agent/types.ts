@@ -1,0 +1,122 @@
+/*
+ * The public types of the agent. The build publishes this file inside agent.d.ts, so it imports nothing;
+ * test/agent/types.test.ts holds it to src/schema.
+ */
+
+/** What the person granted. Asserted by the page; the server honours GPC once more and decides. */
+export interface ConsentReceipt {
+  /** Purpose ids; without `device-identification` the agent collects nothing. */
+  readonly purposes: readonly string[];
+  /** Global Privacy Control as the consent banner saw it. */
+  readonly gpc: boolean;
+  /** Consent-policy version, an integer. */
+  readonly version: number;
+  /** Epoch milliseconds. */
+  readonly issuedAt: number;
+  /** Ledger proof, for a tenant with `consent.basis = "ledger"`. */
+  readonly proof?: { readonly seq: number; readonly hash: string } | undefined;
+  readonly principalId?: string | undefined;
+}
+
+export interface IdentifyOptions {
+  /** The tenant's key id. */
+  readonly kid: string;
+  /** Base address of the gpd server; default: the origin this script came from. */
+  readonly endpoint?: string | undefined;
+  /** The receipt, or a function that waits for the person's choice. Null refuses. */
+  readonly consent: ConsentReceipt | null | (() => ConsentReceipt | null | Promise<ConsentReceipt | null>);
+  /** Address of agent-worker.js on the page's own origin; null for none; default: beside this script if same-origin. */
+  readonly workerUrl?: string | null | undefined;
+  /** Milliseconds for everything after the consent; default 10,000. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** The server's core answered: `response.reason` says how. */
+export interface Identified {
+  readonly sent: true;
+  readonly status: number;
+  readonly response: IngestResponse;
+}
+
+/** Refused here: nothing was collected, fetched or sent. */
+export interface Refused {
+  readonly sent: false;
+  readonly reason: 'consent-missing' | 'gpc';
+  readonly message: string;
+}
+
+/** No verdict: the answer was not an IngestResponse, or none came. */
+export interface Unavailable {
+  readonly sent: false;
+  readonly reason: 'unavailable';
+  /** `refused`: the server turned the request away before its core (413, 415, 429, 5xx). */
+  readonly cause: 'insecure-context' | 'key' | 'network' | 'timeout' | 'refused' | 'internal';
+  readonly status: number | null;
+  /** The server's error code, such as `unknown-kid` or `rate-limited`. */
+  readonly error: string | null;
+  /** From Retry-After, where the browser may read it. */
+  readonly retryAfterSeconds: number | null;
+  readonly message: string;
+}
+
+export type IdentifyResult = Identified | Refused | Unavailable;
+
+export type VisitorClass = 'human' | 'declared_agent' | 'undeclared_automation' | 'unknown';
+
+export type IngestReason =
+  | 'ok'
+  | 'consent-missing'
+  | 'replay'
+  | 'stale'
+  | 'decrypt-failed'
+  | 'unknown-key'
+  | 'unknown';
+
+export interface SmartSignals {
+  readonly bot: boolean;
+  readonly incognito: false;
+  readonly tampered: boolean;
+  readonly inconsistency: number;
+}
+
+export interface ConsentState {
+  readonly purposes: readonly string[];
+  readonly gpc: boolean;
+  readonly gpcSource: 'none' | 'header' | 'bundle' | 'both';
+  readonly version: number;
+  readonly issuedAt: number;
+  readonly basis: 'asserted' | 'proven';
+}
+
+export interface IngestResponse {
+  readonly class: VisitorClass;
+  readonly visitorId: string | null;
+  readonly deviceId: null;
+  readonly declaredAgentId: string | null;
+  /** Of the identity, not of bot-ness: 0.99 repeat sighting, 0.6 first sighting, 0 not identified. */
+  readonly confidence: number;
+  readonly suspectScore: number | null;
+  readonly smartSignals: SmartSignals;
+  readonly needsAttestation: boolean;
+  readonly consentState: ConsentState;
+  readonly reason: IngestReason;
+  readonly requestId: string;
+  readonly transparencyToken?: string | undefined;
+}
+
+export interface SealedBundle {
+  readonly kid: string;
+  readonly iv: string;
+  readonly ct: string;
+  readonly epk: string;
+}
+
+/** As GET /_fp/pubkey answers. */
+export interface Recipient {
+  readonly kid: string;
+  /** base64 of the 65-byte uncompressed P-256 point. */
+  readonly publicKey: string;
+}
+
+/** The groups of `signals`; what a browser lacks is null. */
+export type CollectedSignals = Readonly<Record<string, unknown>>;

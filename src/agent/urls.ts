@@ -1,0 +1,19 @@
+/** The base address of the server, without a slash at its end. */
+export function endpointOf(given: string | undefined, scriptUrl: string | null): string {
+  return new URL(given ?? originOf(scriptUrl), location.href).href.replace(/\/+$/, '');
+}
+
+function originOf(scriptUrl: string | null): string {
+  return scriptUrl === null ? location.origin : new URL(scriptUrl).origin;
+}
+
+/**
+ * A worker must come from the page's own origin, else there is none.
+ * @param given as in IdentifyOptions: null for no worker, undefined for the file beside the script
+ */
+export function workerUrlOf(given: string | null | undefined, scriptUrl: string | null): string | null {
+  if (given === null || (given === undefined && scriptUrl === null)) return null;
+  const url =
+    given === undefined ? new URL('agent-worker.js', scriptUrl ?? '') : new URL(given, location.href);
+  return url.origin === location.origin ? url.href : null;
+}

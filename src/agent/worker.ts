@@ -1,0 +1,3 @@
+import { workerFacts } from './collect/worker-facts.ts';
+
+postMessage(workerFacts());

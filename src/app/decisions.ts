@@ -1,0 +1,55 @@
+import type { ApiKey } from '../auth/api-key.ts';
+import { ruleText } from '../ingest/classify/policy.ts';
+import { visitorIdOf } from '../ingest/identity.ts';
+import { verdictResponse } from '../ingest/respond.ts';
+import { type Clock, isoTime } from '../lib/clock.ts';
+import type { DecisionResponse } from '../schema/responses.ts';
+import { makeApiKeyStore } from '../storage/api-key-store.ts';
+import type { Database } from '../storage/db.ts';
+import { findDecision } from '../storage/decision-store.ts';
+import type { Directory } from './directory.ts';
+
+/** The stored verdict as the backend reads it; the visitorId is computed again and never stored beside it. */
+export function makeDecisionFinder(
+  database: Database,
+  directory: Directory,
+): (kid: string, requestId: string) => Promise<DecisionResponse | null> {
+  return async (kid, requestId) => {
+    const tenant = directory.tenant(kid);
+    const stored = await findDecision(database, kid, requestId);
+    if (!tenant || !stored) return null;
+    const { verdict, restricted } = stored;
+    const { durable, epoch } = verdict;
+    const visitorId = durable === null || epoch === null ? null : visitorIdOf(tenant, durable, epoch);
+    return {
+      ...verdictResponse(verdict, visitorId),
+      rules: verdict.rules.map(({ id, weight }) => ({ id, weight, text: ruleText(id) })),
+      policyVersion: verdict.policyVersion,
+      decidedAt: isoTime(verdict.decidedAt),
+      restricted,
+    };
+  };
+}
+
+/**
+ * Finds a key by its secret and notes its use to the day: one write a key and day, beside the request; a failed one is
+ * tried with the next call.
+ */
+export function makeKeyUse(
+  database: Database,
+  directory: Directory,
+  clock: Clock,
+): (secret: string) => ApiKey | null {
+  const noted = new Map<string, string>();
+  const store = makeApiKeyStore(database);
+  return (secret) => {
+    const key = directory.apiKey(secret);
+    if (!key) return null;
+    const day = isoTime(clock()).slice(0, 10);
+    if (key.lastUsedOn !== day && noted.get(key.id) !== day) {
+      noted.set(key.id, day);
+      store.touch(key.kid, key.id, day).catch(() => noted.delete(key.id));
+    }
+    return key;
+  };
+}

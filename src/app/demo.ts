@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import express, { Router } from 'express';
+import { hashApiKey, makeApiKeySecret } from '../auth/api-key.ts';
+import type { Config } from '../config.ts';
+import { Refusal } from '../lib/errors.ts';
+import { makeUlid } from '../lib/ulid.ts';
+import { makeApiKeyStore } from '../storage/api-key-store.ts';
+import { createTenant } from './create-tenant.ts';
+import { initialiseStore } from './store.ts';
+
+/** `gpd demo`: a throw-away installation with one tenant and a shop page. Database, keys and server are the real ones. */
+
+export const DEMO_KID = 'demo-shop';
+const assets = fileURLToPath(new URL('../../views/assets', import.meta.url));
+
+export interface Demo {
+  readonly config: Config;
+  readonly routers: (context: { readonly url: () => string }) => Promise<readonly Router[]>;
+  remove(): Promise<void>;
+}
+
+/** A free port, so that the tenant's origin is known before the server listens. */
+function freePort(host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, host, () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });
+}
+
+async function seed(config: Config, origins: readonly string[]): Promise<string> {
+  const store = await initialiseStore(config);
+  try {
+    const now = Date.now();
+    await createTenant(store, DEMO_KID, origins, now);
+    const secret = makeApiKeySecret('secret', randomBytes);
+    const id = `key_${makeUlid(() => now, randomBytes)}`;
+    const key = {
+      id,
+      kid: DEMO_KID,
+      scope: 'secret',
+      name: 'demo shop backend',
+      hash: hashApiKey(secret),
+    } as const;
+    await makeApiKeyStore(store.database).insert({
+      ...key,
+      createdAt: now,
+      revokedAt: null,
+      lastUsedOn: null,
+    });
+    return secret;
+  } finally {
+    await store.database.close();
+  }
+}
+
+/** The shop's own backend: it asks gpd for the verdict with a key that the browser never sees. */
+function shopRoutes(apiKey: string, url: () => string): Router {
+  const router = Router();
+  router.get('/', (_request, response) => response.redirect('/demo'));
+  router.get('/demo', (_request, response) => {
+    response.set('cache-control', 'no-store');
+    response.render('demo/shop', { kid: DEMO_KID, shopName: 'Lanterne', decisionsUrl: '/demo/decision' });
+  });
+  router.get('/demo/decision', async (request, response) => {
+    const { requestId } = request.query;
+    if (typeof requestId !== 'string') throw new Refusal('invalid-request');
+    const answer = await fetch(new URL(`/v1/decisions/${encodeURIComponent(requestId)}`, url()), {
+      headers: { authorization: `Bearer ${apiKey}` },
+    });
+    response
+      .status(answer.status)
+      .set('cache-control', 'no-store')
+      .json(await answer.json());
+  });
+  router.use('/assets', express.static(assets, { index: false, redirect: false, maxAge: 0 }));
+  return router;
+}
+
+/** @param base settings of the environment; the data directory and the database are always throw-away ones */
+export async function prepareDemo(base: Config): Promise<Demo> {
+  const directory = await mkdtemp(join(tmpdir(), 'gpd-demo-'));
+  const port = base.port === 0 ? await freePort(base.host) : base.port;
+  const config: Config = {
+    ...base,
+    data_dir: directory,
+    database_url: null,
+    master_key_file: null,
+    credentialsDirectory: null,
+    port,
+    base_url: base.base_url ?? `http://localhost:${port}`,
+  };
+  const apiKey = await seed(config, [`http://localhost:${port}`, `http://127.0.0.1:${port}`]);
+  return {
+    config,
+    routers: (context) => Promise.resolve([shopRoutes(apiKey, context.url)]),
+    remove: () => rm(directory, { recursive: true, force: true }),
+  };
+}

@@ -1,0 +1,111 @@
+import type { ApiKey } from '../auth/api-key.ts';
+import { hashApiKey } from '../auth/api-key.ts';
+import type { IngestTenant } from '../ingest/ports.ts';
+import { isLive, liveGenerations, wrapContext } from '../keys/generation.ts';
+import type { MasterKey } from '../keys/master-key.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { PubKeyResponse } from '../schema/responses.ts';
+import { ASYMMETRIC_ALG } from '../seal/constants.ts';
+import { makeOpener, makeSymmetricOpener } from '../seal/open.ts';
+import type { SnapshotPage, TenantSnapshot } from '../storage/snapshot.ts';
+import { deriveTenantKeys } from '../tenants/tenant.ts';
+import { ROOT_SECRET, SYMMETRIC_SECRET, tenantSecretContext } from './create-tenant.ts';
+
+/** All tenants as this process knows them, at most one poll behind the database. */
+export interface Directory {
+  tenant(kid: string): IngestTenant | undefined;
+  publicKey(kid: string): PubKeyResponse | null;
+  apiKey(secret: string): ApiKey | null;
+  knowsOrigin(origin: string): boolean;
+  readonly size: number;
+}
+
+interface Entry {
+  readonly tenant: IngestTenant;
+  readonly publicKey: PubKeyResponse | null;
+  readonly apiKeys: readonly ApiKey[];
+}
+
+/** Epoch keys are few and asked for with every bundle. */
+function memoiseEpochs(derive: (epoch: number) => Buffer): (epoch: number) => Buffer {
+  const cache = new Map<number, Buffer>();
+  return (epoch) => {
+    let key = cache.get(epoch);
+    if (!key) {
+      key = derive(epoch);
+      cache.set(epoch, key);
+    }
+    return key;
+  };
+}
+
+function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock): Entry {
+  const { tenant, keys } = snapshot;
+  const { kid, settings } = tenant;
+  const secret = (purpose: string): Buffer | null => {
+    const wrapped = snapshot.secrets.get(purpose);
+    return wrapped === undefined ? null : masterKey.unwrap(wrapped, tenantSecretContext(kid, purpose));
+  };
+  const root = secret(ROOT_SECRET);
+  if (!root) throw new Error('a tenant has lost its root secret');
+  const derived = deriveTenantKeys(root);
+  const symmetric = secret(SYMMETRIC_SECRET);
+  const openers = liveGenerations(keys, clock()).flatMap((key) => {
+    if (key.wrappedPrivate === null) return [];
+    return [
+      { key, open: makeOpener(masterKey.unwrap(key.wrappedPrivate, wrapContext(kid, key.generation))) },
+    ];
+  });
+  const policies = new Map(snapshot.purposes.map((purpose) => [purpose.id, purpose.gpc]));
+  const published = keys.find((key) => key.state === 'published');
+  return {
+    tenant: {
+      kid,
+      origins: new Set(settings.origins),
+      // A grace may end between two polls: what is live is asked each time.
+      get openers() {
+        const now = clock();
+        return openers.filter(({ key }) => isLive(key, now)).map(({ open }) => open);
+      },
+      symmetricOpener: symmetric && makeSymmetricOpener(symmetric),
+      identityKey: derived.identity,
+      durableKey: derived.durable,
+      epochKey: memoiseEpochs((epoch) => derived.epoch(epoch)),
+      gpcPolicy: (purpose) => policies.get(purpose) ?? 'opt-out',
+      needsProof: settings['consent.basis'] === 'ledger',
+    },
+    publicKey: published ? { kid, alg: ASYMMETRIC_ALG, publicKey: published.publicKey } : null,
+    apiKeys: snapshot.apiKeys.filter((key) => key.revokedAt === null),
+  };
+}
+
+export interface LiveDirectory extends Directory {
+  /** Takes what changed. @throws {WrongMasterKey} when another master key wrapped it, and keeps what was */
+  apply(page: SnapshotPage, masterKey: MasterKey): void;
+}
+
+export function makeDirectory(clock: Clock): LiveDirectory {
+  let entries = new Map<string, Entry>();
+  let apiKeys = new Map<string, ApiKey>();
+  let origins = new Set<string>();
+  return {
+    tenant: (kid) => entries.get(kid)?.tenant,
+    publicKey: (kid) => entries.get(kid)?.publicKey ?? null,
+    apiKey: (secret) => apiKeys.get(hashApiKey(secret)) ?? null,
+    knowsOrigin: (origin) => origins.has(origin),
+    get size() {
+      return entries.size;
+    },
+    apply(page, masterKey) {
+      const { kids } = page;
+      if (kids === null) return;
+      const next = new Map([...entries].filter(([kid]) => kids.has(kid)));
+      for (const snapshot of page.changed)
+        next.set(snapshot.tenant.kid, makeEntry(snapshot, masterKey, clock));
+      entries = next;
+      const all = [...next.values()];
+      apiKeys = new Map(all.flatMap((entry) => entry.apiKeys.map((key) => [key.hash, key])));
+      origins = new Set(all.flatMap((entry) => [...entry.tenant.origins]));
+    },
+  };
+}

@@ -1,0 +1,142 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync } from 'node:fs';
+import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
+import { type MasterKey, makeMasterKey, WrongMasterKey } from '../keys/master-key.ts';
+import { type Database, openDatabase } from '../storage/db.ts';
+import { readMeta, writeMeta } from '../storage/meta-store.ts';
+import { migrate, schemaState } from '../storage/migrate.ts';
+import {
+  masterKeyPath,
+  pendingKeyPath,
+  readMasterKeyFile,
+  replaceMasterKeyFile,
+  writeMasterKeyFile,
+} from './master-key-file.ts';
+
+/** The database with the master key that opens it; what every command and the server begin with. */
+export interface Store {
+  readonly database: Database;
+  readonly masterKey: MasterKey;
+  /** Root of the keys that belong to the installation and to no tenant: tokens, rate salts. */
+  readonly serverSecret: Buffer;
+}
+
+export const SERVER_SECRET = 'server-secret';
+const SECRET_BYTES = 32;
+export const serverSecretContext = {
+  table: 'meta',
+  tenant: '',
+  purpose: SERVER_SECRET,
+  generation: 1,
+} as const;
+
+export interface OpenOptions {
+  readonly onUnknownCommit?: (error: Error) => void;
+}
+
+function notInitialised(config: Config): ConfigError {
+  return new ConfigError(
+    `there is no gpd in ${config.data_dir}: run \`gpd init --tenant KID --origin URL\` first`,
+  );
+}
+
+async function openExisting(config: Config, options: OpenOptions): Promise<Database> {
+  if (config.database_url === null && !existsSync(sqliteFile(config))) throw notInitialised(config);
+  return openDatabase({ location: databaseLocation(config), ...options });
+}
+
+/** @throws {ConfigError} when what is stored does not open with this key */
+async function readServerSecret(database: Database, masterKey: MasterKey): Promise<Buffer | null> {
+  const wrapped = await readMeta(database, SERVER_SECRET);
+  return wrapped === null ? null : masterKey.unwrap(wrapped, serverSecretContext);
+}
+
+/** `keys rewrap` died between its two writes: the database already speaks the new key. */
+async function finishRewrap(
+  database: Database,
+  path: string,
+): Promise<{ masterKey: MasterKey; secret: Buffer } | null> {
+  if (!existsSync(pendingKeyPath(path))) return null;
+  const masterKey = makeMasterKey(readMasterKeyFile(pendingKeyPath(path)), randomBytes);
+  const secret = await readServerSecret(database, masterKey);
+  if (!secret) return null;
+  replaceMasterKeyFile(path);
+  return { masterKey, secret };
+}
+
+async function unlock(
+  database: Database,
+  path: string,
+): Promise<{ masterKey: MasterKey; secret: Buffer } | null> {
+  const masterKey = makeMasterKey(readMasterKeyFile(path), randomBytes);
+  try {
+    const secret = await readServerSecret(database, masterKey);
+    return secret && { masterKey, secret };
+  } catch (error) {
+    if (!(error instanceof WrongMasterKey)) throw error;
+    const finished = await finishRewrap(database, path);
+    if (finished) return finished;
+    throw new ConfigError(`${path}: ${error.message}`);
+  }
+}
+
+/**
+ * Opens what `gpd init` made, and brings its schema up to date.
+ * @throws {ConfigError} when there is nothing yet, or the master key is missing or wrong
+ */
+export async function openStore(config: Config, options: OpenOptions = {}): Promise<Store> {
+  const database = await openExisting(config, options);
+  try {
+    const state = await schemaState(database);
+    if (state.pending.length > 0 || state.unknown.length > 0) {
+      if (!(await database.read.schema.hasTable('meta'))) throw notInitialised(config);
+      await migrate(database);
+    }
+    const unlocked = await unlock(database, masterKeyPath(config));
+    if (!unlocked) throw notInitialised(config);
+    return { database, masterKey: unlocked.masterKey, serverSecret: unlocked.secret };
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+export class AlreadyInitialised extends Error {
+  constructor(where: string) {
+    super(`${where} is already there, and nothing was changed`);
+    this.name = 'AlreadyInitialised';
+  }
+}
+
+async function initialiseDatabase(config: Config, masterKey: MasterKey): Promise<Store> {
+  const database = await openDatabase({ location: databaseLocation(config), create: true });
+  try {
+    await migrate(database);
+    if ((await readMeta(database, SERVER_SECRET)) !== null) throw new AlreadyInitialised('the database');
+    const serverSecret = randomBytes(SECRET_BYTES);
+    const wrapped = masterKey.wrap(serverSecret, serverSecretContext);
+    await database.transaction((tx) => writeMeta(tx, SERVER_SECRET, wrapped));
+    return { database, masterKey, serverSecret };
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+/**
+ * Data directory, master key and database of a new installation. A master key that was put in place before (a systemd
+ * credential, GPD_MASTER_KEY_FILE) is taken; only DATA_DIR/master.key is ever made.
+ * @throws {AlreadyInitialised} rather than overwrite anything
+ */
+export async function initialiseStore(config: Config): Promise<Store> {
+  if (config.database_url === null && existsSync(sqliteFile(config)))
+    throw new AlreadyInitialised(sqliteFile(config));
+  mkdirSync(config.data_dir, { recursive: true, mode: 0o700 });
+  const path = masterKeyPath(config);
+  const provided = config.master_key_file !== null || config.credentialsDirectory !== null;
+  if (!existsSync(path)) {
+    if (provided) readMasterKeyFile(path);
+    writeMasterKeyFile(path, randomBytes(SECRET_BYTES));
+  }
+  return initialiseDatabase(config, makeMasterKey(readMasterKeyFile(path), randomBytes));
+}

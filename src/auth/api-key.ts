@@ -1,0 +1,42 @@
+import { sha256 } from '../lib/hash.ts';
+import type { Random } from '../lib/random.ts';
+
+/** Consent API keys (contract section 7): 32 random bytes behind a prefix that names the scope. */
+export const KEY_SCOPES = ['publishable', 'secret', 'read-only', 'operator'] as const;
+export type KeyScope = (typeof KEY_SCOPES)[number];
+
+const PREFIX: Readonly<Record<KeyScope, string>> = {
+  publishable: 'gpd_pk_',
+  secret: 'gpd_sk_',
+  'read-only': 'gpd_ro_',
+  operator: 'gpd_op_',
+};
+
+export interface ApiKey {
+  readonly id: string;
+  readonly kid: string;
+  readonly scope: KeyScope;
+  readonly name: string;
+  /** Lower-case hex SHA-256 of the key: all that is kept of it. */
+  readonly hash: string;
+  readonly createdAt: number;
+  readonly revokedAt: number | null;
+  /** `YYYY-MM-DD`; to the day, so that the table is no log of calls. */
+  readonly lastUsedOn: string | null;
+}
+
+/** @returns the key, to be shown once */
+export function makeApiKeySecret(scope: KeyScope, random: Random): string {
+  return PREFIX[scope] + random(32).toString('base64url');
+}
+
+export function hashApiKey(secret: string): string {
+  return sha256(secret).toString('hex');
+}
+
+const BEARER = /^Bearer ([\x21-\x7e]{1,512})$/i;
+
+/** The credential of an `Authorization: Bearer …` header, or null. */
+export function bearerToken(header: string | undefined): string | null {
+  return header === undefined ? null : (BEARER.exec(header)?.[1] ?? null);
+}

@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto';
+import type { Command } from 'commander';
+import { type ApiKey, hashApiKey, KEY_SCOPES, type KeyScope, makeApiKeySecret } from '../../auth/api-key.ts';
+import { isoTime } from '../../lib/clock.ts';
+import { makeUlid } from '../../lib/ulid.ts';
+import { makeApiKeyStore } from '../../storage/api-key-store.ts';
+import { CommandFailed, print, table } from '../output.ts';
+import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';
+
+function checkScope(text: string): KeyScope {
+  const scope = KEY_SCOPES.find((known) => known === text);
+  if (scope) return scope;
+  throw new CommandFailed('usage', `--scope takes one of ${KEY_SCOPES.join(', ')}`);
+}
+
+function describe(key: ApiKey): Record<string, unknown> {
+  return {
+    id: key.id,
+    kid: key.kid,
+    scope: key.scope,
+    name: key.name,
+    createdAt: isoTime(key.createdAt),
+    revokedAt: key.revokedAt === null ? null : isoTime(key.revokedAt),
+    lastUsedAt: key.lastUsedOn,
+  };
+}
+
+async function create(
+  kidText: string,
+  options: { readonly scope: string; readonly name: string },
+  command: Command,
+): Promise<void> {
+  const kid = checkKid(kidText);
+  const scope = checkScope(options.scope);
+  const secret = makeApiKeySecret(scope, randomBytes);
+  const createdAt = Date.now();
+  const id = `key_${makeUlid(() => createdAt, randomBytes)}`;
+  const key: ApiKey = {
+    id,
+    kid,
+    scope,
+    name: options.name,
+    hash: hashApiKey(secret),
+    createdAt,
+    revokedAt: null,
+    lastUsedOn: null,
+  };
+  await withStore(command, async ({ database }) => {
+    if (!(await makeApiKeyStore(database).insert(key))) throw noSuchTenant(kid);
+    print(wantsJson(command), { id, scope, key: secret }, () => [secret]);
+  });
+}
+
+async function list(kid: string | undefined, _options: unknown, command: Command): Promise<void> {
+  await withStore(command, async ({ database }) => {
+    const keys = (await makeApiKeyStore(database).list(kid)).map(describe);
+    print(wantsJson(command), keys, () =>
+      table([
+        ['ID', 'KID', 'SCOPE', 'NAME', 'LAST USED', 'REVOKED'],
+        ...keys.map((key) =>
+          [
+            key['id'],
+            key['kid'],
+            key['scope'],
+            key['name'],
+            key['lastUsedAt'] ?? 'never',
+            key['revokedAt'] ?? '',
+          ].map(String),
+        ),
+      ]),
+    );
+  });
+}
+
+async function revoke(id: string, _options: unknown, command: Command): Promise<void> {
+  await withStore(command, async ({ database }) => {
+    const key = await makeApiKeyStore(database).revoke(id, Date.now());
+    if (!key) throw new CommandFailed('notFound', `there is no key ${id}; \`gpd apikeys list\` shows them`);
+    print(wantsJson(command), describe(key), () => [
+      `${id} is revoked; running servers refuse it within 5 s`,
+    ]);
+  });
+}
+
+export function registerApiKeys(program: Command): void {
+  const keys = program
+    .command('apikeys')
+    .description('keys of the consent API and of the look-up of verdicts');
+  keys
+    .command('create <kid>')
+    .description('make a key; it is printed once')
+    .requiredOption('--scope <scope>', KEY_SCOPES.join(', '))
+    .requiredOption('--name <name>', 'what it is for')
+    .action(create);
+  keys.command('list [kid]').description('list the keys, without their secrets').action(list);
+  keys.command('revoke <id>').description('refuse a key from now on').action(revoke);
+}

@@ -1,0 +1,78 @@
+import type { Command } from 'commander';
+import { purposeIdSchema } from '../../schema/bundle.ts';
+import { makeTenantStore } from '../../storage/tenant-store.ts';
+import { DEFAULT_TTL_DAYS, type Purpose } from '../../tenants/tenant.ts';
+import { CommandFailed, print, table } from '../output.ts';
+import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';
+
+interface PurposeFlags {
+  readonly title: string;
+  readonly description?: string;
+  readonly lawfulBasis?: string;
+  readonly gpc?: string;
+  readonly ttlDays?: string;
+}
+
+function checkPurpose(id: string, flags: PurposeFlags, before: Purpose | undefined): Purpose {
+  const parsed = purposeIdSchema.safeParse(id);
+  if (!parsed.success)
+    throw new CommandFailed('usage', parsed.error.issues[0]?.message ?? 'not a purpose id');
+  const gpc = flags.gpc ?? before?.gpc ?? 'opt-out';
+  if (gpc !== 'opt-out' && gpc !== 'ignore')
+    throw new CommandFailed('usage', '--gpc takes opt-out or ignore');
+  const ttlDays = Number(flags.ttlDays ?? before?.ttlDays ?? DEFAULT_TTL_DAYS);
+  if (!Number.isSafeInteger(ttlDays) || ttlDays < 1 || ttlDays > 36_500) {
+    throw new CommandFailed('usage', '--ttl-days takes a whole number of days from 1');
+  }
+  return {
+    id: parsed.data,
+    title: flags.title,
+    description: flags.description ?? before?.description ?? '',
+    lawfulBasis: flags.lawfulBasis ?? before?.lawfulBasis ?? 'consent',
+    gpc,
+    ttlDays,
+  };
+}
+
+async function set(kidText: string, id: string, flags: PurposeFlags, command: Command): Promise<void> {
+  const kid = checkKid(kidText);
+  await withStore(command, async ({ database }) => {
+    const store = makeTenantStore(database);
+    const before = (await store.purposes(kid)).find((purpose) => purpose.id === id);
+    const purpose = checkPurpose(id, flags, before);
+    if (!(await store.savePurpose(kid, purpose))) throw noSuchTenant(kid);
+    print(wantsJson(command), { kid, ...purpose }, () => [
+      `${kid}: purpose ${purpose.id} saved (gpc ${purpose.gpc})`,
+    ]);
+  });
+}
+
+async function list(kidText: string, _options: unknown, command: Command): Promise<void> {
+  const kid = checkKid(kidText);
+  await withStore(command, async ({ database }) => {
+    const store = makeTenantStore(database);
+    if (!(await store.get(kid))) throw noSuchTenant(kid);
+    const purposes = await store.purposes(kid);
+    print(wantsJson(command), purposes, () =>
+      table([
+        ['PURPOSE', 'TITLE', 'GPC', 'DAYS'],
+        ...purposes.map((purpose) => [purpose.id, purpose.title, purpose.gpc, String(purpose.ttlDays)]),
+      ]),
+    );
+  });
+}
+
+export function registerConsent(program: Command): void {
+  const consent = program.command('consent').description('purposes of processing');
+  const purposes = consent.command('purposes').description('what people are asked to consent to');
+  purposes.command('list <kid>').description('list the purposes of a tenant').action(list);
+  purposes
+    .command('set <kid> <id>')
+    .description('define a purpose, or change it')
+    .requiredOption('--title <title>', 'what people read')
+    .option('--description <text>', 'what it means for them')
+    .option('--lawful-basis <basis>', 'for instance consent')
+    .option('--gpc <policy>', 'what a Global Privacy Control signal does: opt-out (default) or ignore')
+    .option('--ttl-days <days>', 'how long a grant lasts')
+    .action(set);
+}

@@ -1,0 +1,40 @@
+import type { Command } from 'commander';
+import { print } from '../output.ts';
+import { configFor, wantsJson } from '../run.ts';
+import { untilSignal } from './serve.ts';
+
+export function registerDemo(program: Command): void {
+  program
+    .command('demo')
+    .description('try everything in a throw-away data directory')
+    .option('--port <port>', 'port to listen on; 0 takes a free one')
+    .action(async (options: { readonly port?: string }, command: Command) => {
+      const [{ prepareDemo }, { startApp }, { describeFault, makeLogger }] = await Promise.all([
+        import('../../app/demo.ts'),
+        import('../../app.ts'),
+        import('../../app/log.ts'),
+      ]);
+      const demo = await prepareDemo(configFor(command, { port: options.port }));
+      const log = makeLogger('warn');
+      try {
+        const app = await startApp(demo.config, {
+          log,
+          routers: demo.routers,
+          onFatal: (error) => {
+            log.fatal({ event: 'fail-stop', ...describeFault(error) });
+            process.exit(1);
+          },
+        });
+        const urls = { shop: `${app.url}/demo` };
+        print(wantsJson(command), { urls }, () => [
+          `shop page   ${urls.shop}`,
+          '',
+          'Everything lies in a throw-away directory and is gone when you press Ctrl-C.',
+        ]);
+        await untilSignal();
+        await app.stop(1000);
+      } finally {
+        await demo.remove();
+      }
+    });
+}

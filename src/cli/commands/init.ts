@@ -1,0 +1,39 @@
+import type { Command } from 'commander';
+import { createTenant } from '../../app/create-tenant.ts';
+import { initialiseStore } from '../../app/store.ts';
+import { print } from '../output.ts';
+import { checkKid, configFor, wantsJson } from '../run.ts';
+import { checkOrigins, collect } from './tenants.ts';
+
+interface InitOptions {
+  readonly tenant: string;
+  readonly origin: string[];
+}
+
+export function registerInit(program: Command): void {
+  program
+    .command('init')
+    .description('make the data directory, the master key, the database and the first tenant')
+    .requiredOption('--tenant <kid>', 'the first tenant')
+    .option('--origin <url>', 'an origin of its pages; repeat it for more', collect, [])
+    .action(async (options: InitOptions, command: Command) => {
+      const kid = checkKid(options.tenant);
+      const origins = checkOrigins(options.origin);
+      const config = configFor(command);
+      const store = await initialiseStore(config);
+      try {
+        const key = await createTenant(store, kid, origins, Date.now());
+        const dataDir = config.data_dir;
+        const made = { kid, origins, dataDir, generation: key?.generation, publicKey: key?.publicKey };
+        print(wantsJson(command), made, () => [
+          `data directory  ${dataDir}`,
+          `tenant          ${kid}`,
+          `seal key        generation ${key?.generation}, published`,
+          'Keep a copy of the master key away from this machine: without it nothing opens again.',
+          'Next: gpd serve',
+        ]);
+      } finally {
+        await store.database.close();
+      }
+    });
+}

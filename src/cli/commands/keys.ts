@@ -1,0 +1,234 @@
+import { randomBytes } from 'node:crypto';
+import type { Command } from 'commander';
+import { SYMMETRIC_SECRET, tenantSecretContext } from '../../app/create-tenant.ts';
+import { rewrap } from '../../app/rewrap.ts';
+import type { Store } from '../../app/store.ts';
+import { type Generation, makeGeneration } from '../../keys/generation.ts';
+import { type KeyPlan, type KeyRefusal, planDestroy, planGenerate, planRotate } from '../../keys/rotate.ts';
+import { decodeBase64 } from '../../lib/base64.ts';
+import { isoTime } from '../../lib/clock.ts';
+import { parseDuration } from '../../lib/duration.ts';
+import { makeSealKeyStore } from '../../storage/seal-key-store.ts';
+import { makeTenantStore, saveTenantSecret } from '../../storage/tenant-store.ts';
+import { CommandFailed, type ExitName, print, table } from '../output.ts';
+import { checkKid, confirm, noSuchTenant, wantsJson, withStore } from '../run.ts';
+
+const DEFAULT_GRACE = '7d';
+
+const REFUSALS: Readonly<Record<KeyRefusal, readonly [ExitName, string]>> = {
+  'already-staged': ['conflict', 'a generation is staged already; `gpd keys rotate` publishes it'],
+  'too-many-live': [
+    'conflict',
+    'there would be a fourth live generation: wait for a grace to end, or repeat with --force, which destroys the oldest',
+  ],
+  'is-published': [
+    'conflict',
+    'this generation is published and browsers seal to it; `gpd keys rotate` first',
+  ],
+  'no-such-generation': ['notFound', 'there is no such generation; `gpd keys list` shows them'],
+};
+
+function describe(key: Generation): Record<string, unknown> {
+  const time = (at: number | null): string | null => (at === null ? null : isoTime(at));
+  return {
+    kid: key.kid,
+    generation: key.generation,
+    state: key.state,
+    publicKey: key.publicKey,
+    createdAt: time(key.createdAt),
+    publishedAt: time(key.publishedAt),
+    retiresAt: time(key.retiresAt),
+    destroyedAt: time(key.destroyedAt),
+  };
+}
+
+function accepted(kid: string, plan: KeyPlan | null): Generation {
+  if (!plan) throw noSuchTenant(kid);
+  if (plan.ok) return plan.result;
+  throw new CommandFailed(...REFUSALS[plan.why]);
+}
+
+function maker(store: Store, kid: string, now: number) {
+  return (generation: number, state: 'staged' | 'published'): Generation =>
+    makeGeneration(kid, generation, state, { masterKey: store.masterKey, now });
+}
+
+function printKey(command: Command, key: Generation): void {
+  const { kid, generation, state, publicKey } = key;
+  print(wantsJson(command), { kid, generation, state, publicKey }, () => [
+    `${kid} generation ${generation}: ${state}`,
+  ]);
+}
+
+async function generate(kidText: string, _options: unknown, command: Command): Promise<void> {
+  const kid = checkKid(kidText);
+  await withStore(command, async (store) => {
+    const make = maker(store, kid, Date.now());
+    const plan = await makeSealKeyStore(store.database).change(kid, (keys) => planGenerate(keys, make));
+    printKey(command, accepted(kid, plan));
+  });
+}
+
+interface RotateFlags {
+  readonly grace: string;
+  readonly force?: boolean;
+  readonly dryRun?: boolean;
+}
+
+async function rotate(kidText: string, options: RotateFlags, command: Command): Promise<void> {
+  const kid = checkKid(kidText);
+  const graceMs = parseDuration(options.grace);
+  if (graceMs === null) throw new CommandFailed('usage', '--grace takes 30s, 15m, 12h or 7d');
+  await withStore(command, async (store) => {
+    const now = Date.now();
+    const keyStore = makeSealKeyStore(store.database);
+    const plan = (keys: readonly Generation[]): KeyPlan =>
+      planRotate(keys, maker(store, kid, now), { now, graceMs, force: options.force === true });
+    if (options.dryRun === true) {
+      const keys = await keyStore.list(kid);
+      if (keys.length === 0) throw noSuchTenant(kid);
+      const planned = plan(keys);
+      accepted(kid, planned);
+      const changed = planned.ok
+        ? planned.changed.map(({ generation, state }) => ({ generation, state }))
+        : [];
+      print(wantsJson(command), { kid, dryRun: true, changed }, () =>
+        changed.map((key) => `would be ${key.state}: generation ${key.generation}`),
+      );
+      return;
+    }
+    printKey(command, accepted(kid, await keyStore.change(kid, plan)));
+  });
+}
+
+async function list(kid: string | undefined, _options: unknown, command: Command): Promise<void> {
+  await withStore(command, async ({ database }) => {
+    const tenants = await makeTenantStore(database).list();
+    const kids = tenants.map((tenant) => tenant.kid).filter((name) => kid === undefined || name === kid);
+    if (kid !== undefined && kids.length === 0) throw noSuchTenant(kid);
+    const store = makeSealKeyStore(database);
+    const keys = (await Promise.all(kids.map((name) => store.list(name)))).flat();
+    print(wantsJson(command), keys.map(describe), () =>
+      table([
+        ['KID', 'GEN', 'STATE', 'CREATED', 'OPENS UNTIL'],
+        ...keys.map((key) => [
+          key.kid,
+          String(key.generation),
+          key.state,
+          isoTime(key.createdAt).slice(0, 10),
+          key.retiresAt === null ? '' : isoTime(key.retiresAt),
+        ]),
+      ]),
+    );
+  });
+}
+
+interface DestructiveFlags {
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+}
+
+async function destroy(
+  kidText: string,
+  gen: string,
+  options: DestructiveFlags,
+  command: Command,
+): Promise<void> {
+  const kid = checkKid(kidText);
+  const generation = Number(gen);
+  if (!Number.isSafeInteger(generation) || generation < 1) {
+    throw new CommandFailed('usage', 'a generation is a whole number from 1');
+  }
+  await withStore(command, async (store) => {
+    const keyStore = makeSealKeyStore(store.database);
+    const keys = await keyStore.list(kid);
+    if (keys.length === 0) throw noSuchTenant(kid);
+    const result = accepted(kid, planDestroy(keys, generation, Date.now()));
+    if (options.dryRun === true) {
+      print(wantsJson(command), { kid, generation, dryRun: true, state: result.state }, () => [
+        `would be destroyed: ${kid} generation ${generation}; nothing sealed to it would open again`,
+      ]);
+      return;
+    }
+    await confirm(options, `Destroying generation ${generation} of ${kid}: nothing sealed to it opens again`);
+    const plan = await keyStore.change(kid, (current) => planDestroy(current, generation, Date.now()));
+    printKey(command, accepted(kid, plan));
+  });
+}
+
+async function symmetric(
+  kidText: string,
+  options: { readonly import?: string },
+  command: Command,
+): Promise<void> {
+  const kid = checkKid(kidText);
+  const given = options.import === undefined ? randomBytes(32) : decodeBase64(options.import.trim());
+  if (given?.length !== 32) throw new CommandFailed('usage', '--import takes the base64 of 32 bytes');
+  await withStore(command, async (store) => {
+    const wrapped = store.masterKey.wrap(given, tenantSecretContext(kid, SYMMETRIC_SECRET));
+    if (!(await saveTenantSecret(store.database, kid, SYMMETRIC_SECRET, wrapped))) throw noSuchTenant(kid);
+    const key = given.toString('base64');
+    print(wantsJson(command), { kid, key }, () => [key]);
+  });
+}
+
+export function registerKeys(program: Command): void {
+  const keys = program.command('keys').description('seal keys of the tenants, and the master key');
+  keys
+    .command('generate <kid>')
+    .description('stage a further generation, which the next rotation publishes')
+    .action(generate);
+  keys
+    .command('rotate <kid>')
+    .description('publish the staged generation, or a new one, and retire the old')
+    .option('--grace <duration>', 'how long the old one still opens', DEFAULT_GRACE)
+    .option('--force', 'destroy the oldest when there would be a fourth live generation')
+    .option('--dry-run', 'say what would change')
+    .action(rotate);
+  keys.command('list [kid]').description('list generations and their states').action(list);
+  keys
+    .command('destroy <kid> <generation>')
+    .description('overwrite a private key; nothing sealed to it opens again')
+    .option('--yes', 'do not ask')
+    .option('--dry-run', 'say what would change')
+    .action(destroy);
+  keys
+    .command('symmetric <kid>')
+    .description('make the legacy shared key, print it once')
+    .option('--import <base64>', 'take this key instead of a new one')
+    .action(symmetric);
+  keys
+    .command('rewrap')
+    .description('change the master key')
+    .option(
+      '--new-key-file <file>',
+      'take the new key from this file (for a key that lies outside the data directory)',
+    )
+    .option('--yes', 'do not ask')
+    .option('--dry-run', 'say what would change')
+    .action(async (options: DestructiveFlags & { newKeyFile?: string }, command: Command) => {
+      await rewrapCommand(options, command);
+    });
+}
+
+async function rewrapCommand(
+  options: DestructiveFlags & { readonly newKeyFile?: string },
+  command: Command,
+): Promise<void> {
+  await withStore(command, async (store, config) => {
+    if (options.dryRun !== true) {
+      await confirm(
+        options,
+        'Changing the master key: copies of the old one open backups made before, and nothing else',
+      );
+    }
+    const result = await rewrap(store, config, {
+      dryRun: options.dryRun === true,
+      ...(options.newKeyFile === undefined ? {} : { newKeyFile: options.newKeyFile }),
+    });
+    print(wantsJson(command), result, () => [
+      `${options.dryRun === true ? 'would be wrapped anew' : 'wrapped anew'}: ${result.secrets} secrets, ${result.sealKeys} seal keys`,
+      `master key: ${result.masterKey}`,
+    ]);
+  });
+}

@@ -1,0 +1,27 @@
+import type { Command } from 'commander';
+import { databaseLocation } from '../../config.ts';
+import { openDatabase } from '../../storage/db.ts';
+import { migrate, schemaState } from '../../storage/migrate.ts';
+import { print } from '../output.ts';
+import { configFor, wantsJson } from '../run.ts';
+
+export function registerMigrate(program: Command): void {
+  program
+    .command('migrate')
+    .description('bring the database schema up to date (`serve` does it too)')
+    .option('--dry-run', 'say what would be applied')
+    .action(async (options: { readonly dryRun?: boolean }, command: Command) => {
+      const database = await openDatabase({ location: databaseLocation(configFor(command)) });
+      try {
+        const dryRun = options.dryRun === true;
+        const applied = dryRun ? (await schemaState(database)).pending : await migrate(database);
+        print(wantsJson(command), { applied, dryRun }, () =>
+          applied.length === 0
+            ? ['the schema is up to date']
+            : applied.map((name) => `${dryRun ? 'would apply' : 'applied'} ${name}`),
+        );
+      } finally {
+        await database.close();
+      }
+    });
+}

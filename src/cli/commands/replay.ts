@@ -1,0 +1,117 @@
+import { statSync } from 'node:fs';
+import type { Command } from 'commander';
+import { CommandFailed, print, say, table } from '../output.ts';
+import { BadLine, readLines } from '../replay/lines.ts';
+import { offlineRunner, type Runner, remoteRunner } from '../replay/runners.ts';
+import { count, newTally, type Tally } from '../replay/tally.ts';
+import { wantsJson, withStore } from '../run.ts';
+import type { Progress, ProgressState } from '../ui/progress.tsx';
+
+interface ReplayOptions {
+  readonly url?: string;
+  readonly concurrency: string;
+}
+
+const REDRAW_MS = 100;
+const SAY_MS = 10_000;
+
+function sizeOf(file: string): number | null {
+  if (file === '-') return null;
+  try {
+    return statSync(file).size;
+  } catch {
+    throw new CommandFailed(
+      'notFound',
+      `cannot read ${file}: name a file of NDJSON, or - for standard input`,
+    );
+  }
+}
+
+/** A bar on a terminal, a line now and then elsewhere. */
+async function makeReporter(first: ProgressState): Promise<Progress> {
+  if (process.stderr.isTTY) return (await import('../ui/progress.tsx')).drawProgress(first);
+  let last = first.now;
+  return {
+    update: (state) => {
+      if (state.now - last < SAY_MS) return;
+      last = state.now;
+      say(`${state.done} bundles`);
+    },
+    end: () => {},
+  };
+}
+
+/** In the order of the file, `concurrency` at a time: with more than one, which of two duplicates wins is open. */
+async function replayFile(file: string, run: Runner, concurrency: number): Promise<Tally> {
+  const tally = newTally();
+  const startedAt = Date.now();
+  const state = { done: 0, bytes: 0, totalBytes: sizeOf(file), startedAt, now: startedAt };
+  const progress = await makeReporter(state);
+  let drawn = startedAt;
+  const pending = new Set<Promise<void>>();
+  try {
+    for await (const { line, bytes } of readLines(file)) {
+      const one = run(line).then((answer) => count(tally, line, answer));
+      const tracked = one.finally(() => pending.delete(tracked));
+      pending.add(tracked);
+      if (pending.size >= concurrency) await Promise.race(pending);
+      const now = Date.now();
+      if (now - drawn >= REDRAW_MS) {
+        drawn = now;
+        progress.update({ ...state, done: tally.total, bytes, now });
+      }
+    }
+    await Promise.all(pending);
+    return tally;
+  } catch (error) {
+    if (error instanceof BadLine) throw new CommandFailed('usage', error.message);
+    throw error;
+  } finally {
+    progress.end();
+  }
+}
+
+function report(tally: Tally, command: Command): void {
+  const { total, byReason, byClass, mismatches, examples } = tally;
+  print(wantsJson(command), { total, byReason, byClass, mismatches }, () => {
+    const rows = (counts: Record<string, number>): string[][] =>
+      Object.entries(counts)
+        .sort((a, b) => b[1] - a[1])
+        .map(([name, n]) => [name, n.toLocaleString('en')]);
+    return [
+      ...table([['REASON', 'BUNDLES'], ...rows(byReason)]),
+      '',
+      ...table([['CLASS', 'BUNDLES'], ...rows(byClass)]),
+      '',
+      `${total.toLocaleString('en')} bundles, ${mismatches} other than expected`,
+    ];
+  });
+  for (const { line, expected, got } of examples) say(`line ${line}: expected ${expected}, got ${got}`);
+  if (mismatches > 0) process.exitCode = 1;
+}
+
+export function registerReplay(program: Command): void {
+  program
+    .command('replay <file>')
+    .description(
+      'replay bundles from NDJSON (- for standard input): offline, writing nothing, or against a server',
+    )
+    .option('--url <url>', 'send them to this server')
+    .option('--concurrency <n>', 'requests under way at once, with --url', '1')
+    .action(async (file: string, options: ReplayOptions, command: Command) => {
+      const concurrency = Number(options.concurrency);
+      if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > 256) {
+        throw new CommandFailed('usage', '--concurrency takes 1 to 256');
+      }
+      const { url } = options;
+      if (url !== undefined && !URL.canParse(url))
+        throw new CommandFailed('usage', '--url takes the address of a server');
+      const tally =
+        url === undefined
+          ? await withStore(command, async (store, config) =>
+              replayFile(file, await offlineRunner(store, config), 1),
+            )
+          : await replayFile(file, remoteRunner(url), concurrency);
+      report(tally, command);
+    });
+}

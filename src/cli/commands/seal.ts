@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto';
+import { text } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import { SYMMETRIC_SECRET, tenantSecretContext } from '../../app/create-tenant.ts';
+import { fetchPublicKey } from '../../egress/gpd-client.ts';
+import type { SealedBundle } from '../../schema/bundle.ts';
+import { sealSymmetric, sealTo } from '../../seal/seal.ts';
+import { makeSealKeyStore } from '../../storage/seal-key-store.ts';
+import { readTenantSecret } from '../../storage/tenant-store.ts';
+import { CommandFailed, printLine } from '../output.ts';
+import { checkKid, noSuchTenant, withStore } from '../run.ts';
+
+interface SealOptions {
+  readonly url?: string;
+  readonly symmetric?: boolean;
+}
+
+const NONCE_BYTES = 16;
+
+/** Fills in a missing nonce and clientTs; everything else is sealed as given, right or wrong. */
+function completePlaintext(input: string): Buffer {
+  let value: unknown;
+  try {
+    value = JSON.parse(input);
+  } catch {
+    throw new CommandFailed('usage', 'standard input is not JSON');
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new CommandFailed('usage', 'standard input is not a JSON object');
+  }
+  const filled = { nonce: randomBytes(NONCE_BYTES).toString('base64url'), clientTs: Date.now(), ...value };
+  return Buffer.from(JSON.stringify(filled));
+}
+
+async function sealFromStore(
+  kid: string,
+  plaintext: Buffer,
+  symmetric: boolean,
+  command: Command,
+): Promise<SealedBundle> {
+  return withStore(command, async ({ database, masterKey }) => {
+    if (symmetric) {
+      const wrapped = await readTenantSecret(database, kid, SYMMETRIC_SECRET);
+      if (wrapped === null) {
+        throw new CommandFailed(
+          'notFound',
+          `${kid} has no symmetric key; \`gpd keys symmetric ${kid}\` makes one`,
+        );
+      }
+      const key = masterKey.unwrap(wrapped, tenantSecretContext(kid, SYMMETRIC_SECRET));
+      return sealSymmetric(kid, key, plaintext, randomBytes);
+    }
+    const keys = await makeSealKeyStore(database).list(kid);
+    const published = keys.find((key) => key.state === 'published');
+    if (!published) throw noSuchTenant(kid);
+    return sealTo(kid, Buffer.from(published.publicKey, 'base64'), plaintext, randomBytes);
+  });
+}
+
+async function sealFromServer(kid: string, plaintext: Buffer, url: string): Promise<SealedBundle> {
+  if (!URL.canParse(url))
+    throw new CommandFailed(
+      'usage',
+      '--url takes the address of a server, for instance http://127.0.0.1:8080',
+    );
+  const recipient = await fetchPublicKey(url, kid);
+  if (!recipient) throw new CommandFailed('notFound', `the server knows no tenant ${kid}`);
+  return sealTo(kid, recipient, plaintext, randomBytes);
+}
+
+export function registerSeal(program: Command): void {
+  program
+    .command('seal <kid>')
+    .description('seal a plaintext from standard input; prints the bundle')
+    .option('--url <url>', 'take the public key from this server instead of the database')
+    .option('--symmetric', 'the legacy form, under the shared key')
+    .action(async (kidText: string, options: SealOptions, command: Command) => {
+      const kid = checkKid(kidText);
+      if (options.symmetric === true && options.url !== undefined) {
+        throw new CommandFailed('usage', 'a shared key is never handed out by a server: leave out --url');
+      }
+      const plaintext = completePlaintext(await text(process.stdin));
+      const bundle =
+        options.url === undefined
+          ? await sealFromStore(kid, plaintext, options.symmetric === true, command)
+          : await sealFromServer(kid, plaintext, options.url);
+      printLine(JSON.stringify(bundle));
+    });
+}

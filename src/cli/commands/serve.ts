@@ -1,0 +1,47 @@
+import type { Command } from 'commander';
+import { describeFault, makeLogger } from '../../app/log.ts';
+import { startApp } from '../../app.ts';
+import { printLine } from '../output.ts';
+import { configFor, wantsJson } from '../run.ts';
+
+interface ServeOptions {
+  readonly host?: string;
+  readonly port?: string;
+}
+
+/** Resolves with the signal that asks the process to end; a second one ends it at once. */
+export function untilSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.once(signal, () => {
+        process.once(signal, () => process.exit(1));
+        resolve(signal);
+      });
+    }
+  });
+}
+
+export function registerServe(program: Command): void {
+  program
+    .command('serve')
+    .description('run the server')
+    .option('--host <address>', 'address to listen on')
+    .option('--port <port>', 'port to listen on')
+    .action(async (options: ServeOptions, command: Command) => {
+      const config = configFor(command, { host: options.host, port: options.port });
+      const log = makeLogger(config.log_level);
+      const app = await startApp(config, {
+        log,
+        onFatal: (error) => {
+          log.fatal({ event: 'fail-stop', ...describeFault(error) });
+          process.exit(1);
+        },
+      });
+      log.info({ event: 'listening', url: app.url, port: app.port });
+      if (wantsJson(command)) printLine(JSON.stringify({ url: app.url, port: app.port }));
+      const signal = await untilSignal();
+      log.info({ event: 'draining', signal });
+      await app.stop();
+      log.info({ event: 'stopped' });
+    });
+}

@@ -1,0 +1,108 @@
+import type { Command } from 'commander';
+import { createTenant } from '../../app/create-tenant.ts';
+import { nearest } from '../../config.ts';
+import { isoTime } from '../../lib/clock.ts';
+import { makeTenantStore } from '../../storage/tenant-store.ts';
+import { originSchema, TENANT_SETTING_NAMES, tenantSettingsSchema } from '../../tenants/settings.ts';
+import { CommandFailed, print, table } from '../output.ts';
+import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';
+
+export function collect(value: string, previous: readonly string[]): string[] {
+  return [...previous, value];
+}
+
+export function checkOrigins(origins: readonly string[]): string[] {
+  return origins.map((text) => {
+    const parsed = originSchema.safeParse(text);
+    if (parsed.success) return parsed.data;
+    throw new CommandFailed(
+      'usage',
+      `--origin ${text}: ${parsed.error.issues[0]?.message ?? 'not an origin'}`,
+    );
+  });
+}
+
+async function add(kidText: string, options: { readonly origin: string[] }, command: Command): Promise<void> {
+  const kid = checkKid(kidText);
+  const origins = checkOrigins(options.origin);
+  await withStore(command, async (store) => {
+    const key = await createTenant(store, kid, origins, Date.now());
+    if (!key) throw new CommandFailed('conflict', `there is a tenant ${kid} already`);
+    const made = { kid, origins, generation: key.generation, publicKey: key.publicKey };
+    print(wantsJson(command), made, () => [
+      `tenant ${kid} added, seal key generation ${key.generation} published`,
+    ]);
+  });
+}
+
+async function list(_options: unknown, command: Command): Promise<void> {
+  await withStore(command, async ({ database }) => {
+    const tenants = await makeTenantStore(database).list();
+    const rows = tenants.map(({ kid, createdAt, settings }) => ({
+      kid,
+      createdAt: isoTime(createdAt),
+      settings,
+    }));
+    print(wantsJson(command), rows, () =>
+      table([
+        ['KID', 'SINCE', 'ORIGINS'],
+        ...rows.map((row) => [
+          row.kid,
+          row.createdAt.slice(0, 10),
+          row.settings.origins.join(' ') || '(none)',
+        ]),
+      ]),
+    );
+  });
+}
+
+function parseAssignment(text: string): readonly [string, string] {
+  const at = text.indexOf('=');
+  const name = at === -1 ? text : text.slice(0, at);
+  if (!(TENANT_SETTING_NAMES as readonly string[]).includes(name)) {
+    throw new CommandFailed(
+      'usage',
+      `no setting ${name}; did you mean ${nearest(name, TENANT_SETTING_NAMES)}?`,
+    );
+  }
+  if (at === -1) throw new CommandFailed('usage', `write ${name}=VALUE`);
+  return [name, text.slice(at + 1)];
+}
+
+async function set(
+  kidText: string,
+  assignments: readonly string[],
+  _options: unknown,
+  command: Command,
+): Promise<void> {
+  const kid = checkKid(kidText);
+  const values = Object.fromEntries(assignments.map(parseAssignment));
+  await withStore(command, async ({ database }) => {
+    const store = makeTenantStore(database);
+    const tenant = await store.get(kid);
+    if (!tenant) throw noSuchTenant(kid);
+    const parsed = tenantSettingsSchema.safeParse({ ...tenant.settings, ...values });
+    if (!parsed.success) {
+      const issue = parsed.error.issues[0];
+      throw new CommandFailed('usage', `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'not valid'}`);
+    }
+    await store.saveSettings(kid, parsed.data);
+    print(wantsJson(command), { kid, settings: parsed.data }, () =>
+      table(Object.keys(values).map((name) => [name, String(parsed.data[name as keyof typeof parsed.data])])),
+    );
+  });
+}
+
+export function registerTenants(program: Command): void {
+  const tenants = program.command('tenants').description('tenants and their settings');
+  tenants
+    .command('add <kid>')
+    .description('add a tenant with one published seal key')
+    .option('--origin <url>', 'an origin of its pages; repeat it for more', collect, [])
+    .action(add);
+  tenants.command('list').description('list the tenants').action(list);
+  tenants
+    .command('set <kid> <key=value...>')
+    .description(`change settings: ${TENANT_SETTING_NAMES.join(', ')}`)
+    .action(set);
+}

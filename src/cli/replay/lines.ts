@@ -1,0 +1,65 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { z } from 'zod';
+import { visitorClassSchema } from '../../schema/responses.ts';
+
+/** One line of NDJSON: a bundle, or a bundle with its request's headers and what is expected of it. */
+
+const wrappedSchema = z.strictObject({
+  bundle: z.unknown(),
+  headers: z.record(z.string(), z.string()).optional(),
+  expect: z.strictObject({ reason: z.string().optional(), class: visitorClassSchema.optional() }).optional(),
+});
+
+export interface ReplayLine {
+  readonly number: number;
+  /** The bundle as JSON text; whether it is one is for the pipeline to say. */
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly expect: { readonly reason?: string | undefined; readonly class?: string | undefined };
+}
+
+export class BadLine extends Error {
+  constructor(number: number, why: string) {
+    super(`line ${number}: ${why}`);
+    this.name = 'BadLine';
+  }
+}
+
+function isWrapped(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, 'bundle');
+}
+
+/** Header names in lower case, as `node:http` gives them. @throws {BadLine} */
+export function parseLine(text: string, number: number): ReplayLine {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { number, body: text, headers: {}, expect: {} };
+  }
+  if (!isWrapped(value)) return { number, body: text, headers: {}, expect: {} };
+  const parsed = wrappedSchema.safeParse(value);
+  if (!parsed.success) {
+    throw new BadLine(
+      number,
+      'beside `bundle` there may be `headers` (strings) and `expect` ({reason, class})',
+    );
+  }
+  const { bundle, headers = {}, expect = {} } = parsed.data;
+  const lower = Object.fromEntries(Object.entries(headers).map(([name, text]) => [name.toLowerCase(), text]));
+  return { number, body: JSON.stringify(bundle), headers: lower, expect };
+}
+
+/** Reads line by line: a file of any size takes no more memory than its longest line. */
+export async function* readLines(path: string): AsyncGenerator<{ line: ReplayLine; bytes: number }> {
+  const input = path === '-' ? process.stdin : createReadStream(path);
+  const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
+  let number = 0;
+  let bytes = 0;
+  for await (const text of lines) {
+    number += 1;
+    bytes += Buffer.byteLength(text) + 1;
+    if (text.trim() !== '') yield { line: parseLine(text, number), bytes };
+  }
+}

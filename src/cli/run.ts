@@ -1,0 +1,82 @@
+import type { Command } from 'commander';
+import { openStore, type Store } from '../app/store.ts';
+import { type Config, ConfigError, loadConfig } from '../config.ts';
+import { Unavailable } from '../lib/errors.ts';
+import { kidSchema } from '../schema/bundle.ts';
+import type { SettingName } from '../schema/settings.ts';
+import { CommandFailed, EXIT, type ExitName, say } from './output.ts';
+
+export interface GlobalOptions {
+  readonly config?: string;
+  readonly json?: boolean;
+}
+
+export function configFor(command: Command, flags: Partial<Record<SettingName, unknown>> = {}): Config {
+  const { config } = command.optsWithGlobals<GlobalOptions>();
+  return loadConfig({
+    environment: process.env,
+    flags,
+    ...(config === undefined ? {} : { configFile: config }),
+  });
+}
+
+export function wantsJson(command: Command): boolean {
+  return command.optsWithGlobals<GlobalOptions>().json === true;
+}
+
+/** Opens the store for one command and closes it whatever happens. */
+export async function withStore<T>(
+  command: Command,
+  work: (store: Store, config: Config) => Promise<T>,
+): Promise<T> {
+  const config = configFor(command);
+  const store = await openStore(config);
+  try {
+    return await work(store, config);
+  } finally {
+    await store.database.close();
+  }
+}
+
+export function checkKid(text: string): string {
+  const parsed = kidSchema.safeParse(text);
+  if (parsed.success) return parsed.data;
+  throw new CommandFailed(
+    'usage',
+    `${JSON.stringify(text)}: ${parsed.error.issues[0]?.message ?? 'not a kid'}`,
+  );
+}
+
+export function noSuchTenant(kid: string): CommandFailed {
+  return new CommandFailed('notFound', `there is no tenant ${kid}; \`gpd tenants list\` shows them`);
+}
+
+/** Destructive commands ask on a terminal and need --yes without one; nothing prompts without a TTY. */
+export async function confirm(options: { readonly yes?: boolean }, what: string): Promise<void> {
+  if (options.yes === true) return;
+  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+    throw new CommandFailed('usage', `${what}: repeat it with --yes, or look first with --dry-run`);
+  }
+  const { createInterface } = await import('node:readline/promises');
+  const prompt = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await prompt.question(`${what}. Type yes to go on: `);
+  prompt.close();
+  if (answer.trim() !== 'yes') throw new CommandFailed('failure', 'nothing was changed');
+}
+
+function exitOf(error: unknown): { exit: ExitName; message: string } {
+  if (error instanceof CommandFailed) return { exit: error.exit, message: error.message };
+  if (error instanceof ConfigError) return { exit: 'badConfig', message: error.message };
+  if (error instanceof Unavailable)
+    return { exit: 'tryAgain', message: `${error.message}; try again in a moment` };
+  if (error instanceof Error && error.name === 'AlreadyInitialised')
+    return { exit: 'conflict', message: error.message };
+  return { exit: 'failure', message: error instanceof Error ? error.message : String(error) };
+}
+
+/** Turns what a command throws into one sentence and an exit code. */
+export function fail(error: unknown): void {
+  const { exit, message } = exitOf(error);
+  say(`gpd: ${message}`);
+  process.exitCode = EXIT[exit];
+}

@@ -1,0 +1,136 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parse as parseToml } from 'smol-toml';
+import {
+  environmentName,
+  SETTING_NAMES,
+  SETTINGS,
+  type SettingName,
+  type Settings,
+} from './schema/settings.ts';
+
+/** The only reader of the environment. Precedence: flag, environment, gpd.toml, default (contract section 9). */
+
+export class ConfigError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'ConfigError';
+  }
+}
+
+/** Read by the SDKs' `fromEnv`, not by the server. */
+const PASSED_OVER = new Set(['GPD_CONSENT_URL', 'GPD_CONSENT_KEY']);
+const CONFIG_FILE = 'gpd.toml';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface Config extends Settings {
+  /** $CREDENTIALS_DIRECTORY of systemd, where LoadCredential= puts the master key. */
+  readonly credentialsDirectory: string | null;
+}
+
+/** Levenshtein distance, to name what was probably meant. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const replace = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replace, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}
+
+export function nearest(name: string, known: readonly string[]): string {
+  return [...known].sort((a, b) => distance(name, a) - distance(name, b))[0] ?? '';
+}
+
+function refuseUnknown(names: readonly string[], known: readonly string[], where: string): void {
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    throw new ConfigError(`${where}: unknown setting ${unknown}; did you mean ${nearest(unknown, known)}?`);
+  }
+}
+
+function readFile(path: string | undefined): Readonly<Record<string, unknown>> {
+  const file = path ?? (existsSync(CONFIG_FILE) ? CONFIG_FILE : undefined);
+  if (file === undefined) return {};
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch {
+    throw new ConfigError(`cannot read the configuration file ${file}`);
+  }
+  let values: Record<string, unknown>;
+  try {
+    values = parseToml(text);
+  } catch (error) {
+    throw new ConfigError(
+      `${file}: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : 'not valid TOML'}`,
+    );
+  }
+  refuseUnknown(Object.keys(values), SETTING_NAMES, file);
+  return values;
+}
+
+function fallbackOf(name: SettingName, environment: Environment): unknown {
+  if (name === 'data_dir' && environment['STATE_DIRECTORY'])
+    return environment['STATE_DIRECTORY'].split(':')[0];
+  return SETTINGS[name].fallback;
+}
+
+export interface LoadOptions {
+  readonly environment: Environment;
+  readonly flags?: Partial<Record<SettingName, unknown>>;
+  readonly configFile?: string;
+}
+
+/** @throws {ConfigError} with one sentence that names the setting and what it takes */
+export function loadConfig(options: LoadOptions): Config {
+  const { environment, flags = {} } = options;
+  const known = SETTING_NAMES.map(environmentName);
+  const given = Object.keys(environment).filter((name) => name.startsWith('GPD_') && !PASSED_OVER.has(name));
+  refuseUnknown(given, known, 'environment');
+  const file = readFile(options.configFile);
+  const settings: Record<string, unknown> = {};
+  for (const name of SETTING_NAMES) {
+    const fromEnvironment = environment[environmentName(name)];
+    const raw =
+      flags[name] ??
+      (fromEnvironment === '' ? undefined : fromEnvironment) ??
+      file[name] ??
+      fallbackOf(name, environment);
+    const result = SETTINGS[name].schema.safeParse(raw);
+    if (!result.success) {
+      const why = result.error.issues[0]?.message ?? 'is not valid';
+      throw new ConfigError(`${environmentName(name)} (${name} in gpd.toml): ${why}`);
+    }
+    settings[name] = result.data;
+  }
+  const parsed = settings as unknown as Settings;
+  if ((parsed.tls_cert === null) !== (parsed.tls_key === null)) {
+    throw new ConfigError('GPD_TLS_CERT and GPD_TLS_KEY: set both or neither');
+  }
+  return {
+    ...parsed,
+    data_dir: resolve(parsed.data_dir),
+    credentialsDirectory: environment['CREDENTIALS_DIRECTORY'] ?? null,
+  };
+}
+
+export function sqliteFile(config: Config): string {
+  return join(config.data_dir, 'gpd.db');
+}
+
+export function databaseLocation(config: Config): string {
+  return config.database_url ?? sqliteFile(config);
+}
+
+/** The public origin (GPD_BASE_URL), which cookies, links and the log's origin are made from. */
+export function baseUrl(config: Config, port = config.port): string {
+  if (config.base_url !== null) return config.base_url;
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host;
+  return `${config.tls_cert === null ? 'http' : 'https'}://${host}:${port}`;
+}

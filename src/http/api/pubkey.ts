@@ -1,0 +1,37 @@
+import { Router } from 'express';
+import { Refusal } from '../../lib/errors.ts';
+import { sha256 } from '../../lib/hash.ts';
+import type { PubKeyResponse } from '../../schema/responses.ts';
+import { onlyMethods } from './methods.ts';
+
+/** The published key of a tenant, or null. */
+export type FindPublicKey = (kid: string) => PubKeyResponse | null;
+
+/** GET /_fp/pubkey?kid=KID: the same bytes for everybody, cacheable for five minutes (contract section 5). */
+export function pubkeyRoutes(find: FindPublicKey): Router {
+  const router = Router();
+  router
+    .route('/_fp/pubkey')
+    .get((request, response) => {
+      const { kid } = request.query;
+      if (typeof kid !== 'string' || kid === '') throw new Refusal('missing-kid', { headers: open });
+      const found = find(kid);
+      if (!found) throw new Refusal('unknown-kid', { headers: open });
+      const body = JSON.stringify(found);
+      response.set({
+        ...open,
+        'content-type': 'application/json; charset=utf-8',
+        'cache-control': 'public, max-age=300',
+        etag: `"${sha256(body).toString('base64url')}"`,
+      });
+      response.send(body);
+    })
+    .all(onlyMethods('GET', 'HEAD'));
+  return router;
+}
+
+/** Open to every origin; nothing here depends on who asks. */
+export const open = {
+  'access-control-allow-origin': '*',
+  'cross-origin-resource-policy': 'cross-origin',
+} as const;

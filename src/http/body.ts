@@ -1,0 +1,40 @@
+import type { IncomingMessage } from 'node:http';
+
+/**
+ * Reads a body of at most `limit` bytes; null when there are more, and the rest is left unread (a parser that drains
+ * first can be made to read gigabytes). Rejects when the sender goes away in the middle.
+ */
+export function readBody(request: IncomingMessage, limit: number): Promise<Buffer | null> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const stop = (): void => {
+      request.off('data', onData);
+      request.off('end', onEnd);
+      request.off('close', onClose);
+    };
+    const onData = (chunk: Buffer): void => {
+      size += chunk.length;
+      if (size > limit) {
+        stop();
+        request.pause();
+        resolve(null);
+      } else {
+        chunks.push(chunk);
+      }
+    };
+    const onEnd = (): void => {
+      stop();
+      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+    };
+    const onClose = (): void => {
+      stop();
+      reject(new Error('the sender went away'));
+    };
+    request.on('data', onData);
+    request.on('end', onEnd);
+    request.on('close', onClose);
+    // A sender that goes away: `close` follows, and says so.
+    request.on('error', () => {});
+  });
+}

@@ -1,0 +1,33 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** Is this the origin of some tenant? A preflight cannot know the kid (contract 3.1). */
+export type KnowsOrigin = (origin: string) => boolean;
+
+const PREFLIGHT_SECONDS = '600';
+
+/** CORS with credentials, only for a registered origin, never `*`; `Vary: Origin` on everything, errors too. */
+export function corsHeaders(headers: IncomingHttpHeaders, knowsOrigin: KnowsOrigin): Record<string, string> {
+  const { origin } = headers;
+  if (origin === undefined || !knowsOrigin(origin)) return { vary: 'Origin' };
+  return {
+    vary: 'Origin',
+    'access-control-allow-origin': origin,
+    'access-control-allow-credentials': 'true',
+    'access-control-expose-headers': 'X-Request-Id, Retry-After',
+  };
+}
+
+export function preflightHeaders(
+  headers: IncomingHttpHeaders,
+  knowsOrigin: KnowsOrigin,
+  allow: { readonly methods: string; readonly headers: string },
+): Record<string, string> {
+  const cors = corsHeaders(headers, knowsOrigin);
+  if (cors['access-control-allow-origin'] === undefined) return cors;
+  return {
+    ...cors,
+    'access-control-allow-methods': allow.methods,
+    'access-control-allow-headers': allow.headers,
+    'access-control-max-age': PREFLIGHT_SECONDS,
+  };
+}

@@ -1,0 +1,82 @@
+import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from 'express';
+import helmet from 'helmet';
+import { Refusal, Unavailable } from '../lib/errors.ts';
+import { errorReply } from './reply.ts';
+import { requestFacts } from './server.ts';
+
+/** Scripts and styles from ourselves, nothing inline, no framing. */
+const CSP = {
+  useDefaults: false,
+  directives: {
+    defaultSrc: ["'none'"],
+    scriptSrc: ["'self'"],
+    styleSrc: ["'self'"],
+    imgSrc: ["'self'", 'data:'],
+    connectSrc: ["'self'"],
+    workerSrc: ["'self'"],
+    frameSrc: ["'self'"],
+    formAction: ["'self'"],
+    baseUri: ["'none'"],
+    frameAncestors: ["'none'"],
+  },
+};
+
+const HSTS_SECONDS = 31_536_000;
+
+const notFound: RequestHandler = () => {
+  throw new Refusal('not-found');
+};
+
+function toRefusal(error: unknown): Refusal | null {
+  if (error instanceof Refusal) return error;
+  if (error instanceof Unavailable) {
+    return new Refusal('unavailable', { headers: { 'retry-after': String(error.retryAfterSeconds) } });
+  }
+  // Express and its parsers mark what the caller did wrong by a 4xx status, for instance a bad % escape in the path.
+  const status = (error as { status?: unknown } | null)?.status;
+  return typeof status === 'number' && status >= 400 && status < 500 ? new Refusal('invalid-request') : null;
+}
+
+function errorHandler(onFault: (requestId: string, error: unknown) => void): ErrorRequestHandler {
+  return (error: unknown, request, response, next) => {
+    if (response.headersSent) {
+      next(error);
+      return;
+    }
+    const refusal = toRefusal(error);
+    if (!refusal) onFault(requestFacts(request).requestId, error);
+    const reply = errorReply(refusal?.code ?? 'internal', refusal?.headers, refusal?.details);
+    response.status(reply.status).set(reply.headers).send(reply.body);
+  };
+}
+
+export interface ExpressDeps {
+  readonly routers: readonly Router[];
+  readonly views: string;
+  /** The public origin is https. */
+  readonly https: boolean;
+  readonly onFault: (requestId: string, error: unknown) => void;
+}
+
+/** All routes but the hot ones. The order of middleware is the order of the lines. */
+export function makeExpressApp(deps: ExpressDeps): Express {
+  const app = express();
+  app.set('views', deps.views);
+  app.set('view engine', 'ejs');
+  app.set('etag', false);
+  app.set('query parser', 'simple');
+  app.disable('x-powered-by');
+  app.use(
+    helmet({
+      contentSecurityPolicy: CSP,
+      crossOriginResourcePolicy: { policy: 'same-origin' },
+      // Never for the operator's other hosts, and never promised where the public origin is plain http.
+      strictTransportSecurity: deps.https && { maxAge: HSTS_SECONDS, includeSubDomains: false },
+      xFrameOptions: { action: 'deny' },
+    }),
+  );
+  for (const router of deps.routers) app.use(router);
+  app.use(notFound);
+  app.use(errorHandler(deps.onFault));
+  return app;
+}

@@ -1,0 +1,24 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** What a hot-lane handler sees: neither Express nor `node:http`. */
+export interface HotRequest {
+  readonly method: string;
+  readonly headers: IncomingHttpHeaders;
+  /** Client address for limits and logs' counts, behind the trust boundary; never stored raw. */
+  readonly limitKey: string;
+  readonly https: boolean;
+  readonly requestId: string;
+  /** Reads at most `limit` bytes. Null: there are more. Rejects when the sender goes away. */
+  readBody(limit: number): Promise<Buffer | null>;
+}
+
+export interface HotReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export type HotHandler = (request: HotRequest) => Promise<HotReply>;
+
+/** A limiter answers 0, or the whole seconds to wait. */
+export type Limiter = (key: string) => Promise<number>;

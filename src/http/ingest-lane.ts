@@ -1,0 +1,86 @@
+import { readEnvelope } from '../ingest/envelope.ts';
+import type { IngestInput } from '../ingest/pipeline.ts';
+import type { IngestAnswer } from '../ingest/respond.ts';
+import { refusal } from '../ingest/respond.ts';
+import { Unavailable } from '../lib/errors.ts';
+import type { Random } from '../lib/random.ts';
+import { MAX_BODY_BYTES } from '../schema/bundle.ts';
+import { corsHeaders, type KnowsOrigin, preflightHeaders } from './cors.ts';
+import type { HotHandler, HotReply, HotRequest, Limiter } from './hot.ts';
+import { errorReply, jsonReply } from './reply.ts';
+
+/** POST /_fp/i/v1: size → rate → media type → body → envelope → core (contract 3.1). */
+
+export interface IngestLaneDeps {
+  readonly ingest: (input: IngestInput) => Promise<IngestAnswer>;
+  readonly limiter: Limiter;
+  readonly knowsOrigin: KnowsOrigin;
+  readonly random: Random;
+  readonly onFault: (requestId: string, error: unknown) => void;
+}
+
+const ALLOW = 'POST, OPTIONS';
+const SESSION_BYTES = 32;
+const COOKIE = 'HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=2592000';
+
+/** Parameters are allowed, another type or a compressed body is not. */
+export function isPlainJson(contentType: string | undefined, contentEncoding: string | undefined): boolean {
+  const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
+  const encoding = contentEncoding?.trim().toLowerCase() ?? 'identity';
+  return type === 'application/json' && encoding === 'identity';
+}
+
+/** Content-Length is judged before a byte of the body is read. */
+export function declaresTooMuch(contentLength: string | undefined, limit: number): boolean {
+  return contentLength !== undefined && Number(contentLength) > limit;
+}
+
+const tooLarge = (): HotReply => errorReply('payload-too-large', { connection: 'close' });
+
+function rateLimited(seconds: number): HotReply {
+  const body = { error: 'rate-limited', reason: 'rate-limited' };
+  return jsonReply(429, body, { 'retry-after': String(seconds), connection: 'close' });
+}
+
+async function runCore(deps: IngestLaneDeps, input: IngestInput): Promise<HotReply> {
+  try {
+    const { status, response } = await deps.ingest(input);
+    return jsonReply(status, response);
+  } catch (error) {
+    if (error instanceof Unavailable) {
+      return errorReply('unavailable', { 'retry-after': String(error.retryAfterSeconds) });
+    }
+    deps.onFault(input.requestId, error);
+    const { status, response } = refusal('unknown', input.requestId);
+    return jsonReply(status, response);
+  }
+}
+
+async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotReply> {
+  const { headers, requestId } = request;
+  if (request.method !== 'POST') return errorReply('method-not-allowed', { allow: ALLOW });
+  if (declaresTooMuch(headers['content-length'], MAX_BODY_BYTES)) return tooLarge();
+  const wait = await deps.limiter(request.limitKey);
+  if (wait > 0) return rateLimited(wait);
+  if (!isPlainJson(headers['content-type'], headers['content-encoding'])) {
+    return errorReply('unsupported-media-type', { connection: 'close' });
+  }
+  const body = await request.readBody(MAX_BODY_BYTES);
+  if (!body) return tooLarge();
+  const bundle = readEnvelope(body);
+  if (!bundle) return errorReply('malformed-sealed-bundle');
+  const session = deps.random(SESSION_BYTES).toString('base64url');
+  const reply = await runCore(deps, { bundle, requestId, headers, https: request.https, session });
+  return { ...reply, headers: { ...reply.headers, 'set-cookie': `gp_session=${session}; ${COOKIE}` } };
+}
+
+export function makeIngestLane(deps: IngestLaneDeps): HotHandler {
+  return async (request) => {
+    if (request.method === 'OPTIONS') {
+      const allow = { methods: 'POST', headers: 'Content-Type' };
+      return { status: 204, headers: preflightHeaders(request.headers, deps.knowsOrigin, allow), body: '' };
+    }
+    const reply = await answer(deps, request);
+    return { ...reply, headers: { ...reply.headers, ...corsHeaders(request.headers, deps.knowsOrigin) } };
+  };
+}

@@ -1,0 +1,169 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { Socket } from 'node:net';
+import { errorBody } from '../lib/errors.ts';
+import { limitKey, type Range, resolveClient } from '../lib/ip.ts';
+import { readBody } from './body.ts';
+import type { HotHandler, HotReply } from './hot.ts';
+import { errorReply } from './reply.ts';
+
+/** Slow senders get 408: the whole request has to be there within this time. */
+const REQUEST_TIMEOUT_MS = 10_000;
+const HEADERS_TIMEOUT_MS = 10_000;
+const KEEP_ALIVE_MS = 65_000;
+const CHECK_INTERVAL_MS = 1000;
+
+export interface ServerDeps {
+  /** Exact paths that are answered before Express sees the request. */
+  readonly lanes: ReadonlyMap<string, HotHandler>;
+  readonly express: RequestListener;
+  readonly makeRequestId: () => string;
+  readonly trustedProxies: readonly Range[];
+  /** X-Forwarded-For came from a peer that is not trusted. */
+  readonly onStrangerForwarded: () => void;
+  readonly onFault: (requestId: string, error: unknown) => void;
+  readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer } | null;
+}
+
+/** Set on every request before a handler runs. */
+export interface RequestFacts {
+  readonly requestId: string;
+  readonly limitKey: string;
+  readonly https: boolean;
+}
+
+const facts = new WeakMap<IncomingMessage, RequestFacts>();
+
+export function requestFacts(request: IncomingMessage): RequestFacts {
+  const found = facts.get(request);
+  if (!found) throw new Error('the request did not come through the server');
+  return found;
+}
+
+function pathOf(url: string | undefined): string {
+  const query = url?.indexOf('?') ?? -1;
+  return query === -1 ? (url ?? '/') : (url as string).slice(0, query);
+}
+
+function send(response: ServerResponse, reply: HotReply): void {
+  if (response.headersSent || response.destroyed) return;
+  const length = Buffer.byteLength(reply.body);
+  response.writeHead(
+    reply.status,
+    reply.status === 204 ? reply.headers : { ...reply.headers, 'content-length': length },
+  );
+  response.end(reply.body);
+}
+
+/** A request that never became one: told in the same words, then closed. */
+function onClientError(error: NodeJS.ErrnoException, socket: Socket, requestId: string): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const late = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
+  const body = JSON.stringify(errorBody(late ? 'request-timeout' : 'invalid-request'));
+  const head = [
+    late ? 'HTTP/1.1 408 Request Timeout' : 'HTTP/1.1 400 Bad Request',
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${requestId}`,
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+}
+
+function readFacts(deps: ServerDeps, request: IncomingMessage): RequestFacts {
+  const { socket, headers } = request;
+  const forwarded = headers['x-forwarded-for'];
+  const forwardedFor = Array.isArray(forwarded) ? forwarded.join(',') : forwarded;
+  const client = resolveClient(socket.remoteAddress, forwardedFor, deps.trustedProxies);
+  if (client.strangerForwarded) deps.onStrangerForwarded();
+  const encrypted = 'encrypted' in socket && socket.encrypted === true;
+  const proxied = forwardedFor !== undefined && !client.strangerForwarded;
+  return {
+    requestId: deps.makeRequestId(),
+    limitKey: client.address ? limitKey(client.address) : 'unknown',
+    https: encrypted || (proxied && headers['x-forwarded-proto'] === 'https'),
+  };
+}
+
+async function runLane(
+  deps: ServerDeps,
+  lane: HotHandler,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const known = requestFacts(request);
+  try {
+    const reply = await lane({
+      method: request.method ?? 'GET',
+      headers: request.headers,
+      ...known,
+      readBody: (limit) => readBody(request, limit),
+    });
+    send(response, reply);
+  } catch (error) {
+    if (request.destroyed && !request.complete) return;
+    deps.onFault(known.requestId, error);
+    send(response, errorReply('internal'));
+  }
+}
+
+export interface RunningServer {
+  readonly server: Server;
+  /** Readiness is false from here on; connections finish what they began, then close. */
+  drain(deadlineMs: number): Promise<void>;
+}
+
+export function makeServer(deps: ServerDeps): RunningServer {
+  let draining = false;
+  const listener: RequestListener = (request, response) => {
+    const known = readFacts(deps, request);
+    facts.set(request, known);
+    response.setHeader('X-Request-Id', known.requestId);
+    if (draining) response.setHeader('Connection', 'close');
+    const lane = deps.lanes.get(pathOf(request.url));
+    if (lane) void runLane(deps, lane, request, response);
+    else deps.express(request, response);
+  };
+  const options = {
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: CHECK_INTERVAL_MS,
+  };
+  const server = deps.tls
+    ? createTlsServer({ ...options, ...deps.tls }, listener)
+    : createServer(options, listener);
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
+    onClientError(error, socket, deps.makeRequestId()),
+  );
+  // Without a listener Node answers 100 Continue by itself, before any limit has been looked at.
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    if (Number(request.headers['content-length'] ?? 0) <= MAX_CONTINUE_BYTES) response.writeContinue();
+    listener(request, response);
+  });
+  return {
+    server,
+    drain: (deadlineMs) =>
+      new Promise((resolve) => {
+        draining = true;
+        const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
+        server.close(() => {
+          clearTimeout(deadline);
+          resolve();
+        });
+        server.closeIdleConnections();
+      }),
+  };
+}
+
+/** Larger bodies are never asked for: every route's limit is at most this. */
+const MAX_CONTINUE_BYTES = 32_768;

@@ -1,0 +1,90 @@
+import type { Facts, Rule } from './facts.ts';
+
+/** Names that only drivers leave. `phantom`, `emit` and `spawn` are not among them: wallets and pages use those. */
+const AUTOMATION_GLOBAL =
+  /^(?:\$?cdc_|__pw|__playwright|__selenium|__webdriver|__fxdriver|__driver_|domAutomation|callPhantom$|_phantom$|__nightmare)/;
+
+const HEADLESS = /HeadlessChrome|PhantomJS|SlimerJS|HappyDOM|jsdom/i;
+
+type Brand = { readonly brand: string; readonly version: string };
+
+function brandsOf(facts: Facts): readonly Brand[] {
+  const uaData = facts.signals.page?.uaData;
+  return [...(uaData?.brands ?? []), ...(uaData?.fullVersionList ?? [])];
+}
+
+function saysHeadless(facts: Facts): boolean {
+  const { page, worker, frame } = facts.signals;
+  const workerBrands = worker?.uaData?.brands ?? [];
+  const texts = [
+    facts.network.userAgent,
+    facts.network.secChUa,
+    page?.userAgent,
+    page?.appVersion,
+    worker?.userAgent,
+    frame?.userAgent,
+    ...[...brandsOf(facts), ...workerBrands].map((entry) => entry.brand),
+  ];
+  return texts.some((text) => text != null && HEADLESS.test(text));
+}
+
+/** The GREASE brand as Chrome 99 spelt it, which drivers still paste into later versions. */
+const STALE_GREASE = /^\s?Not A;Brand$/;
+
+function staleGrease(facts: Facts): boolean {
+  if (facts.agent.browser !== 'chrome' || facts.agent.major < 110) return false;
+  const inHeader = /"\s?Not A;Brand"/.test(facts.network.secChUa ?? '');
+  return inHeader || brandsOf(facts).some((entry) => STALE_GREASE.test(entry.brand));
+}
+
+function workerWithoutBrands(facts: Facts): boolean {
+  const page = facts.signals.page?.uaData?.brands;
+  const worker = facts.signals.worker?.uaData;
+  if (page == null || page.length === 0 || worker == null) return false;
+  return worker.brands == null || worker.brands.length === 0;
+}
+
+export const AUTOMATION_RULES: readonly Rule[] = [
+  {
+    id: 'A1',
+    kind: 'A',
+    weight: 0.9,
+    text: 'The browser says that a program drives it (the WebDriver flag is set).',
+    fires: ({ signals }) => signals.page?.webdriver === true || signals.frame?.webdriver === true,
+  },
+  {
+    id: 'A2',
+    kind: 'A',
+    weight: 0.9,
+    text: 'The browser calls itself headless: it runs without a screen, as automation does.',
+    fires: saysHeadless,
+  },
+  {
+    id: 'A3',
+    kind: 'A',
+    weight: 0.8,
+    text: 'The page contains objects that only automation tools leave behind.',
+    fires: ({ signals }) => (signals.tells?.globals ?? []).some((name) => AUTOMATION_GLOBAL.test(name)),
+  },
+  {
+    id: 'A4',
+    kind: 'A',
+    weight: 0.7,
+    text: 'The browser brands have a form that real browsers of this version gave up years ago.',
+    fires: staleGrease,
+  },
+  {
+    id: 'A5',
+    kind: 'A',
+    weight: 0.6,
+    text: 'The page and its background worker disagree about the browser brands, as disguised browsers do.',
+    fires: workerWithoutBrands,
+  },
+  {
+    id: 'A6',
+    kind: 'A',
+    weight: 0.6,
+    text: 'A frame was ready before it was attached to the page, which scripted browsers cause.',
+    fires: ({ signals }) => signals.frame?.srcdocPreattached === true,
+  },
+];

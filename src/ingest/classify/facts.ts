@@ -1,0 +1,26 @@
+import type { Signals } from '../../schema/signals.ts';
+import type { NetworkFacts } from '../network.ts';
+import type { AgentFacts } from '../user-agent.ts';
+
+/** Everything a rule may look at. */
+export interface Facts {
+  readonly signals: Signals;
+  readonly network: NetworkFacts;
+  /** Read from `navigator.userAgent`, or from the header when the bundle does not say. */
+  readonly agent: AgentFacts;
+  /** A group was badly typed, or screen, media or graphics is missing: never `human`. */
+  readonly incomplete: boolean;
+}
+
+/** A automation, T tamper, M medium, W weak, N network (signals.md section 2). */
+export type RuleKind = 'A' | 'T' | 'M' | 'W';
+
+export interface Rule {
+  readonly id: string;
+  readonly kind: RuleKind;
+  /** What it adds to suspectScore. */
+  readonly weight: number;
+  /** Plain words for the person concerned. */
+  readonly text: string;
+  readonly fires: (facts: Facts) => boolean;
+}

@@ -1,0 +1,67 @@
+import type { ConsentState, SmartSignals, VisitorClass } from '../schema/responses.ts';
+import type { Classification } from './classify/classify.ts';
+import { confidenceOf, type Identity } from './identity.ts';
+import type { KnownDevice } from './ports.ts';
+import type { Verdict } from './verdict.ts';
+
+export interface DecideInput {
+  readonly requestId: string;
+  readonly now: number;
+  readonly identity: Identity | null;
+  readonly known: KnownDevice;
+  readonly classification: Classification;
+  readonly defenses: readonly string[];
+  /** The verified agent's directory, or null: `declared_agent` if and only if Web Bot Auth verified. */
+  readonly declaredAgentId: string | null;
+  readonly coarse: boolean;
+  readonly consentState: ConsentState;
+  readonly policyVersion: string;
+}
+
+/** A defense or a reviewer's override leaves at most this much suspicion (contract 3.4, signals.md section 2). */
+const CALM_SCORE = 0.2;
+
+function finalClass(input: DecideInput): VisitorClass {
+  if (input.declaredAgentId !== null) return 'declared_agent';
+  return input.known.neverAutomation ? 'human' : input.classification.class;
+}
+
+function finalScore(input: DecideInput, overridden: boolean): number {
+  const { score, automation } = input.classification;
+  const defended = input.defenses.length > 0 && !automation;
+  return overridden || defended ? Math.min(score, CALM_SCORE) : score;
+}
+
+/** Folds identity, classification and a reviewer's override into the verdict that is ledgered. */
+export function decide(input: DecideInput): Verdict {
+  const { classification, identity, known } = input;
+  const visitorClass = finalClass(input);
+  const overridden = known.neverAutomation && visitorClass === 'human' && classification.class !== 'human';
+  const explained = input.defenses.length > 0;
+  const smartSignals: SmartSignals = {
+    bot:
+      visitorClass === 'declared_agent'
+        ? classification.automation
+        : visitorClass === 'undeclared_automation',
+    incognito: false,
+    tampered: classification.inconsistency > 0 && !explained,
+    inconsistency: classification.inconsistency,
+  };
+  return {
+    requestId: input.requestId,
+    decidedAt: input.now,
+    class: visitorClass,
+    durable: identity?.durable ?? null,
+    epoch: identity?.epoch ?? null,
+    confidence: confidenceOf(identity, known.seen),
+    suspectScore: finalScore(input, known.neverAutomation),
+    smartSignals,
+    needsAttestation: identity !== null && input.coarse,
+    declaredAgentId: input.declaredAgentId,
+    consentState: input.consentState,
+    rules: classification.rules,
+    defenses: input.defenses,
+    overridden,
+    policyVersion: input.policyVersion,
+  };
+}

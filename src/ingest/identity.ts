@@ -1,0 +1,52 @@
+import { canonicalJson } from '../lib/canonical-json.ts';
+import { DAY } from '../lib/clock.ts';
+import { hmacSha256 } from '../lib/hash.ts';
+import type { Signals } from '../schema/signals.ts';
+import type { IngestTenant } from './ports.ts';
+import { aboveFloor, softwareGraphicsOnly, stableInputs, type Unusable } from './stable.ts';
+import type { AgentFacts } from './user-agent.ts';
+
+/** Half of the HMAC: 22 characters of base64url (contract 3.4). */
+const VISITOR_ID_BYTES = 16;
+
+export interface Identity {
+  /** The part of the durableId after `kid|`; it never leaves the server. */
+  readonly durable: string;
+  readonly visitorId: string;
+  readonly epoch: number;
+}
+
+export function currentEpoch(now: number, epochDays: number): number {
+  return Math.floor(now / (epochDays * DAY));
+}
+
+/** visitorId = base64url(HMAC(tenant epoch key, durableId)), 22 characters. */
+export function visitorIdOf(tenant: IngestTenant, durable: string, epoch: number): string {
+  const full = hmacSha256(tenant.epochKey(epoch), `${tenant.kid}|${durable}`);
+  return full.subarray(0, VISITOR_ID_BYTES).toString('base64url');
+}
+
+/** Exact match only: the same stable signals are the same visitor. Null below the identity floor. */
+export function identify(
+  tenant: IngestTenant,
+  signals: Signals,
+  facts: { readonly agent: AgentFacts; readonly unusable: Unusable; readonly epoch: number },
+): Identity | null {
+  const inputs = stableInputs(signals, facts.agent, facts.unusable);
+  if (!aboveFloor(signals, inputs)) return null;
+  const stableHash = hmacSha256(tenant.identityKey, canonicalJson(inputs));
+  const durable = hmacSha256(tenant.durableKey, stableHash).toString('base64url');
+  return { durable, visitorId: visitorIdOf(tenant, durable, facts.epoch), epoch: facts.epoch };
+}
+
+/** Families whose members look alike by nature, so that an id is shared (contract 3.4 a). */
+export function isCoarse(signals: Signals, agent: AgentFacts, unusable: Unusable): boolean {
+  const webkit = agent.os === 'ios' || (agent.browser === 'safari' && agent.major >= 17);
+  return webkit || unusable.rfp || softwareGraphicsOnly(signals);
+}
+
+/** interface 2: confidence in the identity, not in bot-ness. */
+export function confidenceOf(identity: Identity | null, seen: boolean): number {
+  if (!identity) return 0;
+  return seen ? 0.99 : 0.6;
+}

@@ -1,0 +1,34 @@
+/** The network tier as the classifier sees it: header facts behind the trust boundary. Nothing of it is stored. */
+export interface NetworkFacts {
+  readonly userAgent: string | null;
+  readonly acceptLanguage: string | null;
+  readonly secChUa: string | null;
+  readonly secChUaPlatform: string | null;
+  readonly secFetchSite: string | null;
+  readonly https: boolean;
+}
+
+export type HeaderMap = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+function single(headers: HeaderMap, name: string): string | null {
+  const value = headers[name];
+  if (value === undefined) return null;
+  return typeof value === 'string' ? value : value.join(', ');
+}
+
+/** @param headers with lower-case names, as `node:http` gives them */
+export function readNetwork(headers: HeaderMap, https: boolean): NetworkFacts {
+  return {
+    userAgent: single(headers, 'user-agent'),
+    acceptLanguage: single(headers, 'accept-language'),
+    secChUa: single(headers, 'sec-ch-ua'),
+    secChUaPlatform: single(headers, 'sec-ch-ua-platform'),
+    secFetchSite: single(headers, 'sec-fetch-site'),
+    https,
+  };
+}
+
+/** `Sec-GPC: 1` and nothing else (Global Privacy Control, section 3.2). */
+export function hasGpcHeader(headers: HeaderMap): boolean {
+  return single(headers, 'sec-gpc')?.trim() === '1';
+}

@@ -1,0 +1,133 @@
+import { sha256 } from '../lib/hash.ts';
+import type { Random } from '../lib/random.ts';
+import type { Plaintext, SealedBundle } from '../schema/bundle.ts';
+import { readSignals, type Signals } from '../schema/signals.ts';
+import { classify } from './classify/classify.ts';
+import { recogniseDefenses } from './classify/defenses.ts';
+import type { Rule } from './classify/facts.ts';
+import { consentGate } from './consent-gate.ts';
+import { decide } from './decide.ts';
+import { isFresh, nonceExpiry } from './freshness.ts';
+import { currentEpoch, identify, isCoarse } from './identity.ts';
+import { type HeaderMap, hasGpcHeader, readNetwork } from './network.ts';
+import { openBundle } from './open.ts';
+import type { DeviceLookup, IngestTenant, IssueToken, KnownDevice, Recorder, TenantLookup } from './ports.ts';
+import { type IngestAnswer, refusal, verdictResponse } from './respond.ts';
+import { readAgent } from './user-agent.ts';
+
+/** One bundle that passed the envelope, with what the trust boundary knows of its request. */
+export interface IngestInput {
+  readonly bundle: SealedBundle;
+  readonly requestId: string;
+  readonly headers: HeaderMap;
+  readonly https: boolean;
+  /** The value that this response's gp_session cookie will have. */
+  readonly session: string;
+}
+
+export interface IngestDeps {
+  readonly tenants: TenantLookup;
+  readonly devices: DeviceLookup;
+  readonly recorder: Recorder;
+  readonly issueToken: IssueToken;
+  readonly random: Random;
+  /** The server's time; a replay answers with the bundle's own. */
+  readonly now: (plaintext: Plaintext) => number;
+  readonly maxSkewMs: number;
+  readonly epochDays: number;
+  readonly policy: { readonly version: string; readonly rules: readonly Rule[] };
+}
+
+const UNKNOWN_DEVICE: KnownDevice = { seen: false, epoch: null, neverAutomation: false };
+const NONCE_HASH_BYTES = 16;
+const SALT_BYTES = 16;
+
+function nonceKey(nonce: string): string {
+  return sha256(nonce).subarray(0, NONCE_HASH_BYTES).toString('base64url');
+}
+
+function isIncomplete(signals: Signals, malformed: boolean): boolean {
+  return malformed || signals.screen === null || signals.media === null || signals.graphics === null;
+}
+
+function originHeader(headers: HeaderMap): string | null {
+  const { origin } = headers;
+  return typeof origin === 'string' ? origin : null;
+}
+
+function tokenFor(
+  deps: IngestDeps,
+  input: IngestInput,
+  tenant: IngestTenant,
+  now: number,
+): string | undefined {
+  const origin = originHeader(input.headers);
+  if (origin === null || !tenant.origins.has(origin)) return undefined;
+  const { requestId, session } = input;
+  return deps.issueToken({ kid: tenant.kid, requestId, session, origin, now });
+}
+
+/**
+ * open → freshness → consent gate → network tier → identity → lookup* → classify → decide → record* → respond.
+ * Cheap refusals come first; only the starred stages touch the world, and nothing is written before record.
+ */
+export async function ingest(deps: IngestDeps, input: IngestInput): Promise<IngestAnswer> {
+  const { requestId, headers } = input;
+
+  const opened = openBundle(input.bundle, deps.tenants);
+  if (!opened.ok) return refusal(opened.reason, requestId);
+  const { tenant, plaintext } = opened;
+  const now = deps.now(plaintext);
+
+  const { signals, malformed } = readSignals(plaintext.signals);
+  const gate = consentGate({
+    receipt: plaintext.consent,
+    gpcHeader: hasGpcHeader(headers),
+    gpcSignal: signals.page?.gpc === true,
+    gpcPolicy: tenant.gpcPolicy,
+    basis: 'asserted',
+  });
+  if (!isFresh(plaintext.clientTs, now, deps.maxSkewMs)) return refusal('stale', requestId, gate.state);
+  // A tenant that wants consent proven gets no verdict on an assertion (contract 3.3).
+  if (!gate.allowed || tenant.needsProof) return refusal('consent-missing', requestId, gate.state);
+
+  const network = readNetwork(headers, input.https);
+  const agent = readAgent(signals.page?.userAgent ?? network.userAgent);
+  const defenses = recogniseDefenses(signals, agent);
+  const unusable = { rfp: defenses.includes('firefox-rfp'), brave: defenses.includes('brave') };
+
+  const epoch = currentEpoch(now, deps.epochDays);
+  const identity = identify(tenant, signals, { agent, unusable, epoch });
+  const known = identity ? await deps.devices.lookup(tenant.kid, identity.durable) : UNKNOWN_DEVICE;
+
+  const incomplete = isIncomplete(signals, malformed);
+  const verdict = decide({
+    requestId,
+    now,
+    identity,
+    known,
+    classification: classify({ signals, network, agent, incomplete }, deps.policy.rules),
+    defenses,
+    declaredAgentId: null,
+    coarse: isCoarse(signals, agent, unusable),
+    consentState: gate.state,
+    policyVersion: deps.policy.version,
+  });
+
+  const outcome = await deps.recorder.record({
+    kid: tenant.kid,
+    nonce: nonceKey(plaintext.nonce),
+    nonceExpiresAt: nonceExpiry(now, deps.maxSkewMs),
+    identified: identity && { ...identity, indexed: known.epoch === identity.epoch },
+    verdict,
+    salt: deps.random(SALT_BYTES).toString('base64url'),
+  });
+  if (outcome === 'replay') return refusal('replay', requestId, gate.state);
+
+  const response = verdictResponse(verdict, identity?.visitorId ?? null);
+  const transparencyToken = identity ? tokenFor(deps, input, tenant, now) : undefined;
+  return {
+    status: 200,
+    response: transparencyToken === undefined ? response : { ...response, transparencyToken },
+  };
+}

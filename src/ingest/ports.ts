@@ -1,0 +1,73 @@
+import type { SealedBundle } from '../schema/bundle.ts';
+import type { Verdict } from './verdict.ts';
+
+/** What the pipeline needs to know of a tenant; held in memory, at most 5 s behind the database. */
+export interface IngestTenant {
+  readonly kid: string;
+  readonly origins: ReadonlySet<string>;
+  /** Live seal keys, newest first. */
+  readonly openers: readonly ((bundle: SealedBundle) => Buffer | null)[];
+  /** Null: the tenant has no symmetric key. */
+  readonly symmetricOpener: ((bundle: SealedBundle) => Buffer | null) | null;
+  readonly identityKey: Uint8Array;
+  readonly durableKey: Uint8Array;
+  epochKey(epoch: number): Uint8Array;
+  /** What a GPC signal does to a purpose; an unknown purpose is `opt-out`. */
+  gpcPolicy(purpose: string): 'opt-out' | 'ignore';
+  /** False until the tenant proves consent by its own ledger (contract 3.3). */
+  readonly needsProof: boolean;
+}
+
+export type TenantLookup = (kid: string) => IngestTenant | undefined;
+
+/** What is known of a device before this sighting. */
+export interface KnownDevice {
+  readonly seen: boolean;
+  /** The last epoch whose visitorId is in the index. */
+  readonly epoch: number | null;
+  /** A reviewer found this person to be no automation. */
+  readonly neverAutomation: boolean;
+}
+
+/** Reads are batched: all bundles of one turn share one query a table. A read may be one commit behind. */
+export interface DeviceLookup {
+  lookup(kid: string, durable: string): Promise<KnownDevice>;
+}
+
+export interface Identified {
+  /** The part of the durableId after `kid|`. */
+  readonly durable: string;
+  readonly visitorId: string;
+  readonly epoch: number;
+  /** Whether the index lacks the visitorId of this epoch. */
+  readonly indexed: boolean;
+}
+
+/** One accepted bundle, to be written whole or not at all. */
+export interface RecordEntry {
+  readonly kid: string;
+  /** base64url of a hash of the nonce. */
+  readonly nonce: string;
+  readonly nonceExpiresAt: number;
+  readonly identified: Identified | null;
+  readonly verdict: Verdict;
+  readonly salt: string;
+}
+
+/**
+ * Durable before it answers: the nonce claim, the sighting and the decision commit together or not at all. Of two
+ * entries with one nonce exactly one is `recorded`, on any number of nodes.
+ * @throws {Unavailable} when nothing was written and the caller may try again
+ */
+export interface Recorder {
+  record(entry: RecordEntry): Promise<'recorded' | 'replay'>;
+}
+
+/** Makes the token that lets this browser, in this session, ask about this request (contract 3.5). */
+export type IssueToken = (grant: {
+  readonly kid: string;
+  readonly requestId: string;
+  readonly session: string;
+  readonly origin: string;
+  readonly now: number;
+}) => string;

@@ -1,0 +1,103 @@
+import type { Json } from '../lib/canonical-json.ts';
+import type { Signals } from '../schema/signals.ts';
+import type { AgentFacts } from './user-agent.ts';
+
+/**
+ * The stable signals (signals.md section 4): what survives a restart, a private window, a resize, a zoom and a minor
+ * update. Versions, languages, time zone, viewport, plugins and addresses stay out.
+ */
+
+/** Marks of privacy defenses that make an input unusable for identity. */
+export interface Unusable {
+  readonly rfp: boolean;
+  readonly brave: boolean;
+}
+
+const SOFTWARE_GPU = /SwiftShader|llvmpipe|softpipe|Microsoft Basic Render|^Mozilla$/i;
+
+/** Renderer without driver, Direct3D and OpenGL suffixes; null when it says nothing about the machine. */
+export function normaliseGpu(renderer: string | null | undefined): string | null {
+  if (renderer == null || renderer.trim() === '' || SOFTWARE_GPU.test(renderer)) return null;
+  const inner = /^ANGLE \((.*)\)$/.exec(renderer)?.[1] ?? renderer;
+  return inner
+    .replace(/\b(?:Direct3D|D3D|OpenGL|Vulkan|Metal|vs_|ps_)[^,)]*/gi, '')
+    .replace(/\(0x[0-9a-f]+\)|, or similar|\/PCIe|\/SSE2|-[0-9.]+$/gi, '')
+    .replace(/[\s,]+/g, ' ')
+    .trim()
+    .toLowerCase();
+}
+
+/** No hardware renderer at all: every such machine draws alike. */
+export function softwareGraphicsOnly(signals: Signals): boolean {
+  return signals.graphics !== null && normaliseGpu(signals.graphics.renderer) === null;
+}
+
+function isNewSafari(agent: AgentFacts): boolean {
+  return agent.browser === 'safari' && agent.major >= 17;
+}
+
+function screenSize(signals: Signals, agent: AgentFacts, unusable: Unusable): number[] | null {
+  const { width, height } = signals.screen ?? {};
+  if (width == null || height == null || unusable.rfp || isNewSafari(agent)) return null;
+  return [width, height].sort((a, b) => a - b);
+}
+
+function cores(signals: Signals, agent: AgentFacts): number | null {
+  const reported = signals.page?.hardwareConcurrency;
+  if (reported == null) return null;
+  if (agent.engine !== 'gecko') return reported;
+  return reported <= 4 ? 4 : 8;
+}
+
+function canvas(signals: Signals, agent: AgentFacts, unusable: Unusable): string | null {
+  const noisy =
+    unusable.rfp ||
+    unusable.brave ||
+    isNewSafari(agent) ||
+    (agent.browser === 'firefox' && agent.major >= 120);
+  return !noisy && signals.graphics?.canvasStable === true ? (signals.graphics.canvasHash ?? null) : null;
+}
+
+function audio(signals: Signals, agent: AgentFacts, unusable: Unusable): number | null {
+  const usable = agent.engine === 'blink' && !unusable.brave && signals.graphics?.audioStable !== false;
+  return usable ? (signals.graphics?.audioSum ?? null) : null;
+}
+
+/** The inputs of the stable hash by name; null is a value too: it says that the browser does not tell. */
+export function stableInputs(signals: Signals, agent: AgentFacts, unusable: Unusable): Record<string, Json> {
+  const { page, media, engine, screen } = signals;
+  const uaData = page?.uaData;
+  return {
+    family: agent.engine === 'unknown' && agent.os === 'unknown' ? null : `${agent.engine} ${agent.os}`,
+    architecture: uaData?.architecture ?? null,
+    bitness: uaData?.bitness ?? null,
+    model: uaData?.model ?? null,
+    gpu: normaliseGpu(signals.graphics?.renderer),
+    screen: screenSize(signals, agent, unusable),
+    colorDepth: screen?.colorDepth ?? null,
+    gamut: media?.colorGamut ?? null,
+    hdr: media?.hdr ?? null,
+    cores: cores(signals, agent),
+    memory: page?.deviceMemory == null ? null : Math.min(page.deviceMemory, 8),
+    touch: unusable.rfp ? null : (page?.maxTouchPoints ?? null),
+    fonts: signals.fonts,
+    audio: audio(signals, agent, unusable),
+    evalLength: engine?.evalLength ?? null,
+    errorMessage: engine?.errorMessage ?? null,
+    math: engine?.math ?? null,
+    canvas: canvas(signals, agent, unusable),
+  };
+}
+
+const FROM_SCREEN_AND_GRAPHICS = new Set(['gpu', 'screen', 'colorDepth', 'audio', 'canvas']);
+const MORE_INPUTS = 2;
+
+/** The identity floor: without screen, graphics and two more inputs all empty bundles would be one visitor. */
+export function aboveFloor(signals: Signals, inputs: Readonly<Record<string, Json>>): boolean {
+  if (signals.screen?.width == null || signals.screen.height == null || signals.graphics === null)
+    return false;
+  const more = Object.entries(inputs).filter(
+    ([name, value]) => value !== null && !FROM_SCREEN_AND_GRAPHICS.has(name),
+  );
+  return more.length >= MORE_INPUTS;
+}

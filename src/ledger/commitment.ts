@@ -1,0 +1,21 @@
+import { createHmac } from 'node:crypto';
+
+const LABEL = 'gpd/verdict/v1';
+
+function lp4(text: string): Buffer {
+  const bytes = Buffer.from(text);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(bytes.length);
+  return Buffer.concat([length, bytes]);
+}
+
+/**
+ * Commitment to one ledgered verdict: base64url of HMAC-SHA-256 under its own 16-byte salt over
+ * lp4("gpd/verdict/v1") || lp4(kid) || lp4(requestId) || lp4(verdict), the verdict being the stored bytes themselves.
+ * Without the salt it says nothing; the hourly `verdicts.sealed` root is built from these.
+ */
+export function commitVerdict(salt: Uint8Array, kid: string, requestId: string, verdict: string): string {
+  const mac = createHmac('sha256', salt);
+  for (const part of [LABEL, kid, requestId, verdict]) mac.update(lp4(part));
+  return mac.digest('base64url');
+}

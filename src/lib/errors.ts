@@ -1,0 +1,94 @@
+/**
+ * The one closed table of refusals outside the ingest core (contract section 1). `docs/errors.md` is generated from it.
+ * A message helps the caller fix the call; it never echoes a secret, a token, a raw signal or another tenant's existence.
+ */
+export const ERRORS = {
+  'malformed-sealed-bundle': [
+    400,
+    'The body is not a SealedBundle: one JSON object with kid, iv, ct and optionally epk.',
+  ],
+  'invalid-json': [400, 'The body is not valid JSON in UTF-8.'],
+  'invalid-request': [400, 'The request does not have the shape this route expects.'],
+  'missing-kid': [400, 'Name the tenant in the query: ?kid=KID.'],
+  unauthenticated: [401, 'A valid credential is needed for this route.'],
+  'subject-not-identified': [401, 'The token names no subject that this server knows how to identify.'],
+  'subject-only': [403, 'Only the data subject may do this.'],
+  'not-your-decision': [403, 'This decision belongs to somebody else.'],
+  'reviewer-only': [403, 'Only a reviewer or a dpo may do this.'],
+  'cross-tenant-denied': [403, 'Your role is bound to another tenant.'],
+  'reviewer-tenant-unbound': [403, 'Your token names no tenant; ask for one with the tenant claim.'],
+  'not-your-data': [403, 'You may act on your own data only.'],
+  'staff-export-elsewhere': [
+    403,
+    'Staff export data by `gpd dsar export` or in the console, where it is audited.',
+  ],
+  'self-review-denied': [403, 'Nobody resolves a contest that they filed.'],
+  'insufficient-scope': [403, 'This key may not call this route.'],
+  'origin-not-allowed': [403, 'This origin is not registered for the key.'],
+  'not-your-principal': [403, 'This session or key may act for its own principal only.'],
+  'no-such-decision': [404, 'There is no such decision.'],
+  'no-such-contest': [404, 'There is no such contest.'],
+  'no-data': [404, 'Nothing is held about this subject.'],
+  'no-retained-data': [404, 'No per-signal data is retained.'],
+  'unknown-kid': [404, 'No tenant has this kid.'],
+  'not-found': [404, 'There is nothing at this address.'],
+  'method-not-allowed': [405, 'This address does not take this method; see the Allow header.'],
+  'request-timeout': [408, 'The request did not arrive in time.'],
+  'already-resolved': [409, 'The contest was resolved with another outcome.'],
+  'claimed-by-another': [409, 'This is already linked to or claimed by somebody else.'],
+  'stale-version': [409, 'It changed in the meantime; read it again.'],
+  'idempotency-conflict': [409, 'This Idempotency-Key was used with another body.'],
+  'payload-too-large': [413, 'The body is larger than 32,768 bytes.'],
+  'unsupported-media-type': [415, 'Send application/json, not compressed.'],
+  'unknown-purpose': [422, 'The tenant has not defined this purpose.'],
+  'rate-limited': [429, 'Too many requests; wait for the seconds in Retry-After.'],
+  internal: [500, 'Something went wrong here; the log has a line with this X-Request-Id.'],
+  unavailable: [503, 'The server cannot take this right now; wait for the seconds in Retry-After.'],
+} as const satisfies Readonly<Record<string, readonly [status: number, message: string]>>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export interface ErrorBody {
+  readonly error: ErrorCode;
+  readonly message?: string;
+  readonly details?: readonly string[];
+}
+
+export interface RefusalOptions {
+  /** What to fix, one sentence an item; shown to the caller. */
+  readonly details?: readonly string[];
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A refusal outside the ingest core. Anything thrown that is not one is a bug and is told as `internal`. */
+export class Refusal extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly details: readonly string[] | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: ErrorCode, options: RefusalOptions = {}) {
+    super(ERRORS[code][1]);
+    this.name = 'Refusal';
+    this.code = code;
+    this.status = ERRORS[code][0];
+    this.details = options.details;
+    this.headers = options.headers ?? {};
+  }
+}
+
+export function errorBody(code: ErrorCode, details?: readonly string[]): ErrorBody {
+  const base = { error: code, message: ERRORS[code][1] };
+  return details === undefined ? base : { ...base, details };
+}
+
+/** Thrown by storage when the work was not done and may be tried again: the queue is full, the database is busy or gone. */
+export class Unavailable extends Error {
+  readonly retryAfterSeconds: number;
+
+  constructor(message: string, retryAfterSeconds = 1, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'Unavailable';
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}

@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { decodeBase64Url } from '../lib/base64.ts';
+
+/** The tenant's name: 1..64 of [A-Za-z0-9._-], so that it never holds the `|` of a durableId. */
+export const KID_PATTERN = /^[A-Za-z0-9._-]{1,64}$/;
+export const kidSchema = z.string().regex(KID_PATTERN, 'a kid is 1 to 64 of A-Z a-z 0-9 . _ -');
+
+/** Largest accepted request body in bytes (interface section 8). */
+export const MAX_BODY_BYTES = 32_768;
+
+const base64Chars = /^[A-Za-z0-9+/]+={0,2}$/;
+
+/** interface 2, SealedBundle. Whether the base64 is canonical and the lengths are right is decided where it is decoded. */
+export const sealedBundleSchema = z.strictObject({
+  kid: kidSchema,
+  iv: z.string().length(16).regex(base64Chars),
+  ct: z.string().min(4).max(MAX_BODY_BYTES).regex(base64Chars),
+  epk: z.string().length(88).regex(base64Chars).optional(),
+});
+
+export type SealedBundle = z.infer<typeof sealedBundleSchema>;
+
+/** A purpose id (contract section 7). */
+export const purposeIdSchema = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'a purpose id is a-z 0-9 - and at most 64 long');
+
+/** 16 to 64 bytes in canonical base64url: two spellings of one nonce would be a replay that goes unnoticed. */
+const nonceSchema = z
+  .string()
+  .min(22)
+  .max(86)
+  .refine((text) => decodeBase64Url(text) !== null);
+const epochMsSchema = z.int().min(0).max(8_640_000_000_000_000);
+
+/** 1..512 characters of well-formed Unicode without control characters (contract section 7). */
+export const principalIdSchema = z
+  .string()
+  .min(1)
+  .max(512)
+  .refine(
+    (text) => text.isWellFormed() && !/\p{Cc}/u.test(text),
+    'well-formed text without control characters',
+  );
+
+export const consentReceiptSchema = z.object({
+  purposes: z.array(z.string().min(1).max(64)).max(100),
+  gpc: z.boolean(),
+  version: z.int().min(0).max(2_147_483_647),
+  issuedAt: epochMsSchema,
+  proof: z.object({ seq: z.int().min(0), hash: z.string().regex(/^[0-9a-f]{64}$/) }).optional(),
+  principalId: principalIdSchema.optional(),
+});
+
+export type ConsentReceipt = z.infer<typeof consentReceiptSchema>;
+
+/** What a bundle holds once opened (contract section 2). `signals` is read apart: badly typed signals are no refusal. */
+export const plaintextSchema = z.strictObject({
+  v: z.literal(1),
+  nonce: nonceSchema,
+  clientTs: epochMsSchema,
+  consent: consentReceiptSchema,
+  signals: z.record(z.string(), z.unknown()),
+});
+
+export type Plaintext = z.infer<typeof plaintextSchema>;

@@ -1,0 +1,86 @@
+import { z } from 'zod';
+
+/** interface 2: the four classes. */
+export const visitorClassSchema = z.enum(['human', 'declared_agent', 'undeclared_automation', 'unknown']);
+export type VisitorClass = z.infer<typeof visitorClassSchema>;
+
+/** interface 2 and 7: maps 1:1 to the status. */
+export const INGEST_STATUS = {
+  ok: 200,
+  'consent-missing': 451,
+  replay: 409,
+  stale: 400,
+  'decrypt-failed': 400,
+  'unknown-key': 401,
+  unknown: 500,
+} as const;
+export type IngestReason = keyof typeof INGEST_STATUS;
+
+const reasonSchema = z.enum(Object.keys(INGEST_STATUS) as [IngestReason, ...IngestReason[]]);
+
+export const smartSignalsSchema = z.object({
+  bot: z.boolean(),
+  incognito: z.literal(false),
+  tampered: z.boolean(),
+  inconsistency: z.int().min(0),
+});
+export type SmartSignals = z.infer<typeof smartSignalsSchema>;
+
+/** Contract 3.1: the GPC-honoured consent state that the verdict was computed under. */
+export const consentStateSchema = z.object({
+  purposes: z.array(z.string()),
+  gpc: z.boolean(),
+  gpcSource: z.enum(['none', 'header', 'bundle', 'both']),
+  version: z.int(),
+  issuedAt: z.int(),
+  basis: z.enum(['asserted', 'proven']),
+});
+export type ConsentState = z.infer<typeof consentStateSchema>;
+
+export const ingestResponseSchema = z.object({
+  class: visitorClassSchema,
+  visitorId: z.string().nullable(),
+  deviceId: z.null(),
+  declaredAgentId: z.string().nullable(),
+  confidence: z.number(),
+  suspectScore: z.number().min(0).max(1).nullable(),
+  smartSignals: smartSignalsSchema,
+  needsAttestation: z.boolean(),
+  consentState: consentStateSchema,
+  reason: reasonSchema,
+  requestId: z.string(),
+  transparencyToken: z.string().optional(),
+});
+export type IngestResponse = z.infer<typeof ingestResponseSchema>;
+
+/** interface 2, PubKeyResponse. */
+export const pubKeyResponseSchema = z.object({
+  kid: z.string(),
+  alg: z.literal('ECDH-P256+HKDF-SHA256+AES-256-GCM'),
+  publicKey: z.string(),
+});
+export type PubKeyResponse = z.infer<typeof pubKeyResponseSchema>;
+
+/** One rule that fired, with its weight and plain words. */
+export const firedRuleSchema = z.object({ id: z.string(), weight: z.number(), text: z.string() });
+
+/** Contract 3.6: the verdict for the tenant's backend. */
+export const decisionResponseSchema = ingestResponseSchema.omit({ transparencyToken: true }).extend({
+  rules: z.array(firedRuleSchema),
+  policyVersion: z.string(),
+  decidedAt: z.string(),
+  restricted: z.boolean(),
+});
+export type DecisionResponse = z.infer<typeof decisionResponseSchema>;
+
+export const errorBodySchema = z.object({
+  error: z.string(),
+  message: z.string().optional(),
+  details: z.array(z.string()).optional(),
+});
+
+export const healthSchema = z.object({ status: z.literal('ok'), version: z.string() });
+export const readySchema = z.object({
+  status: z.enum(['ready', 'not-ready']),
+  notReady: z.array(z.string()),
+});

@@ -1,0 +1,131 @@
+import { z } from 'zod';
+
+/**
+ * The signals a browser agent reports (signals.md section 1). Fields may be added, and every one may be missing or
+ * null: a browser without it, or a privacy defense. No value of these is ever stored.
+ */
+
+const text = z.string().max(2048).nullish();
+const flag = z.boolean().nullish();
+const number = z.number().nullish();
+const texts = z.array(z.string().max(512)).max(256).nullish();
+const brands = z
+  .array(z.object({ brand: z.string().max(256), version: z.string().max(64) }))
+  .max(32)
+  .nullish();
+
+const groups = {
+  page: z.object({
+    userAgent: text,
+    appVersion: text,
+    platform: text,
+    vendor: text,
+    language: text,
+    languages: texts,
+    webdriver: flag,
+    hardwareConcurrency: number,
+    deviceMemory: number,
+    maxTouchPoints: number,
+    pluginCount: number,
+    pdfViewer: flag,
+    cookies: flag,
+    brave: flag,
+    chromeObject: flag,
+    gpc: flag,
+    uaData: z
+      .object({
+        brands,
+        mobile: flag,
+        platform: text,
+        architecture: text,
+        bitness: text,
+        model: text,
+        platformVersion: text,
+        fullVersionList: brands,
+      })
+      .nullish(),
+  }),
+  worker: z.object({
+    userAgent: text,
+    platform: text,
+    languages: texts,
+    hardwareConcurrency: number,
+    webdriver: flag,
+    renderer: text,
+    uaData: z.object({ brands, platform: text }).nullish(),
+    cdp: flag,
+  }),
+  frame: z.object({ webdriver: flag, platform: text, userAgent: text, srcdocPreattached: flag }),
+  screen: z.object({
+    width: number,
+    height: number,
+    availWidth: number,
+    availHeight: number,
+    innerWidth: number,
+    innerHeight: number,
+    outerWidth: number,
+    outerHeight: number,
+    colorDepth: number,
+    dpr: number,
+  }),
+  media: z.object({
+    pointer: z.enum(['fine', 'coarse', 'none']).nullish(),
+    hover: flag,
+    colorGamut: text,
+    hdr: flag,
+    forcedColors: flag,
+  }),
+  graphics: z.object({
+    vendor: text,
+    renderer: text,
+    canvasHash: text,
+    canvasStable: flag,
+    canvasFlatBadPixels: number,
+    audioSum: number,
+    audioStable: flag,
+  }),
+  fonts: z.string().regex(/^[0-9a-f]{0,256}$/),
+  engine: z.object({ evalLength: number, errorMessage: text, math: text }),
+  time: z.object({ zone: text, offsetMinutes: number, clockStepMs: number }),
+  tells: z.object({
+    globals: texts,
+    cdp: flag,
+    notificationMismatch: flag,
+    patched: texts,
+    processType: text,
+  }),
+  input: z.object({ moves: number, downUpMs: number }),
+} as const;
+
+type Groups = typeof groups;
+type GroupName = keyof Groups;
+
+/** Null stands for a group that is missing, null or badly typed. */
+export type Signals = { readonly [K in GroupName]: z.infer<Groups[K]> | null };
+
+export interface ReadSignals {
+  readonly signals: Signals;
+  /** A group that was there but badly typed: such a bundle is never `human` (contract 3.4). */
+  readonly malformed: boolean;
+}
+
+export const signalsSchema = z.object({ collector: text, ...groups }).partial();
+
+const names = Object.keys(groups) as GroupName[];
+
+/** Reads each group apart, so that one bad field costs its group and never the request. */
+export function readSignals(raw: Readonly<Record<string, unknown>>): ReadSignals {
+  const signals: Partial<Record<GroupName, unknown>> = {};
+  let malformed = false;
+  for (const name of names) {
+    const value = Object.hasOwn(raw, name) ? raw[name] : null;
+    if (value === null || value === undefined) {
+      signals[name] = null;
+      continue;
+    }
+    const result = groups[name].safeParse(value);
+    signals[name] = result.success ? result.data : null;
+    malformed ||= !result.success;
+  }
+  return { signals: signals as Signals, malformed };
+}

@@ -1,0 +1,67 @@
+import { createDecipheriv, createECDH } from 'node:crypto';
+import { decodeBase64 } from '../lib/base64.ts';
+import type { SealedBundle } from '../schema/bundle.ts';
+import {
+  ASYMMETRIC_ALG,
+  IV_BYTES,
+  POINT_BYTES,
+  SYMMETRIC_ALG,
+  TAG_BYTES,
+  UNCOMPRESSED,
+} from './constants.ts';
+import { additionalData, keyInfo, type SealContext } from './context.ts';
+import { deriveKey } from './derive.ts';
+
+/** Opens what was sealed to one key; null for every cause of failure alike. */
+export type Opener = (bundle: SealedBundle) => Buffer | null;
+
+const EMPTY = new Uint8Array(0);
+
+function decrypt(key: Buffer, context: SealContext, iv: Buffer, sealed: Buffer): Buffer | null {
+  if (iv.length !== IV_BYTES || sealed.length < TAG_BYTES) return null;
+  // Without authTagLength Node takes a tag of 4 bytes as good.
+  const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: TAG_BYTES });
+  decipher.setAAD(additionalData(context, iv));
+  decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
+  const plaintext = decipher.update(sealed.subarray(0, -TAG_BYTES));
+  try {
+    return Buffer.concat([plaintext, decipher.final()]);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * @param privateKey the 32-byte P-256 scalar of one generation
+ * @returns an opener that holds one ECDH object: making one per bundle would double the cost
+ */
+export function makeOpener(privateKey: Uint8Array): Opener {
+  const ecdh = createECDH('prime256v1');
+  ecdh.setPrivateKey(privateKey);
+  const recipient = ecdh.getPublicKey();
+  return (bundle) => {
+    const epk = bundle.epk === undefined ? null : decodeBase64(bundle.epk);
+    const iv = decodeBase64(bundle.iv);
+    const sealed = decodeBase64(bundle.ct);
+    if (!epk || !iv || !sealed || epk.length !== POINT_BYTES || epk[0] !== UNCOMPRESSED) return null;
+    let shared: Buffer;
+    try {
+      shared = ecdh.computeSecret(epk);
+    } catch {
+      return null; // not on the curve
+    }
+    const context = { alg: ASYMMETRIC_ALG, kid: bundle.kid, epk, recipient };
+    return decrypt(deriveKey(shared, keyInfo(context)), context, iv, sealed);
+  };
+}
+
+/** @param sharedKey the tenant's 32-byte symmetric key (the legacy form, without `epk`) */
+export function makeSymmetricOpener(sharedKey: Uint8Array): Opener {
+  return (bundle) => {
+    const iv = decodeBase64(bundle.iv);
+    const sealed = decodeBase64(bundle.ct);
+    if (bundle.epk !== undefined || !iv || !sealed) return null;
+    const context = { alg: SYMMETRIC_ALG, kid: bundle.kid, epk: EMPTY, recipient: EMPTY };
+    return decrypt(deriveKey(sharedKey, keyInfo(context)), context, iv, sealed);
+  };
+}

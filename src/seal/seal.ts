@@ -1,0 +1,51 @@
+import { createCipheriv, createECDH } from 'node:crypto';
+import type { Random } from '../lib/random.ts';
+import type { SealedBundle } from '../schema/bundle.ts';
+import { ASYMMETRIC_ALG, IV_BYTES, KEY_BYTES, SYMMETRIC_ALG, TAG_BYTES } from './constants.ts';
+import { additionalData, keyInfo, type SealContext } from './context.ts';
+import { deriveKey } from './derive.ts';
+
+function encrypt(key: Buffer, context: SealContext, iv: Buffer, plaintext: Uint8Array): string {
+  const cipher = createCipheriv('aes-256-gcm', key, iv, { authTagLength: TAG_BYTES });
+  cipher.setAAD(additionalData(context, iv));
+  return Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]).toString('base64');
+}
+
+/**
+ * Seals to a tenant's public key.
+ * @param recipient 65 bytes, uncompressed
+ * @param random 32 bytes for the ephemeral key, then 12 for the IV
+ * @throws when `recipient` is not a point of P-256
+ */
+export function sealTo(
+  kid: string,
+  recipient: Uint8Array,
+  plaintext: Uint8Array,
+  random: Random,
+): SealedBundle {
+  const ephemeral = createECDH('prime256v1');
+  ephemeral.setPrivateKey(random(KEY_BYTES));
+  const epk = ephemeral.getPublicKey();
+  const context = { alg: ASYMMETRIC_ALG, kid, epk, recipient };
+  const key = deriveKey(ephemeral.computeSecret(recipient), keyInfo(context));
+  const iv = random(IV_BYTES);
+  const ct = encrypt(key, context, iv, plaintext);
+  return { kid, epk: epk.toString('base64'), iv: iv.toString('base64'), ct };
+}
+
+/** Seals under the tenant's 32-byte symmetric key (legacy). */
+export function sealSymmetric(
+  kid: string,
+  sharedKey: Uint8Array,
+  plaintext: Uint8Array,
+  random: Random,
+): SealedBundle {
+  const empty = new Uint8Array(0);
+  const context = { alg: SYMMETRIC_ALG, kid, epk: empty, recipient: empty };
+  const iv = random(IV_BYTES);
+  return {
+    kid,
+    iv: iv.toString('base64'),
+    ct: encrypt(deriveKey(sharedKey, keyInfo(context)), context, iv, plaintext),
+  };
+}

@@ -1,0 +1,140 @@
+import { existsSync } from 'node:fs';
+import knexModule, { type Knex } from 'knex';
+import { Unavailable } from '../lib/errors.ts';
+import { immediateSqliteClient } from './sqlite-client.ts';
+
+/** The one place that knows a driver. Everything else speaks knex, in SQL that both databases take. */
+export interface Database {
+  readonly kind: 'sqlite' | 'postgres';
+  /** Reads; on SQLite a pool of its own, so that a read never waits for a commit. */
+  readonly read: Knex;
+  /**
+   * One write transaction: BEGIN IMMEDIATE on SQLite's single writer. Never use `read` inside.
+   * @throws {Unavailable} when the database is busy, full or gone and nothing was written
+   */
+  transaction<T>(work: (tx: Knex.Transaction) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  /** `postgres://…`, or the file of an SQLite database. */
+  readonly location: string;
+  /** A wrong path must not fork a ledger: only `gpd init` and `gpd restore` create a file. */
+  readonly create?: boolean;
+  /** Called when a COMMIT failed with an I/O error and its outcome is unknown: the process has to stop. */
+  readonly onUnknownCommit?: (error: Error) => void;
+}
+
+const { knex } = knexModule;
+
+const ACQUIRE_TIMEOUT_MS = 4000;
+const PRAGMAS = [
+  'PRAGMA journal_mode=WAL',
+  'PRAGMA synchronous=FULL',
+  'PRAGMA busy_timeout=5000',
+  'PRAGMA foreign_keys=ON',
+  'PRAGMA secure_delete=ON',
+  'PRAGMA trusted_schema=OFF',
+];
+
+interface SqliteConnection {
+  exec(sql: string, done: (error: Error | null) => void): void;
+}
+
+const configureSqlite = (
+  connection: SqliteConnection,
+  done: (error: Error | null, c: unknown) => void,
+): void => connection.exec(PRAGMAS.join(';'), (error) => done(error, connection));
+
+/** SQLITE_*, Node's network errors and PostgreSQL's classes 08, 53, 57P and 40 (PostgreSQL manual, appendix A). */
+const TRANSIENT =
+  /^(SQLITE_(BUSY|LOCKED|FULL|CANTOPEN)|E(CONN\w+|PIPE|TIMEDOUT)|08\w{3}|53\w{3}|57P0\d|57014|40001|40P01)$/;
+
+function errorCode(error: Error): string {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? code : '';
+}
+
+function isTransient(error: Error): boolean {
+  return (
+    TRANSIENT.test(errorCode(error)) ||
+    error.name === 'KnexTimeoutError' ||
+    /Connection terminated|Query read timeout/.test(error.message)
+  );
+}
+
+async function runTransaction<T>(
+  writer: Knex,
+  work: (tx: Knex.Transaction) => Promise<T>,
+  onUnknownCommit: ((error: Error) => void) | undefined,
+): Promise<T> {
+  let finished = false;
+  try {
+    return await writer.transaction(async (tx) => {
+      const result = await work(tx);
+      finished = true;
+      return result;
+    });
+  } catch (thrown) {
+    const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+    if (finished && /^SQLITE_IOERR/.test(errorCode(error))) onUnknownCommit?.(error);
+    if (isTransient(error)) throw new Unavailable('the database cannot take this now', 1, { cause: error });
+    throw error;
+  }
+}
+
+function openSqlite(options: DatabaseOptions): Database {
+  if (options.create !== true && !existsSync(options.location)) {
+    throw new Error('there is no database yet: run `gpd init` first');
+  }
+  const base: Knex.Config = {
+    client: immediateSqliteClient(),
+    connection: { filename: options.location },
+    useNullAsDefault: true,
+    acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
+  };
+  const pool = { afterCreate: configureSqlite, idleTimeoutMillis: 2_147_483_647 };
+  const writer = knex({ ...base, pool: { ...pool, min: 1, max: 1 } });
+  const read = knex({ ...base, pool: { ...pool, min: 0, max: 4 } });
+  return {
+    kind: 'sqlite',
+    read,
+    transaction: (work) => runTransaction(writer, work, options.onUnknownCommit),
+    close: async () => {
+      await read.destroy();
+      await writer.destroy();
+    },
+  };
+}
+
+/** int8 (20) as a JavaScript number: gpd stores milliseconds and counts, all below 2^53. */
+async function parseInt8AsNumber(): Promise<void> {
+  const { default: pg } = await import('pg');
+  pg.types.setTypeParser(20, Number);
+}
+
+async function openPostgres(options: DatabaseOptions): Promise<Database> {
+  await parseInt8AsNumber();
+  const client = knex({
+    client: 'pg',
+    connection: {
+      connectionString: options.location,
+      query_timeout: 10_000,
+      statement_timeout: 9_000,
+      application_name: 'gpd',
+    } as Knex.PgConnectionConfig,
+    acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
+    pool: { min: 0, max: 10 },
+  });
+  return {
+    kind: 'postgres',
+    read: client,
+    transaction: (work) => runTransaction(client, work, options.onUnknownCommit),
+    close: () => client.destroy(),
+  };
+}
+
+/** @throws when an SQLite file is missing and `create` is not set; PostgreSQL is only reached by the first query */
+export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+  return /^postgres(ql)?:\/\//.test(options.location) ? openPostgres(options) : openSqlite(options);
+}

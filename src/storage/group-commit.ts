@@ -1,0 +1,89 @@
+import { Unavailable } from '../lib/errors.ts';
+
+interface Waiting<Item, Result> {
+  readonly item: Item;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export interface GroupOptions<Item, Result> {
+  /** One batch: a transaction, or one query a table. Answers in the order of its items. */
+  readonly run: (items: readonly Item[]) => Promise<readonly Result[]>;
+  readonly maxBatch: number;
+  /** Waiting items; past it a caller is refused with {@link Unavailable}, so that memory stays flat. */
+  readonly maxWaiting: number;
+  /** Batches under way at once: 1 where a single writer makes more of them pointless. */
+  readonly concurrency?: number;
+}
+
+export interface Group<Item, Result> {
+  submit(item: Item): Promise<Result>;
+  /** Resolves when nothing waits and nothing is in flight. */
+  idle(): Promise<void>;
+}
+
+/**
+ * While one batch is in flight the next one gathers. There is no timer: an idle server adds no delay, a loaded one
+ * shares the fsync.
+ */
+export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>): Group<Item, Result> {
+  const concurrency = options.concurrency ?? 1;
+  let waiting: Waiting<Item, Result>[] = [];
+  let inFlight = 0;
+  let scheduled = false;
+  let onIdle: (() => void)[] = [];
+
+  async function runBatch(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+    try {
+      const results = await options.run(batch.map((entry) => entry.item));
+      batch.forEach((entry, i) => {
+        entry.resolve(results[i] as Result);
+      });
+    } catch (error) {
+      for (const entry of batch) entry.reject(error);
+    }
+    inFlight -= 1;
+    pump();
+  }
+
+  function pump(): void {
+    while (inFlight < concurrency && waiting.length > 0) {
+      const batch = waiting.slice(0, options.maxBatch);
+      waiting = waiting.slice(batch.length);
+      inFlight += 1;
+      void runBatch(batch);
+    }
+    if (inFlight === 0 && waiting.length === 0) {
+      const wake = onIdle;
+      onIdle = [];
+      for (const resolve of wake) resolve();
+    }
+  }
+
+  // One turn of the event loop gathers what arrived with the same poll of the sockets.
+  function schedule(): void {
+    if (scheduled || inFlight >= concurrency) return;
+    scheduled = true;
+    setImmediate(() => {
+      scheduled = false;
+      pump();
+    });
+  }
+
+  return {
+    submit(item) {
+      if (waiting.length >= options.maxWaiting)
+        return Promise.reject(new Unavailable('too much is waiting', 1));
+      return new Promise((resolve, reject) => {
+        waiting.push({ item, resolve, reject });
+        schedule();
+      });
+    },
+    idle() {
+      if (inFlight === 0 && waiting.length === 0) return Promise.resolve();
+      return new Promise((resolve) => {
+        onIdle.push(resolve);
+      });
+    },
+  };
+}

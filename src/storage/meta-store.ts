@@ -1,0 +1,12 @@
+import type { Knex } from 'knex';
+import type { Database } from './db.ts';
+
+/** Facts about the installation itself: the master key's check value and the wrapped server secret. */
+export async function readMeta(database: Database, name: string): Promise<string | null> {
+  const row = await database.read('meta').where({ name }).first<{ value: string } | undefined>('value');
+  return row?.value ?? null;
+}
+
+export async function writeMeta(tx: Knex.Transaction, name: string, value: string): Promise<void> {
+  await tx('meta').insert({ name, value }).onConflict('name').merge();
+}

@@ -1,0 +1,65 @@
+import { readdir } from 'node:fs/promises';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { Knex } from 'knex';
+import type { Database } from './db.ts';
+
+const directory = new URL('../../migrations/', import.meta.url);
+
+/** Serialises migrations of several nodes; an arbitrary constant of ours. */
+const ADVISORY_LOCK = 7_208_963_411;
+
+async function migrationNames(): Promise<string[]> {
+  return (await readdir(directory)).filter((name) => name.endsWith('.js')).sort();
+}
+
+const source: Knex.MigrationSource<string> = {
+  getMigrations: migrationNames,
+  getMigrationName: (name) => name,
+  getMigration: (name) =>
+    import(pathToFileURL(fileURLToPath(new URL(name, directory))).href) as Promise<Knex.Migration>,
+};
+
+export interface SchemaState {
+  readonly pending: readonly string[];
+  /** Applied by a newer gpd than this one: this one must not touch the data. */
+  readonly unknown: readonly string[];
+}
+
+/** Cheap enough for every start: one table read and one directory listing. */
+export async function schemaState(database: Database): Promise<SchemaState> {
+  const names = await migrationNames();
+  const exists = await database.read.schema.hasTable('knex_migrations');
+  const rows = exists ? await database.read('knex_migrations').select<{ name: string }[]>('name') : [];
+  const applied = new Set(rows.map((row) => row.name));
+  return {
+    pending: names.filter((name) => !applied.has(name)),
+    unknown: [...applied].filter((name) => !names.includes(name)),
+  };
+}
+
+async function latest(connection: Knex): Promise<void> {
+  const config = { migrationSource: source };
+  await connection.migrate.forceFreeMigrationsLock(config);
+  await connection.migrate.latest(config);
+}
+
+/**
+ * Brings the schema up to date and returns what it applied.
+ * Knex's own lock row outlives a crash, so ours decides: a session's advisory lock on PostgreSQL, the immediate
+ * transaction of a single file on SQLite.
+ * @throws when the schema is newer than this program
+ */
+export async function migrate(database: Database): Promise<readonly string[]> {
+  const state = await schemaState(database);
+  if (state.unknown.length > 0) {
+    throw new Error(
+      `the database was written by a newer gpd (${state.unknown.join(', ')}): upgrade this one`,
+    );
+  }
+  if (state.pending.length === 0) return [];
+  await database.transaction(async (tx) => {
+    if (database.kind === 'postgres') await tx.raw('SELECT pg_advisory_xact_lock(?)', [ADVISORY_LOCK]);
+    await latest(tx);
+  });
+  return state.pending;
+}

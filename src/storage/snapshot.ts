@@ -1,0 +1,68 @@
+import type { ApiKey } from '../auth/api-key.ts';
+import type { Generation } from '../keys/generation.ts';
+import type { Purpose, Tenant } from '../tenants/tenant.ts';
+import { type ApiKeyRow, rowToApiKey } from './api-key-store.ts';
+import type { Database } from './db.ts';
+import { rowToGeneration, type SealKeyRow } from './seal-key-store.ts';
+import { type PurposeRow, rowToPurpose, rowToTenant } from './tenant-store.ts';
+
+/** A tenant as a server holds it in memory, secrets still wrapped. */
+export interface TenantSnapshot {
+  readonly tenant: Tenant;
+  readonly secrets: ReadonlyMap<string, string>;
+  readonly keys: readonly Generation[];
+  readonly purposes: readonly Purpose[];
+  readonly apiKeys: readonly ApiKey[];
+}
+
+export interface SnapshotPage {
+  readonly revision: number;
+  readonly changed: readonly TenantSnapshot[];
+  /** Every kid there is, so that a removed tenant is noticed; null when nothing changed. */
+  readonly kids: ReadonlySet<string> | null;
+}
+
+const MAX_KIDS = 500;
+
+type Keyed = { readonly kid: string };
+
+function groupByKid<Row extends Keyed>(rows: readonly Row[]): Map<string, Row[]> {
+  const groups = new Map<string, Row[]>();
+  for (const row of rows) {
+    const group = groups.get(row.kid);
+    if (group) group.push(row);
+    else groups.set(row.kid, [row]);
+  }
+  return groups;
+}
+
+/**
+ * What changed after `since`. One keyed read when nothing did.
+ * The revision is read first: what commits in between is read again by the next poll, never missed.
+ */
+export async function readSnapshot(database: Database, since: number): Promise<SnapshotPage> {
+  const { read } = database;
+  const head = await read('revisions').where({ scope: 'tenants' }).first<{ revision: number }>('revision');
+  const revision = head?.revision ?? 0;
+  if (revision === since) return { revision, changed: [], kids: null };
+  const tenants = await read('tenants').select('kid', 'created_at', 'settings', 'revision');
+  const stale = tenants.filter((row) => row.revision > since);
+  const kids = stale.map((row) => row.kid as string);
+  // Past the number of parameters that a statement takes, the whole table is read.
+  const of = <Row extends Keyed>(table: string): Promise<Row[]> => {
+    const query = read(table).orderBy('kid');
+    return (kids.length > MAX_KIDS ? query : query.whereIn('kid', kids)) as unknown as Promise<Row[]>;
+  };
+  const secrets = groupByKid(await of<{ kid: string; purpose: string; wrapped: string }>('tenant_secrets'));
+  const keys = groupByKid(await of<SealKeyRow>('seal_keys'));
+  const purposes = groupByKid(await of<PurposeRow>('purposes'));
+  const apiKeys = groupByKid(await of<ApiKeyRow>('api_keys'));
+  const changed = stale.map((row) => ({
+    tenant: rowToTenant(row),
+    secrets: new Map((secrets.get(row.kid) ?? []).map((secret) => [secret.purpose, secret.wrapped])),
+    keys: (keys.get(row.kid) ?? []).map(rowToGeneration),
+    purposes: (purposes.get(row.kid) ?? []).map(rowToPurpose),
+    apiKeys: (apiKeys.get(row.kid) ?? []).map(rowToApiKey),
+  }));
+  return { revision, changed, kids: new Set(tenants.map((row) => row.kid as string)) };
+}

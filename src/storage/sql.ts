@@ -1,0 +1,37 @@
+import type { Knex } from 'knex';
+
+/** What the hot statements share: multi-row SQL that both databases take, with its text made once a shape. */
+
+const rowSql = new Map<string, string>();
+
+export type Bindings = (string | number | null)[];
+
+/** `(?,?),(?,?)…` */
+export function placeholders(columns: number, rows: number): string {
+  const key = `${columns}x${rows}`;
+  let sql = rowSql.get(key);
+  if (sql === undefined) {
+    const row = `(${Array(columns).fill('?').join(',')})`;
+    sql = Array(rows).fill(row).join(',');
+    rowSql.set(key, sql);
+  }
+  return sql;
+}
+
+/** knex.raw answers with rows on SQLite and with a result object on PostgreSQL. */
+export function rowsOf<Row>(result: unknown): readonly Row[] {
+  return Array.isArray(result) ? (result as Row[]) : ((result as { rows?: Row[] }).rows ?? []);
+}
+
+/** `head VALUES (…),(…) tail`; nothing for no rows. */
+export async function insertMany<Row>(
+  tx: Knex.Transaction,
+  head: string,
+  rows: readonly Bindings[],
+  tail = '',
+): Promise<readonly Row[]> {
+  const columns = rows[0]?.length;
+  if (columns === undefined) return [];
+  const sql = `${head} VALUES ${placeholders(columns, rows.length)} ${tail}`;
+  return rowsOf<Row>(await tx.raw(sql, rows.flat() as Knex.Value[]));
+}

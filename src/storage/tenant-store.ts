@@ -1,0 +1,120 @@
+import type { Knex } from 'knex';
+import type { Generation } from '../keys/generation.ts';
+import type { TenantStore } from '../tenants/ports.ts';
+import { tenantSettingsSchema } from '../tenants/settings.ts';
+import type { Purpose, Tenant } from '../tenants/tenant.ts';
+import type { Database } from './db.ts';
+import { bumpTenant, nextRevision } from './revision.ts';
+import { generationToRow } from './seal-key-store.ts';
+
+interface TenantRow {
+  readonly kid: string;
+  readonly created_at: number;
+  readonly settings: string;
+}
+
+export interface PurposeRow {
+  readonly kid: string;
+  readonly id: string;
+  readonly title: string;
+  readonly description: string;
+  readonly lawful_basis: string;
+  readonly gpc: 'opt-out' | 'ignore';
+  readonly ttl_days: number;
+}
+
+export function rowToTenant(row: TenantRow): Tenant {
+  const settings = tenantSettingsSchema.parse(JSON.parse(row.settings));
+  return { kid: row.kid, createdAt: row.created_at, settings };
+}
+
+export function rowToPurpose(row: PurposeRow): Purpose {
+  const { id, title, description, gpc } = row;
+  return { id, title, description, lawfulBasis: row.lawful_basis, gpc, ttlDays: row.ttl_days };
+}
+
+function purposeToRow(kid: string, purpose: Purpose): PurposeRow {
+  const { id, title, description, gpc } = purpose;
+  return { kid, id, title, description, lawful_basis: purpose.lawfulBasis, gpc, ttl_days: purpose.ttlDays };
+}
+
+/** All that a tenant is made of; written whole or not at all. */
+export interface NewTenant {
+  readonly tenant: Tenant;
+  readonly secrets: Readonly<Record<string, string>>;
+  readonly key: Generation;
+  readonly purposes: readonly Purpose[];
+}
+
+/** @returns false when the kid is taken */
+export async function insertTenant(tx: Knex.Transaction, made: NewTenant): Promise<boolean> {
+  const { kid, createdAt, settings } = made.tenant;
+  const revision = await nextRevision(tx);
+  const row = { kid, created_at: createdAt, revision, settings: JSON.stringify(settings) };
+  const inserted = await tx('tenants').insert(row).onConflict('kid').ignore().returning('kid');
+  if (inserted.length === 0) return false;
+  await tx('tenant_secrets').insert(
+    Object.entries(made.secrets).map(([purpose, wrapped]) => ({ kid, purpose, wrapped })),
+  );
+  await tx('seal_keys').insert(generationToRow(made.key));
+  await tx('purposes').insert(made.purposes.map((purpose) => purposeToRow(kid, purpose)));
+  return true;
+}
+
+export function makeTenantStore(database: Database): TenantStore {
+  const { read } = database;
+  return {
+    async list() {
+      const rows = await read<TenantRow>('tenants').select('kid', 'created_at', 'settings').orderBy('kid');
+      return rows.map(rowToTenant);
+    },
+    async get(kid) {
+      const row = await read<TenantRow>('tenants').where({ kid }).first();
+      return row ? rowToTenant(row) : null;
+    },
+    saveSettings: (kid, settings) =>
+      database.transaction(async (tx) => {
+        if (!(await bumpTenant(tx, kid))) return false;
+        await tx('tenants')
+          .where({ kid })
+          .update({ settings: JSON.stringify(settings) });
+        return true;
+      }),
+    async purposes(kid) {
+      const rows = await read<PurposeRow>('purposes').where({ kid }).orderBy('id');
+      return rows.map(rowToPurpose);
+    },
+    savePurpose: (kid, purpose) =>
+      database.transaction(async (tx) => {
+        if (!(await bumpTenant(tx, kid))) return false;
+        await tx('purposes').insert(purposeToRow(kid, purpose)).onConflict(['kid', 'id']).merge();
+        return true;
+      }),
+  };
+}
+
+/** Puts a wrapped secret in place of an older one of the same purpose. */
+export function saveTenantSecret(
+  database: Database,
+  kid: string,
+  purpose: string,
+  wrapped: string,
+): Promise<boolean> {
+  return database.transaction(async (tx) => {
+    if (!(await bumpTenant(tx, kid))) return false;
+    await tx('tenant_secrets').insert({ kid, purpose, wrapped }).onConflict(['kid', 'purpose']).merge();
+    return true;
+  });
+}
+
+export async function readTenantSecret(
+  database: Database,
+  kid: string,
+  purpose: string,
+): Promise<string | null> {
+  const row = await database
+    .read('tenant_secrets')
+    .where({ kid, purpose })
+    .first<{ wrapped: string } | undefined>('wrapped');
+  return row?.wrapped ?? null;
+}

@@ -1,0 +1,43 @@
+import { z } from 'zod';
+
+/** What `gpd tenants set KID key=value` takes (contract section 9), with the defaults. */
+
+/** An origin as browsers send it: scheme, host and a non-default port. A trailing slash and letter case are forgiven. */
+export const originSchema = z.string().transform((text, context) => {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const bare = url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`;
+  if (bare) return url.origin;
+  context.addIssue('an origin is https://host or https://host:port, without a path');
+  return z.NEVER;
+});
+
+const booleanWord = z.union([z.boolean(), z.enum(['true', 'false']).transform((word) => word === 'true')]);
+
+const list = z.union([
+  z.array(originSchema),
+  z
+    .string()
+    .transform((text) => text.split(/[\s,]+/).filter((part) => part !== ''))
+    .pipe(z.array(originSchema)),
+]);
+
+const notice = z.string().max(4000).default('');
+
+export const tenantSettingsSchema = z.strictObject({
+  origins: list.default([]),
+  'consent.basis': z.enum(['asserted', 'ledger']).default('asserted'),
+  'transparency.retain': z.enum(['none', 'summary']).default('none'),
+  'ledger.public': booleanWord.default(false),
+  'review.fourEyes': booleanWord.default(false),
+  'retention.days': z.coerce.number().int().min(1).max(3650).default(90),
+  'notice.controller': notice,
+  'notice.contact': notice,
+  'notice.purposes': notice,
+  'notice.recipients': notice,
+  'notice.transfers': notice,
+  'notice.authority': notice,
+});
+
+export type TenantSettings = z.infer<typeof tenantSettingsSchema>;
+
+export const TENANT_SETTING_NAMES = Object.keys(tenantSettingsSchema.shape) as (keyof TenantSettings)[];

@@ -1,0 +1,53 @@
+import { hmacSha256 } from '../lib/hash.ts';
+import type { TenantSettings } from './settings.ts';
+
+export interface Tenant {
+  readonly kid: string;
+  readonly createdAt: number;
+  readonly settings: TenantSettings;
+}
+
+/** A purpose of processing (contract section 7). */
+export interface Purpose {
+  readonly id: string;
+  readonly title: string;
+  readonly description: string;
+  readonly lawfulBasis: string;
+  /** What a Global Privacy Control signal does to it. */
+  readonly gpc: 'opt-out' | 'ignore';
+  /** Days a grant lasts. */
+  readonly ttlDays: number;
+}
+
+export const DEVICE_IDENTIFICATION = 'device-identification';
+export const DEFAULT_TTL_DAYS = 180;
+
+/** What every new tenant starts with. */
+export function firstPurpose(): Purpose {
+  return {
+    id: DEVICE_IDENTIFICATION,
+    title: 'Device identification',
+    description: 'Recognises this device to tell people from automation and to prevent abuse.',
+    lawfulBasis: 'consent',
+    gpc: 'opt-out',
+    ttlDays: DEFAULT_TTL_DAYS,
+  };
+}
+
+/** Every key of a tenant but the seal keys hangs on one wrapped root, so that destroying it destroys them all. */
+export interface TenantKeys {
+  readonly identity: Buffer;
+  readonly durable: Buffer;
+  readonly population: Buffer;
+  epoch(epoch: number): Buffer;
+}
+
+export function deriveTenantKeys(root: Uint8Array): TenantKeys {
+  const epochRoot = hmacSha256(root, 'gpd/epoch/v1');
+  return {
+    identity: hmacSha256(root, 'gpd/identity/v1'),
+    durable: hmacSha256(root, 'gpd/durable/v1'),
+    population: hmacSha256(root, 'gpd/population/v1'),
+    epoch: (epoch) => hmacSha256(epochRoot, `epoch ${epoch}`),
+  };
+}

@@ -1,0 +1,68 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildAgent } from '../../bin/build-agent.mjs';
+
+const MAX_GZIP_BYTES = 12 * 1024;
+const SCRIPTS = ['agent.js', 'agent.classic.js', 'agent-worker.js'] as const;
+
+/** What a strict Content-Security-Policy refuses, or would let somebody else in. */
+const FORBIDDEN: readonly (readonly [what: string, pattern: RegExp])[] = [
+  ['a call of eval', /\beval\s*\(/],
+  ['new Function', /\bFunction\s*\((?!\))/],
+  ['a blob', /blob:|createObjectURL|new Blob/],
+  ['a data address', /data:/],
+  ['a style attribute or element', /style\s*=|setAttribute\(["'`]style|createElement\(["'`]style/],
+  ['markup from text', /innerHTML|outerHTML|insertAdjacentHTML|document\.write/],
+  ['another host', /https?:\/\//],
+  ['a timer with text', /set(?:Timeout|Interval)\(["'`]/],
+  ['storage or a cookie', /localStorage|sessionStorage|indexedDB|document\.cookie/],
+];
+
+describe('the built agent', () => {
+  let dir: string;
+  const text = (name: string): Promise<string> => readFile(join(dir, name), 'utf8');
+
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'gpd-agent-'));
+    await buildAgent({ outDir: dir });
+  });
+  afterAll(() => rm(dir, { recursive: true, force: true }));
+
+  it.each(SCRIPTS)(`%s is at most ${MAX_GZIP_BYTES} bytes of gzip`, async (name) => {
+    const size = gzipSync(await text(name), { level: 9 }).length;
+    console.log(`${name}: ${size} bytes of gzip`);
+    expect(size).toBeLessThanOrEqual(MAX_GZIP_BYTES);
+  });
+
+  describe.each(SCRIPTS)('%s', (name) => {
+    it.each(FORBIDDEN)('has no %s', async (_what, pattern) => {
+      expect((await text(name)).match(pattern)).toBeNull();
+    });
+  });
+
+  it('carries no schema library and nothing of Node', async () => {
+    const source = (await Promise.all(SCRIPTS.map(text))).join('\n');
+    expect(source).not.toMatch(/node:|ZodError|Buffer\.from|require\(/);
+  });
+
+  it('exports the documented surface and no default', async () => {
+    const source = await text('agent.js');
+    const exported = /export\{([^}]*)\}/.exec(source)?.[1] ?? '';
+    const names = exported.split(',').map((item) => item.replace(/^.* as /, ''));
+    const types = await text('agent.d.ts');
+    const declared = [...types.matchAll(/^export declare function (\w+)/gm)].map((match) => match[1]);
+    expect(names.sort()).toEqual(['collect', 'identify', 'makePlaintext', 'observeInput', 'sealBundle']);
+    expect(declared.sort()).toEqual(names);
+  });
+
+  it('is the same bytes when it is built again', async () => {
+    const again = await mkdtemp(join(tmpdir(), 'gpd-agent-'));
+    await buildAgent({ outDir: again });
+    for (const name of [...SCRIPTS, 'agent.d.ts'])
+      expect(await readFile(join(again, name), 'utf8')).toBe(await text(name));
+    await rm(again, { recursive: true });
+  });
+});

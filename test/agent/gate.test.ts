@@ -1,0 +1,53 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { isRefused, PURPOSE, passGate } from '../../src/agent/gate.ts';
+
+const makeReceipt = (more: object = {}) => ({
+  purposes: [PURPOSE],
+  gpc: false,
+  version: 1,
+  issuedAt: 1_763_629_990_000,
+  ...more,
+});
+
+describe('passGate', () => {
+  it('lets a receipt with the purpose through as it is', () => {
+    const receipt = makeReceipt({ purposes: ['analytics', PURPOSE] });
+    expect(passGate(receipt, false)).toBe(receipt);
+  });
+
+  it('refuses under GPC, whoever says it, before it looks at anything else', () => {
+    expect(passGate(makeReceipt(), true)).toMatchObject({ sent: false, reason: 'gpc' });
+    expect(passGate(makeReceipt({ gpc: true }), false)).toMatchObject({ sent: false, reason: 'gpc' });
+    expect(passGate(null, true)).toMatchObject({ sent: false, reason: 'gpc' });
+  });
+
+  it.each([
+    ['null', null],
+    ['a text', 'granted'],
+    ['an empty object', {}],
+    ['no purposes', makeReceipt({ purposes: [] })],
+    ['another purpose', makeReceipt({ purposes: ['device-identification-2', 'DEVICE-IDENTIFICATION'] })],
+    ['purposes as a text', makeReceipt({ purposes: PURPOSE })],
+    ['purposes of another type', makeReceipt({ purposes: [PURPOSE, 1] })],
+    ['gpc as a number', makeReceipt({ gpc: 0 })],
+    ['no gpc', makeReceipt({ gpc: undefined })],
+    ['a version that is no integer', makeReceipt({ version: 1.5 })],
+    ['a time before 1970', makeReceipt({ issuedAt: -1 })],
+    ['a time that is a text', makeReceipt({ issuedAt: '2025' })],
+  ])('refuses %s', (_what, receipt) => {
+    expect(passGate(receipt, false)).toMatchObject({ sent: false, reason: 'consent-missing' });
+  });
+
+  it('passes nothing that lacks the purpose or has GPC, whatever it looks like', () => {
+    fc.assert(
+      fc.property(fc.anything(), fc.boolean(), (receipt, gpc) => {
+        const outcome = passGate(receipt, gpc);
+        if (isRefused(outcome)) return;
+        expect(gpc).toBe(false);
+        expect(outcome.gpc).toBe(false);
+        expect(outcome.purposes).toContain(PURPOSE);
+      }),
+    );
+  });
+});

@@ -1,0 +1,61 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { sealBundle, sealWith } from '../../src/agent/seal.ts';
+import { sealedBundleSchema } from '../../src/schema/bundle.ts';
+import { makeOpener } from '../../src/seal/open.ts';
+
+const vector = JSON.parse(
+  readFileSync(new URL('../vectors/gpd-seal-1.json', import.meta.url), 'utf8'),
+) as Record<string, string> & { bundle: Record<string, string> };
+
+const hex = (name: string): Buffer => Buffer.from(vector[name]!, 'hex');
+const recipient = { kid: vector['kid']!, publicKey: hex('recipient_public_hex').toString('base64') };
+const open = makeOpener(hex('recipient_private_d_hex'));
+
+async function vectorEphemeral(): Promise<CryptoKeyPair> {
+  const point = hex('epk_hex');
+  const x = point.subarray(1, 33).toString('base64url');
+  const y = point.subarray(33).toString('base64url');
+  const d = hex('ephemeral_private_d_hex').toString('base64url');
+  const curve = { name: 'ECDH', namedCurve: 'P-256' };
+  const jwk = { kty: 'EC', crv: 'P-256', x, y };
+  const [publicKey, privateKey] = await Promise.all([
+    crypto.subtle.importKey('jwk', jwk, curve, true, []),
+    crypto.subtle.importKey('jwk', { ...jwk, d }, curve, false, ['deriveBits']),
+  ]);
+  return { publicKey, privateKey };
+}
+
+describe('gpd-seal/1 by WebCrypto', () => {
+  it('gives the known answer', async () => {
+    const plaintext = new TextEncoder().encode(vector['plaintext_utf8']);
+    const fresh = { ephemeral: await vectorEphemeral(), iv: new Uint8Array(hex('iv_hex')) };
+    expect(await sealWith(recipient, plaintext, fresh)).toEqual(vector.bundle);
+  });
+
+  it('opens on the server, whatever the bytes', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ maxLength: 3000 }), async (bytes) => {
+        const bundle = await sealBundle(recipient, new Uint8Array(bytes));
+        expect(sealedBundleSchema.parse(bundle)).toEqual(bundle);
+        expect(open(bundle)).toEqual(Buffer.from(bytes));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('never uses an ephemeral key or an IV twice', async () => {
+    const bundles = await Promise.all(
+      Array.from({ length: 20 }, () => sealBundle(recipient, new Uint8Array(8))),
+    );
+    expect(new Set(bundles.map(({ epk }) => epk)).size).toBe(20);
+    expect(new Set(bundles.map(({ iv }) => iv)).size).toBe(20);
+  });
+
+  it('rejects a recipient that is no point of P-256', async () => {
+    const offCurve = Buffer.concat([Buffer.of(4), Buffer.alloc(64, 7)]).toString('base64');
+    for (const publicKey of ['', 'AAAA', '!', offCurve])
+      await expect(sealBundle({ kid: 'k', publicKey }, new Uint8Array(1))).rejects.toThrow();
+  });
+});

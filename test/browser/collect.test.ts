@@ -1,0 +1,308 @@
+import type { Browser, CDPSession, Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { readSignals } from '../../src/schema/signals.ts';
+import { GRANTED } from './support/answers.ts';
+import { describeInChromium, launchChromium } from './support/chromium.ts';
+import { type Site, startSite } from './support/site.ts';
+
+const MAIN_THREAD_MS = 100;
+
+const GROUPS = {
+  page: [
+    'userAgent',
+    'appVersion',
+    'platform',
+    'vendor',
+    'language',
+    'languages',
+    'webdriver',
+    'hardwareConcurrency',
+    'deviceMemory',
+    'maxTouchPoints',
+    'pluginCount',
+    'pdfViewer',
+    'cookies',
+    'brave',
+    'chromeObject',
+    'gpc',
+    'uaData',
+  ],
+  worker: [
+    'userAgent',
+    'platform',
+    'languages',
+    'hardwareConcurrency',
+    'webdriver',
+    'renderer',
+    'uaData',
+    'cdp',
+  ],
+  frame: ['webdriver', 'platform', 'userAgent', 'srcdocPreattached'],
+  screen: [
+    'width',
+    'height',
+    'availWidth',
+    'availHeight',
+    'innerWidth',
+    'innerHeight',
+    'outerWidth',
+    'outerHeight',
+    'colorDepth',
+    'dpr',
+  ],
+  media: ['pointer', 'hover', 'colorGamut', 'hdr', 'forcedColors'],
+  graphics: [
+    'vendor',
+    'renderer',
+    'canvasHash',
+    'canvasStable',
+    'canvasFlatBadPixels',
+    'audioSum',
+    'audioStable',
+  ],
+  engine: ['evalLength', 'errorMessage', 'math'],
+  time: ['zone', 'offsetMinutes', 'clockStepMs'],
+  tells: ['globals', 'cdp', 'notificationMismatch', 'patched', 'processType'],
+} as const;
+
+const COLLECT = `import('/v1/agent.js').then((agent) => agent.collect(${JSON.stringify(GRANTED)}))`;
+
+/** Records what a strict page would complain about, from before the first script. */
+const WATCH = `window.complaints = [];
+addEventListener('securitypolicyviolation', (e) => complaints.push('csp ' + e.violatedDirective + ' ' + e.blockedURI));
+addEventListener('error', (e) => complaints.push('error ' + e.message));
+addEventListener('unhandledrejection', (e) => complaints.push('rejection ' + e.reason));`;
+
+type Raw = Record<string, Record<string, unknown>>;
+
+async function mainThreadMs(session: CDPSession): Promise<number> {
+  const { metrics } = await session.send('Performance.getMetrics');
+  return (metrics.find(({ name }) => name === 'ThreadTime')?.value ?? Number.NaN) * 1000;
+}
+
+describeInChromium('browser/collect', () => {
+  let site: Site;
+  let browser: Browser;
+  let page: Page;
+  const heard: string[] = [];
+
+  beforeAll(async () => {
+    site = await startSite();
+    browser = await launchChromium();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await site?.close();
+  });
+  beforeEach(async () => {
+    page = await browser.newPage();
+    heard.length = 0;
+    page.on('console', (message) => heard.push(`console.${message.type()} ${message.text()}`));
+    page.on('pageerror', (error) => heard.push(`pageerror ${error.message}`));
+    page.on('request', (request) => heard.push(`request ${request.url()}`));
+    await page.addInitScript(WATCH);
+    await page.goto(site.origin);
+    return () => page.close();
+  });
+
+  it('has every group and field, in types that the server reads', async () => {
+    const raw = (await page.evaluate(COLLECT)) as Raw;
+    expect(raw['collector']).toBe('1');
+    for (const [group, fields] of Object.entries(GROUPS)) {
+      expect(Object.keys(raw[group] ?? {}).sort(), group).toEqual([...fields].sort());
+    }
+    expect(raw['fonts']).toMatch(/^[0-9a-f]{16}$/);
+    expect(raw['input']).toBeNull();
+    const { signals, malformed } = readSignals(raw);
+    expect(malformed).toBe(false);
+    expect(signals.engine).toMatchObject({ evalLength: 33, errorMessage: expect.stringContaining('null') });
+    expect(signals.graphics).toMatchObject({ canvasStable: true, canvasFlatBadPixels: 0, audioStable: true });
+    expect(signals.worker?.userAgent).toBe(signals.page?.userAgent);
+    expect(signals.time?.clockStepMs).toBeGreaterThan(0);
+    expect(signals.tells).toMatchObject({ globals: [], patched: [], notificationMismatch: false });
+  });
+
+  it('keeps the stable signals from one run to the next', async () => {
+    const first = (await page.evaluate(COLLECT)) as Raw;
+    await page.reload();
+    const second = (await page.evaluate(COLLECT)) as Raw;
+    for (const group of ['graphics', 'fonts', 'engine', 'screen', 'media']) {
+      expect(second[group], group).toEqual(first[group]);
+    }
+  });
+
+  it(`uses less than ${MAIN_THREAD_MS} ms of the main thread on a cold page`, async () => {
+    const session = await page.context().newCDPSession(page);
+    await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+    await page.evaluate("import('/v1/agent.js').then(() => null)");
+    const before = await mainThreadMs(session);
+    await page.evaluate(COLLECT);
+    const used = (await mainThreadMs(session)) - before;
+    console.log(`collect: ${used.toFixed(1)} ms of main-thread CPU`);
+    expect(used).toBeLessThan(MAIN_THREAD_MS);
+  });
+
+  it('violates no strict policy, asks no third party and leaves the console clean', async () => {
+    await page.evaluate(COLLECT);
+    expect(await page.evaluate('complaints')).toEqual([]);
+    const strangers = heard.filter(
+      (line) => line.startsWith('request ') && !line.includes(` ${site.origin}/`),
+    );
+    expect(strangers).toEqual([]);
+    // The one line that M2 costs, in the page's frame and in the worker, at the level consoles hide.
+    const loud = heard.filter((line) => !line.startsWith('request ') && line !== 'console.debug Error');
+    expect(loud).toEqual([]);
+  });
+
+  it('adds no global, leaves no element and puts Error.prepareStackTrace back', async () => {
+    const diff = await page.evaluate(`(async () => {
+      const marker = () => 'page';
+      Error.prepareStackTrace = marker;
+      const names = () => Object.getOwnPropertyNames(window);
+      const before = new Set(names());
+      const html = document.documentElement.outerHTML;
+      const agent = await import('/v1/agent.js');
+      const imported = names().filter((name) => !before.has(name));
+      await agent.collect(${JSON.stringify(GRANTED)});
+      return {
+        imported,
+        collected: names().filter((name) => !before.has(name)),
+        sameDocument: html === document.documentElement.outerHTML,
+        samePrepare: Error.prepareStackTrace === marker,
+      };
+    })()`);
+    expect(diff).toEqual({ imported: [], collected: [], sameDocument: true, samePrepare: true });
+  });
+
+  it('adds itself to window.gpd as a classic script and leaves the rest of it alone', async () => {
+    await page.evaluate('window.gpd = { consent: 1 }');
+    await page.addScriptTag({ url: '/v1/agent.classic.js' });
+    expect(await page.evaluate('Object.keys(gpd).concat(Object.keys(gpd.agent))')).toEqual([
+      'consent',
+      'agent',
+      'identify',
+      'collect',
+      'observeInput',
+      'makePlaintext',
+      'sealBundle',
+    ]);
+    const raw = (await page.evaluate(`gpd.agent.collect(${JSON.stringify(GRANTED)})`)) as Raw;
+    expect(raw['worker']).not.toBeNull();
+  });
+
+  it('counts moves and the last press after observeInput, and nothing else', async () => {
+    const stop = `import('/v1/agent.js').then((agent) => {
+      window.stop = agent.observeInput(${JSON.stringify(GRANTED)});
+    })`;
+    await page.evaluate(stop);
+    await page.mouse.move(10, 10);
+    await page.mouse.move(60, 60, { steps: 5 });
+    await page.mouse.down();
+    await page.mouse.up();
+    const raw = (await page.evaluate(COLLECT)) as Raw;
+    expect(raw['input']).toEqual({ moves: expect.any(Number), downUpMs: expect.any(Number) });
+    expect(raw['input']?.['moves']).toBeGreaterThan(0);
+    await page.evaluate('stop()');
+    expect(((await page.evaluate(COLLECT)) as Raw)['input']).toBeNull();
+  });
+});
+
+describeInChromium('browser/collect in disguise', () => {
+  let site: Site;
+  let browser: Browser;
+
+  beforeAll(async () => {
+    site = await startSite();
+    browser = await launchChromium();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await site?.close();
+  });
+
+  async function tellsUnder(script: string): Promise<Record<string, unknown>> {
+    const page = await browser.newPage();
+    await page.addInitScript(script);
+    await page.goto(site.origin);
+    const raw = (await page.evaluate(COLLECT)) as Raw;
+    await page.close();
+    expect(readSignals(raw).malformed).toBe(false);
+    return { ...raw['tells'], preattached: raw['frame']?.['srcdocPreattached'], page: raw['page'] };
+  }
+
+  it.each([
+    [
+      'a plain getter',
+      "Object.defineProperty(Navigator.prototype, 'webdriver', { get: () => false })",
+      'webdriver',
+    ],
+    ['an own property', "Object.defineProperty(navigator, 'platform', { get: () => 'Win32' })", 'platform'],
+    [
+      'a proxied getter',
+      `const d = Object.getOwnPropertyDescriptor(Navigator.prototype, 'languages');
+       Object.defineProperty(Navigator.prototype, 'languages', { ...d, get: new Proxy(d.get, { apply: () => ['x'] }) })`,
+      'languages',
+    ],
+    [
+      'toString itself',
+      `const was = Function.prototype.toString;
+       Function.prototype.toString = new Proxy(was, { apply: (f, t, a) => Reflect.apply(f, t, a) })`,
+      'Function.toString',
+    ],
+    [
+      'canvas read-out',
+      `const was = CanvasRenderingContext2D.prototype.getImageData;
+       CanvasRenderingContext2D.prototype.getImageData = function (...args) { return was.apply(this, args) }`,
+      'canvas',
+    ],
+    ['screen', "Object.defineProperty(Screen.prototype, 'width', { get: () => 1920 })", 'screen'],
+  ])('names %s as patched', async (_what, script, name) => {
+    expect((await tellsUnder(script))['patched']).toContain(name);
+  });
+
+  it('takes wrappers that ordinary pages use for what they are', async () => {
+    const script = `const was = HTMLCanvasElement.prototype.getContext;
+      HTMLCanvasElement.prototype.getContext = function (...args) { return was.apply(this, args) };
+      const log = console.debug;
+      console.debug = (...args) => { args.map((a) => a.stack); return log.apply(console, args) };
+      window.phantom = {}; window.emit = () => {}; window.spawn = () => {};`;
+    expect(await tellsUnder(script)).toMatchObject({ patched: [], globals: [] });
+  });
+
+  it('finds the globals of automation', async () => {
+    const script = `window.cdc_adoQpoasnfa76pfcZLmcfl_Array = Array; document.$cdc_x = 1; window.__playwright__binding__ = 1;
+      Object.defineProperty(window, '__webdriver_evaluate', { value: 1, enumerable: false });
+      window.domAutomationController = {}; window.callPhantom = () => {}; window.__nightmare = {};`;
+    const { globals } = await tellsUnder(script);
+    expect(new Set(globals as string[])).toEqual(
+      new Set([
+        'cdc_adoQpoasnfa76pfcZLmcfl_Array',
+        '$cdc_x',
+        '__playwright__binding__',
+        '__webdriver_evaluate',
+        'domAutomationController',
+        'callPhantom',
+        '__nightmare',
+      ]),
+    );
+  });
+
+  it('sees a contentWindow that is there too early', async () => {
+    const script = `const was = document.createElement.bind(document);
+      document.createElement = (name, ...rest) => {
+        const element = was(name, ...rest);
+        if (name === 'iframe') Object.defineProperty(element, 'contentWindow', { get: () => window });
+        return element;
+      };`;
+    expect((await tellsUnder(script))['preattached']).toBe(true);
+  });
+
+  it('gives null for a field that throws, and keeps the others', async () => {
+    const script = `for (const name of ['vendor', 'userAgentData', 'plugins']) {
+        Object.defineProperty(Navigator.prototype, name, { get() { throw new Error('no') } });
+      }
+      delete window.OfflineAudioContext; delete window.Notification; window.matchMedia = undefined;`;
+    const { page } = (await tellsUnder(script)) as { page: Record<string, unknown> };
+    expect(page).toMatchObject({ vendor: null, uaData: null, pluginCount: null, cookies: true });
+  });
+});

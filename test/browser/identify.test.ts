@@ -1,0 +1,184 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { plaintextSchema, sealedBundleSchema } from '../../src/schema/bundle.ts';
+import { readSignals } from '../../src/schema/signals.ts';
+import { GRANTED, makeIngestAnswer } from './support/answers.ts';
+import { describeInChromium, launchChromium } from './support/chromium.ts';
+import { makeSealKey, pubKeyBody, type SealKey } from './support/seal-keys.ts';
+import { type Answer, type Exchange, type Site, startSite } from './support/site.ts';
+
+const KID = 'shop';
+const CONSENT = { ...GRANTED, proof: { seq: 41, hash: 'ab'.repeat(32) }, principalId: 'u-1' };
+
+const isPost = ({ method }: Exchange): boolean => method === 'POST';
+const isKey = ({ path }: Exchange): boolean => path.includes('/_fp/pubkey');
+
+function openPlaintext(key: SealKey, exchange: Exchange) {
+  const opened = key.open(sealedBundleSchema.parse(JSON.parse(exchange.body)));
+  return opened === null ? null : plaintextSchema.parse(JSON.parse(opened.toString('utf8')));
+}
+
+describeInChromium('browser/identify', () => {
+  let site: Site;
+  let browser: Browser;
+  let page: Page;
+  let gpd: (exchange: Exchange) => Answer | undefined;
+
+  beforeAll(async () => {
+    site = await startSite({ gpd: (exchange) => gpd(exchange) });
+    browser = await launchChromium();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await site?.close();
+  });
+  beforeEach(async () => {
+    page = await browser.newPage();
+    await page.goto(site.origin);
+    site.exchanges.length = 0;
+  });
+  afterEach(() => page.close());
+
+  const identify = (more: object = {}): Promise<unknown> =>
+    page.evaluate(
+      `import('/v1/agent.js').then((agent) =>
+        agent.identify(${JSON.stringify({ kid: KID, consent: CONSENT, ...more })}))`,
+    );
+
+  const keyAnswer = (key: SealKey, headers = {}): Answer => ({
+    status: 200,
+    body: pubKeyBody(KID, key),
+    headers: { 'cache-control': 'public, max-age=300', ...headers },
+  });
+
+  it('sends one sealed bundle with the plaintext of the contract', async () => {
+    const key = makeSealKey();
+    gpd = (exchange) => (isPost(exchange) ? makeIngestAnswer('ok') : keyAnswer(key));
+    const before = Date.now();
+    expect(await identify()).toMatchObject({ sent: true, status: 200, response: { reason: 'ok' } });
+    const posts = site.exchanges.filter(isPost);
+    expect(posts).toHaveLength(1);
+    expect(posts[0]).toMatchObject({ path: '/_fp/i/v1', headers: { 'content-type': 'application/json' } });
+    const plaintext = openPlaintext(key, posts[0]!);
+    expect(Object.keys(plaintext!).sort()).toEqual(['clientTs', 'consent', 'nonce', 'signals', 'v']);
+    expect(plaintext!.consent).toEqual(CONSENT);
+    expect(plaintext!.nonce).toMatch(/^[A-Za-z0-9_-]{22}$/);
+    expect(plaintext!.clientTs).toBeGreaterThanOrEqual(before);
+    expect(readSignals(plaintext!.signals)).toMatchObject({ malformed: false });
+    expect(posts[0]!.body.length).toBeLessThan(32_768);
+  });
+
+  it('uses the key it has for a second bundle, with another nonce and ephemeral key', async () => {
+    const key = makeSealKey();
+    gpd = (exchange) => (isPost(exchange) ? makeIngestAnswer('ok') : keyAnswer(key));
+    await identify();
+    await identify();
+    const [first, second] = site.exchanges.filter(isPost);
+    expect(site.exchanges.filter(isKey)).toHaveLength(1);
+    expect(openPlaintext(key, first!)!.nonce).not.toBe(openPlaintext(key, second!)!.nonce);
+    expect(JSON.parse(first!.body).epk).not.toBe(JSON.parse(second!.body).epk);
+  });
+
+  it('asks for the key once more when the server cannot open the bundle, and seals anew', async () => {
+    const [old, current] = [makeSealKey(), makeSealKey()];
+    let published = old;
+    const nonces: string[] = [];
+    gpd = (exchange) => {
+      if (isKey(exchange)) return keyAnswer(published);
+      nonces.push((openPlaintext(old, exchange) ?? openPlaintext(current, exchange))!.nonce);
+      published = current;
+      return makeIngestAnswer(openPlaintext(current, exchange) ? 'ok' : 'decrypt-failed');
+    };
+    expect(await identify()).toMatchObject({ sent: true, status: 200, response: { reason: 'ok' } });
+    expect(new Set(nonces).size).toBe(2);
+    expect(site.exchanges.filter((exchange) => isPost(exchange) || isKey(exchange)).map(isPost)).toEqual([
+      false,
+      true,
+      false,
+      true,
+    ]);
+    // Past every cache on the way, although the first answer was good for five minutes.
+    expect(site.exchanges.filter(isKey)[1]!.headers['cache-control']).toBe('no-cache');
+  });
+
+  it('gives up after the second decrypt-failed and tells it', async () => {
+    const key = makeSealKey();
+    gpd = (exchange) => (isPost(exchange) ? makeIngestAnswer('decrypt-failed') : keyAnswer(key));
+    expect(await identify()).toMatchObject({
+      sent: true,
+      status: 400,
+      response: { reason: 'decrypt-failed' },
+    });
+    expect(site.exchanges.filter(isPost)).toHaveLength(2);
+    expect(site.exchanges.filter(isKey)).toHaveLength(2);
+  });
+
+  it.each(['consent-missing', 'replay', 'stale', 'unknown'] as const)(
+    'hands on %s as it is',
+    async (reason) => {
+      const key = makeSealKey();
+      const answer = makeIngestAnswer(reason);
+      gpd = (exchange) => (isPost(exchange) ? answer : keyAnswer(key));
+      expect(await identify()).toEqual({ sent: true, status: answer.status, response: answer.body });
+      expect(site.exchanges.filter(isPost)).toHaveLength(1);
+    },
+  );
+
+  it('tells a refusal before the core from a verdict', async () => {
+    const key = makeSealKey();
+    const body = { error: 'rate-limited', reason: 'rate-limited' };
+    gpd = (exchange) =>
+      isPost(exchange) ? { status: 429, body, headers: { 'retry-after': '7' } } : keyAnswer(key);
+    expect(await identify()).toMatchObject({
+      sent: false,
+      reason: 'unavailable',
+      cause: 'refused',
+      status: 429,
+      error: 'rate-limited',
+      retryAfterSeconds: 7,
+    });
+  });
+
+  it.each([
+    ['no such kid', { status: 404, body: { error: 'unknown-kid' } }, 404, 'unknown-kid'],
+    ['another kid', { status: 200, body: { ...pubKeyBody('other', makeSealKey()) } }, 200, null],
+    ['no point', { status: 200, body: { ...pubKeyBody(KID, makeSealKey()), publicKey: 'AAAA' } }, 200, null],
+    ['another algorithm', { status: 200, body: { ...pubKeyBody(KID, makeSealKey()), alg: 'x' } }, 200, null],
+    ['no JSON object', { status: 200, body: 1 }, 200, null],
+  ])('sends nothing for a key answer with %s', async (_what, answer, status, error) => {
+    gpd = () => answer;
+    expect(await identify()).toMatchObject({ sent: false, cause: 'key', status, error });
+    expect(site.exchanges.filter(isPost)).toEqual([]);
+  });
+
+  it('rejects a point that is not on the curve without throwing', async () => {
+    const publicKey = Buffer.concat([Buffer.of(4), Buffer.alloc(64, 7)]).toString('base64');
+    gpd = () => ({ status: 200, body: { ...pubKeyBody(KID, makeSealKey()), publicKey } });
+    expect(await identify()).toMatchObject({ sent: false, reason: 'unavailable', cause: 'internal' });
+  });
+
+  it('follows no redirect with the bundle', async () => {
+    const key = makeSealKey();
+    gpd = (exchange) =>
+      isPost(exchange) ? { status: 307, body: {}, headers: { location: '/elsewhere' } } : keyAnswer(key);
+    expect(await identify()).toMatchObject({ sent: false, cause: 'network' });
+    expect(site.exchanges.some(({ path }) => path === '/elsewhere')).toBe(false);
+  });
+
+  it('says that nobody is there, and that it waited long enough', async () => {
+    expect(await identify({ endpoint: 'http://127.0.0.1:9' })).toMatchObject({
+      sent: false,
+      cause: 'network',
+    });
+    expect(await identify({ timeoutMs: 0 })).toMatchObject({ sent: false, cause: 'timeout' });
+  });
+
+  it('works without a worker and below a base path', async () => {
+    const key = makeSealKey();
+    gpd = (exchange) => (isPost(exchange) ? makeIngestAnswer('ok') : keyAnswer(key));
+    await identify({ endpoint: '/_fp/base/', workerUrl: null });
+    const [post] = site.exchanges.filter(isPost);
+    expect(post!.path).toBe('/_fp/base/_fp/i/v1');
+    expect(site.exchanges.some(({ path }) => path.includes('worker'))).toBe(false);
+  });
+});

@@ -1,0 +1,54 @@
+import { existsSync } from 'node:fs';
+import { type Browser, chromium } from 'playwright-core';
+import { describe, it } from 'vitest';
+
+const PATHS = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome-stable',
+  '/usr/bin/google-chrome',
+  '/snap/bin/chromium',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+];
+
+const ARGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--no-first-run',
+];
+
+/** The browser under test: `CHROMIUM`, or the first of the usual places; null when there is none. */
+export function findChromium(): string | null {
+  const named = process.env['CHROMIUM'];
+  return (named ? [named] : PATHS).find((path) => existsSync(path)) ?? null;
+}
+
+/** A headless Chromium with a profile of its own; the caller closes it. */
+export async function launchChromium(args: readonly string[] = []): Promise<Browser> {
+  const executablePath = findChromium();
+  if (executablePath === null) throw new Error('Chromium is not installed');
+  return chromium.launch({ executablePath, headless: true, args: [...ARGS, ...args] });
+}
+
+/** A suite that needs Chromium. Without it the suite says so by name, and fails where the tools are required. */
+export function describeInChromium(name: string, suite: () => void): void {
+  if (findChromium() !== null) {
+    describe(name, suite);
+    return;
+  }
+  const line = `NOT RUN: ${name}: Chromium is not installed (apt-get install chromium)`;
+  process.stderr.write(`${line}\n`);
+  describe(name, () => {
+    if (process.env['REQUIRE_TOOLS'] === '1') {
+      it('needs Chromium', () => {
+        throw new Error(line);
+      });
+    } else {
+      it.skip(line, () => {});
+    }
+  });
+}

@@ -1,0 +1,123 @@
+import {
+  CLASSES,
+  confidenceWords,
+  consentWords,
+  NO_ANSWER,
+  NOT_ASKED,
+  REFUSED,
+  reasonWords,
+  smartWords,
+} from './demo-words.js';
+
+const BAR_WIDTH = 200;
+
+const parts = (name) => document.querySelectorAll(`[data-part="${name}"]`);
+
+export function setText(field, text) {
+  document.querySelector(`[data-field="${field}"]`).textContent = text;
+}
+
+export function show(part, shown) {
+  for (const element of parts(part)) element.hidden = !shown;
+}
+
+function setVerdict(name, [word, meaning]) {
+  for (const element of parts('verdict')) element.dataset.class = name;
+  setText('class', word);
+  setText('class-means', meaning);
+}
+
+function setAnswer(reason, http, json) {
+  setText('reason', reason);
+  setText('http', http);
+  setText('reason-means', reasonWords(reason));
+  setText('json', JSON.stringify(json, null, 2));
+  show('result', true);
+}
+
+function setScore(score) {
+  setText('score', score === null ? 'none' : `${score.toFixed(2)} of 1`);
+  for (const element of parts('score-fill')) element.setAttribute('width', String((score ?? 0) * BAR_WIDTH));
+}
+
+/** The server's core answered. */
+export function showResponse(status, response) {
+  const ok = response.reason === 'ok';
+  if (ok) setVerdict(response.class, CLASSES[response.class] ?? CLASSES.unknown);
+  else setVerdict('refused', REFUSED);
+  setAnswer(response.reason, `HTTP ${status}`, response);
+  setText('visitor', response.visitorId ?? 'none');
+  setText(
+    'visitor-means',
+    response.visitorId === null ? 'Nobody was identified.' : 'This shop only; another shop gets another id.',
+  );
+  setText('confidence', String(response.confidence));
+  setText('confidence-means', confidenceWords(response.confidence));
+  setScore(response.suspectScore);
+  setText('smart', smartWords(response.smartSignals));
+  setText('consent', consentWords(response.consentState));
+  setText('request', response.requestId);
+  show('answered', true);
+  show('attestation', response.needsAttestation);
+}
+
+/** Nothing came from the core: the agent refused, or nobody answered. */
+export function showWithoutVerdict(result) {
+  const local = result.reason !== 'unavailable';
+  setVerdict('refused', local ? NOT_ASKED : NO_ANSWER);
+  setAnswer(result.reason, result.status ? `HTTP ${result.status}` : 'not sent', result);
+  if (!local) setText('reason-means', result.message);
+  show('answered', false);
+  show('attestation', false);
+  show('backend', false);
+}
+
+function ruleItem({ id, weight, text }) {
+  const item = document.createElement('li');
+  const words = document.createElement('span');
+  words.textContent = text;
+  const number = document.createElement('span');
+  number.className = 'quiet weight';
+  number.textContent = `${id} · ${weight.toFixed(2)}`;
+  item.append(words, number);
+  return item;
+}
+
+/** What the backend's look-up gave: every rule with its weight; null when there is no decision to look up. */
+export function showDecision(decision) {
+  show('backend', decision !== null);
+  if (decision === null) return;
+  const rules = decision.rules ?? [];
+  for (const list of parts('rules')) list.replaceChildren(...rules.map(ruleItem));
+  const count =
+    rules.length === 0 ? 'No rule fired' : `${rules.length} ${rules.length === 1 ? 'rule' : 'rules'} fired`;
+  setText(
+    'backend-note',
+    `${count} · weights add up to the score, at most 1 · policy ${decision.policyVersion}`,
+  );
+}
+
+const moment = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short' });
+
+const CHOICES = {
+  granted: 'You accepted',
+  rejected: 'You rejected',
+  withdrawn: 'You withdrew your consent',
+};
+
+/** @param choice null, or `{state, at}` */
+export function showChoice(choice) {
+  const state = choice?.state ?? null;
+  if (choice)
+    setText('choice', `${CHOICES[state]} on ${moment.format(choice.at)}. You can change this at any time.`);
+  const visible = {
+    accept: state !== 'granted',
+    reject: state === null,
+    withdraw: state === 'granted',
+    check: state === 'granted',
+    'ask-anyway': state === 'rejected' || state === 'withdrawn',
+  };
+  for (const [action, shown] of Object.entries(visible))
+    document.querySelector(`[data-action="${action}"]`).hidden = !shown;
+  show('anyway-note', visible['ask-anyway']);
+}

@@ -1,0 +1,68 @@
+// What the codes of an IngestResponse mean to a person.
+
+export const CLASSES = {
+  human: ['A person’s browser', 'Nothing speaks against a person at this browser.'],
+  declared_agent: [
+    'A declared agent',
+    'It proved who it is by a signature. That is a name, not a bill of health.',
+  ],
+  undeclared_automation: ['Undeclared automation', 'A program drives this browser and did not say so.'],
+  unknown: ['Not clear', 'There is not enough evidence for a person or against one.'],
+};
+
+export const REFUSED = ['Not identified', 'The server gave no verdict on this visit.'];
+export const NOT_ASKED = [
+  'Not asked',
+  'The agent’s own gate stayed shut: nothing was read and nothing was sent.',
+];
+export const NO_ANSWER = ['No answer', 'The server could not give a verdict.'];
+
+const REASONS = {
+  ok: 'Identified under your consent.',
+  'consent-missing': 'The purpose was not granted. The server refuses by design and writes nothing down.',
+  replay: 'This bundle was seen before. A bundle counts once.',
+  stale: 'The clock of this device is too far from the server’s.',
+  'decrypt-failed': 'The server could not open the bundle.',
+  'unknown-key': 'The server knows no such key.',
+  unknown: 'Something failed in the server.',
+  gpc: 'This browser sends Global Privacy Control, and that is honoured.',
+  unavailable: 'There was no verdict to show.',
+};
+
+export function reasonWords(reason) {
+  return REASONS[reason] ?? 'The server answered with a reason that this page does not know.';
+}
+
+export function confidenceWords(confidence) {
+  if (confidence >= 0.99) return 'Seen before: an earlier visit had the same stable signals.';
+  if (confidence > 0) return 'First sighting: no earlier visit had these stable signals.';
+  return 'Not identified.';
+}
+
+export function smartWords({ bot, tampered, inconsistency }) {
+  const contradictions = inconsistency === 1 ? '1 contradiction' : `${inconsistency} contradictions`;
+  return [
+    bot ? 'evidence of automation' : 'no evidence of automation',
+    `${contradictions} between signals`,
+    tampered ? 'not explained by a privacy defence' : null,
+    'private mode is not judged',
+  ]
+    .filter(Boolean)
+    .join(' · ');
+}
+
+const GPC_SOURCES = {
+  none: 'no Global Privacy Control',
+  header: 'Global Privacy Control by header',
+  bundle: 'Global Privacy Control in the bundle',
+  both: 'Global Privacy Control by header and bundle',
+};
+
+export function consentWords({ purposes, gpcSource, version, basis }) {
+  return [
+    purposes.length > 0 ? `granted: ${purposes.join(', ')}` : 'nothing granted',
+    GPC_SOURCES[gpcSource] ?? gpcSource,
+    `policy version ${version}`,
+    basis === 'proven' ? 'proven by the ledger' : 'asserted by this page',
+  ].join(' · ');
+}

@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+
+// One list of suites; a suite whose tool is missing says so by name (test/support/tools.ts).
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts', 'test/**/*.test.tsx'],
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    globalSetup: ['test/support/global-setup.ts'],
+    reporters: process.env['CI'] ? ['default'] : ['default'],
+    coverage: { provider: 'v8', include: ['src/**/*.{ts,tsx}'], reporter: ['text-summary', 'json-summary'] },
+  },
+});
