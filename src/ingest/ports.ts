@@ -11,9 +11,9 @@ export interface IngestTenant {
   readonly symmetricOpener: ((bundle: SealedBundle) => Buffer | null) | null;
   readonly identityKey: Uint8Array;
   readonly durableKey: Uint8Array;
-  epochKey(epoch: number): Uint8Array;
+  readonly epochKey: (epoch: number) => Uint8Array;
   /** What a GPC signal does to a purpose; an unknown purpose is `opt-out`. */
-  gpcPolicy(purpose: string): 'opt-out' | 'ignore';
+  readonly gpcPolicy: (purpose: string) => 'opt-out' | 'ignore';
   /** False until the tenant proves consent by its own ledger (contract 3.3). */
   readonly needsProof: boolean;
 }

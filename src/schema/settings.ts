@@ -34,7 +34,7 @@ const httpUrl = z
   .transform((text) => text.replace(/\/+$/, ''));
 
 function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '[::1]' || /^127\./.test(host);
+  return host === 'localhost' || host === '[::1]' || host.startsWith('127.');
 }
 
 const issuer = httpUrl.refine((text) => {

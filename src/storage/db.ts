@@ -63,10 +63,14 @@ function isTransient(error: Error): boolean {
   );
 }
 
+/** PostgreSQL rolled this transaction back for another's sake: deadlock and serialisation failure. */
+const ROLLED_BACK = /^(40001|40P01)$/;
+
 async function runTransaction<T>(
   writer: Knex,
   work: (tx: Knex.Transaction) => Promise<T>,
   onUnknownCommit: ((error: Error) => void) | undefined,
+  retries = 1,
 ): Promise<T> {
   let finished = false;
   try {
@@ -77,7 +81,10 @@ async function runTransaction<T>(
     });
   } catch (thrown) {
     const error = thrown instanceof Error ? thrown : new Error(String(thrown));
-    if (finished && /^SQLITE_IOERR/.test(errorCode(error))) onUnknownCommit?.(error);
+    if (ROLLED_BACK.test(errorCode(error)) && retries > 0) {
+      return runTransaction(writer, work, onUnknownCommit, retries - 1);
+    }
+    if (finished && errorCode(error).startsWith('SQLITE_IOERR')) onUnknownCommit?.(error);
     if (isTransient(error)) throw new Unavailable('the database cannot take this now', 1, { cause: error });
     throw error;
   }

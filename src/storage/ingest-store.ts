@@ -9,9 +9,15 @@ import { type Bindings, insertMany, placeholders, rowsOf } from './sql.ts';
 const MAX_BATCH = 400;
 const MAX_WAITING = 20_000;
 
+/** One order of rows for all nodes keeps concurrent batches from deadlocking on PostgreSQL. */
+function byText(column: number): (a: Bindings, b: Bindings) => number {
+  return (a, b) => (String(a[column]) < String(b[column]) ? -1 : 1);
+}
+
 /** Which entries won their nonce; of two in one batch the first does. */
 async function claimNonces(tx: Knex.Transaction, entries: readonly RecordEntry[]): Promise<boolean[]> {
   const rows = entries.map((entry): Bindings => [entry.kid, entry.nonce, entry.nonceExpiresAt]);
+  rows.sort(byText(1));
   const claimed = await insertMany<{ kid: string; nonce: string }>(
     tx,
     'INSERT INTO nonces (kid, nonce, expires_at)',
@@ -47,8 +53,7 @@ function groupSightings(entries: readonly RecordEntry[]): SightingGroup[] {
       groups.set(`${kid}|${durable}`, { kid, durable, epoch, first: at, last: at, seen: 1 });
     }
   }
-  // A stable order of rows keeps concurrent nodes from deadlocking on PostgreSQL.
-  return [...groups.values()].sort((a, b) => (a.durable < b.durable ? -1 : 1));
+  return [...groups.values()];
 }
 
 async function writeSightings(tx: Knex.Transaction, entries: readonly RecordEntry[]): Promise<void> {
@@ -71,6 +76,7 @@ async function writeIndex(tx: Knex.Transaction, entries: readonly RecordEntry[])
     if (!identified || identified.indexed) continue;
     rows.push([kid, identified.visitorId, identified.durable, identified.epoch]);
   }
+  rows.sort(byText(1));
   const head = 'INSERT INTO visitor_index (kid, visitor_id, durable, epoch)';
   await insertMany(tx, head, rows, 'ON CONFLICT DO NOTHING');
 }

@@ -13,7 +13,7 @@ const BAR_WIDTH = 200;
 
 const parts = (name) => document.querySelectorAll(`[data-part="${name}"]`);
 
-export function setText(field, text) {
+function setText(field, text) {
   document.querySelector(`[data-field="${field}"]`).textContent = text;
 }
 
@@ -37,6 +37,7 @@ function setAnswer(reason, http, json) {
 
 function setScore(score) {
   setText('score', score === null ? 'none' : `${score.toFixed(2)} of 1`);
+  show('bar', score !== null);
   for (const element of parts('score-fill')) element.setAttribute('width', String((score ?? 0) * BAR_WIDTH));
 }
 
@@ -98,6 +99,14 @@ export function showDecision(decision) {
 }
 
 const moment = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short' });
+const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
+
+/** The one line that a screen reader is told of. */
+export function showStatus(sentence) {
+  setText('status', sentence);
+}
+
+export const now = () => clock.format(Date.now());
 
 const CHOICES = {
   granted: 'You accepted',

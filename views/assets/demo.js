@@ -1,5 +1,13 @@
 // The demo shop: a plain choice, the agent behind it, and what the server makes of the visit.
-import { setText, show, showChoice, showDecision, showResponse, showWithoutVerdict } from './demo-view.js';
+import {
+  now,
+  show,
+  showChoice,
+  showDecision,
+  showResponse,
+  showStatus,
+  showWithoutVerdict,
+} from './demo-view.js';
 
 const PURPOSE = 'device-identification';
 const POLICY_VERSION = 1;
@@ -53,14 +61,14 @@ async function lookUp(requestId) {
 async function showResult(result) {
   if (!result.sent) {
     showWithoutVerdict(result);
-    setText('status', result.message);
+    showStatus(result.message);
     return;
   }
   const { status, response } = result;
   const ok = response.reason === 'ok';
   showResponse(status, response);
   showDecision(ok ? await lookUp(response.requestId) : null);
-  setText('status', ok ? 'The server has decided.' : 'The server refused. Nothing was written down.');
+  showStatus(ok ? `Decided at ${now()}.` : `Refused at ${now()}. Nothing was written down.`);
 }
 
 async function check() {
@@ -99,12 +107,12 @@ const ACTIONS = {
 async function run(action) {
   const buttons = document.querySelectorAll('button[data-action]');
   for (const button of buttons) button.disabled = true;
-  setText('status', 'Asking…');
+  showStatus('Asking…');
   try {
     await ACTIONS[action]();
   } catch {
     show('result', false);
-    setText('status', 'The agent or the server could not be reached. Is the server running? Then try again.');
+    showStatus('The agent or the server could not be reached. Is the server running? Then try again.');
   } finally {
     for (const button of buttons) button.disabled = false;
   }

@@ -21,7 +21,7 @@ function errorsPage(): string {
 function settingsPage(): string {
   const shown = (value: unknown): string => {
     if (value === null || (Array.isArray(value) && value.length === 0)) return '–';
-    return `\`${String(value)}\``;
+    return `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
   };
   const rows = SETTING_NAMES.map((name) => {
     const { fallback, doc } = SETTINGS[name];
