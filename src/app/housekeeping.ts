@@ -1,5 +1,6 @@
 import { planSweep } from '../keys/rotate.ts';
 import { type Clock, MINUTE } from '../lib/clock.ts';
+import { purgeAgentNonces } from '../storage/agent-store.ts';
 import type { Database } from '../storage/db.ts';
 import { purgeNonces } from '../storage/decision-store.ts';
 import { purgeCounters } from '../storage/rate-counter.ts';
@@ -30,7 +31,7 @@ async function sweepKeys(database: Database, now: number): Promise<number> {
 
 /** What time alone makes due: expired nonces, ended rate windows, retired keys. Safe on many nodes at once. */
 export async function sweep(database: Database, now: number): Promise<Swept> {
-  const nonces = await purgeNonces(database, now);
+  const nonces = (await purgeNonces(database, now)) + (await purgeAgentNonces(database, now));
   const counters = await purgeCounters(database, now, 10 * MINUTE);
   return { nonces, counters, keys: await sweepKeys(database, now) };
 }

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { VERSION } from '../version.ts';
+import { registerAgents } from './commands/agents.ts';
 import { registerApiKeys } from './commands/apikeys.ts';
 import { registerConsent } from './commands/consent.ts';
 import { registerDemo } from './commands/demo.ts';
@@ -29,6 +30,7 @@ const registrars = [
   registerTenants,
   registerKeys,
   registerApiKeys,
+  registerAgents,
   registerConsent,
   registerSeal,
   registerReplay,

@@ -3,6 +3,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 /** What a hot-lane handler sees: neither Express nor `node:http`. */
 export interface HotRequest {
   readonly method: string;
+  /** The request target as sent. */
+  readonly target: string;
   readonly headers: IncomingHttpHeaders;
   /** Client address for limits and logs' counts, behind the trust boundary; never stored raw. */
   readonly limitKey: string;

@@ -70,7 +70,14 @@ async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotRep
   const bundle = readEnvelope(body);
   if (!bundle) return errorReply('malformed-sealed-bundle');
   const session = deps.random(SESSION_BYTES).toString('base64url');
-  const reply = await runCore(deps, { bundle, requestId, headers, https: request.https, session });
+  const reply = await runCore(deps, {
+    bundle,
+    requestId,
+    target: request.target,
+    headers,
+    https: request.https,
+    session,
+  });
   return { ...reply, headers: { ...reply.headers, 'set-cookie': `gp_session=${session}; ${COOKIE}` } };
 }
 

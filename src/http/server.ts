@@ -104,6 +104,7 @@ async function runLane(
   try {
     const reply = await lane({
       method: request.method ?? 'GET',
+      target: request.url ?? '/',
       headers: request.headers,
       ...known,
       readBody: (limit) => readBody(request, limit),

@@ -10,7 +10,8 @@ export interface NetworkFacts {
 
 export type HeaderMap = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-function single(headers: HeaderMap, name: string): string | null {
+/** A header's value as one text, or null. */
+export function headerText(headers: HeaderMap, name: string): string | null {
   const value = headers[name];
   if (value === undefined) return null;
   return typeof value === 'string' ? value : value.join(', ');
@@ -19,16 +20,16 @@ function single(headers: HeaderMap, name: string): string | null {
 /** @param headers with lower-case names, as `node:http` gives them */
 export function readNetwork(headers: HeaderMap, https: boolean): NetworkFacts {
   return {
-    userAgent: single(headers, 'user-agent'),
-    acceptLanguage: single(headers, 'accept-language'),
-    secChUa: single(headers, 'sec-ch-ua'),
-    secChUaPlatform: single(headers, 'sec-ch-ua-platform'),
-    secFetchSite: single(headers, 'sec-fetch-site'),
+    userAgent: headerText(headers, 'user-agent'),
+    acceptLanguage: headerText(headers, 'accept-language'),
+    secChUa: headerText(headers, 'sec-ch-ua'),
+    secChUaPlatform: headerText(headers, 'sec-ch-ua-platform'),
+    secFetchSite: headerText(headers, 'sec-fetch-site'),
     https,
   };
 }
 
 /** `Sec-GPC: 1` and nothing else (Global Privacy Control, section 3.2). */
 export function hasGpcHeader(headers: HeaderMap): boolean {
-  return single(headers, 'sec-gpc')?.trim() === '1';
+  return headerText(headers, 'sec-gpc')?.trim() === '1';
 }

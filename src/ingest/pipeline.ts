@@ -2,6 +2,7 @@ import { sha256 } from '../lib/hash.ts';
 import type { Random } from '../lib/random.ts';
 import type { Plaintext, SealedBundle } from '../schema/bundle.ts';
 import { readSignals, type Signals } from '../schema/signals.ts';
+import type { BotAuthRequest } from './bot-auth/verify.ts';
 import { classify } from './classify/classify.ts';
 import { recogniseDefenses } from './classify/defenses.ts';
 import type { Rule } from './classify/facts.ts';
@@ -19,6 +20,8 @@ import { readAgent } from './user-agent.ts';
 export interface IngestInput {
   readonly bundle: SealedBundle;
   readonly requestId: string;
+  /** The request target as sent: `/_fp/i/v1`. */
+  readonly target: string;
   readonly headers: HeaderMap;
   readonly https: boolean;
   /** The value that this response's gp_session cookie will have. */
@@ -29,6 +32,8 @@ export interface IngestDeps {
   readonly tenants: TenantLookup;
   readonly devices: DeviceLookup;
   readonly recorder: Recorder;
+  /** Web Bot Auth: the agent that signed this request, or null. */
+  readonly botAuth: (request: BotAuthRequest, now: number) => Promise<string | null>;
   readonly issueToken: IssueToken;
   readonly random: Random;
   /** The server's time; a replay answers with the bundle's own. */
@@ -68,7 +73,7 @@ function tokenFor(
 }
 
 /**
- * open → freshness → consent gate → network tier → identity → lookup* → classify → decide → record* → respond.
+ * open → freshness → consent gate → network tier → bot auth* → identity → lookup* → classify → decide → record* → respond.
  * Cheap refusals come first; only the starred stages touch the world, and nothing is written before record.
  */
 export async function ingest(deps: IngestDeps, input: IngestInput): Promise<IngestAnswer> {
@@ -96,6 +101,9 @@ export async function ingest(deps: IngestDeps, input: IngestInput): Promise<Inge
   const defenses = recogniseDefenses(signals, agent);
   const unusable = { rfp: defenses.includes('firefox-rfp'), brave: defenses.includes('brave') };
 
+  const signed = { method: 'POST', target: input.target, headers, https: input.https };
+  const declaredAgentId = await deps.botAuth(signed, now);
+
   const epoch = currentEpoch(now, deps.epochDays);
   const identity = identify(tenant, signals, { agent, unusable, epoch });
   const known = identity ? await deps.devices.lookup(tenant.kid, identity.durable) : UNKNOWN_DEVICE;
@@ -108,7 +116,7 @@ export async function ingest(deps: IngestDeps, input: IngestInput): Promise<Inge
     known,
     classification: classify({ signals, network, agent, incomplete }, deps.policy.rules),
     defenses,
-    declaredAgentId: null,
+    declaredAgentId,
     coarse: isCoarse(signals, agent, unusable),
     consentState: gate.state,
     policyVersion: deps.policy.version,

@@ -1,11 +1,22 @@
 import type { Knex } from 'knex';
+import type { Database } from './db.ts';
+
+export type Scope = 'tenants' | 'agents';
 
 /** Takes the next revision; the row lock orders concurrent writers, so that a poll never skips one. */
-export async function nextRevision(tx: Knex.Transaction): Promise<number> {
-  await tx('revisions').where({ scope: 'tenants' }).increment('revision', 1);
-  const row = await tx('revisions').where({ scope: 'tenants' }).first<{ revision: number }>('revision');
-  if (!row) throw new Error('the table revisions has lost its row `tenants`');
+export async function bump(tx: Knex.Transaction, scope: Scope): Promise<number> {
+  await tx('revisions').where({ scope }).increment('revision', 1);
+  const row = await tx('revisions').where({ scope }).first<{ revision: number }>('revision');
+  if (!row) throw new Error(`the table revisions has lost its row \`${scope}\``);
   return row.revision;
+}
+
+export async function readRevision(database: Database, scope: Scope): Promise<number> {
+  const row = await database
+    .read('revisions')
+    .where({ scope })
+    .first<{ revision: number } | undefined>('revision');
+  return row?.revision ?? 0;
 }
 
 /**
@@ -13,6 +24,6 @@ export async function nextRevision(tx: Knex.Transaction): Promise<number> {
  * @returns whether there is such a tenant
  */
 export async function bumpTenant(tx: Knex.Transaction, kid: string): Promise<boolean> {
-  const revision = await nextRevision(tx);
+  const revision = await bump(tx, 'tenants');
   return (await tx('tenants').where({ kid }).update({ revision })) === 1;
 }

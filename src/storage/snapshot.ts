@@ -3,6 +3,7 @@ import type { Generation } from '../keys/generation.ts';
 import type { Purpose, Tenant } from '../tenants/tenant.ts';
 import { type ApiKeyRow, rowToApiKey } from './api-key-store.ts';
 import type { Database } from './db.ts';
+import { readRevision } from './revision.ts';
 import { rowToGeneration, type SealKeyRow } from './seal-key-store.ts';
 import { type PurposeRow, rowToPurpose, rowToTenant } from './tenant-store.ts';
 
@@ -42,8 +43,7 @@ function groupByKid<Row extends Keyed>(rows: readonly Row[]): Map<string, Row[]>
  */
 export async function readSnapshot(database: Database, since: number): Promise<SnapshotPage> {
   const { read } = database;
-  const head = await read('revisions').where({ scope: 'tenants' }).first<{ revision: number }>('revision');
-  const revision = head?.revision ?? 0;
+  const revision = await readRevision(database, 'tenants');
   if (revision === since) return { revision, changed: [], kids: null };
   const tenants = await read('tenants').select('kid', 'created_at', 'settings', 'revision');
   const stale = tenants.filter((row) => row.revision > since);

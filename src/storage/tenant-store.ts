@@ -4,7 +4,7 @@ import type { TenantStore } from '../tenants/ports.ts';
 import { tenantSettingsSchema } from '../tenants/settings.ts';
 import type { Purpose, Tenant } from '../tenants/tenant.ts';
 import type { Database } from './db.ts';
-import { bumpTenant, nextRevision } from './revision.ts';
+import { bump, bumpTenant } from './revision.ts';
 import { generationToRow } from './seal-key-store.ts';
 
 interface TenantRow {
@@ -49,7 +49,7 @@ export interface NewTenant {
 /** @returns false when the kid is taken */
 export async function insertTenant(tx: Knex.Transaction, made: NewTenant): Promise<boolean> {
   const { kid, createdAt, settings } = made.tenant;
-  const revision = await nextRevision(tx);
+  const revision = await bump(tx, 'tenants');
   const row = { kid, created_at: createdAt, revision, settings: JSON.stringify(settings) };
   const inserted = await tx('tenants').insert(row).onConflict('kid').ignore().returning('kid');
   if (inserted.length === 0) return false;

@@ -1,12 +1,11 @@
-import { randomBytes } from 'node:crypto';
+import { loadAgentKeys } from '../../app/agents.ts';
 import { makeDirectory } from '../../app/directory.ts';
+import { makeIngestDeps, publicNames } from '../../app/ingest-deps.ts';
 import type { Store } from '../../app/store.ts';
-import type { Config } from '../../config.ts';
+import { baseUrl, type Config } from '../../config.ts';
 import { postBundle } from '../../egress/gpd-client.ts';
-import { POLICY_VERSION, RULES } from '../../ingest/classify/policy.ts';
 import { readEnvelope } from '../../ingest/envelope.ts';
 import { type IngestDeps, ingest } from '../../ingest/pipeline.ts';
-import { SECOND } from '../../lib/clock.ts';
 import { MAX_BODY_BYTES } from '../../schema/bundle.ts';
 import { makeDeviceLookup } from '../../storage/ingest-store.ts';
 import { readSnapshot } from '../../storage/snapshot.ts';
@@ -37,23 +36,29 @@ function memoryRecorder(): IngestDeps['recorder'] {
 export async function offlineRunner(store: Store, config: Config): Promise<Runner> {
   const directory = makeDirectory(Date.now);
   directory.apply(await readSnapshot(store.database, -1), store.masterKey);
-  const deps: IngestDeps = {
+  const agents = await loadAgentKeys(store.database);
+  const signatures = new Set<string>();
+  const deps = makeIngestDeps(config, {
     tenants: (kid) => directory.tenant(kid),
+    findAgentKey: agents,
+    claimAgentNonce: (nonce) => {
+      const fresh = !signatures.has(nonce);
+      signatures.add(nonce);
+      return Promise.resolve(fresh);
+    },
+    authorities: () => publicNames(config, baseUrl(config)),
+    now: (plaintext) => plaintext.clientTs,
     devices: makeDeviceLookup(store.database),
     recorder: memoryRecorder(),
     issueToken: () => '',
-    random: randomBytes,
-    now: (plaintext) => plaintext.clientTs,
-    maxSkewMs: config.max_clock_skew * SECOND,
-    epochDays: config.epoch_days,
-    policy: { version: POLICY_VERSION, rules: RULES },
-  };
+  });
   return async (line) => {
     const body = Buffer.from(line.body);
     if (body.length > MAX_BODY_BYTES) return { reason: 'payload-too-large', class: null };
     const bundle = readEnvelope(body);
     if (!bundle) return { reason: 'malformed-sealed-bundle', class: null };
     const input = {
+      target: '/_fp/i/v1',
       bundle,
       requestId: `line ${line.number}`,
       headers: line.headers,

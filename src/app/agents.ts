@@ -1,0 +1,174 @@
+import type { KeyObject } from 'node:crypto';
+import { type FetchOptions, fetchJsonDocument } from '../egress/fetch-document.ts';
+import { type AgentKey, directoryUrl, importAgentKey, readJwks } from '../ingest/bot-auth/directory.ts';
+import type { FindAgentKey } from '../ingest/bot-auth/verify.ts';
+import { type Clock, HOUR, MINUTE, SECOND } from '../lib/clock.ts';
+import {
+  type AgentDirectory,
+  agentsRevision,
+  type DirectorySource,
+  listDirectories,
+  saveDirectory,
+} from '../storage/agent-store.ts';
+import type { Database } from '../storage/db.ts';
+
+/** Directories of Web Bot Auth agents as this process knows them; fetched in the background, never for a request. */
+
+export const DIRECTORY_FETCH: FetchOptions = {
+  mediaType: 'application/http-message-signatures-directory+json',
+  maxBytes: 65_536,
+  timeoutMs: 3 * SECOND,
+};
+
+const REFRESH_MS = HOUR;
+const RETRY_MS = 5 * MINUTE;
+const MAX_DISCOVERED = 1000;
+const MAX_WAITING = 100;
+
+export interface RefreshResult {
+  readonly directory: AgentDirectory;
+  readonly ok: boolean;
+}
+
+/**
+ * Fetches a directory and stores what it holds now: a key that is gone is revoked. When it fails, the keys of the last
+ * good fetch stay in use and the reason is kept.
+ */
+export async function refreshDirectory(
+  database: Database,
+  before: AgentDirectory,
+  now: number,
+  options: FetchOptions = DIRECTORY_FETCH,
+): Promise<RefreshResult> {
+  let directory: AgentDirectory;
+  try {
+    const keys = await readJwks(await fetchJsonDocument(before.url, options));
+    if (!keys) throw new Error('it is not a JWKS of at most 32 keys');
+    directory = { ...before, keys, fetchedAt: now, triedAt: now, failure: null };
+  } catch (error) {
+    const failure = error instanceof Error ? error.message : 'it cannot be read';
+    directory = { ...before, triedAt: now, failure };
+  }
+  await saveDirectory(database, directory);
+  return { directory, ok: directory.failure === null };
+}
+
+export function newDirectory(url: string, source: DirectorySource, now: number): AgentDirectory {
+  return { url, source, keys: [], fetchedAt: null, triedAt: null, failure: null, createdAt: now };
+}
+
+interface CachedKey {
+  readonly key: KeyObject;
+  readonly nbf: number;
+  readonly exp: number;
+}
+
+type DirectoryKeys = ReadonlyMap<string, ReadonlyMap<string, CachedKey>>;
+
+function importKeys(keys: readonly AgentKey[]): Map<string, CachedKey> {
+  return new Map(
+    keys.map((key) => {
+      const { thumbprint, nbf = 0, exp = Number.POSITIVE_INFINITY } = key;
+      return [thumbprint, { key: importAgentKey(key), nbf, exp }];
+    }),
+  );
+}
+
+function isDue(directory: AgentDirectory, now: number): boolean {
+  if (directory.source === 'pinned') return false;
+  const wait = directory.failure === null ? REFRESH_MS : RETRY_MS;
+  return directory.triedAt === null || now - directory.triedAt >= wait;
+}
+
+function lookupKey(
+  keys: DirectoryKeys,
+  url: string,
+  thumbprint: string,
+  nowSeconds: number,
+): KeyObject | null {
+  const found = keys.get(url)?.get(thumbprint);
+  return found && found.nbf <= nowSeconds && nowSeconds < found.exp ? found.key : null;
+}
+
+function importAll(directories: readonly AgentDirectory[]): DirectoryKeys {
+  return new Map(directories.map((directory) => [directory.url, importKeys(directory.keys)]));
+}
+
+/** The keys as they are stored now, for a replay. */
+export async function loadAgentKeys(database: Database): Promise<FindAgentKey> {
+  const keys = importAll(await listDirectories(database));
+  return (url, thumbprint, nowSeconds) => lookupKey(keys, url, thumbprint, nowSeconds);
+}
+
+export interface Agents {
+  readonly findKey: FindAgentKey;
+  stop(): Promise<void>;
+}
+
+export interface AgentsOptions {
+  /** GPD_WBA_OPEN_DISCOVERY: fetch directories that are on no list. */
+  readonly openDiscovery: boolean;
+  readonly clock: Clock;
+  readonly onFault: (error: unknown) => void;
+  readonly fetchOptions?: FetchOptions;
+}
+
+/** Loads all directories, follows their changes every second, refreshes what is due. */
+export async function startAgents(database: Database, options: AgentsOptions): Promise<Agents> {
+  const { clock, onFault } = options;
+  let directories = new Map<string, AgentDirectory>();
+  let keys: DirectoryKeys = new Map();
+  let revision = -1;
+  const wanted = new Set<string>();
+
+  async function reload(): Promise<void> {
+    const next = await agentsRevision(database);
+    if (next === revision) return;
+    const list = await listDirectories(database);
+    directories = new Map(list.map((directory) => [directory.url, directory]));
+    keys = importAll(list);
+    revision = next;
+  }
+
+  async function work(): Promise<void> {
+    await reload();
+    const now = clock();
+    const discovered = [...wanted]
+      .filter((url) => !directories.has(url))
+      .map((url) => newDirectory(url, 'discovered', now));
+    wanted.clear();
+    const due = [...[...directories.values()].filter((directory) => isDue(directory, now)), ...discovered];
+    await Promise.all(
+      due.map((directory) => refreshDirectory(database, directory, now, options.fetchOptions)),
+    );
+    if (due.length > 0) await reload();
+  }
+
+  function discover(url: string): void {
+    const room = wanted.size < MAX_WAITING && directories.size < MAX_DISCOVERED;
+    if (options.openDiscovery && room && directoryUrl(url) === url) wanted.add(url);
+  }
+
+  await reload();
+  let running: Promise<void> = Promise.resolve();
+  let busy = false;
+  const timer = setInterval(() => {
+    if (busy) return;
+    busy = true;
+    running = work()
+      .catch(onFault)
+      .finally(() => {
+        busy = false;
+      });
+  }, SECOND);
+  return {
+    findKey(url, thumbprint, nowSeconds) {
+      if (!keys.has(url)) discover(url);
+      return lookupKey(keys, url, thumbprint, nowSeconds);
+    },
+    async stop() {
+      clearInterval(timer);
+      await running;
+    },
+  };
+}

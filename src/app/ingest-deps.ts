@@ -1,0 +1,48 @@
+import { randomBytes } from 'node:crypto';
+import type { Config } from '../config.ts';
+import { type FindAgentKey, verifyBotAuth } from '../ingest/bot-auth/verify.ts';
+import { POLICY_VERSION, RULES } from '../ingest/classify/policy.ts';
+import type { IngestDeps } from '../ingest/pipeline.ts';
+import type { TenantLookup } from '../ingest/ports.ts';
+import { DAY, SECOND } from '../lib/clock.ts';
+
+/** Longest validity of a Web Bot Auth signature (contract 3.4). */
+const MAX_VALIDITY_SECONDS = DAY / SECOND;
+
+/** Names that `@authority` is compared with: the base URL's host and GPD_AUTHORITIES. */
+export function publicNames(config: Config, url: string): readonly string[] {
+  return [new URL(url).host, ...config.authorities].map((name) => name.toLowerCase());
+}
+
+export interface IngestParts {
+  readonly tenants: TenantLookup;
+  readonly findAgentKey: FindAgentKey;
+  readonly claimAgentNonce: (nonce: string, expiresAt: number) => Promise<boolean>;
+  readonly authorities: () => readonly string[];
+  readonly now: IngestDeps['now'];
+  readonly devices: IngestDeps['devices'];
+  readonly recorder: IngestDeps['recorder'];
+  readonly issueToken: IngestDeps['issueToken'];
+}
+
+/** What the server and `gpd replay` share of the pipeline's needs. */
+export function makeIngestDeps(config: Config, parts: IngestParts): IngestDeps {
+  const { tenants, devices, recorder, issueToken, now } = parts;
+  const botAuth = {
+    policy: { authorities: parts.authorities, maxValiditySeconds: MAX_VALIDITY_SECONDS },
+    findKey: parts.findAgentKey,
+    claimNonce: parts.claimAgentNonce,
+  };
+  return {
+    tenants,
+    devices,
+    recorder,
+    issueToken,
+    now,
+    botAuth: (request, at) => verifyBotAuth(botAuth, request, at),
+    random: randomBytes,
+    maxSkewMs: config.max_clock_skew * SECOND,
+    epochDays: config.epoch_days,
+    policy: { version: POLICY_VERSION, rules: RULES },
+  };
+}

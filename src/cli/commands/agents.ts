@@ -1,0 +1,128 @@
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { newDirectory, refreshDirectory } from '../../app/agents.ts';
+import { type AgentKey, agentOrigin, directoryUrl, readJwks } from '../../ingest/bot-auth/directory.ts';
+import { isoTime } from '../../lib/clock.ts';
+import { type AgentDirectory, listDirectories, saveDirectory } from '../../storage/agent-store.ts';
+import { CommandFailed, print, say, table } from '../output.ts';
+import { wantsJson, withStore } from '../run.ts';
+
+function describe(directory: AgentDirectory): Record<string, unknown> {
+  return {
+    agentId: agentOrigin(directory.url),
+    url: directory.url,
+    source: directory.source,
+    keys: directory.keys.map((key) => key.thumbprint),
+    fetchedAt: directory.fetchedAt === null ? null : isoTime(directory.fetchedAt),
+    failure: directory.failure,
+  };
+}
+
+function checkUrl(text: string): string {
+  const url = directoryUrl(text);
+  if (url !== null) return url;
+  throw new CommandFailed(
+    'usage',
+    `${text}: name an agent by https://HOST, or by the https address of its directory`,
+  );
+}
+
+async function readPinned(file: string): Promise<AgentKey[]> {
+  let document: unknown;
+  try {
+    document = JSON.parse(readFileSync(file, 'utf8')) as unknown;
+  } catch {
+    throw new CommandFailed('usage', `${file} cannot be read as JSON`);
+  }
+  const keys = await readJwks(document);
+  if (!keys) throw new CommandFailed('usage', `${file} is not a JWKS: {"keys": [...]} with at most 32 keys`);
+  if (keys.length === 0) {
+    throw new CommandFailed(
+      'usage',
+      `${file} holds no Ed25519 key that may be used; the test key of RFC 9421 is refused`,
+    );
+  }
+  return keys;
+}
+
+function printDirectory(command: Command, directory: AgentDirectory): void {
+  print(wantsJson(command), describe(directory), () => [
+    `${agentOrigin(directory.url)}  ${directory.source}, ${directory.keys.length} keys`,
+  ]);
+}
+
+async function add(urlText: string, options: { readonly jwks?: string }, command: Command): Promise<void> {
+  const url = checkUrl(urlText);
+  const pinned = options.jwks === undefined ? null : await readPinned(options.jwks);
+  await withStore(command, async ({ database }) => {
+    const now = Date.now();
+    if (pinned) {
+      const directory = { ...newDirectory(url, 'pinned', now), keys: pinned, fetchedAt: now };
+      await saveDirectory(database, directory);
+      printDirectory(command, directory);
+      return;
+    }
+    const { directory, ok } = await refreshDirectory(database, newDirectory(url, 'listed', now), now);
+    if (!ok) say(`gpd: ${url}: ${directory.failure}; it is listed, and a running server tries again`);
+    printDirectory(command, directory);
+    if (!ok) process.exitCode = 5;
+  });
+}
+
+async function list(_options: unknown, command: Command): Promise<void> {
+  await withStore(command, async ({ database }) => {
+    const directories = await listDirectories(database);
+    print(wantsJson(command), directories.map(describe), () =>
+      table([
+        ['AGENT', 'SOURCE', 'KEYS', 'FETCHED', 'LAST FAILURE'],
+        ...directories.map((directory) => [
+          agentOrigin(directory.url),
+          directory.source,
+          String(directory.keys.length),
+          directory.fetchedAt === null ? 'never' : isoTime(directory.fetchedAt),
+          directory.failure ?? '',
+        ]),
+      ]),
+    );
+  });
+}
+
+async function refresh(urlText: string | undefined, _options: unknown, command: Command): Promise<void> {
+  const url = urlText === undefined ? null : checkUrl(urlText);
+  await withStore(command, async ({ database }) => {
+    const all = await listDirectories(database);
+    const chosen = all.filter(
+      (directory) => directory.source !== 'pinned' && (url === null || directory.url === url),
+    );
+    if (url !== null && chosen.length === 0) {
+      throw new CommandFailed(
+        'notFound',
+        `${urlText} is not on the list, or its keys are pinned; \`gpd agents list\` shows them`,
+      );
+    }
+    const results = await Promise.all(
+      chosen.map((directory) => refreshDirectory(database, directory, Date.now())),
+    );
+    print(
+      wantsJson(command),
+      results.map(({ directory }) => describe(directory)),
+      () =>
+        results.map(
+          ({ directory }) =>
+            `${agentOrigin(directory.url)}  ${directory.failure ?? `${directory.keys.length} keys`}`,
+        ),
+    );
+    if (results.some(({ ok }) => !ok)) process.exitCode = 5;
+  });
+}
+
+export function registerAgents(program: Command): void {
+  const agents = program.command('agents').description('directories of Web Bot Auth agents');
+  agents
+    .command('add <url>')
+    .description('list an agent by its origin or the address of its directory')
+    .option('--jwks <file>', 'pin these keys instead of fetching the directory')
+    .action(add);
+  agents.command('list').description('list the directories').action(list);
+  agents.command('refresh [url]').description('fetch the listed directories now').action(refresh);
+}

@@ -1,0 +1,43 @@
+import { lookup as dnsLookup, type LookupAddress } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import { type Address, parseAddress } from '../lib/ip.ts';
+
+/** Every outgoing byte to an address that somebody else named passes here: what is checked is what is connected to. */
+
+export class EgressRefused extends Error {
+  constructor(why: string) {
+    super(why);
+    this.name = 'EgressRefused';
+  }
+}
+
+export type AllowAddress = (address: Address) => boolean;
+
+/** Public unicast only: no loopback, private, link-local, carrier, documentation, multicast or translated range. */
+export const publicOnly: AllowAddress = (address) => address.range() === 'unicast';
+
+function allowed(text: string, allow: AllowAddress): boolean {
+  const address = parseAddress(text);
+  return address !== null && allow(address);
+}
+
+/** Node connects to a literal address without asking a resolver. @throws {EgressRefused} */
+export function checkLiteralHost(hostname: string, allow: AllowAddress): void {
+  const bare = hostname.replace(/^\[|\]$/g, '');
+  if (isIP(bare) !== 0 && !allowed(bare, allow)) throw new EgressRefused('the address is not public');
+}
+
+/** A resolver for `node:https`: one address that is not allowed among the answers refuses them all (DNS rebinding). */
+export function guardedLookup(allow: AllowAddress): LookupFunction {
+  return (hostname, options, callback) => {
+    dnsLookup(hostname, { ...options, all: true }, (error, answers) => {
+      const addresses: readonly LookupAddress[] = error ? [] : answers;
+      const [first] = addresses;
+      if (error) callback(error, '', 0);
+      else if (!first || !addresses.every(({ address }) => allowed(address, allow))) {
+        callback(new EgressRefused('the name resolves to an address that is not public'), '', 0);
+      } else if (options.all === true) callback(null, [...addresses]);
+      else callback(null, first.address, first.family);
+    });
+  };
+}

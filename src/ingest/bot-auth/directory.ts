@@ -1,0 +1,71 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { calculateJwkThumbprint } from 'jose';
+import { z } from 'zod';
+
+/** A directory of an agent's keys: a JWKS (RFC 7517) under the agent's own origin. */
+
+export const WELL_KNOWN_PATH = '/.well-known/http-message-signatures-directory';
+export const MAX_KEYS = 32;
+
+/** RFC 9421 B.1.4: its private half is printed in the RFC, so a signature by it proves nothing. */
+export const RFC_TEST_KEY = 'poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U';
+
+const ed25519JwkSchema = z.object({
+  kty: z.literal('OKP'),
+  crv: z.literal('Ed25519'),
+  x: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
+  nbf: z.number().optional(),
+  exp: z.number().optional(),
+});
+
+const jwksSchema = z.object({ keys: z.array(z.unknown()).max(MAX_KEYS) });
+
+export interface AgentKey {
+  /** RFC 7638 thumbprint, computed here: a directory's own `kid` is never believed. */
+  readonly thumbprint: string;
+  /** base64url of the 32-byte public key. */
+  readonly x: string;
+  /** Seconds of validity as the directory says, where it does. */
+  readonly nbf?: number | undefined;
+  readonly exp?: number | undefined;
+}
+
+/**
+ * Where an agent's keys lie: an origin alone stands for its well-known address. Only https.
+ * Null: not an address that is ever looked up.
+ */
+export function directoryUrl(text: string): string | null {
+  if (text.length > 512 || !URL.canParse(text)) return null;
+  const url = new URL(text);
+  if (url.protocol !== 'https:' || url.username !== '' || url.password !== '' || url.hash !== '') return null;
+  if (url.pathname === '/' && url.search === '') url.pathname = WELL_KNOWN_PATH;
+  return url.href;
+}
+
+/** `declaredAgentId`: stable over key rotation. */
+export function agentOrigin(directory: string): string {
+  return new URL(directory).origin;
+}
+
+/** The Ed25519 keys of a JWKS; other kinds are passed over. Null: not a JWKS, or too many keys. */
+export async function readJwks(
+  document: unknown,
+  refused: ReadonlySet<string> = new Set([RFC_TEST_KEY]),
+): Promise<AgentKey[] | null> {
+  const parsed = jwksSchema.safeParse(document);
+  if (!parsed.success) return null;
+  const keys: AgentKey[] = [];
+  for (const candidate of parsed.data.keys) {
+    const jwk = ed25519JwkSchema.safeParse(candidate);
+    if (!jwk.success) continue;
+    const { kty, crv, x, nbf, exp } = jwk.data;
+    const thumbprint = await calculateJwkThumbprint({ kty, crv, x });
+    if (!refused.has(thumbprint)) keys.push({ thumbprint, x, nbf, exp });
+  }
+  return keys;
+}
+
+/** @throws when the point is not one that OpenSSL takes */
+export function importAgentKey(key: AgentKey): KeyObject {
+  return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: key.x }, format: 'jwk' });
+}

@@ -1,0 +1,58 @@
+import { isInnerList, parseDictionary, parseItem } from 'structured-headers';
+import { directoryUrl } from './directory.ts';
+
+/** A component that a signature covers, as the signature library hands it over. */
+export interface Covered {
+  readonly name: string;
+  readonly parameters: Readonly<Record<string, unknown>>;
+}
+
+function dictionaryMember(header: string, key: string): string | null {
+  try {
+    const member = parseDictionary(header).get(key);
+    if (member === undefined || isInnerList(member)) return null;
+    return typeof member[0] === 'string' ? member[0] : null;
+  } catch {
+    return null;
+  }
+}
+
+function hasMember(header: string, key: string): boolean {
+  try {
+    return parseDictionary(header).has(key);
+  } catch {
+    return false;
+  }
+}
+
+function bareString(header: string): string | null {
+  try {
+    const [value] = parseItem(header);
+    return typeof value === 'string' ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The directory that a signature names, from the part of Signature-Agent that the signature itself covers: a dictionary
+ * member (`"signature-agent";key="…"`), or the deployed legacy form, a bare string. A member keyed to the signature's own
+ * label has to be the covered one, otherwise somebody else's header could be relabelled. Null: none that is covered.
+ */
+export function coveredDirectory(
+  header: string,
+  label: string,
+  components: readonly Covered[],
+): string | null {
+  const covered = components.filter((component) => component.name === 'signature-agent');
+  const [component] = covered;
+  if (covered.length !== 1 || component === undefined) return null;
+  const { key } = component.parameters;
+  if (key === undefined) {
+    const legacy = bareString(header);
+    return legacy === null ? null : directoryUrl(legacy);
+  }
+  if (typeof key !== 'string' || (key !== label && hasMember(header, label))) return null;
+  const member = dictionaryMember(header, key);
+  return member === null ? null : directoryUrl(member);
+}

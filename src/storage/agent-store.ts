@@ -1,0 +1,101 @@
+import type { AgentKey } from '../ingest/bot-auth/directory.ts';
+import type { Database } from './db.ts';
+import { makeGroup } from './group-commit.ts';
+import { bump, readRevision } from './revision.ts';
+import { type Bindings, insertMany } from './sql.ts';
+
+/** `pinned`: keys given by an operator, never fetched. `listed`: fetched and refreshed. `discovered`: by open discovery. */
+export type DirectorySource = 'pinned' | 'listed' | 'discovered';
+
+export interface AgentDirectory {
+  readonly url: string;
+  readonly source: DirectorySource;
+  readonly keys: readonly AgentKey[];
+  readonly fetchedAt: number | null;
+  readonly triedAt: number | null;
+  /** Why the last fetch failed; the keys of the one before stay in use. */
+  readonly failure: string | null;
+  readonly createdAt: number;
+}
+
+interface DirectoryRow {
+  readonly url: string;
+  readonly source: DirectorySource;
+  readonly keys: string;
+  readonly fetched_at: number | null;
+  readonly tried_at: number | null;
+  readonly failure: string | null;
+  readonly created_at: number;
+}
+
+function fromRow(row: DirectoryRow): AgentDirectory {
+  return {
+    url: row.url,
+    source: row.source,
+    keys: JSON.parse(row.keys) as AgentKey[],
+    fetchedAt: row.fetched_at,
+    triedAt: row.tried_at,
+    failure: row.failure,
+    createdAt: row.created_at,
+  };
+}
+
+function toRow(directory: AgentDirectory): DirectoryRow {
+  return {
+    url: directory.url,
+    source: directory.source,
+    keys: JSON.stringify(directory.keys),
+    fetched_at: directory.fetchedAt,
+    tried_at: directory.triedAt,
+    failure: directory.failure,
+    created_at: directory.createdAt,
+  };
+}
+
+export async function listDirectories(database: Database): Promise<AgentDirectory[]> {
+  const rows = await database.read<DirectoryRow>('agent_directories').orderBy('url');
+  return rows.map(fromRow);
+}
+
+/** Running servers see it within 5 s. */
+export async function saveDirectory(database: Database, directory: AgentDirectory): Promise<void> {
+  await database.transaction(async (tx) => {
+    await bump(tx, 'agents');
+    await tx('agent_directories').insert(toRow(directory)).onConflict('url').merge();
+  });
+}
+
+/** The revision of the last change, to be compared with the one before. */
+export function agentsRevision(database: Database): Promise<number> {
+  return readRevision(database, 'agents');
+}
+
+interface Claim {
+  readonly nonce: string;
+  readonly expiresAt: number;
+}
+
+async function claimBatch(database: Database, claims: readonly Claim[]): Promise<boolean[]> {
+  const rows = claims.map(({ nonce, expiresAt }): Bindings => [nonce, expiresAt]);
+  rows.sort((a, b) => (String(a[0]) < String(b[0]) ? -1 : 1));
+  const head = 'INSERT INTO agent_nonces (nonce, expires_at)';
+  const claimed = await database.transaction((tx) =>
+    insertMany<{ nonce: string }>(tx, head, rows, 'ON CONFLICT DO NOTHING RETURNING nonce'),
+  );
+  const free = new Set(claimed.map((row) => row.nonce));
+  return claims.map(({ nonce }) => free.delete(nonce));
+}
+
+/** The replay cache of signatures: true for the first use of a nonce, on all nodes together. */
+export function makeNonceClaimer(database: Database): (nonce: string, expiresAt: number) => Promise<boolean> {
+  const group = makeGroup<Claim, boolean>({
+    run: (claims) => claimBatch(database, claims),
+    maxBatch: 400,
+    maxWaiting: 5000,
+  });
+  return (nonce, expiresAt) => group.submit({ nonce, expiresAt });
+}
+
+export async function purgeAgentNonces(database: Database, now: number): Promise<number> {
+  return database.transaction((tx) => tx('agent_nonces').where('expires_at', '<', now).delete());
+}
