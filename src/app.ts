@@ -8,7 +8,7 @@ import { makeDecisionFinder, makeKeyUse } from './app/decisions.ts';
 import { makeDirectory } from './app/directory.ts';
 import { startHousekeeping } from './app/housekeeping.ts';
 import { makeIngestDeps, publicNames } from './app/ingest-deps.ts';
-import { makeLimiters } from './app/limits.ts';
+import { makeDaySalt, makeLimiters } from './app/limits.ts';
 import { listen, parseRanges, readTls } from './app/listen.ts';
 import { describeFault } from './app/log.ts';
 import { masterKeyPath, readMasterKeyFile } from './app/master-key-file.ts';
@@ -22,7 +22,8 @@ import { type Clock, SECOND } from './lib/clock.ts';
 import { makeUlid } from './lib/ulid.ts';
 import { issueToken } from './rights/transparency-token.ts';
 import { makeNonceClaimer } from './storage/agent-store.ts';
-import { makeDeviceLookup, makeRecorder } from './storage/ingest-store.ts';
+import { makeDeviceLookup } from './storage/device-lookup.ts';
+import { makeRecorder } from './storage/ingest-store.ts';
 import { VERSION } from './version.ts';
 
 /** The composition root: the only place where adapters meet domains. */
@@ -86,7 +87,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     claimAgentNonce: makeNonceClaimer(database),
     authorities: () => publicNames(config, url),
     now: clock,
-    devices: makeDeviceLookup(database),
+    devices: makeDeviceLookup(database, clock),
     recorder,
     issueToken: ({ kid, requestId, session, origin, now }) =>
       issueToken(serverSecret, randomBytes, now, { kid, requestId }, { session, origin }),
@@ -96,6 +97,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     limiter: limiters.ingest,
     knowsOrigin: (origin) => directory.knowsOrigin(origin),
     random: randomBytes,
+    markNetwork: makeDaySalt(serverSecret, 'gpd/network/v1', clock),
     onFault,
   });
 
@@ -124,6 +126,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     express: (request, response) => void express.then((app) => app(request, response)),
     makeRequestId: () => `req_${makeUlid(clock, randomBytes)}`,
     trustedProxies,
+    ja4Header: config.ja4_header?.toLowerCase() ?? null,
     onStrangerForwarded: () => {
       if (!warned) log.warn({ event: 'stranger-forwarded', hint: STRANGER_HINT });
       warned = true;

@@ -1,8 +1,9 @@
 import { planSweep } from '../keys/rotate.ts';
-import { type Clock, MINUTE } from '../lib/clock.ts';
+import { type Clock, DAY, MINUTE } from '../lib/clock.ts';
 import { purgeAgentNonces } from '../storage/agent-store.ts';
 import type { Database } from '../storage/db.ts';
 import { purgeNonces } from '../storage/decision-store.ts';
+import { purgeNetworks } from '../storage/network-store.ts';
 import { purgeCounters } from '../storage/rate-counter.ts';
 import { makeSealKeyStore } from '../storage/seal-key-store.ts';
 import { makeTenantStore } from '../storage/tenant-store.ts';
@@ -33,6 +34,7 @@ async function sweepKeys(database: Database, now: number): Promise<number> {
 export async function sweep(database: Database, now: number): Promise<Swept> {
   const nonces = (await purgeNonces(database, now)) + (await purgeAgentNonces(database, now));
   const counters = await purgeCounters(database, now, 10 * MINUTE);
+  await purgeNetworks(database, Math.floor(now / DAY));
   return { nonces, counters, keys: await sweepKeys(database, now) };
 }
 

@@ -43,6 +43,10 @@ export function makeIngestDeps(config: Config, parts: IngestParts): IngestDeps {
     random: randomBytes,
     maxSkewMs: config.max_clock_skew * SECOND,
     epochDays: config.epoch_days,
+    attestation: {
+      maxNetworksPerDay: config.max_networks_per_day,
+      minIdentityBits: config.min_identity_bits,
+    },
     policy: { version: POLICY_VERSION, rules: RULES },
   };
 }

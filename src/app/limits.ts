@@ -12,13 +12,13 @@ export interface Limiters {
   readonly consent: Limiter;
 }
 
-/** Client addresses are counted under a salt of the day: what a counter's key was is forgotten with the salt. */
-function saltKeys(limiter: Limiter, serverSecret: Uint8Array, clock: Clock): Limiter {
+/** Hashes what must not be stored raw, under a salt of the day that is forgotten with the day. */
+export function makeDaySalt(serverSecret: Uint8Array, label: string, clock: Clock): (text: string) => string {
   let salt: { readonly day: number; readonly key: Uint8Array } = { day: -1, key: new Uint8Array(0) };
-  return (address) => {
+  return (text) => {
     const day = Math.floor(clock() / DAY);
-    if (salt.day !== day) salt = { day, key: hmacSha256(serverSecret, `gpd/rate/v1 ${day}`) };
-    return limiter(hmacSha256(salt.key, address).toString('base64url'));
+    if (salt.day !== day) salt = { day, key: hmacSha256(serverSecret, `${label} ${day}`) };
+    return hmacSha256(salt.key, text).subarray(0, 16).toString('base64url');
   };
 }
 
@@ -34,8 +34,10 @@ export function makeLimiters(
     if (spec === null) return unlimited;
     return count ? makeSharedLimiter(bucket, spec, count, clock) : makeMemoryLimiter(spec);
   };
+  const ingest = make('ingest', config.rate_ingest);
+  const salted = makeDaySalt(serverSecret, 'gpd/rate/v1', clock);
   return {
-    ingest: saltKeys(make('ingest', config.rate_ingest), serverSecret, clock),
+    ingest: (address) => ingest(salted(address)),
     consent: make('consent', config.rate_consent),
   };
 }

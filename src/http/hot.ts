@@ -6,8 +6,11 @@ export interface HotRequest {
   /** The request target as sent. */
   readonly target: string;
   readonly headers: IncomingHttpHeaders;
-  /** Client address for limits and logs' counts, behind the trust boundary; never stored raw. */
+  /** The client behind the trust boundary, for limits and for network counts; never stored raw. */
   readonly limitKey: string;
+  readonly networkKey: string;
+  /** JA4 from a trusted proxy. */
+  readonly ja4: string | null;
   readonly https: boolean;
   readonly requestId: string;
   /** Reads at most `limit` bytes. Null: there are more. Rejects when the sender goes away. */

@@ -16,6 +16,8 @@ export interface IngestLaneDeps {
   readonly limiter: Limiter;
   readonly knowsOrigin: KnowsOrigin;
   readonly random: Random;
+  /** Salted hash of a client network, good for one day. */
+  readonly markNetwork: (network: string) => string;
   readonly onFault: (requestId: string, error: unknown) => void;
 }
 
@@ -76,6 +78,8 @@ async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotRep
     target: request.target,
     headers,
     https: request.https,
+    network: deps.markNetwork(request.networkKey),
+    ja4: request.ja4,
     session,
   });
   return { ...reply, headers: { ...reply.headers, 'set-cookie': `gp_session=${session}; ${COOKIE}` } };

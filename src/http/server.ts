@@ -8,7 +8,7 @@ import {
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { errorBody } from '../lib/errors.ts';
-import { limitKey, type Range, resolveClient } from '../lib/ip.ts';
+import { forwardedHops, limitKey, networkKey, type Range, resolveClient } from '../lib/ip.ts';
 import { readBody } from './body.ts';
 import type { HotHandler, HotReply } from './hot.ts';
 import { errorReply } from './reply.ts';
@@ -25,6 +25,8 @@ export interface ServerDeps {
   readonly express: RequestListener;
   readonly makeRequestId: () => string;
   readonly trustedProxies: readonly Range[];
+  /** GPD_JA4_HEADER in lower case. */
+  readonly ja4Header: string | null;
   /** X-Forwarded-For came from a peer that is not trusted. */
   readonly onStrangerForwarded: () => void;
   readonly onFault: (requestId: string, error: unknown) => void;
@@ -35,6 +37,8 @@ export interface ServerDeps {
 export interface RequestFacts {
   readonly requestId: string;
   readonly limitKey: string;
+  readonly networkKey: string;
+  readonly ja4: string | null;
   readonly https: boolean;
 }
 
@@ -79,18 +83,25 @@ function onClientError(error: NodeJS.ErrnoException, socket: Socket, requestId: 
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
+function headerText(request: IncomingMessage, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join(',') : value;
+}
+
 function readFacts(deps: ServerDeps, request: IncomingMessage): RequestFacts {
-  const { socket, headers } = request;
-  const forwarded = headers['x-forwarded-for'];
-  const forwardedFor = Array.isArray(forwarded) ? forwarded.join(',') : forwarded;
-  const client = resolveClient(socket.remoteAddress, forwardedFor, deps.trustedProxies);
+  const { socket } = request;
+  const hops = forwardedHops(headerText(request, 'x-forwarded-for'), headerText(request, 'forwarded'));
+  const client = resolveClient(socket.remoteAddress, hops, deps.trustedProxies);
   if (client.strangerForwarded) deps.onStrangerForwarded();
   const encrypted = 'encrypted' in socket && socket.encrypted === true;
-  const proxied = forwardedFor !== undefined && !client.strangerForwarded;
+  const proxied = (name: string): string | undefined =>
+    client.behindProxy ? headerText(request, name) : undefined;
   return {
     requestId: deps.makeRequestId(),
     limitKey: client.address ? limitKey(client.address) : 'unknown',
-    https: encrypted || (proxied && headers['x-forwarded-proto'] === 'https'),
+    networkKey: client.address ? networkKey(client.address) : 'unknown',
+    ja4: deps.ja4Header === null ? null : (proxied(deps.ja4Header) ?? null),
+    https: encrypted || proxied('x-forwarded-proto') === 'https',
   };
 }
 

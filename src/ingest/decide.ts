@@ -13,7 +13,7 @@ export interface DecideInput {
   readonly defenses: readonly string[];
   /** The verified agent's directory, or null: `declared_agent` if and only if Web Bot Auth verified. */
   readonly declaredAgentId: string | null;
-  readonly coarse: boolean;
+  readonly needsAttestation: boolean;
   readonly consentState: ConsentState;
   readonly policyVersion: string;
 }
@@ -56,7 +56,7 @@ export function decide(input: DecideInput): Verdict {
     confidence: confidenceOf(identity, known.seen),
     suspectScore: finalScore(input, known.neverAutomation),
     smartSignals,
-    needsAttestation: identity !== null && input.coarse,
+    needsAttestation: identity !== null && input.needsAttestation,
     declaredAgentId: input.declaredAgentId,
     consentState: input.consentState,
     rules: classification.rules,

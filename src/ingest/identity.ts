@@ -3,7 +3,7 @@ import { DAY } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/hash.ts';
 import type { Signals } from '../schema/signals.ts';
 import type { IngestTenant } from './ports.ts';
-import { aboveFloor, softwareGraphicsOnly, stableInputs, type Unusable } from './stable.ts';
+import { aboveFloor, stableInputs, type Unusable } from './stable.ts';
 import type { AgentFacts } from './user-agent.ts';
 
 /** Half of the HMAC: 22 characters of base64url (contract 3.4). */
@@ -37,12 +37,6 @@ export function identify(
   const stableHash = hmacSha256(tenant.identityKey, canonicalJson(inputs));
   const durable = hmacSha256(tenant.durableKey, stableHash).toString('base64url');
   return { durable, visitorId: visitorIdOf(tenant, durable, facts.epoch), epoch: facts.epoch };
-}
-
-/** Families whose members look alike by nature, so that an id is shared (contract 3.4 a). */
-export function isCoarse(signals: Signals, agent: AgentFacts, unusable: Unusable): boolean {
-  const webkit = agent.os === 'ios' || (agent.browser === 'safari' && agent.major >= 17);
-  return webkit || unusable.rfp || softwareGraphicsOnly(signals);
 }
 
 /** interface 2: confidence in the identity, not in bot-ness. */

@@ -5,6 +5,8 @@ export interface NetworkFacts {
   readonly secChUa: string | null;
   readonly secChUaPlatform: string | null;
   readonly secFetchSite: string | null;
+  /** JA4 as a trusted proxy hands it over; only its parts a and b are looked at. */
+  readonly ja4: string | null;
   readonly https: boolean;
 }
 
@@ -18,13 +20,14 @@ export function headerText(headers: HeaderMap, name: string): string | null {
 }
 
 /** @param headers with lower-case names, as `node:http` gives them */
-export function readNetwork(headers: HeaderMap, https: boolean): NetworkFacts {
+export function readNetwork(headers: HeaderMap, https: boolean, ja4: string | null = null): NetworkFacts {
   return {
     userAgent: headerText(headers, 'user-agent'),
     acceptLanguage: headerText(headers, 'accept-language'),
     secChUa: headerText(headers, 'sec-ch-ua'),
     secChUaPlatform: headerText(headers, 'sec-ch-ua-platform'),
     secFetchSite: headerText(headers, 'sec-fetch-site'),
+    ja4,
     https,
   };
 }

@@ -1,7 +1,9 @@
+import { DAY } from '../lib/clock.ts';
 import { sha256 } from '../lib/hash.ts';
 import type { Random } from '../lib/random.ts';
 import type { Plaintext, SealedBundle } from '../schema/bundle.ts';
 import { readSignals, type Signals } from '../schema/signals.ts';
+import { type AttestationLimits, isCoarse, isShared } from './attestation.ts';
 import type { BotAuthRequest } from './bot-auth/verify.ts';
 import { classify } from './classify/classify.ts';
 import { recogniseDefenses } from './classify/defenses.ts';
@@ -9,7 +11,7 @@ import type { Rule } from './classify/facts.ts';
 import { consentGate } from './consent-gate.ts';
 import { decide } from './decide.ts';
 import { isFresh, nonceExpiry } from './freshness.ts';
-import { currentEpoch, identify, isCoarse } from './identity.ts';
+import { currentEpoch, identify } from './identity.ts';
 import { type HeaderMap, hasGpcHeader, readNetwork } from './network.ts';
 import { openBundle } from './open.ts';
 import type { DeviceLookup, IngestTenant, IssueToken, KnownDevice, Recorder, TenantLookup } from './ports.ts';
@@ -24,6 +26,10 @@ export interface IngestInput {
   readonly target: string;
   readonly headers: HeaderMap;
   readonly https: boolean;
+  /** Salted hash of the client's network, good for one day. */
+  readonly network: string;
+  /** JA4, when a trusted proxy handed it over. */
+  readonly ja4: string | null;
   /** The value that this response's gp_session cookie will have. */
   readonly session: string;
 }
@@ -40,10 +46,17 @@ export interface IngestDeps {
   readonly now: (plaintext: Plaintext) => number;
   readonly maxSkewMs: number;
   readonly epochDays: number;
+  readonly attestation: AttestationLimits;
   readonly policy: { readonly version: string; readonly rules: readonly Rule[] };
 }
 
-const UNKNOWN_DEVICE: KnownDevice = { seen: false, epoch: null, neverAutomation: false };
+const UNKNOWN_DEVICE: KnownDevice = {
+  seen: false,
+  epoch: null,
+  neverAutomation: false,
+  marked: false,
+  spread: { networksToday: 0, pairsOfWeek: 0, tenantPairsOfWeek: 0 },
+};
 const NONCE_HASH_BYTES = 16;
 const SALT_BYTES = 16;
 
@@ -96,7 +109,7 @@ export async function ingest(deps: IngestDeps, input: IngestInput): Promise<Inge
   // A tenant that wants consent proven gets no verdict on an assertion (contract 3.3).
   if (!gate.allowed || tenant.needsProof) return refusal('consent-missing', requestId, gate.state);
 
-  const network = readNetwork(headers, input.https);
+  const network = readNetwork(headers, input.https, input.ja4);
   const agent = readAgent(signals.page?.userAgent ?? network.userAgent);
   const defenses = recogniseDefenses(signals, agent);
   const unusable = { rfp: defenses.includes('firefox-rfp'), brave: defenses.includes('brave') };
@@ -106,7 +119,10 @@ export async function ingest(deps: IngestDeps, input: IngestInput): Promise<Inge
 
   const epoch = currentEpoch(now, deps.epochDays);
   const identity = identify(tenant, signals, { agent, unusable, epoch });
-  const known = identity ? await deps.devices.lookup(tenant.kid, identity.durable) : UNKNOWN_DEVICE;
+  const place = { network: input.network, day: Math.floor(now / DAY) };
+  const known = identity
+    ? await deps.devices.lookup({ kid: tenant.kid, durable: identity.durable, ...place })
+    : UNKNOWN_DEVICE;
 
   const incomplete = isIncomplete(signals, malformed);
   const verdict = decide({
@@ -114,10 +130,10 @@ export async function ingest(deps: IngestDeps, input: IngestInput): Promise<Inge
     now,
     identity,
     known,
-    classification: classify({ signals, network, agent, incomplete }, deps.policy.rules),
+    classification: classify({ signals, network, agent, defenses, incomplete }, deps.policy.rules),
     defenses,
     declaredAgentId,
-    coarse: isCoarse(signals, agent, unusable),
+    needsAttestation: isCoarse(signals, agent, unusable) || isShared(known.spread, deps.attestation),
     consentState: gate.state,
     policyVersion: deps.policy.version,
   });
@@ -126,7 +142,12 @@ export async function ingest(deps: IngestDeps, input: IngestInput): Promise<Inge
     kid: tenant.kid,
     nonce: nonceKey(plaintext.nonce),
     nonceExpiresAt: nonceExpiry(now, deps.maxSkewMs),
-    identified: identity && { ...identity, indexed: known.epoch === identity.epoch },
+    identified: identity && {
+      ...identity,
+      ...place,
+      indexed: known.epoch === identity.epoch,
+      marked: known.marked,
+    },
     verdict,
     salt: deps.random(SALT_BYTES).toString('base64url'),
   });

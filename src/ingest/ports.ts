@@ -1,4 +1,5 @@
 import type { SealedBundle } from '../schema/bundle.ts';
+import type { Spread } from './attestation.ts';
 import type { Verdict } from './verdict.ts';
 
 /** What the pipeline needs to know of a tenant; held in memory, at most 5 s behind the database. */
@@ -27,11 +28,27 @@ export interface KnownDevice {
   readonly epoch: number | null;
   /** A reviewer found this person to be no automation. */
   readonly neverAutomation: boolean;
+  /** This network of the device was counted today. */
+  readonly marked: boolean;
+  readonly spread: Spread;
 }
 
-/** Reads are batched: all bundles of one turn share one query a table. A read may be one commit behind. */
+/** One sighting as the lookup is asked for it. */
+export interface DeviceQuery {
+  readonly kid: string;
+  readonly durable: string;
+  /** Salted hash of the client's network, good for one day. */
+  readonly network: string;
+  /** Days since 1970 in UTC. */
+  readonly day: number;
+}
+
+/**
+ * Reads are batched: all bundles of one turn share one query a table. A read may be one commit behind; `spread` counts
+ * this sighting already.
+ */
 export interface DeviceLookup {
-  lookup(kid: string, durable: string): Promise<KnownDevice>;
+  lookup(query: DeviceQuery): Promise<KnownDevice>;
 }
 
 export interface Identified {
@@ -39,8 +56,12 @@ export interface Identified {
   readonly durable: string;
   readonly visitorId: string;
   readonly epoch: number;
-  /** Whether the index lacks the visitorId of this epoch. */
+  /** Whether the index has the visitorId of this epoch. */
   readonly indexed: boolean;
+  readonly network: string;
+  readonly day: number;
+  /** Whether this network of the device was counted today. */
+  readonly marked: boolean;
 }
 
 /** One accepted bundle, to be written whole or not at all. */

@@ -16,7 +16,7 @@ export interface AgentFacts {
 const OS_PATTERNS: readonly (readonly [RegExp, OsFamily])[] = [
   [/\b(?:iPhone|iPad|iPod)\b/, 'ios'],
   [/\bAndroid\b/, 'android'],
-  [/\bCrOS\b/, 'chromeos'],
+  [/\bCrOS\b|\bChrom(?:e|ium) OS\b/, 'chromeos'],
   [/\bWindows\b|^Win(?:32|64)$/, 'windows'],
   [/\bMac(?:intosh|Intel|OS| OS X)?\b/i, 'macos'],
   [/\b(?:Linux|X11)\b/, 'linux'],

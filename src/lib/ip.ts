@@ -34,29 +34,50 @@ export function limitKey(address: Address): string {
   return `${parts.map((part) => part.toString(16)).join(':')}::/64`;
 }
 
+/** The network that a client is counted under: an IPv4 /24, an IPv6 /48. */
+export function networkKey(address: Address): string {
+  if (address.kind() === 'ipv4') return `${(address as ipaddr.IPv4).octets.slice(0, 3).join('.')}.0/24`;
+  const parts = (address as ipaddr.IPv6).parts.slice(0, 3);
+  return `${parts.map((part) => part.toString(16)).join(':')}::/48`;
+}
+
 export interface ResolvedClient {
   readonly address: Address | null;
-  /** X-Forwarded-For came from a peer that is not trusted: it was ignored. */
+  /** The peer is a trusted proxy: what it says of the client is believed. */
+  readonly behindProxy: boolean;
+  /** A forwarding header came from a peer that is not trusted: it was ignored. */
   readonly strangerForwarded: boolean;
 }
 
+/** The hops of X-Forwarded-For, or else the `for` parameters of Forwarded (RFC 7239), oldest first. */
+export function forwardedHops(
+  forwardedFor: string | undefined,
+  forwarded: string | undefined,
+): string[] | null {
+  if (forwardedFor !== undefined) return forwardedFor.split(',');
+  if (forwarded === undefined) return null;
+  return forwarded.split(',').map((element) => {
+    const value = /(?:^|;)\s*for=(?:"([^"]*)"|([^;\s]*))/i.exec(element);
+    return value?.[1] ?? value?.[2] ?? '';
+  });
+}
+
 /**
- * The client behind the trust boundary: from the peer back through X-Forwarded-For, right to left, as long as each hop
- * is a trusted proxy. The first untrusted address is the client; garbage ends the walk at the last good hop.
+ * The client behind the trust boundary: from the peer back through the hops, right to left, as long as each is a
+ * trusted proxy. The first untrusted address is the client; garbage ends the walk at the last good hop.
  */
 export function resolveClient(
   peer: string | undefined,
-  forwardedFor: string | undefined,
+  hops: readonly string[] | null,
   trusted: readonly Range[],
 ): ResolvedClient {
   let client = peer === undefined ? null : parseAddress(peer);
-  if (forwardedFor === undefined || client === null) return { address: client, strangerForwarded: false };
-  if (!inRanges(client, trusted)) return { address: client, strangerForwarded: true };
-  const hops = forwardedFor.split(',');
-  for (let i = hops.length - 1; i >= 0 && inRanges(client, trusted); i -= 1) {
-    const hop = parseAddress(hops[i] ?? '');
+  const behindProxy = client !== null && inRanges(client, trusted);
+  if (!behindProxy) return { address: client, behindProxy, strangerForwarded: hops !== null };
+  for (let i = (hops?.length ?? 0) - 1; i >= 0 && client !== null && inRanges(client, trusted); i -= 1) {
+    const hop = parseAddress(hops?.[i] ?? '');
     if (!hop) break;
     client = hop;
   }
-  return { address: client, strangerForwarded: false };
+  return { address: client, behindProxy, strangerForwarded: false };
 }

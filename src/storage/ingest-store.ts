@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
-import type { DeviceLookup, KnownDevice, RecordEntry, Recorder } from '../ingest/ports.ts';
+import type { RecordEntry, Recorder } from '../ingest/ports.ts';
 import { commitVerdict } from '../ledger/commitment.ts';
 import type { Database } from './db.ts';
 import { type Group, makeGroup } from './group-commit.ts';
-import { type Bindings, insertMany, placeholders, rowsOf } from './sql.ts';
+import { type Bindings, insertMany } from './sql.ts';
 
 /** Both databases bound what one statement may carry; 9 columns × 400 rows stays far below 32,766 parameters. */
 const MAX_BATCH = 400;
@@ -81,6 +81,55 @@ async function writeIndex(tx: Knex.Transaction, entries: readonly RecordEntry[])
   await insertMany(tx, head, rows, 'ON CONFLICT DO NOTHING');
 }
 
+interface Mark {
+  readonly kid: string;
+  readonly durable: string;
+  readonly day: number;
+}
+
+/** How many of `rows` share a key, as rows to be added up. */
+function countBy<Row>(rows: readonly Row[], keyOf: (row: Row) => readonly (string | number)[]): Bindings[] {
+  const counts = new Map<string, Bindings>();
+  for (const row of rows) {
+    const key = keyOf(row);
+    const id = key.join('|');
+    const known = counts.get(id);
+    if (known) known[key.length] = Number(known[key.length]) + 1;
+    else counts.set(id, [...key, 1]);
+  }
+  return [...counts.values()];
+}
+
+/** Nodes add to a shard of their own choice, so that a tenant's total is no queue. */
+const SHARDS = 8;
+const shard = process.pid % SHARDS;
+
+/** Networks of a device: a mark a day and network, and the counts that outlive the marks. */
+async function writeNetworks(tx: Knex.Transaction, entries: readonly RecordEntry[]): Promise<void> {
+  const rows: Bindings[] = [];
+  for (const { kid, identified } of entries) {
+    if (!identified || identified.marked) continue;
+    rows.push([kid, identified.durable, identified.day, identified.network]);
+  }
+  rows.sort(byText(1));
+  const head = 'INSERT INTO network_marks (kid, durable, day, network)';
+  const fresh = await insertMany<Mark>(tx, head, rows, 'ON CONFLICT DO NOTHING RETURNING kid, durable, day');
+  const days = countBy(fresh, ({ kid, durable, day }) => [kid, durable, day]);
+  days.sort(byText(1));
+  await insertMany(
+    tx,
+    'INSERT INTO network_days (kid, durable, day, networks)',
+    days,
+    'ON CONFLICT (kid, durable, day) DO UPDATE SET networks = network_days.networks + excluded.networks',
+  );
+  await insertMany(
+    tx,
+    'INSERT INTO network_totals (kid, day, shard, pairs)',
+    countBy(fresh, ({ kid, day }) => [kid, day, shard]).sort(byText(0)),
+    'ON CONFLICT (kid, day, shard) DO UPDATE SET pairs = network_totals.pairs + excluded.pairs',
+  );
+}
+
 async function writeDecisions(tx: Knex.Transaction, entries: readonly RecordEntry[]): Promise<void> {
   const rows = entries.map(({ kid, verdict, salt }): Bindings => {
     const text = JSON.stringify(verdict);
@@ -111,6 +160,7 @@ async function recordBatch(
     if (accepted.length > 0) {
       await writeSightings(tx, accepted);
       await writeIndex(tx, accepted);
+      await writeNetworks(tx, accepted);
       await writeDecisions(tx, accepted);
     }
     return won.map((claimed) => (claimed ? 'recorded' : 'replay'));
@@ -129,40 +179,4 @@ export function makeRecorder(database: Database): GroupedRecorder {
     maxWaiting: MAX_WAITING,
   });
   return { record: (entry) => group.submit(entry), idle: () => group.idle() };
-}
-
-interface DeviceKey {
-  readonly kid: string;
-  readonly durable: string;
-}
-
-const UNKNOWN: KnownDevice = { seen: false, epoch: null, neverAutomation: false };
-
-async function lookupBatch(database: Database, keys: readonly DeviceKey[]): Promise<KnownDevice[]> {
-  const list = placeholders(2, keys.length);
-  const bindings = keys.flatMap(({ kid, durable }) => [kid, durable]);
-  const query = async <Row>(sql: string): Promise<readonly Row[]> =>
-    rowsOf<Row>(await database.read.raw(`${sql} WHERE (kid, durable) IN (VALUES ${list})`, bindings));
-  const [seen, overrides] = await Promise.all([
-    query<DeviceKey & { epoch: number }>('SELECT kid, durable, epoch FROM sightings'),
-    query<DeviceKey>('SELECT kid, durable FROM overrides'),
-  ]);
-  const epochs = new Map(seen.map((row) => [`${row.kid}|${row.durable}`, row.epoch]));
-  const never = new Set(overrides.map((row) => `${row.kid}|${row.durable}`));
-  return keys.map(({ kid, durable }) => {
-    const id = `${kid}|${durable}`;
-    const epoch = epochs.get(id);
-    if (epoch === undefined && !never.has(id)) return UNKNOWN;
-    return { seen: epoch !== undefined, epoch: epoch ?? null, neverAutomation: never.has(id) };
-  });
-}
-
-export function makeDeviceLookup(database: Database): DeviceLookup {
-  const group = makeGroup<DeviceKey, KnownDevice>({
-    run: (keys) => lookupBatch(database, keys),
-    maxBatch: MAX_BATCH,
-    maxWaiting: MAX_WAITING,
-    concurrency: 2,
-  });
-  return { lookup: (kid, durable) => group.submit({ kid, durable }) };
 }

@@ -7,7 +7,7 @@ import { postBundle } from '../../egress/gpd-client.ts';
 import { readEnvelope } from '../../ingest/envelope.ts';
 import { type IngestDeps, ingest } from '../../ingest/pipeline.ts';
 import { MAX_BODY_BYTES } from '../../schema/bundle.ts';
-import { makeDeviceLookup } from '../../storage/ingest-store.ts';
+import { makeDeviceLookup } from '../../storage/device-lookup.ts';
 import { readSnapshot } from '../../storage/snapshot.ts';
 import type { ReplayLine } from './lines.ts';
 
@@ -48,7 +48,7 @@ export async function offlineRunner(store: Store, config: Config): Promise<Runne
     },
     authorities: () => publicNames(config, baseUrl(config)),
     now: (plaintext) => plaintext.clientTs,
-    devices: makeDeviceLookup(store.database),
+    devices: makeDeviceLookup(store.database, Date.now),
     recorder: memoryRecorder(),
     issueToken: () => '',
   });
@@ -64,6 +64,8 @@ export async function offlineRunner(store: Store, config: Config): Promise<Runne
       headers: line.headers,
       https: true,
       session: '',
+      network: '',
+      ja4: null,
     };
     const { response } = await ingest(deps, input);
     return { reason: response.reason, class: response.reason === 'ok' ? response.class : null };

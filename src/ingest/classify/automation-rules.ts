@@ -79,6 +79,8 @@ export const AUTOMATION_RULES: readonly Rule[] = [
     weight: 0.6,
     text: 'The page and its background worker disagree about the browser brands, as disguised browsers do.',
     fires: workerWithoutBrands,
+    // The device mode of developer tools does this too.
+    demote: (others) => (others.has('M2') ? 'W' : null),
   },
   {
     id: 'A6',
@@ -86,5 +88,7 @@ export const AUTOMATION_RULES: readonly Rule[] = [
     weight: 0.6,
     text: 'A frame was ready before it was attached to the page, which scripted browsers cause.',
     fires: ({ signals }) => signals.frame?.srcdocPreattached === true,
+    // Script-blocking extensions do this, and patch natives while they are at it.
+    demote: (others) => (others.size === 1 && others.has('T8') ? 'T' : null),
   },
 ];

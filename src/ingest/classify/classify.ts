@@ -27,22 +27,37 @@ function combine(
 /** Weak rows together weigh at most so much. */
 const WEAK_CAP = 0.1;
 
-function scoreOf(fired: readonly Rule[]): number {
-  const sum = (rules: readonly Rule[]): number => rules.reduce((total, rule) => total + rule.weight, 0);
-  const weak = Math.min(WEAK_CAP, sum(fired.filter((rule) => rule.kind === 'W')));
-  const total = sum(fired.filter((rule) => rule.kind !== 'W')) + weak;
+interface Fired {
+  readonly rule: Rule;
+  /** After what the other rules that fired explain away. */
+  readonly kind: Rule['kind'];
+}
+
+function scoreOf(fired: readonly Fired[]): number {
+  const sum = (list: readonly Fired[]): number => list.reduce((total, { rule }) => total + rule.weight, 0);
+  const weak = Math.min(WEAK_CAP, sum(fired.filter(({ kind }) => kind === 'W')));
+  const total = sum(fired.filter(({ kind }) => kind !== 'W')) + weak;
   return Math.round(Math.min(1, total) * 1000) / 1000;
+}
+
+function fire(facts: Facts, rules: readonly Rule[]): Fired[] {
+  const fired = rules.filter((rule) => rule.fires(facts));
+  const strong = fired.filter((rule) => rule.kind !== 'W').map((rule) => rule.id);
+  return fired.map((rule) => {
+    const others = new Set(strong.filter((id) => id !== rule.id));
+    return { rule, kind: rule.demote?.(others) ?? rule.kind };
+  });
 }
 
 /** One scorer over the rules as data. */
 export function classify(facts: Facts, rules: readonly Rule[]): Classification {
-  const fired = rules.filter((rule) => rule.fires(facts));
+  const fired = fire(facts, rules);
   const count = { A: 0, T: 0, M: 0, W: 0 };
-  for (const rule of fired) count[rule.kind] += 1;
+  for (const { kind } of fired) count[kind] += 1;
   return {
     class: combine(count, facts.incomplete),
     score: scoreOf(fired),
-    rules: fired.map(({ id, weight }) => ({ id, weight })),
+    rules: fired.map(({ rule }) => ({ id: rule.id, weight: rule.weight })),
     inconsistency: count.T,
     automation: count.A > 0,
   };

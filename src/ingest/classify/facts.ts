@@ -1,6 +1,7 @@
 import type { Signals } from '../../schema/signals.ts';
 import type { NetworkFacts } from '../network.ts';
 import type { AgentFacts } from '../user-agent.ts';
+import type { Defense } from './defenses.ts';
 
 /** Everything a rule may look at. */
 export interface Facts {
@@ -8,6 +9,8 @@ export interface Facts {
   readonly network: NetworkFacts;
   /** Read from `navigator.userAgent`, or from the header when the bundle does not say. */
   readonly agent: AgentFacts;
+  /** Privacy defenses that were recognised; they exempt only the rules that name them. */
+  readonly defenses: readonly Defense[];
   /** A group was badly typed, or screen, media or graphics is missing: never `human`. */
   readonly incomplete: boolean;
 }
@@ -23,4 +26,6 @@ export interface Rule {
   /** Plain words for the person concerned. */
   readonly text: string;
   readonly fires: (facts: Facts) => boolean;
+  /** The kind it counts as beside the others that fired, where an honest browser explains the pattern. */
+  readonly demote?: (others: ReadonlySet<string>) => RuleKind | null;
 }

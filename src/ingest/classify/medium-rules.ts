@@ -1,0 +1,130 @@
+import type { Facts, Rule } from './facts.ts';
+import { headerAgent } from './tamper-rules.ts';
+
+/** M: odd, yet people have it too, so one alone is `unknown`. W: it only moves the score. */
+
+const WEBVIEW = /; wv\)|\bWebView\b/;
+const NO_POINTER_DEVICE = /\b(?:TV|SmartTV|PlayStation|Xbox|Nintendo|CrKey|AFT[A-Z])/i;
+const MULTI_MONITOR_PX = 32;
+
+const isWebView = ({ signals }: Facts): boolean => WEBVIEW.test(signals.page?.userAgent ?? '');
+
+function outerExceedsScreen({ signals }: Facts): boolean {
+  const { outerWidth, outerHeight, width, height } = signals.screen ?? {};
+  const exceeds = (outer: number | null | undefined, limit: number | null | undefined): boolean =>
+    outer != null && limit != null && outer > limit + MULTI_MONITOR_PX;
+  return exceeds(outerWidth, width) || exceeds(outerHeight, height);
+}
+
+function noPointer({ signals, agent }: Facts): boolean {
+  const { pointer, hover } = signals.media ?? {};
+  if (pointer !== 'none' || hover !== false || agent.mobile || agent.os === 'android') return false;
+  return !NO_POINTER_DEVICE.test(signals.page?.userAgent ?? '');
+}
+
+function noChromeObject(facts: Facts): boolean {
+  const { signals, agent } = facts;
+  const desktop = agent.browser === 'chrome' && !agent.mobile && agent.os !== 'android';
+  return desktop && signals.page?.chromeObject === false && !isWebView(facts);
+}
+
+const FIRST_CHROMIUM_WITH_HINTS = 89;
+
+/** Chromium sends client hints and fetch metadata over https only. */
+function hintsMissing(facts: Facts): boolean {
+  const { network } = facts;
+  const agent = headerAgent(facts);
+  const sends = agent.browser === 'chrome' && agent.major >= FIRST_CHROMIUM_WITH_HINTS && network.https;
+  if (!sends || WEBVIEW.test(network.userAgent ?? '')) return false;
+  return network.secChUa === null || network.secFetchSite === null;
+}
+
+function languageMissing(facts: Facts): boolean {
+  return headerAgent(facts).engine !== 'unknown' && facts.network.acceptLanguage === null;
+}
+
+const baseLanguage = (tag: string): string => tag.trim().split(/[-;]/, 1)[0]?.toLowerCase() ?? '';
+
+function languageDiffers({ signals, network, defenses }: Facts): boolean {
+  const header = baseLanguage(network.acceptLanguage?.split(',', 1)[0] ?? '');
+  const page = baseLanguage(signals.page?.language ?? '');
+  if (header === '' || header === '*' || page === '' || defenses.includes('firefox-rfp')) return false;
+  return header !== page;
+}
+
+const row = (kind: 'M' | 'W', id: string, weight: number, text: string, fires: Rule['fires']): Rule => ({
+  id,
+  kind,
+  weight,
+  text,
+  fires,
+});
+
+export const MEDIUM_RULES: readonly Rule[] = [
+  row('M', 'M1', 0.15, 'The window is larger than the screen it stands on.', outerExceedsScreen),
+  row(
+    'M',
+    'M2',
+    0.2,
+    'A debugger is attached; people who have developer tools open look the same.',
+    ({ signals }) => signals.tells?.cdp === true || signals.worker?.cdp === true,
+  ),
+  row(
+    'M',
+    'M4',
+    0.15,
+    'Two answers about notifications contradict each other.',
+    (facts) => facts.network.https && facts.signals.tells?.notificationMismatch === true && !isWebView(facts),
+  ),
+  row('M', 'M5', 0.15, 'A desktop browser without any pointing device.', noPointer),
+  row('M', 'M6', 0.1, 'A desktop Chromium without the object that it always has.', noChromeObject),
+  row('M', 'M7', 0.1, 'Graphics are drawn in software, as in a virtual machine.', ({ signals }) =>
+    /SwiftShader/i.test(signals.graphics?.renderer ?? ''),
+  ),
+  row('M', 'M8', 0.15, 'The request names no language, which browsers always do.', languageMissing),
+  row('M', 'N2', 0.25, 'The request lacks headers that this browser always sends.', hintsMissing),
+];
+
+const screenIs = ({ signals }: Facts, width: number, height: number): boolean =>
+  signals.screen?.width === width && signals.screen.height === height;
+
+function windowFillsScreen({ signals }: Facts): boolean {
+  const s = signals.screen;
+  if (s?.width == null || s.height == null) return false;
+  return (
+    s.innerWidth === s.width &&
+    s.outerWidth === s.width &&
+    s.innerHeight === s.height &&
+    s.outerHeight === s.height
+  );
+}
+
+function innerExceedsOuter({ signals }: Facts): boolean {
+  const { innerWidth, outerWidth, innerHeight, outerHeight } = signals.screen ?? {};
+  const exceeds = (inner: number | null | undefined, outer: number | null | undefined): boolean =>
+    inner != null && outer != null && outer > 0 && inner > outer;
+  return exceeds(innerWidth, outerWidth) || exceeds(innerHeight, outerHeight);
+}
+
+function noWebGl({ signals }: Facts): boolean {
+  return signals.graphics !== null && signals.graphics.renderer == null && signals.graphics.vendor == null;
+}
+
+export const WEAK_RULES: readonly Rule[] = [
+  row('W', 'W1', 0.02, 'The screen is 800 by 600.', (facts) => screenIs(facts, 800, 600)),
+  row('W', 'W2', 0.02, 'Window, page and screen have one size.', windowFillsScreen),
+  row('W', 'W3', 0.02, 'The page is larger than its window.', innerExceedsOuter),
+  row(
+    'W',
+    'W4',
+    0.02,
+    'A desktop browser without plug-ins.',
+    ({ signals, agent }) => signals.page?.pluginCount === 0 && !agent.mobile && agent.engine !== 'unknown',
+  ),
+  row('W', 'W5', 0.02, 'Graphics are drawn in software.', ({ signals }) =>
+    /llvmpipe|softpipe|SwiftShader|Basic Render/i.test(signals.graphics?.renderer ?? ''),
+  ),
+  row('W', 'W6', 0.02, 'The clock is set to UTC.', ({ signals }) => signals.time?.zone === 'UTC'),
+  row('W', 'W8', 0.02, 'The browser has no 3D graphics.', noWebGl),
+  row('W', 'N3', 0.1, 'The request asks for another language than the page.', languageDiffers),
+];

@@ -1,0 +1,201 @@
+import { osFamily, readAgent } from '../user-agent.ts';
+import type { Facts, Rule } from './facts.ts';
+
+/** T: the browser contradicts itself. Each exemption is a browser that does so honestly (signals.md section 2). */
+
+const known = (family: string): boolean => family !== 'unknown';
+
+/** iPadOS and iOS in desktop mode call themselves a Macintosh. */
+const appleTwins = (a: string, b: string): boolean => new Set([a, b, 'ios', 'macos']).size === 2;
+
+function workerOsDiffers({ signals }: Facts): boolean {
+  const page = osFamily(signals.page?.userAgent);
+  const worker = osFamily(signals.worker?.userAgent);
+  return known(page) && known(worker) && page !== worker && !appleTwins(page, worker);
+}
+
+/** Android and ChromeOS are Linux to `navigator.platform`. */
+const LINUX_KERNELS = new Set(['android', 'chromeos', 'linux']);
+
+function platformDiffers({ signals, defenses }: Facts): boolean {
+  const agent = osFamily(signals.page?.userAgent);
+  const platform = osFamily(signals.page?.platform);
+  if (!known(agent) || !known(platform) || agent === platform || defenses.includes('firefox-rfp'))
+    return false;
+  return !appleTwins(agent, platform) && !(LINUX_KERNELS.has(agent) && LINUX_KERNELS.has(platform));
+}
+
+function hintPlatformDiffers({ signals, network }: Facts): boolean {
+  const header = network.secChUaPlatform?.replace(/^"|"$/g, '');
+  const reported = signals.page?.uaData?.platform;
+  if (!header || !reported) return false;
+  return header.toLowerCase() !== reported.toLowerCase();
+}
+
+function uaDataOsDiffers({ signals, agent }: Facts): boolean {
+  const reported = osFamily(signals.page?.uaData?.platform);
+  return known(reported) && known(agent.os) && reported !== agent.os;
+}
+
+function brandListsDiffer({ signals }: Facts): boolean {
+  const { brands, fullVersionList } = signals.page?.uaData ?? {};
+  if (!brands?.length || !fullVersionList?.length) return false;
+  const names = (list: readonly { readonly brand: string }[]): string =>
+    JSON.stringify(list.map((entry) => entry.brand).sort());
+  return names(brands) !== names(fullVersionList);
+}
+
+function workerRendererDiffers({ signals, defenses }: Facts): boolean {
+  const page = signals.graphics?.renderer;
+  const worker = signals.worker?.renderer;
+  return page != null && worker != null && page !== worker && defenses.length === 0;
+}
+
+const V8_EVAL_LENGTH = 33;
+const WEBVIEW = /; wv\)/;
+
+/** The words in which each engine refuses to read a property of null. */
+const ERROR_TEXT = {
+  blink: /Cannot read propert/,
+  gecko: /has no properties|can't access property/,
+  webkit: /is not an object/,
+} as const;
+
+function engineContradicts({ signals, agent }: Facts): boolean {
+  const { engine, page } = signals;
+  if (agent.engine === 'unknown' || WEBVIEW.test(page?.userAgent ?? '')) return false;
+  const isBlink = agent.engine === 'blink';
+  if (engine?.evalLength != null && (engine.evalLength === V8_EVAL_LENGTH) !== isBlink) return true;
+  const text = engine?.errorMessage;
+  const spoken = Object.entries(ERROR_TEXT).find(([, pattern]) => text != null && pattern.test(text))?.[0];
+  if (spoken !== undefined && spoken !== agent.engine) return true;
+  return !isBlink && page?.uaData != null;
+}
+
+/** A privacy extension patches read-outs; only a disguise patches who the browser says it is. */
+const IDENTITY_NATIVES = new Set([
+  'webdriver',
+  'userAgent',
+  'platform',
+  'plugins',
+  'languages',
+  'vendor',
+  'Function.toString',
+]);
+
+function identityPatched({ signals }: Facts): boolean {
+  return (signals.tells?.patched ?? []).some((name) => IDENTITY_NATIVES.has(name));
+}
+
+function headerDiffers({ signals, network }: Facts): boolean {
+  const page = signals.page?.userAgent;
+  return page != null && network.userAgent !== null && page !== network.userAgent;
+}
+
+/** Brave reduces these values and never empties them; desktop Linux leaves only platformVersion empty. */
+function hintsEmptied({ signals }: Facts): boolean {
+  const uaData = signals.page?.uaData;
+  if (!uaData?.brands?.length) return false;
+  const { architecture, bitness, model, platformVersion, fullVersionList } = uaData;
+  return (
+    [architecture, bitness, model, platformVersion].every((value) => value === '') && !fullVersionList?.length
+  );
+}
+
+function gpuContradicts({ signals, agent }: Facts): boolean {
+  const renderer = signals.graphics?.renderer;
+  if (renderer == null || renderer === 'Mozilla' || renderer.includes('or similar') || !known(agent.os))
+    return false;
+  if (/Direct3D/.test(renderer) && agent.os !== 'windows') return true;
+  if (/\bMetal\b/.test(renderer) && agent.os !== 'macos' && agent.os !== 'ios') return true;
+  return agent.os === 'windows' && /Adreno|Mali/.test(renderer) && !/Direct3D11/.test(renderer);
+}
+
+/** Never the other way round: RFP reports five touch points on a desktop. */
+function phoneWithoutTouch({ signals, agent }: Facts): boolean {
+  const phone = agent.mobile && (agent.os === 'android' || agent.os === 'ios');
+  return phone && signals.page?.maxTouchPoints === 0;
+}
+
+const FAMILY_OF_JA4: readonly (readonly [RegExp, 'blink' | 'gecko' | 'webkit'])[] = [
+  // Parts a and b of JA4 for TLS over TCP or QUIC, as the stock browsers send them (FoxIO's published list).
+  [/^[tq]13d15(?:16|17)h[23]_(?:8daaf6152771|16476d049b0b)$/, 'blink'],
+  [/^[tq]13d17(?:15|16)h[23]_5b57614c22b0$/, 'gecko'],
+  [/^[tq]13d20(?:13|14)h[23]_a09f3c656075$/, 'webkit'],
+];
+
+function tlsContradicts({ network, agent }: Facts): boolean {
+  const ja4 = network.ja4?.split('_').slice(0, 2).join('_');
+  if (ja4 === undefined || agent.engine === 'unknown') return false;
+  const family = FAMILY_OF_JA4.find(([pattern]) => pattern.test(ja4))?.[1];
+  return family !== undefined && family !== agent.engine;
+}
+
+/** A browser family that the header claims, for the rules that judge headers alone. */
+export function headerAgent({ network }: Facts): ReturnType<typeof readAgent> {
+  return readAgent(network.userAgent);
+}
+
+const tamper = (id: string, weight: number, text: string, fires: Rule['fires']): Rule => ({
+  id,
+  kind: 'T',
+  weight,
+  text,
+  fires,
+});
+
+export const TAMPER_RULES: readonly Rule[] = [
+  tamper('T1', 0.35, 'The page and its background worker name different operating systems.', workerOsDiffers),
+  tamper(
+    'T2',
+    0.3,
+    'The browser name and the platform value name different operating systems.',
+    platformDiffers,
+  ),
+  tamper(
+    'T3',
+    0.35,
+    'The platform in the request differs from the platform in the page.',
+    hintPlatformDiffers,
+  ),
+  tamper(
+    'T4',
+    0.3,
+    'The detailed browser data and the browser name disagree about the operating system.',
+    uaDataOsDiffers,
+  ),
+  tamper(
+    'T5',
+    0.35,
+    'The short and the long list of browser brands name different browsers.',
+    brandListsDiffer,
+  ),
+  tamper(
+    'T6',
+    0.3,
+    'The page and its background worker report different graphics chips.',
+    workerRendererDiffers,
+  ),
+  tamper(
+    'T7',
+    0.4,
+    'The browser does not behave like the engine that its name stands for.',
+    engineContradicts,
+  ),
+  tamper(
+    'T8',
+    0.25,
+    'Functions that say which browser this is were replaced by the page or an add-on.',
+    identityPatched,
+  ),
+  tamper('T9', 0.3, 'The browser name in the request differs from the one in the page.', headerDiffers),
+  tamper('T10', 0.2, 'The detailed browser data was emptied, which real browsers do not do.', hintsEmptied),
+  tamper('T11', 0.3, 'The graphics chip does not exist on this operating system.', gpuContradicts),
+  tamper('T12', 0.2, 'It says it is a phone, and has no touch screen.', phoneWithoutTouch),
+  tamper(
+    'N1',
+    0.4,
+    'The encrypted connection was opened by other software than the browser named.',
+    tlsContradicts,
+  ),
+];
