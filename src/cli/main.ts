@@ -12,6 +12,7 @@ import { registerReplay } from './commands/replay.ts';
 import { registerSeal } from './commands/seal.ts';
 import { registerServe } from './commands/serve.ts';
 import { registerTenants } from './commands/tenants.ts';
+import { registerTls } from './commands/tls.ts';
 import { EXIT } from './output.ts';
 import { fail } from './run.ts';
 
@@ -34,6 +35,7 @@ const registrars = [
   registerConsent,
   registerSeal,
   registerReplay,
+  registerTls,
   registerMigrate,
   registerDev,
 ];

@@ -7,11 +7,7 @@ const WEEK_DAYS = 7;
  * counts live for the week they are asked about.
  */
 export async function purgeNetworks(database: Database, today: number): Promise<void> {
-  await database.transaction((tx) =>
-    tx('network_marks')
-      .where('day', '<', today)
-      .delete(),
-  );
+  await database.transaction((tx) => tx('network_marks').where('day', '<', today).delete());
   await database.transaction((tx) =>
     tx('network_days')
       .where('day', '<', today - WEEK_DAYS)

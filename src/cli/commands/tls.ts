@@ -1,0 +1,71 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { CommandFailed, print } from '../output.ts';
+import { configFor, wantsJson } from '../run.ts';
+import { collect } from './tenants.ts';
+
+interface TlsOptions {
+  readonly host: string[];
+  readonly out?: string;
+}
+
+const HOST_NAME =
+  /^(?:\*\.)?(?=.{1,253}$)(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
+
+function checkHosts(hosts: readonly string[]): readonly string[] {
+  const bad = hosts.find((host) => isIP(host) === 0 && !HOST_NAME.test(host));
+  if (bad !== undefined)
+    throw new CommandFailed('usage', `--host ${bad}: neither a host name nor an address`);
+  return hosts.length === 0 ? ['localhost', '127.0.0.1', '::1'] : hosts;
+}
+
+/** Private keys are 0600; nothing that is there is overwritten. */
+function write(directory: string, files: Readonly<Record<string, string>>): Record<string, string> {
+  const paths = Object.fromEntries(Object.keys(files).map((name) => [name, join(directory, name)]));
+  const taken = Object.values(paths).find((path) => existsSync(path));
+  if (taken !== undefined)
+    throw new CommandFailed('conflict', `${taken} is already there, and nothing was changed`);
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  for (const [name, text] of Object.entries(files)) {
+    writeFileSync(join(directory, name), text, { flag: 'wx', mode: name.endsWith('.key') ? 0o600 : 0o644 });
+  }
+  return paths;
+}
+
+export function registerTls(program: Command): void {
+  const tls = program.command('tls').description('certificates for https without a proxy');
+  const directoryOf = (options: TlsOptions, command: Command): string =>
+    options.out === undefined ? join(configFor(command).data_dir, 'tls') : resolve(options.out);
+  tls
+    .command('init')
+    .description('make a private CA and a certificate signed by it')
+    .option('--host <name>', 'a name or address of the server; repeat it for more', collect, [])
+    .option('--out <dir>', 'where to write (default: tls in the data directory)')
+    .action(async (options: TlsOptions, command: Command) => {
+      const { makeSelfSigned } = await import('../../app/tls.ts');
+      const hosts = checkHosts(options.host);
+      const paths = write(directoryOf(options, command), makeSelfSigned(hosts, Date.now()).files);
+      print(wantsJson(command), { hosts, ...paths }, () => [
+        `certificate  ${paths['server.crt']}`,
+        `private key  ${paths['server.key']}`,
+        `Browsers trust it once they trust ${paths['ca.crt']}.`,
+        `Next: GPD_TLS_CERT=${paths['server.crt']} GPD_TLS_KEY=${paths['server.key']} gpd serve`,
+      ]);
+    });
+  tls
+    .command('csr')
+    .description('make a private key and a signing request for a CA of your choice')
+    .option('--host <name>', 'a name or address of the server; repeat it for more', collect, [])
+    .option('--out <dir>', 'where to write (default: tls in the data directory)')
+    .action(async (options: TlsOptions, command: Command) => {
+      const { makeSigningRequest } = await import('../../app/tls.ts');
+      const hosts = checkHosts(options.host);
+      const paths = write(directoryOf(options, command), makeSigningRequest(hosts).files);
+      print(wantsJson(command), { hosts, ...paths }, () => [
+        `signing request  ${paths['server.csr']}`,
+        `private key      ${paths['server.key']}`,
+      ]);
+    });
+}
