@@ -1,6 +1,8 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAgent } from '../../bin/build-agent.mjs';
@@ -58,6 +60,22 @@ describe('the built agent', () => {
     const declared = [...types.matchAll(/^export declare function (\w+)/gm)].map((match) => match[1]);
     expect(new Set(names)).toEqual(new Set(SURFACE));
     expect(new Set(declared)).toEqual(new Set(SURFACE));
+  });
+
+  it('gives types that a strict integrator can compile against', async () => {
+    const page = `import { identify, type IdentifyResult } from './agent.js';
+      export async function visit(): Promise<string | null> {
+        const result: IdentifyResult = await identify({ kid: 'shop', consent: async () => null });
+        if (result.sent) return result.response.visitorId;
+        return result.reason === 'unavailable' ? result.cause : result.message;
+      }`;
+    await writeFile(join(dir, 'page.ts'), page);
+    const flags = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--target', 'es2022'];
+    const modules = ['--module', 'esnext', '--moduleResolution', 'bundler', '--lib', 'es2023,dom'];
+    const tsc = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url));
+    const args = [tsc, ...flags, ...modules, '--types', '', '--ignoreConfig', join(dir, 'page.ts')];
+    const { stdout, status } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    expect({ stdout, status }).toEqual({ stdout: '', status: 0 });
   });
 
   it('is the same bytes when it is built again', async () => {

@@ -18,7 +18,8 @@ function setText(field, text) {
 }
 
 export function show(part, shown) {
-  for (const element of parts(part)) element.hidden = !shown;
+  // The attribute, since SVG elements have no `hidden` property.
+  for (const element of parts(part)) element.toggleAttribute('hidden', !shown);
 }
 
 function setVerdict(name, [word, meaning]) {
@@ -59,6 +60,7 @@ export function showResponse(status, response) {
   setText('consent', consentWords(response.consentState));
   setText('request', response.requestId);
   show('answered', true);
+  show('judged', ok);
   show('attestation', response.needsAttestation);
 }
 
@@ -69,6 +71,7 @@ export function showWithoutVerdict(result) {
   setAnswer(result.reason, result.status ? `HTTP ${result.status}` : 'not sent', result);
   if (!local) setText('reason-means', result.message);
   show('answered', false);
+  show('judged', false);
   show('attestation', false);
   show('backend', false);
 }
@@ -84,18 +87,19 @@ function ruleItem({ id, weight, text }) {
   return item;
 }
 
+function rulesFired(count) {
+  if (count === 0) return 'No rule fired';
+  return `${count} ${count === 1 ? 'rule' : 'rules'} fired · weights add up to the score, at most 1`;
+}
+
 /** What the backend's look-up gave: every rule with its weight; null when there is no decision to look up. */
 export function showDecision(decision) {
   show('backend', decision !== null);
   if (decision === null) return;
   const rules = decision.rules ?? [];
   for (const list of parts('rules')) list.replaceChildren(...rules.map(ruleItem));
-  const count =
-    rules.length === 0 ? 'No rule fired' : `${rules.length} ${rules.length === 1 ? 'rule' : 'rules'} fired`;
-  setText(
-    'backend-note',
-    `${count} · weights add up to the score, at most 1 · policy ${decision.policyVersion}`,
-  );
+  show('rules', rules.length > 0);
+  setText('backend-note', `${rulesFired(rules.length)} · policy ${decision.policyVersion}`);
 }
 
 const moment = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short' });

@@ -103,8 +103,15 @@ const ACTIONS = {
   'ask-anyway': askAnyway,
 };
 
-/** One at a time; what goes wrong is said in the panel. */
-async function run(action) {
+/** The keyboard stays where it was, or on the nearest button when that one went away. */
+function keepFocus(button) {
+  const group = button.closest('.buttons');
+  const target = button.hidden ? group.querySelector('button:not([hidden])') : button;
+  target?.focus();
+}
+
+/** One at a time; what goes wrong is said in the panel, so that nobody has to wait for the promise. */
+async function run(action, pressed) {
   const buttons = document.querySelectorAll('button[data-action]');
   for (const button of buttons) button.disabled = true;
   showStatus('Asking…');
@@ -115,12 +122,13 @@ async function run(action) {
     showStatus('The agent or the server could not be reached. Is the server running? Then try again.');
   } finally {
     for (const button of buttons) button.disabled = false;
+    if (pressed) keepFocus(pressed);
   }
 }
 
 for (const button of document.querySelectorAll('button[data-action]'))
-  button.addEventListener('click', () => run(button.dataset.action));
+  button.addEventListener('click', () => void run(button.dataset.action, button));
 
 const choice = readChoice();
 showChoice(choice);
-if (choice) run('check');
+if (choice) void run('check');

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
-import { describe, it } from 'vitest';
+import { describeWithTool } from '../../support/tools.ts';
 
 const PATHS = [
   '/usr/bin/chromium',
@@ -36,19 +36,6 @@ export async function launchChromium(args: readonly string[] = []): Promise<Brow
 
 /** A suite that needs Chromium. Without it the suite says so by name, and fails where the tools are required. */
 export function describeInChromium(name: string, suite: () => void): void {
-  if (findChromium() !== null) {
-    describe(name, suite);
-    return;
-  }
-  const line = `NOT RUN: ${name}: Chromium is not installed (apt-get install chromium)`;
-  process.stderr.write(`${line}\n`);
-  describe(name, () => {
-    if (process.env['REQUIRE_TOOLS'] === '1') {
-      it('needs Chromium', () => {
-        throw new Error(line);
-      });
-    } else {
-      it.skip(line, () => {});
-    }
-  });
+  const missing = findChromium() === null ? 'Chromium is not installed (apt-get install chromium)' : null;
+  describeWithTool(name, missing, suite);
 }

@@ -1,0 +1,164 @@
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { ingestResponseSchema } from '../../src/schema/responses.ts';
+import { describeInChromium, launchChromium } from './support/chromium.ts';
+import { type Demo, startDemo } from './support/demo.ts';
+
+const WATCH = `window.violations = [];
+addEventListener('securitypolicyviolation', (e) => violations.push(e.violatedDirective + ' ' + e.blockedURI));`;
+
+describeInChromium('browser/demo', () => {
+  let demo: Demo;
+  let browser: Browser;
+  let page: Page;
+  const heard: string[] = [];
+
+  beforeAll(async () => {
+    demo = await startDemo();
+    browser = await launchChromium();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await demo?.stop();
+  });
+  afterEach(async () => {
+    await page?.context().close();
+  });
+
+  async function open(options: BrowserContextOptions = {}, script = ''): Promise<void> {
+    const context = await browser.newContext(options);
+    page = await context.newPage();
+    heard.length = 0;
+    page.on('pageerror', (error) => heard.push(`pageerror ${error.message}`));
+    page.on('request', (request) => heard.push(`${request.method()} ${new URL(request.url()).pathname}`));
+    if (options.javaScriptEnabled !== false) await page.addInitScript(WATCH + script);
+    await page.goto(demo.shop);
+  }
+
+  const press = (hook: string): Promise<void> => page.getByTestId(hook).click();
+  const read = (hook: string): Promise<string> =>
+    page
+      .getByTestId(hook)
+      .textContent()
+      .then((text) => text ?? '');
+  const json = async () => JSON.parse((await page.getByTestId('result-json').textContent()) ?? '');
+
+  const idle = (): Promise<void> =>
+    page.locator('button[data-action]:disabled').first().waitFor({ state: 'detached' });
+
+  /** Waits for the answer to a press: the buttons are disabled while one is on its way. */
+  async function pressAndWait(hook: string): Promise<void> {
+    await press(hook);
+    await idle();
+    await page.getByTestId('result-reason').waitFor();
+  }
+
+  const asked = (): string[] => heard.filter((line) => line.includes('/_fp/'));
+
+  it('reads, keeps and asks nothing before a choice, and pre-selects none', async () => {
+    await open();
+    expect(asked()).toEqual([]);
+    expect(await page.evaluate('localStorage.length')).toBe(0);
+    const [accept, reject] = await Promise.all(
+      ['consent-accept', 'consent-reject'].map((hook) => page.getByTestId(hook).boundingBox()),
+    );
+    expect([accept?.width, accept?.height]).toEqual([reject?.width, reject?.height]);
+  });
+
+  it('identifies after the grant, recognises on the second look, and forgets how after a withdrawal', async () => {
+    await open();
+    await pressAndWait('consent-accept');
+    expect([await read('result-reason'), await read('result-status')]).toEqual(['ok', 'HTTP 200']);
+    const first = ingestResponseSchema.parse(await json());
+    expect(first).toMatchObject({ confidence: 0.6, visitorId: expect.stringMatching(/^[\w-]{22}$/) });
+    expect(await read('result-visitor')).toBe(first.visitorId);
+    expect(await read('result-confidence')).toBe('0.6');
+
+    await pressAndWait('check-again');
+    expect(await read('result-confidence')).toBe('0.99');
+    expect(await read('result-visitor')).toBe(first.visitorId);
+
+    await pressAndWait('consent-withdraw');
+    expect([await read('result-reason'), await read('result-status')]).toEqual([
+      'consent-missing',
+      'not sent',
+    ]);
+    const before = asked().length;
+    await pressAndWait('ask-anyway');
+    expect([await read('result-reason'), await read('result-status')]).toEqual([
+      'consent-missing',
+      'HTTP 451',
+    ]);
+    expect(asked().length).toBeGreaterThan(before);
+    expect(await json()).toMatchObject({ class: 'unknown', visitorId: null, confidence: 0 });
+    expect(heard.filter((line) => line.startsWith('pageerror'))).toEqual([]);
+    expect(await page.evaluate('violations')).toEqual([]);
+  });
+
+  it('shows why by the look-up of the backend, in plain words', async () => {
+    await open();
+    await pressAndWait('consent-accept');
+    // A driven, headless Chromium is what this suite is, and the server says so.
+    expect(await json()).toMatchObject({ class: 'undeclared_automation', smartSignals: { bot: true } });
+    expect(await read('result-class')).toBe('Undeclared automation');
+    const rules = await page.locator('[data-part="rules"] li').allInnerTexts();
+    expect(rules.some((line) => /A1 · 0\.90/.test(line))).toBe(true);
+  });
+
+  it('remembers the choice and asks again by itself on the next visit', async () => {
+    await open();
+    await pressAndWait('consent-accept');
+    await page.reload();
+    await page.getByTestId('result-reason').waitFor();
+    expect(await read('result-confidence')).toBe('0.99');
+  });
+
+  it('refuses in the browser after a rejection', async () => {
+    await open();
+    await pressAndWait('consent-reject');
+    expect([await read('result-reason'), await read('result-status')]).toEqual([
+      'consent-missing',
+      'not sent',
+    ]);
+    expect(asked()).toEqual([]);
+  });
+
+  it('honours Global Privacy Control against an Accept', async () => {
+    await open({}, "Object.defineProperty(Navigator.prototype, 'globalPrivacyControl', { get: () => true })");
+    await pressAndWait('consent-accept');
+    expect([await read('result-reason'), await read('result-status')]).toEqual(['gpc', 'not sent']);
+    expect(asked()).toEqual([]);
+  });
+
+  it('works by keyboard alone', async () => {
+    await open();
+    const focused = () => page.evaluate('document.activeElement?.dataset.testid');
+    await page.keyboard.press('Tab');
+    expect(await focused()).toBe('consent-accept');
+    await page.keyboard.press('Enter');
+    await page.getByTestId('result-reason').waitFor();
+    await idle();
+    expect(await focused()).toBe('consent-withdraw');
+  });
+
+  it('is readable without JavaScript and says what needs it', async () => {
+    await open({ javaScriptEnabled: false });
+    const text = await page.locator('main').textContent();
+    expect(text).toContain('without it nothing is collected');
+    expect(await page.getByRole('button').count()).toBe(0);
+    expect(await page.getByRole('listitem').count()).toBeGreaterThan(2);
+  });
+
+  describe.each([
+    ['320 px', { viewport: { width: 320, height: 640 } }],
+    ['1440 px', { viewport: { width: 1440, height: 900 } }],
+    ['the dark', { colorScheme: 'dark', viewport: { width: 800, height: 600 } }],
+  ] as const)('in %s', (_what, options) => {
+    it('scrolls in one direction only', async () => {
+      await open(options);
+      await pressAndWait('consent-accept');
+      await page.locator('summary').click();
+      expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+    });
+  });
+});

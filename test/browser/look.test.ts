@@ -1,0 +1,120 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+
+const views = new URL('../../views/', import.meta.url);
+const read = (path: string): string => readFileSync(new URL(path, views), 'utf8');
+
+type Rgb = readonly [red: number, green: number, blue: number];
+type Scheme = 'light' | 'dark';
+
+const tokens = new Map(
+  [...read('assets/tokens.css').matchAll(/--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)/g)].map(
+    ([, name, light, dark]) => [name!, { light: light!, dark: dark! }] as const,
+  ),
+);
+
+function linear(channel: number): number {
+  return channel <= 0.04045 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4;
+}
+
+function rgb(name: string, scheme: Scheme): Rgb {
+  const hex = Number.parseInt(tokens.get(name)![scheme].slice(1), 16);
+  return [linear((hex >> 16) / 255), linear(((hex >> 8) & 255) / 255), linear((hex & 255) / 255)];
+}
+
+/** WCAG 2 relative luminance of linear light. */
+const luminance = ([r, g, b]: Rgb): number => 0.2126 * r + 0.7152 * g + 0.0722 * b;
+
+function contrast(a: string, b: string, scheme: Scheme): number {
+  const [high, low] = [luminance(rgb(a, scheme)), luminance(rgb(b, scheme))].sort((x, y) => y - x);
+  return (high! + 0.05) / (low! + 0.05);
+}
+
+/** Machado, Oliveira and Fernandes 2009, severity 1. */
+const VISIONS: Readonly<Record<string, readonly Rgb[]>> = {
+  full: [
+    [1, 0, 0],
+    [0, 1, 0],
+    [0, 0, 1],
+  ],
+  protanopia: [
+    [0.152286, 1.052583, -0.204868],
+    [0.114503, 0.786281, 0.099216],
+    [-0.003882, -0.048116, 1.051998],
+  ],
+  deuteranopia: [
+    [0.367322, 0.860646, -0.227968],
+    [0.280085, 0.672501, 0.047413],
+    [-0.01182, 0.04294, 0.968881],
+  ],
+  tritanopia: [
+    [1.255528, -0.076749, -0.178779],
+    [-0.078411, 0.930809, 0.147602],
+    [0.004733, 0.691367, 0.3039],
+  ],
+};
+
+const times = (rows: readonly Rgb[], [r, g, b]: Rgb): Rgb =>
+  rows.map(([x, y, z]) => Math.min(1, Math.max(0, x * r + y * g + z * b))) as unknown as Rgb;
+
+/** CIE L*a*b* under D65. */
+function lab(color: Rgb): Rgb {
+  const [x, y, z] = times(
+    [
+      [0.4124 / 0.9505, 0.3576 / 0.9505, 0.1805 / 0.9505],
+      [0.2126, 0.7152, 0.0722],
+      [0.0193 / 1.089, 0.1192 / 1.089, 0.9505 / 1.089],
+    ],
+    color,
+  ).map((t) => (t > 216 / 24389 ? Math.cbrt(t) : (24389 / 27 / 116) * t + 16 / 116)) as unknown as Rgb;
+  return [116 * y - 16, 500 * (x - y), 200 * (y - z)];
+}
+
+function distance(a: string, b: string, scheme: Scheme, vision: string): number {
+  const [first, second] = [a, b].map((name) => lab(times(VISIONS[vision]!, rgb(name, scheme))));
+  return Math.hypot(...first!.map((value, at) => value - second![at]!));
+}
+
+const CLASSES = ['human', 'declared-agent', 'undeclared-automation', 'unknown'].map(
+  (name) => `class-${name}`,
+);
+const PAIRS = CLASSES.flatMap((a, at) => CLASSES.slice(at + 1).map((b) => [a, b] as const));
+const SCHEMES = ['light', 'dark'] as const;
+const GROUNDS = ['paper', 'surface'] as const;
+
+/** look.md: text, secondary text, controls. Class words are large text, and held to more. */
+const FLOORS: readonly (readonly [token: string, floor: number])[] = [
+  ['ink', 7],
+  ['ink-2', 4.5],
+  ['accent', 4.5],
+  ['control', 3],
+  ...CLASSES.map((name) => [name, 4.5] as const),
+];
+
+/** In CIE76: what is below is easily taken for the same at a glance. */
+const FAR = 20;
+
+describe.each(SCHEMES)('the tokens in %s', (scheme) => {
+  describe.each(GROUNDS)('on %s', (ground) => {
+    it.each(FLOORS)('%s has a contrast of at least %d', (token, floor) => {
+      expect(contrast(token, ground, scheme)).toBeGreaterThanOrEqual(floor);
+    });
+  });
+
+  it.each(PAIRS)('%s and %s differ for every colour vision', (a, b) => {
+    const near = Object.keys(VISIONS).map((vision) => [vision, distance(a, b, scheme, vision)] as const);
+    expect(near.filter(([, far]) => far < FAR)).toEqual([]);
+  });
+});
+
+describe('the demo under a strict policy', () => {
+  const files = readdirSync(views, { recursive: true, encoding: 'utf8' }).filter((path) =>
+    /^(?:demo|assets)[/\\].*\.(?:ejs|css|js|svg)$/.test(path),
+  );
+
+  it.each(files)('%s has nothing inline and nothing from elsewhere', (path) => {
+    const text = read(path.replaceAll('\\', '/')).replaceAll('xmlns="http://www.w3.org/2000/svg"', '');
+    expect(text).not.toMatch(/\sstyle=|<style|\son[a-z]+=|<script>|javascript:|https?:\/\/|data:|@import/);
+    expect(text).not.toMatch(/<%-(?! include\()/);
+  });
+});
