@@ -1,5 +1,6 @@
 import type { ApiKey } from '../auth/api-key.ts';
 import { hashApiKey } from '../auth/api-key.ts';
+import { applyPolicy, DEFAULT_POLICY } from '../ingest/classify/policy.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import { isLive, liveGenerations, wrapContext } from '../keys/generation.ts';
 import type { MasterKey } from '../keys/master-key.ts';
@@ -10,6 +11,7 @@ import { makeOpener, makeSymmetricOpener } from '../seal/open.ts';
 import type { SnapshotPage, TenantSnapshot } from '../storage/snapshot.ts';
 import { deriveTenantKeys } from '../tenants/tenant.ts';
 import { ROOT_SECRET, SYMMETRIC_SECRET, tenantSecretContext } from './create-tenant.ts';
+import { makeMonitorMatcher } from './monitors.ts';
 
 /** All tenants as this process knows them, at most one poll behind the database. */
 export interface Directory {
@@ -42,6 +44,7 @@ function memoiseEpochs(derive: (epoch: number) => Buffer): (epoch: number) => Bu
 function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock): Entry {
   const { tenant, keys } = snapshot;
   const { kid, settings } = tenant;
+  const { live, shadow } = snapshot.policies;
   const secret = (purpose: string): Buffer | null => {
     const wrapped = snapshot.secrets.get(purpose);
     return wrapped === undefined ? null : masterKey.unwrap(wrapped, tenantSecretContext(kid, purpose));
@@ -72,6 +75,9 @@ function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock)
       durableKey: derived.durable,
       epochKey: memoiseEpochs((epoch) => derived.epoch(epoch)),
       gpcPolicy: (purpose) => policies.get(purpose) ?? 'opt-out',
+      policy: live ? applyPolicy(live) : DEFAULT_POLICY,
+      shadow: shadow ? applyPolicy(shadow) : null,
+      isMonitor: makeMonitorMatcher(live?.monitors ?? { agents: [], networks: [] }),
       needsProof: settings['consent.basis'] === 'ledger',
     },
     publicKey: published ? { kid, alg: ASYMMETRIC_ALG, publicKey: published.publicKey } : null,

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from '../config.ts';
 import { type FindAgentKey, verifyBotAuth } from '../ingest/bot-auth/verify.ts';
-import { POLICY_VERSION, RULES } from '../ingest/classify/policy.ts';
 import type { IngestDeps } from '../ingest/pipeline.ts';
 import type { TenantLookup } from '../ingest/ports.ts';
 import { DAY, SECOND } from '../lib/clock.ts';
@@ -9,9 +8,15 @@ import { DAY, SECOND } from '../lib/clock.ts';
 /** Longest validity of a Web Bot Auth signature (contract 3.4). */
 const MAX_VALIDITY_SECONDS = DAY / SECOND;
 
-/** Names that `@authority` is compared with: the base URL's host and GPD_AUTHORITIES. */
+/**
+ * Names that `@authority` is compared with: the base URL's host and GPD_AUTHORITIES. Without a base URL the server is
+ * one of this machine, which is called by several names.
+ */
 export function publicNames(config: Config, url: string): readonly string[] {
-  return [new URL(url).host, ...config.authorities].map((name) => name.toLowerCase());
+  const { host, port } = new URL(url);
+  const local =
+    config.base_url === null ? ['localhost', '127.0.0.1', '[::1]'].map((name) => `${name}:${port}`) : [];
+  return [host, ...config.authorities, ...local].map((name) => name.toLowerCase());
 }
 
 export interface IngestParts {
@@ -47,6 +52,5 @@ export function makeIngestDeps(config: Config, parts: IngestParts): IngestDeps {
       maxNetworksPerDay: config.max_networks_per_day,
       minIdentityBits: config.min_identity_bits,
     },
-    policy: { version: POLICY_VERSION, rules: RULES },
   };
 }

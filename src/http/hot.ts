@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Address } from '../lib/ip.ts';
 
 /** What a hot-lane handler sees: neither Express nor `node:http`. */
 export interface HotRequest {
@@ -9,6 +10,7 @@ export interface HotRequest {
   /** The client behind the trust boundary, for limits and for network counts; never stored raw. */
   readonly limitKey: string;
   readonly networkKey: string;
+  readonly client: Address | null;
   /** JA4 from a trusted proxy. */
   readonly ja4: string | null;
   readonly https: boolean;

@@ -80,6 +80,7 @@ async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotRep
     https: request.https,
     network: deps.markNetwork(request.networkKey),
     ja4: request.ja4,
+    client: request.client,
     session,
   });
   return { ...reply, headers: { ...reply.headers, 'set-cookie': `gp_session=${session}; ${COOKIE}` } };

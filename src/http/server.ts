@@ -8,7 +8,7 @@ import {
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { errorBody } from '../lib/errors.ts';
-import { forwardedHops, limitKey, networkKey, type Range, resolveClient } from '../lib/ip.ts';
+import { type Address, forwardedHops, limitKey, networkKey, type Range, resolveClient } from '../lib/ip.ts';
 import { readBody } from './body.ts';
 import type { HotHandler, HotReply } from './hot.ts';
 import { errorReply } from './reply.ts';
@@ -38,6 +38,7 @@ export interface RequestFacts {
   readonly requestId: string;
   readonly limitKey: string;
   readonly networkKey: string;
+  readonly client: Address | null;
   readonly ja4: string | null;
   readonly https: boolean;
 }
@@ -99,6 +100,7 @@ function readFacts(deps: ServerDeps, request: IncomingMessage): RequestFacts {
   return {
     requestId: deps.makeRequestId(),
     limitKey: client.address ? limitKey(client.address) : 'unknown',
+    client: client.address,
     networkKey: client.address ? networkKey(client.address) : 'unknown',
     ja4: deps.ja4Header === null ? null : (proxied(deps.ja4Header) ?? null),
     https: encrypted || proxied('x-forwarded-proto') === 'https',

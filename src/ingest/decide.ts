@@ -16,9 +16,11 @@ export interface DecideInput {
   readonly needsAttestation: boolean;
   readonly consentState: ConsentState;
   readonly policyVersion: string;
+  readonly monitor: boolean;
+  readonly incomplete: boolean;
 }
 
-/** A defense or a reviewer's override leaves at most this much suspicion (contract 3.4, signals.md section 2). */
+/** A defense, a reviewer's override or the operator's own list leaves at most this much suspicion (contract 3.4, signals.md section 2). */
 const CALM_SCORE = 0.2;
 
 function finalClass(input: DecideInput): VisitorClass {
@@ -26,10 +28,10 @@ function finalClass(input: DecideInput): VisitorClass {
   return input.known.neverAutomation ? 'human' : input.classification.class;
 }
 
-function finalScore(input: DecideInput, overridden: boolean): number {
+function finalScore(input: DecideInput): number {
   const { score, automation } = input.classification;
   const defended = input.defenses.length > 0 && !automation;
-  return overridden || defended ? Math.min(score, CALM_SCORE) : score;
+  return input.known.neverAutomation || input.monitor || defended ? Math.min(score, CALM_SCORE) : score;
 }
 
 /** Folds identity, classification and a reviewer's override into the verdict that is ledgered. */
@@ -54,7 +56,7 @@ export function decide(input: DecideInput): Verdict {
     durable: identity?.durable ?? null,
     epoch: identity?.epoch ?? null,
     confidence: confidenceOf(identity, known.seen),
-    suspectScore: finalScore(input, known.neverAutomation),
+    suspectScore: finalScore(input),
     smartSignals,
     needsAttestation: identity !== null && input.needsAttestation,
     declaredAgentId: input.declaredAgentId,
@@ -62,6 +64,8 @@ export function decide(input: DecideInput): Verdict {
     rules: classification.rules,
     defenses: input.defenses,
     overridden,
+    monitor: input.monitor,
+    incomplete: input.incomplete,
     policyVersion: input.policyVersion,
   };
 }

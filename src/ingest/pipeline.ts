@@ -1,35 +1,33 @@
 import { DAY } from '../lib/clock.ts';
 import { sha256 } from '../lib/hash.ts';
+import type { Address } from '../lib/ip.ts';
 import type { Random } from '../lib/random.ts';
 import type { Plaintext, SealedBundle } from '../schema/bundle.ts';
-import { readSignals, type Signals } from '../schema/signals.ts';
+import { readSignals } from '../schema/signals.ts';
 import { type AttestationLimits, isCoarse, isShared } from './attestation.ts';
 import type { BotAuthRequest } from './bot-auth/verify.ts';
 import { classify } from './classify/classify.ts';
-import { recogniseDefenses } from './classify/defenses.ts';
-import type { Rule } from './classify/facts.ts';
+import type { Policy } from './classify/policy.ts';
 import { consentGate } from './consent-gate.ts';
 import { decide } from './decide.ts';
 import { isFresh, nonceExpiry } from './freshness.ts';
 import { currentEpoch, identify } from './identity.ts';
-import { type HeaderMap, hasGpcHeader, readNetwork } from './network.ts';
+import { hasGpcHeader } from './network.ts';
 import { openBundle } from './open.ts';
+import { perceive, type RequestTier } from './perceive.ts';
 import type { DeviceLookup, IngestTenant, IssueToken, KnownDevice, Recorder, TenantLookup } from './ports.ts';
 import { type IngestAnswer, refusal, verdictResponse } from './respond.ts';
-import { readAgent } from './user-agent.ts';
 
 /** One bundle that passed the envelope, with what the trust boundary knows of its request. */
-export interface IngestInput {
+export interface IngestInput extends RequestTier {
   readonly bundle: SealedBundle;
   readonly requestId: string;
   /** The request target as sent: `/_fp/i/v1`. */
   readonly target: string;
-  readonly headers: HeaderMap;
-  readonly https: boolean;
+  /** The client behind the trust boundary; looked at, never stored. */
+  readonly client: Address | null;
   /** Salted hash of the client's network, good for one day. */
   readonly network: string;
-  /** JA4, when a trusted proxy handed it over. */
-  readonly ja4: string | null;
   /** The value that this response's gp_session cookie will have. */
   readonly session: string;
 }
@@ -47,7 +45,6 @@ export interface IngestDeps {
   readonly maxSkewMs: number;
   readonly epochDays: number;
   readonly attestation: AttestationLimits;
-  readonly policy: { readonly version: string; readonly rules: readonly Rule[] };
 }
 
 const UNKNOWN_DEVICE: KnownDevice = {
@@ -64,29 +61,20 @@ function nonceKey(nonce: string): string {
   return sha256(nonce).subarray(0, NONCE_HASH_BYTES).toString('base64url');
 }
 
-function isIncomplete(signals: Signals, malformed: boolean): boolean {
-  return malformed || signals.screen === null || signals.media === null || signals.graphics === null;
-}
-
-function originHeader(headers: HeaderMap): string | null {
-  const { origin } = headers;
-  return typeof origin === 'string' ? origin : null;
-}
-
 function tokenFor(
   deps: IngestDeps,
   input: IngestInput,
   tenant: IngestTenant,
   now: number,
 ): string | undefined {
-  const origin = originHeader(input.headers);
-  if (origin === null || !tenant.origins.has(origin)) return undefined;
+  const { origin } = input.headers;
+  if (typeof origin !== 'string' || !tenant.origins.has(origin)) return undefined;
   const { requestId, session } = input;
   return deps.issueToken({ kid: tenant.kid, requestId, session, origin, now });
 }
 
 /**
- * open → freshness → consent gate → network tier → bot auth* → identity → lookup* → classify → decide → record* → respond.
+ * open → freshness → consent gate → network tier → bot auth* → identity → lookup* → classify → record* → respond.
  * Cheap refusals come first; only the starred stages touch the world, and nothing is written before record.
  */
 export async function ingest(deps: IngestDeps, input: IngestInput): Promise<IngestAnswer> {
@@ -97,11 +85,11 @@ export async function ingest(deps: IngestDeps, input: IngestInput): Promise<Inge
   const { tenant, plaintext } = opened;
   const now = deps.now(plaintext);
 
-  const { signals, malformed } = readSignals(plaintext.signals);
+  const read = readSignals(plaintext.signals);
   const gate = consentGate({
     receipt: plaintext.consent,
     gpcHeader: hasGpcHeader(headers),
-    gpcSignal: signals.page?.gpc === true,
+    gpcSignal: read.signals.page?.gpc === true,
     gpcPolicy: tenant.gpcPolicy,
     basis: 'asserted',
   });
@@ -109,34 +97,35 @@ export async function ingest(deps: IngestDeps, input: IngestInput): Promise<Inge
   // A tenant that wants consent proven gets no verdict on an assertion (contract 3.3).
   if (!gate.allowed || tenant.needsProof) return refusal('consent-missing', requestId, gate.state);
 
-  const network = readNetwork(headers, input.https, input.ja4);
-  const agent = readAgent(signals.page?.userAgent ?? network.userAgent);
-  const defenses = recogniseDefenses(signals, agent);
-  const unusable = { rfp: defenses.includes('firefox-rfp'), brave: defenses.includes('brave') };
-
+  const { facts, unusable } = perceive(read, input);
+  const { signals, agent, defenses, incomplete } = facts;
   const signed = { method: 'POST', target: input.target, headers, https: input.https };
   const declaredAgentId = await deps.botAuth(signed, now);
 
-  const epoch = currentEpoch(now, deps.epochDays);
-  const identity = identify(tenant, signals, { agent, unusable, epoch });
-  const place = { network: input.network, day: Math.floor(now / DAY) };
+  const identity = identify(tenant, signals, { agent, unusable, epoch: currentEpoch(now, deps.epochDays) });
+  const { network } = input;
+  const day = Math.floor(now / DAY);
   const known = identity
-    ? await deps.devices.lookup({ kid: tenant.kid, durable: identity.durable, ...place })
+    ? await deps.devices.lookup({ kid: tenant.kid, durable: identity.durable, network, day })
     : UNKNOWN_DEVICE;
 
-  const incomplete = isIncomplete(signals, malformed);
-  const verdict = decide({
-    requestId,
-    now,
-    identity,
-    known,
-    classification: classify({ signals, network, agent, defenses, incomplete }, deps.policy.rules),
-    defenses,
-    declaredAgentId,
-    needsAttestation: isCoarse(signals, agent, unusable) || isShared(known.spread, deps.attestation),
-    consentState: gate.state,
-    policyVersion: deps.policy.version,
-  });
+  const decideBy = (policy: Policy) =>
+    decide({
+      requestId,
+      now,
+      identity,
+      known,
+      classification: classify(facts, policy.rules),
+      defenses,
+      declaredAgentId,
+      needsAttestation: isCoarse(signals, agent, unusable) || isShared(known.spread, deps.attestation),
+      consentState: gate.state,
+      policyVersion: policy.version,
+      monitor: tenant.isMonitor(declaredAgentId, input.client),
+      incomplete,
+    });
+  const verdict = decideBy(tenant.policy);
+  const shadow = tenant.shadow && decideBy(tenant.shadow);
 
   const outcome = await deps.recorder.record({
     kid: tenant.kid,
@@ -144,11 +133,13 @@ export async function ingest(deps: IngestDeps, input: IngestInput): Promise<Inge
     nonceExpiresAt: nonceExpiry(now, deps.maxSkewMs),
     identified: identity && {
       ...identity,
-      ...place,
+      network,
+      day,
       indexed: known.epoch === identity.epoch,
       marked: known.marked,
     },
     verdict,
+    shadow: shadow && { policyVersion: shadow.policyVersion, class: shadow.class, day },
     salt: deps.random(SALT_BYTES).toString('base64url'),
   });
   if (outcome === 'replay') return refusal('replay', requestId, gate.state);

@@ -1,5 +1,8 @@
+import type { Address } from '../lib/ip.ts';
 import type { SealedBundle } from '../schema/bundle.ts';
+import type { VisitorClass } from '../schema/responses.ts';
 import type { Spread } from './attestation.ts';
+import type { Policy } from './classify/policy.ts';
 import type { Verdict } from './verdict.ts';
 
 /** What the pipeline needs to know of a tenant; held in memory, at most 5 s behind the database. */
@@ -15,6 +18,11 @@ export interface IngestTenant {
   readonly epochKey: (epoch: number) => Uint8Array;
   /** What a GPC signal does to a purpose; an unknown purpose is `opt-out`. */
   readonly gpcPolicy: (purpose: string) => 'opt-out' | 'ignore';
+  readonly policy: Policy;
+  /** Weights that are tried out: counted, never answered. */
+  readonly shadow: Policy | null;
+  /** Is this agent or client address a monitor of the operator's own? */
+  readonly isMonitor: (agentId: string | null, client: Address | null) => boolean;
   /** False until the tenant proves consent by its own ledger (contract 3.3). */
   readonly needsProof: boolean;
 }
@@ -64,6 +72,13 @@ export interface Identified {
   readonly marked: boolean;
 }
 
+/** A verdict that is only counted. */
+export interface ShadowVerdict {
+  readonly policyVersion: string;
+  readonly class: VisitorClass;
+  readonly day: number;
+}
+
 /** One accepted bundle, to be written whole or not at all. */
 export interface RecordEntry {
   readonly kid: string;
@@ -72,6 +87,8 @@ export interface RecordEntry {
   readonly nonceExpiresAt: number;
   readonly identified: Identified | null;
   readonly verdict: Verdict;
+  /** What the shadow policy would have said. */
+  readonly shadow: ShadowVerdict | null;
   readonly salt: string;
 }
 

@@ -3,6 +3,8 @@ import type { ConsentState, SmartSignals, VisitorClass } from '../schema/respons
 export interface FiredRule {
   readonly id: string;
   readonly weight: number;
+  /** What it counted as: A automation, T tamper, M medium, W weak. */
+  readonly kind: 'A' | 'T' | 'M' | 'W';
 }
 
 /** What is ledgered of a request. It holds rule ids and weights, never a signal's value. */
@@ -22,5 +24,9 @@ export interface Verdict {
   readonly rules: readonly FiredRule[];
   readonly defenses: readonly string[];
   readonly overridden: boolean;
+  /** Automation of the operator's own. */
+  readonly monitor: boolean;
+  /** The bundle alone forbade `human`. */
+  readonly incomplete: boolean;
   readonly policyVersion: string;
 }

@@ -130,6 +130,26 @@ async function writeNetworks(tx: Knex.Transaction, entries: readonly RecordEntry
   );
 }
 
+/** How often the shadow agrees and how often it does not. */
+async function writeShadow(tx: Knex.Transaction, entries: readonly RecordEntry[]): Promise<void> {
+  const counted = entries.flatMap(({ kid, shadow, verdict }) => (shadow ? [{ kid, shadow, verdict }] : []));
+  const rows = countBy(counted, ({ kid, shadow, verdict }) => [
+    kid,
+    shadow.day,
+    shadow.policyVersion,
+    verdict.class,
+    shadow.class,
+  ]);
+  rows.sort((a, b) => (a.join('|') < b.join('|') ? -1 : 1));
+  await insertMany(
+    tx,
+    'INSERT INTO shadow_counts (kid, day, policy_version, live_class, shadow_class, verdicts)',
+    rows,
+    `ON CONFLICT (kid, day, policy_version, live_class, shadow_class)
+      DO UPDATE SET verdicts = shadow_counts.verdicts + excluded.verdicts`,
+  );
+}
+
 async function writeDecisions(tx: Knex.Transaction, entries: readonly RecordEntry[]): Promise<void> {
   const rows = entries.map(({ kid, verdict, salt }): Bindings => {
     const text = JSON.stringify(verdict);
@@ -161,6 +181,7 @@ async function recordBatch(
       await writeSightings(tx, accepted);
       await writeIndex(tx, accepted);
       await writeNetworks(tx, accepted);
+      await writeShadow(tx, accepted);
       await writeDecisions(tx, accepted);
     }
     return won.map((claimed) => (claimed ? 'recorded' : 'replay'));

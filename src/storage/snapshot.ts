@@ -3,6 +3,7 @@ import type { Generation } from '../keys/generation.ts';
 import type { Purpose, Tenant } from '../tenants/tenant.ts';
 import { type ApiKeyRow, rowToApiKey } from './api-key-store.ts';
 import type { Database } from './db.ts';
+import { type PolicyRow, rowsToPolicies, type TenantPolicies } from './policy-store.ts';
 import { readRevision } from './revision.ts';
 import { rowToGeneration, type SealKeyRow } from './seal-key-store.ts';
 import { type PurposeRow, rowToPurpose, rowToTenant } from './tenant-store.ts';
@@ -14,6 +15,7 @@ export interface TenantSnapshot {
   readonly keys: readonly Generation[];
   readonly purposes: readonly Purpose[];
   readonly apiKeys: readonly ApiKey[];
+  readonly policies: TenantPolicies;
 }
 
 export interface SnapshotPage {
@@ -57,12 +59,14 @@ export async function readSnapshot(database: Database, since: number): Promise<S
   const keys = groupByKid(await of<SealKeyRow>('seal_keys'));
   const purposes = groupByKid(await of<PurposeRow>('purposes'));
   const apiKeys = groupByKid(await of<ApiKeyRow>('api_keys'));
+  const policies = groupByKid(await of<PolicyRow>('tenant_policies'));
   const changed = stale.map((row) => ({
     tenant: rowToTenant(row),
     secrets: new Map((secrets.get(row.kid) ?? []).map((secret) => [secret.purpose, secret.wrapped])),
     keys: (keys.get(row.kid) ?? []).map(rowToGeneration),
     purposes: (purposes.get(row.kid) ?? []).map(rowToPurpose),
     apiKeys: (apiKeys.get(row.kid) ?? []).map(rowToApiKey),
+    policies: rowsToPolicies(policies.get(row.kid) ?? []),
   }));
   return { revision, changed, kids: new Set(tenants.map((row) => row.kid as string)) };
 }

@@ -1,6 +1,8 @@
 import { statSync } from 'node:fs';
 import type { Command } from 'commander';
+import { applyPolicy } from '../../ingest/classify/policy.ts';
 import { CommandFailed, print, say, table } from '../output.ts';
+import { readPolicyFile } from '../policy-file.ts';
 import { BadLine, readLines } from '../replay/lines.ts';
 import { offlineRunner, type Runner, remoteRunner } from '../replay/runners.ts';
 import { count, newTally, type Tally } from '../replay/tally.ts';
@@ -10,6 +12,7 @@ import type { Progress, ProgressState } from '../ui/progress.tsx';
 interface ReplayOptions {
   readonly url?: string;
   readonly concurrency: string;
+  readonly policy?: string;
 }
 
 const REDRAW_MS = 100;
@@ -71,9 +74,10 @@ async function replayFile(file: string, run: Runner, concurrency: number): Promi
   }
 }
 
-function report(tally: Tally, command: Command): void {
-  const { total, byReason, byClass, mismatches, examples } = tally;
-  print(wantsJson(command), { total, byReason, byClass, mismatches }, () => {
+function report(tally: Tally, withPolicy: boolean, command: Command): void {
+  const { total, byReason, byClass, changed, mismatches, examples } = tally;
+  const summary = { total, byReason, byClass, mismatches, ...(withPolicy ? { changed } : {}) };
+  print(wantsJson(command), summary, () => {
     const rows = (counts: Record<string, number>): string[][] =>
       Object.entries(counts)
         .sort((a, b) => b[1] - a[1])
@@ -83,6 +87,7 @@ function report(tally: Tally, command: Command): void {
       '',
       ...table([['CLASS', 'BUNDLES'], ...rows(byClass)]),
       '',
+      ...(withPolicy ? [...table([['VERDICT WOULD CHANGE', 'BUNDLES'], ...rows(changed)]), ''] : []),
       `${total.toLocaleString('en')} bundles, ${mismatches} other than expected`,
     ];
   });
@@ -97,6 +102,7 @@ export function registerReplay(program: Command): void {
       'replay bundles from NDJSON (- for standard input): offline, writing nothing, or against a server',
     )
     .option('--url <url>', 'send them to this server')
+    .option('--policy <file>', 'say which verdicts this policy would change')
     .option('--concurrency <n>', 'requests under way at once, with --url', '1')
     .action(async (file: string, options: ReplayOptions, command: Command) => {
       const concurrency = Number(options.concurrency);
@@ -104,14 +110,18 @@ export function registerReplay(program: Command): void {
         throw new CommandFailed('usage', '--concurrency takes 1 to 256');
       }
       const { url } = options;
+      if (url !== undefined && options.policy !== undefined) {
+        throw new CommandFailed('usage', '--policy judges offline: leave out --url');
+      }
+      const policy = options.policy === undefined ? null : applyPolicy(readPolicyFile(options.policy));
       if (url !== undefined && !URL.canParse(url))
         throw new CommandFailed('usage', '--url takes the address of a server');
       const tally =
         url === undefined
           ? await withStore(command, async (store, config) =>
-              replayFile(file, await offlineRunner(store, config), 1),
+              replayFile(file, await offlineRunner(store, config, policy), 1),
             )
           : await replayFile(file, remoteRunner(url), concurrency);
-      report(tally, command);
+      report(tally, policy !== null, command);
     });
 }

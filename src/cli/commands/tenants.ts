@@ -6,6 +6,7 @@ import { makeTenantStore } from '../../storage/tenant-store.ts';
 import { originSchema, TENANT_SETTING_NAMES, tenantSettingsSchema } from '../../tenants/settings.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';
+import { registerPolicy } from './policy.ts';
 
 export function collect(value: string, previous: readonly string[]): string[] {
   return [...previous, value];
@@ -105,4 +106,5 @@ export function registerTenants(program: Command): void {
     .command('set <kid> <key=value...>')
     .description(`change settings: ${TENANT_SETTING_NAMES.join(', ')}`)
     .action(set);
+  registerPolicy(tenants);
 }

@@ -4,8 +4,10 @@ import { makeIngestDeps, publicNames } from '../../app/ingest-deps.ts';
 import type { Store } from '../../app/store.ts';
 import { baseUrl, type Config } from '../../config.ts';
 import { postBundle } from '../../egress/gpd-client.ts';
+import type { Policy } from '../../ingest/classify/policy.ts';
 import { readEnvelope } from '../../ingest/envelope.ts';
 import { type IngestDeps, ingest } from '../../ingest/pipeline.ts';
+import type { IngestTenant } from '../../ingest/ports.ts';
 import { MAX_BODY_BYTES } from '../../schema/bundle.ts';
 import { makeDeviceLookup } from '../../storage/device-lookup.ts';
 import { readSnapshot } from '../../storage/snapshot.ts';
@@ -15,15 +17,18 @@ export interface ReplayAnswer {
   readonly reason: string;
   /** Null where there was no verdict. */
   readonly class: string | null;
+  /** What another policy says; null without one. */
+  readonly otherwise: string | null;
 }
 
 export type Runner = (line: ReplayLine) => Promise<ReplayAnswer>;
 
 /** The nonces of one file; 16 bytes of hash each, so that a hundred thousand cost a few megabytes. */
-function memoryRecorder(): IngestDeps['recorder'] {
+function memoryRecorder(onShadow: (shadow: string | null) => void): IngestDeps['recorder'] {
   const claimed = new Set<string>();
   return {
     record: (entry) => {
+      onShadow(entry.shadow?.class ?? null);
       const key = `${entry.kid}|${entry.nonce}`;
       if (claimed.has(key)) return Promise.resolve('replay');
       claimed.add(key);
@@ -32,14 +37,20 @@ function memoryRecorder(): IngestDeps['recorder'] {
   };
 }
 
+/** The policy of a file stands in for the tenant's shadow. */
+function withShadow(tenant: IngestTenant | undefined, policy: Policy | null): IngestTenant | undefined {
+  return tenant && policy ? Object.create(tenant, { shadow: { value: policy } }) : tenant;
+}
+
 /** The stages of the server on this database, each bundle at its own time, with the writes left out. */
-export async function offlineRunner(store: Store, config: Config): Promise<Runner> {
+export async function offlineRunner(store: Store, config: Config, policy: Policy | null): Promise<Runner> {
   const directory = makeDirectory(Date.now);
   directory.apply(await readSnapshot(store.database, -1), store.masterKey);
+  let otherwise: string | null = null;
   const agents = await loadAgentKeys(store.database);
   const signatures = new Set<string>();
   const deps = makeIngestDeps(config, {
-    tenants: (kid) => directory.tenant(kid),
+    tenants: (kid) => withShadow(directory.tenant(kid), policy),
     findAgentKey: agents,
     claimAgentNonce: (nonce) => {
       const fresh = !signatures.has(nonce);
@@ -49,14 +60,16 @@ export async function offlineRunner(store: Store, config: Config): Promise<Runne
     authorities: () => publicNames(config, baseUrl(config)),
     now: (plaintext) => plaintext.clientTs,
     devices: makeDeviceLookup(store.database, Date.now),
-    recorder: memoryRecorder(),
+    recorder: memoryRecorder((shadow) => {
+      otherwise = shadow;
+    }),
     issueToken: () => '',
   });
   return async (line) => {
     const body = Buffer.from(line.body);
-    if (body.length > MAX_BODY_BYTES) return { reason: 'payload-too-large', class: null };
+    if (body.length > MAX_BODY_BYTES) return { reason: 'payload-too-large', class: null, otherwise: null };
     const bundle = readEnvelope(body);
-    if (!bundle) return { reason: 'malformed-sealed-bundle', class: null };
+    if (!bundle) return { reason: 'malformed-sealed-bundle', class: null, otherwise: null };
     const input = {
       target: '/_fp/i/v1',
       bundle,
@@ -66,9 +79,15 @@ export async function offlineRunner(store: Store, config: Config): Promise<Runne
       session: '',
       network: '',
       ja4: null,
+      client: null,
     };
     const { response } = await ingest(deps, input);
-    return { reason: response.reason, class: response.reason === 'ok' ? response.class : null };
+    const judged = response.reason === 'ok';
+    return {
+      reason: response.reason,
+      class: judged ? response.class : null,
+      otherwise: judged ? otherwise : null,
+    };
   };
 }
 
@@ -76,6 +95,6 @@ export async function offlineRunner(store: Store, config: Config): Promise<Runne
 export function remoteRunner(base: string): Runner {
   return async (line) => {
     const answer = await postBundle(base, line.body, line.headers);
-    return { reason: answer.reason, class: answer.reason === 'ok' ? answer.class : null };
+    return { reason: answer.reason, class: answer.reason === 'ok' ? answer.class : null, otherwise: null };
   };
 }

@@ -12,6 +12,8 @@ export interface Tally {
   readonly byReason: Record<string, number>;
   readonly byClass: Record<string, number>;
   mismatches: number;
+  /** `human → unknown`: verdicts that another policy would change. */
+  readonly changed: Record<string, number>;
   /** The first few, for a person to look at. */
   readonly examples: Mismatch[];
 }
@@ -19,7 +21,7 @@ export interface Tally {
 const EXAMPLES = 20;
 
 export function newTally(): Tally {
-  return { total: 0, byReason: {}, byClass: {}, mismatches: 0, examples: [] };
+  return { total: 0, byReason: {}, byClass: {}, changed: {}, mismatches: 0, examples: [] };
 }
 
 function describe(reason: string | undefined, visitorClass: string | null | undefined): string {
@@ -30,6 +32,10 @@ export function count(tally: Tally, line: ReplayLine, answer: ReplayAnswer): voi
   tally.total += 1;
   tally.byReason[answer.reason] = (tally.byReason[answer.reason] ?? 0) + 1;
   if (answer.class !== null) tally.byClass[answer.class] = (tally.byClass[answer.class] ?? 0) + 1;
+  if (answer.otherwise !== null && answer.otherwise !== answer.class) {
+    const change = `${answer.class} → ${answer.otherwise}`;
+    tally.changed[change] = (tally.changed[change] ?? 0) + 1;
+  }
   const { expect } = line;
   const differs =
     (expect.reason !== undefined && expect.reason !== answer.reason) ||

@@ -11,14 +11,14 @@ export interface Classification {
   readonly automation: boolean;
 }
 
+/** How many rules of each kind fired. */
+export type KindCounts = Readonly<Record<Rule['kind'], number>>;
+
 /**
  * Any A is automation; T with M, or two M, is automation; T alone, one M ("a single weak tell") or an incomplete bundle
  * is unknown; else human. W rows only move the score (signals.md section 2).
  */
-function combine(
-  count: Readonly<Record<Rule['kind'], number>>,
-  incomplete: boolean,
-): Classification['class'] {
+export function combine(count: KindCounts, incomplete: boolean): Classification['class'] {
   if (count.A > 0) return 'undeclared_automation';
   if ((count.T > 0 && count.M > 0) || count.M >= 2) return 'undeclared_automation';
   return count.T > 0 || count.M > 0 || incomplete ? 'unknown' : 'human';
@@ -57,7 +57,7 @@ export function classify(facts: Facts, rules: readonly Rule[]): Classification {
   return {
     class: combine(count, facts.incomplete),
     score: scoreOf(fired),
-    rules: fired.map(({ rule }) => ({ id: rule.id, weight: rule.weight })),
+    rules: fired.map(({ rule, kind }) => ({ id: rule.id, weight: rule.weight, kind })),
     inconsistency: count.T,
     automation: count.A > 0,
   };

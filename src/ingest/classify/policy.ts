@@ -1,17 +1,47 @@
+import { canonicalJson } from '../../lib/canonical-json.ts';
+import { sha256 } from '../../lib/hash.ts';
+import type { TenantPolicy } from '../../schema/policy.ts';
 import { AUTOMATION_RULES } from './automation-rules.ts';
 import type { Rule } from './facts.ts';
 import { MEDIUM_RULES, WEAK_RULES } from './medium-rules.ts';
 import { TAMPER_RULES } from './tamper-rules.ts';
 
 /** In every verdict; it changes whenever a rule, a weight or the combination does. */
-export const POLICY_VERSION = '2026-11-20.2';
+export const POLICY_VERSION = '2026-11-20.3';
 
-/** The whole table of rules; `docs/classification.md` is written from it. */
+/** The whole table of rules; `docs/classification.md` explains it. */
 export const RULES: readonly Rule[] = [...AUTOMATION_RULES, ...TAMPER_RULES, ...MEDIUM_RULES, ...WEAK_RULES];
 
-const TEXTS: ReadonlyMap<string, string> = new Map(RULES.map((rule) => [rule.id, rule.text]));
+const BY_ID: ReadonlyMap<string, Rule> = new Map(RULES.map((rule) => [rule.id, rule]));
 
 /** Plain words for a rule id; a rule of an older policy has only its id. */
 export function ruleText(id: string): string {
-  return TEXTS.get(id) ?? `Rule ${id} of an earlier policy.`;
+  return BY_ID.get(id)?.text ?? `Rule ${id} of an earlier policy.`;
+}
+
+/** Rules to classify by, with the version that every verdict names. */
+export interface Policy {
+  readonly version: string;
+  readonly rules: readonly Rule[];
+}
+
+export const DEFAULT_POLICY: Policy = { version: POLICY_VERSION, rules: RULES };
+
+/** Ids that a policy names and the table does not have. */
+export function unknownRules(policy: TenantPolicy): string[] {
+  return [...Object.keys(policy.weights), ...policy.off].filter((id) => !BY_ID.has(id));
+}
+
+/** The table as a tenant weighs it. The version carries a hash, so that a verdict says by which weights it came about. */
+export function applyPolicy(policy: TenantPolicy): Policy {
+  const { weights, off } = policy;
+  if (Object.keys(weights).length === 0 && off.length === 0) return DEFAULT_POLICY;
+  const digest = sha256(canonicalJson({ weights, off: [...off].sort() }))
+    .toString('hex')
+    .slice(0, 8);
+  const rules = RULES.filter((rule) => !off.includes(rule.id)).map((rule) => {
+    const weight = weights[rule.id];
+    return weight === undefined ? rule : { ...rule, weight };
+  });
+  return { version: `${POLICY_VERSION}+${digest}`, rules };
 }

@@ -1,0 +1,84 @@
+import type { Command } from 'commander';
+import { applyPolicy, DEFAULT_POLICY, type Policy, RULES } from '../../ingest/classify/policy.ts';
+import type { PolicyMode } from '../../schema/policy.ts';
+import {
+  readPolicies,
+  readShadowCounts,
+  savePolicy,
+  type TenantPolicies,
+} from '../../storage/policy-store.ts';
+import { makeTenantStore } from '../../storage/tenant-store.ts';
+import { CommandFailed, print, table } from '../output.ts';
+import { readPolicyFile } from '../policy-file.ts';
+import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';
+
+interface PolicyOptions {
+  readonly set?: string;
+  readonly clear?: boolean;
+  readonly shadow?: boolean;
+}
+
+function weightIn(policy: Policy | null, id: string): string {
+  if (!policy) return '';
+  return policy.rules.find((rule) => rule.id === id)?.weight.toFixed(2) ?? 'off';
+}
+
+function ruleTable(policies: TenantPolicies): string[] {
+  const live = policies.live ? applyPolicy(policies.live) : DEFAULT_POLICY;
+  const shadow = policies.shadow ? applyPolicy(policies.shadow) : null;
+  return table([
+    ['RULE', 'KIND', 'DEFAULT', 'LIVE', 'SHADOW', 'WHAT IT MEANS'],
+    ...RULES.map(({ id, kind, weight, text }) => [
+      id,
+      kind,
+      weight.toFixed(2),
+      weightIn(live, id),
+      weightIn(shadow, id),
+      text,
+    ]),
+  ]);
+}
+
+/** Without an option it shows; --set and --clear change the live policy, or with --shadow the one that is tried out. */
+async function policy(kidText: string, options: PolicyOptions, command: Command): Promise<void> {
+  const kid = checkKid(kidText);
+  if (options.set !== undefined && options.clear === true)
+    throw new CommandFailed('usage', 'either --set or --clear');
+  const next = options.set === undefined ? null : readPolicyFile(options.set);
+  await withStore(command, async ({ database }) => {
+    if (!(await makeTenantStore(database).get(kid))) throw noSuchTenant(kid);
+    const mode: PolicyMode = options.shadow === true ? 'shadow' : 'live';
+    if (next || options.clear === true) await savePolicy(database, kid, mode, next, Date.now());
+    const policies = await readPolicies(database, kid);
+    const counts = await readShadowCounts(database, kid);
+    const live = policies.live ? applyPolicy(policies.live) : DEFAULT_POLICY;
+    const shadow = policies.shadow ? applyPolicy(policies.shadow) : null;
+    const versions = { live: live.version, shadow: shadow?.version ?? null };
+    const shown = {
+      kid,
+      versions,
+      live: policies.live ?? null,
+      shadow: policies.shadow ?? null,
+      shadowCounts: counts,
+    };
+    print(wantsJson(command), shown, () => [
+      ...ruleTable(policies),
+      '',
+      `live policy ${live.version}${shadow ? `, shadow policy ${shadow.version}` : ', no shadow policy'}`,
+      ...counts.map(
+        (count) =>
+          `shadow ${count.policyVersion}: ${count.live} would be ${count.shadow}: ${count.verdicts} verdicts`,
+      ),
+    ]);
+  });
+}
+
+export function registerPolicy(tenants: Command): void {
+  tenants
+    .command('policy <kid>')
+    .description('show the rule weights of a tenant, or change them, live or in shadow')
+    .option('--set <file>', 'take the policy from this JSON file')
+    .option('--clear', 'go back to the default')
+    .option('--shadow', 'change the shadow policy: its verdicts are counted, never answered')
+    .action(policy);
+}

@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import { makeMonitorMatcher } from '../app/monitors.ts';
+import { unknownRules } from '../ingest/classify/policy.ts';
+import { type TenantPolicy, tenantPolicySchema } from '../schema/policy.ts';
+import { CommandFailed } from './output.ts';
+
+/** Reads a policy: {"weights": {"M7": 0.05}, "off": ["T12"], "monitors": {"agents": [], "networks": []}}. */
+export function readPolicyFile(file: string): TenantPolicy {
+  let value: unknown;
+  try {
+    value = JSON.parse(readFileSync(file, 'utf8')) as unknown;
+  } catch {
+    throw new CommandFailed('usage', `${file} cannot be read as JSON`);
+  }
+  const parsed = tenantPolicySchema.safeParse(value);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    throw new CommandFailed(
+      'usage',
+      `${file}: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'not a policy'}`,
+    );
+  }
+  const unknown = unknownRules(parsed.data);
+  if (unknown.length > 0) throw new CommandFailed('usage', `${file}: there is no rule ${unknown.join(', ')}`);
+  try {
+    makeMonitorMatcher(parsed.data.monitors);
+  } catch (error) {
+    throw new CommandFailed(
+      'usage',
+      `${file}: monitors.networks: ${error instanceof Error ? error.message : ''}`,
+    );
+  }
+  return parsed.data;
+}

@@ -1,0 +1,36 @@
+import type { ReadSignals, Signals } from '../schema/signals.ts';
+import { recogniseDefenses } from './classify/defenses.ts';
+import type { Facts } from './classify/facts.ts';
+import { type HeaderMap, readNetwork } from './network.ts';
+import type { Unusable } from './stable.ts';
+import { readAgent } from './user-agent.ts';
+
+/** What the trust boundary knows of a request beside its body. */
+export interface RequestTier {
+  readonly headers: HeaderMap;
+  readonly https: boolean;
+  /** JA4, when a trusted proxy handed it over. */
+  readonly ja4: string | null;
+}
+
+export interface Perceived {
+  readonly facts: Facts;
+  readonly unusable: Unusable;
+}
+
+function isIncomplete(signals: Signals, malformed: boolean): boolean {
+  return malformed || signals.screen === null || signals.media === null || signals.graphics === null;
+}
+
+/** Network tier and signals side by side, with the privacy defenses that explain them. */
+export function perceive(read: ReadSignals, tier: RequestTier): Perceived {
+  const { signals, malformed } = read;
+  const network = readNetwork(tier.headers, tier.https, tier.ja4);
+  const agent = readAgent(signals.page?.userAgent ?? network.userAgent);
+  const defenses = recogniseDefenses(signals, agent);
+  const incomplete = isIncomplete(signals, malformed);
+  return {
+    facts: { signals, network, agent, defenses, incomplete },
+    unusable: { rfp: defenses.includes('firefox-rfp'), brave: defenses.includes('brave') },
+  };
+}

@@ -1,0 +1,58 @@
+import { type PolicyMode, type TenantPolicy, tenantPolicySchema } from '../schema/policy.ts';
+import type { Database } from './db.ts';
+import { bumpTenant } from './revision.ts';
+
+export interface PolicyRow {
+  readonly kid: string;
+  readonly mode: PolicyMode;
+  readonly policy: string;
+}
+
+export type TenantPolicies = Readonly<Partial<Record<PolicyMode, TenantPolicy>>>;
+
+export function rowsToPolicies(rows: readonly PolicyRow[]): TenantPolicies {
+  return Object.fromEntries(rows.map((row) => [row.mode, tenantPolicySchema.parse(JSON.parse(row.policy))]));
+}
+
+export async function readPolicies(database: Database, kid: string): Promise<TenantPolicies> {
+  return rowsToPolicies(await database.read<PolicyRow>('tenant_policies').where({ kid }));
+}
+
+/** Null takes the policy of that mode away. @returns whether there is such a tenant */
+export function savePolicy(
+  database: Database,
+  kid: string,
+  mode: PolicyMode,
+  policy: TenantPolicy | null,
+  now: number,
+): Promise<boolean> {
+  return database.transaction(async (tx) => {
+    if (!(await bumpTenant(tx, kid))) return false;
+    await tx('tenant_policies').where({ kid, mode }).delete();
+    if (policy)
+      await tx('tenant_policies').insert({ kid, mode, policy: JSON.stringify(policy), created_at: now });
+    return true;
+  });
+}
+
+export interface ShadowCount {
+  readonly policyVersion: string;
+  readonly live: string;
+  readonly shadow: string;
+  readonly verdicts: number;
+}
+
+export async function readShadowCounts(database: Database, kid: string): Promise<ShadowCount[]> {
+  const rows = await database
+    .read('shadow_counts')
+    .where({ kid })
+    .groupBy('policy_version', 'live_class', 'shadow_class')
+    .select('policy_version', 'live_class', 'shadow_class')
+    .sum({ verdicts: 'verdicts' });
+  return (rows as Record<string, unknown>[]).map((row) => ({
+    policyVersion: String(row['policy_version']),
+    live: String(row['live_class']),
+    shadow: String(row['shadow_class']),
+    verdicts: Number(row['verdicts']),
+  }));
+}
