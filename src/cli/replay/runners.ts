@@ -39,7 +39,7 @@ function memoryRecorder(onShadow: (shadow: string | null) => void): IngestDeps['
 
 /** The policy of a file stands in for the tenant's shadow. */
 function withShadow(tenant: IngestTenant | undefined, policy: Policy | null): IngestTenant | undefined {
-  return tenant && policy ? Object.create(tenant, { shadow: { value: policy } }) : tenant;
+  return tenant && policy ? (Object.create(tenant, { shadow: { value: policy } }) as IngestTenant) : tenant;
 }
 
 /** The stages of the server on this database, each bundle at its own time, with the writes left out. */
