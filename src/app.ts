@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { Router } from 'express';
 import type { Logger } from 'pino';
 import { startAgents } from './app/agents.ts';
+import { makeConsentApi } from './app/consent-api.ts';
 import { makeDecisionFinder, makeKeyUse } from './app/decisions.ts';
 import { makeDirectory } from './app/directory.ts';
 import { startHousekeeping } from './app/housekeeping.ts';
@@ -15,6 +16,7 @@ import { masterKeyPath, readMasterKeyFile } from './app/master-key-file.ts';
 import { startPolling } from './app/poll.ts';
 import { openStore } from './app/store.ts';
 import { baseUrl, type Config } from './config.ts';
+import { makeConsentLane } from './http/consent-lane.ts';
 import { makeIngestLane } from './http/ingest-lane.ts';
 import { makeServer } from './http/server.ts';
 import { ingest } from './ingest/pipeline.ts';
@@ -101,6 +103,14 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     onFault,
   });
 
+  const consent = makeConsentApi({
+    database,
+    directory,
+    findApiKey: makeKeyUse(database, directory, clock),
+    limiter: limiters.consent,
+    clock,
+  });
+
   // Express and its pages are loaded beside the start, not before it: the hot lane answers first.
   const express: Promise<RequestListener> = (async () => {
     const { makeRoutes } = await import('./app/routes.ts');
@@ -109,9 +119,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
       version: VERSION,
       notReady,
       findPublicKey: (kid) => directory.publicKey(kid),
-      findApiKey: makeKeyUse(database, directory, clock),
+      consent,
       findDecision: makeDecisionFinder(database, directory),
-      consentLimiter: limiters.consent,
       views,
       https: publicHttps,
       extra,
@@ -122,7 +131,10 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
 
   let warned = false;
   const running = makeServer({
-    lanes: new Map([['/_fp/i/v1', lane]]),
+    lanes: new Map([
+      ['/_fp/i/v1', lane],
+      ['/v1/consent/can-process', makeConsentLane(consent.consent)],
+    ]),
     express: (request, response) => void express.then((app) => app(request, response)),
     makeRequestId: () => `req_${makeUlid(clock, randomBytes)}`,
     trustedProxies,
@@ -147,7 +159,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     async stop(deadlineMs = DRAIN_MS) {
       draining = true;
       await running.drain(deadlineMs);
-      await recorder.idle();
+      await Promise.all([recorder.idle(), consent.idle()]);
       await Promise.all([polling.stop(), agents.stop(), housekeeping.stop()]);
       await database.close();
     },

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import express, { Router } from 'express';
 import { hashApiKey, makeApiKeySecret } from '../auth/api-key.ts';
-import type { Config } from '../config.ts';
+import { baseUrl, type Config } from '../config.ts';
 import { Refusal } from '../lib/errors.ts';
 import { makeUlid } from '../lib/ulid.ts';
 import { makeApiKeyStore } from '../storage/api-key-store.ts';
@@ -40,7 +40,7 @@ async function seed(config: Config, origins: readonly string[]): Promise<string>
   const store = await initialiseStore(config);
   try {
     const now = Date.now();
-    await createTenant(store, DEMO_KID, origins, now);
+    await createTenant(store, { kid: DEMO_KID, origins, baseUrl: baseUrl(config), now });
     const secret = makeApiKeySecret('secret', randomBytes);
     const id = `key_${makeUlid(() => now, randomBytes)}`;
     const key = {

@@ -10,12 +10,14 @@ import { ASYMMETRIC_ALG } from '../seal/constants.ts';
 import { makeOpener, makeSymmetricOpener } from '../seal/open.ts';
 import type { SnapshotPage, TenantSnapshot } from '../storage/snapshot.ts';
 import { deriveTenantKeys } from '../tenants/tenant.ts';
-import { ROOT_SECRET, SYMMETRIC_SECRET, tenantSecretContext } from './create-tenant.ts';
+import { type ConsentTenant, makeConsentTenant } from './consent-tenant.ts';
+import { LEDGER_SECRET, ROOT_SECRET, SYMMETRIC_SECRET, tenantSecretContext } from './create-tenant.ts';
 import { makeMonitorMatcher } from './monitors.ts';
 
 /** All tenants as this process knows them, at most one poll behind the database. */
 export interface Directory {
   tenant(kid: string): IngestTenant | undefined;
+  consentTenant(kid: string): ConsentTenant | undefined;
   publicKey(kid: string): PubKeyResponse | null;
   apiKey(secret: string): ApiKey | null;
   knowsOrigin(origin: string): boolean;
@@ -24,6 +26,7 @@ export interface Directory {
 
 interface Entry {
   readonly tenant: IngestTenant;
+  readonly consent: ConsentTenant;
   readonly publicKey: PubKeyResponse | null;
   readonly apiKeys: readonly ApiKey[];
 }
@@ -50,7 +53,8 @@ function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock)
     return wrapped === undefined ? null : masterKey.unwrap(wrapped, tenantSecretContext(kid, purpose));
   };
   const root = secret(ROOT_SECRET);
-  if (!root) throw new Error('a tenant has lost its root secret');
+  const ledgerSeed = secret(LEDGER_SECRET);
+  if (!root || !ledgerSeed) throw new Error('a tenant has lost its root secret or the key of its log');
   const derived = deriveTenantKeys(root);
   const symmetric = secret(SYMMETRIC_SECRET);
   const openers = liveGenerations(keys, clock()).flatMap((key) => {
@@ -61,10 +65,22 @@ function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock)
   });
   const policies = new Map(snapshot.purposes.map((purpose) => [purpose.id, purpose.gpc]));
   const published = keys.find((key) => key.state === 'published');
+  const origins = new Set(settings.origins);
+  const { purposes, consentPolicies, logOrigin } = snapshot;
   return {
+    consent: makeConsentTenant({
+      kid,
+      origins,
+      keys: derived,
+      purposes,
+      policies: consentPolicies,
+      logOrigin,
+      ledgerSeed,
+      ledgerPublic: settings['ledger.public'],
+    }),
     tenant: {
       kid,
-      origins: new Set(settings.origins),
+      origins,
       // A grace may end between two polls: what is live is asked each time.
       get openers() {
         const now = clock();
@@ -96,6 +112,7 @@ export function makeDirectory(clock: Clock): LiveDirectory {
   let origins = new Set<string>();
   return {
     tenant: (kid) => entries.get(kid)?.tenant,
+    consentTenant: (kid) => entries.get(kid)?.consent,
     publicKey: (kid) => entries.get(kid)?.publicKey ?? null,
     apiKey: (secret) => apiKeys.get(hashApiKey(secret)) ?? null,
     knowsOrigin: (origin) => origins.has(origin),

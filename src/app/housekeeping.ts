@@ -6,6 +6,7 @@ import { purgeNonces } from '../storage/decision-store.ts';
 import { purgeNetworks } from '../storage/network-store.ts';
 import { purgeCounters } from '../storage/rate-counter.ts';
 import { makeSealKeyStore } from '../storage/seal-key-store.ts';
+import { purgeExpired } from '../storage/session-store.ts';
 import { makeTenantStore } from '../storage/tenant-store.ts';
 
 export interface Swept {
@@ -34,6 +35,7 @@ async function sweepKeys(database: Database, now: number): Promise<number> {
 export async function sweep(database: Database, now: number): Promise<Swept> {
   const nonces = (await purgeNonces(database, now)) + (await purgeAgentNonces(database, now));
   const counters = await purgeCounters(database, now, 10 * MINUTE);
+  await purgeExpired(database, now);
   await purgeNetworks(database, Math.floor(now / DAY));
   return { nonces, counters, keys: await sweepKeys(database, now) };
 }

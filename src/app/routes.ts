@@ -1,21 +1,23 @@
 import type { RequestListener } from 'node:http';
-import type { Router } from 'express';
-import type { ApiKey } from '../auth/api-key.ts';
+import { Router } from 'express';
+import { consentRoutes } from '../http/api/consent.ts';
 import { decisionRoutes } from '../http/api/decisions.ts';
 import { healthRoutes } from '../http/api/health.ts';
+import { consentCors } from '../http/api/json-route.ts';
+import { ledgerRoutes } from '../http/api/ledger.ts';
 import { pubkeyRoutes } from '../http/api/pubkey.ts';
 import { scriptRoutes } from '../http/api/scripts.ts';
+import { termsRoutes } from '../http/api/terms.ts';
 import { makeExpressApp } from '../http/express-app.ts';
-import type { Limiter } from '../http/hot.ts';
 import type { DecisionResponse, PubKeyResponse } from '../schema/responses.ts';
+import type { ConsentApi } from './consent-api.ts';
 
 export interface RoutesDeps {
   readonly version: string;
   readonly notReady: () => readonly string[];
   readonly findPublicKey: (kid: string) => PubKeyResponse | null;
-  readonly findApiKey: (secret: string) => ApiKey | null;
+  readonly consent: ConsentApi;
   readonly findDecision: (kid: string, requestId: string) => Promise<DecisionResponse | null>;
-  readonly consentLimiter: Limiter;
   readonly views: string;
   readonly https: boolean;
   readonly extra: readonly Router[];
@@ -26,13 +28,20 @@ const agentFiles = new URL('../../dist/agent/', import.meta.url);
 
 /** Everything that Express serves. A module of its own, so that the start does not wait for it. */
 export function makeRoutes(deps: RoutesDeps): RequestListener {
-  const { findApiKey, findDecision, consentLimiter: limiter } = deps;
+  const { consent, findDecision } = deps;
   return makeExpressApp({
     routers: [
       healthRoutes({ version: deps.version, notReady: deps.notReady }),
       pubkeyRoutes(deps.findPublicKey),
       scriptRoutes(agentFiles),
-      decisionRoutes({ findApiKey, findDecision, limiter }),
+      Router().use(
+        ['/v1/consent', '/v1/sessions', '/v1/principals'],
+        consentCors(consent.consent.knowsOrigin),
+      ),
+      consentRoutes(consent.consent),
+      termsRoutes(consent.terms),
+      ledgerRoutes(consent.log),
+      decisionRoutes({ ...consent.authorization, findDecision }),
       ...deps.extra,
     ],
     views: deps.views,

@@ -7,6 +7,7 @@ import type { Random } from '../lib/random.ts';
 import { MAX_BODY_BYTES } from '../schema/bundle.ts';
 import { corsHeaders, type KnowsOrigin, preflightHeaders } from './cors.ts';
 import type { HotHandler, HotReply, HotRequest, Limiter } from './hot.ts';
+import { declaresTooMuch, isPlainJson } from './json-body.ts';
 import { errorReply, jsonReply } from './reply.ts';
 
 /** POST /_fp/i/v1: size → rate → media type → body → envelope → core (contract 3.1). */
@@ -24,18 +25,6 @@ export interface IngestLaneDeps {
 const ALLOW = 'POST, OPTIONS';
 const SESSION_BYTES = 32;
 const COOKIE = 'HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=2592000';
-
-/** Parameters are allowed, another type or a compressed body is not. */
-export function isPlainJson(contentType: string | undefined, contentEncoding: string | undefined): boolean {
-  const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
-  const encoding = contentEncoding?.trim().toLowerCase() ?? 'identity';
-  return type === 'application/json' && encoding === 'identity';
-}
-
-/** Content-Length is judged before a byte of the body is read. */
-export function declaresTooMuch(contentLength: string | undefined, limit: number): boolean {
-  return contentLength !== undefined && Number(contentLength) > limit;
-}
 
 const tooLarge = (): HotReply => errorReply('payload-too-large', { connection: 'close' });
 

@@ -1,13 +1,7 @@
 import { createHmac } from 'node:crypto';
+import { lp4 } from './length-prefix.ts';
 
 const LABEL = 'gpd/verdict/v1';
-
-function lp4(text: string): Buffer {
-  const bytes = Buffer.from(text);
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(bytes.length);
-  return Buffer.concat([length, bytes]);
-}
 
 /**
  * Commitment to one ledgered verdict: base64url of HMAC-SHA-256 under its own 16-byte salt over

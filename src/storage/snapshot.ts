@@ -2,6 +2,7 @@ import type { ApiKey } from '../auth/api-key.ts';
 import type { Generation } from '../keys/generation.ts';
 import type { Purpose, Tenant } from '../tenants/tenant.ts';
 import { type ApiKeyRow, rowToApiKey } from './api-key-store.ts';
+import { type ConsentPolicy, type ConsentPolicyRow, rowToConsentPolicy } from './consent-store.ts';
 import type { Database } from './db.ts';
 import { type PolicyRow, rowsToPolicies, type TenantPolicies } from './policy-store.ts';
 import { readRevision } from './revision.ts';
@@ -15,7 +16,10 @@ export interface TenantSnapshot {
   readonly keys: readonly Generation[];
   readonly purposes: readonly Purpose[];
   readonly apiKeys: readonly ApiKey[];
+  /** The name of the tenant's log. */
+  readonly logOrigin: string;
   readonly policies: TenantPolicies;
+  readonly consentPolicies: readonly ConsentPolicy[];
 }
 
 export interface SnapshotPage {
@@ -60,12 +64,16 @@ export async function readSnapshot(database: Database, since: number): Promise<S
   const purposes = groupByKid(await of<PurposeRow>('purposes'));
   const apiKeys = groupByKid(await of<ApiKeyRow>('api_keys'));
   const policies = groupByKid(await of<PolicyRow>('tenant_policies'));
+  const consentPolicies = groupByKid(await of<ConsentPolicyRow>('consent_policies'));
+  const heads = groupByKid(await of<{ kid: string; origin: string }>('ledger_heads'));
   const changed = stale.map((row) => ({
     tenant: rowToTenant(row),
     secrets: new Map((secrets.get(row.kid) ?? []).map((secret) => [secret.purpose, secret.wrapped])),
     keys: (keys.get(row.kid) ?? []).map(rowToGeneration),
     purposes: (purposes.get(row.kid) ?? []).map(rowToPurpose),
     apiKeys: (apiKeys.get(row.kid) ?? []).map(rowToApiKey),
+    consentPolicies: (consentPolicies.get(row.kid) ?? []).map(rowToConsentPolicy),
+    logOrigin: heads.get(row.kid)?.[0]?.origin ?? '',
     policies: rowsToPolicies(policies.get(row.kid) ?? []),
   }));
   return { revision, changed, kids: new Set(tenants.map((row) => row.kid as string)) };

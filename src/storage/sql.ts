@@ -35,3 +35,8 @@ export async function insertMany<Row>(
   const sql = `${head} VALUES ${placeholders(columns, rows.length)} ${tail}`;
   return rowsOf<Row>(await tx.raw(sql, rows.flat() as Knex.Value[]));
 }
+
+/** A boolean column: true on PostgreSQL, 1 on SQLite. */
+export function isTrue(value: unknown): boolean {
+  return value === true || value === 1;
+}

@@ -33,7 +33,7 @@ export function rowToPurpose(row: PurposeRow): Purpose {
   return { id, title, description, lawfulBasis: row.lawful_basis, gpc, ttlDays: row.ttl_days };
 }
 
-function purposeToRow(kid: string, purpose: Purpose): PurposeRow {
+export function purposeToRow(kid: string, purpose: Purpose): PurposeRow {
   const { id, title, description, gpc } = purpose;
   return { kid, id, title, description, lawful_basis: purpose.lawfulBasis, gpc, ttl_days: purpose.ttlDays };
 }
@@ -43,7 +43,6 @@ export interface NewTenant {
   readonly tenant: Tenant;
   readonly secrets: Readonly<Record<string, string>>;
   readonly key: Generation;
-  readonly purposes: readonly Purpose[];
 }
 
 /** @returns false when the kid is taken */
@@ -57,7 +56,6 @@ export async function insertTenant(tx: Knex.Transaction, made: NewTenant): Promi
     Object.entries(made.secrets).map(([purpose, wrapped]) => ({ kid, purpose, wrapped })),
   );
   await tx('seal_keys').insert(generationToRow(made.key));
-  await tx('purposes').insert(made.purposes.map((purpose) => purposeToRow(kid, purpose)));
   return true;
 }
 
@@ -84,12 +82,6 @@ export function makeTenantStore(database: Database): TenantStore {
       const rows = await read<PurposeRow>('purposes').where({ kid }).orderBy('id');
       return rows.map(rowToPurpose);
     },
-    savePurpose: (kid, purpose) =>
-      database.transaction(async (tx) => {
-        if (!(await bumpTenant(tx, kid))) return false;
-        await tx('purposes').insert(purposeToRow(kid, purpose)).onConflict(['kid', 'id']).merge();
-        return true;
-      }),
   };
 }
 

@@ -10,5 +10,4 @@ export interface TenantStore {
   get(kid: string): Promise<Tenant | null>;
   saveSettings(kid: string, settings: TenantSettings): Promise<boolean>;
   purposes(kid: string): Promise<readonly Purpose[]>;
-  savePurpose(kid: string, purpose: Purpose): Promise<boolean>;
 }

@@ -39,6 +39,10 @@ export interface TenantKeys {
   readonly identity: Buffer;
   readonly durable: Buffer;
   readonly population: Buffer;
+  /** References of principals. */
+  readonly principal: Buffer;
+  /** Wraps the keys of principals, so that a new master key has not to touch each. */
+  readonly principalWrap: Buffer;
   epoch(epoch: number): Buffer;
 }
 
@@ -48,6 +52,8 @@ export function deriveTenantKeys(root: Uint8Array): TenantKeys {
     identity: hmacSha256(root, 'gpd/identity/v1'),
     durable: hmacSha256(root, 'gpd/durable/v1'),
     population: hmacSha256(root, 'gpd/population/v1'),
+    principal: hmacSha256(root, 'gpd/principal/v1'),
+    principalWrap: hmacSha256(root, 'gpd/principal-wrap/v1'),
     epoch: (epoch) => hmacSha256(epochRoot, `epoch ${epoch}`),
   };
 }

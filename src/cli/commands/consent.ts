@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { purposeIdSchema } from '../../schema/bundle.ts';
+import { savePurposes } from '../../storage/consent-store.ts';
 import { makeTenantStore } from '../../storage/tenant-store.ts';
 import { DEFAULT_TTL_DAYS, type Purpose } from '../../tenants/tenant.ts';
 import { CommandFailed, print, table } from '../output.ts';
@@ -40,7 +41,7 @@ async function set(kidText: string, id: string, flags: PurposeFlags, command: Co
     const store = makeTenantStore(database);
     const before = (await store.purposes(kid)).find((purpose) => purpose.id === id);
     const purpose = checkPurpose(id, flags, before);
-    if (!(await store.savePurpose(kid, purpose))) throw noSuchTenant(kid);
+    if (!(await savePurposes(database, kid, [purpose], Date.now()))) throw noSuchTenant(kid);
     print(wantsJson(command), { kid, ...purpose }, () => [
       `${kid}: purpose ${purpose.id} saved (gpc ${purpose.gpc})`,
     ]);

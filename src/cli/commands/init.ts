@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { createTenant } from '../../app/create-tenant.ts';
 import { initialiseStore } from '../../app/store.ts';
+import { baseUrl } from '../../config.ts';
 import { print } from '../output.ts';
 import { checkKid, configFor, wantsJson } from '../run.ts';
 import { checkOrigins, collect } from './tenants.ts';
@@ -22,7 +23,7 @@ export function registerInit(program: Command): void {
       const config = configFor(command);
       const store = await initialiseStore(config);
       try {
-        const key = await createTenant(store, kid, origins, Date.now());
+        const key = await createTenant(store, { kid, origins, baseUrl: baseUrl(config), now: Date.now() });
         const dataDir = config.data_dir;
         const made = { kid, origins, dataDir, generation: key?.generation, publicKey: key?.publicKey };
         print(wantsJson(command), made, () => [

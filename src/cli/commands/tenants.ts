@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { createTenant } from '../../app/create-tenant.ts';
-import { nearest } from '../../config.ts';
+import { baseUrl, nearest } from '../../config.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { makeTenantStore } from '../../storage/tenant-store.ts';
 import { originSchema, TENANT_SETTING_NAMES, tenantSettingsSchema } from '../../tenants/settings.ts';
@@ -26,8 +26,8 @@ export function checkOrigins(origins: readonly string[]): string[] {
 async function add(kidText: string, options: { readonly origin: string[] }, command: Command): Promise<void> {
   const kid = checkKid(kidText);
   const origins = checkOrigins(options.origin);
-  await withStore(command, async (store) => {
-    const key = await createTenant(store, kid, origins, Date.now());
+  await withStore(command, async (store, config) => {
+    const key = await createTenant(store, { kid, origins, baseUrl: baseUrl(config), now: Date.now() });
     if (!key) throw new CommandFailed('conflict', `there is a tenant ${kid} already`);
     const made = { kid, origins, generation: key.generation, publicKey: key.publicKey };
     print(wantsJson(command), made, () => [

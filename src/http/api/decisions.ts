@@ -1,7 +1,7 @@
 import { Router } from 'express';
 import { Refusal } from '../../lib/errors.ts';
 import type { DecisionResponse } from '../../schema/responses.ts';
-import { type AuthorizeDeps, authorize } from './authorize.ts';
+import { type AuthorizeDeps, authorize } from '../caller.ts';
 import { onlyMethods } from './methods.ts';
 
 export interface DecisionDeps extends AuthorizeDeps {
@@ -16,9 +16,9 @@ export function decisionRoutes(deps: DecisionDeps): Router {
   router
     .route('/v1/decisions/:requestId')
     .get(async (request, response) => {
-      const key = await authorize(deps, request, ['secret', 'read-only', 'operator']);
+      const { kid } = await authorize(deps, request.headers, ['secret', 'read-only', 'operator']);
       const { requestId } = request.params;
-      const found = REQUEST_ID.test(requestId) ? await deps.findDecision(key.kid, requestId) : null;
+      const found = REQUEST_ID.test(requestId) ? await deps.findDecision(kid, requestId) : null;
       if (!found) throw new Refusal('no-such-decision');
       response.set('cache-control', 'no-store').json(found);
     })

@@ -1,0 +1,86 @@
+import type { ApiKey } from '../auth/api-key.ts';
+import { isSessionToken, type PrincipalSession } from '../auth/session.ts';
+import { browserPrincipalId } from '../consent/principal.ts';
+import type { Limiter } from '../http/hot.ts';
+import { type Clock, isoTime } from '../lib/clock.ts';
+import { makeConsentAppender } from '../storage/consent-append.ts';
+import { makeConsentStateReader } from '../storage/consent-state.ts';
+import { listPolicies, publishPolicy, savePurposes } from '../storage/consent-store.ts';
+import type { Database } from '../storage/db.ts';
+import { makeTenantStore } from '../storage/tenant-store.ts';
+import type { Purpose } from '../tenants/tenant.ts';
+import { makeConsentService } from './consent-service.ts';
+import type { ConsentTenant } from './consent-tenant.ts';
+import type { Directory } from './directory.ts';
+import { makeLogService } from './log-service.ts';
+
+/** What the routes of the consent API are handed: everything by kid, nothing by table. */
+
+export interface ConsentApiParts {
+  readonly database: Database;
+  readonly directory: Directory;
+  readonly findApiKey: (secret: string) => ApiKey | null;
+  readonly limiter: Limiter;
+  readonly clock: Clock;
+}
+
+export type ConsentApi = ReturnType<typeof makeConsentApi>;
+
+export function makeConsentApi(parts: ConsentApiParts) {
+  const { database, directory, clock, findApiKey, limiter } = parts;
+  const tenantOf = (kid: string): ConsentTenant => {
+    const tenant = directory.consentTenant(kid);
+    if (!tenant) throw new Error('a caller of no tenant passed authorisation');
+    return tenant;
+  };
+  const appender = makeConsentAppender(database, (kid) => tenantOf(kid).principalWrap);
+  const service = makeConsentService({ database, reader: makeConsentStateReader(database), appender, clock });
+  const log = makeLogService({ database, signerOf: (kid) => directory.consentTenant(kid)?.signer, clock });
+  const findSession = (token: string): Promise<PrincipalSession | null> =>
+    isSessionToken(token)
+      ? service.readSession((kid) => directory.consentTenant(kid), token)
+      : Promise.resolve(null);
+  const authorization = { findApiKey, findSession, limiter };
+  return {
+    idle: () => appender.idle(),
+    authorization,
+    log: {
+      ...authorization,
+      ...log,
+      isPublic: (kid: string) => directory.consentTenant(kid)?.ledgerPublic === true,
+    },
+    consent: {
+      ...authorization,
+      check: (kid: string, request: Parameters<typeof service.check>[1]) =>
+        service.check(tenantOf(kid), request),
+      checkAll: (kid: string, checks: Parameters<typeof service.checkAll>[1]) =>
+        service.checkAll(tenantOf(kid), checks),
+      write: (kid: string, request: Parameters<typeof service.write>[1]) =>
+        service.write(tenantOf(kid), request),
+      state: (kid: string, principalId: string) => service.state(tenantOf(kid), principalId),
+      history: (kid: string, principalId: string, page: Parameters<typeof service.history>[2]) =>
+        service.history(tenantOf(kid), principalId, page),
+      openSession: (kid: string, principalId: string) => service.openSession(tenantOf(kid), principalId),
+      originsOf: (kid: string) => tenantOf(kid).origins,
+      browserPrincipalId,
+      knowsOrigin: (origin: string) => directory.knowsOrigin(origin),
+    },
+    terms: {
+      ...authorization,
+      purposes: (kid: string) => makeTenantStore(database).purposes(kid),
+      async savePurposes(kid: string, purposes: readonly Purpose[]) {
+        const entries = await savePurposes(database, kid, purposes, clock());
+        return { purposes: await makeTenantStore(database).purposes(kid), entries };
+      },
+      async policies(kid: string) {
+        const policies = await listPolicies(database, kid);
+        return policies.map((policy) => ({ ...policy, publishedAt: isoTime(policy.publishedAt) }));
+      },
+      async publishPolicy(kid: string, policy: { readonly text: string; readonly material: boolean }) {
+        const published = await publishPolicy(database, kid, policy, clock());
+        if (!published) throw new Error('a caller of no tenant passed authorisation');
+        return { ...published, publishedAt: isoTime(published.publishedAt) };
+      },
+    },
+  };
+}

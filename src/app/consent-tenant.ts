@@ -1,0 +1,54 @@
+import type { ConsentRules } from '../consent/decide.ts';
+import type { PurposeTerms } from '../consent/plan-write.ts';
+import { makeNoteSigner, type NoteSigner } from '../ledger/note.ts';
+import type { ConsentPolicy } from '../storage/consent-store.ts';
+import type { Purpose, TenantKeys } from '../tenants/tenant.ts';
+
+/** What the consent half knows of a tenant; held in memory, at most 5 s behind the database. */
+export interface ConsentTenant {
+  readonly kid: string;
+  readonly origins: ReadonlySet<string>;
+  readonly principalKey: Uint8Array;
+  readonly principalWrap: Uint8Array;
+  readonly rules: ConsentRules;
+  readonly purposes: readonly Purpose[];
+  readonly policies: readonly ConsentPolicy[];
+  readonly termsOf: (purpose: string) => PurposeTerms | undefined;
+  readonly signer: NoteSigner;
+  /** `ledger.public`: the log is open to everybody. */
+  readonly ledgerPublic: boolean;
+}
+
+export interface ConsentTenantParts {
+  readonly kid: string;
+  readonly origins: ReadonlySet<string>;
+  readonly keys: TenantKeys;
+  readonly purposes: readonly Purpose[];
+  readonly policies: readonly ConsentPolicy[];
+  readonly logOrigin: string;
+  readonly ledgerSeed: Uint8Array;
+  readonly ledgerPublic: boolean;
+}
+
+export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
+  const { kid, origins, keys, purposes, policies, ledgerPublic } = parts;
+  const terms = new Map(purposes.map((purpose) => [purpose.id, purpose]));
+  const versions = policies.map((policy) => policy.version);
+  const material = policies.filter((policy) => policy.material).map((policy) => policy.version);
+  return {
+    kid,
+    origins,
+    principalKey: keys.principal,
+    principalWrap: keys.principalWrap,
+    rules: {
+      gpcOf: (purpose) => terms.get(purpose)?.gpc,
+      currentVersion: Math.max(0, ...versions),
+      materialVersion: Math.max(0, ...material),
+    },
+    purposes,
+    policies,
+    termsOf: (purpose) => terms.get(purpose),
+    signer: makeNoteSigner(parts.logOrigin, parts.ledgerSeed),
+    ledgerPublic,
+  };
+}

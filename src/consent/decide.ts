@@ -1,0 +1,94 @@
+/** May this processing happen? One keyed read, no hashing, no write (contract section 7). */
+
+export const REASONS = [
+  'unknown-purpose',
+  'erased',
+  'gpc-opt-out',
+  'withdrawn',
+  'denied',
+  'expired',
+  'policy-outdated',
+  'never-asked',
+  'granted',
+] as const;
+export type Reason = (typeof REASONS)[number];
+
+/** Where a decision can be looked up in the tenant's log. */
+export interface ProofRef {
+  readonly seq: number;
+  /** Lower-case hex of SHA-256(0x00 ‖ entry). */
+  readonly hash: string;
+}
+
+/** What somebody last said about one purpose. `gpc-opt-out`: the browser said so for them. */
+export type ConsentChoice = 'granted' | 'denied' | 'withdrawn' | 'gpc-opt-out';
+
+export interface ConsentEvent extends ProofRef {
+  readonly choice: ConsentChoice;
+  readonly policyVersion: number;
+  /** Epoch milliseconds; null for everything but a grant. */
+  readonly expiresAt: number | null;
+}
+
+/** What is known of a principal and one purpose. */
+export interface PrincipalState {
+  /** A tombstone stands, and no grant came after it. */
+  readonly erased: boolean;
+  /** The last write of this principal carried a Global Privacy Control signal. */
+  readonly gpc: boolean;
+  readonly event: ConsentEvent | null;
+  /** The head of the log, for decisions that no entry of the principal's own proves. */
+  readonly head: ProofRef;
+}
+
+/** What the tenant has defined. */
+export interface ConsentRules {
+  /** GPC policy by purpose id; a purpose that is not there is unknown. */
+  readonly gpcOf: (purpose: string) => 'opt-out' | 'ignore' | undefined;
+  /** Version of the last policy; 0: none was published. */
+  readonly currentVersion: number;
+  /** Version of the last policy whose change was material. */
+  readonly materialVersion: number;
+}
+
+export interface ConsentDecision {
+  readonly allowed: boolean;
+  readonly reason: Reason;
+  readonly proof: ProofRef;
+  readonly policyVersion: number;
+  readonly expiresAt: number | null;
+}
+
+function reasonOf(purpose: string, state: PrincipalState, rules: ConsentRules, now: number): Reason {
+  const gpcPolicy = rules.gpcOf(purpose);
+  const { event } = state;
+  if (gpcPolicy === undefined) return 'unknown-purpose';
+  if (state.erased) return 'erased';
+  if (state.gpc && gpcPolicy === 'opt-out') return 'gpc-opt-out';
+  // What a browser's signal decided is no choice of the person's: once the signal is gone, they are asked.
+  if (!event || event.choice === 'gpc-opt-out') return 'never-asked';
+  if (event.choice !== 'granted') return event.choice;
+  if (event.expiresAt !== null && event.expiresAt <= now) return 'expired';
+  return event.policyVersion < rules.materialVersion ? 'policy-outdated' : 'granted';
+}
+
+const WITHOUT_OWN_ENTRY: ReadonlySet<Reason> = new Set(['never-asked', 'unknown-purpose', 'erased']);
+
+/** Reasons in their order, first match wins. Only `granted` is allowed. */
+export function decideConsent(
+  purpose: string,
+  state: PrincipalState,
+  rules: ConsentRules,
+  now: number,
+): ConsentDecision {
+  const reason = reasonOf(purpose, state, rules, now);
+  const { event, head } = state;
+  const own = event !== null && !WITHOUT_OWN_ENTRY.has(reason);
+  return {
+    allowed: reason === 'granted',
+    reason,
+    proof: own ? { seq: event.seq, hash: event.hash } : head,
+    policyVersion: own ? event.policyVersion : rules.currentVersion,
+    expiresAt: reason === 'granted' && event !== null ? event.expiresAt : null,
+  };
+}

@@ -1,0 +1,68 @@
+import { DAY } from '../lib/clock.ts';
+import type { ConsentChoice } from './decide.ts';
+
+/** Turns a grant, denial or withdrawal into what is to be recorded; pure, before anything is locked. */
+
+export type WriteAction = 'grant' | 'deny' | 'withdraw';
+
+/** Who said it: the tenant's backend, the person in a session, or a browser by its own secret. */
+export type WriteSource = 'backend' | 'session' | 'browser' | 'cli';
+
+export interface WriteCommand {
+  readonly action: WriteAction;
+  readonly principalId: string;
+  readonly purposes: readonly string[];
+  readonly policyVersion: number;
+  /** Undefined: the write says nothing about GPC, and what is known stays. */
+  readonly gpc: boolean | undefined;
+  readonly source: WriteSource;
+}
+
+export interface PurposeTerms {
+  readonly gpc: 'opt-out' | 'ignore';
+  readonly ttlDays: number;
+}
+
+/** What an entry's body commits to (contract section 7: detail). */
+export interface EntryDetail {
+  readonly policyVersion: number;
+  readonly gpc: boolean;
+  readonly source: WriteSource;
+  /** Epoch milliseconds, or null. */
+  readonly expiresAt: number | null;
+}
+
+export interface PlannedEntry {
+  readonly purpose: string;
+  readonly choice: ConsentChoice;
+  readonly detail: EntryDetail;
+}
+
+const CHOICE_OF: Readonly<Record<WriteAction, ConsentChoice>> = {
+  grant: 'granted',
+  deny: 'denied',
+  withdraw: 'withdrawn',
+};
+
+/**
+ * One entry a purpose. A denial that only a GPC signal made is recorded as the signal it was, never as a choice of the
+ * person's; a grant under GPC is recorded as the grant it was, and stays without effect while the signal lasts.
+ */
+export function planWrite(
+  command: WriteCommand,
+  termsOf: (purpose: string) => PurposeTerms,
+  now: number,
+): readonly PlannedEntry[] {
+  const { action, policyVersion, source } = command;
+  const gpc = command.gpc === true;
+  return command.purposes.map((purpose) => {
+    const terms = termsOf(purpose);
+    const bySignal = action === 'deny' && gpc && terms.gpc === 'opt-out';
+    const expiresAt = action === 'grant' ? now + terms.ttlDays * DAY : null;
+    return {
+      purpose,
+      choice: bySignal ? 'gpc-opt-out' : CHOICE_OF[action],
+      detail: { policyVersion, gpc, source, expiresAt },
+    };
+  });
+}

@@ -1,0 +1,80 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { type Response, Router } from 'express';
+import { Refusal } from '../../lib/errors.ts';
+import { type AuthorizeDeps, authorize, type Scope } from '../caller.ts';
+import { onlyMethods } from './methods.ts';
+import { open } from './pubkey.ts';
+
+/** A tenant's log as C2SP tlog-tiles, and offline proofs (contract section 7, The ledger). */
+export interface LedgerDeps extends AuthorizeDeps {
+  readonly checkpoint: (kid: string) => Promise<string | null>;
+  readonly vkey: (kid: string) => Promise<string | null>;
+  readonly proof: (kid: string, seq: number) => Promise<string | null>;
+  readonly tile: (kid: string, path: string) => Promise<Buffer | null>;
+  readonly exportLines: (kid: string) => AsyncIterable<string>;
+  readonly isPublic: (kid: string) => boolean;
+}
+
+const READERS: readonly Scope[] = ['read-only', 'secret', 'operator'];
+const SEQ = /^(?:0|[1-9]\d{0,14})$/;
+const TILE_SECONDS = 31_536_000;
+
+function sendText(response: Response, text: string | null): void {
+  if (text === null) throw new Refusal('not-found');
+  response.set({ 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' }).send(text);
+}
+
+function sendTile(response: Response, tile: Buffer | null, path: string): void {
+  if (!tile) throw new Refusal('not-found');
+  // A full tile never changes; a partial one neither, but it is of use only until it is full.
+  const age = path.includes('.p/') ? 60 : TILE_SECONDS;
+  response
+    .set({ 'content-type': 'application/octet-stream', 'cache-control': `public, max-age=${age}` })
+    .send(tile);
+}
+
+async function sendExport(deps: LedgerDeps, response: Response, kid: string): Promise<void> {
+  response.set({ 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' });
+  await pipeline(Readable.from(deps.exportLines(kid)), response);
+}
+
+async function sendPart(deps: LedgerDeps, response: Response, kid: string, part: string): Promise<void> {
+  if (part === 'checkpoint') sendText(response, await deps.checkpoint(kid));
+  else if (part === 'vkey') {
+    const vkey = await deps.vkey(kid);
+    sendText(response, vkey && `${vkey}\n`);
+  } else if (part === 'export') await sendExport(deps, response, kid);
+  else if (part.startsWith('tile/')) sendTile(response, await deps.tile(kid, part), part);
+  else throw new Refusal('not-found');
+}
+
+export function ledgerRoutes(deps: LedgerDeps): Router {
+  const router = Router();
+  router
+    .route('/v1/consent/proofs/:seq')
+    .get(async (request, response) => {
+      const { kid } = await authorize(deps, request.headers, READERS);
+      const { seq } = request.params;
+      if (!SEQ.test(seq)) throw new Refusal('not-found');
+      sendText(response, await deps.proof(kid, Number(seq)));
+    })
+    .all(onlyMethods('GET', 'HEAD'));
+  router
+    .route('/v1/ledger/*part')
+    .get(async (request, response) => {
+      const { kid } = await authorize(deps, request.headers, READERS);
+      await sendPart(deps, response, kid, request.params.part.join('/'));
+    })
+    .all(onlyMethods('GET', 'HEAD'));
+  router
+    .route('/ledger/:kid/*part')
+    .get(async (request, response) => {
+      const { kid, part } = request.params;
+      if (!deps.isPublic(kid)) throw new Refusal('not-found');
+      response.set(open);
+      await sendPart(deps, response, kid, part.join('/'));
+    })
+    .all(onlyMethods('GET', 'HEAD'));
+  return router;
+}

@@ -1,0 +1,56 @@
+import { Router } from 'express';
+import { policyRequestSchema, purposesRequestSchema } from '../../schema/consent.ts';
+import { type AuthorizeDeps, authorize, type Scope } from '../caller.ts';
+import { readJson, sendJson } from './json-route.ts';
+import { onlyMethods } from './methods.ts';
+
+interface PurposeBody {
+  readonly id: string;
+  readonly title: string;
+  readonly description: string;
+  readonly lawfulBasis: string;
+  readonly gpc: 'opt-out' | 'ignore';
+  readonly ttlDays: number;
+}
+
+/** Purposes and policy versions: any key reads them, an operator's writes them. */
+export interface TermsDeps extends AuthorizeDeps {
+  readonly purposes: (kid: string) => Promise<readonly object[]>;
+  readonly savePurposes: (kid: string, purposes: readonly PurposeBody[]) => Promise<object>;
+  readonly policies: (kid: string) => Promise<readonly object[]>;
+  readonly publishPolicy: (
+    kid: string,
+    policy: { readonly text: string; readonly material: boolean },
+  ) => Promise<object>;
+}
+
+const ANY_KEY: readonly Scope[] = ['publishable', 'secret', 'read-only', 'operator'];
+
+export function termsRoutes(deps: TermsDeps): Router {
+  const router = Router();
+  router
+    .route('/v1/consent/purposes')
+    .get(async (request, response) => {
+      const { kid } = await authorize(deps, request.headers, ANY_KEY);
+      sendJson(response, 200, { purposes: await deps.purposes(kid) });
+    })
+    .put(async (request, response) => {
+      const { kid } = await authorize(deps, request.headers, ['operator']);
+      const { purposes } = await readJson(request, purposesRequestSchema);
+      sendJson(response, 200, await deps.savePurposes(kid, purposes));
+    })
+    .all(onlyMethods('GET', 'HEAD', 'PUT', 'OPTIONS'));
+  router
+    .route('/v1/consent/policies')
+    .get(async (request, response) => {
+      const { kid } = await authorize(deps, request.headers, ANY_KEY);
+      sendJson(response, 200, { policies: await deps.policies(kid) });
+    })
+    .post(async (request, response) => {
+      const { kid } = await authorize(deps, request.headers, ['operator']);
+      const policy = await readJson(request, policyRequestSchema);
+      sendJson(response, 201, await deps.publishPolicy(kid, policy));
+    })
+    .all(onlyMethods('GET', 'HEAD', 'POST', 'OPTIONS'));
+  return router;
+}

@@ -1,0 +1,60 @@
+import { Refusal, Unavailable } from '../lib/errors.ts';
+import { MAX_BODY_BYTES } from '../schema/bundle.ts';
+import { canProcessRequestSchema } from '../schema/consent.ts';
+import { type AuthorizeDeps, authorize } from './caller.ts';
+import { corsHeaders, type KnowsOrigin, preflightHeaders } from './cors.ts';
+import type { HotHandler, HotReply, HotRequest } from './hot.ts';
+import { declaresTooMuch, isPlainJson, parseBody } from './json-body.ts';
+import { errorReply, jsonReply } from './reply.ts';
+
+/** POST /v1/consent/can-process: one keyed read between a request and its answer. */
+
+export interface ConsentLaneDeps extends AuthorizeDeps {
+  readonly check: (
+    kid: string,
+    request: { readonly principalId: string; readonly purpose: string; readonly minSeq?: number | undefined },
+  ) => Promise<unknown>;
+  readonly knowsOrigin: KnowsOrigin;
+}
+
+const ALLOW = 'POST, OPTIONS';
+export const CONSENT_CORS = {
+  methods: 'GET, POST, PUT',
+  headers: 'Authorization, Content-Type, Idempotency-Key',
+} as const;
+
+async function answer(deps: ConsentLaneDeps, request: HotRequest): Promise<HotReply> {
+  const { headers } = request;
+  if (request.method !== 'POST') throw new Refusal('method-not-allowed', { headers: { allow: ALLOW } });
+  const closing = { headers: { connection: 'close' } };
+  if (declaresTooMuch(headers['content-length'], MAX_BODY_BYTES))
+    throw new Refusal('payload-too-large', closing);
+  const caller = await authorize(deps, headers, ['secret', 'read-only', 'operator']);
+  if (!isPlainJson(headers['content-type'], headers['content-encoding'])) {
+    throw new Refusal('unsupported-media-type', closing);
+  }
+  const body = await request.readBody(MAX_BODY_BYTES);
+  if (!body) throw new Refusal('payload-too-large', closing);
+  return jsonReply(200, await deps.check(caller.kid, parseBody(body, canProcessRequestSchema)));
+}
+
+function refused(error: unknown): HotReply {
+  if (error instanceof Refusal) return errorReply(error.code, error.headers, error.details);
+  if (error instanceof Unavailable)
+    return errorReply('unavailable', { 'retry-after': String(error.retryAfterSeconds) });
+  throw error;
+}
+
+export function makeConsentLane(deps: ConsentLaneDeps): HotHandler {
+  return async (request) => {
+    if (request.method === 'OPTIONS') {
+      return {
+        status: 204,
+        headers: preflightHeaders(request.headers, deps.knowsOrigin, CONSENT_CORS),
+        body: '',
+      };
+    }
+    const reply = await answer(deps, request).catch(refused);
+    return { ...reply, headers: { ...reply.headers, ...corsHeaders(request.headers, deps.knowsOrigin) } };
+  };
+}

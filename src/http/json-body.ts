@@ -1,0 +1,39 @@
+import type { z } from 'zod';
+import { Refusal } from '../lib/errors.ts';
+import { parseStrictJson } from '../lib/strict-json.ts';
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Parameters are allowed, another type or a compressed body is not. */
+export function isPlainJson(contentType: string | undefined, contentEncoding: string | undefined): boolean {
+  const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
+  const encoding = contentEncoding?.trim().toLowerCase() ?? 'identity';
+  return type === 'application/json' && encoding === 'identity';
+}
+
+/** Content-Length is judged before a byte of the body is read. */
+export function declaresTooMuch(contentLength: string | undefined, limit: number): boolean {
+  return contentLength !== undefined && Number(contentLength) > limit;
+}
+
+/** Where it does not fit, never what was sent. */
+function detailsOf(error: z.ZodError): string[] {
+  return error.issues.slice(0, 10).map((issue) => {
+    const path = issue.path.map(String).join('.');
+    const keys = issue.code === 'unrecognized_keys' ? 'there is a field too many' : issue.message;
+    return path === '' ? keys : `${path}: ${keys}`;
+  });
+}
+
+/** @throws {Refusal} `invalid-json`, or `invalid-request` with what to fix */
+export function parseBody<Schema extends z.ZodType>(body: Uint8Array, schema: Schema): z.output<Schema> {
+  let value: unknown;
+  try {
+    value = parseStrictJson(utf8.decode(body));
+  } catch {
+    throw new Refusal('invalid-json');
+  }
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) throw new Refusal('invalid-request', { details: detailsOf(parsed.error) });
+  return parsed.data;
+}

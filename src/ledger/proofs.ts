@@ -1,0 +1,107 @@
+import { EMPTY_ROOT, nodeHash } from './merkle.ts';
+import {
+  consistencyRanges,
+  inclusionRanges,
+  type PerfectSubtree,
+  perfectSubtrees,
+  type Range,
+} from './ranges.ts';
+import { TILE_HEIGHT, TILE_WIDTH } from './tile-path.ts';
+
+/**
+ * The stored hashes of one log. Level 0: leaf hashes by seq; level L: roots of whole blocks of 256^L leaves, by block.
+ * Only hashes below the size asked for are read, so a log that grows meanwhile does no harm.
+ */
+export interface HashReader {
+  /** The hashes start..end-1 of a level, all within one tile of 256. */
+  read(tileLevel: number, start: number, end: number): Promise<readonly Buffer[]>;
+}
+
+/** The stored hashes that a perfect subtree is the root of: 2^0 to 2^7 of them, in one tile. */
+interface Run extends Range {
+  readonly level: number;
+}
+
+/** What one call gave: the hashes of a tile from `start` on. */
+interface Stretch {
+  readonly start: number;
+  readonly hashes: readonly Buffer[];
+}
+
+function runOf({ height, index }: PerfectSubtree): Run {
+  const width = 2 ** (height % TILE_HEIGHT);
+  return { level: Math.floor(height / TILE_HEIGHT), start: index * width, end: (index + 1) * width };
+}
+
+const tileOf = ({ level, start }: Run): string => `${level}/${Math.floor(start / TILE_WIDTH)}`;
+
+/** From the first to the last hash needed of each tile. A proof needs two a level: that of its path, that of the edge. */
+function stretchesOf(runs: readonly Run[]): ReadonlyMap<string, Run> {
+  const stretches = new Map<string, Run>();
+  for (const run of runs) {
+    const { start, end } = stretches.get(tileOf(run)) ?? run;
+    stretches.set(tileOf(run), { ...run, start: Math.min(start, run.start), end: Math.max(end, run.end) });
+  }
+  return stretches;
+}
+
+async function readStretch({ level, start, end }: Run, reader: HashReader): Promise<Stretch> {
+  const hashes = await reader.read(level, start, end);
+  if (hashes.length !== end - start)
+    throw new Error(`the log lacks hashes ${start}..${end - 1} of level ${level}`);
+  return { start, hashes };
+}
+
+async function readTiles(runs: readonly Run[], reader: HashReader): Promise<ReadonlyMap<string, Stretch>> {
+  const stretches = [...stretchesOf(runs)];
+  return new Map(
+    await Promise.all(stretches.map(async ([tile, run]) => [tile, await readStretch(run, reader)] as const)),
+  );
+}
+
+function perfectRoot(hashes: readonly Buffer[]): Buffer {
+  const [first, second] = hashes;
+  if (first === undefined) throw new RangeError('no hashes');
+  if (second === undefined) return first;
+  const half = hashes.length / 2;
+  return nodeHash(perfectRoot(hashes.slice(0, half)), perfectRoot(hashes.slice(half)));
+}
+
+async function hashRanges(ranges: readonly Range[], reader: HashReader): Promise<Buffer[]> {
+  const runs = ranges.map((range) => perfectSubtrees(range).map(runOf));
+  const tiles = await readTiles(runs.flat(), reader);
+  const rootOf = (run: Run): Buffer => {
+    const { start, hashes } = tiles.get(tileOf(run)) ?? { start: 0, hashes: [] };
+    return perfectRoot(hashes.slice(run.start - start, run.end - start));
+  };
+  return runs.map((parts) => parts.map(rootOf).reduceRight((right, left) => nodeHash(left, right)));
+}
+
+const isSize = (size: number): boolean => Number.isSafeInteger(size) && size >= 0;
+
+/**
+ * The audit path of RFC 6962 section 2.1.1, leaf's sibling first.
+ * @throws {RangeError} when `index` is not in a log of `size`
+ */
+export async function inclusionProof(index: number, size: number, reader: HashReader): Promise<Buffer[]> {
+  if (!isSize(index) || !isSize(size) || index >= size)
+    throw new RangeError('no such leaf in a log of this size');
+  return hashRanges(inclusionRanges(index, size), reader);
+}
+
+/**
+ * RFC 6962 section 2.1.2; empty for equal sizes.
+ * @throws {RangeError} for `size1` = 0, of which nothing can be proven, and for `size1` > `size2`
+ */
+export async function consistencyProof(size1: number, size2: number, reader: HashReader): Promise<Buffer[]> {
+  if (!isSize(size1) || !isSize(size2) || size1 < 1 || size1 > size2)
+    throw new RangeError('1 <= size1 <= size2');
+  return hashRanges(consistencyRanges(size1, size2), reader);
+}
+
+/** The root of the first `size` leaves, from stored hashes. */
+export async function rootAt(size: number, reader: HashReader): Promise<Buffer> {
+  if (!isSize(size)) throw new RangeError('not a size');
+  const [root] = size === 0 ? [EMPTY_ROOT] : await hashRanges([{ start: 0, end: size }], reader);
+  return root ?? EMPTY_ROOT;
+}

@@ -1,0 +1,36 @@
+import { decodeBase64Url } from '../lib/base64.ts';
+import { entryTime } from './entries.ts';
+import { appendLeaves, EMPTY_FRONTIER, frontierRoot } from './frontier.ts';
+import { leafHash } from './merkle.ts';
+
+/** The body of `verdicts.sealed` and `audit.sealed` (contract section 7). */
+export interface SealedBody {
+  /** The first second that it covers, as in an entry. */
+  readonly from: string;
+  /** The first second that it does not cover any more. */
+  readonly to: string;
+  readonly count: number;
+  /** Lower-case hex, as every hash that the API tells. */
+  readonly root: string;
+  readonly [key: string]: string | number;
+}
+
+/**
+ * RFC 6962 root over commitments in their order, a leaf being the raw bytes of one. One that is changed, missing, added or out
+ * of order gives another root.
+ * @param commitments base64url, for example of `commitVerdict`
+ */
+export function sealedRoot(commitments: readonly string[]): Buffer {
+  const leaves = commitments.map((text) => {
+    const bytes = decodeBase64Url(text);
+    if (bytes === null) throw new TypeError('a commitment is not base64url');
+    return leafHash(bytes);
+  });
+  return frontierRoot(appendLeaves(EMPTY_FRONTIER, leaves).frontier);
+}
+
+/** @param from epoch milliseconds, as `to`; the rows covered are those from `from` on and before `to` */
+export function sealedBody(from: number, to: number, commitments: readonly string[]): SealedBody {
+  const root = sealedRoot(commitments).toString('hex');
+  return { from: entryTime(from), to: entryTime(to), count: commitments.length, root };
+}

@@ -1,0 +1,242 @@
+import { randomBytes } from 'node:crypto';
+import type { Knex } from 'knex';
+import type { PlannedEntry } from '../consent/plan-write.ts';
+import type { Appended, AppendRequest, ConsentAppender } from '../consent/ports.ts';
+import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
+import { type PersonalType, personalEntry } from '../ledger/entries.ts';
+import type { EntryDetail } from '../ledger/personal-commitment.ts';
+import { isoTime } from '../lib/clock.ts';
+import { idempotencyId, loadAnswers, saveAnswers } from './consent-idempotency.ts';
+import type { Database } from './db.ts';
+import { makeGroup } from './group-commit.ts';
+import { appendEntries, lockHead } from './ledger-append.ts';
+import { type Bindings, insertMany, isTrue } from './sql.ts';
+
+const MAX_BATCH = 200;
+const MAX_WAITING = 10_000;
+const SALT_BYTES = 16;
+const KEY_BYTES = 32;
+
+const TYPE_OF: Readonly<Record<PlannedEntry['choice'], PersonalType>> = {
+  granted: 'consent.granted',
+  denied: 'consent.denied',
+  withdrawn: 'consent.withdrawn',
+  'gpc-opt-out': 'consent.gpc-opt-out',
+};
+
+interface PrincipalRow {
+  readonly kid: string;
+  readonly principal: string;
+  readonly wrapped_key: string | null;
+  readonly gpc: unknown;
+  readonly erased_at: number | null;
+}
+
+/** One principal while a batch is worked through. */
+interface Principal {
+  wrappedKey: string;
+  readonly key: Buffer;
+  gpc: boolean;
+  erasedAt: number | null;
+}
+
+export function principalKeyContext(kid: string, principal: string) {
+  return { table: 'consent_principals', tenant: kid, purpose: principal, generation: 1 } as const;
+}
+
+/** The tenant's key that wraps the keys of its principals. */
+export type PrincipalWrapKey = (kid: string) => Uint8Array;
+
+type Batch = readonly AppendRequest[];
+
+async function loadPrincipals(
+  tx: Knex.Transaction,
+  kid: string,
+  batch: Batch,
+  wrapper: MasterKey,
+): Promise<Map<string, Principal>> {
+  const refs = [...new Set(batch.map((request) => request.principal))];
+  const rows = await tx<PrincipalRow>('consent_principals').where({ kid }).whereIn('principal', refs);
+  const known = new Map(rows.map((row) => [row.principal, row]));
+  return new Map(
+    refs.map((principal) => {
+      const row = known.get(principal);
+      const context = principalKeyContext(kid, principal);
+      const key =
+        row?.wrapped_key == null ? randomBytes(KEY_BYTES) : wrapper.unwrap(row.wrapped_key, context);
+      const wrappedKey = row?.wrapped_key ?? wrapper.wrap(key, context);
+      return [principal, { wrappedKey, key, gpc: isTrue(row?.gpc), erasedAt: row?.erased_at ?? null }];
+    }),
+  );
+}
+
+function toDetail({ detail }: PlannedEntry): EntryDetail {
+  const { policyVersion, gpc, source, expiresAt } = detail;
+  return { policyVersion, gpc, source, expiresAt: expiresAt === null ? null : isoTime(expiresAt) };
+}
+
+interface Written {
+  readonly bytes: Buffer;
+  readonly salt: Buffer;
+  readonly entry: PlannedEntry;
+  readonly request: AppendRequest;
+}
+
+function buildEntries(request: AppendRequest, principal: Principal): Written[] {
+  return request.entries.map((entry) => {
+    const salt = randomBytes(SALT_BYTES);
+    const opening = { key: principal.key, salt, principalId: request.principalId, detail: toDetail(entry) };
+    const head = { type: TYPE_OF[entry.choice], at: request.now, purpose: entry.purpose };
+    return { bytes: personalEntry(head, opening), salt, entry, request };
+  });
+}
+
+/** What is known of GPC and of the tombstone after this write. */
+function applyToPrincipal(principal: Principal, request: AppendRequest): void {
+  principal.gpc = request.gpc ?? principal.gpc;
+  if (request.isGrant) principal.erasedAt = null;
+}
+
+async function savePrincipals(
+  tx: Knex.Transaction,
+  kid: string,
+  principals: Map<string, Principal>,
+): Promise<void> {
+  const rows = [...principals].map(([principal, { wrappedKey, gpc, erasedAt }]) => ({
+    kid,
+    principal,
+    wrapped_key: wrappedKey,
+    gpc,
+    erased_at: erasedAt,
+  }));
+  if (rows.length > 0) await tx('consent_principals').insert(rows).onConflict(['kid', 'principal']).merge();
+}
+
+type Placed = Written & { readonly seq: number; readonly hash: string };
+
+async function saveEntries(tx: Knex.Transaction, kid: string, placed: readonly Placed[]): Promise<void> {
+  const openings = placed.map(({ seq, salt, entry, request }): Bindings => {
+    const detail = JSON.stringify(toDetail(entry));
+    return [
+      kid,
+      seq,
+      request.principal,
+      entry.purpose,
+      entry.choice,
+      request.now,
+      salt.toString('base64url'),
+      detail,
+    ];
+  });
+  const head = 'INSERT INTO consent_openings (kid, seq, principal, purpose, choice, at, salt, detail)';
+  await insertMany(tx, head, openings);
+  const state = new Map<string, Bindings>();
+  for (const { seq, hash, entry, request } of placed) {
+    const { policyVersion, expiresAt } = entry.detail;
+    const row = [
+      kid,
+      request.principal,
+      entry.purpose,
+      entry.choice,
+      policyVersion,
+      expiresAt,
+      request.now,
+      seq,
+      hash,
+    ];
+    state.set(`${request.principal}|${entry.purpose}`, row);
+  }
+  await insertMany(
+    tx,
+    'INSERT INTO consent_state (kid, principal, purpose, choice, policy_version, expires_at, at, seq, hash)',
+    [...state.values()],
+    `ON CONFLICT (kid, principal, purpose) DO UPDATE SET choice = excluded.choice,
+      policy_version = excluded.policy_version, expires_at = excluded.expires_at, at = excluded.at,
+      seq = excluded.seq, hash = excluded.hash`,
+  );
+}
+
+type Answer = Appended | 'conflict';
+
+async function appendTenant(
+  tx: Knex.Transaction,
+  kid: string,
+  batch: Batch,
+  wrapKey: Uint8Array,
+): Promise<Map<AppendRequest, Answer>> {
+  await lockHead(tx, kid);
+  const answers = await loadAnswers(tx, kid, batch);
+  const results = new Map<AppendRequest, Answer>();
+  const first = new Map<string, AppendRequest>();
+  const fresh: AppendRequest[] = [];
+  for (const request of batch) {
+    const id = idempotencyId(request);
+    const known = id === null ? undefined : answers.get(id);
+    if (known)
+      results.set(request, known.bodyHash === request.idempotency?.bodyHash ? known.answer : 'conflict');
+    else if (id === null || !first.has(id)) fresh.push(request);
+    if (id !== null && !first.has(id)) first.set(id, request);
+  }
+  const principals = await loadPrincipals(tx, kid, fresh, makeMasterKey(wrapKey, randomBytes));
+  const written = fresh.flatMap((request) => {
+    const principal = principals.get(request.principal) as Principal;
+    applyToPrincipal(principal, request);
+    return buildEntries(request, principal);
+  });
+  const appended = await appendEntries(
+    tx,
+    kid,
+    written.map(({ bytes }) => bytes),
+  );
+  const placed = written.map(
+    (entry, i): Placed => ({ ...entry, ...(appended[i] as { seq: number; hash: string }) }),
+  );
+  await saveEntries(tx, kid, placed);
+  await savePrincipals(tx, kid, principals);
+  for (const request of fresh) {
+    const own = placed.filter((entry) => entry.request === request);
+    const entries = own.map(({ entry, seq, hash }) => ({ purpose: entry.purpose, seq, hash }));
+    results.set(request, { entries });
+  }
+  await saveAnswers(
+    tx,
+    kid,
+    fresh.map((request) => [request, results.get(request) as Appended]),
+  );
+  // The same key twice in one batch: the first one's answer, or a conflict.
+  for (const request of batch) {
+    if (results.has(request)) continue;
+    const winner = first.get(idempotencyId(request) ?? '') as AppendRequest;
+    const same = winner.idempotency?.bodyHash === request.idempotency?.bodyHash;
+    results.set(request, same ? (results.get(winner) as Answer) : 'conflict');
+  }
+  return results;
+}
+
+async function appendBatch(database: Database, batch: Batch, wrapKeyOf: PrincipalWrapKey): Promise<Answer[]> {
+  const kids = [...new Set(batch.map((request) => request.kid))].sort();
+  return database.transaction(async (tx) => {
+    const results = new Map<AppendRequest, Answer>();
+    // Heads are locked in one order on every node.
+    for (const kid of kids) {
+      const own = batch.filter((request) => request.kid === kid);
+      for (const [request, answer] of await appendTenant(tx, kid, own, wrapKeyOf(kid)))
+        results.set(request, answer);
+    }
+    return batch.map((request) => results.get(request) as Answer);
+  });
+}
+
+export interface GroupedAppender extends ConsentAppender {
+  idle(): Promise<void>;
+}
+
+/** Group commit into the logs: a node drains its queue under the lock, inserts once, commits, then answers. */
+export function makeConsentAppender(database: Database, wrapKeyOf: PrincipalWrapKey): GroupedAppender {
+  const group = makeGroup<AppendRequest, Answer>({
+    run: (batch) => appendBatch(database, batch, wrapKeyOf),
+    maxBatch: MAX_BATCH,
+    maxWaiting: MAX_WAITING,
+  });
+  return { append: (request) => group.submit(request), idle: () => group.idle() };
+}

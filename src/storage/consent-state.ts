@@ -1,0 +1,70 @@
+import type { PrincipalState } from '../consent/decide.ts';
+import type { ConsentStateReader, StateQuery } from '../consent/ports.ts';
+import type { Database } from './db.ts';
+import { makeGroup } from './group-commit.ts';
+import { type Bindings, isTrue, rowsOf } from './sql.ts';
+
+const MAX_BATCH = 400;
+const MAX_WAITING = 20_000;
+
+interface Row {
+  readonly i: number;
+  readonly gpc: unknown;
+  readonly erased_at: number | null;
+  readonly choice: NonNullable<PrincipalState['event']>['choice'] | null;
+  readonly policy_version: number;
+  readonly expires_at: number | null;
+  readonly seq: number;
+  readonly hash: string;
+  readonly size: number;
+  readonly head_hash: string;
+}
+
+const HEAD = 'WITH q(i, kid, principal, purpose) AS (VALUES ';
+const SELECT = `)
+  SELECT q.i AS i, p.gpc AS gpc, p.erased_at AS erased_at, s.choice AS choice, s.policy_version AS policy_version,
+    s.expires_at AS expires_at, s.seq AS seq, s.hash AS hash, h.size AS size, h.head_hash AS head_hash
+  FROM q
+  JOIN ledger_heads h ON h.kid = q.kid
+  LEFT JOIN consent_principals p ON p.kid = q.kid AND p.principal = q.principal
+  LEFT JOIN consent_state s ON s.kid = q.kid AND s.principal = q.principal AND s.purpose = q.purpose`;
+const FIRST = '(CAST(? AS integer), CAST(? AS text), CAST(? AS text), CAST(? AS text))';
+const FURTHER = '(?, ?, ?, ?)';
+
+function toState(row: Row | undefined): PrincipalState {
+  if (!row) throw new Error('a tenant has lost its log');
+  const { choice, seq, hash } = row;
+  const event = choice && {
+    choice,
+    policyVersion: row.policy_version,
+    expiresAt: row.expires_at,
+    seq: Number(seq),
+    hash,
+  };
+  const head = { seq: Number(row.size) - 1, hash: row.head_hash };
+  return { erased: row.erased_at != null, gpc: isTrue(row.gpc), event, head };
+}
+
+async function readBatch(database: Database, queries: readonly StateQuery[]): Promise<PrincipalState[]> {
+  const values = [FIRST, ...Array<string>(queries.length - 1).fill(FURTHER)].join(',');
+  const bindings = queries.flatMap(
+    ({ kid, principal, purpose }, i): Bindings => [i, kid, principal, purpose],
+  );
+  const result: unknown = await database.read.raw(`${HEAD}${values}${SELECT}`, bindings as never[]);
+  const rows = new Map(rowsOf<Row>(result).map((row) => [Number(row.i), row]));
+  return queries.map((_, i) => toState(rows.get(i)));
+}
+
+/** One keyed read for all checks that wait: the state, the principal and the head of the log in one row. */
+export function makeConsentStateReader(database: Database): ConsentStateReader {
+  const group = makeGroup<StateQuery, PrincipalState>({
+    run: (queries) => readBatch(database, queries),
+    maxBatch: MAX_BATCH,
+    maxWaiting: MAX_WAITING,
+    concurrency: 2,
+  });
+  return {
+    read: (query) => group.submit(query),
+    readAll: (queries) => readBatch(database, queries),
+  };
+}

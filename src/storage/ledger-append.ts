@@ -1,0 +1,82 @@
+import type { Knex } from 'knex';
+import { appendLeaves, decodeFrontier, EMPTY_FRONTIER, encodeFrontier } from '../ledger/frontier.ts';
+import { leafHash } from '../ledger/merkle.ts';
+import { type Bindings, insertMany } from './sql.ts';
+
+/** The one way into a tenant's log. */
+
+interface HeadRow {
+  readonly size: number;
+  readonly frontier: string;
+}
+
+export interface AppendedEntry {
+  readonly seq: number;
+  readonly hash: string;
+}
+
+/** A log that is only there from here on; the first entry is its genesis. */
+export async function createLog(
+  tx: Knex.Transaction,
+  log: { readonly kid: string; readonly origin: string; readonly vkey: string },
+): Promise<void> {
+  await tx('ledger_heads').insert({
+    ...log,
+    size: 0,
+    frontier: encodeFrontier(EMPTY_FRONTIER),
+    head_hash: '',
+    checkpoint: null,
+    checkpoint_size: 0,
+    checkpoint_at: 0,
+  });
+}
+
+/**
+ * Locks a tenant's head until the transaction ends. What decides about an entry is read after this, never before.
+ * @throws when the tenant has no log, or its head row is not one that was written here
+ */
+export async function lockHead(tx: Knex.Transaction, kid: string): Promise<void> {
+  const query = tx('ledger_heads').where({ kid }).select('kid');
+  const postgres = tx.client.config.client === 'pg';
+  const rows = await (postgres ? query.forUpdate() : query);
+  if (rows.length === 0) throw new Error('a tenant has lost its log');
+}
+
+/** Appends whole entries in their order, gap-free. The head has to be locked. */
+export async function appendEntries(
+  tx: Knex.Transaction,
+  kid: string,
+  entries: readonly Uint8Array[],
+): Promise<readonly AppendedEntry[]> {
+  const head = await tx('ledger_heads').where({ kid }).first<HeadRow>('size', 'frontier');
+  const frontier = decodeFrontier(head.frontier);
+  if (frontier?.size !== Number(head.size)) throw new Error('the head of a log was altered');
+  const leaves = entries.map(leafHash);
+  const { frontier: next, completed } = appendLeaves(frontier, leaves);
+  const appended = leaves.map((leaf, i) => ({ seq: frontier.size + i, hash: leaf.toString('hex') }));
+  const rows = appended.map(
+    ({ seq, hash }, i): Bindings => [kid, seq, hash, Buffer.from(entries[i] ?? []).toString()],
+  );
+  await insertMany(tx, 'INSERT INTO ledger_entries (kid, seq, hash, entry)', rows);
+  const blocks = completed.map(
+    ({ level, index, hash }): Bindings => [kid, level, index, hash.toString('hex')],
+  );
+  await insertMany(tx, 'INSERT INTO ledger_blocks (kid, level, block, hash)', blocks);
+  const last = appended.at(-1);
+  if (last) {
+    const change = { size: next.size, frontier: encodeFrontier(next), head_hash: last.hash };
+    await tx('ledger_heads').where({ kid }).update(change);
+  }
+  return appended;
+}
+
+/** One impersonal entry in a transaction of its own making. */
+export async function appendOne(
+  tx: Knex.Transaction,
+  kid: string,
+  entry: Uint8Array,
+): Promise<AppendedEntry> {
+  await lockHead(tx, kid);
+  const [appended] = await appendEntries(tx, kid, [entry]);
+  return appended as AppendedEntry;
+}

@@ -1,0 +1,58 @@
+import type { Database } from './db.ts';
+
+export interface StoredSession {
+  readonly hash: string;
+  readonly kid: string;
+  readonly principal: string;
+  /** The principalId under the tenant's key: an answer has to name it, the table must not. */
+  readonly wrappedPrincipalId: string;
+  readonly expiresAt: number;
+}
+
+interface Row {
+  readonly hash: string;
+  readonly kid: string;
+  readonly principal: string;
+  readonly wrapped_principal_id: string;
+  readonly expires_at: number;
+}
+
+export async function insertSession(database: Database, session: StoredSession): Promise<void> {
+  const { hash, kid, principal, expiresAt } = session;
+  const row: Row = {
+    hash,
+    kid,
+    principal,
+    wrapped_principal_id: session.wrappedPrincipalId,
+    expires_at: expiresAt,
+  };
+  await database.transaction((tx) => tx('principal_sessions').insert(row));
+}
+
+export async function findSession(
+  database: Database,
+  hash: string,
+  now: number,
+): Promise<StoredSession | null> {
+  const row = await database
+    .read<Row>('principal_sessions')
+    .where({ hash })
+    .where('expires_at', '>', now)
+    .first();
+  if (!row) return null;
+  const { kid, principal } = row;
+  return {
+    hash,
+    kid,
+    principal,
+    wrappedPrincipalId: row.wrapped_principal_id,
+    expiresAt: Number(row.expires_at),
+  };
+}
+
+/** Expired sessions and idempotency keys. */
+export async function purgeExpired(database: Database, now: number): Promise<void> {
+  for (const table of ['principal_sessions', 'idempotency_keys']) {
+    await database.transaction((tx) => tx(table).where('expires_at', '<', now).delete());
+  }
+}
