@@ -82,6 +82,14 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     ...(polling.stale() ? ['database: the last reload failed'] : []),
   ];
 
+  const consent = makeConsentApi({
+    database,
+    directory,
+    findApiKey: makeKeyUse(database, directory, clock),
+    limiter: limiters.consent,
+    clock,
+  });
+
   const recorder = makeRecorder(database);
   const ingestDeps = makeIngestDeps(config, {
     tenants: (kid) => directory.tenant(kid),
@@ -91,6 +99,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     now: clock,
     devices: makeDeviceLookup(database, clock),
     recorder,
+    proveConsent: consent.proveConsent,
     issueToken: ({ kid, requestId, session, origin, now }) =>
       issueToken(serverSecret, randomBytes, now, { kid, requestId }, { session, origin }),
   });
@@ -101,14 +110,6 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     random: randomBytes,
     markNetwork: makeDaySalt(serverSecret, 'gpd/network/v1', clock),
     onFault,
-  });
-
-  const consent = makeConsentApi({
-    database,
-    directory,
-    findApiKey: makeKeyUse(database, directory, clock),
-    limiter: limiters.consent,
-    clock,
   });
 
   // Express and its pages are loaded beside the start, not before it: the hot lane answers first.

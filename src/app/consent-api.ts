@@ -2,6 +2,7 @@ import type { ApiKey } from '../auth/api-key.ts';
 import { isSessionToken, type PrincipalSession } from '../auth/session.ts';
 import { browserPrincipalId } from '../consent/principal.ts';
 import type { Limiter } from '../http/hot.ts';
+import type { ProveConsent } from '../ingest/ports.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import { makeConsentAppender } from '../storage/consent-append.ts';
 import { makeConsentStateReader } from '../storage/consent-state.ts';
@@ -43,6 +44,8 @@ export function makeConsentApi(parts: ConsentApiParts) {
   const authorization = { findApiKey, findSession, limiter };
   return {
     idle: () => appender.idle(),
+    proveConsent: ({ kid, principalId, purpose, proof }: Parameters<ProveConsent>[0]) =>
+      service.isLiveGrant(tenantOf(kid), { principalId, purpose }, proof),
     authorization,
     log: {
       ...authorization,

@@ -28,11 +28,12 @@ export interface IngestParts {
   readonly devices: IngestDeps['devices'];
   readonly recorder: IngestDeps['recorder'];
   readonly issueToken: IngestDeps['issueToken'];
+  readonly proveConsent: IngestDeps['proveConsent'];
 }
 
 /** What the server and `gpd replay` share of the pipeline's needs. */
 export function makeIngestDeps(config: Config, parts: IngestParts): IngestDeps {
-  const { tenants, devices, recorder, issueToken, now } = parts;
+  const { tenants, devices, recorder, issueToken, proveConsent, now } = parts;
   const botAuth = {
     policy: { authorities: parts.authorities, maxValiditySeconds: MAX_VALIDITY_SECONDS },
     findKey: parts.findAgentKey,
@@ -43,6 +44,7 @@ export function makeIngestDeps(config: Config, parts: IngestParts): IngestDeps {
     devices,
     recorder,
     issueToken,
+    proveConsent,
     now,
     botAuth: (request, at) => verifyBotAuth(botAuth, request, at),
     random: randomBytes,

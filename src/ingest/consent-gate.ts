@@ -1,7 +1,7 @@
 import type { ConsentReceipt } from '../schema/bundle.ts';
 import type { ConsentState } from '../schema/responses.ts';
 
-const NEEDED = 'device-identification';
+export const NEEDED_PURPOSE = 'device-identification';
 
 export interface GateInput {
   readonly receipt: ConsentReceipt;
@@ -41,7 +41,7 @@ export function consentGate(input: GateInput): GateResult {
     issuedAt: receipt.issuedAt,
     basis: input.basis,
   };
-  return { allowed: purposes.includes(NEEDED), state };
+  return { allowed: purposes.includes(NEEDED_PURPOSE), state };
 }
 
 /** What is said of a bundle that did not open: nothing is known, so nothing was granted. */

@@ -2,20 +2,29 @@ import { DAY } from '../lib/clock.ts';
 import { sha256 } from '../lib/hash.ts';
 import type { Address } from '../lib/ip.ts';
 import type { Random } from '../lib/random.ts';
-import type { Plaintext, SealedBundle } from '../schema/bundle.ts';
+import type { ConsentReceipt, Plaintext, SealedBundle } from '../schema/bundle.ts';
+import type { ConsentState } from '../schema/responses.ts';
 import { readSignals } from '../schema/signals.ts';
 import { type AttestationLimits, isCoarse, isShared } from './attestation.ts';
 import type { BotAuthRequest } from './bot-auth/verify.ts';
 import { classify } from './classify/classify.ts';
 import type { Policy } from './classify/policy.ts';
-import { consentGate } from './consent-gate.ts';
+import { consentGate, NEEDED_PURPOSE } from './consent-gate.ts';
 import { decide } from './decide.ts';
 import { isFresh, nonceExpiry } from './freshness.ts';
 import { currentEpoch, identify } from './identity.ts';
 import { hasGpcHeader } from './network.ts';
 import { openBundle } from './open.ts';
 import { perceive, type RequestTier } from './perceive.ts';
-import type { DeviceLookup, IngestTenant, IssueToken, KnownDevice, Recorder, TenantLookup } from './ports.ts';
+import type {
+  DeviceLookup,
+  IngestTenant,
+  IssueToken,
+  KnownDevice,
+  ProveConsent,
+  Recorder,
+  TenantLookup,
+} from './ports.ts';
 import { type IngestAnswer, refusal, verdictResponse } from './respond.ts';
 
 /** One bundle that passed the envelope, with what the trust boundary knows of its request. */
@@ -38,6 +47,7 @@ export interface IngestDeps {
   readonly recorder: Recorder;
   /** Web Bot Auth: the agent that signed this request, or null. */
   readonly botAuth: (request: BotAuthRequest, now: number) => Promise<string | null>;
+  readonly proveConsent: ProveConsent;
   readonly issueToken: IssueToken;
   readonly random: Random;
   /** The server's time; a replay answers with the bundle's own. */
@@ -59,6 +69,18 @@ const SALT_BYTES = 16;
 
 function nonceKey(nonce: string): string {
   return sha256(nonce).subarray(0, NONCE_HASH_BYTES).toString('base64url');
+}
+
+/** Until the ledger has been asked, what a bundle says is only asserted. */
+function asserted(state: ConsentState): ConsentState {
+  return { ...state, basis: 'asserted' };
+}
+
+/** A tenant that wants consent proven gets no verdict on an assertion (contract 3.3). */
+async function isProven(deps: IngestDeps, tenant: IngestTenant, receipt: ConsentReceipt): Promise<boolean> {
+  const { principalId, proof } = receipt;
+  if (principalId === undefined || proof === undefined) return false;
+  return deps.proveConsent({ kid: tenant.kid, principalId, purpose: NEEDED_PURPOSE, proof });
 }
 
 function tokenFor(
@@ -91,11 +113,14 @@ export async function ingest(deps: IngestDeps, input: IngestInput): Promise<Inge
     gpcHeader: hasGpcHeader(headers),
     gpcSignal: read.signals.page?.gpc === true,
     gpcPolicy: tenant.gpcPolicy,
-    basis: 'asserted',
+    basis: tenant.needsProof ? 'proven' : 'asserted',
   });
-  if (!isFresh(plaintext.clientTs, now, deps.maxSkewMs)) return refusal('stale', requestId, gate.state);
-  // A tenant that wants consent proven gets no verdict on an assertion (contract 3.3).
-  if (!gate.allowed || tenant.needsProof) return refusal('consent-missing', requestId, gate.state);
+  if (!isFresh(plaintext.clientTs, now, deps.maxSkewMs))
+    return refusal('stale', requestId, asserted(gate.state));
+  if (!gate.allowed) return refusal('consent-missing', requestId, asserted(gate.state));
+  if (tenant.needsProof && !(await isProven(deps, tenant, plaintext.consent))) {
+    return refusal('consent-missing', requestId, asserted(gate.state));
+  }
 
   const { facts, unusable } = perceive(read, input);
   const { signals, agent, defenses, incomplete } = facts;

@@ -101,6 +101,17 @@ export interface Recorder {
   record(entry: RecordEntry): Promise<'recorded' | 'replay'>;
 }
 
+/**
+ * Asks the tenant's own ledger whether the grant that a bundle names is live (contract 3.3). Read from the database each
+ * time: a withdrawal counts at once.
+ */
+export type ProveConsent = (claim: {
+  readonly kid: string;
+  readonly principalId: string;
+  readonly purpose: string;
+  readonly proof: { readonly seq: number; readonly hash: string };
+}) => Promise<boolean>;
+
 /** Makes the token that lets this browser, in this session, ask about this request (contract 3.5). */
 export type IssueToken = (grant: {
   readonly kid: string;

@@ -5,6 +5,8 @@ import { makeTenantStore } from '../../storage/tenant-store.ts';
 import { DEFAULT_TTL_DAYS, type Purpose } from '../../tenants/tenant.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';
+import { registerConsentDecisions } from './consent-decisions.ts';
+import { registerConsentLedger } from './consent-ledger.ts';
 
 interface PurposeFlags {
   readonly title: string;
@@ -64,7 +66,9 @@ async function list(kidText: string, _options: unknown, command: Command): Promi
 }
 
 export function registerConsent(program: Command): void {
-  const consent = program.command('consent').description('purposes of processing');
+  const consent = program
+    .command('consent')
+    .description('the consent ledger: purposes, policies, decisions, proofs');
   const purposes = consent.command('purposes').description('what people are asked to consent to');
   purposes.command('list <kid>').description('list the purposes of a tenant').action(list);
   purposes
@@ -76,4 +80,6 @@ export function registerConsent(program: Command): void {
     .option('--gpc <policy>', 'what a Global Privacy Control signal does: opt-out (default) or ignore')
     .option('--ttl-days <days>', 'how long a grant lasts')
     .action(set);
+  registerConsentDecisions(consent);
+  registerConsentLedger(consent);
 }

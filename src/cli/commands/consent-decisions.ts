@@ -1,0 +1,170 @@
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import type { WriteAction } from '../../consent/plan-write.ts';
+import { isoTime } from '../../lib/clock.ts';
+import { Refusal } from '../../lib/errors.ts';
+import { canProcessRequestSchema, consentWriteSchema, policyRequestSchema } from '../../schema/consent.ts';
+import { listPolicies, publishPolicy } from '../../storage/consent-store.ts';
+import { withConsent } from '../consent-context.ts';
+import { CommandFailed, print, table } from '../output.ts';
+import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';
+
+/** A refusal of the API, as a command says it. */
+function asCommand(error: unknown): never {
+  if (!(error instanceof Refusal)) throw error;
+  const details = error.details === undefined ? '' : `: ${error.details.join('; ')}`;
+  throw new CommandFailed(
+    error.status === 404 ? 'notFound' : 'usage',
+    `${error.message.replace(/\.$/, '')}${details}`,
+  );
+}
+
+function usage(what: string, message: string | undefined): CommandFailed {
+  return new CommandFailed('usage', `${what}: ${message ?? 'not valid'}`);
+}
+
+async function check(
+  kidText: string,
+  principalId: string,
+  purpose: string,
+  _options: unknown,
+  command: Command,
+): Promise<void> {
+  const kid = checkKid(kidText);
+  const parsed = canProcessRequestSchema.safeParse({ principalId, purpose });
+  if (!parsed.success) throw usage('principal or purpose', parsed.error.issues[0]?.message);
+  await withConsent(command, kid, async ({ service, tenant }) => {
+    const decision = await service.check(tenant, parsed.data);
+    print(wantsJson(command), decision, () => [
+      `${decision.allowed ? 'allowed' : 'not allowed'}: ${decision.reason}`,
+      `proof: entry ${decision.proof.seq}, ${decision.proof.hash}`,
+    ]);
+  });
+}
+
+interface WriteFlags {
+  readonly gpc?: boolean;
+  readonly policyVersion?: string;
+}
+
+function write(action: WriteAction) {
+  return async (
+    kidText: string,
+    principalId: string,
+    purposes: string[],
+    flags: WriteFlags,
+    command: Command,
+  ): Promise<void> => {
+    const kid = checkKid(kidText);
+    const version = flags.policyVersion === undefined ? {} : { policyVersion: Number(flags.policyVersion) };
+    const gpc = flags.gpc === undefined ? {} : { gpc: flags.gpc };
+    const parsed = consentWriteSchema.safeParse({ principalId, purposes, ...version, ...gpc });
+    if (!parsed.success) throw usage('principal or purposes', parsed.error.issues[0]?.message);
+    await withConsent(command, kid, async ({ service, tenant }) => {
+      const request = {
+        action,
+        body: parsed.data,
+        source: 'cli',
+        caller: 'cli',
+        idempotencyKey: null,
+      } as const;
+      const answer = await service.write(tenant, request).catch(asCommand);
+      print(wantsJson(command), answer, () =>
+        answer.entries.map((entry) => `${entry.purpose}  entry ${entry.seq}  ${entry.hash}`),
+      );
+    });
+  };
+}
+
+async function history(
+  kidText: string,
+  principalId: string,
+  _options: unknown,
+  command: Command,
+): Promise<void> {
+  const kid = checkKid(kidText);
+  await withConsent(command, kid, async ({ service, tenant }) => {
+    const { events } = await service.history(tenant, principalId, { limit: 200 });
+    print(wantsJson(command), { principalId, events }, () =>
+      table([
+        ['ENTRY', 'TIME', 'PURPOSE', 'EVENT'],
+        ...events.map((event) => [String(event.seq), event.time, event.purpose, event.type]),
+      ]),
+    );
+  });
+}
+
+interface PolicyFlags {
+  readonly publish?: string;
+  readonly material?: boolean;
+}
+
+async function policies(kidText: string, flags: PolicyFlags, command: Command): Promise<void> {
+  const kid = checkKid(kidText);
+  await withStore(command, async ({ database }) => {
+    if (flags.publish !== undefined) {
+      const parsed = policyRequestSchema.safeParse({
+        text: readText(flags.publish),
+        material: flags.material === true,
+      });
+      if (!parsed.success) throw usage(flags.publish, parsed.error.issues[0]?.message);
+      if (!(await publishPolicy(database, kid, parsed.data, Date.now()))) throw noSuchTenant(kid);
+    }
+    const list = (await listPolicies(database, kid)).map(({ version, sha256, material, publishedAt }) => ({
+      version,
+      sha256,
+      material,
+      publishedAt: isoTime(publishedAt),
+    }));
+    print(wantsJson(command), list, () =>
+      table([
+        ['VERSION', 'PUBLISHED', 'MATERIAL', 'SHA-256 OF THE TEXT'],
+        ...list.map((policy) => [
+          String(policy.version),
+          policy.publishedAt,
+          policy.material ? 'yes' : 'no',
+          policy.sha256,
+        ]),
+      ]),
+    );
+  });
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    throw new CommandFailed('usage', `${file} cannot be read`);
+  }
+}
+
+export function registerConsentDecisions(consent: Command): void {
+  consent
+    .command('check <kid> <principal> <purpose>')
+    .description('may this processing happen?')
+    .action(check);
+  const writes: readonly (readonly [WriteAction, string])[] = [
+    ['grant', 'record a grant'],
+    ['deny', 'record a denial'],
+    ['withdraw', 'record a withdrawal'],
+  ];
+  for (const [action, description] of writes) {
+    consent
+      .command(`${action} <kid> <principal> <purposes...>`)
+      .description(description)
+      .option('--policy-version <n>', 'the policy that was shown (default: the last one)')
+      .option('--gpc', 'a Global Privacy Control signal was on')
+      .option('--no-gpc', 'none was on')
+      .action(write(action));
+  }
+  consent
+    .command('history <kid> <principal>')
+    .description('what a principal said, newest first')
+    .action(history);
+  consent
+    .command('policies <kid>')
+    .description('list the policy versions, or publish one')
+    .option('--publish <file>', 'publish the exact text of this file')
+    .option('--material', 'people who agreed to an earlier version have to be asked again')
+    .action(policies);
+}
