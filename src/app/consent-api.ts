@@ -1,19 +1,24 @@
+import { randomBytes } from 'node:crypto';
 import type { ApiKey } from '../auth/api-key.ts';
 import { isSessionToken, type PrincipalSession } from '../auth/session.ts';
 import { browserPrincipalId } from '../consent/principal.ts';
 import type { Limiter } from '../http/hot.ts';
 import type { ProveConsent } from '../ingest/ports.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
+import { Refusal } from '../lib/errors.ts';
+import { makeUlid } from '../lib/ulid.ts';
 import { makeConsentAppender } from '../storage/consent-append.ts';
 import { makeConsentStateReader } from '../storage/consent-state.ts';
 import { listPolicies, publishPolicy, savePurposes } from '../storage/consent-store.ts';
 import type { Database } from '../storage/db.ts';
+import { type ShreddedPrincipal, shredPrincipal } from '../storage/principal-erase.ts';
 import { makeTenantStore } from '../storage/tenant-store.ts';
 import type { Purpose } from '../tenants/tenant.ts';
 import { makeConsentService } from './consent-service.ts';
 import type { ConsentTenant } from './consent-tenant.ts';
 import type { Directory } from './directory.ts';
 import { makeLogService } from './log-service.ts';
+import { issueReceipt } from './receipts.ts';
 
 /** What the routes of the consent API are handed: everything by kid, nothing by table. */
 
@@ -23,6 +28,20 @@ export interface ConsentApiParts {
   readonly findApiKey: (secret: string) => ApiKey | null;
   readonly limiter: Limiter;
   readonly clock: Clock;
+}
+
+/** What a person is told after erasing their own consent record (contract 6.4). */
+function erasureReceipt(kid: string, principal: string, shredded: ShreddedPrincipal, now: number) {
+  const count = shredded.openings;
+  return {
+    receiptId: `era_${makeUlid(() => now, randomBytes)}`,
+    tenant: kid,
+    subject: principal,
+    requestedBy: 'subject',
+    erasedAt: isoTime(now),
+    scopes: [{ scope: 'consent', action: count > 0 || shredded.seq !== null ? 'erased' : 'none', count }],
+    incomplete: false,
+  };
 }
 
 export type ConsentApi = ReturnType<typeof makeConsentApi>;
@@ -66,6 +85,16 @@ export function makeConsentApi(parts: ConsentApiParts) {
       openSession: (kid: string, principalId: string) => service.openSession(tenantOf(kid), principalId),
       originsOf: (kid: string) => tenantOf(kid).origins,
       browserPrincipalId,
+      async receipt(kid: string, seq: number, session: PrincipalSession | null) {
+        const issued = await issueReceipt({ database, clock }, tenantOf(kid), seq, session);
+        if (issued === 'not-yours') throw new Refusal('not-your-principal');
+        return issued;
+      },
+      async erase(session: PrincipalSession) {
+        const { kid, principal, principalId } = session;
+        const target = { kid, principal, principalId, wrapKey: tenantOf(kid).principalWrap };
+        return erasureReceipt(kid, principal, await shredPrincipal(database, target, clock()), clock());
+      },
       knowsOrigin: (origin: string) => directory.knowsOrigin(origin),
     },
     terms: {

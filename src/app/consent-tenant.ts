@@ -1,6 +1,7 @@
 import type { ConsentRules } from '../consent/decide.ts';
 import type { PurposeTerms } from '../consent/plan-write.ts';
 import { makeNoteSigner, type NoteSigner } from '../ledger/note.ts';
+import { parseVkey } from '../ledger/vkey.ts';
 import type { ConsentPolicy } from '../storage/consent-store.ts';
 import type { Purpose, TenantKeys } from '../tenants/tenant.ts';
 
@@ -15,6 +16,8 @@ export interface ConsentTenant {
   readonly policies: readonly ConsentPolicy[];
   readonly termsOf: (purpose: string) => PurposeTerms | undefined;
   readonly signer: NoteSigner;
+  /** The log's key again, in the spelling of a JWK. */
+  readonly receiptKey: { readonly publicX: string; readonly seed: string };
   /** `ledger.public`: the log is open to everybody. */
   readonly ledgerPublic: boolean;
 }
@@ -35,6 +38,7 @@ export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
   const terms = new Map(purposes.map((purpose) => [purpose.id, purpose]));
   const versions = policies.map((policy) => policy.version);
   const material = policies.filter((policy) => policy.material).map((policy) => policy.version);
+  const signer = makeNoteSigner(parts.logOrigin, parts.ledgerSeed);
   return {
     kid,
     origins,
@@ -48,7 +52,11 @@ export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
     purposes,
     policies,
     termsOf: (purpose) => terms.get(purpose),
-    signer: makeNoteSigner(parts.logOrigin, parts.ledgerSeed),
+    signer,
+    receiptKey: {
+      publicX: parseVkey(signer.vkey)?.publicKey.toString('base64url') ?? '',
+      seed: Buffer.from(parts.ledgerSeed).toString('base64url'),
+    },
     ledgerPublic,
   };
 }

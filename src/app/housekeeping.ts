@@ -8,6 +8,7 @@ import { purgeCounters } from '../storage/rate-counter.ts';
 import { makeSealKeyStore } from '../storage/seal-key-store.ts';
 import { purgeExpired } from '../storage/session-store.ts';
 import { makeTenantStore } from '../storage/tenant-store.ts';
+import { sealVerdicts } from '../storage/verdict-seal.ts';
 
 export interface Swept {
   readonly nonces: number;
@@ -36,6 +37,7 @@ export async function sweep(database: Database, now: number): Promise<Swept> {
   const nonces = (await purgeNonces(database, now)) + (await purgeAgentNonces(database, now));
   const counters = await purgeCounters(database, now, 10 * MINUTE);
   await purgeExpired(database, now);
+  for (const { kid } of await makeTenantStore(database).list()) await sealVerdicts(database, kid, now);
   await purgeNetworks(database, Math.floor(now / DAY));
   return { nonces, counters, keys: await sweepKeys(database, now) };
 }

@@ -4,6 +4,7 @@ import { leafHash } from '../ledger/merkle.ts';
 import { parseVkey } from '../ledger/vkey.ts';
 import type { Database } from '../storage/db.ts';
 import { type LogHead, makeHashReader, readEntries, readHead } from '../storage/ledger-read.ts';
+import { checkSeals } from '../storage/verdict-seal.ts';
 
 /** `gpd consent verify`: the whole log recomputed from its entries, trusting nothing that was stored beside them. */
 
@@ -80,7 +81,7 @@ export async function verifyLog(
   if (problems.length === 0) {
     if (frontier.size < head.size) problems.push(`the last ${head.size - frontier.size} entries are missing`);
     else if (!frontierRoot(frontier).equals(head.root)) problems.push('the head of the log was changed');
-    problems.push(...checkCheckpoint(head, checkpointRoot));
+    problems.push(...checkCheckpoint(head, checkpointRoot), ...(await checkSeals(database, kid)));
   }
   const root = frontierRoot(frontier).toString('base64');
   return { size: frontier.size, root, ok: problems.length === 0, problems };

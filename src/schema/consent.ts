@@ -42,6 +42,8 @@ export type ConsentWrite = z.infer<typeof consentWriteSchema>;
 
 export const principalRequestSchema = z.strictObject({ principalId: principalIdSchema });
 
+export const emptyRequestSchema = z.strictObject({});
+
 export const historyRequestSchema = z.strictObject({
   principalId: principalIdSchema,
   cursor: z

@@ -1,9 +1,11 @@
 import { type Request, Router } from 'express';
+import type { PrincipalSession } from '../../auth/session.ts';
 import { Refusal } from '../../lib/errors.ts';
 import {
   batchRequestSchema,
   type ConsentWrite,
   consentWriteSchema,
+  emptyRequestSchema,
   historyRequestSchema,
   principalRequestSchema,
 } from '../../schema/consent.ts';
@@ -38,12 +40,15 @@ export interface ConsentRouteDeps extends AuthorizeDeps {
   readonly openSession: (kid: string, principalId: string) => Promise<object>;
   readonly originsOf: (kid: string) => ReadonlySet<string>;
   readonly browserPrincipalId: (secret: string) => string | null;
+  readonly receipt: (kid: string, seq: number, session: PrincipalSession | null) => Promise<object | null>;
+  readonly erase: (session: PrincipalSession) => Promise<object>;
 }
 
 const READERS: readonly Scope[] = ['secret', 'read-only', 'operator'];
 const WRITERS: readonly Scope[] = ['secret', 'operator', 'session', 'publishable'];
 const OWN_READERS: readonly Scope[] = [...READERS, 'session'];
 
+const SEQ = /^(?:0|[1-9]\d{0,14})$/;
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
 function idempotencyKey(request: Request): string | null {
@@ -127,6 +132,26 @@ export function consentRoutes(deps: ConsentRouteDeps): Router {
       const { principalId, ...page } = await readJson(request, historyRequestSchema);
       requireOwnPrincipal(caller, principalId);
       sendJson(response, 200, await deps.history(caller.kid, principalId, page));
+    })
+    .all(onlyMethods('POST', 'OPTIONS'));
+  router
+    .route('/v1/consent/receipts/:seq')
+    .get(async (request, response) => {
+      const caller = await authorize(deps, request.headers, ['secret', 'session']);
+      const { seq } = request.params;
+      const session = caller.kind === 'session' ? caller.session : null;
+      const receipt = SEQ.test(seq) ? await deps.receipt(caller.kid, Number(seq), session) : null;
+      if (!receipt) throw new Refusal('not-found');
+      sendJson(response, 200, receipt);
+    })
+    .all(onlyMethods('GET', 'HEAD', 'OPTIONS'));
+  router
+    .route('/v1/principals/erase')
+    .post(async (request, response) => {
+      const caller = await authorize(deps, request.headers, ['session']);
+      await readJson(request, emptyRequestSchema);
+      if (caller.kind !== 'session') throw new Refusal('insufficient-scope');
+      sendJson(response, 200, await deps.erase(caller.session));
     })
     .all(onlyMethods('POST', 'OPTIONS'));
   router

@@ -1,0 +1,54 @@
+import { randomBytes } from 'node:crypto';
+import { makeMasterKey } from '../keys/master-key.ts';
+import { personalEntry } from '../ledger/entries.ts';
+import { principalKeyContext } from './consent-append.ts';
+import type { Database } from './db.ts';
+import { appendEntries, lockHead } from './ledger-append.ts';
+
+/** How many of the principal's entries no longer open, and the entry that says so. */
+export interface ShreddedPrincipal {
+  readonly openings: number;
+  readonly seq: number | null;
+}
+
+const SALT_BYTES = 16;
+const ERASED_DETAIL = { policyVersion: null, gpc: false, source: 'erasure', expiresAt: null } as const;
+
+/**
+ * Crypto-shredding: the principal's key, every opening and the state go; the log keeps its entries, which open no more,
+ * and says `subject.erased`. A keyed tombstone stays and answers `erased` until a new grant. Idempotent.
+ */
+export function shredPrincipal(
+  database: Database,
+  target: {
+    readonly kid: string;
+    readonly principal: string;
+    readonly principalId: string;
+    readonly wrapKey: Uint8Array;
+  },
+  now: number,
+): Promise<ShreddedPrincipal> {
+  const { kid, principal, principalId } = target;
+  return database.transaction(async (tx) => {
+    await lockHead(tx, kid);
+    const row = await tx('consent_principals')
+      .where({ kid, principal })
+      .first<{ wrapped_key: string | null } | undefined>('wrapped_key');
+    await tx('principal_sessions').where({ kid, principal }).delete();
+    if (row?.wrapped_key == null) return { openings: 0, seq: null };
+    const context = principalKeyContext(kid, principal);
+    const key = makeMasterKey(target.wrapKey, randomBytes).unwrap(row.wrapped_key, context);
+    const opening = { key, salt: randomBytes(SALT_BYTES), principalId, detail: ERASED_DETAIL };
+    const entry = personalEntry({ type: 'subject.erased', at: now, purpose: null }, opening);
+    const [appended] = await appendEntries(tx, kid, [entry]);
+    key.fill(0);
+    const openings = await tx('consent_openings').where({ kid, principal }).delete();
+    await tx('consent_state').where({ kid, principal }).delete();
+    await tx('idempotency_keys')
+      .where({ kid, caller: `session ${principal}` })
+      .delete();
+    const erased = { wrapped_key: null, gpc: false, erased_at: now };
+    await tx('consent_principals').where({ kid, principal }).update(erased);
+    return { openings, seq: appended?.seq ?? null };
+  });
+}
