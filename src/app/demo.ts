@@ -3,8 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import express, { Router } from 'express';
+import { Router } from 'express';
 import { hashApiKey, makeApiKeySecret } from '../auth/api-key.ts';
 import { baseUrl, type Config } from '../config.ts';
 import { Refusal } from '../lib/errors.ts';
@@ -16,7 +15,6 @@ import { initialiseStore } from './store.ts';
 /** `gpd demo`: a throw-away installation with one tenant and a shop page. Database, keys and server are the real ones. */
 
 export const DEMO_KID = 'demo-shop';
-const assets = fileURLToPath(new URL('../../views/assets', import.meta.url));
 
 export interface Demo {
   readonly config: Config;
@@ -81,7 +79,6 @@ function shopRoutes(apiKey: string, url: () => string): Router {
       .set('cache-control', 'no-store')
       .json(await answer.json());
   });
-  router.use('/assets', express.static(assets, { index: false, redirect: false, maxAge: 0 }));
   return router;
 }
 

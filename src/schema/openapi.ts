@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../lib/errors.ts';
+import { CONSENT_ROUTES } from './consent-routes.ts';
 import { errorBodySchema } from './responses.ts';
-import { ROUTES, type Route } from './routes.ts';
+import { INGEST_ROUTES, type Route } from './routes.ts';
 
 type Doc = Record<string, unknown>;
 
@@ -56,7 +57,8 @@ function operation(route: Route): Doc {
 /** The OpenAPI 3.1 document of all routes; `docs/openapi.json` is this, byte for byte. */
 export function openApiDocument(version: string): Doc {
   const paths: Record<string, Doc> = {};
-  for (const route of ROUTES) paths[route.path] = { ...paths[route.path], [route.method]: operation(route) };
+  for (const route of [...INGEST_ROUTES, ...CONSENT_ROUTES])
+    paths[route.path] = { ...paths[route.path], [route.method]: operation(route) };
   return {
     openapi: '3.1.0',
     info: { title: 'gpd', version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },

@@ -11,7 +11,7 @@ import {
 
 /** The table of routes. The OpenAPI document and the 405 answers are made from it. */
 export interface Route {
-  readonly method: 'get' | 'post';
+  readonly method: 'get' | 'post' | 'put';
   readonly path: string;
   readonly summary: string;
   readonly credential: 'none' | 'kid' | 'api-key';
@@ -25,7 +25,7 @@ export interface Route {
 
 const script = { text: 'JavaScript', type: 'text/javascript' };
 
-export const ROUTES: readonly Route[] = [
+export const INGEST_ROUTES: readonly Route[] = [
   {
     method: 'post',
     path: '/_fp/i/v1',
@@ -103,6 +103,14 @@ export const ROUTES: readonly Route[] = [
       200: { text: 'Ready', schema: readySchema },
       503: { text: 'Not ready', schema: readySchema },
     },
+    errors: [],
+  },
+  {
+    method: 'get',
+    path: '/openapi.json',
+    summary: 'This document.',
+    credential: 'none',
+    responses: { 200: { text: 'OpenAPI 3.1', type: 'application/json' } },
     errors: [],
   },
 ];
