@@ -15,6 +15,7 @@ import { describeFault } from './app/log.ts';
 import { masterKeyPath, readMasterKeyFile } from './app/master-key-file.ts';
 import { startPolling } from './app/poll.ts';
 import { openStore } from './app/store.ts';
+import { startDispatcher } from './app/webhooks.ts';
 import { baseUrl, type Config } from './config.ts';
 import { makeConsentLane } from './http/consent-lane.ts';
 import { makeIngestLane } from './http/ingest-lane.ts';
@@ -153,6 +154,19 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     throw error;
   });
   url = baseUrl(config, port);
+  const findDecision = makeDecisionFinder(database, directory);
+  const dispatcher = startDispatcher(
+    {
+      database,
+      masterKey: () => polling.masterKey(),
+      clock,
+      webhook: (kid, id) => directory.webhook(kid, id),
+      payloadKey: (kid) => directory.consentTenant(kid)?.principalWrap,
+      findDecision,
+      onFault: logFault('webhooks-failed'),
+    },
+    () => directory.hasWebhooks,
+  );
   const housekeeping = startHousekeeping(database, clock, logFault('sweep-failed'));
   return {
     url,
@@ -161,7 +175,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
       draining = true;
       await running.drain(deadlineMs);
       await Promise.all([recorder.idle(), consent.idle()]);
-      await Promise.all([polling.stop(), agents.stop(), housekeeping.stop()]);
+      await Promise.all([polling.stop(), agents.stop(), housekeeping.stop(), dispatcher.stop()]);
       await database.close();
     },
   };

@@ -14,7 +14,7 @@ import type { Database } from '../storage/db.ts';
 import { type ShreddedPrincipal, shredPrincipal } from '../storage/principal-erase.ts';
 import { makeTenantStore } from '../storage/tenant-store.ts';
 import type { Purpose } from '../tenants/tenant.ts';
-import { makeConsentService } from './consent-service.ts';
+import { makeConsentService, notifications } from './consent-service.ts';
 import type { ConsentTenant } from './consent-tenant.ts';
 import type { Directory } from './directory.ts';
 import { makeLogService } from './log-service.ts';
@@ -92,7 +92,10 @@ export function makeConsentApi(parts: ConsentApiParts) {
       },
       async erase(session: PrincipalSession) {
         const { kid, principal, principalId } = session;
-        const target = { kid, principal, principalId, wrapKey: tenantOf(kid).principalWrap };
+        const tenant = tenantOf(kid);
+        // The person's own id is not told again: whoever opened the session knows it, everybody else must not.
+        const notify = (seq: number) => notifications(tenant, 'subject.erased', { subject: principal, seq });
+        const target = { kid, principal, principalId, wrapKey: tenant.principalWrap, notify };
         return erasureReceipt(kid, principal, await shredPrincipal(database, target, clock()), clock());
       },
       knowsOrigin: (origin: string) => directory.knowsOrigin(origin),

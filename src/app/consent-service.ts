@@ -7,7 +7,7 @@ import {
 } from '../auth/session.ts';
 import { type ConsentDecision, decideConsent, type ProofRef } from '../consent/decide.ts';
 import { planWrite, type WriteAction, type WriteSource } from '../consent/plan-write.ts';
-import type { ConsentAppender, ConsentStateReader } from '../consent/ports.ts';
+import type { ConsentAppender, ConsentStateReader, Notification } from '../consent/ports.ts';
 import { principalRef } from '../consent/principal.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
 import { canonicalJson, type Json } from '../lib/canonical-json.ts';
@@ -15,11 +15,13 @@ import { type Clock, isoTime } from '../lib/clock.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import { sha256 } from '../lib/hash.ts';
 import type { ConsentWrite, WriteResponse } from '../schema/consent.ts';
+import type { WebhookEvent } from '../schema/webhooks.ts';
 import { findOpening, listHistory, listState } from '../storage/consent-store.ts';
 import type { Database } from '../storage/db.ts';
 import { readEntries } from '../storage/ledger-read.ts';
 import { findSession, insertSession } from '../storage/session-store.ts';
 import type { ConsentTenant } from './consent-tenant.ts';
+import { outboxContext } from './webhooks.ts';
 
 /** The consent API's operations over one tenant, behind authentication (contract section 7). */
 
@@ -60,6 +62,15 @@ const iso = (at: number | null): string | null => (at === null ? null : isoTime(
 function toAnswer(decision: ConsentDecision): DecisionAnswer {
   const { allowed, reason, proof, policyVersion } = decision;
   return { allowed, reason, proof, policyVersion, expiresAt: iso(decision.expiresAt) };
+}
+
+/** What webhooks are told of an event, under the tenant's key. */
+export function notifications(tenant: ConsentTenant, event: WebhookEvent, data: object): Notification[] {
+  const webhooks = tenant.webhooksFor(event);
+  if (webhooks.length === 0) return [];
+  const payload = Buffer.from(JSON.stringify(data));
+  const sealed = makeMasterKey(tenant.principalWrap, randomBytes).wrap(payload, outboxContext(tenant.kid));
+  return webhooks.map((webhook) => ({ webhook, event, sealed }));
 }
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));
@@ -139,6 +150,8 @@ export function makeConsentService(deps: ConsentServiceDeps) {
       gpc,
       isGrant: action === 'grant',
       now,
+      notify: ({ purpose, choice, seq, hash }) =>
+        notifications(tenant, `consent.${choice}`, { principalId, purpose, seq, hash }),
       idempotency: key === null ? null : { caller, key, bodyHash },
     });
     if (answer === 'conflict') throw new Refusal('idempotency-conflict');

@@ -2,6 +2,7 @@ import type { ConsentRules } from '../consent/decide.ts';
 import type { PurposeTerms } from '../consent/plan-write.ts';
 import { makeNoteSigner, type NoteSigner } from '../ledger/note.ts';
 import { parseVkey } from '../ledger/vkey.ts';
+import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { ConsentPolicy } from '../storage/consent-store.ts';
 import type { Purpose, TenantKeys } from '../tenants/tenant.ts';
 
@@ -20,6 +21,8 @@ export interface ConsentTenant {
   readonly receiptKey: { readonly publicX: string; readonly seed: string };
   /** `ledger.public`: the log is open to everybody. */
   readonly ledgerPublic: boolean;
+  /** Ids of the webhooks that want this event. */
+  readonly webhooksFor: (event: WebhookEvent) => readonly string[];
 }
 
 export interface ConsentTenantParts {
@@ -31,6 +34,7 @@ export interface ConsentTenantParts {
   readonly logOrigin: string;
   readonly ledgerSeed: Uint8Array;
   readonly ledgerPublic: boolean;
+  readonly webhooksFor: ConsentTenant['webhooksFor'];
 }
 
 export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
@@ -58,5 +62,6 @@ export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
       seed: Buffer.from(parts.ledgerSeed).toString('base64url'),
     },
     ledgerPublic,
+    webhooksFor: parts.webhooksFor,
   };
 }

@@ -6,9 +6,11 @@ import { isLive, liveGenerations, wrapContext } from '../keys/generation.ts';
 import type { MasterKey } from '../keys/master-key.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { PubKeyResponse } from '../schema/responses.ts';
+import type { WebhookEvent } from '../schema/webhooks.ts';
 import { ASYMMETRIC_ALG } from '../seal/constants.ts';
 import { makeOpener, makeSymmetricOpener } from '../seal/open.ts';
 import type { SnapshotPage, TenantSnapshot } from '../storage/snapshot.ts';
+import type { Webhook } from '../storage/webhook-store.ts';
 import { deriveTenantKeys } from '../tenants/tenant.ts';
 import { type ConsentTenant, makeConsentTenant } from './consent-tenant.ts';
 import { LEDGER_SECRET, ROOT_SECRET, SYMMETRIC_SECRET, tenantSecretContext } from './create-tenant.ts';
@@ -21,6 +23,8 @@ export interface Directory {
   publicKey(kid: string): PubKeyResponse | null;
   apiKey(secret: string): ApiKey | null;
   knowsOrigin(origin: string): boolean;
+  webhook(kid: string, id: string): Webhook | undefined;
+  readonly hasWebhooks: boolean;
   readonly size: number;
 }
 
@@ -29,6 +33,7 @@ interface Entry {
   readonly consent: ConsentTenant;
   readonly publicKey: PubKeyResponse | null;
   readonly apiKeys: readonly ApiKey[];
+  readonly webhooks: readonly Webhook[];
 }
 
 /** Epoch keys are few and asked for with every bundle. */
@@ -66,7 +71,9 @@ function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock)
   const policies = new Map(snapshot.purposes.map((purpose) => [purpose.id, purpose.gpc]));
   const published = keys.find((key) => key.state === 'published');
   const origins = new Set(settings.origins);
-  const { purposes, consentPolicies, logOrigin } = snapshot;
+  const { purposes, consentPolicies, logOrigin, webhooks } = snapshot;
+  const webhooksFor = (event: WebhookEvent): readonly string[] =>
+    webhooks.filter((webhook) => webhook.events.includes(event)).map((webhook) => webhook.id);
   return {
     consent: makeConsentTenant({
       kid,
@@ -77,6 +84,7 @@ function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock)
       logOrigin,
       ledgerSeed,
       ledgerPublic: settings['ledger.public'],
+      webhooksFor,
     }),
     tenant: {
       kid,
@@ -94,9 +102,11 @@ function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock)
       policy: live ? applyPolicy(live) : DEFAULT_POLICY,
       shadow: shadow ? applyPolicy(shadow) : null,
       isMonitor: makeMonitorMatcher(live?.monitors ?? { agents: [], networks: [] }),
+      decisionWebhooks: webhooksFor('decision.recorded'),
       needsProof: settings['consent.basis'] === 'ledger',
     },
     publicKey: published ? { kid, alg: ASYMMETRIC_ALG, publicKey: published.publicKey } : null,
+    webhooks,
     apiKeys: snapshot.apiKeys.filter((key) => key.revokedAt === null),
   };
 }
@@ -110,12 +120,17 @@ export function makeDirectory(clock: Clock): LiveDirectory {
   let entries = new Map<string, Entry>();
   let apiKeys = new Map<string, ApiKey>();
   let origins = new Set<string>();
+  let hasWebhooks = false;
   return {
     tenant: (kid) => entries.get(kid)?.tenant,
     consentTenant: (kid) => entries.get(kid)?.consent,
     publicKey: (kid) => entries.get(kid)?.publicKey ?? null,
     apiKey: (secret) => apiKeys.get(hashApiKey(secret)) ?? null,
     knowsOrigin: (origin) => origins.has(origin),
+    webhook: (kid, id) => entries.get(kid)?.webhooks.find((webhook) => webhook.id === id),
+    get hasWebhooks() {
+      return hasWebhooks;
+    },
     get size() {
       return entries.size;
     },
@@ -128,6 +143,7 @@ export function makeDirectory(clock: Clock): LiveDirectory {
       entries = next;
       const all = [...next.values()];
       apiKeys = new Map(all.flatMap((entry) => entry.apiKeys.map((key) => [key.hash, key])));
+      hasWebhooks = all.some((entry) => entry.webhooks.length > 0);
       origins = new Set(all.flatMap((entry) => [...entry.tenant.origins]));
     },
   };

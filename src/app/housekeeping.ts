@@ -9,6 +9,10 @@ import { makeSealKeyStore } from '../storage/seal-key-store.ts';
 import { purgeExpired } from '../storage/session-store.ts';
 import { makeTenantStore } from '../storage/tenant-store.ts';
 import { sealVerdicts } from '../storage/verdict-seal.ts';
+import { purgeOutbox } from '../storage/webhook-store.ts';
+
+/** Delivered and failed events can be sent again for so long. */
+const OUTBOX_MS = 7 * DAY;
 
 export interface Swept {
   readonly nonces: number;
@@ -37,6 +41,7 @@ export async function sweep(database: Database, now: number): Promise<Swept> {
   const nonces = (await purgeNonces(database, now)) + (await purgeAgentNonces(database, now));
   const counters = await purgeCounters(database, now, 10 * MINUTE);
   await purgeExpired(database, now);
+  await purgeOutbox(database, now - OUTBOX_MS);
   for (const { kid } of await makeTenantStore(database).list()) await sealVerdicts(database, kid, now);
   await purgeNetworks(database, Math.floor(now / DAY));
   return { nonces, counters, keys: await sweepKeys(database, now) };

@@ -12,6 +12,8 @@ const STALE_AFTER = 5;
 export interface Polling {
   /** Several looks in a row failed: what is in memory may be old. */
   stale(): boolean;
+  /** The master key of now: `keys rewrap` may have changed it since the start. */
+  masterKey(): MasterKey;
   stop(): Promise<void>;
 }
 
@@ -66,6 +68,7 @@ export async function startPolling(
   }, INTERVAL_MS);
   return {
     stale: () => failures >= STALE_AFTER,
+    masterKey: () => masterKey,
     async stop() {
       clearInterval(timer);
       await running;

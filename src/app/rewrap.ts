@@ -15,6 +15,7 @@ import {
   writeMasterKeyFile,
 } from './master-key-file.ts';
 import { SERVER_SECRET, type Store, serverSecretContext } from './store.ts';
+import { webhookSecretContext } from './webhooks.ts';
 
 export interface RewrapResult {
   readonly secrets: number;
@@ -28,6 +29,12 @@ interface SecretRow {
   readonly kid: string;
   readonly purpose: string;
   readonly wrapped: string;
+}
+
+interface WebhookSecretRow {
+  readonly kid: string;
+  readonly id: string;
+  readonly wrapped_secret: string;
 }
 
 interface KeyRow {
@@ -54,7 +61,13 @@ async function rewrapRows(tx: Knex.Transaction, from: MasterKey, to: MasterKey):
     const wrapped = to.wrap(from.unwrap(wrapped_private, context), context);
     await tx('seal_keys').where({ kid, generation }).update({ wrapped_private: wrapped });
   }
-  return [secrets.length + 1, keys.length];
+  const webhooks = await tx('webhooks').select<WebhookSecretRow[]>('kid', 'id', 'wrapped_secret');
+  for (const { kid, id, wrapped_secret } of webhooks) {
+    const context = webhookSecretContext(kid, id);
+    const wrapped = to.wrap(from.unwrap(wrapped_secret, context), context);
+    await tx('webhooks').where({ kid, id }).update({ wrapped_secret: wrapped });
+  }
+  return [secrets.length + webhooks.length + 1, keys.length];
 }
 
 /** Where the new key lies, and whether it takes the old one's place. */
@@ -89,7 +102,10 @@ export async function rewrap(
       const rows = (await query.count({ n: '*' })) as { n: number }[];
       return Number(rows[0]?.n ?? 0);
     };
-    const secrets = (await count(store.database.read('tenant_secrets'))) + 1;
+    const secrets =
+      (await count(store.database.read('tenant_secrets'))) +
+      (await count(store.database.read('webhooks'))) +
+      1;
     const sealKeys = await count(store.database.read('seal_keys').whereNotNull('wrapped_private'));
     return { secrets, sealKeys, masterKey: next.path, dryRun: true };
   }

@@ -13,6 +13,7 @@ import { registerSeal } from './commands/seal.ts';
 import { registerServe } from './commands/serve.ts';
 import { registerTenants } from './commands/tenants.ts';
 import { registerTls } from './commands/tls.ts';
+import { registerWebhooks } from './commands/webhooks.ts';
 import { EXIT } from './output.ts';
 import { fail } from './run.ts';
 
@@ -35,6 +36,7 @@ const registrars = [
   registerConsent,
   registerSeal,
   registerReplay,
+  registerWebhooks,
   registerTls,
   registerMigrate,
   registerDev,

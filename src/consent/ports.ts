@@ -1,4 +1,5 @@
-import type { PrincipalState } from './decide.ts';
+import type { WebhookEvent } from '../schema/webhooks.ts';
+import type { ConsentChoice, PrincipalState } from './decide.ts';
 import type { PlannedEntry } from './plan-write.ts';
 
 export interface StateQuery {
@@ -18,6 +19,19 @@ export interface ConsentStateReader {
   readAll(queries: readonly StateQuery[]): Promise<readonly PrincipalState[]>;
 }
 
+export interface PlacedEntry {
+  readonly purpose: string;
+  readonly choice: ConsentChoice;
+  readonly seq: number;
+  readonly hash: string;
+}
+
+export interface Notification {
+  readonly webhook: string;
+  readonly event: WebhookEvent;
+  readonly sealed: string;
+}
+
 export interface AppendRequest {
   readonly kid: string;
   readonly principalId: string;
@@ -27,6 +41,8 @@ export interface AppendRequest {
   readonly gpc: boolean | undefined;
   readonly isGrant: boolean;
   readonly now: number;
+  /** What webhooks are told of an entry once its place is known; sealed, because it may name a person. */
+  readonly notify: (entry: PlacedEntry) => readonly Notification[];
   /** The caller's Idempotency-Key with the hash of what it asked for. */
   readonly idempotency: { readonly caller: string; readonly key: string; readonly bodyHash: string } | null;
 }

@@ -166,6 +166,7 @@ export async function ingest(deps: IngestDeps, input: IngestInput): Promise<Inge
     verdict,
     shadow: shadow && { policyVersion: shadow.policyVersion, class: shadow.class, day },
     salt: deps.random(SALT_BYTES).toString('base64url'),
+    webhooks: tenant.decisionWebhooks,
   });
   if (outcome === 'replay') return refusal('replay', requestId, gate.state);
 

@@ -23,6 +23,8 @@ export interface IngestTenant {
   readonly shadow: Policy | null;
   /** Is this agent or client address a monitor of the operator's own? */
   readonly isMonitor: (agentId: string | null, client: Address | null) => boolean;
+  /** Ids of the webhooks that are told of every decision. */
+  readonly decisionWebhooks: readonly string[];
   /** False until the tenant proves consent by its own ledger (contract 3.3). */
   readonly needsProof: boolean;
 }
@@ -90,6 +92,8 @@ export interface RecordEntry {
   /** What the shadow policy would have said. */
   readonly shadow: ShadowVerdict | null;
   readonly salt: string;
+  /** Webhooks to be told, in the same transaction. */
+  readonly webhooks: readonly string[];
 }
 
 /**

@@ -41,7 +41,7 @@ export function parseVkey(text: string): VerifierKey | null {
   const [, name, base64] = /^([^+]*)\+[^+]*\+(.*)$/s.exec(text) ?? [];
   if (name === undefined || base64 === undefined || !isKeyName(name)) return null;
   const typed = decodeBase64(base64);
-  if (typed?.length !== 1 + PUBLIC_KEY_BYTES || typed[0] !== ED25519) return null;
+  if (typed?.length !== 1 + PUBLIC_KEY_BYTES) return null;
   const key = makeVerifierKey(name, typed.subarray(1));
   return formatVkey(key) === text ? key : null;
 }

@@ -2,20 +2,21 @@ import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { PlannedEntry } from '../consent/plan-write.ts';
 import type { Appended, AppendRequest, ConsentAppender } from '../consent/ports.ts';
-import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
+import { makeMasterKey } from '../keys/master-key.ts';
 import { type PersonalType, personalEntry } from '../ledger/entries.ts';
 import type { EntryDetail } from '../ledger/personal-commitment.ts';
 import { isoTime } from '../lib/clock.ts';
 import { idempotencyId, loadAnswers, saveAnswers } from './consent-idempotency.ts';
+import { applyToPrincipal, loadPrincipals, type Principal, savePrincipals } from './consent-principals.ts';
 import type { Database } from './db.ts';
 import { makeGroup } from './group-commit.ts';
 import { appendEntries, lockHead } from './ledger-append.ts';
-import { type Bindings, insertMany, isTrue } from './sql.ts';
+import { type Bindings, insertMany } from './sql.ts';
+import { enqueue, type OutboxEntry } from './webhook-store.ts';
 
 const MAX_BATCH = 200;
 const MAX_WAITING = 10_000;
 const SALT_BYTES = 16;
-const KEY_BYTES = 32;
 
 const TYPE_OF: Readonly<Record<PlannedEntry['choice'], PersonalType>> = {
   granted: 'consent.granted',
@@ -24,51 +25,10 @@ const TYPE_OF: Readonly<Record<PlannedEntry['choice'], PersonalType>> = {
   'gpc-opt-out': 'consent.gpc-opt-out',
 };
 
-interface PrincipalRow {
-  readonly kid: string;
-  readonly principal: string;
-  readonly wrapped_key: string | null;
-  readonly gpc: unknown;
-  readonly erased_at: number | null;
-}
-
-/** One principal while a batch is worked through. */
-interface Principal {
-  wrappedKey: string;
-  readonly key: Buffer;
-  gpc: boolean;
-  erasedAt: number | null;
-}
-
-export function principalKeyContext(kid: string, principal: string) {
-  return { table: 'consent_principals', tenant: kid, purpose: principal, generation: 1 } as const;
-}
-
 /** The tenant's key that wraps the keys of its principals. */
 export type PrincipalWrapKey = (kid: string) => Uint8Array;
 
 type Batch = readonly AppendRequest[];
-
-async function loadPrincipals(
-  tx: Knex.Transaction,
-  kid: string,
-  batch: Batch,
-  wrapper: MasterKey,
-): Promise<Map<string, Principal>> {
-  const refs = [...new Set(batch.map((request) => request.principal))];
-  const rows = await tx<PrincipalRow>('consent_principals').where({ kid }).whereIn('principal', refs);
-  const known = new Map(rows.map((row) => [row.principal, row]));
-  return new Map(
-    refs.map((principal) => {
-      const row = known.get(principal);
-      const context = principalKeyContext(kid, principal);
-      const key =
-        row?.wrapped_key == null ? randomBytes(KEY_BYTES) : wrapper.unwrap(row.wrapped_key, context);
-      const wrappedKey = row?.wrapped_key ?? wrapper.wrap(key, context);
-      return [principal, { wrappedKey, key, gpc: isTrue(row?.gpc), erasedAt: row?.erased_at ?? null }];
-    }),
-  );
-}
 
 function toDetail({ detail }: PlannedEntry): EntryDetail {
   const { policyVersion, gpc, source, expiresAt } = detail;
@@ -91,28 +51,19 @@ function buildEntries(request: AppendRequest, principal: Principal): Written[] {
   });
 }
 
-/** What is known of GPC and of the tombstone after this write. */
-function applyToPrincipal(principal: Principal, request: AppendRequest): void {
-  principal.gpc = request.gpc ?? principal.gpc;
-  if (request.isGrant) principal.erasedAt = null;
-}
+type Placed = Written & { readonly seq: number; readonly hash: string };
 
-async function savePrincipals(
-  tx: Knex.Transaction,
-  kid: string,
-  principals: Map<string, Principal>,
-): Promise<void> {
-  const rows = [...principals].map(([principal, { wrappedKey, gpc, erasedAt }]) => ({
+function outboxEntries({ entry, request, seq, hash }: Placed): OutboxEntry[] {
+  const { kid, principal, now } = request;
+  const { purpose, choice } = entry;
+  return request.notify({ purpose, choice, seq, hash }).map((notification) => ({
+    ...notification,
     kid,
     principal,
-    wrapped_key: wrappedKey,
-    gpc,
-    erased_at: erasedAt,
+    requestId: null,
+    at: now,
   }));
-  if (rows.length > 0) await tx('consent_principals').insert(rows).onConflict(['kid', 'principal']).merge();
 }
-
-type Placed = Written & { readonly seq: number; readonly hash: string };
 
 async function saveEntries(tx: Knex.Transaction, kid: string, placed: readonly Placed[]): Promise<void> {
   const openings = placed.map(({ seq, salt, entry, request }): Bindings => {
@@ -193,6 +144,7 @@ async function appendTenant(
   );
   await saveEntries(tx, kid, placed);
   await savePrincipals(tx, kid, principals);
+  await enqueue(tx, placed.flatMap(outboxEntries));
   for (const request of fresh) {
     const own = placed.filter((entry) => entry.request === request);
     const entries = own.map(({ entry, seq, hash }) => ({ purpose: entry.purpose, seq, hash }));

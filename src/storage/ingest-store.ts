@@ -4,6 +4,7 @@ import { commitVerdict } from '../ledger/commitment.ts';
 import type { Database } from './db.ts';
 import { type Group, makeGroup } from './group-commit.ts';
 import { type Bindings, insertMany } from './sql.ts';
+import { enqueue, type OutboxEntry } from './webhook-store.ts';
 
 /** Both databases bound what one statement may carry; 9 columns × 400 rows stays far below 32,766 parameters. */
 const MAX_BATCH = 400;
@@ -170,6 +171,21 @@ async function writeDecisions(tx: Knex.Transaction, entries: readonly RecordEntr
   await insertMany(tx, head, rows);
 }
 
+/** A tenant's webhooks are told of the decision by its id alone. */
+function outboxEntries(entries: readonly RecordEntry[]): OutboxEntry[] {
+  return entries.flatMap(({ kid, verdict, webhooks }) =>
+    webhooks.map((webhook) => ({
+      kid,
+      webhook,
+      event: 'decision.recorded' as const,
+      requestId: verdict.requestId,
+      principal: null,
+      sealed: null,
+      at: verdict.decidedAt,
+    })),
+  );
+}
+
 async function recordBatch(
   database: Database,
   entries: readonly RecordEntry[],
@@ -183,6 +199,7 @@ async function recordBatch(
       await writeNetworks(tx, accepted);
       await writeShadow(tx, accepted);
       await writeDecisions(tx, accepted);
+      await enqueue(tx, outboxEntries(accepted));
     }
     return won.map((claimed) => (claimed ? 'recorded' : 'replay'));
   });

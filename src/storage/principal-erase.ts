@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import type { Notification } from '../consent/ports.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
 import { personalEntry } from '../ledger/entries.ts';
-import { principalKeyContext } from './consent-append.ts';
+import { principalKeyContext } from './consent-principals.ts';
 import type { Database } from './db.ts';
 import { appendEntries, lockHead } from './ledger-append.ts';
+import { enqueue } from './webhook-store.ts';
 
 /** How many of the principal's entries no longer open, and the entry that says so. */
 export interface ShreddedPrincipal {
@@ -21,6 +23,8 @@ const ERASED_DETAIL = { policyVersion: null, gpc: false, source: 'erasure', expi
 export function shredPrincipal(
   database: Database,
   target: {
+    /** What webhooks are told, once the entry has its place. */
+    readonly notify: (seq: number) => readonly Notification[];
     readonly kid: string;
     readonly principal: string;
     readonly principalId: string;
@@ -44,9 +48,15 @@ export function shredPrincipal(
     key.fill(0);
     const openings = await tx('consent_openings').where({ kid, principal }).delete();
     await tx('consent_state').where({ kid, principal }).delete();
+    await tx('webhook_outbox').where({ kid, principal }).delete();
     await tx('idempotency_keys')
       .where({ kid, caller: `session ${principal}` })
       .delete();
+    const told = appended ? target.notify(appended.seq) : [];
+    await enqueue(
+      tx,
+      told.map((notification) => ({ ...notification, kid, principal, requestId: null, at: now })),
+    );
     const erased = { wrapped_key: null, gpc: false, erased_at: now };
     await tx('consent_principals').where({ kid, principal }).update(erased);
     return { openings, seq: appended?.seq ?? null };

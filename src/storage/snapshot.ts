@@ -8,6 +8,7 @@ import { type PolicyRow, rowsToPolicies, type TenantPolicies } from './policy-st
 import { readRevision } from './revision.ts';
 import { rowToGeneration, type SealKeyRow } from './seal-key-store.ts';
 import { type PurposeRow, rowToPurpose, rowToTenant } from './tenant-store.ts';
+import { rowToWebhook, type Webhook, type WebhookRow } from './webhook-store.ts';
 
 /** A tenant as a server holds it in memory, secrets still wrapped. */
 export interface TenantSnapshot {
@@ -20,6 +21,7 @@ export interface TenantSnapshot {
   readonly logOrigin: string;
   readonly policies: TenantPolicies;
   readonly consentPolicies: readonly ConsentPolicy[];
+  readonly webhooks: readonly Webhook[];
 }
 
 export interface SnapshotPage {
@@ -66,12 +68,14 @@ export async function readSnapshot(database: Database, since: number): Promise<S
   const policies = groupByKid(await of<PolicyRow>('tenant_policies'));
   const consentPolicies = groupByKid(await of<ConsentPolicyRow>('consent_policies'));
   const heads = groupByKid(await of<{ kid: string; origin: string }>('ledger_heads'));
+  const webhooks = groupByKid(await of<WebhookRow>('webhooks'));
   const changed = stale.map((row) => ({
     tenant: rowToTenant(row),
     secrets: new Map((secrets.get(row.kid) ?? []).map((secret) => [secret.purpose, secret.wrapped])),
     keys: (keys.get(row.kid) ?? []).map(rowToGeneration),
     purposes: (purposes.get(row.kid) ?? []).map(rowToPurpose),
     apiKeys: (apiKeys.get(row.kid) ?? []).map(rowToApiKey),
+    webhooks: (webhooks.get(row.kid) ?? []).map(rowToWebhook),
     consentPolicies: (consentPolicies.get(row.kid) ?? []).map(rowToConsentPolicy),
     logOrigin: heads.get(row.kid)?.[0]?.origin ?? '',
     policies: rowsToPolicies(policies.get(row.kid) ?? []),

@@ -1,0 +1,113 @@
+import { randomBytes } from 'node:crypto';
+import { webhookHeaders } from '../auth/webhook-signature.ts';
+import { postWebhook } from '../egress/post-webhook.ts';
+import { type MasterKey, makeMasterKey, type WrapContext } from '../keys/master-key.ts';
+import { type Clock, HOUR, isoTime, MINUTE, SECOND } from '../lib/clock.ts';
+import type { Database } from '../storage/db.ts';
+import { type Due, settle, takeDue, type Webhook } from '../storage/webhook-store.ts';
+
+/** Delivers what waits in the outbox, with back-off, on any number of nodes. */
+
+/** Waits before the 2nd, 3rd … attempt; after the last one the event has failed and waits for `gpd webhooks replay`. */
+const BACKOFF_MS = [5 * SECOND, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR];
+const BATCH = 50;
+
+export function webhookSecretContext(kid: string, id: string): WrapContext {
+  return { table: 'webhooks', tenant: kid, purpose: id, generation: 1 };
+}
+
+export function outboxContext(kid: string): WrapContext {
+  return { table: 'webhook_outbox', tenant: kid, purpose: 'payload', generation: 1 };
+}
+
+export interface DispatcherDeps {
+  readonly database: Database;
+  readonly masterKey: () => MasterKey;
+  readonly clock: Clock;
+  readonly webhook: (kid: string, id: string) => Webhook | undefined;
+  /** Key that seals payloads of a tenant. */
+  readonly payloadKey: (kid: string) => Uint8Array | undefined;
+  /** The decision as `GET /v1/decisions/{requestId}` tells it; null once it was erased. */
+  readonly findDecision: (kid: string, requestId: string) => Promise<object | null>;
+  readonly onFault: (error: unknown) => void;
+}
+
+async function payloadOf(deps: DispatcherDeps, due: Due): Promise<object | null> {
+  if (due.request_id !== null) return deps.findDecision(due.kid, due.request_id);
+  const key = deps.payloadKey(due.kid);
+  if (due.sealed === null || !key) return null;
+  const opened = makeMasterKey(key, randomBytes).unwrap(due.sealed, outboxContext(due.kid));
+  return JSON.parse(opened.toString()) as object;
+}
+
+async function send(deps: DispatcherDeps, due: Due, webhook: Webhook, data: object): Promise<string | null> {
+  const body = JSON.stringify({
+    type: due.event,
+    timestamp: isoTime(Number(due.created_at)),
+    seq: Number(due.seq),
+    data,
+  });
+  const key = deps.masterKey().unwrap(webhook.wrappedSecret, webhookSecretContext(webhook.kid, webhook.id));
+  const timestamp = Math.floor(deps.clock() / 1000);
+  const headers = webhookHeaders(key, { id: `evt_${due.seq}`, timestamp, body });
+  try {
+    const status = await postWebhook(webhook, body, headers);
+    return status >= 200 && status < 300 ? null : `it answered ${status}`;
+  } catch (error) {
+    return error instanceof Error ? error.message : 'it cannot be reached';
+  }
+}
+
+async function deliver(deps: DispatcherDeps, due: Due): Promise<void> {
+  const { database, clock } = deps;
+  const webhook = deps.webhook(due.kid, due.webhook);
+  const data = webhook ? await payloadOf(deps, due) : null;
+  if (!webhook || !data) {
+    // Removed or erased meanwhile: there is nothing left to tell.
+    await settle(database, due.seq, {
+      state: 'failed',
+      nextAt: 0,
+      failure: 'there is nothing to send any more',
+    });
+    return;
+  }
+  const failure = await send(deps, due, webhook, data);
+  if (failure === null) {
+    await settle(database, due.seq, { state: 'delivered', nextAt: 0, failure: null });
+    return;
+  }
+  const wait = BACKOFF_MS[due.attempts - 1];
+  const outcome =
+    wait === undefined
+      ? { state: 'failed' as const, nextAt: 0 }
+      : { state: 'waiting' as const, nextAt: clock() + wait };
+  await settle(database, due.seq, { ...outcome, failure });
+}
+
+/** Looks every second while there are webhooks. */
+export function startDispatcher(deps: DispatcherDeps, active: () => boolean): { stop(): Promise<void> } {
+  let running: Promise<void> = Promise.resolve();
+  let busy = false;
+  async function work(): Promise<void> {
+    for (;;) {
+      const due = await takeDue(deps.database, deps.clock(), BATCH);
+      await Promise.all(due.map((entry) => deliver(deps, entry)));
+      if (due.length < BATCH) return;
+    }
+  }
+  const timer = setInterval(() => {
+    if (busy || !active()) return;
+    busy = true;
+    running = work()
+      .catch(deps.onFault)
+      .finally(() => {
+        busy = false;
+      });
+  }, SECOND);
+  return {
+    async stop() {
+      clearInterval(timer);
+      await running;
+    },
+  };
+}

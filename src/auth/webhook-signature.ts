@@ -1,0 +1,27 @@
+import { hmacSha256 } from '../lib/hash.ts';
+
+/** Standard Webhooks: what a receiver checks before it believes a delivery. */
+
+const SECRET_PREFIX = 'whsec_';
+
+export function formatWebhookSecret(key: Uint8Array): string {
+  return SECRET_PREFIX + Buffer.from(key).toString('base64');
+}
+
+export interface SignedDelivery {
+  readonly id: string;
+  /** Epoch seconds. */
+  readonly timestamp: number;
+  readonly body: string;
+}
+
+/** webhook-id, webhook-timestamp and webhook-signature: `v1,` + base64 HMAC-SHA-256 over `id.timestamp.body`. */
+export function webhookHeaders(key: Uint8Array, delivery: SignedDelivery): Record<string, string> {
+  const { id, timestamp, body } = delivery;
+  const signature = hmacSha256(key, `${id}.${timestamp}.${body}`).toString('base64');
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': `v1,${signature}`,
+  };
+}

@@ -1,0 +1,153 @@
+import { randomBytes } from 'node:crypto';
+import type { Command } from 'commander';
+import { webhookSecretContext } from '../../app/webhooks.ts';
+import { formatWebhookSecret } from '../../auth/webhook-signature.ts';
+import { isoTime } from '../../lib/clock.ts';
+import { makeUlid } from '../../lib/ulid.ts';
+import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
+import {
+  countOutbox,
+  insertWebhook,
+  listWebhooks,
+  removeWebhook,
+  replayFrom,
+} from '../../storage/webhook-store.ts';
+import { CommandFailed, print, table } from '../output.ts';
+import { checkKid, confirm, noSuchTenant, wantsJson, withStore } from '../run.ts';
+import { collect } from './tenants.ts';
+
+interface AddOptions {
+  readonly event: string[];
+  readonly allowPrivate?: boolean;
+}
+
+const SECRET_BYTES = 32;
+
+function checkEvents(names: readonly string[]): readonly WebhookEvent[] {
+  const bad = names.find((name) => !(WEBHOOK_EVENTS as readonly string[]).includes(name));
+  if (bad !== undefined)
+    throw new CommandFailed('usage', `--event ${bad}: one of ${WEBHOOK_EVENTS.join(', ')}`);
+  return names.length === 0 ? WEBHOOK_EVENTS : (names as WebhookEvent[]);
+}
+
+function checkTarget(text: string, allowPrivate: boolean): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const good = url?.protocol === 'https:' || (allowPrivate && url?.protocol === 'http:');
+  if (url && good && url.username === '' && url.password === '') return url.href;
+  throw new CommandFailed(
+    'usage',
+    `${text}: an https URL without a password (plain http only with --allow-private)`,
+  );
+}
+
+async function add(kidText: string, urlText: string, options: AddOptions, command: Command): Promise<void> {
+  const kid = checkKid(kidText);
+  const allowPrivate = options.allowPrivate === true;
+  const url = checkTarget(urlText, allowPrivate);
+  const events = checkEvents(options.event);
+  const createdAt = Date.now();
+  const id = `wh_${makeUlid(() => createdAt, randomBytes)}`;
+  const key = randomBytes(SECRET_BYTES);
+  await withStore(command, async ({ database, masterKey }) => {
+    const wrappedSecret = masterKey.wrap(key, webhookSecretContext(kid, id));
+    const webhook = { kid, id, url, events, allowPrivate, wrappedSecret, createdAt };
+    if (!(await insertWebhook(database, webhook))) throw noSuchTenant(kid);
+    const secret = formatWebhookSecret(key);
+    print(wantsJson(command), { id, kid, url, events, secret }, () => [secret]);
+  });
+}
+
+async function list(kid: string | undefined, _options: unknown, command: Command): Promise<void> {
+  await withStore(command, async ({ database }) => {
+    const webhooks = await listWebhooks(database, kid);
+    const counts = new Map<string, Record<string, number>>();
+    for (const name of new Set(webhooks.map((webhook) => webhook.kid))) {
+      for (const { webhook, state, count } of await countOutbox(database, name)) {
+        counts.set(webhook, { ...counts.get(webhook), [state]: count });
+      }
+    }
+    const rows = webhooks.map((webhook) => ({
+      id: webhook.id,
+      kid: webhook.kid,
+      url: webhook.url,
+      events: webhook.events,
+      createdAt: isoTime(webhook.createdAt),
+      outbox: counts.get(webhook.id) ?? {},
+    }));
+    print(wantsJson(command), rows, () =>
+      table([
+        ['ID', 'KID', 'URL', 'WAITING', 'FAILED'],
+        ...rows.map((row) => [
+          row.id,
+          row.kid,
+          row.url,
+          String(row.outbox['waiting'] ?? 0),
+          String(row.outbox['failed'] ?? 0),
+        ]),
+      ]),
+    );
+  });
+}
+
+async function replay(
+  kidText: string,
+  id: string,
+  options: { readonly from: string },
+  command: Command,
+): Promise<void> {
+  const kid = checkKid(kidText);
+  const from = Number(options.from);
+  if (!Number.isSafeInteger(from) || from < 0)
+    throw new CommandFailed('usage', '--from takes the seq of an event');
+  await withStore(command, async ({ database }) => {
+    const known = (await listWebhooks(database, kid)).some((webhook) => webhook.id === id);
+    if (!known)
+      throw new CommandFailed('notFound', `there is no webhook ${id}; \`gpd webhooks list\` shows them`);
+    const events = await replayFrom(database, kid, id, from, Date.now());
+    print(wantsJson(command), { id, events }, () => [`${events} events wait to be sent again`]);
+  });
+}
+
+async function remove(
+  kidText: string,
+  id: string,
+  options: { readonly yes?: boolean },
+  command: Command,
+): Promise<void> {
+  const kid = checkKid(kidText);
+  await confirm(options, `Removing ${id}: what waits for it is not sent any more`);
+  await withStore(command, async ({ database }) => {
+    if (!(await removeWebhook(database, kid, id))) {
+      throw new CommandFailed('notFound', `there is no webhook ${id}; \`gpd webhooks list\` shows them`);
+    }
+    print(wantsJson(command), { id, removed: true }, () => [`${id} is removed`]);
+  });
+}
+
+export function registerWebhooks(program: Command): void {
+  const webhooks = program
+    .command('webhooks')
+    .description('where decisions and consent are told (Standard Webhooks)');
+  webhooks
+    .command('add <kid> <url>')
+    .description('add a target; the secret to verify its deliveries with is printed once')
+    .option(
+      '--event <name>',
+      `one of ${WEBHOOK_EVENTS.join(', ')}; repeat it for more (default: all)`,
+      collect,
+      [],
+    )
+    .option('--allow-private', 'the target lies inside the perimeter')
+    .action(add);
+  webhooks.command('list [kid]').description('list the targets and what waits for them').action(list);
+  webhooks
+    .command('replay <kid> <id>')
+    .description('send events again')
+    .requiredOption('--from <seq>', 'from this event on')
+    .action(replay);
+  webhooks
+    .command('remove <kid> <id>')
+    .description('stop telling a target')
+    .option('--yes', 'do not ask')
+    .action(remove);
+}

@@ -1,0 +1,10 @@
+/** Events that a webhook can be sent (contract 3.6, 6 and 7). */
+export const WEBHOOK_EVENTS = [
+  'decision.recorded',
+  'consent.granted',
+  'consent.denied',
+  'consent.withdrawn',
+  'consent.gpc-opt-out',
+  'subject.erased',
+] as const;
+export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];

@@ -1,0 +1,177 @@
+import type { Knex } from 'knex';
+import type { WebhookEvent } from '../schema/webhooks.ts';
+import type { Database } from './db.ts';
+import { bumpTenant } from './revision.ts';
+import { isTrue, rowsOf } from './sql.ts';
+
+export interface Webhook {
+  readonly kid: string;
+  readonly id: string;
+  readonly url: string;
+  readonly events: readonly WebhookEvent[];
+  /** The operator vouches for a target inside the perimeter. */
+  readonly allowPrivate: boolean;
+  readonly wrappedSecret: string;
+  readonly createdAt: number;
+}
+
+export interface WebhookRow {
+  readonly kid: string;
+  readonly id: string;
+  readonly url: string;
+  readonly events: string;
+  readonly allow_private: unknown;
+  readonly wrapped_secret: string;
+  readonly created_at: number;
+}
+
+export function rowToWebhook(row: WebhookRow): Webhook {
+  return {
+    kid: row.kid,
+    id: row.id,
+    url: row.url,
+    events: JSON.parse(row.events) as WebhookEvent[],
+    allowPrivate: isTrue(row.allow_private),
+    wrappedSecret: row.wrapped_secret,
+    createdAt: Number(row.created_at),
+  };
+}
+
+export async function listWebhooks(database: Database, kid?: string): Promise<readonly Webhook[]> {
+  const query = database.read<WebhookRow>('webhooks').orderBy(['kid', 'created_at']);
+  const rows = await (kid === undefined ? query : query.where({ kid }));
+  return rows.map(rowToWebhook);
+}
+
+/** @returns whether there is such a tenant */
+export function insertWebhook(database: Database, webhook: Webhook): Promise<boolean> {
+  const { kid, id, url, events, wrappedSecret, createdAt } = webhook;
+  return database.transaction(async (tx) => {
+    if (!(await bumpTenant(tx, kid))) return false;
+    const row = { kid, id, url, events: JSON.stringify(events), allow_private: webhook.allowPrivate };
+    await tx('webhooks').insert({ ...row, wrapped_secret: wrappedSecret, created_at: createdAt });
+    return true;
+  });
+}
+
+/** Its waiting events go with it. @returns whether there was one */
+export function removeWebhook(database: Database, kid: string, id: string): Promise<boolean> {
+  return database.transaction(async (tx) => {
+    await bumpTenant(tx, kid);
+    await tx('webhook_outbox').where({ kid, webhook: id }).delete();
+    return (await tx('webhooks').where({ kid, id }).delete()) === 1;
+  });
+}
+
+/** An event on its way into the outbox, in the transaction of what it tells of. */
+export interface OutboxEntry {
+  readonly kid: string;
+  readonly webhook: string;
+  readonly event: WebhookEvent;
+  /** The decision that it tells of; its payload is read when it is sent. */
+  readonly requestId: string | null;
+  /** Whose it is, by keyed reference, so that an erasure finds it. */
+  readonly principal: string | null;
+  /** The payload under the tenant's key, where nothing else holds it. */
+  readonly sealed: string | null;
+  readonly at: number;
+}
+
+export async function enqueue(tx: Knex.Transaction, entries: readonly OutboxEntry[]): Promise<void> {
+  if (entries.length === 0) return;
+  await tx('webhook_outbox').insert(
+    entries.map(({ kid, webhook, event, requestId, principal, sealed, at }) => ({
+      kid,
+      webhook,
+      event,
+      request_id: requestId,
+      principal,
+      sealed,
+      created_at: at,
+      state: 'waiting',
+      attempts: 0,
+      next_at: at,
+    })),
+  );
+}
+
+export interface Due {
+  readonly seq: number;
+  readonly kid: string;
+  readonly webhook: string;
+  readonly event: WebhookEvent;
+  readonly request_id: string | null;
+  readonly sealed: string | null;
+  readonly created_at: number;
+  readonly attempts: number;
+}
+
+const LEASE_MS = 60_000;
+
+/** Takes what is due, for a minute: another node takes it again if this one dies. */
+export async function takeDue(database: Database, now: number, limit: number): Promise<readonly Due[]> {
+  const skip = database.kind === 'postgres' ? 'FOR UPDATE SKIP LOCKED' : '';
+  const sql = `UPDATE webhook_outbox SET next_at = ?, attempts = attempts + 1 WHERE seq IN
+    (SELECT seq FROM webhook_outbox WHERE state = 'waiting' AND next_at <= ? ORDER BY next_at, seq LIMIT ? ${skip})
+    RETURNING seq, kid, webhook, event, request_id, sealed, created_at, attempts`;
+  const bindings = [now + LEASE_MS, now, limit];
+  return database.transaction(async (tx) => rowsOf<Due>(await tx.raw(sql, bindings)));
+}
+
+/** A delivered event leaves the row without its payload, for `webhooks replay` of decisions and for counting. */
+export async function settle(
+  database: Database,
+  seq: number,
+  outcome: {
+    readonly state: 'delivered' | 'waiting' | 'failed';
+    readonly nextAt: number;
+    readonly failure: string | null;
+  },
+): Promise<void> {
+  const { state, nextAt, failure } = outcome;
+  const change = { state, next_at: nextAt, failure, ...(state === 'delivered' ? { sealed: null } : {}) };
+  await database.transaction((tx) => tx('webhook_outbox').where({ seq }).update(change));
+}
+
+/** Sends again from `from` on what still can be sent. Returns how many. */
+export async function replayFrom(
+  database: Database,
+  kid: string,
+  webhook: string,
+  from: number,
+  now: number,
+): Promise<number> {
+  return database.transaction((tx) =>
+    tx('webhook_outbox')
+      .where({ kid, webhook })
+      .where('seq', '>=', from)
+      .whereRaw('(request_id IS NOT NULL OR sealed IS NOT NULL)')
+      .update({ state: 'waiting', attempts: 0, next_at: now, failure: null }),
+  );
+}
+
+export async function purgeOutbox(database: Database, before: number): Promise<void> {
+  await database.transaction((tx) =>
+    tx('webhook_outbox').whereIn('state', ['delivered', 'failed']).where('created_at', '<', before).delete(),
+  );
+}
+
+export interface OutboxCount {
+  readonly webhook: string;
+  readonly state: string;
+  readonly count: number;
+}
+
+export async function countOutbox(database: Database, kid: string): Promise<readonly OutboxCount[]> {
+  const rows = await database
+    .read('webhook_outbox')
+    .where({ kid })
+    .groupBy('webhook', 'state')
+    .select('webhook', 'state')
+    .count({ count: '*' });
+  return (rows as Record<string, unknown>[]).map((row) => ({
+    webhook: String(row['webhook']),
+    state: String(row['state']),
+    count: Number(row['count']),
+  }));
+}
