@@ -1,0 +1,99 @@
+import sqlite3 from 'sqlite3';
+
+/** What one accepted bundle leaves in gpd's database, written by the bare driver with the same durability. */
+
+const SCHEMA = `
+PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=ON;
+CREATE TABLE nonces (kid text not null, nonce text not null, expires_at bigint not null, primary key (kid, nonce));
+CREATE INDEX nonces_expires_at ON nonces (expires_at);
+CREATE TABLE sightings (kid text not null, durable text not null, first_at bigint not null, last_at bigint not null,
+  seen bigint not null, epoch integer not null, primary key (kid, durable));
+CREATE TABLE visitor_index (kid text not null, visitor_id text not null, durable text not null, epoch integer not null,
+  primary key (kid, visitor_id));
+CREATE INDEX visitor_index_durable ON visitor_index (kid, durable);
+CREATE TABLE decisions (kid text not null, request_id text not null, decided_at bigint not null, class text not null,
+  durable text, verdict text not null, salt text not null, commitment text not null, primary key (kid, request_id));
+CREATE INDEX decisions_durable ON decisions (kid, durable);
+CREATE INDEX decisions_decided_at ON decisions (kid, decided_at);`;
+
+/**
+ * @typedef {{ kid: string, nonce: string, durable: string, visitorId: string, requestId: string, now: number,
+ *   verdict: string }} Entry
+ * @typedef {(string | number)[]} Values
+ */
+
+const EXPIRES_MS = 900_000;
+const EPOCH = 690;
+
+/** @type {[head: string, tail: string, values: (entry: Entry) => Values][]} */
+const STATEMENTS = [
+  [
+    'INSERT INTO nonces (kid, nonce, expires_at)',
+    'ON CONFLICT DO NOTHING',
+    (e) => [e.kid, e.nonce, e.now + EXPIRES_MS],
+  ],
+  [
+    'INSERT INTO sightings (kid, durable, first_at, last_at, seen, epoch)',
+    'ON CONFLICT (kid, durable) DO UPDATE SET seen = seen + 1, last_at = excluded.last_at',
+    (e) => [e.kid, e.durable, e.now, e.now, 1, EPOCH],
+  ],
+  [
+    'INSERT INTO visitor_index (kid, visitor_id, durable, epoch)',
+    'ON CONFLICT DO NOTHING',
+    (e) => [e.kid, e.visitorId, e.durable, EPOCH],
+  ],
+  [
+    'INSERT INTO decisions (kid, request_id, decided_at, class, durable, verdict, salt, commitment)',
+    '',
+    (e) => [e.kid, e.requestId, e.now, 'human', e.durable, e.verdict, e.nonce, e.durable],
+  ],
+];
+
+/** @param {string} file @returns {Promise<import('sqlite3').Database>} */
+function open(file) {
+  return new Promise((resolve, reject) => {
+    const database = new sqlite3.Database(file, (error) => {
+      if (error) reject(error);
+      else database.exec(SCHEMA, (failed) => (failed ? reject(failed) : resolve(database)));
+    });
+  });
+}
+
+/**
+ * One transaction at a time; while it is in flight the next batch gathers.
+ * @param {string} file @returns {Promise<(entry: Entry, done: () => void) => void>}
+ */
+export async function makeWriter(file) {
+  const database = await open(file);
+  /** @param {string} sql @param {Values} [values] @returns {Promise<void>} */
+  const run = (sql, values = []) =>
+    new Promise((resolve, reject) => {
+      database.run(sql, values, (error) => (error ? reject(error) : resolve()));
+    });
+  /** @type {{ entry: Entry, done: () => void }[]} */
+  let waiting = [];
+  let busy = false;
+
+  async function flush() {
+    while (waiting.length > 0) {
+      const batch = waiting;
+      waiting = [];
+      await run('BEGIN IMMEDIATE');
+      for (const [head, tail, values] of STATEMENTS) {
+        const rows = batch.map(({ entry }) => values(entry));
+        const row = `(${Array(rows[0]?.length).fill('?').join()})`;
+        await run(`${head} VALUES ${Array(rows.length).fill(row).join()} ${tail}`, rows.flat());
+      }
+      await run('COMMIT');
+      for (const { done } of batch) done();
+    }
+    busy = false;
+  }
+
+  return (entry, done) => {
+    waiting.push({ entry, done });
+    if (busy) return;
+    busy = true;
+    setImmediate(() => void flush());
+  };
+}

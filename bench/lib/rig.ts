@@ -1,0 +1,136 @@
+import type { ChildProcess } from 'node:child_process';
+import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { openStore } from '../../src/app/store.ts';
+import { loadConfig } from '../../src/config.ts';
+import { wrapContext } from '../../src/keys/generation.ts';
+import { makeSealKeyStore } from '../../src/storage/seal-key-store.ts';
+import { writeBundles } from './bundles.ts';
+import { cleanEnvironment, firstLine, runNode, startNode, stop } from './child.ts';
+
+/** One initialised gpd as a template, its sealed bundles and its private key: what every bench starts from. */
+
+const KID = 'bench';
+const ORIGIN = 'https://shop.example';
+const BENCH = fileURLToPath(new URL('..', import.meta.url));
+const ROOT = join(BENCH, '..');
+const GPD = join(ROOT, 'bin', 'gpd');
+
+export interface Running {
+  readonly pid: number;
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+export interface LoadResult {
+  readonly statuses: Readonly<Record<string, number>>;
+  readonly seconds: number;
+  /** Milliseconds. */
+  readonly p50: number;
+  readonly p99: number;
+  /** Mean size of an answer's body. */
+  readonly bodyBytes: number;
+}
+
+export interface Rig {
+  readonly kid: string;
+  readonly directory: string;
+  /** Holds the 32-byte scalar of the tenant's seal key, for the floors. */
+  readonly keyFile: string;
+  /** `writeBundles` was called: requests and replay lines of the same bundles. */
+  readonly wire: string;
+  readonly ndjson: string;
+  /** A data directory with a tenant and no visits yet. */
+  freshData(name: string): string;
+  environment(data: string): NodeJS.ProcessEnv;
+  gpdArgs(...args: readonly string[]): string[];
+  startGpd(data: string): Promise<Running>;
+  startFloor(...args: readonly (string | number)[]): Promise<Running>;
+  seal(count: number, seed: number): Promise<void>;
+  load(port: number, skip: number, count: number): Promise<LoadResult>;
+  remove(): void;
+}
+
+async function running(child: ChildProcess): Promise<Running> {
+  try {
+    const { port } = JSON.parse(await firstLine(child)) as { port: number };
+    return { pid: child.pid ?? 0, port, stop: () => stop(child) };
+  } catch (error) {
+    await stop(child);
+    throw error;
+  }
+}
+
+/** The published key of the template, unwrapped: the floors open the very bytes that gpd opens. */
+async function exportSealKey(data: string): Promise<{ privateKey: Buffer; publicKey: Buffer }> {
+  const store = await openStore(loadConfig({ environment: { GPD_DATA_DIR: data }, flags: {} }));
+  try {
+    const keys = await makeSealKeyStore(store.database).list(KID);
+    const key = keys.find((generation) => generation.state === 'published');
+    if (!key || key.wrappedPrivate === null) throw new Error('the template has no published seal key');
+    const privateKey = store.masterKey.unwrap(key.wrappedPrivate, wrapContext(KID, key.generation));
+    return { privateKey, publicKey: Buffer.from(key.publicKey, 'base64') };
+  } finally {
+    await store.database.close();
+  }
+}
+
+/** @throws unless every request was answered 200 */
+async function load(rig: Rig, port: number, skip: number, count: number): Promise<LoadResult> {
+  const named = { file: rig.wire, port, skip, count };
+  const args = Object.entries(named).map(([name, value]) => `--${name}=${value}`);
+  const { stdout } = await runNode([join(BENCH, 'load.mjs'), ...args], { cwd: rig.directory });
+  const result = JSON.parse(stdout) as LoadResult;
+  if (result.statuses['200'] !== count) {
+    throw new Error(`${count} requests were sent, answered were ${JSON.stringify(result.statuses)}`);
+  }
+  return result;
+}
+
+/** @throws when gpd is not built */
+export async function makeRig(): Promise<Rig> {
+  if (!existsSync(join(ROOT, 'dist', 'cli', 'main.js')))
+    throw new Error('gpd is not built: run `npm run build` first');
+  const directory = mkdtempSync(join(tmpdir(), 'gpd-bench-'));
+  const template = join(directory, 'template');
+  const environment = (data: string): NodeJS.ProcessEnv =>
+    cleanEnvironment({
+      GPD_DATA_DIR: data,
+      GPD_RATE_INGEST: 'off',
+      GPD_LOG_LEVEL: 'warn',
+      // The bundles are sealed once, before everything, and stay fresh for the whole run.
+      GPD_MAX_CLOCK_SKEW: '86400',
+    });
+  const init = [GPD, 'init', '--tenant', KID, '--origin', ORIGIN, '--json'];
+  await runNode(init, { cwd: directory, env: environment(template) });
+  const { privateKey, publicKey } = await exportSealKey(template);
+  const keyFile = join(directory, 'seal-key');
+  writeFileSync(keyFile, privateKey, { mode: 0o600 });
+  const [wire, ndjson] = [join(directory, 'requests'), join(directory, 'bundles.ndjson')];
+  const rig: Rig = {
+    kid: KID,
+    directory,
+    keyFile,
+    wire,
+    ndjson,
+    environment,
+    gpdArgs: (...args) => [GPD, ...args],
+    freshData(name) {
+      const data = join(directory, name);
+      cpSync(template, data, { recursive: true });
+      return data;
+    },
+    startGpd: (data) =>
+      running(startNode([GPD, 'serve', '--port', '0', '--json'], { cwd: directory, env: environment(data) })),
+    startFloor: (...args) =>
+      running(startNode([join(BENCH, 'floor', 'ingest.mjs'), ...args.map(String)], { cwd: directory })),
+    seal: (count, seed) => writeBundles({ kid: KID, publicKey, origin: ORIGIN, count, seed, wire, ndjson }),
+    load: (port, skip, count) => load(rig, port, skip, count),
+    remove: () => rmSync(directory, { recursive: true, force: true }),
+  };
+  return rig;
+}
+
+export const FLOOR_REPLAY = join(BENCH, 'floor', 'replay.mjs');

@@ -1,0 +1,84 @@
+import { cpus } from 'node:os';
+import { parseArgs } from 'node:util';
+import { benchIngest } from './ingest.ts';
+import { formatJson, formatTable, note, type Row, statusOf } from './lib/report.ts';
+import { makeRig, type Rig } from './lib/rig.ts';
+import { benchMemory } from './memory.ts';
+import { benchReplay } from './replay.ts';
+import { benchStart } from './start.ts';
+
+/** Benches by name; results are ratios against a floor of the same run, so that they survive another machine. */
+
+interface Bench {
+  /** Sealed bundles it needs. */
+  readonly bundles: number;
+  readonly run: (rig: Rig) => Promise<Row[]>;
+}
+
+const USAGE =
+  'usage: npm run bench -- [ingest|memory|start|replay …] [--quick] [--json] [--assert] [--seed N]';
+
+function makeBenches(quick: boolean): ReadonlyMap<string, Bench> {
+  const ingest = quick ? { pairs: 2, warmUp: 3000, count: 8000 } : { pairs: 5, warmUp: 5000, count: 20_000 };
+  const memory = quick ? 20_000 : 100_000;
+  const rounds = quick ? 5 : 11;
+  const replay = quick ? { few: 2000, many: 20_000, pairs: 1 } : { few: 10_000, many: 100_000, pairs: 3 };
+  return new Map<string, Bench>([
+    ['ingest', { bundles: ingest.warmUp + ingest.count, run: (rig) => benchIngest(rig, ingest) }],
+    ['memory', { bundles: memory, run: (rig) => benchMemory(rig, memory) }],
+    ['start', { bundles: 0, run: (rig) => benchStart(rig, rounds) }],
+    ['replay', { bundles: replay.many, run: (rig) => benchReplay(rig, replay) }],
+  ]);
+}
+
+async function runAll(benches: readonly Bench[], seed: number): Promise<Row[]> {
+  const rig = await makeRig();
+  try {
+    const count = Math.max(...benches.map((bench) => bench.bundles));
+    if (count > 0) note(`sealing ${count} bundles, seed ${seed}`);
+    await rig.seal(count, seed);
+    const rows: Row[] = [];
+    for (const bench of benches) rows.push(...(await bench.run(rig)));
+    return rows;
+  } finally {
+    rig.remove();
+  }
+}
+
+async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      quick: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      assert: { type: 'boolean', default: false },
+      seed: { type: 'string', default: '1' },
+    },
+  });
+  if (process.platform !== 'linux') throw new Error('the benches read /proc: run them on Linux');
+  const all = makeBenches(values.quick);
+  const chosen = (positionals.length > 0 ? positionals : [...all.keys()]).map((name) => {
+    const bench = all.get(name);
+    if (!bench) throw new Error(`there is no bench ${name}\n${USAGE}`);
+    return bench;
+  });
+  const rows = await runAll(chosen, Number(values.seed));
+  const facts = {
+    node: process.version,
+    cores: cpus().length,
+    quick: values.quick,
+    seed: Number(values.seed),
+  };
+  console.log(values.json ? formatJson(rows, facts) : formatTable(rows));
+  return values.assert && rows.some((row) => statusOf(row) === 'over') ? 1 : 0;
+}
+
+main().then(
+  (code) => {
+    process.exitCode = code;
+  },
+  (error: unknown) => {
+    note(error instanceof Error ? error.message : String(error));
+    process.exitCode = 2;
+  },
+);

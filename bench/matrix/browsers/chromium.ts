@@ -1,0 +1,46 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { start } from '../lib/process.ts';
+import { type ProgramName, program } from '../lib/programs.ts';
+import type { Visit } from '../lib/types.ts';
+import { ADD_ONS, addOnFlags } from './add-ons.ts';
+
+/** None of these is visible to a page: they keep a fresh profile quiet, and let root run a browser at all. */
+export const QUIET = [
+  ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
+  '--no-first-run',
+  '--no-default-browser-check',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--password-store=basic',
+];
+
+export interface ChromiumOptions {
+  readonly program?: ProgramName;
+  readonly flags?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Written to the profile before the start. */
+  readonly preferences?: unknown;
+  readonly addOn?: keyof typeof ADD_ONS;
+  /** Opens the page late, once the browser's own windows stand. */
+  readonly late?: boolean;
+}
+
+export function profileOf(visit: Visit): string {
+  return join(visit.directory, 'profile');
+}
+
+/** As a person starts it: by its address on the command line. */
+export function openChromium(visit: Visit, options: ChromiumOptions = {}): Promise<void> {
+  const profile = profileOf(visit);
+  if (options.preferences !== undefined) {
+    mkdirSync(join(profile, 'Default'), { recursive: true });
+    writeFileSync(join(profile, 'Default', 'Preferences'), JSON.stringify(options.preferences));
+  }
+  const url = options.late === true ? visit.lateUrl : visit.url;
+  const addOn = options.addOn === undefined ? [] : addOnFlags(visit, ADD_ONS[options.addOn]);
+  const args = [...QUIET, `--user-data-dir=${profile}`, ...addOn, ...(options.flags ?? []), url];
+  start(visit, program(options.program ?? 'chromium'), args, options.environment);
+  return Promise.resolve();
+}

@@ -1,0 +1,50 @@
+import { connect, type Socket } from 'node:net';
+import { type FirefoxOptions, openFirefox } from '../browsers/firefox.ts';
+import { eventually } from '../lib/process.ts';
+import type { Visit } from '../lib/types.ts';
+
+/** Firefox's own protocol, which geckodriver translates WebDriver to: length, colon, JSON of [0, id, command, params]. */
+
+const PORT = 2828;
+
+function dial(): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(PORT, '127.0.0.1');
+    socket.once('connect', () => resolve(socket));
+    socket.once('error', reject);
+  });
+}
+
+/** The next whole message. */
+function receive(socket: Socket): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    let got = Buffer.alloc(0);
+    const take = (chunk: Buffer): void => {
+      got = Buffer.concat([got, chunk]);
+      const colon = got.indexOf(':');
+      const length = colon === -1 ? Number.NaN : Number(got.toString('utf8', 0, colon));
+      if (Number.isNaN(length) || got.length < colon + 1 + length) return;
+      socket.off('data', take);
+      resolve(JSON.parse(got.toString('utf8', colon + 1, colon + 1 + length)));
+    };
+    socket.on('data', take);
+    socket.once('error', reject);
+  });
+}
+
+async function command(socket: Socket, id: number, name: string, params: unknown): Promise<void> {
+  const text = JSON.stringify([0, id, name, params]);
+  const answer = receive(socket);
+  socket.write(`${Buffer.byteLength(text)}:${text}`);
+  const [, , error] = (await answer) as [number, number, unknown];
+  if (error) throw new Error(`Marionette ${name}: ${JSON.stringify(error).slice(0, 300)}`);
+}
+
+export async function openByMarionette(visit: Visit, options: FirefoxOptions = {}): Promise<void> {
+  await openFirefox(visit, { ...options, flags: ['--marionette', ...(options.flags ?? [])], url: null });
+  const socket = await eventually(dial);
+  visit.defer(() => socket.destroy());
+  await receive(socket);
+  await command(socket, 1, 'WebDriver:NewSession', {});
+  await command(socket, 2, 'WebDriver:Navigate', { url: visit.url });
+}

@@ -1,0 +1,45 @@
+import {
+  type BrowserContextOptions,
+  type BrowserType,
+  chromium,
+  devices,
+  type LaunchOptions,
+} from 'playwright-core';
+import { QUIET } from '../browsers/chromium.ts';
+import { program } from '../lib/programs.ts';
+import type { Visit } from '../lib/types.ts';
+
+export interface PlaywrightOptions {
+  readonly launch: LaunchOptions;
+  readonly context?: BrowserContextOptions;
+  /** A name of Playwright's own list. */
+  readonly device?: string;
+  /** Run in every document before its own scripts. */
+  readonly script?: string;
+}
+
+const environmentOf = (visit: Visit): Record<string, string> => visit.environment as Record<string, string>;
+
+export async function openByPlaywright(visit: Visit, options: PlaywrightOptions): Promise<void> {
+  const { args = [], ...launch } = options.launch;
+  const browser = await chromium.launch({
+    executablePath: program('chromium'),
+    args: [...QUIET, ...args],
+    env: environmentOf(visit),
+    ...launch,
+  });
+  visit.defer(() => browser.close());
+  const device = options.device === undefined ? {} : devices[options.device];
+  const context = await browser.newContext({ ...device, ...options.context });
+  if (options.script !== undefined) await context.addInitScript(options.script);
+  const page = await context.newPage();
+  await page.goto(visit.url);
+}
+
+/** A browser that Playwright patched and brought itself. */
+export async function openByOwnPlaywright(visit: Visit, build: BrowserType): Promise<void> {
+  const browser = await build.launch({ headless: true, env: environmentOf(visit) });
+  visit.defer(() => browser.close());
+  const page = await browser.newPage();
+  await page.goto(visit.url);
+}

@@ -1,0 +1,41 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { findProgram, program } from './programs.ts';
+
+/** A screen of 1920 by 1080 that nobody sees, with a window manager where there is one: windows get frames and sizes. */
+
+export interface Display {
+  readonly name: string;
+  stop(): Promise<void>;
+}
+
+export async function startDisplay(): Promise<Display> {
+  const server = spawn(
+    program('xvfb'),
+    ['-displayfd', '3', '-screen', '0', '1920x1080x24', '-nolisten', 'tcp'],
+    {
+      stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+    },
+  );
+  const pipe = server.stdio[3];
+  if (!pipe) throw new Error('Xvfb has no third descriptor');
+  const ended = once(server, 'exit').then(() => {
+    throw new Error('Xvfb ended');
+  });
+  const [number] = (await Promise.race([once(pipe, 'data'), ended])) as [Buffer];
+  ended.catch(() => {});
+  const name = `:${number.toString('utf8').trim()}`;
+  const path = findProgram('openbox');
+  const manager =
+    path === null ? null : spawn(path, [], { env: { ...process.env, DISPLAY: name }, stdio: 'ignore' });
+  return {
+    name,
+    async stop() {
+      manager?.kill('SIGTERM');
+      if (server.exitCode !== null || server.signalCode !== null) return;
+      const gone = new Promise((resolve) => server.once('exit', resolve));
+      server.kill('SIGTERM');
+      await gone;
+    },
+  };
+}

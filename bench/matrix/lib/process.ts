@@ -1,0 +1,59 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Visit } from './types.ts';
+
+/** Browsers are families of processes: each is started as a group of its own and ended as one. */
+
+const GRACE_MS = 1500;
+
+function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  try {
+    if (child.pid !== undefined) process.kill(-child.pid, signal);
+  } catch {
+    // already gone
+  }
+}
+
+async function endGroup(child: ChildProcess): Promise<void> {
+  const ended = child.exitCode !== null || child.signalCode !== null;
+  signalGroup(child, 'SIGTERM');
+  if (!ended) await Promise.race([once(child, 'exit'), sleep(GRACE_MS)]);
+  signalGroup(child, 'SIGKILL');
+}
+
+/** A program that was started detached ends with this visit. */
+export function endWith(visit: Visit, child: ChildProcess): void {
+  // A program that cannot be started is told by the report that never comes.
+  child.on('error', () => {});
+  visit.defer(() => endGroup(child));
+}
+
+/** Starts a program of this visit; it ends with the visit. */
+export function start(
+  visit: Visit,
+  command: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): void {
+  const child = spawn(command, args, {
+    cwd: visit.directory,
+    detached: true,
+    env: { ...visit.environment, ...environment },
+    stdio: 'ignore',
+  });
+  endWith(visit, child);
+}
+
+/** Asks again until there is an answer. @throws the last refusal */
+export async function eventually<T>(ask: () => Promise<T>, ms = 15_000): Promise<T> {
+  const deadline = Date.now() + ms;
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+      await sleep(200);
+    }
+  }
+}

@@ -1,0 +1,69 @@
+import type { Signals } from '../../../src/schema/signals.ts';
+import type { ProgramName } from './programs.ts';
+
+/** Who sits before the browser. `person` is a browser that nothing drives. */
+export type Truth = 'person' | 'automation';
+
+/** One browser with a profile of its own; `defer` undoes in reverse order whatever was started. */
+export interface Visit {
+  /** The page that reports by itself as soon as it is open. */
+  readonly url: string;
+  /** The same, loaded a second time after some seconds, for what has to be set up in the browser first. */
+  readonly lateUrl: string;
+  /** A fresh directory: profile, home, copies of programs. */
+  readonly directory: string;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly defer: (undo: () => unknown) => void;
+}
+
+export interface RunNames {
+  readonly browser: string;
+  readonly driver: string;
+  readonly setup: string;
+  readonly truth: Truth;
+}
+
+export interface Run extends RunNames {
+  /** Programs it cannot do without; the first says the version, unless the page knows better. */
+  readonly programs: readonly ProgramName[];
+  /** What else may be missing, and what to do about it. */
+  readonly missing?: () => string | null;
+  readonly open: (visit: Visit) => Promise<void>;
+}
+
+export interface BotdVerdict {
+  readonly bot: boolean;
+  readonly kind: string | null;
+}
+
+/** What gpd and the peer say of one visit. */
+export interface Measured {
+  /** `refused` when the agent sent nothing, because of Global Privacy Control. */
+  readonly class: string;
+  readonly rules: readonly string[];
+  readonly defenses: readonly string[];
+  readonly score: number | null;
+  readonly needsAttestation: boolean;
+  readonly botd: BotdVerdict | null;
+}
+
+/** What the agent sealed and the headers it came with. Written to a directory only when the caller names one. */
+export interface Captured {
+  readonly signals: Signals;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+export interface MeasuredRun {
+  readonly names: RunNames;
+  readonly version: string;
+  readonly measured: Measured;
+  readonly captured: Captured | null;
+}
+
+/** A run that could not be made: why, and what to do about it. */
+export interface NotRun {
+  readonly names: RunNames;
+  readonly why: string;
+}
+
+export type Outcome = MeasuredRun | NotRun;

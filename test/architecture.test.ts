@@ -1,0 +1,118 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { architectureFaults, layerOf, type Sources } from './support/architecture.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+function readSources(): Sources {
+  const names = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' });
+  const files = names
+    .map((name) => `src/${name.replaceAll('\\', '/')}`)
+    .filter((name) => /\.tsx?$/.test(name));
+  return new Map(files.map((file) => [file, readFileSync(join(root, file), 'utf8')]));
+}
+
+describe('src/', () => {
+  const sources = readSources();
+
+  it('is read whole', () => {
+    const layers = [...new Set([...sources.keys()].map(layerOf))];
+    expect(layers).toEqual(
+      expect.arrayContaining(['lib', 'schema', 'ingest', 'storage', 'http', 'app', 'cli', 'agent']),
+    );
+    expect(sources.size).toBeGreaterThan(100);
+  });
+
+  it('keeps every rule: layers, packages, purity, no circle, no default export, 250 lines', () => {
+    expect(architectureFaults(sources)).toEqual([]);
+  });
+});
+
+describe('the rules themselves', () => {
+  const faults = (...files: readonly (readonly [string, string])[]): string[] =>
+    architectureFaults(new Map(files));
+
+  it.each<[string, string, string]>([
+    ['to the right', 'src/lib/a.ts', "import { b } from '../schema/b.ts';"],
+    ['to the right by a type', 'src/schema/a.ts', "import type { B } from '../ingest/b.ts';"],
+    ['to the right by an inline type', 'src/schema/a.ts', "export type A = import('../ingest/b.ts').B;"],
+    ['to the right when it runs', 'src/http/a.ts', "export const a = () => import('../app/b.ts');"],
+    ['to the right by exporting again', 'src/ingest/a.ts', "export { b } from '../storage/b.ts';"],
+    ['to the right by exporting all', 'src/ingest/a.ts', "export * from '../storage/b.ts';"],
+    ['the composition root', 'src/http/a.ts', "import { loadConfig } from '../config.ts';"],
+    ['the command line', 'src/app.ts', "import { run } from './cli/run.ts';"],
+    ['a sibling', 'src/seal/a.ts', "import { b } from '../ledger/b.ts';"],
+    ['a sibling domain', 'src/ingest/a.ts', "import type { B } from '../tenants/b.ts';"],
+    ['a sibling adapter', 'src/http/a.ts', "import type { B } from '../storage/b.ts';"],
+    ['the browser’s leaf', 'src/app/a.ts', "import { b } from '../agent/b.ts';"],
+    ['what is in no layer', 'src/app/a.ts', "import { b } from '../../test/b.ts';"],
+    ['knex in a domain', 'src/consent/a.ts', "import type { Knex } from 'knex';"],
+    ['knex in the composition root', 'src/app/a.ts', "import type { Knex } from 'knex';"],
+    ['a path inside knex', 'src/http/a.ts', "const a = require('knex/lib/index.js');"],
+    ['express in storage', 'src/storage/a.ts', "import express from 'express';"],
+    ['the file system in a domain', 'src/keys/a.ts', "import { readFileSync } from 'node:fs';"],
+    ['node: in schema', 'src/schema/a.ts', "import { createHash } from 'node:crypto';"],
+    ['commander outside the command line', 'src/app/a.ts', "import { Command } from 'commander';"],
+    ['a package in the browser', 'src/agent/a.ts', "import { z } from 'zod';"],
+    ['values of schema in the browser', 'src/agent/a.ts', "import { b } from '../schema/b.ts';"],
+    ['the opener in the browser', 'src/agent/a.ts', "import { b } from '../seal/open.ts';"],
+    ['randomness in a domain', 'src/keys/a.ts', "import { randomBytes } from 'node:crypto';"],
+    ['something computed', 'src/app/a.ts', 'export const a = (name: string) => import(name);'],
+  ])('find an import of %s', (_what, file, source) => {
+    expect(faults([file, source])).toHaveLength(1);
+  });
+
+  it.each<[string, string, string]>([
+    ['the time', 'src/ingest/a.ts', 'export const a = () => Date.now();'],
+    ['the clock handed on', 'src/ingest/a.ts', 'export const a = Date.now;'],
+    ['a new date of now', 'src/rights/a.ts', 'export const a = new Date();'],
+    ['a date as text', 'src/rights/a.ts', 'export const a = Date();'],
+    ['chance', 'src/lib/a.ts', 'export const a = Math.random();'],
+    ['the process', 'src/tenants/a.ts', 'export const a = process.pid;'],
+    ['the network', 'src/auth/a.ts', "export const a = () => fetch('https://a.example');"],
+    ['a timer', 'src/ingest/a.ts', 'export const a = () => setTimeout(() => {}, 1);'],
+    ['the random source of the platform', 'src/seal/a.ts', 'export const a = crypto.randomUUID();'],
+    ['the environment outside config.ts', 'src/http/a.ts', "export const a = process.env['PATH'];"],
+    ['the environment in the command line', 'src/cli/output.ts', 'export const a = process.env.NO_COLOR;'],
+    ['a default export', 'src/cli/a.ts', 'export default 1;'],
+    ['251 lines', 'src/app/a.ts', '// a line\n'.repeat(251)],
+    ['a folder that is no layer', 'src/utils/a.ts', 'export const a = 1;'],
+    ['a file beside the root', 'src/util.ts', 'export const a = 1;'],
+  ])('find %s', (_what, file, source) => {
+    expect(faults([file, source])).toHaveLength(1);
+  });
+
+  it.each<[string, string]>([
+    [
+      'src/ingest/a.ts',
+      "import type { Clock } from '../lib/clock.ts';\nexport const a = (ms: number) => new Date(ms);",
+    ],
+    ['src/ingest/classify/a.ts', "import type { B } from '../verdict.ts';"],
+    ['src/storage/a.ts', "import type { B } from '../ingest/ports.ts';\nimport type { Knex } from 'knex';"],
+    [
+      'src/app.ts',
+      "import { b } from './http/b.ts';\nimport { c } from './config.ts';\nexport const now = Date.now;",
+    ],
+    ['src/cli/run.ts', 'export const environment = process.env;'],
+    [
+      'src/agent/a.ts',
+      "import type { B } from '../schema/b.ts';\nimport { C } from '../seal/constants.ts';\nfetch('/');",
+    ],
+    ['src/lib/a.ts', 'export const a = { process: { env: 1 }, fetch: 2 };'],
+    ['src/app/a.ts', '// a line\n'.repeat(250)],
+  ])('find nothing wrong in %s', (file, source) => {
+    expect(faults([file, source])).toEqual([]);
+  });
+
+  it('find a circle, type-only imports included, and tell it once', () => {
+    const found = faults(
+      ['src/lib/a.ts', "import { b } from './b.ts';"],
+      ['src/lib/b.ts', "import type { C } from './c.ts';"],
+      ['src/lib/c.ts', "export * from './a.ts';"],
+      ['src/lib/d.ts', "import { a } from './a.ts';"],
+    );
+    expect(found).toEqual(['a circle: src/lib/a.ts → src/lib/b.ts → src/lib/c.ts']);
+  });
+});

@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { bearerToken, hashApiKey, KEY_SCOPES, makeApiKeySecret } from '../../src/auth/api-key.ts';
+import { seededRandom } from '../support/make.ts';
+
+describe('makeApiKeySecret', () => {
+  it('names the scope in front of 32 random bytes', () => {
+    const random = seededRandom('test/auth/api-key');
+    const secrets = KEY_SCOPES.map((scope) => makeApiKeySecret(scope, random));
+    expect(secrets.map((secret) => secret.slice(0, 7))).toEqual(['gpd_pk_', 'gpd_sk_', 'gpd_ro_', 'gpd_op_']);
+    for (const secret of secrets) expect(Buffer.from(secret.slice(7), 'base64url')).toHaveLength(32);
+    expect(new Set(secrets.map((secret) => secret.slice(7))).size).toBe(KEY_SCOPES.length);
+  });
+
+  it('asks for 32 bytes, no fewer', () => {
+    const asked: number[] = [];
+    makeApiKeySecret('secret', (size) => {
+      asked.push(size);
+      return Buffer.alloc(size);
+    });
+    expect(asked).toEqual([32]);
+  });
+});
+
+describe('hashApiKey', () => {
+  it('is the SHA-256 of the whole key in lower-case hex', () => {
+    const secret = makeApiKeySecret('secret', seededRandom('hash'));
+    expect(hashApiKey(secret)).toBe(createHash('sha256').update(secret).digest('hex'));
+    expect(hashApiKey(secret)).not.toBe(hashApiKey(secret.replace('gpd_sk_', 'gpd_op_')));
+  });
+});
+
+describe('bearerToken', () => {
+  it.each<[string | undefined, string | null]>([
+    ['Bearer abc', 'abc'],
+    ['bearer abc', 'abc'],
+    ['BEARER a.b-c_d~e+f/g=', 'a.b-c_d~e+f/g='],
+    [`Bearer ${'x'.repeat(512)}`, 'x'.repeat(512)],
+    [undefined, null],
+    ['', null],
+    ['Bearer', null],
+    ['Bearer ', null],
+    ['Bearer  abc', null],
+    ['Bearer abc def', null],
+    ['Bearer abc\n', null],
+    [' Bearer abc', null],
+    ['Basic abc', null],
+    ['abc', null],
+    ['Bearer äbc', null],
+    [`Bearer ${'x'.repeat(513)}`, null],
+  ])('of %j is %j', (header, token) => {
+    expect(bearerToken(header)).toBe(token);
+  });
+});

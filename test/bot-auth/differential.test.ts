@@ -1,0 +1,159 @@
+import { createPublicKey } from 'node:crypto';
+import fc from 'fast-check';
+import { createVerifier, httpbis } from 'http-message-signatures';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
+import { announcedSeed, NOW } from '../support/make.ts';
+import {
+  AGENT_ORIGIN,
+  HOST,
+  makeAgent,
+  makeDeps,
+  makeRequest,
+  quoted,
+  type SignOptions,
+  signedHeaders,
+  TARGET,
+} from './support/agent.ts';
+
+/**
+ * The same requests before another implementation of RFC 9421, npm http-message-signatures. It knows no Web Bot Auth, so
+ * only what a signature decides is compared: every case is within our policy, or breaks the signature alone.
+ */
+
+const seed = Number(announcedSeed('bot-auth differential')) % 2 ** 31;
+const AGENT = makeAgent();
+const MEMBER = '"signature-agent";key="sig1"';
+
+interface Sent {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+async function theirs({ method, target, headers }: Sent): Promise<boolean> {
+  const key = createVerifier(createPublicKey({ key: { ...AGENT.jwk }, format: 'jwk' }), 'ed25519');
+  try {
+    const verified = await httpbis.verifyMessage(
+      {
+        keyLookup: ({ keyid }) =>
+          Promise.resolve(keyid === AGENT.thumbprint ? { id: keyid, algs: ['ed25519'], verify: key } : null),
+        tolerance: 30,
+        requiredParams: ['created', 'expires', 'keyid', 'tag'],
+      },
+      { method, url: `https://${HOST}${target}`, headers: { ...headers } },
+    );
+    return verified === true;
+  } catch {
+    return false;
+  }
+}
+
+async function ours({ method, target, headers }: Sent): Promise<boolean> {
+  const verdict = await verifyBotAuth(makeDeps([AGENT]), makeRequest(headers, { method, target }), NOW);
+  return verdict === AGENT_ORIGIN;
+}
+
+const COMPONENTS = [
+  '"@method"',
+  '"@path"',
+  '"@query"',
+  '"@scheme"',
+  '"@target-uri"',
+  '"x-run"',
+  '"content-type"',
+  MEMBER,
+];
+
+/** Requests that a careful agent would sign, in many forms. */
+const good = fc
+  .record({
+    method: fc.constantFrom('POST', 'GET', 'PUT'),
+    query: fc.constantFrom('', '?', '?a=1&b=2', '?q=%C3%A4%20x', '?a=%2F..%2F'),
+    label: fc.constantFrom('sig1', 'a', 'b-2'),
+    more: fc.subarray(COMPONENTS.slice(0, -1)),
+    run: fc.constantFrom('1', 'a, b', '  padded  ', 'two  blanks', '"quoted"'),
+    nonce: fc.option(fc.base64String({ minLength: 4, maxLength: 24 })),
+    alg: fc.boolean(),
+    legacy: fc.boolean(),
+  })
+  .map(({ method, query, label, more, run, nonce, alg, legacy }): Sent => {
+    const target = `${TARGET}${query}`;
+    const agentComponent = legacy ? '"signature-agent"' : `"signature-agent";key="${label}"`;
+    const options: SignOptions = {
+      label,
+      method,
+      target,
+      components: ['"@authority"', ...more, agentComponent],
+      params: { ...(nonce === null ? {} : { nonce: quoted(nonce) }), ...(alg ? { alg: '"ed25519"' } : {}) },
+      headers: { 'x-run': run, 'content-type': 'application/json' },
+      ...(legacy ? { signatureAgent: quoted(AGENT_ORIGIN) } : {}),
+    };
+    return { method, target, headers: signedHeaders(AGENT, options) };
+  });
+
+type Change = (sent: Sent) => Sent;
+const withHeader =
+  (name: string, change: (value: string) => string): Change =>
+  (sent) => ({ ...sent, headers: { ...sent.headers, [name]: change(sent.headers[name] ?? '') } });
+
+/** Each breaks the signature, or leaves it whole where it does not cover what changed. */
+const changes: Readonly<Record<string, Change>> = {
+  'another method': (sent) => ({ ...sent, method: 'DELETE' }),
+  'another query': (sent) => ({ ...sent, target: `${TARGET}?changed` }),
+  'another path': (sent) => ({ ...sent, target: '/other' }),
+  'another value of a header': withHeader('x-run', () => 'other'),
+  'another media type': withHeader('content-type', (value) => `${value}; x=1`),
+  'a flipped bit': withHeader('signature', (value) =>
+    value.replace(/:(.)/, (_, c: string) => `:${c === 'A' ? 'B' : 'A'}`),
+  ),
+  'a shorter signature': withHeader('signature', (value) => value.replace(/:.{8}/, ':')),
+  'no signature': withHeader('signature', (value) => value.replace(/:.*:/, '::')),
+  'a signature under another label': withHeader('signature', (value) => `z${value}`),
+  'a later expiry': withHeader('signature-input', (value) =>
+    value.replace(/expires=(\d+)/, (_, n: string) => `expires=${Number(n) + 1}`),
+  ),
+  'an earlier creation': withHeader('signature-input', (value) =>
+    value.replace(/created=(\d+)/, (_, n: string) => `created=${Number(n) - 1}`),
+  ),
+  'another keyid': withHeader('signature-input', (value) => value.replace(/keyid="./, 'keyid="_')),
+  'a component less': withHeader('signature-input', (value) =>
+    value.replace(/\("@authority" "[^"]*"(?=[ )])/, '("@authority"'),
+  ),
+  'another order': withHeader('signature-input', (value) =>
+    value.replace(/\(("@authority") (.*)\);created/, '($2 $1);created'),
+  ),
+  'more blanks between components': withHeader('signature-input', (value) => value.replaceAll('" "', '"  "')),
+  'blanks around a header': withHeader('x-run', (value) => ` ${value}\t`),
+  'an unrelated header': withHeader('x-unrelated', () => 'anything'),
+};
+
+// http-message-signatures asks the system for the time.
+beforeAll(() => void vi.useFakeTimers({ now: NOW, toFake: ['Date'] }));
+afterAll(() => void vi.useRealTimers());
+
+describe('against http-message-signatures', () => {
+  it('both verify what is signed well', async () => {
+    await fc.assert(
+      fc.asyncProperty(good, async (sent) => {
+        expect(await theirs(sent)).toBe(true);
+        expect(await ours(sent)).toBe(true);
+      }),
+      { seed, numRuns: 100 },
+    );
+  });
+
+  it('both come to one verdict on what was changed after signing', async () => {
+    const verdicts = { whole: 0, broken: 0 };
+    await fc.assert(
+      fc.asyncProperty(good, fc.constantFrom(...Object.keys(changes)), async (sent, name) => {
+        const changed = changes[name]?.(sent) ?? sent;
+        const [here, there] = [await ours(changed), await theirs(changed)];
+        verdicts[there ? 'whole' : 'broken'] += 1;
+        expect({ change: name, verified: here }).toEqual({ change: name, verified: there });
+      }),
+      { seed, numRuns: 300 },
+    );
+    expect(Math.min(verdicts.whole, verdicts.broken)).toBeGreaterThan(20);
+  });
+});

@@ -1,0 +1,130 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import {
+  agentOrigin,
+  directoryUrl,
+  importAgentKey,
+  MAX_KEYS,
+  RFC_TEST_KEY,
+  readJwks,
+  WELL_KNOWN_PATH,
+} from '../../src/ingest/bot-auth/directory.ts';
+import { makeAgent, rfcTestAgent, thumbprintOf } from './support/agent.ts';
+
+const { jwk, thumbprint } = makeAgent();
+
+describe('the address of a directory', () => {
+  it.each([
+    ['https://agent.example', `https://agent.example${WELL_KNOWN_PATH}`],
+    ['https://agent.example/', `https://agent.example${WELL_KNOWN_PATH}`],
+    ['HTTPS://Agent.Example:443', `https://agent.example${WELL_KNOWN_PATH}`],
+    ['https://agent.example:8443', `https://agent.example:8443${WELL_KNOWN_PATH}`],
+    ['https://agent.example/keys.json', 'https://agent.example/keys.json'],
+    ['https://agent.example/?v=1', 'https://agent.example/?v=1'],
+    ['https://bücher.example', `https://xn--bcher-kva.example${WELL_KNOWN_PATH}`],
+  ])('%s', (text, url) => {
+    expect(directoryUrl(text)).toBe(url);
+    expect(directoryUrl(url)).toBe(url);
+  });
+
+  it.each([
+    'http://agent.example',
+    'ftp://agent.example',
+    'data:application/json,{}',
+    'file:///etc/passwd',
+    'javascript:0',
+    'agent.example',
+    '//agent.example',
+    'https://',
+    'https://user@agent.example',
+    'https://user:pass@agent.example',
+    'https://agent.example/#keys',
+    'https://agent example',
+    `https://agent.example/${'a'.repeat(500)}`,
+    '',
+  ])('%s is never looked up', (text) => {
+    expect(directoryUrl(text)).toBeNull();
+  });
+
+  it('names the agent by its origin, wherever the directory lies', () => {
+    expect(agentOrigin('https://agent.example/a/b?c')).toBe('https://agent.example');
+    expect(agentOrigin('https://agent.example:8443/a')).toBe('https://agent.example:8443');
+  });
+});
+
+describe('the keys of a directory', () => {
+  it('are known by the thumbprint that is computed here', async () => {
+    expect(await readJwks({ keys: [jwk] })).toEqual([{ thumbprint, x: jwk.x }]);
+    expect(thumbprint).toBe(thumbprintOf(jwk));
+  });
+
+  it("are not known by the directory's own kid", async () => {
+    const other = makeAgent();
+    const keys = await readJwks({ keys: [{ ...jwk, kid: other.thumbprint, 'x5t#S256': other.thumbprint }] });
+    expect(keys?.map((key) => key.thumbprint)).toEqual([thumbprint]);
+  });
+
+  it('carry their times of validity', async () => {
+    const keys = await readJwks({ keys: [{ ...jwk, nbf: 5, exp: 9.5, use: 'sig', alg: 'EdDSA' }] });
+    expect(keys).toEqual([{ thumbprint, x: jwk.x, nbf: 5, exp: 9.5 }]);
+  });
+
+  it('may stand beside members that nobody knows', async () => {
+    expect(await readJwks({ purpose: 'ai', keys: [jwk], extra: [1] })).toHaveLength(1);
+  });
+
+  it('never include the key that the RFC prints, not even under another kid', async () => {
+    const printed = rfcTestAgent();
+    expect(printed.thumbprint).toBe(RFC_TEST_KEY);
+    expect(await readJwks({ keys: [{ ...printed.jwk, kid: 'mine' }, jwk] })).toEqual([
+      { thumbprint, x: jwk.x },
+    ]);
+  });
+
+  const p256 = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
+  const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' });
+  const x25519 = generateKeyPairSync('x25519').publicKey.export({ format: 'jwk' });
+  it.each<readonly [string, unknown]>([
+    ['a P-256 key', p256],
+    ['an RSA key', rsa],
+    ['an X25519 key', x25519],
+    ['a shared key', { kty: 'oct', k: 'AAAA' }],
+    ['an x that is too short', { ...jwk, x: jwk.x.slice(1) }],
+    ['an x that is too long', { ...jwk, x: `${jwk.x}A` }],
+    ['an x in base64', { ...jwk, x: `${jwk.x.slice(0, 42)}+` }],
+    ['an x that is a number', { ...jwk, x: 1 }],
+    ['no x', { kty: 'OKP', crv: 'Ed25519' }],
+    ['kty in lower case', { ...jwk, kty: 'okp' }],
+    ['an nbf that is a string', { ...jwk, nbf: '0' }],
+    ['an exp beyond all numbers', { ...jwk, exp: Number.POSITIVE_INFINITY }],
+    ['null', null],
+    ['a string', 'key'],
+    ['a list', [jwk]],
+  ])('%s is passed over', async (_name, other) => {
+    expect(await readJwks({ keys: [other, jwk, other] })).toEqual([{ thumbprint, x: jwk.x }]);
+  });
+
+  it.each<readonly [string, unknown]>([
+    ['a list', [jwk]],
+    ['a key', jwk],
+    ['keys that are no list', { keys: { 0: jwk } }],
+    ['no keys member', {}],
+    ['null', null],
+    ['a string', '{}'],
+    ['too many keys', { keys: Array.from({ length: MAX_KEYS + 1 }, () => jwk) }],
+    ['too many keys of another kind', { keys: Array.from({ length: MAX_KEYS + 1 }, () => p256) }],
+  ])('%s is no directory', async (_name, document) => {
+    expect(await readJwks(document)).toBeNull();
+  });
+
+  it('may be as many as the limit, or none', async () => {
+    const many = Array.from({ length: MAX_KEYS }, () => makeAgent().jwk);
+    expect(await readJwks({ keys: many })).toHaveLength(MAX_KEYS);
+    expect(await readJwks({ keys: [] })).toEqual([]);
+  });
+
+  it('can be imported whatever 32 bytes they are: none may keep a server from starting', () => {
+    const points = ['A'.repeat(43), '_'.repeat(43), `${'A'.repeat(42)}B`, `AQ${'A'.repeat(41)}`];
+    for (const x of points) expect(importAgentKey({ thumbprint: '', x }).asymmetricKeyType).toBe('ed25519');
+  });
+});

@@ -1,0 +1,168 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
+import { announcedSeed, NOW } from '../support/make.ts';
+import { AGENT_ORIGIN, makeAgent, makeDeps, makeRequest, quoted, signedHeaders } from './support/agent.ts';
+
+/** Whatever stands in the three headers: no throw, and no name without a signature over just this. */
+
+const seed = Number(announcedSeed('bot-auth fuzz')) % 2 ** 31;
+const AGENT = makeAgent();
+const GOOD = signedHeaders(AGENT, { params: { nonce: '"n"' } });
+const LEGACY = signedHeaders(AGENT, {
+  signatureAgent: quoted(AGENT_ORIGIN),
+  components: ['"@authority"', '"signature-agent"'],
+});
+const NAMES = ['signature', 'signature-input', 'signature-agent'] as const;
+
+function verify(headers: Readonly<Record<string, string | readonly string[]>>): Promise<string | null> {
+  return verifyBotAuth(makeDeps([AGENT]), makeRequest(headers), NOW);
+}
+
+/** Pieces of the grammar of structured fields, put together in any order. */
+const pieces = fc.constantFrom(
+  'sig1',
+  'sig2',
+  '=',
+  '(',
+  ')',
+  ';',
+  ',',
+  ' ',
+  '"',
+  '\\',
+  ':',
+  '?1',
+  '@',
+  '*',
+  '%',
+  '-',
+  '.',
+  '/',
+  '1',
+  '999999999999999',
+  '"@authority"',
+  '"signature-agent"',
+  ';key="sig1"',
+  ';req',
+  ';sf',
+  ';bs',
+  ';tr',
+  ';key=1',
+  ';key',
+  'created',
+  'expires',
+  'keyid',
+  'tag="web-bot-auth"',
+  'nonce',
+  'alg="ed25519"',
+  ':AAAA:',
+  '://',
+  '%"x"',
+  '@1763630000',
+  '\u00e4',
+  '\t',
+  '\n',
+  '\0',
+  '__proto__',
+  'constructor',
+);
+const grammar = fc.array(pieces, { maxLength: 60 }).map((parts) => parts.join(''));
+const anyText = fc.oneof(
+  grammar,
+  fc.string({ maxLength: 200 }),
+  fc.string({ unit: 'binary', maxLength: 60 }),
+);
+
+/** One character of a good header taken away, doubled, changed, or a piece put in. */
+const mutation = fc.record({
+  at: fc.nat(400),
+  cut: fc.nat(3),
+  put: fc.oneof(pieces, fc.constant(''), fc.string({ maxLength: 3 })),
+});
+function mutate(
+  text: string,
+  { at, cut, put }: { readonly at: number; readonly cut: number; readonly put: string },
+): string {
+  const from = at % (text.length + 1);
+  return text.slice(0, from) + put + text.slice(from + cut);
+}
+
+/** What a header says to the parser: outer white space says nothing. */
+const said = (headers: Readonly<Record<string, string>>): string =>
+  NAMES.map((name) => headers[name]?.trim()).join('\n');
+
+describe('malformed headers', () => {
+  it('of any text never throw and never verify', async () => {
+    const headers = fc.record({ signature: anyText, 'signature-input': anyText, 'signature-agent': anyText });
+    await fc.assert(
+      fc.asyncProperty(headers, async (any) => {
+        expect(await verify({ host: GOOD['host'] ?? '', ...any })).toBeNull();
+      }),
+      { seed, numRuns: 600 },
+    );
+  });
+
+  it.each(NAMES)('any text as %s beside two good ones never throws and never verifies', async (name) => {
+    await fc.assert(
+      fc.asyncProperty(anyText, fc.constantFrom(GOOD, LEGACY), async (text, good) => {
+        fc.pre(text.trim() !== good[name]);
+        expect(await verify({ ...good, [name]: text })).toBeNull();
+      }),
+      { seed, numRuns: 400 },
+    );
+  });
+
+  it('a good header with a slip in it verifies only when it still says the same', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(GOOD, LEGACY),
+        fc.constantFrom(...NAMES),
+        mutation,
+        async (good, name, change) => {
+          const headers = { ...good, [name]: mutate(good[name] ?? '', change) };
+          const verdict = await verify(headers);
+          // Spaces and parameters that the signature does not cover may come and go; another agent may not.
+          expect([null, AGENT_ORIGIN]).toContain(verdict);
+          if (verdict !== null && said(headers) !== said(good))
+            expect(sameMeaning(good, headers, name)).toBe(true);
+        },
+      ),
+      { seed, numRuns: 1500 },
+    );
+  });
+
+  it('repeated header lines never throw', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...NAMES),
+        fc.array(anyText, { maxLength: 4 }),
+        async (name, lines) => {
+          const verdict = await verify({ ...GOOD, [name]: [GOOD[name] ?? '', ...lines] });
+          expect([null, AGENT_ORIGIN]).toContain(verdict);
+        },
+      ),
+      { seed, numRuns: 300 },
+    );
+  });
+});
+
+/** The forms in which one thing may be written: what is left without white space, in which base64 and in which address. */
+function sameMeaning(
+  good: Readonly<Record<string, string>>,
+  changed: Readonly<Record<string, string>>,
+  name: (typeof NAMES)[number],
+): boolean {
+  const [before, after] = [good[name] ?? '', changed[name] ?? ''];
+  if (name === 'signature') return bytesOf(before) === bytesOf(after);
+  if (name === 'signature-agent') return addressOf(before) === addressOf(after);
+  return before.replace(/\s/g, '') === after.replace(/\s/g, '');
+}
+
+const bytesOf = (text: string): string =>
+  Buffer.from(/:([^:]*):/.exec(text)?.[1] ?? '', 'base64').toString('hex');
+
+function addressOf(text: string): string {
+  const address = /"([^"]*)"/.exec(text)?.[1] ?? '';
+  return URL.canParse(address) ? new URL(address).href : text;
+}

@@ -1,0 +1,189 @@
+import { describe, expect, it } from 'vitest';
+import { verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
+import { NOW } from '../support/make.ts';
+import {
+  AGENT_ORIGIN,
+  joinSignatures,
+  makeAgent,
+  makeDeps,
+  makeRequest,
+  quoted,
+  type SignOptions,
+  signedHeaders,
+} from './support/agent.ts';
+
+/** Labels, several signatures, and both forms of Signature-Agent. */
+
+const AGENT = makeAgent();
+const OTHER = makeAgent('https://other.example');
+const STRANGER = makeAgent('https://stranger.example');
+
+const verify = (headers: Readonly<Record<string, string>>): Promise<string | null> =>
+  verifyBotAuth(makeDeps([AGENT, OTHER]), makeRequest(headers), NOW);
+
+const LEGACY: SignOptions = {
+  signatureAgent: quoted(AGENT_ORIGIN),
+  components: ['"@authority"', '"signature-agent"'],
+};
+
+function relabel(headers: Readonly<Record<string, string>>, to: string): Record<string, string> {
+  const rename = (name: string): Record<string, string> => ({
+    [name]: `${headers[name]}`.replace(/^sig1=/, `${to}=`),
+  });
+  return { ...headers, ...rename('signature'), ...rename('signature-input') };
+}
+
+describe('Signature-Agent', () => {
+  it.each<readonly [string, SignOptions, boolean]>([
+    ['a dictionary member', {}, true],
+    ['a member with parameters', { signatureAgent: `sig1=${quoted(AGENT_ORIGIN)};type="jwks"` }, true],
+    ['the whole address of the directory', { signatureAgent: `sig1=${quoted(AGENT.directory)}` }, true],
+    ['another address on the same host', { signatureAgent: `sig1=${quoted(`${AGENT_ORIGIN}/keys`)}` }, false],
+    [
+      'a member beside others',
+      { signatureAgent: `a="https://a.example", sig1=${quoted(AGENT_ORIGIN)}` },
+      true,
+    ],
+    ['the deployed bare string', LEGACY, true],
+    [
+      'a bare string covered as a member',
+      { ...LEGACY, components: ['"@authority"', '"signature-agent";key="sig1"'] },
+      false,
+    ],
+    ['a dictionary covered as a whole', { components: ['"@authority"', '"signature-agent"'] }, false],
+    ['http', { signatureAgent: 'sig1="http://agent.example"' }, false],
+    ['data', { signatureAgent: 'sig1="data:application/json;base64,e30="' }, false],
+    ['a token and not a string', { signatureAgent: 'sig1=agent.example' }, false],
+    ['a list', { signatureAgent: `sig1=(${quoted(AGENT_ORIGIN)})` }, false],
+    ['user information', { signatureAgent: 'sig1="https://x@agent.example"' }, false],
+    ['a fragment', { signatureAgent: 'sig1="https://agent.example/#x"' }, false],
+    ['an address of 600 characters', { signatureAgent: `sig1="${AGENT_ORIGIN}/${'a'.repeat(600)}"` }, false],
+  ])('%s', async (_name, options, good) => {
+    expect(await verify(signedHeaders(AGENT, options))).toBe(good ? AGENT_ORIGIN : null);
+  });
+});
+
+describe('a label', () => {
+  it.each(['sig1', 'a', 'my-agent_2.x*', '*'])('%s is as good as another', async (label) => {
+    expect(await verify(signedHeaders(AGENT, { label }))).toBe(AGENT_ORIGIN);
+  });
+
+  it('may differ from the key of its Signature-Agent member, while no member has its name', async () => {
+    const renamed = relabel(signedHeaders(AGENT), 'sig9');
+    expect(await verify(renamed)).toBe(AGENT_ORIGIN);
+  });
+
+  it('cannot be given to a signature of somebody else', async () => {
+    // The signature of AGENT under a label whose own member names the attacker, who could then pass as covered.
+    const renamed = relabel(signedHeaders(AGENT), 'sig9');
+    const header = `${renamed['signature-agent']}, sig9="https://stranger.example"`;
+    expect(await verify({ ...renamed, 'signature-agent': header })).toBeNull();
+  });
+
+  it.each([
+    ['in capitals', 'SIG1'],
+    ['with a blank', 'sig 1'],
+    ['with a digit in front', '1sig'],
+    ['empty', ''],
+  ])('%s is none', async (_name, to) => {
+    expect(await verify(relabel(signedHeaders(AGENT), to))).toBeNull();
+  });
+
+  it('has to be in both headers', async () => {
+    const headers = signedHeaders(AGENT);
+    const renamed = relabel(headers, 'sig9');
+    expect(await verify({ ...headers, signature: `${renamed['signature']}` })).toBeNull();
+    expect(await verify({ ...headers, 'signature-input': `${renamed['signature-input']}` })).toBeNull();
+  });
+
+  it('is there once', async () => {
+    const headers = signedHeaders(AGENT);
+    for (const name of ['signature', 'signature-input']) {
+      expect(await verify({ ...headers, [name]: `${headers[name]}, ${headers[name]}` })).toBeNull();
+    }
+  });
+});
+
+describe('several signatures', () => {
+  const signed = (agent: typeof AGENT, label: string, more: SignOptions = {}): Record<string, string> =>
+    signedHeaders(agent, { label, ...more });
+
+  it('the first that verifies is the agent', async () => {
+    expect(await verify(joinSignatures(signed(AGENT, 'a'), signed(OTHER, 'b')))).toBe(AGENT_ORIGIN);
+    expect(await verify(joinSignatures(signed(OTHER, 'b'), signed(AGENT, 'a')))).toBe(
+      'https://other.example',
+    );
+  });
+
+  it('a stranger in front does not cost the agent its name', async () => {
+    const headers = joinSignatures(signed(STRANGER, 's'), signed(AGENT, 'a'));
+    expect(await verify(headers)).toBe(AGENT_ORIGIN);
+  });
+
+  it('a forged one in front does not either', async () => {
+    const forged = signed(AGENT, 'f');
+    const bytes = signed(STRANGER, 'f')['signature'] ?? '';
+    expect(await verify(joinSignatures({ ...forged, signature: bytes }, signed(OTHER, 'b')))).toBe(
+      'https://other.example',
+    );
+  });
+
+  it('one with another tag is passed over', async () => {
+    const tagged = signed(OTHER, 'b', { params: { tag: '"something-else"' } });
+    expect(await verify(joinSignatures(tagged, signed(AGENT, 'a')))).toBe(AGENT_ORIGIN);
+    expect(await verify(tagged)).toBeNull();
+  });
+
+  it('a malformed one takes the others with it: the header is one dictionary', async () => {
+    const good = signed(AGENT, 'a');
+    expect(await verify({ ...good, signature: `${good['signature']}, b=:%%%:` })).toBeNull();
+    expect(await verify({ ...good, 'signature-input': `${good['signature-input']}, b=(` })).toBeNull();
+  });
+});
+
+describe('too much of it', () => {
+  const filler = (count: number): Record<string, string> => {
+    const labels = Array.from({ length: count }, (_, i) => `l${i}`);
+    return {
+      'signature-input': labels.map((label) => `${label}=("@authority");tag="web-bot-auth"`).join(', '),
+      signature: labels.map((label) => `${label}=:AAAA:`).join(', '),
+    };
+  };
+
+  it('100 labels without the tag leave a good signature good', async () => {
+    const tagless = {
+      ...filler(100),
+      'signature-input': (filler(100)['signature-input'] ?? '').replaceAll(';tag="web-bot-auth"', ''),
+    };
+    expect(await verify(joinSignatures(tagless, signedHeaders(AGENT)))).toBe(AGENT_ORIGIN);
+  });
+
+  it('100 tagged labels are read, and only the first few are tried', async () => {
+    expect(await verify(filler(100))).toBeNull();
+    let asked = 0;
+    const findKey = (): null => {
+      asked += 1;
+      return null;
+    };
+    const member = {
+      components: ['"@authority"', '"signature-agent";key="l0"'],
+      signatureAgent: `l0=${quoted(STRANGER.origin)}`,
+    };
+    const many = Array.from({ length: 12 }, (_, i) => signedHeaders(STRANGER, { label: `l${i}`, ...member }));
+    const headers = makeRequest(joinSignatures(...many));
+    expect(await verifyBotAuth(makeDeps([], { findKey }), headers, NOW)).toBeNull();
+    expect(asked).toBeGreaterThan(0);
+    expect(asked).toBeLessThanOrEqual(4);
+  });
+
+  it('64 KB of headers are refused in no time, good signature or not', async () => {
+    const start = performance.now();
+    for (const name of ['signature', 'signature-input', 'signature-agent']) {
+      const headers = signedHeaders(AGENT);
+      expect(await verify({ ...headers, [name]: `${headers[name]}${' '.repeat(65_536)}` })).toBeNull();
+      expect(await verify({ ...headers, [name]: 'x=('.repeat(21_845) })).toBeNull();
+    }
+    expect(await verify(joinSignatures(filler(700), signedHeaders(AGENT)))).toBeNull();
+    expect(performance.now() - start).toBeLessThan(500);
+  });
+});

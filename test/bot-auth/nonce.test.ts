@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
+import { makeNonceClaimer, purgeAgentNonces } from '../../src/storage/agent-store.ts';
+import type { Database } from '../../src/storage/db.ts';
+import { NOW } from '../support/make.ts';
+import {
+  AGENT_ORIGIN,
+  type Agent,
+  joinSignatures,
+  makeAgent,
+  makeDeps,
+  makeRequest,
+  NOW_SECONDS,
+  quoted,
+  type SignOptions,
+  signedHeaders,
+} from './support/agent.ts';
+import { makeSqlite, type SqliteFile } from './support/sqlite.ts';
+
+/** A signature with a nonce is good once, on all nodes together; the replay cache is a real SQLite file. */
+
+const AGENT = makeAgent();
+const OTHER = makeAgent('https://other.example');
+
+let file: SqliteFile;
+let second: Database;
+beforeAll(async () => {
+  file = await makeSqlite();
+  second = await file.connect();
+});
+afterAll(() => file.close());
+
+interface Node {
+  readonly claimNonce: (nonce: string, expiresAt: number) => Promise<boolean>;
+}
+const node = (database: Database): Node => ({ claimNonce: makeNonceClaimer(database) });
+
+function ask(on: Node, headers: Readonly<Record<string, string>>, now = NOW): Promise<string | null> {
+  return verifyBotAuth(makeDeps([AGENT, OTHER], on), makeRequest(headers), now);
+}
+
+const withNonce = (nonce: string, agent: Agent = AGENT, more: SignOptions = {}): Record<string, string> =>
+  signedHeaders(agent, { ...more, params: { nonce: quoted(nonce), ...more.params } });
+
+describe('a nonce', () => {
+  it('is good once', async () => {
+    const headers = withNonce('once');
+    const here = node(file.database);
+    expect(await ask(here, headers)).toBe(AGENT_ORIGIN);
+    expect(await ask(here, headers)).toBeNull();
+    expect(await ask(here, headers)).toBeNull();
+  });
+
+  it('is good once on two nodes that share a database, however many ask at a time', async () => {
+    const headers = withNonce('shared');
+    const nodes = [node(file.database), node(second)];
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => ask(nodes[i % 2]!, headers)));
+    expect(answers.filter((answer) => answer !== null)).toEqual([AGENT_ORIGIN]);
+    expect(await ask(node(second), headers)).toBeNull();
+  });
+
+  it('is used up by another signature of the same key', async () => {
+    const here = node(file.database);
+    expect(await ask(here, withNonce('reused'))).toBe(AGENT_ORIGIN);
+    const fresh = withNonce('reused', AGENT, { params: { created: String(NOW_SECONDS - 1) } });
+    expect(await ask(here, fresh)).toBeNull();
+  });
+
+  it('of one agent is none of another', async () => {
+    const here = node(file.database);
+    expect(await ask(here, withNonce('same'))).toBe(AGENT_ORIGIN);
+    expect(await ask(here, withNonce('same', OTHER))).toBe('https://other.example');
+  });
+
+  it('is not used up by a signature that does not verify', async () => {
+    const here = node(file.database);
+    const good = withNonce('kept');
+    const forged = { ...good, signature: withNonce('kept', OTHER)['signature'] ?? '' };
+    expect(await ask(here, forged)).toBeNull();
+    expect(await ask(here, good, NOW + 600_000)).toBeNull();
+    expect(await ask(here, good)).toBe(AGENT_ORIGIN);
+  });
+
+  it('is remembered for as long as the signature could be replayed', async () => {
+    const here = node(file.database);
+    const headers = withNonce('remembered', AGENT, { params: { expires: String(NOW_SECONDS + 60) } });
+    expect(await ask(here, headers)).toBe(AGENT_ORIGIN);
+    await purgeAgentNonces(second, NOW + 60_000);
+    expect(await ask(here, headers, NOW + 60_000)).toBeNull();
+    expect(await purgeAgentNonces(second, NOW + 600_000)).toBeGreaterThan(0);
+    expect(await ask(here, headers, NOW + 600_000)).toBeNull();
+  });
+
+  it('of a replayed signature does not lend its name to one beside it', async () => {
+    const here = node(file.database);
+    const replayed = withNonce('first', AGENT, { label: 'a' });
+    expect(await ask(here, replayed)).toBe(AGENT_ORIGIN);
+    const both = joinSignatures(replayed, withNonce('x', OTHER, { label: 'b' }));
+    expect(await ask(here, both)).not.toBe(AGENT_ORIGIN);
+  });
+
+  it('is stored as a hash', async () => {
+    await ask(node(file.database), withNonce('a-secret-of-the-agent'));
+    const rows = await file.database.read('agent_nonces').select();
+    expect(JSON.stringify(rows)).not.toContain('a-secret-of-the-agent');
+    expect(rows.every((row: { nonce: string }) => /^[A-Za-z0-9_-]{43}$/.test(row.nonce))).toBe(true);
+  });
+});
+
+describe('without a nonce', () => {
+  it('a signature is good until it expires, and leaves nothing behind', async () => {
+    const here = node(file.database);
+    const before = await file.database.read('agent_nonces').select();
+    const headers = signedHeaders(AGENT);
+    for (const later of [0, 1000, 290_000]) expect(await ask(here, headers, NOW + later)).toBe(AGENT_ORIGIN);
+    expect(await ask(here, headers, NOW + 291_000)).toBeNull();
+    expect(await file.database.read('agent_nonces').select()).toEqual(before);
+  });
+});

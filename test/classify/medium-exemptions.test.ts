@@ -1,0 +1,130 @@
+import { describe, expect, it } from 'vitest';
+import {
+  androidChrome,
+  androidDesktopMode,
+  type Browser,
+  brave,
+  changed,
+  chrome,
+  firefox,
+  firefoxRfp,
+  iPhone,
+  linuxChrome,
+  safari,
+  webView,
+} from './support/browsers.ts';
+import {
+  all,
+  type Change,
+  drawnBy,
+  groups,
+  header,
+  insecure,
+  named,
+  nothing,
+  set,
+} from './support/changes.ts';
+
+/** The exemptions of M and W: devices and places of which the oddity is nothing odd. */
+
+const NO_POINTER = set('media', { pointer: 'none', hover: false });
+const TV =
+  'Mozilla/5.0 (Web0S; Linux/SmartTV) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36';
+const CONSOLE =
+  'Mozilla/5.0 (PlayStation; PlayStation 5/6.50) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/15.4 Safari/605.1.15';
+
+type Row = readonly [string, string, () => Browser, Change];
+
+const SILENT: readonly Row[] = [
+  ['M1', 'larger by exactly 32 px', chrome, set('screen', { outerWidth: 1952, outerHeight: 1112 })],
+  ['M1', 'a screen that does not say', chrome, set('screen', { width: null, outerWidth: 9999 })],
+  ['M2', 'no answer', chrome, set('tells', { cdp: null })],
+  ['M4', 'an insecure origin', chrome, all(set('tells', { notificationMismatch: true }), insecure)],
+  ['M4', 'a WebView', webView, set('tells', { notificationMismatch: true })],
+  ['M4', 'no answer', chrome, set('tells', { notificationMismatch: null })],
+  ['M5', 'a television', chrome, all(named(TV, 'Linux armv7l'), NO_POINTER)],
+  ['M5', 'a games console', chrome, all(named(CONSOLE, 'PlayStation 5'), NO_POINTER)],
+  [
+    'M5',
+    'an Xbox',
+    chrome,
+    all(
+      named(
+        'Mozilla/5.0 (Windows NT 10.0; Win64; x64; Xbox; Xbox Series X) AppleWebKit/537.36 Chrome/141.0.0.0 Safari/537.36',
+        'Win32',
+      ),
+      NO_POINTER,
+    ),
+  ],
+  ['M5', 'a phone', androidChrome, NO_POINTER],
+  [
+    'M5',
+    'an Android tablet',
+    chrome,
+    all(
+      named(
+        'Mozilla/5.0 (Linux; Android 14; SM-X700) AppleWebKit/537.36 Chrome/141.0.0.0 Safari/537.36',
+        'Linux armv81',
+      ),
+      NO_POINTER,
+    ),
+  ],
+  ['M5', 'a pointer that does not hover', chrome, set('media', { pointer: 'coarse', hover: false })],
+  ['M5', 'no answer about hovering', chrome, set('media', { pointer: 'none', hover: null })],
+  ['M6', 'a phone', androidChrome, nothing],
+  ['M6', 'a WebView', webView, nothing],
+  ['M6', 'Firefox', firefox, nothing],
+  ['M6', 'Chrome on an iPhone', () => iPhone('CriOS/141.0.0.0 Mobile/15E148'), nothing],
+  ['M6', 'no answer', chrome, set('page', { chromeObject: null })],
+  ['M7', 'llvmpipe is only weak', linuxChrome, drawnBy('llvmpipe (LLVM 19.1.7, 256 bits)')],
+  ['M7', 'no renderer', chrome, drawnBy(null)],
+  [
+    'M8',
+    'software that names no browser',
+    chrome,
+    all(header('user-agent', 'curl/8.14.1'), header('accept-language', undefined)),
+  ],
+  [
+    'N2',
+    'http: Chromium keeps both to itself',
+    chrome,
+    all(header('sec-ch-ua', undefined), header('sec-fetch-site', undefined), insecure),
+  ],
+  ['N2', 'a WebView', webView, nothing],
+  ['N2', 'Firefox sends no client hints', firefox, nothing],
+  ['N2', 'Safari sends none', safari, nothing],
+  ['N2', 'Chrome on an iPhone', () => iPhone('CriOS/141.0.0.0 Mobile/15E148'), nothing],
+  [
+    'N2',
+    'a Chrome before 89',
+    chrome,
+    all(
+      named('Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/88.0.1 Safari/537.36', 'Win32'),
+      header('sec-ch-ua', undefined),
+    ),
+  ],
+  ['N3', 'another region', chrome, header('accept-language', 'en-US,en;q=0.9')],
+  ['N3', 'another case', chrome, header('accept-language', 'EN')],
+  ['N3', 'any language', chrome, header('accept-language', '*')],
+  ['N3', 'spoofed English of resistFingerprinting', firefoxRfp, set('page', { language: 'de-DE' })],
+  ['N3', 'no language in the page', chrome, set('page', { language: null })],
+  ['W1', '600 × 800', chrome, set('screen', { width: 600, height: 800 })],
+  ['W3', 'a window without a size', chrome, set('screen', { outerWidth: 0, outerHeight: 0 })],
+  ['W4', 'a phone', androidChrome, nothing],
+  ['W5', 'a graphics card', chrome, nothing],
+  ['W6', 'London', chrome, set('time', { zone: 'Europe/London' })],
+  ['W8', 'no graphics at all is another matter: incomplete', chrome, groups({ graphics: null })],
+];
+
+describe('stays silent', () => {
+  it.each(SILENT)('%s: %s', (id, _name, make, change) => {
+    expect(changed(make, change).ids).not.toContain(id);
+  });
+
+  it.each<readonly [string, () => Browser]>([
+    ['"desktop site" on a phone', androidDesktopMode],
+    ['Brave', brave],
+  ])('M5 for %s', (_name, make) => {
+    expect(changed(make, nothing).ids).not.toContain('M5');
+  });
+});

@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+import { MEDIUM_RULES, WEAK_RULES } from '../../src/ingest/classify/medium-rules.ts';
+import { type Browser, changed, chrome, firefox, linuxChrome } from './support/browsers.ts';
+import { all, type Change, drawnBy, header, named, set } from './support/changes.ts';
+
+/** M: odd, yet people have it too, so one alone is unknown. W: it only moves the score. */
+
+const NO_POINTER = set('media', { pointer: 'none', hover: false });
+const SWIFTSHADER =
+  'ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero) (0x0000C0DE)), SwiftShader driver)';
+
+type Row = readonly [string, string, () => Browser, Change];
+
+const MEDIUM: readonly Row[] = [
+  ['M1', 'wider by more than 32 px', chrome, set('screen', { outerWidth: 1920 + 33 })],
+  ['M1', 'higher by more than 32 px', chrome, set('screen', { outerHeight: 1080 + 33 })],
+  ['M2', 'in the page', chrome, set('tells', { cdp: true })],
+  ['M2', 'in the worker', chrome, set('worker', { cdp: true })],
+  ['M4', 'denied and to be asked', chrome, set('tells', { notificationMismatch: true })],
+  ['M5', 'a desktop without a pointer', chrome, NO_POINTER],
+  ['M5', 'a Firefox without a pointer', firefox, NO_POINTER],
+  ['M6', 'a desktop Chromium without window.chrome', chrome, set('page', { chromeObject: false })],
+  ['M7', 'SwiftShader', chrome, drawnBy(SWIFTSHADER)],
+  ['M8', 'a browser without Accept-Language', chrome, header('accept-language', undefined)],
+  ['N2', 'Chrome without Sec-CH-UA', chrome, header('sec-ch-ua', undefined)],
+  ['N2', 'Chrome without fetch metadata', chrome, header('sec-fetch-site', undefined)],
+  [
+    'N2',
+    'a Chrome of 89',
+    chrome,
+    all(
+      named('Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/89.0.1 Safari/537.36', 'Win32'),
+      header('sec-ch-ua', undefined),
+    ),
+  ],
+];
+
+const WEAK: readonly Row[] = [
+  [
+    'W1',
+    '800 × 600',
+    chrome,
+    set('screen', {
+      width: 800,
+      height: 600,
+      outerWidth: 780,
+      outerHeight: 580,
+      innerWidth: 770,
+      innerHeight: 500,
+    }),
+  ],
+  [
+    'W2',
+    'one size for all',
+    chrome,
+    set('screen', {
+      width: 900,
+      height: 700,
+      innerWidth: 900,
+      innerHeight: 700,
+      outerWidth: 900,
+      outerHeight: 700,
+    }),
+  ],
+  ['W3', 'a page wider than its window', chrome, set('screen', { innerWidth: 1441 })],
+  ['W3', 'a page higher than its window', chrome, set('screen', { innerHeight: 981 })],
+  ['W4', 'a desktop without plug-ins', chrome, set('page', { pluginCount: 0 })],
+  ['W5', 'llvmpipe', linuxChrome, drawnBy('llvmpipe (LLVM 19.1.7, 256 bits)')],
+  [
+    'W5',
+    'the basic renderer',
+    chrome,
+    drawnBy('ANGLE (Microsoft, Microsoft Basic Render Driver Direct3D11)'),
+  ],
+  ['W6', 'UTC', chrome, set('time', { zone: 'UTC' })],
+  ['W8', 'no WebGL', chrome, set('graphics', { vendor: null, renderer: null })],
+  ['N3', 'another language', chrome, header('accept-language', 'de-DE,de;q=0.9,en;q=0.8')],
+];
+
+describe('M fires', () => {
+  it.each(MEDIUM)('%s: %s — and alone it is unknown', (id, _name, make, change) => {
+    const judged = changed(make, change);
+    expect(judged).toMatchObject({ class: 'unknown', strong: [id], inconsistency: 0, automation: false });
+  });
+
+  it('is shown for every rule', () => {
+    expect(new Set(MEDIUM.map(([id]) => id))).toEqual(new Set(MEDIUM_RULES.map(({ id }) => id)));
+  });
+});
+
+describe('W fires', () => {
+  it.each(WEAK)('%s: %s — and leaves a person human', (id, _name, make, change) => {
+    const judged = changed(make, change);
+    expect(judged.ids).toContain(id);
+    expect(judged).toMatchObject({ class: 'human', strong: [] });
+    expect(judged.score).toBeGreaterThan(0);
+    expect(judged.score).toBeLessThanOrEqual(0.1);
+  });
+
+  it('is shown for every rule', () => {
+    expect(new Set(WEAK.map(([id]) => id))).toEqual(new Set(WEAK_RULES.map(({ id }) => id)));
+  });
+});

@@ -1,0 +1,64 @@
+import { type Browser, gpu, rename } from './browsers.ts';
+
+/** What a rule is shown to fire on: one browser with one thing changed. */
+export type Change = (browser: Browser) => void;
+
+type Group = Exclude<keyof Browser['signals'], number | symbol>;
+
+/** Fields of a group of signals. */
+export const set =
+  (group: Group, values: Readonly<Record<string, unknown>>): Change =>
+  ({ signals }) => {
+    Object.assign(signals[group] as object, values);
+  };
+
+/** Groups as a whole; null is missing. */
+export const groups =
+  (values: Readonly<Record<string, unknown>>): Change =>
+  ({ signals }) => {
+    Object.assign(signals, values);
+  };
+
+export const uaData =
+  (values: Readonly<Record<string, unknown>>): Change =>
+  ({ signals }) => {
+    Object.assign(signals.page['uaData'] as object, values);
+  };
+
+export const header =
+  (name: string, value: string | undefined): Change =>
+  ({ headers }) => {
+    Object.assign(headers, { [name]: value });
+  };
+
+export const ja4 =
+  (value: string): Change =>
+  (browser) => {
+    Object.assign(browser, { ja4: value });
+  };
+
+export const insecure: Change = (browser) => {
+  Object.assign(browser, { https: false });
+};
+
+export const drawnBy =
+  (renderer: string | null): Change =>
+  (browser) => {
+    gpu(browser, renderer);
+  };
+
+export const named =
+  (userAgent: string, platform: string): Change =>
+  (browser) => {
+    rename(browser, { userAgent, platform });
+  };
+
+export const patched = (...names: readonly string[]): Change => set('tells', { patched: names });
+
+export const all =
+  (...changes: readonly Change[]): Change =>
+  (browser) => {
+    for (const change of changes) change(browser);
+  };
+
+export const nothing: Change = () => {};

@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import {
+  androidChrome,
+  androidDesktopMode,
+  type Browser,
+  brave,
+  changed,
+  chrome,
+  chromebook,
+  firefox,
+  firefoxRfp,
+  iPad,
+  iPhone,
+  linuxChrome,
+  safari,
+  webView,
+} from './support/browsers.ts';
+import {
+  all,
+  type Change,
+  drawnBy,
+  groups,
+  header,
+  ja4,
+  named,
+  nothing,
+  patched,
+  set,
+  uaData,
+} from './support/changes.ts';
+
+/** The exemptions of T: browsers that contradict themselves honestly. */
+
+const EMPTIED = { architecture: '', bitness: '', model: '', platformVersion: '', fullVersionList: [] };
+
+const JA4 = {
+  blink: 't13d1516h2_8daaf6152771_02713d6af862',
+  gecko: 't13d1715h2_5b57614c22b0_3d5424432f57',
+  webkit: 't13d2014h2_a09f3c656075_14788d8d241b',
+} as const;
+
+type Row = readonly [string, string, () => Browser, Change];
+
+const SILENT: readonly Row[] = [
+  ['T1', 'an iPad in desktop mode', iPad, nothing],
+  ['T1', 'no worker', chrome, groups({ worker: null })],
+  ['T1', 'a worker that does not say', chrome, set('worker', { userAgent: null })],
+  ['T1', 'a worker of no known system', chrome, set('worker', { userAgent: 'Mozilla/5.0' })],
+  ['T2', 'Android is Linux to its platform', androidChrome, nothing],
+  ['T2', 'ChromeOS is Linux to its platform', chromebook, nothing],
+  ['T2', '"desktop site" on Android', androidDesktopMode, nothing],
+  ['T2', 'an iPad on MacIntel', iPhone, set('page', { platform: 'MacIntel' })],
+  ['T2', 'a Macintosh on iPad', iPad, set('page', { platform: 'iPad' })],
+  ['T2', 'Firefox with resistFingerprinting', firefoxRfp, set('page', { platform: 'Linux x86_64' })],
+  ['T2', 'no platform', chrome, set('page', { platform: null })],
+  ['T2', 'an unknown platform', chrome, set('page', { platform: 'FreeBSD amd64' })],
+  ['T3', 'no header', chrome, header('sec-ch-ua-platform', undefined)],
+  ['T3', 'an empty header', chrome, header('sec-ch-ua-platform', '""')],
+  ['T3', 'no uaData', chrome, set('page', { uaData: null })],
+  ['T3', 'another case', chrome, header('sec-ch-ua-platform', '"WINDOWS"')],
+  ['T4', '"Chrome OS" on CrOS', chromebook, nothing],
+  ['T4', '"desktop site" on Android', androidDesktopMode, nothing],
+  ['T4', 'a platform that nobody knows', chrome, uaData({ platform: 'Fuchsia' })],
+  ['T5', 'no long list', chrome, uaData({ fullVersionList: null })],
+  ['T5', 'an empty long list', chrome, uaData({ fullVersionList: [] })],
+  [
+    'T5',
+    'another order',
+    chrome,
+    ({ signals }) => {
+      const data = signals.page['uaData'] as { fullVersionList: unknown[] };
+      data.fullVersionList = [...data.fullVersionList].reverse();
+    },
+  ],
+  ['T6', 'no renderer in the worker', chrome, set('worker', { renderer: null })],
+  ['T6', 'no renderer in the page', chrome, set('graphics', { renderer: null })],
+  ['T6', 'Brave', brave, set('worker', { renderer: 'ANGLE (X)' })],
+  ['T6', 'Firefox with resistFingerprinting', firefoxRfp, set('worker', { renderer: 'ANGLE (X)' })],
+  ['T7', 'a WebView', webView, set('engine', { evalLength: 37, errorMessage: 'null has no properties' })],
+  [
+    'T7',
+    'an unknown family',
+    chrome,
+    all(named('Lynx/2.9', 'Linux x86_64'), set('engine', { evalLength: 37 })),
+  ],
+  [
+    'T7',
+    'every browser of iOS is WebKit',
+    () => iPhone('CriOS/141.0.0.0 Mobile/15E148 Safari/604.1'),
+    nothing,
+  ],
+  ['T7', 'an engine that does not say', chrome, set('engine', { evalLength: null, errorMessage: null })],
+  ['T7', 'words that no engine uses', chrome, set('engine', { errorMessage: 'x is not a function' })],
+  ...['canvas', 'audio', 'webgl', 'screen', 'hardwareConcurrency'].map(
+    (name): Row => ['T8', `only ${name}: a privacy extension`, chrome, patched(name)],
+  ),
+  [
+    'T8',
+    'all read-outs together',
+    chrome,
+    patched('canvas', 'audio', 'webgl', 'screen', 'hardwareConcurrency'),
+  ],
+  ['T8', 'nothing', chrome, patched()],
+  ['T9', 'no header', chrome, header('user-agent', undefined)],
+  ['T9', 'no page', chrome, set('page', { userAgent: null })],
+  ['T10', 'Brave reduces', brave, uaData({ architecture: '', bitness: '', model: '', platformVersion: '' })],
+  ['T10', 'desktop Linux has an empty version', linuxChrome, nothing],
+  [
+    'T10',
+    'hints that were not asked for',
+    chrome,
+    uaData({ architecture: null, bitness: null, model: null, platformVersion: null, fullVersionList: null }),
+  ],
+  ['T10', 'no brands', chrome, uaData({ ...EMPTIED, brands: [] })],
+  ['T11', '"Mozilla"', firefoxRfp, nothing],
+  ['T11', '"or similar"', () => firefox('X11; Linux x86_64', 'Linux x86_64'), nothing],
+  ['T11', 'no renderer', linuxChrome, drawnBy(null)],
+  [
+    'T11',
+    'Adreno over Direct3D11 on Windows',
+    chrome,
+    drawnBy('ANGLE (Qualcomm, Qualcomm(R) Adreno(TM) 690 GPU Direct3D11, D3D11)'),
+  ],
+  ['T11', 'Metal on a Mac', safari, drawnBy('ANGLE (Apple, ANGLE Metal Renderer: Apple M1)')],
+  ['T11', 'Metal on an iPhone', iPhone, drawnBy('Apple Metal')],
+  ['T11', 'Adreno on Android', androidChrome, nothing],
+  ['T12', 'five touch points of a desktop: RFP', firefoxRfp, nothing],
+  ['T12', 'a desktop without a touch screen', chrome, nothing],
+  ['T12', 'a phone that does not say', androidChrome, set('page', { maxTouchPoints: null })],
+  ['N1', 'the handshake of its family', chrome, ja4(JA4.blink)],
+  ['N1', "Gecko's of Firefox", firefox, ja4(JA4.gecko)],
+  ['N1', "WebKit's of Chrome on an iPhone", () => iPhone('CriOS/141.0.0.0 Mobile/15E148'), ja4(JA4.webkit)],
+  ['N1', 'a handshake that nobody knows', chrome, ja4('t13d3112h1_e8f1e7e78f70_b26ce05bbdd6')],
+  ['N1', 'a resumed session: another part c', chrome, ja4(JA4.blink.replace(/_[^_]*$/, '_000000000000'))],
+  ['N1', 'garbage', chrome, ja4('x')],
+  ['N1', 'no handshake', chrome, nothing],
+];
+
+describe('stays silent', () => {
+  it.each(SILENT)('%s: %s', (id, _name, make, change) => {
+    expect(changed(make, change).ids).not.toContain(id);
+  });
+});

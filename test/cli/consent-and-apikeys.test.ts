@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { KID, ORIGIN } from '../support/server.ts';
+import { own } from './support/own.ts';
+
+const TENANTS = [
+  { kid: KID, origins: [ORIGIN] },
+  { kid: 'other', origins: [] },
+];
+
+describe.concurrent('gpd apikeys', () => {
+  it.each([
+    ['publishable', 'gpd_pk_'],
+    ['secret', 'gpd_sk_'],
+    ['read-only', 'gpd_ro_'],
+    ['operator', 'gpd_op_'],
+  ])('create makes a %s key, prints it once and keeps its SHA-256 only', async (scope, prefix) => {
+    const mine = await own(TENANTS);
+    const made = await mine.json<Record<string, string>>(
+      'apikeys',
+      'create',
+      KID,
+      '--scope',
+      scope,
+      '--name',
+      'shop',
+    );
+    expect(made).toEqual({ id: made['id'], scope, key: made['key'] });
+    const key = made['key'] ?? '';
+    expect(key).toMatch(new RegExp(`^${prefix}[A-Za-z0-9_-]{43}$`));
+    const dump = JSON.stringify(await mine.dump());
+    expect(dump).not.toContain(key.slice(prefix.length));
+    expect(dump).toContain(createHash('sha256').update(key).digest('hex'));
+  });
+
+  it('create without --json prints the key alone, to be piped on', async () => {
+    const mine = await own(TENANTS);
+    const { stdout } = await mine.gpd('apikeys', 'create', KID, '--scope', 'secret', '--name', 'n');
+    expect(stdout).toMatch(/^gpd_sk_[A-Za-z0-9_-]{43}\n$/);
+  });
+
+  it('list shows one tenant or all; revoke is final', async () => {
+    const mine = await own(TENANTS);
+    const made = await mine.json<Record<string, string>>(
+      'apikeys',
+      'create',
+      'other',
+      '--scope',
+      'operator',
+      '--name',
+      'ops',
+    );
+    const [listed] = await mine.json<Record<string, unknown>[]>('apikeys', 'list', 'other');
+    expect(listed).toMatchObject({
+      id: made['id'],
+      kid: 'other',
+      scope: 'operator',
+      name: 'ops',
+      revokedAt: null,
+      lastUsedAt: null,
+    });
+    const revoked = await mine.json('apikeys', 'revoke', made['id'] ?? '');
+    expect(revoked['revokedAt']).toMatch(/^\d{4}-/);
+    expect(await mine.json('apikeys', 'revoke', made['id'] ?? '')).toMatchObject({
+      revokedAt: revoked['revokedAt'],
+    });
+  });
+
+  it.each([
+    [2, ['create', KID, '--scope', 'admin', '--name', 'n']],
+    [2, ['create', KID, '--scope', 'secret']],
+    [2, ['create', KID, '--name', 'n']],
+    [2, ['create', 'a|b', '--scope', 'secret', '--name', 'n']],
+    [3, ['create', 'nobody', '--scope', 'secret', '--name', 'n']],
+    [3, ['revoke', 'key_none']],
+  ])('%i for apikeys %j', async (code, args) => {
+    const mine = await own(TENANTS);
+    const before = await mine.dump();
+    expect(await mine.gpd('apikeys', ...args)).toMatchObject({ code, stdout: '' });
+    expect(await mine.dump()).toEqual(before);
+  });
+});
+
+describe.concurrent('gpd consent purposes', () => {
+  it('set defines a purpose with the defaults, and changes what is named', async () => {
+    const mine = await own(TENANTS);
+    const first = await mine.json('consent', 'purposes', 'set', KID, 'analytics', '--title', 'Analytics');
+    expect(first).toMatchObject({ id: 'analytics', title: 'Analytics', gpc: 'opt-out' });
+    const second = await mine.json(
+      'consent',
+      'purposes',
+      'set',
+      KID,
+      'analytics',
+      '--title',
+      'Measuring',
+      '--gpc',
+      'ignore',
+      '--ttl-days',
+      '30',
+    );
+    expect(second).toMatchObject({ id: 'analytics', title: 'Measuring', gpc: 'ignore', ttlDays: 30 });
+    const third = await mine.json('consent', 'purposes', 'set', KID, 'analytics', '--title', 'Measuring');
+    expect(third).toMatchObject({ gpc: 'ignore', ttlDays: 30 });
+    const listed = await mine.json<{ id: string }[]>('consent', 'purposes', 'list', KID);
+    expect(listed.map(({ id }) => id).sort()).toEqual(['analytics', 'device-identification']);
+    expect(listed.find(({ id }) => id === 'analytics')).toMatchObject({
+      title: 'Measuring',
+      gpc: 'ignore',
+      ttlDays: 30,
+    });
+  });
+
+  it('belongs to one tenant', async () => {
+    const mine = await own(TENANTS);
+    await mine.json('consent', 'purposes', 'set', KID, 'mine', '--title', 'Mine');
+    const listed = await mine.json<{ id: string }[]>('consent', 'purposes', 'list', 'other');
+    expect(listed.map(({ id }) => id)).toEqual(['device-identification']);
+  });
+
+  it.each([
+    [2, ['set', KID, 'Analytics', '--title', 't']],
+    [2, ['set', KID, '-x', '--title', 't']],
+    [2, ['set', KID, 'x'.repeat(65), '--title', 't']],
+    [2, ['set', KID, 'ads', '--title', 't', '--gpc', 'never']],
+    [2, ['set', KID, 'ads', '--title', 't', '--ttl-days', '0']],
+    [2, ['set', KID, 'ads', '--title', 't', '--ttl-days', 'x']],
+    [2, ['set', KID, 'ads']],
+    [3, ['set', 'nobody', 'ads', '--title', 't']],
+    [3, ['list', 'nobody']],
+  ])('%i for consent purposes %j', async (code, args) => {
+    const mine = await own(TENANTS);
+    const before = await mine.dump();
+    expect(await mine.gpd('consent', 'purposes', ...args)).toMatchObject({ code, stdout: '' });
+    expect(await mine.dump()).toEqual(before);
+  });
+});

@@ -1,0 +1,154 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { gpdJson, type Ran, runGpd, tempDir } from '../support/command.ts';
+import { dumpDatabase } from '../support/database.ts';
+import { initGpd, KID, ORIGIN } from '../support/server.ts';
+
+const init = (dataDir: string, ...more: string[]): Promise<Ran> =>
+  runGpd(['init', '--tenant', KID, ...more], { env: { GPD_DATA_DIR: dataDir } });
+
+const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+
+describe.concurrent('gpd init', () => {
+  it('makes a data directory, a master key, a database and the first tenant', async () => {
+    const dataDir = join(tempDir('data'), 'deep', 'down');
+    const made = await gpdJson(
+      ['init', '--tenant', KID, '--origin', ORIGIN, '--origin', 'https://two.example/'],
+      {
+        env: { GPD_DATA_DIR: dataDir },
+      },
+    );
+    expect(made).toMatchObject({
+      kid: KID,
+      origins: [ORIGIN, 'https://two.example'],
+      generation: 1,
+      dataDir,
+    });
+    expect(Buffer.from(String(made['publicKey']), 'base64')).toHaveLength(65);
+    expect(mode(dataDir)).toBe('700');
+    expect(mode(join(dataDir, 'master.key'))).toBe('600');
+    expect(Buffer.from(readFileSync(join(dataDir, 'master.key'), 'utf8'), 'base64')).toHaveLength(32);
+    const { purposes, seal_keys: keys } = await dumpDatabase(dataDir);
+    expect(purposes?.map((row) => JSON.parse(row) as object)).toMatchObject([
+      { kid: KID, id: 'device-identification', gpc: 'opt-out' },
+    ]);
+    expect(keys?.map((row) => JSON.parse(row) as object)).toMatchObject([
+      { generation: 1, state: 'published' },
+    ]);
+  });
+
+  it('refuses to overwrite: 7, and nothing is changed', async () => {
+    const { dataDir } = await initGpd();
+    const before = await dumpDatabase(dataDir);
+    const key = readFileSync(join(dataDir, 'master.key'), 'utf8');
+    const ran = await init(dataDir);
+    expect(ran).toMatchObject({ code: 7, stdout: '' });
+    expect(ran.stderr).toMatch(/already/);
+    expect(await dumpDatabase(dataDir)).toEqual(before);
+    expect(readFileSync(join(dataDir, 'master.key'), 'utf8')).toBe(key);
+  });
+
+  it('never reads or writes over a master key without its database', async () => {
+    const dataDir = tempDir('data');
+    const key = Buffer.alloc(32, 9).toString('base64');
+    writeFileSync(join(dataDir, 'master.key'), key, { mode: 0o600 });
+    await init(dataDir);
+    expect(readFileSync(join(dataDir, 'master.key'), 'utf8')).toBe(key);
+  });
+
+  it('goes into a directory that is there and holds other files', async () => {
+    const dataDir = tempDir('data');
+    writeFileSync(join(dataDir, 'notes.txt'), 'mine');
+    expect((await init(dataDir)).code).toBe(0);
+    expect(readFileSync(join(dataDir, 'notes.txt'), 'utf8')).toBe('mine');
+  });
+
+  it('the database is nobody else’s to read, even in a directory that others may enter', async () => {
+    const dataDir = tempDir('data');
+    chmodSync(dataDir, 0o755);
+    expect((await init(dataDir)).code).toBe(0);
+    const open = [dataDir, ...readdirSync(dataDir).map((name) => join(dataDir, name))].map(mode);
+    const shut = mode(dataDir) === '700' || open.slice(1).every((bits) => bits === '600');
+    expect(shut, `modes ${open.join(' ')}`).toBe(true);
+  });
+
+  it.each([
+    [['--tenant', 'a|b']],
+    [['--tenant', '']],
+    [['--tenant', 'k'.repeat(65)]],
+    [['--tenant', KID, '--origin', 'shop.example']],
+    [['--tenant', KID, '--origin', 'https://shop.example/path']],
+    [['--tenant', KID, '--origin', 'ftp://shop.example']],
+    [['--tenant', KID, '--origin', '*']],
+    [['--tenant', KID, '--surplus']],
+    [['--origin', ORIGIN]],
+    [[]],
+  ])('2 and nothing made for init %j', async (args) => {
+    const dataDir = join(tempDir('data'), 'gpd-data');
+    const ran = await runGpd(['init', ...args], { env: { GPD_DATA_DIR: dataDir } });
+    expect(ran).toMatchObject({ code: 2, stdout: '' });
+    expect(ran.stderr).not.toBe('');
+    expect(existsSync(dataDir)).toBe(false);
+  });
+
+  it('says in a sentence where it may not write', async () => {
+    const parent = tempDir('data');
+    writeFileSync(join(parent, 'file'), '');
+    const ran = await init(join(parent, 'file', 'gpd-data'));
+    expect(ran.code).not.toBe(0);
+    expect(ran.stdout).toBe('');
+    expect(ran.stderr.trim().split('\n')).toHaveLength(1);
+    expect(ran.stderr).not.toMatch(/\n\s+at /);
+  });
+});
+
+describe.concurrent('an empty data directory', () => {
+  const commands = [
+    ['serve', '--port', '0'],
+    ['tenants', 'list'],
+    ['tenants', 'add', KID],
+    ['keys', 'rotate', KID],
+    ['keys', 'rewrap', '--yes'],
+    ['apikeys', 'list'],
+    ['migrate'],
+  ];
+  it.each(commands.map((args) => [args]))(
+    'is refused by %j with 78 and "run gpd init", and nothing is made',
+    async (args) => {
+      const dataDir = tempDir('data');
+      // Once there is not even a directory.
+      const where = args[0] === 'migrate' ? join(dataDir, 'none') : dataDir;
+      const ran = await runGpd(args, { env: { GPD_DATA_DIR: where } });
+      expect(ran).toMatchObject({ code: 78, stdout: '' });
+      expect(ran.stderr).toMatch(/run `?gpd init\b/);
+      expect(readdirSync(dataDir)).toEqual([]);
+    },
+  );
+
+  it('a database file of another program is no gpd', async () => {
+    const dataDir = tempDir('data');
+    writeFileSync(join(dataDir, 'gpd.db'), '');
+    const ran = await runGpd(['serve', '--port', '0'], { env: { GPD_DATA_DIR: dataDir } });
+    expect(ran.code).toBe(78);
+    expect(ran.stderr).toMatch(/run `?gpd init\b/);
+  });
+
+  it('./gpd-data is where it lies by default, and STATE_DIRECTORY under systemd', async () => {
+    const cwd = tempDir('cwd');
+    const state = tempDir('state');
+    mkdirSync(join(state, 'gpd'));
+    await gpdJson(['init', '--tenant', KID], { cwd });
+    expect(existsSync(join(cwd, 'gpd-data', 'gpd.db'))).toBe(true);
+    await gpdJson(['init', '--tenant', KID], { cwd, env: { STATE_DIRECTORY: join(state, 'gpd') } });
+    expect(existsSync(join(state, 'gpd', 'gpd.db'))).toBe(true);
+  });
+});

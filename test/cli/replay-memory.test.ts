@@ -1,0 +1,58 @@
+import { createWriteStream, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { finished } from 'node:stream/promises';
+import { pathToFileURL } from 'node:url';
+import { expect, it } from 'vitest';
+import { gpdJson, runGpd, tempDir } from '../support/command.ts';
+import { desktopChrome } from '../support/samples.ts';
+import { makePlaintext, sealUnder } from '../support/seal.ts';
+import { initGpd, KID } from '../support/server.ts';
+
+const FEW = 2000;
+const MANY = 20_000;
+
+/** Less than the input: a program that kept the lines would end with "heap out of memory". */
+const HEAP_MIB = 40;
+
+async function writeBundles(path: string, key: Uint8Array, count: number): Promise<void> {
+  const signals = desktopChrome();
+  const out = createWriteStream(path);
+  for (let i = 0; i < count; i += 1) {
+    const line = `${JSON.stringify(sealUnder(KID, key, makePlaintext({ signals })))}\n`;
+    if (!out.write(line)) await new Promise<void>((resolve) => out.once('drain', () => resolve()));
+  }
+  out.end();
+  await finished(out);
+}
+
+/** Loaded before gpd in its process: writes down the most memory that it ever held, in KiB. */
+const WITNESS = `
+  import { writeFileSync } from 'node:fs';
+  process.on('exit', () => writeFileSync(process.env.WITNESS_FILE, String(process.resourceUsage().maxRSS)));
+`;
+
+it(`gpd replay holds no more of ${MANY} bundles than of ${FEW}`, { timeout: 120_000 }, async () => {
+  const { dataDir } = await initGpd();
+  const base = { GPD_DATA_DIR: dataDir };
+  const { key } = await gpdJson<{ key: string }>(['keys', 'symmetric', KID], { env: base });
+  const directory = tempDir('memory');
+  const witness = join(directory, 'witness.mjs');
+  writeFileSync(witness, WITNESS);
+  const most = async (count: number): Promise<{ rss: number; size: number }> => {
+    const file = join(directory, `${count}.ndjson`);
+    const report = join(directory, `${count}.rss`);
+    await writeBundles(file, Buffer.from(key, 'base64'), count);
+    const options = `--max-old-space-size=${HEAP_MIB} --import=${pathToFileURL(witness).href}`;
+    const env = { ...base, NODE_OPTIONS: options, WITNESS_FILE: report };
+    const ran = await runGpd(['replay', file, '--json'], { env });
+    expect(JSON.parse(ran.stdout)).toMatchObject({ total: count, byReason: { ok: count } });
+    return { rss: Number(readFileSync(report, 'utf8')) / 1024, size: statSync(file).size / 1024 ** 2 };
+  };
+  const [few, many] = [await most(FEW), await most(MANY)];
+  const said = [few, many].map(
+    ({ rss, size }) => `${rss.toFixed(0)} MiB for ${size.toFixed(0)} MiB of input`,
+  );
+  console.log(`most memory: ${said.join(', ')}`);
+  expect(many.size).toBeGreaterThan(HEAP_MIB * 1.5);
+  expect(many.rss - few.rss).toBeLessThan(many.size);
+});

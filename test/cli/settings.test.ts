@@ -1,0 +1,141 @@
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { gpdJson, type Ran, runGpd, tempDir } from '../support/command.ts';
+import { initGpd, KID, startGpd } from '../support/server.ts';
+
+function expectBadConfig(ran: Ran, ...words: readonly RegExp[]): void {
+  expect(ran).toMatchObject({ code: 78, stdout: '' });
+  for (const word of words) expect(ran.stderr).toMatch(word);
+  expect(ran.stderr.trim().split('\n')).toHaveLength(1);
+}
+
+/** A listener that keeps a port taken. */
+async function takePort(): Promise<{ port: number; release: () => Promise<void> }> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const address = server.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  const release = (): Promise<void> =>
+    new Promise((resolve) => {
+      server.close(() => resolve());
+    });
+  return { port, release };
+}
+
+async function freePort(): Promise<number> {
+  const { port, release } = await takePort();
+  await release();
+  return port;
+}
+
+let dataDir: string;
+beforeAll(async () => {
+  dataDir = (await initGpd()).dataDir;
+});
+
+describe.concurrent('an unknown setting', () => {
+  it.each([
+    ['GPD_PROT', 'GPD_PORT'],
+    ['GPD_DATADIR', 'GPD_DATA_DIR'],
+    ['GPD_RATE_INGESTS', 'GPD_RATE_INGEST'],
+    ['GPD_MAX_CLOCKSKEW', 'GPD_MAX_CLOCK_SKEW'],
+  ])('%s is refused at start, and %s is named', async (name, nearest) => {
+    const args = name === 'GPD_PROT' ? ['serve', '--port', '0'] : ['tenants', 'list'];
+    const ran = await runGpd(args, { env: { GPD_DATA_DIR: dataDir, [name]: '1' } });
+    expectBadConfig(ran, new RegExp(`\\b${name}\\b`), new RegExp(`\\b${nearest}\\b`));
+  });
+
+  it('GPD_CONSENT_URL and GPD_CONSENT_KEY belong to the SDKs and are passed over', async () => {
+    const env = { GPD_DATA_DIR: dataDir, GPD_CONSENT_URL: 'https://x.example', GPD_CONSENT_KEY: 'gpd_sk_x' };
+    expect((await runGpd(['tenants', 'list'], { env })).code).toBe(0);
+  });
+
+  it('in gpd.toml is refused in the same way', async () => {
+    const file = join(tempDir('toml'), 'gpd.toml');
+    writeFileSync(file, 'prot = 1\n');
+    const ran = await runGpd(['tenants', 'list', '--config', file], { env: { GPD_DATA_DIR: dataDir } });
+    expectBadConfig(ran, /\bprot\b/, /\bport\b/);
+  });
+});
+
+describe.concurrent('a bad value', () => {
+  it.each([
+    ['GPD_PORT', 'abc'],
+    ['GPD_PORT', '65536'],
+    ['GPD_PORT', '-1'],
+    ['GPD_RATE_INGEST', '600'],
+    ['GPD_RATE_INGEST', '0/60'],
+    ['GPD_RATE_INGEST', 'unlimited'],
+    ['GPD_MAX_CLOCK_SKEW', '0'],
+    ['GPD_MAX_CLOCK_SKEW', '5m'],
+    ['GPD_TRUSTED_PROXIES', '10.0.0.0/33'],
+    ['GPD_TRUSTED_PROXIES', 'proxy.example'],
+    ['GPD_BASE_URL', 'shop.example'],
+    ['GPD_LOG_LEVEL', 'loud'],
+    ['GPD_OIDC_ISSUER', 'http://issuer.example'],
+    ['GPD_TLS_CERT', '/nowhere/cert.pem'],
+    ['GPD_HOST', '192.0.2.1'],
+  ])('%s=%s is 78 and named', async (name, value) => {
+    // The flag would win over GPD_PORT.
+    const flags = name === 'GPD_PORT' ? [] : ['--port', '0'];
+    const ran = await runGpd(['serve', ...flags], { env: { GPD_DATA_DIR: dataDir, [name]: value } });
+    expectBadConfig(ran, name === 'GPD_HOST' ? /192\.0\.2\.1/ : new RegExp(name));
+  });
+
+  it('on a flag is 78 too', async () => {
+    expectBadConfig(await runGpd(['serve', '--port', 'abc'], { env: { GPD_DATA_DIR: dataDir } }), /port/i);
+  });
+
+  it.each([
+    ['no TOML', 'port = = 1'],
+    ['a wrong type', 'port = "x"'],
+    ['a table', '[port]\na = 1'],
+  ])('in gpd.toml: %s', async (_name, text) => {
+    const cwd = tempDir('cwd');
+    writeFileSync(join(cwd, 'gpd.toml'), text);
+    expectBadConfig(
+      await runGpd(['tenants', 'list'], { cwd, env: { GPD_DATA_DIR: dataDir } }),
+      /gpd\.toml|port/,
+    );
+  });
+
+  it('--config that names no file', async () => {
+    const ran = await runGpd(['tenants', 'list', '--config', 'none.toml'], {
+      env: { GPD_DATA_DIR: dataDir },
+    });
+    expectBadConfig(ran, /none\.toml/);
+  });
+});
+
+describe.concurrent('precedence', () => {
+  it('flag, then environment, then gpd.toml', async () => {
+    const cwd = tempDir('cwd');
+    const [flag, environment, file] = [await freePort(), await freePort(), await freePort()];
+    writeFileSync(join(cwd, 'gpd.toml'), `port = ${file}\ndata_dir = "${dataDir}"\nrate_ingest = "off"\n`);
+    const portOf = async (args: readonly string[], settings: Record<string, string>): Promise<number> => {
+      const gpd = await startGpd({ dataDir, cwd, args, settings });
+      await gpd.stop();
+      return gpd.port;
+    };
+    expect(await portOf([], {})).toBe(file);
+    expect(await portOf([], { GPD_PORT: String(environment) })).toBe(environment);
+    expect(await portOf(['--port', String(flag)], { GPD_PORT: String(environment) })).toBe(flag);
+  });
+});
+
+describe.concurrent('a port that is taken', () => {
+  it('is said in a sentence that names it and what to do', async () => {
+    const gpd = await startGpd();
+    const ran = await runGpd(['serve', '--port', String(gpd.port)], { env: { GPD_DATA_DIR: dataDir } });
+    expectBadConfig(ran, new RegExp(`127\\.0\\.0\\.1:${gpd.port}`), /--port/);
+    expect(ran.stderr).not.toMatch(/EADDRINUSE/);
+    expect(await gpdJson(['tenants', 'list'], { env: { GPD_DATA_DIR: gpd.dataDir } })).toMatchObject([
+      { kid: KID },
+    ]);
+    await gpd.stop();
+  });
+});

@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+import { KID, ORIGIN } from '../support/server.ts';
+import { own } from './support/own.ts';
+
+interface Listed {
+  readonly kid: string;
+  readonly settings: Record<string, unknown>;
+}
+
+describe.concurrent('gpd tenants', () => {
+  it('adds a tenant with one published seal key and the first purpose', async () => {
+    const { json } = await own();
+    const origins = ['https://a.example', 'https://b.example'];
+    const flags = origins.flatMap((origin) => ['--origin', origin]);
+    const made = await json('tenants', 'add', 'shop-2', ...flags);
+    expect(made).toMatchObject({ kid: 'shop-2', generation: 1 });
+    expect(await json('keys', 'list', 'shop-2')).toMatchObject([
+      { generation: 1, state: 'published', publicKey: made['publicKey'] },
+    ]);
+    expect(await json('consent', 'purposes', 'list', 'shop-2')).toMatchObject([
+      { id: 'device-identification', gpc: 'opt-out' },
+    ]);
+    const listed = await json<Listed[]>('tenants', 'list');
+    expect(listed.map(({ kid }) => kid).sort()).toEqual([KID, 'shop-2']);
+    expect(listed.find(({ kid }) => kid === 'shop-2')?.settings['origins']).toEqual(origins);
+  });
+
+  it('lists them for a person in aligned columns', async () => {
+    const { gpd } = await own();
+    const [head = '', first = ''] = (await gpd('tenants', 'list')).stdout.split('\n');
+    expect(head).toMatch(/^KID\s+SINCE\s+ORIGINS$/);
+    expect(first.indexOf(ORIGIN)).toBe(head.indexOf('ORIGINS'));
+  });
+
+  it('sets several settings at once, and keeps the others', async () => {
+    const { json } = await own();
+    const set = async (...assignments: string[]): Promise<Record<string, unknown>> =>
+      (await json<Listed>('tenants', 'set', KID, ...assignments)).settings;
+    const several = await set('retention.days=30', 'notice.controller=Acme = GmbH', 'ledger.public=true');
+    expect(several).toMatchObject({
+      origins: [ORIGIN],
+      'retention.days': 30,
+      'notice.controller': 'Acme = GmbH',
+      'ledger.public': true,
+    });
+    const origins = ['https://a.example', 'https://b.example'];
+    expect(await set(`origins=${origins.join(',')}`)).toMatchObject({ origins, 'retention.days': 30 });
+    expect(await set('origins=')).toMatchObject({ origins: [] });
+  });
+
+  it('starts with the defaults of the contract', async () => {
+    const { json } = await own();
+    expect((await json<Listed[]>('tenants', 'list'))[0]?.settings).toMatchObject({
+      'consent.basis': 'asserted',
+      'transparency.retain': 'none',
+      'ledger.public': false,
+      'review.fourEyes': false,
+      'retention.days': 90,
+    });
+  });
+
+  it.each([
+    [7, ['add', KID], /acme/],
+    [2, ['add', 'a|b'], /kid/],
+    [2, ['add', ''], /kid/],
+    [2, ['add', 'k'.repeat(65)], /kid/],
+    [2, ['add', 'ä'], /kid/],
+    [2, ['add', 'x', '--origin', 'shop.example'], /origin/],
+    [2, ['set', KID, 'retention.day=30'], /retention\.days/],
+    [2, ['set', KID, 'retention.days=x'], /retention\.days/],
+    [2, ['set', KID, 'retention.days=0'], /retention\.days/],
+    [2, ['set', KID, 'consent.basis=proven'], /consent\.basis/],
+    [2, ['set', KID, 'ledger.public=yes'], /ledger\.public/],
+    [2, ['set', KID, 'origins=shop.example'], /origin/],
+    [2, ['set', KID, 'retention.days'], /retention\.days=/],
+    [2, ['set', KID, 'retention.days=30', 'nope=1'], /nope/],
+    [2, ['set', KID], /argument/],
+    [3, ['set', 'nobody', 'retention.days=30'], /gpd tenants list/],
+  ])('%i and nothing changed for tenants %j', async (code, args, named) => {
+    const { gpd, dump } = await own();
+    const before = await dump();
+    const ran = await gpd('tenants', ...args);
+    expect(ran).toMatchObject({ code, stdout: '' });
+    expect(ran.stderr).toMatch(named);
+    expect(await dump()).toEqual(before);
+  });
+});

@@ -1,0 +1,74 @@
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { gpdJson, runGpd, tempDir } from '../support/command.ts';
+import { execute } from '../support/database.ts';
+import { initGpd } from '../support/server.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+describe.concurrent('gpd migrate', () => {
+  it('has nothing to do after init', async () => {
+    const { dataDir } = await initGpd();
+    const env = { GPD_DATA_DIR: dataDir };
+    expect(await gpdJson(['migrate'], { env })).toEqual({ applied: [], dryRun: false });
+    expect((await runGpd(['migrate'], { env })).stdout).toMatch(/up to date/);
+  });
+
+  it('brings an older database up to date; --dry-run only says so', async () => {
+    const { dataDir } = await initGpd();
+    const env = { GPD_DATA_DIR: dataDir };
+    const name = '20261120_06_rate_counters.js';
+    await execute(dataDir, 'DROP TABLE rate_counters', `DELETE FROM knex_migrations WHERE name = '${name}'`);
+    expect(await gpdJson(['migrate', '--dry-run'], { env })).toEqual({ applied: [name], dryRun: true });
+    expect(await gpdJson(['migrate', '--dry-run'], { env })).toEqual({ applied: [name], dryRun: true });
+    expect(await gpdJson(['migrate'], { env })).toEqual({ applied: [name], dryRun: false });
+    expect(await execute(dataDir, 'SELECT count(*) AS n FROM rate_counters')).toEqual([{ n: 0 }]);
+  });
+
+  it('every command brings it up to date', async () => {
+    const { dataDir } = await initGpd();
+    const name = '20261120_06_rate_counters.js';
+    await execute(dataDir, 'DROP TABLE rate_counters', `DELETE FROM knex_migrations WHERE name = '${name}'`);
+    await gpdJson(['tenants', 'list'], { env: { GPD_DATA_DIR: dataDir } });
+    expect(await execute(dataDir, 'SELECT count(*) AS n FROM rate_counters')).toEqual([{ n: 0 }]);
+  });
+
+  it('does not touch what a newer gpd wrote', async () => {
+    const { dataDir } = await initGpd();
+    await execute(dataDir, "INSERT INTO knex_migrations (name, batch) VALUES ('29991231_01_later.js', 99)");
+    for (const args of [['migrate'], ['serve', '--port', '0'], ['tenants', 'list']]) {
+      const ran = await runGpd(args, { env: { GPD_DATA_DIR: dataDir } });
+      expect(ran.code).not.toBe(0);
+      expect(ran.stdout).toBe('');
+      expect(ran.stderr).toMatch(/newer gpd.*upgrade/);
+      expect(ran.stderr.trim().split('\n')).toHaveLength(1);
+    }
+  });
+});
+
+describe.concurrent('gpd dev gen --check', () => {
+  it('finds the pages of docs/ up to date', async () => {
+    const ran = await runGpd(['dev', 'gen', '--check']);
+    expect(ran).toMatchObject({ code: 0, stdout: '' });
+  });
+
+  it('names a page that is out of date and leaves it so; gen writes it anew', async () => {
+    const copy = tempDir('copy');
+    for (const part of ['dist', 'docs', 'package.json', 'bin/gpd']) {
+      cpSync(join(ROOT, part), join(copy, part), { recursive: true });
+    }
+    symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+    const page = join(copy, 'docs', 'errors.md');
+    const right = readFileSync(page, 'utf8');
+    writeFileSync(page, `${right} `);
+    const program = join(copy, 'bin', 'gpd');
+    const ran = await runGpd(['dev', 'gen', '--check'], { program });
+    expect(ran.code).toBe(1);
+    expect(ran.stderr).toMatch(/docs\/errors\.md/);
+    expect(readFileSync(page, 'utf8')).toBe(`${right} `);
+    expect((await runGpd(['dev', 'gen'], { program })).code).toBe(0);
+    expect(readFileSync(page, 'utf8')).toBe(right);
+  });
+});

@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type ConsentEvent,
+  type ConsentRules,
+  decideConsent,
+  type PrincipalState,
+  REASONS,
+  type Reason,
+} from '../../src/consent/decide.ts';
+import { NOW } from '../support/make.ts';
+
+const HEAD = { seq: 99, hash: 'ff'.repeat(32) };
+const OWN = { seq: 7, hash: '07'.repeat(32) };
+
+const rules: ConsentRules = {
+  gpcOf: (purpose) => ({ ads: 'opt-out', orders: 'ignore' } as const)[purpose],
+  currentVersion: 5,
+  materialVersion: 3,
+};
+
+const makeEvent = (over: Partial<ConsentEvent> = {}): ConsentEvent => ({
+  ...OWN,
+  choice: 'granted',
+  policyVersion: 3,
+  expiresAt: NOW + 1,
+  ...over,
+});
+
+const makeState = (over: Partial<PrincipalState> = {}): PrincipalState => ({
+  erased: false,
+  gpc: false,
+  event: makeEvent(),
+  head: HEAD,
+  ...over,
+});
+
+const reasonFor = (state: PrincipalState, purpose = 'ads', at = NOW): Reason =>
+  decideConsent(purpose, state, rules, at).reason;
+
+/** Each by itself, with nothing that comes before it in the order. */
+const CASES: readonly (readonly [Reason, string, PrincipalState])[] = [
+  ['unknown-purpose', 'nobody-defined-it', makeState()],
+  ['erased', 'ads', makeState({ erased: true })],
+  ['gpc-opt-out', 'ads', makeState({ gpc: true })],
+  ['withdrawn', 'ads', makeState({ event: makeEvent({ choice: 'withdrawn' }) })],
+  ['denied', 'ads', makeState({ event: makeEvent({ choice: 'denied' }) })],
+  ['expired', 'ads', makeState({ event: makeEvent({ expiresAt: NOW }) })],
+  ['policy-outdated', 'ads', makeState({ event: makeEvent({ policyVersion: 2 }) })],
+  ['never-asked', 'ads', makeState({ event: null })],
+  ['granted', 'ads', makeState()],
+];
+
+describe('decideConsent', () => {
+  it.each(CASES)('%s: by itself', (reason, purpose, state) => {
+    const decision = decideConsent(purpose, state, rules, NOW);
+    expect(decision).toMatchObject({ reason, allowed: reason === 'granted' });
+  });
+
+  it('knows the reasons of the contract, in their order', () => {
+    expect(CASES.map(([reason]) => reason)).toEqual(REASONS);
+  });
+
+  it('the first match wins', () => {
+    const everything = makeState({ erased: true, gpc: true, event: makeEvent({ choice: 'withdrawn' }) });
+    expect(reasonFor(everything, 'nobody-defined-it')).toBe('unknown-purpose');
+    expect(reasonFor(everything)).toBe('erased');
+    expect(reasonFor({ ...everything, erased: false })).toBe('gpc-opt-out');
+    expect(reasonFor({ ...everything, erased: false, gpc: false })).toBe('withdrawn');
+    const outdated = makeEvent({ choice: 'denied', expiresAt: NOW, policyVersion: 1 });
+    expect(reasonFor(makeState({ event: outdated }))).toBe('denied');
+    expect(reasonFor(makeState({ event: { ...outdated, choice: 'granted' } }))).toBe('expired');
+    expect(reasonFor(makeState({ event: { ...outdated, choice: 'granted', expiresAt: NOW + 1 } }))).toBe(
+      'policy-outdated',
+    );
+  });
+
+  it.each([
+    ['unknown-purpose', 'nobody-defined-it', true],
+    ['erased', 'ads', true],
+    ['gpc-opt-out', 'ads', false],
+    ['withdrawn', 'ads', false],
+    ['denied', 'ads', false],
+    ['expired', 'ads', false],
+    ['policy-outdated', 'ads', false],
+    ['never-asked', 'ads', true],
+    ['granted', 'ads', false],
+  ] as const)('%s of %s is proven by the head: %s', (reason, purpose, byHead) => {
+    const state = CASES.find(([name]) => name === reason)?.[2] ?? makeState();
+    const decision = decideConsent(purpose, state, rules, NOW);
+    expect(decision.proof).toEqual(byHead ? HEAD : OWN);
+    expect(decision.policyVersion).toBe(byHead ? rules.currentVersion : state.event?.policyVersion);
+  });
+
+  it('a GPC signal without an entry of its own is proven by the head', () => {
+    const decision = decideConsent('ads', makeState({ gpc: true, event: null }), rules, NOW);
+    expect(decision).toMatchObject({ allowed: false, reason: 'gpc-opt-out', proof: HEAD, policyVersion: 5 });
+  });
+
+  it('GPC does nothing to a purpose that ignores it', () => {
+    expect(reasonFor(makeState({ gpc: true }), 'orders')).toBe('granted');
+    expect(reasonFor(makeState({ gpc: true, event: null }), 'orders')).toBe('never-asked');
+  });
+
+  it('what only the signal said is no choice, once the signal is gone', () => {
+    const event = makeEvent({ choice: 'gpc-opt-out', expiresAt: null });
+    expect(reasonFor(makeState({ gpc: true, event }))).toBe('gpc-opt-out');
+    expect(reasonFor(makeState({ gpc: false, event }))).toBe('never-asked');
+  });
+
+  it('a grant lasts up to its expiry and not a millisecond longer', () => {
+    const state = makeState({ event: makeEvent({ expiresAt: NOW }) });
+    expect(reasonFor(state, 'ads', NOW - 1)).toBe('granted');
+    expect(reasonFor(state, 'ads', NOW)).toBe('expired');
+    expect(reasonFor(makeState({ event: makeEvent({ expiresAt: null }) }), 'ads', NOW * 2)).toBe('granted');
+  });
+
+  it('only a material policy outdates a grant', () => {
+    const given = (policyVersion: number): PrincipalState => makeState({ event: makeEvent({ policyVersion }) });
+    expect([1, 2, 3, 4, 5].map((version) => reasonFor(given(version)))).toEqual([
+      'policy-outdated',
+      'policy-outdated',
+      'granted',
+      'granted',
+      'granted',
+    ]);
+  });
+
+  it('tells the expiry of a live grant only', () => {
+    expect(decideConsent('ads', makeState(), rules, NOW).expiresAt).toBe(NOW + 1);
+    for (const [reason, purpose, state] of CASES.filter(([name]) => name !== 'granted')) {
+      expect(decideConsent(purpose, state, rules, NOW).expiresAt, reason).toBeNull();
+    }
+  });
+});

@@ -1,0 +1,49 @@
+import { createHash, createHmac } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { browserPrincipalId, principalRef } from '../../src/consent/principal.ts';
+
+const key = Buffer.alloc(32, 7);
+
+describe('principalRef', () => {
+  it('is the HMAC of the id under the key of the tenant', () => {
+    const expected = createHmac('sha256', key).update('Zoë 🐢').digest('base64url');
+    expect(principalRef(key, 'Zoë 🐢')).toBe(expected);
+  });
+
+  it('differs by tenant and by person, and holds nothing of the id', () => {
+    const refs = [
+      principalRef(key, 'u-1'),
+      principalRef(key, 'u-2'),
+      principalRef(key, 'u-1 '),
+      principalRef(Buffer.alloc(32, 8), 'u-1'),
+    ];
+    expect(new Set(refs).size).toBe(refs.length);
+    for (const ref of refs) expect(ref).toMatch(/^[A-Za-z0-9_-]{43}$/);
+  });
+
+  it('takes composed and decomposed letters for two people: ids are the tenant’s own bytes', () => {
+    expect(principalRef(key, 'Zo\u00eb')).not.toBe(principalRef(key, 'Zoe\u0308'));
+  });
+});
+
+describe('browserPrincipalId', () => {
+  const secret = Buffer.from('000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f', 'hex');
+
+  it('is b_ and the SHA-256 of the 32 bytes, not of their text', () => {
+    const expected = `b_${createHash('sha256').update(secret).digest('base64url')}`;
+    expect(browserPrincipalId(secret.toString('base64url'))).toBe(expected);
+    expect(expected).toBe('b_Yw3NKWbEM2aRElRIu7JbT_QSpJxzLbLIq8G4WBvXEN0');
+  });
+
+  it.each([
+    ['31 bytes', secret.subarray(1).toString('base64url')],
+    ['33 bytes', Buffer.concat([secret, secret.subarray(0, 1)]).toString('base64url')],
+    ['nothing', ''],
+    ['padding', secret.toString('base64')],
+    ['the other alphabet', Buffer.alloc(32, 0xff).toString('base64').replace('=', '')],
+    ['bits after the end', `${secret.toString('base64url').slice(0, -1)}9`],
+    ['a space', ` ${secret.toString('base64url')}`],
+  ])('is nobody’s for %s', (_what, text) => {
+    expect(browserPrincipalId(text)).toBeNull();
+  });
+});

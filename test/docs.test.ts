@@ -1,0 +1,50 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+
+const PAGES = [
+  'README.md',
+  'ARCHITECTURE.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'docs/adr/README.md',
+  'docs/dependencies.md',
+  'docs/integrate.md',
+  'docs/operate.md',
+];
+
+describe('docs/dependencies.md', () => {
+  const manifest = JSON.parse(read('package.json')) as Record<'dependencies' | 'devDependencies', object>;
+  const [, runTime = '', development = ''] = read('docs/dependencies.md').split(/^## .*$/m);
+  const named = (section: string): string[] =>
+    [...section.matchAll(/^\| (\S+) \|/gm)].map((row) => row[1] ?? '').filter((name) => name !== 'package');
+
+  it('gives a reason for every dependency, and for nothing else', () => {
+    expect(named(runTime)).toEqual(Object.keys(manifest.dependencies));
+    expect(named(development)).toEqual(Object.keys(manifest.devDependencies));
+  });
+});
+
+describe('the pages', () => {
+  it.each(PAGES)('%s links to what is there', (page) => {
+    const links = [...read(page).matchAll(/\]\(([^)#]+)\)/g)].map((link) => link[1] ?? '');
+    const broken = links.filter(
+      (link) => !/^https?:/.test(link) && !existsSync(join(root, dirname(page), link)),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it('README.md begins with the two commands', () => {
+    const commands = [...read('README.md').matchAll(/^```sh\n(.*)\n```$/gm)].map((block) => block[1]);
+    expect(commands.slice(0, 2)).toEqual(['npm run demo', 'npm test']);
+  });
+
+  it('ARCHITECTURE.md stays a page that is read', () => {
+    expect(read('ARCHITECTURE.md').split('\n').length).toBeLessThanOrEqual(150);
+  });
+});

@@ -1,0 +1,158 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type Agents, newDirectory, startAgents } from '../../src/app/agents.ts';
+import { verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
+import { type DirectorySource, listDirectories, saveDirectory } from '../../src/storage/agent-store.ts';
+import {
+  type Agent,
+  makeAgent,
+  makeDeps,
+  makeRequest,
+  quoted,
+  signedHeaders,
+} from '../bot-auth/support/agent.ts';
+import { makeSqlite, type SqliteFile } from '../bot-auth/support/sqlite.ts';
+import { NOW } from '../support/make.ts';
+import { type DirectoryServer, jwks, startDirectory } from './support/server.ts';
+
+/** The background of a running server: what it fetches, when, and what a stranger can make it fetch. */
+
+let server: DirectoryServer;
+let file: SqliteFile;
+let agent: Agent;
+beforeAll(async () => {
+  server = await startDirectory(300);
+  agent = makeAgent(server.url);
+});
+afterAll(() => server.close());
+
+let running: Agents | null = null;
+let now = NOW;
+afterEach(async () => {
+  await running?.stop();
+  await file.close();
+  now = NOW;
+});
+
+async function start(openDiscovery: boolean, source: DirectorySource | null = null): Promise<Agents> {
+  file = await makeSqlite();
+  server.asked.length = 0;
+  server.answer = jwks([agent.jwk]);
+  if (source) await saveDirectory(file.database, newDirectory(server.url, source, NOW));
+  running = await startAgents(file.database, {
+    openDiscovery,
+    clock: () => now,
+    onFault: (error) => {
+      throw error;
+    },
+    fetchOptions: server.options,
+  });
+  return running;
+}
+
+function ask({ findKey }: Agents, url = server.url): Promise<string | null> {
+  const headers = signedHeaders(agent, { signatureAgent: `sig1=${quoted(url)}` });
+  return verifyBotAuth(makeDeps([], { findKey }), makeRequest(headers), NOW);
+}
+
+const rounds = (count: number): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, count * 1000 + 300));
+const SOON = { timeout: 5000, interval: 50 } as const;
+const origin = (): string => new URL(server.url).origin;
+
+describe('a directory on no list', () => {
+  it('is never fetched while open discovery is off', async () => {
+    const agents = await start(false);
+    expect(await ask(agents)).toBeNull();
+    await rounds(2);
+    expect(await ask(agents)).toBeNull();
+    expect(server.asked).toEqual([]);
+    expect(await listDirectories(file.database)).toEqual([]);
+  });
+
+  it('is unverified first and known later when open discovery is on; ingest never waits for it', async () => {
+    const agents = await start(true);
+    server.answer = (response, request) => setTimeout(() => jwks([agent.jwk])(response, request), 150);
+    const before = performance.now();
+    expect(await ask(agents)).toBeNull();
+    expect(performance.now() - before).toBeLessThan(100);
+    await vi.waitFor(async () => expect(await ask(agents)).toBe(origin()), SOON);
+    expect(server.asked).toEqual(['/directory']);
+    expect(await listDirectories(file.database)).toMatchObject([{ url: server.url, source: 'discovered' }]);
+  });
+
+  it('is fetched once, however many requests name it', async () => {
+    const agents = await start(true);
+    await Promise.all(Array.from({ length: 50 }, () => ask(agents)));
+    await vi.waitFor(async () => expect(await ask(agents)).toBe(origin()), SOON);
+    expect(server.asked).toEqual(['/directory']);
+  });
+
+  it('is not fetched for a request that says nothing in good order', async () => {
+    const agents = await start(true);
+    const headers = signedHeaders(agent, {
+      signatureAgent: `sig1=${quoted(server.url)}`,
+      params: { expires: null },
+    });
+    expect(await verifyBotAuth(makeDeps([], agents), makeRequest(headers), NOW)).toBeNull();
+    const foreign = signedHeaders(agent, {
+      signatureAgent: `sig1=${quoted(server.url)}`,
+      host: 'evil.example',
+    });
+    expect(await verifyBotAuth(makeDeps([], agents), makeRequest(foreign), NOW)).toBeNull();
+    await rounds(1);
+    expect(server.asked).toEqual([]);
+  });
+
+  it('is one of a bounded number in a round', async () => {
+    const agents = await start(true);
+    for (let i = 0; i < 500; i += 1) await ask(agents, `${server.url}?${i}`);
+    await vi.waitFor(() => expect(server.asked.length).toBeGreaterThan(0), SOON);
+    await rounds(1);
+    expect(server.asked.length).toBeLessThanOrEqual(100);
+  });
+});
+
+describe('a directory on the list', () => {
+  it('is fetched in the background from the start', async () => {
+    const agents = await start(false, 'listed');
+    await vi.waitFor(async () => expect(await ask(agents)).toBe(origin()), SOON);
+  });
+
+  it('is refreshed in an hour, and sooner after a failure; its keys stay in use meanwhile', async () => {
+    const agents = await start(false, 'listed');
+    await vi.waitFor(async () => expect(await ask(agents)).toBe(origin()), SOON);
+    now = NOW + 59 * 60_000;
+    await rounds(1);
+    expect(server.asked).toHaveLength(1);
+
+    server.answer = (response) => void response.writeHead(503).end();
+    now = NOW + 60 * 60_000;
+    await vi.waitFor(() => expect(server.asked).toHaveLength(2), SOON);
+    await rounds(1);
+    expect(await ask(agents)).toBe(origin());
+    expect(server.asked).toHaveLength(2);
+
+    server.answer = jwks([makeAgent().jwk]);
+    now = NOW + 65 * 60_000;
+    await vi.waitFor(async () => expect(await ask(agents)).toBeNull(), SOON);
+    expect(server.asked).toHaveLength(3);
+  });
+
+  it('whose keys are pinned is never fetched', async () => {
+    const agents = await start(true, 'pinned');
+    expect(await ask(agents)).toBeNull();
+    await rounds(2);
+    expect(server.asked).toEqual([]);
+  });
+});
+
+describe('a server that hangs', () => {
+  it('does not keep gpd from stopping', async () => {
+    const agents = await start(false, 'listed');
+    server.answer = () => {};
+    await vi.waitFor(() => expect(server.asked).toHaveLength(1), SOON);
+    const before = performance.now();
+    await agents.stop();
+    expect(performance.now() - before).toBeLessThan(2000);
+  });
+});

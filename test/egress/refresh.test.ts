@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DIRECTORY_FETCH, newDirectory, refreshDirectory } from '../../src/app/agents.ts';
+import { type AgentDirectory, listDirectories } from '../../src/storage/agent-store.ts';
+import { makeAgent, rfcTestAgent } from '../bot-auth/support/agent.ts';
+import { makeSqlite, type SqliteFile } from '../bot-auth/support/sqlite.ts';
+import { NOW } from '../support/make.ts';
+import { type Answer, type DirectoryServer, jwks, MEDIA_TYPE, startDirectory } from './support/server.ts';
+
+/** One refresh of a directory: what is kept of it, and what it leaves alone. */
+
+let server: DirectoryServer;
+let file: SqliteFile;
+beforeAll(async () => {
+  server = await startDirectory(300);
+  file = await makeSqlite();
+});
+afterAll(async () => {
+  await server.close();
+  await file.close();
+});
+
+const [ONE, TWO] = [makeAgent(), makeAgent()];
+
+async function refresh(before: AgentDirectory, now: number, answer: Answer): Promise<AgentDirectory> {
+  server.answer = answer;
+  const { directory, ok } = await refreshDirectory(file.database, before, now, server.options);
+  expect(ok).toBe(directory.failure === null);
+  const stored = (await listDirectories(file.database)).find(({ url }) => url === before.url);
+  expect(stored).toEqual(directory);
+  return directory;
+}
+
+const thumbprints = (directory: AgentDirectory): string[] => directory.keys.map((key) => key.thumbprint);
+const fresh = (path: string): AgentDirectory => newDirectory(`${server.url}/${path}`, 'listed', NOW);
+
+describe('a refresh that succeeds', () => {
+  it('puts the keys of now in the place of those before: what is gone is revoked', async () => {
+    const first = await refresh(fresh('replace'), NOW + 1, jwks([ONE.jwk, TWO.jwk]));
+    expect(thumbprints(first)).toEqual([ONE.thumbprint, TWO.thumbprint]);
+    expect(first).toMatchObject({ fetchedAt: NOW + 1, triedAt: NOW + 1, failure: null, createdAt: NOW });
+    const second = await refresh(first, NOW + 2, jwks([TWO.jwk]));
+    expect(thumbprints(second)).toEqual([TWO.thumbprint]);
+    const third = await refresh(second, NOW + 3, jwks([]));
+    expect(third).toMatchObject({ keys: [], fetchedAt: NOW + 3, failure: null });
+  });
+
+  it('passes over keys of other kinds and the key that the RFC prints', async () => {
+    const rsa = { kty: 'RSA', n: 'AQAB', e: 'AQAB' };
+    const mixed = await refresh(fresh('mixed'), NOW, jwks([rsa, rfcTestAgent().jwk, ONE.jwk]));
+    expect(thumbprints(mixed)).toEqual([ONE.thumbprint]);
+    const printed = await refresh(mixed, NOW, jwks([rfcTestAgent().jwk]));
+    expect(printed).toMatchObject({ keys: [], failure: null });
+  });
+
+  it('clears the failure of the one before', async () => {
+    const failed = await refresh(fresh('cleared'), NOW, (response) => void response.writeHead(503).end());
+    expect(failed.failure).toBe('it answered 503 and not 200');
+    expect(await refresh(failed, NOW + 5, jwks([ONE.jwk]))).toMatchObject({
+      failure: null,
+      fetchedAt: NOW + 5,
+    });
+  });
+});
+
+describe('a refresh that fails', () => {
+  const failures: readonly (readonly [string, Answer, string])[] = [
+    [
+      'a redirect',
+      (response) => void response.writeHead(301, { location: '/' }).end(),
+      'it answered 301 and not 200',
+    ],
+    ['an error', (response) => void response.writeHead(500).end(), 'it answered 500 and not 200'],
+    [
+      'a page of HTML',
+      (response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>'),
+      `its media type is not ${MEDIA_TYPE}`,
+    ],
+    [
+      'broken JSON',
+      (response) => void response.writeHead(200, { 'content-type': MEDIA_TYPE }).end('{'),
+      'it cannot be read',
+    ],
+    [
+      'no JWKS',
+      (response) => void response.writeHead(200, { 'content-type': MEDIA_TYPE }).end('[]'),
+      'it is not a JWKS of at most 32 keys',
+    ],
+    ['too many keys', jwks(Array.from({ length: 33 }, () => ONE.jwk)), 'it is not a JWKS of at most 32 keys'],
+    ['silence', () => {}, 'it did not answer in time'],
+    ['a closed door', (response) => void response.socket?.destroy(), 'it cannot be reached (ECONNRESET)'],
+  ];
+  it.each(failures)('by %s keeps the keys of the last good one and says why', async (name, answer, why) => {
+    const good = await refresh(fresh(name.replaceAll(' ', '-')), NOW + 1, jwks([ONE.jwk]));
+    const stale = await refresh(good, NOW + 2, answer);
+    expect(stale).toEqual({ ...good, triedAt: NOW + 2, failure: why });
+  });
+
+  it('on a first visit leaves a directory without keys', async () => {
+    const directory = await refresh(fresh('first'), NOW, (response) => void response.writeHead(404).end());
+    expect(directory).toMatchObject({ keys: [], fetchedAt: null, triedAt: NOW });
+  });
+});
+
+describe('the limits of production', () => {
+  it('are 3 s, 64 KiB, the right media type, and public addresses', async () => {
+    expect(DIRECTORY_FETCH).toEqual({ mediaType: MEDIA_TYPE, maxBytes: 65_536, timeoutMs: 3000 });
+    server.answer = jwks([ONE.jwk]);
+    const before = server.asked.length;
+    const { directory, ok } = await refreshDirectory(file.database, fresh('guarded'), NOW);
+    expect({ ok, failure: directory.failure }).toEqual({ ok: false, failure: 'the address is not public' });
+    expect(server.asked).toHaveLength(before);
+  });
+});

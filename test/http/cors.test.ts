@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ask, type Reply } from '../support/http.ts';
+import { makeBundle } from '../support/seal.ts';
+import { type Gpd, KID, ORIGIN, type SealTarget, startGpd } from '../support/server.ts';
+import { expectCore, expectError, INGEST, post, REQUEST_ID } from './support/expect.ts';
+
+const OTHER_ORIGIN = 'http://localhost:3000';
+const STRANGER = 'https://evil.example';
+
+let gpd: Gpd;
+let limited: Gpd;
+let acme: SealTarget;
+beforeAll(async () => {
+  const tenants = [
+    { kid: KID, origins: [ORIGIN] },
+    { kid: 'other', origins: [OTHER_ORIGIN] },
+  ];
+  [gpd, limited] = await Promise.all([
+    startGpd({ tenants }),
+    startGpd({ settings: { GPD_RATE_INGEST: '1/600' } }),
+  ]);
+  acme = gpd.targets[0]!;
+  await post(limited.url, '{}');
+});
+afterAll(() => Promise.all([gpd.stop(), limited.stop()]));
+
+function expectCors(reply: Reply, origin: string): void {
+  expect(reply.headers['access-control-allow-origin']).toBe(origin);
+  expect(reply.headers['access-control-allow-credentials']).toBe('true');
+  expect(reply.headers['vary']).toMatch(/\bOrigin\b/i);
+}
+
+function expectNoCors(reply: Reply): void {
+  expect(Object.keys(reply.headers).filter((name) => name.startsWith('access-control-'))).toEqual([]);
+  expect(reply.headers['vary']).toMatch(/\bOrigin\b/i);
+}
+
+describe('CORS on the ingest route', () => {
+  it.each([ORIGIN, OTHER_ORIGIN])(
+    '%s, registered with some tenant, is let in with credentials',
+    async (origin) => {
+      const reply = await post(gpd.url, makeBundle(acme), { origin });
+      expectCore(reply, 'ok');
+      expectCors(reply, origin);
+    },
+  );
+
+  it('lets a page read the errors too', async () => {
+    const headers = { origin: ORIGIN };
+    const errors: readonly (readonly [number, Reply])[] = [
+      [400, await post(gpd.url, '{}', headers)],
+      [400, await post(gpd.url, makeBundle(acme, { clientTs: 0 }), headers)],
+      [451, await post(gpd.url, makeBundle(acme), { ...headers, 'sec-gpc': '1' })],
+      [413, await post(gpd.url, 'x'.repeat(32_769), headers)],
+      [415, await post(gpd.url, '{}', { ...headers, 'content-type': 'text/plain' })],
+      [405, await ask(gpd.url, INGEST, { headers })],
+      [429, await post(limited.url, '{}', headers)],
+    ];
+    for (const [status, reply] of errors) {
+      expect(reply.status).toBe(status);
+      expectCors(reply, ORIGIN);
+    }
+  });
+
+  it.each([
+    STRANGER,
+    'null',
+    'http://shop.example',
+    `${ORIGIN}.evil.example`,
+    'https://shop.example:444',
+    `${ORIGIN}/`,
+  ])('%s is processed without CORS headers and without a token', async (origin) => {
+    const reply = await post(gpd.url, makeBundle(acme), { origin });
+    expect(expectCore(reply, 'ok')).not.toHaveProperty('transparencyToken');
+    expectNoCors(reply);
+    const refused = await post(gpd.url, '{}', { origin });
+    expectError(refused, 'malformed-sealed-bundle');
+    expectNoCors(refused);
+  });
+
+  it('varies by origin even for a caller without one', async () => {
+    expectNoCors(await post(gpd.url, makeBundle(acme)));
+  });
+
+  const preflight = (origin: string): Promise<Reply> => {
+    const headers = {
+      origin,
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'content-type',
+    };
+    return ask(gpd.url, INGEST, { method: 'OPTIONS', headers });
+  };
+
+  it('answers the preflight of a registered origin', async () => {
+    const reply = await preflight(ORIGIN);
+    expect(reply.status).toBe(204);
+    expect(reply.text).toBe('');
+    expectCors(reply, ORIGIN);
+    expect(reply.headers['access-control-allow-methods']).toMatch(/\bPOST\b/);
+    expect(reply.headers['access-control-allow-headers']).toMatch(/\bContent-Type\b/i);
+    expect(reply.headers['x-request-id']).toMatch(REQUEST_ID);
+    expect(reply.headers).not.toHaveProperty('set-cookie');
+  });
+
+  it('grants nothing in the preflight of a stranger', async () => {
+    const reply = await preflight(STRANGER);
+    expect(reply.status).toBe(204);
+    expectNoCors(reply);
+  });
+});

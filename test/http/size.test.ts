@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ask, JSON_TYPE, lastReply, openWire, type RawReply } from '../support/http.ts';
+import { browserHeaders } from '../support/samples.ts';
+import { makeBundle } from '../support/seal.ts';
+import { type Gpd, type SealTarget, startGpd } from '../support/server.ts';
+import { expectCore, expectError, INGEST, post, REQUEST_ID } from './support/expect.ts';
+
+const LIMIT = 32_768;
+
+let gpd: Gpd;
+let acme: SealTarget;
+beforeAll(async () => {
+  gpd = await startGpd();
+  acme = gpd.targets[0]!;
+});
+afterAll(() => gpd.stop());
+
+/** A good bundle in a body of exactly `size` bytes; white space after a JSON value means nothing. */
+function bodyOf(size: number): string {
+  return JSON.stringify(makeBundle(acme)).padEnd(size, ' ');
+}
+
+/** A bundle whose ciphertext itself fills the body, up to the few bytes that base64 cannot hit. */
+function fullBundle(): string {
+  const pad = (length: number): string =>
+    JSON.stringify(makeBundle(acme, { signals: { collector: '1', padding: 'x'.repeat(length) } }));
+  const over = pad(20_000).length - LIMIT;
+  return pad(20_000 - Math.ceil((over * 3) / 4) - 3).padEnd(LIMIT, ' ');
+}
+
+function head(...lines: readonly string[]): string {
+  const fixed = [`POST ${INGEST} HTTP/1.1`, 'Host: gpd.test', 'Content-Type: application/json'];
+  return `${[...fixed, ...lines].join('\r\n')}\r\n\r\n`;
+}
+
+function expectTooLarge(reply: RawReply): void {
+  expect(reply.status).toBe(413);
+  expect(JSON.parse(reply.body)).toMatchObject({ error: 'payload-too-large' });
+  expect(reply.headers['connection']).toBe('close');
+  expect(reply.headers['x-request-id']).toMatch(REQUEST_ID);
+  expect(reply.headers).not.toHaveProperty('set-cookie');
+}
+
+describe('the size of a body', () => {
+  it('32,768 bytes are accepted, 32,769 are not', async () => {
+    expectCore(await post(gpd.url, bodyOf(LIMIT)), 'ok');
+    expectCore(await post(gpd.url, fullBundle()), 'ok');
+    expectError(await post(gpd.url, bodyOf(LIMIT + 1)), 'payload-too-large');
+  });
+
+  it('counts bytes, not characters', async () => {
+    expectError(await post(gpd.url, 'ß'.repeat(LIMIT / 2)), 'malformed-sealed-bundle');
+    expectError(await post(gpd.url, `${'ß'.repeat(LIMIT / 2)} `), 'payload-too-large');
+  });
+
+  it('holds for a body whose length nobody said', async () => {
+    const chunked = (body: string) =>
+      ask(gpd.url, INGEST, {
+        method: 'POST',
+        headers: { ...JSON_TYPE, ...browserHeaders() },
+        body,
+        chunked: true,
+      });
+    expectCore(await chunked(bodyOf(LIMIT)), 'ok');
+    const reply = await chunked(bodyOf(LIMIT + 1));
+    expectError(reply, 'payload-too-large');
+    expect(reply.headers['connection']).toBe('close');
+  });
+
+  it('answers 413 to a 5 GB Content-Length before a byte of the body is sent', async () => {
+    const wire = await openWire(gpd.port);
+    wire.send(head('Content-Length: 5368709120'));
+    const { text, ms } = await wire.closed;
+    expectTooLarge(lastReply(text));
+    expect(ms).toBeLessThan(2000);
+  });
+
+  it('stops reading an endless body', async () => {
+    const wire = await openWire(gpd.port);
+    wire.send(head('Transfer-Encoding: chunked'));
+    for (let sent = 0; sent <= LIMIT; sent += 4096) wire.send(`1000\r\n${'x'.repeat(4096)}\r\n`);
+    const { text } = await wire.closed;
+    expectTooLarge(lastReply(text));
+  });
+
+  it.each(['1e3', '-1', '0x10', '99999999999999999999', '1, 2', '5 5'])(
+    'refuses Content-Length: %s',
+    async (length) => {
+      const wire = await openWire(gpd.port);
+      wire.send(head(`Content-Length: ${length}`));
+      const { text } = await wire.closed;
+      const reply = lastReply(text);
+      expect([400, 413]).toContain(reply.status);
+      expect(JSON.parse(reply.body)).toHaveProperty('error');
+      expect(reply.headers['x-request-id']).toMatch(REQUEST_ID);
+    },
+  );
+});
+
+describe('Expect: 100-continue', () => {
+  it('is granted for a body that may come', async () => {
+    const body = bodyOf(LIMIT);
+    const wire = await openWire(gpd.port);
+    wire.send(head(`Content-Length: ${LIMIT}`, 'Expect: 100-continue', 'Connection: close'));
+    expect(await wire.until(/\r\n\r\n/)).toMatch(/^HTTP\/1\.1 100 /);
+    wire.send(body);
+    expect(lastReply((await wire.closed).text).status).toBe(200);
+  });
+
+  it('is answered 413 for one that may not', async () => {
+    const wire = await openWire(gpd.port);
+    wire.send(head(`Content-Length: ${LIMIT + 1}`, 'Expect: 100-continue'));
+    const { text } = await wire.closed;
+    expect(text).not.toContain(' 100 ');
+    expectTooLarge(lastReply(text));
+  });
+});
+
+describe('a request that is no HTTP', () => {
+  it.each([
+    ['garbage', 'GARBAGE\r\n\r\n'],
+    ['both lengths', head('Content-Length: 2', 'Transfer-Encoding: chunked')],
+    ['two lengths', head('Content-Length: 2', 'Content-Length: 3')],
+    ['a bad chunk', `${head('Transfer-Encoding: chunked')}zz\r\n`],
+    ['a folded header', head('X-A: b', ' c')],
+    ['a header of 20,000 bytes', head(`X-A: ${'a'.repeat(20_000)}`)],
+    ['no Host', `POST ${INGEST} HTTP/1.1\r\nContent-Length: 0\r\n\r\n`],
+  ])('is told so in the common shape, with a request id: %s', async (_name, bytes) => {
+    const wire = await openWire(gpd.port);
+    wire.send(bytes);
+    const reply = lastReply((await wire.closed).text);
+    expect(reply.status).toBe(400);
+    expect(JSON.parse(reply.body)).toMatchObject({ error: expect.stringMatching(/^[a-z-]+$/) });
+    expect(reply.headers['x-request-id']).toMatch(REQUEST_ID);
+  });
+
+  it('an expectation that nobody can meet has the common shape too', async () => {
+    const wire = await openWire(gpd.port);
+    wire.send(head('Content-Length: 2', 'Expect: the-impossible'));
+    const text = await wire.until(/\r\n\r\n/);
+    wire.close();
+    expect(lastReply(text).status).toBeGreaterThanOrEqual(400);
+    expect(lastReply(text).headers['x-request-id']).toMatch(REQUEST_ID);
+  });
+
+  it('the absolute form of an address is the same address (RFC 9112 section 3.2.2)', async () => {
+    const wire = await openWire(gpd.port);
+    wire.send(
+      `POST http://gpd.test${INGEST} HTTP/1.1\r\nHost: gpd.test\r\nContent-Type: application/json\r\n` +
+        'Content-Length: 2\r\nConnection: close\r\n\r\n{}',
+    );
+    const reply = lastReply((await wire.closed).text);
+    expect(reply.status).toBe(400);
+    expect(JSON.parse(reply.body)).toMatchObject({ error: 'malformed-sealed-bundle' });
+  });
+
+  it('two requests in one packet get two answers in their order', async () => {
+    const wire = await openWire(gpd.port);
+    const one = 'GET /healthz HTTP/1.1\r\nHost: gpd.test\r\n\r\n';
+    wire.send(`${head('Content-Length: 2')}{}${one.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')}`);
+    const { text } = await wire.closed;
+    expect([...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map((match) => match[1])).toEqual(['400', '200']);
+  });
+});

@@ -1,0 +1,169 @@
+import { describe, expect, it, vi } from 'vitest';
+import { execute } from '../support/database.ts';
+import { ask, lastReply, openWire, type Wire } from '../support/http.ts';
+import { makeBundle } from '../support/seal.ts';
+import { type Gpd, startGpd } from '../support/server.ts';
+import { expectCore, INGEST, post, REQUEST_ID } from './support/expect.ts';
+
+/** The limit is 10 s, looked at once a second. */
+const LIMIT_MS = 10_000;
+const SLACK_MS = 3000;
+const EXIT_MS = 15_000;
+
+const HEAD = `POST ${INGEST} HTTP/1.1\r\nHost: gpd.test\r\nContent-Type: application/json\r\n`;
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Sends a little every second for as long as the other side listens. */
+async function trickle(wire: Wire, piece: string): Promise<void> {
+  let open = true;
+  void wire.closed.then(() => {
+    open = false;
+  });
+  while (open) {
+    wire.send(piece);
+    await pause(1000);
+  }
+}
+
+describe.concurrent('slow senders', () => {
+  const senders: readonly (readonly [name: string, first: string, piece?: string])[] = [
+    ['half a header', `${HEAD}X-Half: `],
+    ['a header line by line', HEAD, 'X-A: b\r\n'],
+    ['half a body', `${HEAD}Content-Length: 100\r\n\r\n{"kid":`],
+    ['a body letter by letter', `${HEAD}Content-Length: 1000\r\n\r\n`, ' '],
+    ['a chunked body letter by letter', `${HEAD}Transfer-Encoding: chunked\r\n\r\n`, '1\r\n \r\n'],
+    ['half a header of another route', 'GET /healthz HTTP/1.1\r\nHost: x\r\n'],
+  ];
+
+  it('are told 408 after 10 s and cut off, while others are served', async () => {
+    const gpd = await startGpd();
+    const waiting = senders.map(async ([name, first, piece]) => {
+      const wire = await openWire(gpd.port);
+      wire.send(first);
+      if (piece !== undefined) void trickle(wire, piece);
+      const { text, ms } = await wire.closed;
+      return { name, reply: lastReply(text), ms };
+    });
+    const meanwhile = await post(gpd.url, makeBundle(gpd.targets[0]!));
+    expectCore(meanwhile, 'ok');
+    for (const { name, reply, ms } of await Promise.all(waiting)) {
+      expect({ name, status: reply.status }).toEqual({ name, status: 408 });
+      expect(JSON.parse(reply.body)).toMatchObject({ error: 'request-timeout' });
+      expect(reply.headers['connection']).toBe('close');
+      expect(reply.headers['x-request-id']).toMatch(REQUEST_ID);
+      expect(reply.headers).not.toHaveProperty('set-cookie');
+      expect(ms).toBeGreaterThan(LIMIT_MS - 500);
+      expect(ms).toBeLessThan(LIMIT_MS + SLACK_MS);
+    }
+    await gpd.stop();
+  });
+
+  it('a connection that says nothing at all is not kept for ever', async () => {
+    const gpd = await startGpd();
+    const { ms } = await (await openWire(gpd.port)).closed;
+    expect(ms).toBeLessThan(LIMIT_MS + SLACK_MS);
+    await gpd.stop();
+  });
+
+  it('a sender that goes away in the middle is no fault', async () => {
+    const gpd = await startGpd();
+    for (const half of [`${HEAD}Content-Length: 100\r\n\r\n{"kid":`, `${HEAD}X-Half`]) {
+      const wire = await openWire(gpd.port);
+      wire.send(half);
+      await pause(50);
+      wire.close();
+    }
+    await pause(200);
+    expectCore(await post(gpd.url, makeBundle(gpd.targets[0]!)), 'ok');
+    expect(gpd.logs()).not.toMatch(/fault/);
+    await gpd.stop();
+  });
+});
+
+/** A bundle of which half has been sent. */
+async function halfSent(gpd: Gpd): Promise<{ wire: Wire; rest: string }> {
+  const body = JSON.stringify(makeBundle(gpd.targets[0]!));
+  const wire = await openWire(gpd.port);
+  wire.send(`${HEAD}Content-Length: ${body.length}\r\n\r\n${body.slice(0, 500)}`);
+  await pause(100);
+  return { wire, rest: body.slice(500) };
+}
+
+async function timeToEnd(gpd: Gpd): Promise<number> {
+  const start = performance.now();
+  expect(await gpd.exited).toEqual({ code: 0, signal: null });
+  return performance.now() - start;
+}
+
+describe.concurrent('SIGTERM', () => {
+  it('lets a request under way finish, tells that it is not ready, takes nobody new and ends with 0', async () => {
+    const gpd = await startGpd();
+    const { wire, rest } = await halfSent(gpd);
+    const ready = await openWire(gpd.port);
+    ready.send('GET /readyz HTTP/1.1\r\nHost: gpd.test\r\n');
+    const idle = await openWire(gpd.port);
+    idle.send('GET /healthz HTTP/1.1\r\nHost: gpd.test\r\n\r\n');
+    await idle.until(/"ok"/);
+
+    gpd.terminate();
+    await vi.waitFor(() => expect(gpd.logs()).toContain('draining'), { timeout: 5000, interval: 20 });
+    await idle.closed;
+    ready.send('\r\n');
+    const notReady = lastReply((await ready.closed).text);
+    expect(notReady.status).toBe(503);
+    expect(notReady.headers['connection']).toBe('close');
+    expect(JSON.parse(notReady.body)).toEqual({ status: 'not-ready', notReady: ['draining'] });
+    await expect(ask(gpd.url, '/healthz')).rejects.toThrow(/ECONNREFUSED/);
+
+    wire.send(rest);
+    const reply = lastReply((await wire.closed).text);
+    expect(reply.status).toBe(200);
+    expect(reply.headers['connection']).toBe('close');
+    expect(reply.headers['set-cookie']).toMatch(/^gp_session=/);
+    expect(await timeToEnd(gpd)).toBeLessThan(3000);
+    const { requestId } = JSON.parse(reply.body) as { requestId: string };
+    const rows = await execute(gpd.dataDir, 'SELECT request_id FROM decisions');
+    expect(rows).toEqual([{ request_id: requestId }]);
+  });
+
+  it('ends an idle server at once', async () => {
+    const gpd = await startGpd();
+    gpd.terminate();
+    expect(await timeToEnd(gpd)).toBeLessThan(3000);
+  });
+
+  it('does not wait for a sender that never finishes: 0 within 15 s', async () => {
+    const gpd = await startGpd();
+    const { wire } = await halfSent(gpd);
+    void trickle(wire, ' ');
+    gpd.terminate();
+    expect(await timeToEnd(gpd)).toBeLessThan(EXIT_MS);
+    await wire.closed;
+  });
+
+  it('SIGINT drains in the same way', async () => {
+    const gpd = await startGpd();
+    const { wire, rest } = await halfSent(gpd);
+    process.kill(gpd.pid, 'SIGINT');
+    await vi.waitFor(() => expect(gpd.logs()).toContain('draining'), { timeout: 5000, interval: 20 });
+    wire.send(rest);
+    expect(lastReply((await wire.closed).text).status).toBe(200);
+    expect(await timeToEnd(gpd)).toBeLessThan(3000);
+  });
+
+  it('in the middle of traffic loses no answer that was given', async () => {
+    const gpd = await startGpd();
+    const acme = gpd.targets[0]!;
+    const given: string[] = [];
+    const sending = Array.from({ length: 200 }, async () => {
+      const reply = await post(gpd.url, makeBundle(acme)).catch(() => null);
+      if (reply?.status === 200) given.push(expectCore(reply, 'ok').requestId);
+    });
+    await vi.waitFor(() => expect(given.length).toBeGreaterThan(5), { timeout: 10_000, interval: 1 });
+    gpd.terminate();
+    await Promise.all(sending);
+    expect(await timeToEnd(gpd)).toBeLessThan(EXIT_MS);
+    const rows = await execute(gpd.dataDir, 'SELECT request_id FROM decisions');
+    expect(rows.map((row) => row['request_id']).sort()).toEqual(given.sort());
+  });
+});

@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import { hasGpcHeader, headerText, readNetwork } from '../../src/ingest/network.ts';
+
+describe('readNetwork', () => {
+  it('reads the headers that rules look at, and null for what was not sent', () => {
+    const headers = {
+      'user-agent': 'UA',
+      'accept-language': 'en',
+      'sec-ch-ua': '"Chromium"',
+      'sec-ch-ua-platform': '"Linux"',
+      'sec-fetch-site': 'cross-site',
+      cookie: 'gp_session=secret',
+    };
+    expect(readNetwork(headers, true, 't13d1516h2_x_y')).toEqual({
+      userAgent: 'UA',
+      acceptLanguage: 'en',
+      secChUa: '"Chromium"',
+      secChUaPlatform: '"Linux"',
+      secFetchSite: 'cross-site',
+      ja4: 't13d1516h2_x_y',
+      https: true,
+    });
+    expect(Object.values(readNetwork({}, false))).toEqual([null, null, null, null, null, null, false]);
+  });
+
+  it('joins a header that was sent twice', () => {
+    expect(headerText({ 'sec-ch-ua': ['"a"', '"b"'] }, 'sec-ch-ua')).toBe('"a", "b"');
+  });
+});
+
+describe('hasGpcHeader', () => {
+  it.each([
+    ['1', true],
+    [' 1 ', true],
+    ['0', false],
+    ['true', false],
+    ['11', false],
+    ['1, 1', false],
+    ['?1', false],
+    ['', false],
+    [undefined, false],
+  ])('of %j is %s', (value, expected) => {
+    expect(hasGpcHeader({ 'sec-gpc': value })).toBe(expected);
+  });
+});

@@ -1,0 +1,94 @@
+import { type IngestDeps, type IngestInput, ingest } from '../../src/ingest/pipeline.ts';
+import type { IngestTenant, KnownDevice, RecordEntry } from '../../src/ingest/ports.ts';
+import { ingestResponseSchema } from '../../src/schema/responses.ts';
+import { sealTo } from '../../src/seal/seal.ts';
+import { makePair } from '../seal/support.ts';
+import { makeIngestTenant, makePlaintext, NOW, seededRandom } from '../support/make.ts';
+import { makeRawSignals } from '../support/make-signals.ts';
+
+const random = seededRandom('test/ingest/pipeline');
+const pair = makePair(random(32));
+export const ORIGIN = 'https://shop.example';
+export const HEADERS = {
+  'user-agent': makeRawSignals()['page']?.['userAgent'] as string,
+  'accept-language': 'en-GB',
+  'sec-ch-ua': '"Chromium";v="142"',
+  'sec-ch-ua-platform': '"Linux"',
+  'sec-fetch-site': 'same-origin',
+  origin: ORIGIN,
+};
+const UNSEEN: KnownDevice = {
+  seen: false,
+  epoch: null,
+  neverAutomation: false,
+  marked: false,
+  spread: { networksToday: 1, pairsOfWeek: 1, tenantPairsOfWeek: 1 },
+};
+
+export interface World {
+  readonly tenant?: Partial<IngestTenant>;
+  readonly known?: Partial<KnownDevice>;
+  readonly outcome?: 'recorded' | 'replay' | Error;
+  readonly agent?: string;
+  /** What the tenant's ledger says of the proof that the bundle names. */
+  readonly proven?: boolean;
+  readonly plaintext?: object;
+  readonly signals?: object;
+  readonly input?: Partial<IngestInput>;
+  readonly deps?: Partial<IngestDeps>;
+}
+
+/** Runs one bundle; `touched` are the ports that were asked, `entries` what was recorded. */
+export async function run(world: World = {}) {
+  const touched: string[] = [];
+  const entries: RecordEntry[] = [];
+  const tenant = makeIngestTenant([pair.scalar], world.tenant);
+  const deps: IngestDeps = {
+    tenants: (kid) => (kid === tenant.kid ? tenant : undefined),
+    devices: {
+      async lookup() {
+        touched.push('lookup');
+        return { ...UNSEEN, ...world.known };
+      },
+    },
+    recorder: {
+      async record(entry) {
+        touched.push('record');
+        entries.push(entry);
+        if (world.outcome instanceof Error) throw world.outcome;
+        return world.outcome ?? 'recorded';
+      },
+    },
+    async botAuth() {
+      touched.push('botAuth');
+      return world.agent ?? null;
+    },
+    async proveConsent(claim) {
+      touched.push(`prove ${claim.kid} ${claim.principalId} ${claim.purpose} ${claim.proof.seq}`);
+      return world.proven ?? false;
+    },
+    issueToken: ({ kid, requestId, session, origin }) => `token ${kid} ${requestId} ${session} ${origin}`,
+    random,
+    now: () => NOW,
+    maxSkewMs: 300_000,
+    epochDays: 30,
+    attestation: { maxNetworksPerDay: 20, minIdentityBits: 12 },
+    ...world.deps,
+  };
+  const plaintext = { ...makePlaintext(), ...world.plaintext };
+  const whole = { ...plaintext, signals: { ...plaintext.signals, ...world.signals } };
+  const answer = await ingest(deps, {
+    bundle: sealTo('acme', pair.publicKey, Buffer.from(JSON.stringify(whole)), random),
+    requestId: 'req_1',
+    target: '/_fp/i/v1',
+    client: null,
+    network: 'network-hash',
+    headers: HEADERS,
+    https: true,
+    ja4: null,
+    session: 'session-1',
+    ...world.input,
+  });
+  ingestResponseSchema.parse(answer.response);
+  return { ...answer, touched, entries };
+}

@@ -1,0 +1,232 @@
+import { createHmac } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { commitVerdict } from '../../src/ledger/commitment.ts';
+import {
+  entryTime,
+  genesisEntry,
+  IMPERSONAL_TYPES,
+  impersonalEntry,
+  PERSONAL_TYPES,
+  personalEntry,
+} from '../../src/ledger/entries.ts';
+import { EMPTY_ROOT, leafHash } from '../../src/ledger/merkle.ts';
+import { makeNoteSigner } from '../../src/ledger/note.ts';
+import { openPersonalEntry, parseEntry } from '../../src/ledger/parse-entry.ts';
+import type { Opening } from '../../src/ledger/personal-commitment.ts';
+import { sealedBody, sealedRoot } from '../../src/ledger/sealed-root.ts';
+import { flipBit, naiveRoot } from './support.ts';
+
+const AT = Date.UTC(2026, 10, 20, 10, 0, 2, 987);
+const opening: Opening = {
+  key: Buffer.alloc(32, 1),
+  salt: Buffer.alloc(16, 2),
+  principalId: 'user-1',
+  detail: { policyVersion: 3, gpc: false, source: 'secret', expiresAt: '2027-05-19T10:00:02.000Z' },
+};
+const head = { type: 'consent.granted', at: AT, purpose: 'analytics' } as const;
+const entry = personalEntry(head, opening);
+
+const hmac = (hex: string): string =>
+  createHmac('sha256', opening.key).update(Buffer.from(hex, 'hex')).digest('base64url');
+const hex = (text: string): string => Buffer.from(text).toString('hex');
+
+describe('a personal entry', () => {
+  it('is the bytes of RFC 8785 with the two commitments of the contract', () => {
+    const detail = '{"expiresAt":"2027-05-19T10:00:02.000Z","gpc":false,"policyVersion":3,"source":"secret"}';
+    const salt = `00000010${'02'.repeat(16)}`;
+    const subject = hmac(`0000000e${hex('gpd/subject/v1')}00000006${hex('user-1')}${salt}`);
+    const body = hmac(
+      `0000000b${hex('gpd/body/v1')}000000${detail.length.toString(16)}${hex(detail)}${salt}`,
+    );
+    expect(entry.toString()).toBe(
+      `{"body":"${body}","purpose":"analytics","subject":"${subject}","time":"2026-11-20T10:00:02Z","type":"consent.granted","v":1}`,
+    );
+  });
+
+  it('names nobody and none of the detail', () => {
+    for (const word of ['user-1', 'secret', '2027', 'gpc":']) expect(entry.toString()).not.toContain(word);
+  });
+
+  it('opens with what it was made of and with nothing else', () => {
+    expect(openPersonalEntry(entry, opening)).toBe(true);
+    const { detail } = opening;
+    const others: Partial<Opening>[] = [
+      { key: flipBit(opening.key, 9) },
+      { salt: flipBit(opening.salt, 9) },
+      { principalId: 'user-2' },
+      { detail: { ...detail, policyVersion: 4 } },
+      { detail: { ...detail, policyVersion: null } },
+      { detail: { ...detail, gpc: true } },
+      { detail: { ...detail, source: 'session' } },
+      { detail: { ...detail, expiresAt: null } },
+    ];
+    for (const other of others) {
+      expect(openPersonalEntry(entry, { ...opening, ...other }), JSON.stringify(other)).toBe(false);
+    }
+  });
+
+  it('does not open once a bit of it was changed, unless in what the entry says in clear', () => {
+    const committed = /"(?:body|subject)":"[^"]{42}/g;
+    for (const { index, 0: match } of entry.toString().matchAll(committed)) {
+      for (let bit = (index + match.length - 42) * 8; bit < (index + match.length) * 8; bit += 1) {
+        expect(openPersonalEntry(flipBit(entry, bit), opening), `bit ${bit}`).toBe(false);
+      }
+    }
+  });
+
+  it('keeps the parts of a commitment apart', () => {
+    const split = (principalId: string, salt: string): string =>
+      personalEntry(head, { ...opening, principalId, salt: Buffer.from(salt) }).toString();
+    expect(split('ab', 'c')).not.toBe(split('a', 'bc'));
+  });
+
+  it('does not look like another one of the same person', () => {
+    const again = parseEntry(personalEntry(head, { ...opening, salt: Buffer.alloc(16, 9) }));
+    const first = parseEntry(entry);
+    if (again === null || first === null || !('subject' in again) || !('subject' in first)) {
+      expect.fail('not entries');
+    }
+    expect([again.subject === first.subject, again.body === first.body]).toEqual([false, false]);
+  });
+
+  it('opens whatever the principal id and the source are', () => {
+    const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 80 });
+    fc.assert(
+      fc.property(text, text, fc.constantFrom(...PERSONAL_TYPES), (principalId, source, type) => {
+        const made = { ...opening, principalId, detail: { ...opening.detail, source } };
+        expect(openPersonalEntry(personalEntry({ ...head, type }, made), made)).toBe(true);
+      }),
+    );
+  });
+});
+
+describe('an impersonal entry', () => {
+  it('has a clear body and no subject', () => {
+    expect(
+      impersonalEntry(
+        { type: 'policy.published', at: AT, purpose: null },
+        { version: 2, hash: 'x' },
+      ).toString(),
+    ).toBe(
+      '{"body":{"hash":"x","version":2},"purpose":null,"time":"2026-11-20T10:00:02Z","type":"policy.published","v":1}',
+    );
+  });
+
+  it('does not open as a personal one', () => {
+    const made = impersonalEntry({ type: 'purpose.defined', at: AT, purpose: 'a' }, { id: 'a' });
+    expect(openPersonalEntry(made, opening)).toBe(false);
+  });
+
+  it('is the genesis with the key and the name of the log', () => {
+    const { vkey } = makeNoteSigner('consent.example/ledger/shop', Buffer.alloc(32, 3));
+    expect(parseEntry(genesisEntry(AT, vkey))).toEqual({
+      v: 1,
+      type: 'ledger.genesis',
+      time: '2026-11-20T10:00:02Z',
+      purpose: null,
+      body: { key: vkey, origin: 'consent.example/ledger/shop' },
+    });
+    expect(() => genesisEntry(AT, `${vkey}\n`)).toThrow(TypeError);
+  });
+
+  it('is never longer than a bundle can hold', () => {
+    const make = (length: number): Buffer =>
+      impersonalEntry({ type: 'banner.published', at: AT, purpose: null }, { text: 'x'.repeat(length) });
+    const overhead = make(0).length;
+    expect(make(65_535 - overhead).length).toBe(65_535);
+    expect(() => make(65_536 - overhead)).toThrow(RangeError);
+  });
+});
+
+describe('reading an entry', () => {
+  it('takes every type of the contract and no other', () => {
+    for (const type of PERSONAL_TYPES) {
+      expect(parseEntry(personalEntry({ ...head, type }, opening))?.type).toBe(type);
+    }
+    for (const type of IMPERSONAL_TYPES) {
+      expect(parseEntry(impersonalEntry({ type, at: AT, purpose: null }, {}))?.type).toBe(type);
+    }
+    const renamed = entry.toString().replace('consent.granted', 'consent.granted2');
+    expect(parseEntry(Buffer.from(renamed))).toBeNull();
+  });
+
+  it('takes the one form of RFC 8785 only', () => {
+    const text = entry.toString();
+    const bad = [
+      '',
+      '{}',
+      'null',
+      `${text} `,
+      text.replace('{', '{ '),
+      text.replace('"v":1', '"v":1.0'),
+      text.replace('"v":1', '"v":2'),
+      text.replace('{"body"', '{"body":"x","body"'),
+      text.replace('"analytics"', '"\\u0061nalytics"'),
+      text.replace('02Z', '02.5Z'),
+      text.replace('02Z', '02+00:00'),
+      text.replace('11-20', '13-20'),
+      text.replace('"v":1', '"v":1,"x":1'),
+      text.replace('consent.granted', 'purpose.defined'),
+      text.replace(/"subject":"[^"]+",/, ''),
+      text.replace(/"subject":"/, '$&A'),
+      text.replace('"analytics"', '7'),
+      JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(text) as object).reverse())),
+    ];
+    for (const each of bad) {
+      expect(each).not.toBe(text);
+      expect(parseEntry(Buffer.from(each)), each).toBeNull();
+    }
+    expect(parseEntry(Buffer.from([0xff, 0xfe]))).toBeNull();
+    const nested = Buffer.from(`${'['.repeat(1e5)}${']'.repeat(1e5)}`);
+    expect(parseEntry(nested)).toBeNull();
+  });
+
+  it('writes whole seconds', () => {
+    expect(entryTime(AT)).toBe('2026-11-20T10:00:02Z');
+    expect(entryTime(0)).toBe('1970-01-01T00:00:00Z');
+  });
+});
+
+describe('a sealed root', () => {
+  const commitments = Array.from({ length: 13 }, (_, i) =>
+    commitVerdict(Buffer.alloc(16, i), 'k', `req_${i}`, '{}'),
+  );
+
+  it('is the RFC 6962 root over the raw commitments', () => {
+    const leaves = commitments.map((text) => leafHash(Buffer.from(text, 'base64url')));
+    expect(sealedRoot(commitments)).toEqual(naiveRoot(leaves));
+    expect(sealedRoot([])).toEqual(EMPTY_ROOT);
+  });
+
+  it('changes with one that is changed, missing, added or out of order', () => {
+    const root = sealedRoot(commitments).toString('hex');
+    const [first = '', second = ''] = commitments;
+    const others = [
+      commitments.with(7, first),
+      commitments.toSpliced(7, 1),
+      commitments.slice(1),
+      commitments.slice(0, -1),
+      [...commitments, first],
+      [second, first, ...commitments.slice(2)],
+    ];
+    for (const other of others) expect(sealedRoot(other).toString('hex')).not.toBe(root);
+  });
+
+  it('refuses what is not base64url', () => {
+    for (const bad of ['a', 'a+b/', 'AA=='])
+      expect(() => sealedRoot([...commitments, bad]), bad).toThrow(TypeError);
+  });
+
+  it('makes the body of an entry', () => {
+    const body = sealedBody(AT, AT + 3_600_000, commitments);
+    expect(body).toEqual({
+      from: '2026-11-20T10:00:02Z',
+      to: '2026-11-20T11:00:02Z',
+      count: 13,
+      root: sealedRoot(commitments).toString('hex'),
+    });
+    const made = impersonalEntry({ type: 'verdicts.sealed', at: AT, purpose: null }, body);
+    expect(parseEntry(made)).toMatchObject({ body });
+  });
+});

@@ -1,0 +1,60 @@
+import { expect, it } from 'vitest';
+import { verifyConsistency, verifyInclusion } from '../../src/ledger/verify.ts';
+import { describeWithTool } from '../support/tools.ts';
+import { type ConsistencyCase, type InclusionCase, missingProofCases, readProofCases } from './support.ts';
+
+const bytes = (base64: string): Buffer => Buffer.from(base64, 'base64');
+
+function isIncluded({ leafHash, proof, root }: InclusionCase, index: number, size: number): boolean {
+  return verifyInclusion(index, size, bytes(leafHash), (proof ?? []).map(bytes), bytes(root));
+}
+
+function isConsistent({ proof, root1, root2 }: ConsistencyCase, size1: number, size2: number): boolean {
+  return verifyConsistency(size1, size2, (proof ?? []).map(bytes), bytes(root1), bytes(root2));
+}
+
+describeWithTool('the verifier and the proof cases of transparency-dev/merkle', missingProofCases(), () => {
+  it('judges inclusion as they do', () => {
+    const cases = readProofCases<InclusionCase>('inclusion');
+    expect(cases).toHaveLength(98);
+    for (const each of cases) {
+      expect(isIncluded(each, each.leafIdx, each.treeSize), each.name).toBe(!each.wantErr);
+    }
+  });
+
+  it('judges consistency as they do', () => {
+    const cases = readProofCases<ConsistencyCase>('consistency');
+    expect(cases).toHaveLength(98);
+    for (const each of cases) {
+      expect(isConsistent(each, each.size1, each.size2), each.name).toBe(!each.wantErr);
+    }
+  });
+
+  it('judges inclusion in a subtree as they do, a subtree being a log that begins at its first leaf', () => {
+    const cases = readProofCases<InclusionCase>('subtreeinclusion');
+    expect(cases).toHaveLength(204);
+    for (const each of cases) {
+      expect(isIncluded(each, each.leafIdx - each.start, each.end - each.start), each.name).toBe(
+        !each.wantErr,
+      );
+    }
+  });
+
+  it('judges a subtree at the left edge as an older log', () => {
+    const cases = readProofCases<ConsistencyCase>('subtreeconsistency');
+    expect(cases).toHaveLength(118);
+    const left = cases.filter(({ start, end }) => start === 0 && end > 0);
+    expect(left).toHaveLength(91);
+    for (const each of left) expect(isConsistent(each, each.end, each.size), each.name).toBe(!each.wantErr);
+  });
+
+  it('takes no proof of an empty subtree (they do, of no leaves) nor of one elsewhere, of which a log has none', () => {
+    const others = readProofCases<ConsistencyCase>('subtreeconsistency').filter(
+      ({ start, end }) => start > 0 || end === 0,
+    );
+    expect(others).toHaveLength(27);
+    expect(others.filter(({ start, end, wantErr }) => !wantErr && start !== end)).toEqual([]);
+    for (const each of others)
+      expect(isConsistent(each, each.end - each.start, each.size), each.name).toBe(false);
+  });
+});

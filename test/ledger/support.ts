@@ -1,0 +1,122 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { appendLeaves, EMPTY_FRONTIER, type Frontier } from '../../src/ledger/frontier.ts';
+import { EMPTY_ROOT, leafHash, nodeHash } from '../../src/ledger/merkle.ts';
+import type { HashReader } from '../../src/ledger/proofs.ts';
+
+/** RFC 6962 section 2.1 word for word, slow and without state: what the rest is compared with. */
+export function naiveRoot(leaves: readonly Buffer[]): Buffer {
+  const [first, second] = leaves;
+  if (first === undefined) return EMPTY_ROOT;
+  if (second === undefined) return first;
+  let k = 1;
+  while (k * 2 < leaves.length) k *= 2;
+  return nodeHash(naiveRoot(leaves.slice(0, k)), naiveRoot(leaves.slice(k)));
+}
+
+export function makeLeaves(count: number, from = 0): Buffer[] {
+  return Array.from({ length: count }, (_, i) => leafHash(Buffer.from(`entry ${from + i}`)));
+}
+
+export interface MemoryLog {
+  readonly frontier: Frontier;
+  readonly reader: HashReader;
+  /** start and end of every call to the reader, by level. */
+  readonly reads: { readonly level: number; readonly start: number; readonly end: number }[];
+}
+
+/** A log that stores what a database would: the leaf hashes, and each completed subtree once. */
+export function makeLog(leaves: readonly Buffer[], batch = 1000): MemoryLog {
+  const levels: Buffer[][] = [[...leaves]];
+  const reads: MemoryLog['reads'] = [];
+  let frontier = EMPTY_FRONTIER;
+  for (let from = 0; from < leaves.length; from += batch) {
+    const appended = appendLeaves(frontier, leaves.slice(from, from + batch));
+    frontier = appended.frontier;
+    for (const { level, index, hash } of appended.completed) {
+      levels[level] ??= [];
+      if (levels[level].length !== index) throw new Error(`subtree ${index} of level ${level} out of order`);
+      levels[level].push(hash);
+    }
+  }
+  const reader: HashReader = {
+    async read(level, start, end) {
+      reads.push({ level, start, end });
+      if (start >= end || Math.floor(start / 256) !== Math.floor((end - 1) / 256))
+        throw new Error('not in one tile');
+      return (levels[level] ?? []).slice(start, end);
+    },
+  };
+  return { frontier, reader, reads };
+}
+
+/** The bytes with one bit changed. */
+export function flipBit(bytes: Uint8Array, bit: number): Buffer {
+  const changed = Buffer.from(bytes);
+  changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+  return changed;
+}
+
+const PROOF_CASES = 'merkle/proof-cases.json';
+
+function proofCasesFile(): string | null {
+  const named = process.env['VECTORS_DIR'] ?? '';
+  const found = [join(named, 'third-party', PROOF_CASES), join(named, PROOF_CASES)].find((path) =>
+    existsSync(path),
+  );
+  return named === '' ? null : (found ?? null);
+}
+
+/** Null when the cases are there; else why not, and the remedy. */
+export function missingProofCases(): string | null {
+  return proofCasesFile() === null ? `VECTORS_DIR names no folder with third-party/${PROOF_CASES}` : null;
+}
+
+interface Case {
+  readonly name: string;
+  readonly wantErr: boolean;
+  readonly proof: readonly string[] | null;
+}
+
+export interface InclusionCase extends Case {
+  readonly leafIdx: number;
+  readonly leafHash: string;
+  readonly root: string;
+  readonly treeSize: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface ConsistencyCase extends Case {
+  readonly root1: string;
+  readonly root2: string;
+  readonly size1: number;
+  readonly size2: number;
+  readonly start: number;
+  readonly end: number;
+  readonly size: number;
+}
+
+/** The cases whose name begins so. */
+export function readProofCases<Kind extends Case>(kind: string): readonly Kind[] {
+  const path = proofCasesFile();
+  if (path === null) return [];
+  const cases = JSON.parse(readFileSync(path, 'utf8')) as readonly Kind[];
+  return cases.filter(({ name }) => name.startsWith(`${kind}/`));
+}
+
+/** A file of test/vectors/ledger, which is part of this repository. */
+export function ledgerVector(name: string): Buffer {
+  return readFileSync(new URL(`../vectors/ledger/${name}`, import.meta.url));
+}
+
+export interface VectorEntry {
+  readonly seq: number;
+  readonly leafHash: string;
+  readonly entry: string;
+}
+
+export function vectorEntries(): readonly VectorEntry[] {
+  const lines = ledgerVector('entries.ndjson').toString().trimEnd().split('\n');
+  return lines.map((line) => JSON.parse(line) as VectorEntry);
+}

@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import { ERRORS, type ErrorCode, errorBody, Refusal, Unavailable } from '../../src/lib/errors.ts';
+
+/** Contract section 1, word for word. */
+const CONTRACT: Readonly<Record<number, string>> = {
+  400: 'malformed-sealed-bundle invalid-json invalid-request missing-kid',
+  401: 'unauthenticated subject-not-identified',
+  403: 'subject-only not-your-decision reviewer-only cross-tenant-denied reviewer-tenant-unbound not-your-data staff-export-elsewhere self-review-denied insufficient-scope origin-not-allowed not-your-principal',
+  404: 'no-such-decision no-such-contest no-data no-retained-data unknown-kid not-found',
+  405: 'method-not-allowed',
+  408: 'request-timeout',
+  409: 'already-resolved claimed-by-another stale-version idempotency-conflict',
+  413: 'payload-too-large',
+  415: 'unsupported-media-type',
+  422: 'unknown-purpose',
+  429: 'rate-limited',
+  500: 'internal',
+  503: 'unavailable',
+};
+
+const codes = Object.keys(ERRORS) as ErrorCode[];
+
+describe('the table of errors', () => {
+  it('is the one of the contract', () => {
+    const table: Record<number, string> = {};
+    for (const code of codes) {
+      const [status] = ERRORS[code];
+      table[status] = table[status] === undefined ? code : `${table[status]} ${code}`;
+    }
+    const sorted = (words: Readonly<Record<number, string>>): [string, string[]][] =>
+      Object.entries(words).map(([status, list]) => [status, list.split(' ').sort()]);
+    expect(sorted(table)).toEqual(sorted(CONTRACT));
+  });
+
+  it('says each code in a sentence', () => {
+    for (const code of codes) expect(ERRORS[code][1], code).toMatch(/^[A-Z].*[.}]$/);
+  });
+});
+
+describe('Refusal', () => {
+  it('carries its row of the table', () => {
+    const refusal = new Refusal('unknown-purpose', {
+      details: ['no purpose ads'],
+      headers: { allow: 'GET' },
+    });
+    expect(refusal).toMatchObject({ code: 'unknown-purpose', status: 422, details: ['no purpose ads'] });
+    expect(refusal.message).toBe(ERRORS['unknown-purpose'][1]);
+    expect(refusal.headers).toEqual({ allow: 'GET' });
+    expect(new Refusal('internal').headers).toEqual({});
+  });
+});
+
+describe('errorBody', () => {
+  it('holds details only where there are some', () => {
+    expect(errorBody('no-data')).toEqual({ error: 'no-data', message: ERRORS['no-data'][1] });
+    expect(errorBody('invalid-request', ['a'])).toMatchObject({ details: ['a'] });
+  });
+});
+
+describe('Unavailable', () => {
+  it('asks to come again in a second unless told otherwise', () => {
+    expect(new Unavailable('full').retryAfterSeconds).toBe(1);
+    expect(new Unavailable('full', 7, { cause: 'x' })).toMatchObject({ retryAfterSeconds: 7, cause: 'x' });
+  });
+});

@@ -1,0 +1,154 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { JsonRefused, parseStrictJson } from '../../src/lib/strict-json.ts';
+
+const refused = (text: string, maxDepth?: number): string => {
+  try {
+    parseStrictJson(text, maxDepth);
+  } catch (error) {
+    if (error instanceof JsonRefused) return error.message;
+    throw error;
+  }
+  return 'not refused';
+};
+
+const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
+
+describe('parseStrictJson beside JSON.parse', () => {
+  it('reads every JSON value as JSON.parse does, however it is spaced', () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 6 }), fc.integer({ min: 0, max: 4 }), (text, spaces) => {
+        const spaced = JSON.stringify(JSON.parse(text), null, spaces);
+        expect(parseStrictJson(text)).toEqual(JSON.parse(text));
+        expect(parseStrictJson(spaced)).toEqual(JSON.parse(text));
+      }),
+    );
+  });
+
+  it('refuses what JSON.parse refuses, and nothing else comes out than from JSON.parse', () => {
+    const shreds = fc.constantFrom(
+      ...'{}[],:"\\'.split(''),
+      '"a"',
+      '"b"',
+      '\\"',
+      '\\u0061',
+      '1',
+      'null',
+      ' ',
+      '"\\\\"',
+      '-0',
+      'é',
+    );
+    fc.assert(
+      fc.property(fc.array(shreds, { maxLength: 14 }), (parts) => {
+        const text = parts.join('');
+        let strict: unknown;
+        try {
+          strict = parseStrictJson(text);
+        } catch (error) {
+          expect(error).toBeInstanceOf(JsonRefused);
+          return;
+        }
+        expect(strict).toEqual(JSON.parse(text));
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it('takes repeated strings where they are no keys', () => {
+    for (const text of [
+      '["a","a","a"]',
+      '[1,"a","a"]',
+      '{"x":["a","a"],"y":"x","z":"y"}',
+      '[{"a":1},{"a":2}]',
+    ])
+      expect(parseStrictJson(text)).toEqual(JSON.parse(text));
+  });
+});
+
+describe('duplicate keys', () => {
+  it.each([
+    '{"a":1,"a":2}',
+    '{"a":1,"b":{},"a":2}',
+    '{"a":[1,{"b":2}],"a":1}',
+    '{"a":1,"\\u0061":2}',
+    '{"\\u00e9":1,"é":2}',
+    '{"\\"":1,"\\u0022":2}',
+    '{"":1,"":2}',
+    '{"__proto__":1,"__proto__":2}',
+    '{"toString":1,"toString":2}',
+    '{ "a" : "}" , "a" : "{" }',
+    '{"a\\\\":1,"a\\\\":2}',
+  ])('are refused at the top: %s', (text) => {
+    expect(refused(text)).toBe('duplicate key');
+  });
+
+  it.each([
+    '{"a":"a","b":"a"}',
+    '{"a":1,"A":2}',
+    '{"a":{"a":{"a":1}}}',
+    '{"a":{"b":1,"b":2}}',
+    '{"é":1,"e\\u0301":2}',
+    '{"a\\\\":1,"a":2}',
+    '{"a":",\\"a\\":"}',
+  ])('are not seen where there are none: %s', (text) => {
+    expect(parseStrictJson(text)).toEqual(JSON.parse(text));
+  });
+
+  it('keeps __proto__ an ordinary key', () => {
+    const value = parseStrictJson('{"__proto__":{"polluted":true}}') as object;
+    expect(Object.keys(value)).toEqual(['__proto__']);
+    expect('polluted' in value).toBe(false);
+  });
+});
+
+describe('depth', () => {
+  it('takes 32 levels and refuses 33', () => {
+    expect(parseStrictJson(nested(32))).toEqual(JSON.parse(nested(32)));
+    expect(refused(nested(33))).toBe('nested too deeply');
+  });
+
+  it('counts arrays and objects alike, and not what lies in strings', () => {
+    expect(refused('{"a":[{"b":[1]}]}', 3)).toBe('nested too deeply');
+    expect(parseStrictJson('{"a":[{"b":1}]}', 3)).toEqual({ a: [{ b: 1 }] });
+    expect(parseStrictJson(JSON.stringify({ a: nested(99) }))).toEqual({ a: nested(99) });
+  });
+
+  it('is judged before a parser could run out of stack', () => {
+    expect(refused('['.repeat(1_000_000))).toBe('nested too deeply');
+    expect(refused('{"a":'.repeat(1_000_000))).toBe('nested too deeply');
+  });
+});
+
+describe('a refusal', () => {
+  it('says nothing of the input', () => {
+    for (const text of ['{"secret":}', 'secret', '{"secret":1,"secret":2}', '"secret', '{"sec\\xret":1}'])
+      expect(refused(text)).not.toMatch(/secret|not refused/);
+  });
+
+  it.each([
+    '',
+    ' ',
+    '{',
+    '"',
+    '"\\',
+    '\\"',
+    '{"a":1}x',
+    '{"a":1}{"b":2}',
+    "{'a':1}",
+    '{"a":1,}',
+    'NaN',
+    '01',
+    '\ufeff{}',
+  ])('meets %j', (text) => {
+    expect(refused(text)).not.toBe('not refused');
+  });
+
+  it('takes no longer for a hostile text than for an honest one', () => {
+    const slashes = `{"a":"${'\\\\'.repeat(200_000)}"}`;
+    const started = performance.now();
+    parseStrictJson(slashes);
+    refused('"\\'.repeat(100_000));
+    expect(performance.now() - started).toBeLessThan(1000);
+  });
+});

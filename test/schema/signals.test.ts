@@ -1,0 +1,132 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { readSignals } from '../../src/schema/signals.ts';
+import { makeRawSignals } from '../support/make-signals.ts';
+
+type Raw = Record<string, unknown>;
+const GROUPS = [
+  'page',
+  'worker',
+  'frame',
+  'screen',
+  'media',
+  'graphics',
+  'fonts',
+  'engine',
+  'time',
+  'tells',
+  'input',
+];
+
+const read = (change: Raw) => readSignals({ ...makeRawSignals(), ...change });
+const page = (change: Raw) => read({ page: { ...(makeRawSignals()['page'] as Raw), ...change } });
+
+describe('readSignals', () => {
+  it('reads what a browser reports', () => {
+    const { signals, malformed } = readSignals(makeRawSignals());
+    expect(malformed).toBe(false);
+    expect(signals.screen?.width).toBe(2560);
+    expect(signals.page?.uaData?.brands?.[0]?.brand).toBe('Chromium');
+    expect(signals.fonts).toBe('0f3c');
+  });
+
+  it('answers null for a group that is missing or null, and finds nothing wrong with that', () => {
+    for (const raw of [{}, Object.fromEntries(GROUPS.map((name) => [name, null]))]) {
+      const { signals, malformed } = readSignals(raw);
+      expect(malformed).toBe(false);
+      expect(signals).toEqual(Object.fromEntries(GROUPS.map((name) => [name, null])));
+    }
+  });
+
+  it('takes a group without fields, and fields that are null', () => {
+    const { signals, malformed } = read({ page: {}, screen: { width: null }, graphics: {} });
+    expect(malformed).toBe(false);
+    expect(signals.page).toEqual({});
+    expect(signals.screen).toEqual({ width: null });
+  });
+
+  it('leaves out fields and groups that it does not know', () => {
+    const { signals, malformed } = read({
+      page: { userAgent: 'x', secret: 'y' },
+      battery: { level: 1 },
+      collector: '2',
+    });
+    expect(malformed).toBe(false);
+    expect(signals.page).toEqual({ userAgent: 'x' });
+    expect(Object.keys(signals).sort()).toEqual([...GROUPS].sort());
+  });
+
+  it.each<[string, Raw]>([
+    ['a number for text', { userAgent: 7 }],
+    ['text for a number', { hardwareConcurrency: '8' }],
+    ['text for a flag', { webdriver: 'true' }],
+    ['a number for a flag', { gpc: 1 }],
+    ['a list for a group', { uaData: [] }],
+    ['text for a list', { languages: 'en' }],
+    ['a list of anything', { languages: ['en', 7] }],
+    ['10,000 elements', { languages: Array(10_000).fill('en') }],
+    ['10,000 brands', { uaData: { brands: Array(10_000).fill({ brand: 'a', version: '1' }) } }],
+    ['brands without a version', { uaData: { brands: [{ brand: 'a' }] } }],
+    ['endless text', { userAgent: 'a'.repeat(2049) }],
+    ['Infinity by way of 1e400', { deviceMemory: JSON.parse('1e400') }],
+    ['-Infinity by way of -1e400', { maxTouchPoints: JSON.parse('-1e400') }],
+    ['an object for a number', { maxTouchPoints: {} }],
+  ])('gives up the group alone for %s', (_what, change) => {
+    const { signals, malformed } = page(change);
+    expect(malformed).toBe(true);
+    expect(signals.page).toBeNull();
+    expect(signals.screen?.width).toBe(2560);
+  });
+
+  it.each([7, 'page', [], true, [[]]])('gives up a group that is %j', (value) => {
+    const { signals, malformed } = read({ page: value });
+    expect([signals.page, malformed]).toEqual([null, true]);
+  });
+
+  it('takes an odd pointer for badly typed, and fonts only as hex', () => {
+    expect(read({ media: { pointer: 'laser' } })).toMatchObject({
+      malformed: true,
+      signals: { media: null },
+    });
+    for (const fonts of ['0F', 'xyz', 7, ['00'], 'a'.repeat(257)])
+      expect(read({ fonts }), String(fonts)).toMatchObject({ malformed: true, signals: { fonts: null } });
+    expect(read({ fonts: '' })).toMatchObject({ malformed: false, signals: { fonts: '' } });
+  });
+
+  it('reads own properties only', () => {
+    const { signals, malformed } = readSignals(
+      JSON.parse('{"__proto__":{"page":{"webdriver":true}}}') as Raw,
+    );
+    expect([signals.page, malformed]).toEqual([null, false]);
+    expect(readSignals(Object.create({ page: { webdriver: true } }) as Raw).signals.page).toBeNull();
+  });
+
+  it('never throws, whatever JSON is in the groups', () => {
+    const groups = fc.record(
+      Object.fromEntries(GROUPS.map((name) => [name, fc.jsonValue({ maxDepth: 4 })])),
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(groups, (raw) => {
+        const { signals } = readSignals(raw as Raw);
+        expect(Object.keys(signals).sort()).toEqual([...GROUPS].sort());
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('never throws, whatever is in one field', () => {
+    const raw = makeRawSignals();
+    const fields = GROUPS.flatMap((group) =>
+      Object.keys(Object(raw[group])).map((field) => [group, field] as const),
+    );
+    fc.assert(
+      fc.property(fc.constantFrom(...fields), fc.jsonValue(), ([group, field], value) => {
+        const changed = { ...raw, [group]: { ...Object(raw[group]), [field]: value } };
+        const { signals, malformed } = readSignals(changed as Raw);
+        if (malformed) expect(signals[group as 'page']).toBeNull();
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

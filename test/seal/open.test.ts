@@ -1,0 +1,218 @@
+import { createECDH, ECDH } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { SealedBundle } from '../../src/schema/bundle.ts';
+import { makeOpener } from '../../src/seal/open.ts';
+import { sealTo } from '../../src/seal/seal.ts';
+import { announcedSeed, seededRandom } from '../support/make.ts';
+import { readSealVector } from '../support/vectors.ts';
+import { forge, makePair } from './support.ts';
+
+const random = seededRandom('test/seal/open');
+const pair = makePair(random(32));
+const open = makeOpener(pair.scalar);
+const TEXT = '{"v":1,"hello":"wörld"}';
+const bundle = sealTo('acme', pair.publicKey, Buffer.from(TEXT), random);
+
+/** Every bundle that differs from a good one by one bit of one field. */
+function* bitFlips(good: SealedBundle): Generator<[string, SealedBundle]> {
+  for (const field of ['iv', 'ct', 'epk'] as const) {
+    const bytes = Buffer.from(good[field] ?? '', 'base64');
+    for (let bit = 0; bit < bytes.length * 8; bit += 1) {
+      const flipped = Buffer.from(bytes);
+      flipped[bit >> 3]! ^= 1 << (bit & 7);
+      yield [`${field}, bit ${bit}`, { ...good, [field]: flipped.toString('base64') }];
+    }
+  }
+}
+
+describe('sealTo and makeOpener', () => {
+  it('seal and open the known answer', () => {
+    const vector = readSealVector();
+    const bytes = [vector.ephemeral_private_d_hex, vector.iv_hex].map((text) => Buffer.from(text, 'hex'));
+    const recipient = Buffer.from(vector.recipient_public_hex, 'hex');
+    const sealed = sealTo(vector.kid, recipient, Buffer.from(vector.plaintext_utf8), () => bytes.shift()!);
+    expect(sealed).toEqual(vector.bundle);
+    const opener = makeOpener(Buffer.from(vector.recipient_private_d_hex, 'hex'));
+    expect(opener(vector.bundle)?.toString()).toBe(vector.plaintext_utf8);
+  });
+
+  it('go 1,000 times round with random keys, kids and plaintexts', () => {
+    const source = seededRandom(announcedSeed('seal round trips'));
+    for (let i = 0; i < 1000; i += 1) {
+      const { scalar, publicKey } = makePair(source(32));
+      const plaintext = source(source(2).readUInt16BE() % 3000);
+      const kid = source(1 + (i % 32)).toString('hex');
+      const opened = makeOpener(scalar)(sealTo(kid, publicKey, plaintext, source));
+      if (!opened?.equals(plaintext)) expect.fail(`round ${i} did not open`);
+    }
+  });
+
+  it('open one bundle again and again, and many with one opener', () => {
+    const bundles = Array.from({ length: 20 }, (_, i) =>
+      sealTo('acme', pair.publicKey, Buffer.from(`${i}`), random),
+    );
+    for (let round = 0; round < 3; round += 1)
+      expect(bundles.map((sealed) => open(sealed)?.toString())).toEqual(bundles.map((_, i) => `${i}`));
+  });
+
+  it('carry an empty plaintext', () => {
+    expect(open(sealTo('acme', pair.publicKey, Buffer.alloc(0), random))).toEqual(Buffer.alloc(0));
+  });
+
+  it('never use an ephemeral key or an IV twice', () => {
+    const sealed = Array.from({ length: 50 }, () => sealTo('acme', pair.publicKey, Buffer.from('x'), random));
+    expect(new Set(sealed.map(({ epk }) => epk)).size).toBe(50);
+    expect(new Set(sealed.map(({ iv }) => iv)).size).toBe(50);
+  });
+
+  it('refuse to seal to what is no point of P-256', () => {
+    for (const recipient of [
+      Buffer.alloc(0),
+      Buffer.alloc(65, 4),
+      Buffer.alloc(65),
+      pair.publicKey.subarray(0, 64),
+    ])
+      expect(() => sealTo('acme', recipient, Buffer.from('x'), random)).toThrow();
+  });
+});
+
+describe('makeOpener opens nothing', () => {
+  it('that differs by a single bit anywhere', () => {
+    let flips = 0;
+    for (const [where, flipped] of bitFlips(bundle)) {
+      expect(open(flipped), where).toBeNull();
+      flips += 1;
+    }
+    expect(flips).toBe((12 + 65 + Buffer.from(bundle.ct, 'base64').length) * 8);
+  });
+
+  it('that holds a field of another good bundle', () => {
+    const other = sealTo('other', pair.publicKey, Buffer.from(TEXT), random);
+    for (const field of ['kid', 'iv', 'ct', 'epk'] as const)
+      expect(open({ ...bundle, [field]: other[field] }), field).toBeNull();
+    expect(open(other)?.toString()).toBe(TEXT);
+  });
+
+  it.each(['Acme', 'acme ', 'acm', 'acme.', ''])('under the kid %j', (kid) => {
+    expect(open({ ...bundle, kid })).toBeNull();
+  });
+
+  it('that was sealed to another generation', () => {
+    const older = makePair(random(32));
+    expect(makeOpener(older.scalar)(bundle)).toBeNull();
+  });
+
+  it('without epk', () => {
+    const { epk: _, ...symmetric } = bundle;
+    expect(open(symmetric)).toBeNull();
+  });
+
+  it('in another spelling of its base64', () => {
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+    const { ct, iv, epk = '' } = bundle;
+    // The last bits of the last character before the padding say nothing, and are zero in the one spelling.
+    const trailing = `${epk.slice(0, -2)}${alphabet[alphabet.indexOf(epk.at(-2) ?? '') + 1]}=`;
+    expect(Buffer.from(trailing, 'base64')).toEqual(Buffer.from(epk, 'base64'));
+    const spellings: Partial<SealedBundle>[] = [
+      { iv: `${iv}\n` },
+      { ct: `${ct} ` },
+      { ct: `${ct.slice(0, 4)}\n${ct.slice(4)}` },
+      { epk: Buffer.from(epk, 'base64').toString('base64url') },
+      { epk: trailing },
+    ];
+    for (const change of spellings) expect(open({ ...bundle, ...change }), JSON.stringify(change)).toBeNull();
+  });
+
+  it('with a tag of 0 to 15 bytes', () => {
+    const ephemeral = makePair(random(32));
+    const shared = ecdhOf(pair.scalar).computeSecret(ephemeral.publicKey);
+    const forged = (tagBytes: number, plaintext: string): SealedBundle =>
+      forge({ recipient: pair.publicKey, epk: ephemeral.publicKey, shared, tagBytes, plaintext });
+    expect(open(forged(16, 'whole'))?.toString()).toBe('whole');
+    for (let tagBytes = 0; tagBytes < 16; tagBytes += 1)
+      for (const plaintext of ['', 'x', 'a plaintext longer than a tag is']) {
+        expect(open(forged(tagBytes, plaintext)), `${tagBytes} of ${plaintext}`).toBeNull();
+      }
+  });
+
+  it('with an IV of another length', () => {
+    for (const size of [0, 8, 11, 13, 16])
+      expect(open({ ...bundle, iv: Buffer.alloc(size, 9).toString('base64') }), `${size}`).toBeNull();
+  });
+
+  it('and throws at nothing, whatever the fields hold', () => {
+    const field = fc.oneof(
+      fc.string(),
+      fc.base64String(),
+      fc.constantFrom('', bundle.iv, bundle.ct, bundle.epk ?? ''),
+    );
+    fc.assert(
+      fc.property(field, field, field, field, (kid, iv, ct, epk) => {
+        expect(open({ kid, iv, ct, epk })).toBeNull();
+      }),
+    );
+  });
+});
+
+function ecdhOf(scalar: Buffer): ReturnType<typeof createECDH> {
+  const ecdh = createECDH('prime256v1');
+  ecdh.setPrivateKey(scalar);
+  return ecdh;
+}
+
+describe('an ephemeral key', () => {
+  const ephemeral = makePair(random(32));
+  const shared = ecdhOf(pair.scalar).computeSecret(ephemeral.publicKey);
+  const forged = (epk: Uint8Array): SealedBundle => forge({ recipient: pair.publicKey, epk, shared });
+  const encoded = (format: 'compressed' | 'hybrid'): Buffer =>
+    ECDH.convertKey(ephemeral.publicKey, 'prime256v1', undefined, undefined, format) as Buffer;
+
+  it('opens when it is uncompressed', () => {
+    expect(open(forged(ephemeral.publicKey))?.toString()).toBe('forged');
+  });
+
+  it('opens nothing in the hybrid form, which OpenSSL itself would take', () => {
+    const hybrid = encoded('hybrid');
+    expect([6, 7]).toContain(hybrid[0]);
+    expect(ecdhOf(pair.scalar).computeSecret(hybrid)).toEqual(shared);
+    expect(open(forged(hybrid))).toBeNull();
+    const wrongParity = Buffer.from(hybrid);
+    wrongParity[0] = hybrid[0]! ^ 1;
+    expect(open(forged(wrongParity))).toBeNull();
+  });
+
+  it('opens nothing compressed, which OpenSSL itself would take', () => {
+    const compressed = encoded('compressed');
+    expect(ecdhOf(pair.scalar).computeSecret(compressed)).toEqual(shared);
+    expect(open(forged(compressed))).toBeNull();
+    expect(open(forged(Buffer.concat([compressed, Buffer.alloc(32)])))).toBeNull();
+  });
+
+  it('opens nothing as the point at infinity, off the curve or beyond the field', () => {
+    const point = (x: Buffer, y: Buffer): Buffer => Buffer.concat([Buffer.of(4), x, y]);
+    const x = ephemeral.publicKey.subarray(1, 33);
+    const y = Buffer.from(ephemeral.publicKey.subarray(33));
+    y[31]! ^= 1;
+    const p = Buffer.from('ffffffff00000001000000000000000000000000ffffffffffffffffffffffff', 'hex');
+    const bad = [
+      Buffer.of(0),
+      Buffer.alloc(65),
+      point(Buffer.alloc(32), Buffer.alloc(32)),
+      point(x, y),
+      point(x, Buffer.alloc(32)),
+      point(p, Buffer.alloc(32)),
+      point(Buffer.alloc(32, 255), Buffer.alloc(32, 255)),
+      ephemeral.publicKey.subarray(0, 64),
+      Buffer.concat([ephemeral.publicKey, Buffer.of(0)]),
+      ephemeral.publicKey.subarray(1),
+    ];
+    for (const epk of bad) expect(open(forged(epk)), epk.toString('hex')).toBeNull();
+  });
+
+  it('still opens after a bad one: an opener holds no state', () => {
+    const opener = makeOpener(pair.scalar);
+    expect(opener(forged(Buffer.alloc(65, 4)))).toBeNull();
+    expect(opener(bundle)?.toString()).toBe(TEXT);
+  });
+});

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type AgentDirectory,
+  agentsRevision,
+  listDirectories,
+  makeNonceClaimer,
+  purgeAgentNonces,
+  saveDirectory,
+} from '../../../src/storage/agent-store.ts';
+import type { Database } from '../../../src/storage/db.ts';
+import { readSnapshot } from '../../../src/storage/snapshot.ts';
+import { NOW } from '../../support/make.ts';
+import type { MakeDatabase, TestDatabase } from './database.ts';
+
+function makeDirectory(url: string, over: Partial<AgentDirectory> = {}): AgentDirectory {
+  const times = { fetchedAt: null, triedAt: null, failure: null, createdAt: NOW };
+  return { url, source: 'listed', keys: [], ...times, ...over };
+}
+
+export function agentContract(make: MakeDatabase): void {
+  describe('agent store', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    it('keeps a directory with all its fields, and puts a new form in place of the old', async () => {
+      const first = makeDirectory('https://b.example/');
+      const second = makeDirectory('https://a.example/', {
+        source: 'pinned',
+        fetchedAt: NOW,
+        triedAt: NOW + 1,
+        failure: 'the answer was 503 — später',
+      });
+      await saveDirectory(db.database, first);
+      await saveDirectory(db.database, second);
+      expect(await listDirectories(other)).toEqual([second, first]);
+      await saveDirectory(other, { ...first, failure: 'gone' });
+      expect(await listDirectories(db.database)).toEqual([second, { ...first, failure: 'gone' }]);
+    });
+
+    it('counts changes by a revision of its own', async () => {
+      const [agents, tenants] = [await agentsRevision(other), (await readSnapshot(other, -1)).revision];
+      await saveDirectory(db.database, makeDirectory('https://c.example/'));
+      expect(await agentsRevision(other)).toBe(agents + 1);
+      expect((await readSnapshot(other, -1)).revision).toBe(tenants);
+    });
+
+    it('gives a nonce to the first who claims it, on all nodes together', async () => {
+      const claimers = [makeNonceClaimer(db.database), makeNonceClaimer(other)];
+      const answers = await Promise.all(
+        Array.from({ length: 60 }, (_, i) => claimers[i % 2]!(`nonce-${i % 3}`, NOW)),
+      );
+      expect(answers.filter(Boolean)).toHaveLength(3);
+      expect(await claimers[0]!('nonce-0', NOW)).toBe(false);
+      expect(await claimers[1]!('nonce-3', NOW)).toBe(true);
+    });
+
+    it('forgets a nonce once it is past its time', async () => {
+      const claim = makeNonceClaimer(db.database);
+      await Promise.all([claim('past', 999), claim('due', 1000)]);
+      expect(await purgeAgentNonces(other, 1000)).toBe(1);
+      expect(await Promise.all([claim('past', 2000), claim('due', 2000)])).toEqual([true, false]);
+    });
+  });
+}

@@ -1,0 +1,38 @@
+import type { ConsentChoice } from '../../../src/consent/decide.ts';
+import type { AppendRequest } from '../../../src/consent/ports.ts';
+import { makeConsentAppender } from '../../../src/storage/consent-append.ts';
+import { makeConsentStateReader } from '../../../src/storage/consent-state.ts';
+import type { Database } from '../../../src/storage/db.ts';
+import { NOW } from '../../support/make.ts';
+
+export const WRAP_KEY = Buffer.alloc(32, 6);
+export const DAY_MS = 86_400_000;
+
+export interface RequestOptions {
+  readonly principal?: string;
+  readonly purposes?: readonly string[];
+  readonly choice?: ConsentChoice;
+  readonly gpc?: boolean;
+  readonly now?: number;
+  readonly idempotency?: AppendRequest['idempotency'];
+}
+
+export function makeRequest(kid: string, options: RequestOptions = {}): AppendRequest {
+  const { principal = 'ref-1', purposes = ['ads'], choice = 'granted', gpc, now = NOW } = options;
+  const expiresAt = choice === 'granted' ? now + DAY_MS : null;
+  const detail = { policyVersion: 2, gpc: gpc ?? false, source: 'backend', expiresAt } as const;
+  return {
+    kid,
+    principal,
+    principalId: `id of ${principal}`,
+    entries: purposes.map((purpose) => ({ purpose, choice, detail })),
+    gpc,
+    isGrant: choice === 'granted',
+    now,
+    idempotency: options.idempotency ?? null,
+  };
+}
+
+export const appender = (database: Database) => makeConsentAppender(database, () => WRAP_KEY);
+export const readState = (database: Database, kid: string, purpose = 'ads', principal = 'ref-1') =>
+  makeConsentStateReader(database).read({ kid, principal, purpose });

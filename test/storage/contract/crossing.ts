@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Knex } from 'knex';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RecordEntry } from '../../../src/ingest/ports.ts';
+import type { Database } from '../../../src/storage/db.ts';
+import { makeRecorder } from '../../../src/storage/ingest-store.ts';
+import { makeEntry, NOW } from '../../support/make.ts';
+import { holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
+
+/** Two nodes that take the same rows in opposite orders, while a third holds one in the middle, would deadlock. */
+export function crossingContract(make: MakeDatabase): void {
+  describe('Recorder, with batches that cross on two nodes', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    const rows = (kid: string): Promise<number[]> =>
+      Promise.all(
+        ['nonces', 'sightings', 'visitor_index', 'decisions'].map(
+          async (table) => (await other.read(table).where({ kid })).length,
+        ),
+      );
+
+    const SIZE = 20;
+    const numbers = Array.from({ length: SIZE }, (_, i) => i);
+
+    /** Runs `work` while another node holds a row, which is then given back unchanged. */
+    async function whileHeld<T>(
+      hold: (tx: Knex.Transaction) => PromiseLike<unknown>,
+      work: () => Promise<T>,
+    ) {
+      const holder = await holdTransaction(await db.connect(), hold);
+      const result = work();
+      await sleep(150);
+      await holder.giveBack();
+      return result;
+    }
+
+    function recordAll(entries: readonly RecordEntry[], entriesOfOther: readonly RecordEntry[]) {
+      const [here, there] = [makeRecorder(db.database), makeRecorder(other)];
+      return Promise.all([
+        ...entries.map((entry) => here.record(entry)),
+        ...entriesOfOther.map((entry) => there.record(entry)),
+      ]);
+    }
+
+    it('records each nonce once', async () => {
+      const entries = (node: string) =>
+        numbers.map((i) => makeEntry({ kid: 'cross', id: `${node}${i}`, nonce: `n${i}`, durable: `d${i}` }));
+      const row = { kid: 'cross', nonce: `n${SIZE / 2}`, expires_at: NOW };
+      const answers = await whileHeld(
+        (tx) => tx('nonces').insert(row),
+        () => recordAll(entries('a'), entries('b').reverse()),
+      );
+      expect(answers.filter((answer) => answer === 'recorded')).toHaveLength(SIZE);
+      expect(await rows('cross')).toEqual([SIZE, SIZE, SIZE, SIZE]);
+    });
+
+    it('counts each device twice', async () => {
+      const entries = (node: string) =>
+        numbers.map((i) => makeEntry({ kid: 'devices', id: `${node}${i}`, durable: `d${i}` }));
+      await recordAll(entries('first'), []);
+      const middle = { kid: 'devices', durable: `d${SIZE / 2}` };
+      const answers = await whileHeld(
+        (tx) => tx('sightings').where(middle).update({ seen: 99 }),
+        () => recordAll(entries('a'), entries('b').reverse()),
+      );
+      expect(new Set(answers)).toEqual(new Set(['recorded']));
+      expect(await other.read('sightings').where({ kid: 'devices' }).pluck('seen')).toEqual(
+        numbers.map(() => 3),
+      );
+    });
+  });
+}

@@ -1,0 +1,60 @@
+import type { Knex } from 'knex';
+import type { Database } from '../../../src/storage/db.ts';
+import { createLog } from '../../../src/storage/ledger-append.ts';
+import { insertTenant } from '../../../src/storage/tenant-store.ts';
+import { makeNewTenant } from '../../support/make.ts';
+
+/** One database of a suite's own. */
+export interface TestDatabase {
+  readonly database: Database;
+  /** Another node on the same database, with connections of its own. */
+  connect(): Promise<Database>;
+  /** Closes every connection and removes the database. */
+  close(): Promise<void>;
+}
+
+/** Makes a database with the present schema, or with none. */
+export type MakeDatabase = (schema?: 'present' | 'none') => Promise<TestDatabase>;
+
+/** Inserts a tenant with an empty log under a kid of its own and returns the kid: tests of one suite share a database. */
+export async function addTenant(database: Database, kid: string): Promise<string> {
+  const inserted = await database.transaction(async (tx) => {
+    if (!(await insertTenant(tx, makeNewTenant(kid)))) return false;
+    await createLog(tx, { kid, origin: `gpd.example/ledger/${kid}`, vkey: `key of ${kid}` });
+    return true;
+  });
+  if (!inserted) throw new Error(`${kid} is taken: every test takes a kid of its own`);
+  return kid;
+}
+
+class GivenBack extends Error {}
+
+/**
+ * A transaction that has done `work` and holds what it locked, until it is told to commit or to give all back.
+ * @returns when `work` is done
+ */
+export async function holdTransaction(
+  database: Database,
+  work: (tx: Knex.Transaction) => PromiseLike<unknown>,
+): Promise<{ commit(): Promise<void>; giveBack(): Promise<void> }> {
+  let end = (_commit: boolean): void => {};
+  const ended = new Promise<boolean>((resolve) => {
+    end = resolve;
+  });
+  let transaction: Promise<void> = Promise.resolve();
+  await new Promise<void>((held, reject) => {
+    transaction = database.transaction(async (tx) => {
+      await work(tx);
+      held();
+      if (!(await ended)) throw new GivenBack();
+    });
+    transaction.catch(reject);
+  });
+  const finish = async (commit: boolean): Promise<void> => {
+    end(commit);
+    await transaction.catch((error: unknown) => {
+      if (!(error instanceof GivenBack)) throw error;
+    });
+  };
+  return { commit: () => finish(true), giveBack: () => finish(false) };
+}

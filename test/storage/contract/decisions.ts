@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../../src/storage/db.ts';
+import { findDecision, purgeNonces } from '../../../src/storage/decision-store.ts';
+import { makeRecorder } from '../../../src/storage/ingest-store.ts';
+import { makeEntry, NOW } from '../../support/make.ts';
+import type { MakeDatabase, TestDatabase } from './database.ts';
+
+export function decisionContract(make: MakeDatabase): void {
+  describe('decisions and nonces', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    const nonces = (): Promise<string[]> => other.read('nonces').orderBy('nonce').pluck('nonce');
+
+    it("finds a tenant's own decision; another tenant's looks like none", async () => {
+      const entry = makeEntry({ kid: 'own', id: '1' });
+      await makeRecorder(db.database).record(entry);
+      expect(await findDecision(other, 'own', 'req_1')).toEqual({
+        verdict: entry.verdict,
+        restricted: false,
+      });
+      expect(await findDecision(other, 'foreign', 'req_1')).toBeNull();
+      expect(await findDecision(other, 'own', 'req_2')).toBeNull();
+      expect(await findDecision(other, 'own', "' OR 1=1 --")).toBeNull();
+    });
+
+    it('forgets a nonce once it is past its time, and not in its last millisecond', async () => {
+      await purgeNonces(db.database, Number.MAX_SAFE_INTEGER);
+      const recorder = makeRecorder(db.database);
+      for (const [id, expiresAt] of [
+        ['past', NOW - 1],
+        ['due', NOW],
+        ['future', NOW + 1],
+      ] as const)
+        await recorder.record(makeEntry({ kid: 'purge', id, nonce: id, expiresAt }));
+      expect(await purgeNonces(db.database, NOW)).toBe(1);
+      expect(await nonces()).toEqual(['due', 'future']);
+      expect(await purgeNonces(db.database, NOW)).toBe(0);
+      expect(await recorder.record(makeEntry({ kid: 'purge', id: 'again', nonce: 'past' }))).toBe('recorded');
+      expect(await recorder.record(makeEntry({ kid: 'purge', id: 'late', nonce: 'due' }))).toBe('replay');
+    });
+
+    it('goes through many in small steps, of every tenant', async () => {
+      await purgeNonces(db.database, Number.MAX_SAFE_INTEGER);
+      const recorder = makeRecorder(db.database);
+      await Promise.all(
+        Array.from({ length: 25 }, (_, i) =>
+          recorder.record(makeEntry({ kid: `kid-${i % 3}`, id: `s${i}`, durable: null, expiresAt: i })),
+        ),
+      );
+      expect(await purgeNonces(db.database, 24, 7)).toBe(24);
+      expect(await nonces()).toEqual(['nonce-s24']);
+    });
+
+    it('counts each once when two nodes purge at the same time', async () => {
+      await purgeNonces(db.database, Number.MAX_SAFE_INTEGER);
+      const recorder = makeRecorder(db.database);
+      await Promise.all(
+        Array.from({ length: 300 }, (_, i) =>
+          recorder.record(makeEntry({ kid: 'both', id: `b${i}`, durable: null, expiresAt: i })),
+        ),
+      );
+      const gone = await Promise.all([db.database, other].map((node) => purgeNonces(node, NOW, 20)));
+      expect(gone[0]! + gone[1]!).toBe(300);
+      expect(await nonces()).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../../src/storage/db.ts';
+import { makeRecorder } from '../../../src/storage/ingest-store.ts';
+import { readEntries } from '../../../src/storage/ledger-read.ts';
+import { shredPrincipal } from '../../../src/storage/principal-erase.ts';
+import { findSession, insertSession } from '../../../src/storage/session-store.ts';
+import { checkSeals, sealVerdicts } from '../../../src/storage/verdict-seal.ts';
+import { makeEntry, NOW } from '../../support/make.ts';
+import { appender, makeRequest, readState, WRAP_KEY } from './consent-support.ts';
+import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
+
+const HOUR = 3_600_000;
+const BEGIN = Math.floor(NOW / HOUR) * HOUR;
+
+export function erasureContract(make: MakeDatabase): void {
+  describe('crypto-shredding and seals', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    const shred = (database: Database, kid: string, principal = 'ref-1') =>
+      shredPrincipal(database, { kid, principal, principalId: `id of ${principal}`, wrapKey: WRAP_KEY }, NOW);
+    const types = async (kid: string): Promise<string[]> =>
+      (await readEntries(other, kid, 0, 100)).map(
+        ({ entry }) => (JSON.parse(entry) as { type: string }).type,
+      );
+    const wrappedKey = async (kid: string): Promise<unknown> =>
+      (await other.read('consent_principals').where({ kid, principal: 'ref-1' }).first()).wrapped_key;
+
+    it('destroys key, openings, state and sessions, keeps the log, and leaves a tombstone', async () => {
+      const kid = await addTenant(db.database, 'shred');
+      await appender(db.database).append(makeRequest(kid, { purposes: ['ads', 'mail'], gpc: true }));
+      await appender(db.database).append(makeRequest(kid, { principal: 'ref-2' }));
+      const before = await readEntries(other, kid, 0, 10);
+      const session = { hash: 'h', kid, principal: 'ref-1', wrappedPrincipalId: 'w', expiresAt: NOW + 1000 };
+      await insertSession(db.database, session);
+      expect(await shred(db.database, kid)).toEqual({ openings: 2, seq: 3 });
+      expect(await wrappedKey(kid)).toBeNull();
+      for (const table of ['consent_openings', 'consent_state'])
+        expect(await other.read(table).where({ kid, principal: 'ref-1' }), table).toEqual([]);
+      expect(await findSession(other, 'h', NOW)).toBeNull();
+      expect((await readEntries(other, kid, 0, 10)).slice(0, 3)).toEqual(before);
+      expect((await types(kid)).at(-1)).toBe('subject.erased');
+      expect(await readState(other, kid)).toMatchObject({ erased: true, gpc: false, event: null });
+      expect(await readState(other, kid, 'ads', 'ref-2')).toMatchObject({ erased: false, event: { seq: 2 } });
+    });
+
+    it('erases once, however often and on however many nodes it is asked for', async () => {
+      const kid = await addTenant(db.database, 'again');
+      await appender(db.database).append(makeRequest(kid));
+      const answers = await Promise.all(
+        [db.database, other, db.database, other].map((node) => shred(node, kid)),
+      );
+      expect(answers.filter(({ seq }) => seq !== null)).toEqual([{ openings: 1, seq: 1 }]);
+      expect(await types(kid)).toEqual(['consent.granted', 'subject.erased']);
+      expect(await shred(other, kid, 'nobody')).toEqual({ openings: 0, seq: null });
+    });
+
+    it('begins with a new key after a new grant', async () => {
+      const kid = await addTenant(db.database, 'anew');
+      await appender(db.database).append(makeRequest(kid));
+      const old = await wrappedKey(kid);
+      await shred(db.database, kid);
+      await appender(other).append(makeRequest(kid));
+      expect(await readState(db.database, kid)).toMatchObject({
+        erased: false,
+        event: { choice: 'granted' },
+      });
+      expect(await wrappedKey(kid)).not.toBe(old);
+    });
+
+    describe('the hourly seal of verdicts', () => {
+      const record = async (kid: string, id: string, decidedAt: number): Promise<void> => {
+        await makeRecorder(db.database).record(makeEntry({ kid, id, decidedAt }));
+      };
+
+      it('covers each hour that is over, once, on however many nodes', async () => {
+        const kid = await addTenant(db.database, 'sealed');
+        await record(kid, 'a', BEGIN);
+        await record(kid, 'b', BEGIN + HOUR - 1);
+        await record(kid, 'c', BEGIN + 2 * HOUR);
+        expect(await sealVerdicts(db.database, kid, BEGIN + HOUR)).toBe(0);
+        const later = BEGIN + 4 * HOUR;
+        await Promise.all([db.database, other, db.database].map((node) => sealVerdicts(node, kid, later)));
+        expect(await types(kid)).toEqual(['verdicts.sealed', 'verdicts.sealed']);
+        const counts = await other.read('verdict_seals').where({ kid }).orderBy('hour').pluck('count');
+        expect(counts).toEqual([2, 1]);
+        expect(await checkSeals(other, kid)).toEqual([]);
+        expect(await sealVerdicts(other, kid, later + HOUR)).toBe(0);
+      });
+
+      it.each<[string, (kid: string) => Promise<unknown>, string]>([
+        [
+          'a verdict that was changed',
+          (kid) =>
+            db.database.transaction((tx) =>
+              tx('decisions').where({ kid, request_id: 'req_a' }).update({ verdict: '{"class":"human"}' }),
+            ),
+          'req_a was changed',
+        ],
+        [
+          'a verdict that is missing',
+          (kid) =>
+            db.database.transaction((tx) => tx('decisions').where({ kid, request_id: 'req_a' }).delete()),
+          '1 of 2 verdicts',
+        ],
+        ['a verdict that was added', (kid) => record(kid, 'c', BEGIN + 2), 'not the sealed ones'],
+        [
+          'a seal that is not in the log',
+          (kid) =>
+            db.database.transaction((tx) =>
+              tx('verdict_seals')
+                .where({ kid })
+                .update({ root: '0'.repeat(64) }),
+            ),
+          'not the one in the log',
+        ],
+      ])('notices %s', async (what, tamper, problem) => {
+        const kid = await addTenant(db.database, what.replaceAll(' ', '-'));
+        await record(kid, 'a', BEGIN);
+        await record(kid, 'b', BEGIN + 1);
+        await sealVerdicts(db.database, kid, BEGIN + 2 * HOUR);
+        expect(await checkSeals(other, kid)).toEqual([]);
+        await tamper(kid);
+        expect((await checkSeals(other, kid)).join('; ')).toContain(problem);
+      });
+    });
+  });
+}

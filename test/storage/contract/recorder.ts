@@ -1,0 +1,194 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { commitVerdict } from '../../../src/ledger/commitment.ts';
+import type { Database } from '../../../src/storage/db.ts';
+import { findDecision } from '../../../src/storage/decision-store.ts';
+import { makeRecorder } from '../../../src/storage/ingest-store.ts';
+import { makeConsentState, makeEntry, NOW } from '../../support/make.ts';
+import type { MakeDatabase, TestDatabase } from './database.ts';
+
+const TABLES = ['nonces', 'sightings', 'visitor_index', 'decisions'] as const;
+
+async function counts(database: Database, kid: string): Promise<number[]> {
+  return Promise.all(TABLES.map(async (table) => (await database.read(table).where({ kid })).length));
+}
+
+async function sighting(database: Database, kid: string, durable = 'durable-1'): Promise<unknown> {
+  const columns = ['first_at', 'last_at', 'seen', 'epoch'];
+  return database.read('sightings').where({ kid, durable }).first(columns);
+}
+
+export function recorderContract(make: MakeDatabase): void {
+  describe('Recorder', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    it('writes the nonce, the sighting, the index entry and the decision before it answers', async () => {
+      const entry = makeEntry({ kid: 'durable', id: 'd1', decidedAt: NOW + 7 });
+      expect(await makeRecorder(db.database).record(entry)).toBe('recorded');
+      expect(await counts(other, 'durable')).toEqual([1, 1, 1, 1]);
+      expect(await other.read('nonces').where({ kid: 'durable' })).toEqual([
+        { kid: 'durable', nonce: 'nonce-d1', expires_at: NOW + 900_000 },
+      ]);
+      expect(await sighting(other, 'durable')).toEqual({
+        first_at: NOW + 7,
+        last_at: NOW + 7,
+        seen: 1,
+        epoch: 680,
+      });
+      expect((await findDecision(other, 'durable', 'req_d1'))?.verdict).toEqual(entry.verdict);
+    });
+
+    it('commits to exactly the bytes that it stores', async () => {
+      const entry = makeEntry({ kid: 'committed', id: 'c1' });
+      await makeRecorder(db.database).record(entry);
+      const row = await other.read('decisions').where({ kid: 'committed' }).first();
+      expect(row.verdict).toBe(JSON.stringify(entry.verdict));
+      const salt = Buffer.from(entry.salt, 'base64url');
+      expect(row.commitment).toBe(commitVerdict(salt, 'committed', 'req_c1', row.verdict));
+    });
+
+    it('says replay to a nonce that was claimed, and writes nothing', async () => {
+      const recorder = makeRecorder(db.database);
+      await recorder.record(makeEntry({ kid: 'replayed', id: 'r1', nonce: 'n' }));
+      const again = makeEntry({ kid: 'replayed', id: 'r2', nonce: 'n', durable: 'another' });
+      expect(await recorder.record(again)).toBe('replay');
+      expect(await makeRecorder(other).record(again)).toBe('replay');
+      expect(await counts(other, 'replayed')).toEqual([1, 1, 1, 1]);
+    });
+
+    it('claims a nonce for each tenant apart', async () => {
+      const entries = ['tenant-a', 'tenant-b', 'tenant'].map((kid) =>
+        makeEntry({ kid, id: 'x', nonce: 'n' }),
+      );
+      const recorder = makeRecorder(db.database);
+      expect(await Promise.all(entries.map((entry) => recorder.record(entry)))).toEqual(
+        Array(3).fill('recorded'),
+      );
+    });
+
+    it('records one of 100 duplicates that reach two nodes at once', async () => {
+      const recorders = [makeRecorder(db.database), makeRecorder(other)];
+      const answers = await Promise.all(
+        Array.from({ length: 100 }, (_, i) =>
+          recorders[i % 2]!.record(makeEntry({ kid: 'duplicates', id: `dup-${i}`, nonce: 'one' })),
+        ),
+      );
+      expect(answers.filter((answer) => answer === 'recorded')).toHaveLength(1);
+      expect(answers.filter((answer) => answer === 'replay')).toHaveLength(99);
+      expect(await counts(other, 'duplicates')).toEqual([1, 1, 1, 1]);
+      expect(await sighting(other, 'duplicates')).toMatchObject({ seen: 1 });
+    });
+
+    it('leaves neither nonce nor sighting when the decision cannot be written', async () => {
+      const recorder = makeRecorder(db.database);
+      await recorder.record(makeEntry({ kid: 'atomic', id: 'same' }));
+      const clash = makeEntry({ kid: 'atomic', id: 'same', nonce: 'fresh', durable: 'fresh-device' });
+      await expect(recorder.record(clash)).rejects.toThrow();
+      expect(await counts(other, 'atomic')).toEqual([1, 1, 1, 1]);
+      expect(await sighting(other, 'atomic')).toMatchObject({ seen: 1 });
+      const retried = makeEntry({ kid: 'atomic', id: 'new', nonce: 'fresh', durable: 'fresh-device' });
+      expect(await recorder.record(retried)).toBe('recorded');
+    });
+
+    it('writes no part of a batch that fails, and serves the next one', async () => {
+      const recorder = makeRecorder(db.database);
+      await recorder.record(makeEntry({ kid: 'batch', id: 'same' }));
+      const batch = ['a', 'b', 'same', 'c'].map((id) =>
+        makeEntry({ kid: 'batch', id, nonce: `batch-${id}` }),
+      );
+      const failed = await Promise.allSettled(batch.map((entry) => recorder.record(entry)));
+      expect(failed.map(({ status }) => status)).toEqual(Array(4).fill('rejected'));
+      expect(await counts(other, 'batch')).toEqual([1, 1, 1, 1]);
+      const good = batch.filter((_, i) => i !== 2);
+      expect(await Promise.all(good.map((entry) => recorder.record(entry)))).toEqual(
+        Array(3).fill('recorded'),
+      );
+    });
+
+    it('counts a device that comes many times in one batch', async () => {
+      const recorder = makeRecorder(db.database);
+      const times = [5, 1, 9, 3].map((ms) => NOW + ms);
+      await Promise.all(
+        times.map((decidedAt, i) => recorder.record(makeEntry({ kid: 'often', id: `o${i}`, decidedAt }))),
+      );
+      const expected = { first_at: NOW + 1, last_at: NOW + 9, seen: 4, epoch: 680 };
+      expect(await sighting(other, 'often')).toEqual(expected);
+      expect(await counts(other, 'often')).toEqual([4, 1, 1, 4]);
+    });
+
+    it('adds up the sightings of later batches and other nodes, whatever their order', async () => {
+      const record = (database: Database, id: string, decidedAt: number) =>
+        makeRecorder(database).record(makeEntry({ kid: 'sums', id, decidedAt }));
+      await record(db.database, 's1', NOW);
+      await record(other, 's2', NOW + 100);
+      await record(db.database, 's3', NOW + 50);
+      expect(await sighting(other, 'sums')).toEqual({
+        first_at: NOW,
+        last_at: NOW + 100,
+        seen: 3,
+        epoch: 680,
+      });
+    });
+
+    it('indexes the visitorId of a new epoch beside the old one', async () => {
+      const recorder = makeRecorder(db.database);
+      await recorder.record(makeEntry({ kid: 'epochs', id: 'e1', epoch: 680 }));
+      await recorder.record(makeEntry({ kid: 'epochs', id: 'e2', epoch: 680, indexed: true }));
+      await recorder.record(makeEntry({ kid: 'epochs', id: 'e3', epoch: 681 }));
+      const rows = await other.read('visitor_index').where({ kid: 'epochs' }).orderBy('epoch');
+      expect(rows.map((row) => [row.durable, row.epoch])).toEqual([
+        ['durable-1', 680],
+        ['durable-1', 681],
+      ]);
+      expect(new Set(rows.map((row) => row.visitor_id)).size).toBe(2);
+      // A straggler of the old epoch, on a node whose clock is behind, does not turn the device back.
+      await recorder.record(makeEntry({ kid: 'epochs', id: 'e4', epoch: 680 }));
+      expect(await sighting(other, 'epochs')).toMatchObject({ seen: 4, epoch: 681 });
+    });
+
+    it('trusts `indexed`: an entry that is there is not written again', async () => {
+      await makeRecorder(db.database).record(makeEntry({ kid: 'indexed', id: 'i1', indexed: true }));
+      expect(await counts(other, 'indexed')).toEqual([1, 1, 0, 1]);
+    });
+
+    it('keeps the decision of who was not identified, and no sighting', async () => {
+      await makeRecorder(db.database).record(makeEntry({ kid: 'nobody', id: 'n1', durable: null }));
+      expect(await counts(other, 'nobody')).toEqual([1, 0, 0, 1]);
+    });
+
+    it('takes any text in a verdict: NUL, lone surrogates, other scripts', async () => {
+      const purposes = ['a\u0000b', '\ud800', 'Ünïcödé', '🐢', "'; DROP TABLE decisions; --", '?'];
+      const verdict = { consentState: makeConsentState({ purposes }) };
+      await makeRecorder(db.database).record(makeEntry({ kid: 'unicode', id: 'u1', verdict }));
+      const stored = await findDecision(other, 'unicode', 'req_u1');
+      expect(stored?.verdict.consentState.purposes).toEqual(purposes);
+    });
+
+    it('records a thousand at once, each whole', async () => {
+      const recorder = makeRecorder(db.database);
+      const entries = Array.from({ length: 1000 }, (_, i) =>
+        makeEntry({ kid: 'many', id: `m${i}`, durable: `device-${i % 10}`, decidedAt: NOW + i }),
+      );
+      const answers = await Promise.all(entries.map((entry) => recorder.record(entry)));
+      expect(new Set(answers)).toEqual(new Set(['recorded']));
+      expect(await counts(other, 'many')).toEqual([1000, 10, 10, 1000]);
+      const seen = await other.read('sightings').where({ kid: 'many' }).pluck('seen');
+      expect(seen).toEqual(Array(10).fill(100));
+    });
+
+    it('is idle when all that was handed over is written', async () => {
+      const recorder = makeRecorder(db.database);
+      const pending = Array.from({ length: 50 }, (_, i) =>
+        recorder.record(makeEntry({ kid: 'idle', id: `idle-${i}`, durable: `d${i}` })),
+      );
+      await recorder.idle();
+      expect(await counts(other, 'idle')).toEqual([50, 50, 50, 50]);
+      await Promise.all(pending);
+    });
+  });
+}

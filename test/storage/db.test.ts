@@ -1,0 +1,198 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Knex } from 'knex';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Unavailable } from '../../src/lib/errors.ts';
+import { type Database, openDatabase } from '../../src/storage/db.ts';
+import { holdTransaction } from './contract/database.ts';
+
+let directory: string;
+let location: string;
+let database: Database;
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'gpd-test-db-'));
+  location = join(directory, 'gpd.db');
+  database = await openDatabase({ location, create: true });
+  await database.transaction((tx) => tx.schema.createTable('t', (table) => table.integer('n').primary()));
+});
+
+afterEach(async () => {
+  await database.close();
+  await rm(directory, { recursive: true });
+});
+
+const numbers = (): Promise<number[]> => database.read('t').orderBy('n').pluck('n');
+const insert = (n: number): Promise<unknown> => database.transaction((tx) => tx('t').insert({ n }));
+
+/** Another process that takes the write lock, says so, and gives it back after a while. */
+async function lockElsewhere(holdMs: number): Promise<{ done: Promise<unknown> }> {
+  const script = `
+    const { Database } = require('sqlite3');
+    const db = new Database(${JSON.stringify(location)}, () => db.exec('BEGIN IMMEDIATE', (error) => {
+      console.log(error ? error.message : 'locked');
+      setTimeout(() => db.exec('COMMIT', () => db.close()), ${holdMs});
+    }));`;
+  const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const done = once(child, 'exit');
+  const [said] = (await once(child.stdout, 'data')) as [Buffer];
+  expect(said.toString().trim()).toBe('locked');
+  return { done };
+}
+
+describe('an SQLite database', () => {
+  it('is not made where there is none, unless it is asked for', async () => {
+    const missing = join(directory, 'elsewhere.db');
+    await expect(openDatabase({ location: missing })).rejects.toThrow('gpd init');
+    expect(existsSync(missing)).toBe(false);
+    const opened = await openDatabase({ location });
+    expect(await opened.read('t')).toEqual([]);
+    await opened.close();
+  });
+
+  it('has its pragmas in force on the writer and on every reader', async () => {
+    const expected = {
+      journal_mode: 'wal',
+      synchronous: 2,
+      busy_timeout: 5000,
+      foreign_keys: 1,
+      secure_delete: 1,
+      trusted_schema: 0,
+    };
+    const pragmas = async (connection: Knex): Promise<object> => {
+      const entries = Object.keys(expected).map(async (name) => {
+        const [row] = (await connection.raw(`PRAGMA ${name}`)) as Record<string, unknown>[];
+        return [name, Object.values(row ?? {})[0]];
+      });
+      return Object.fromEntries(await Promise.all(entries)) as object;
+    };
+    expect(await database.transaction((tx) => pragmas(tx))).toEqual(expected);
+    // Four at once: every connection that the read pool can make.
+    const readers = await Promise.all(Array.from({ length: 4 }, () => pragmas(database.read)));
+    expect(readers).toEqual(Array(4).fill(expected));
+  });
+
+  it('commits what the work did, and answers with its result', async () => {
+    const work = async (tx: Knex.Transaction): Promise<string> => {
+      await tx('t').insert({ n: 1 });
+      return 'done';
+    };
+    expect(await database.transaction(work)).toBe('done');
+    expect(await numbers()).toEqual([1]);
+  });
+
+  it('undoes everything when the work throws, tells the error as it is, and works on', async () => {
+    const error = new TypeError('of the work');
+    const failed = database.transaction(async (tx) => {
+      await tx('t').insert({ n: 1 });
+      throw error;
+    });
+    await expect(failed).rejects.toBe(error);
+    await expect(insert(2).then(() => insert(2))).rejects.toThrow(/UNIQUE/);
+    expect(await numbers()).toEqual([2]);
+  });
+
+  it('runs one write transaction after the other, in the order in which they came', async () => {
+    const order: string[] = [];
+    await Promise.all(
+      [0, 1, 2, 3].map((n) =>
+        database.transaction(async (tx) => {
+          order.push(`begin ${n}`);
+          await tx('t').insert({ n });
+          await sleep(5);
+          order.push(`end ${n}`);
+        }),
+      ),
+    );
+    expect(order).toEqual([0, 1, 2, 3].flatMap((n) => [`begin ${n}`, `end ${n}`]));
+  });
+
+  it('reads beside a running write, and sees nothing of it before the commit', async () => {
+    const writing = await holdTransaction(database, (tx) => tx('t').insert({ n: 1 }));
+    const started = performance.now();
+    const reads = await Promise.all(Array.from({ length: 20 }, () => numbers()));
+    expect(performance.now() - started).toBeLessThan(1000);
+    expect(reads).toEqual(Array(20).fill([]));
+    await writing.commit();
+    expect(await numbers()).toEqual([1]);
+  });
+
+  it('refuses a row whose parent is missing', async () => {
+    await database.transaction((tx) => tx.raw('CREATE TABLE child (n integer REFERENCES t (n))'));
+    await expect(database.transaction((tx) => tx('child').insert({ n: 7 }))).rejects.toThrow(/FOREIGN KEY/);
+  });
+});
+
+describe('beside a process that writes', () => {
+  it('takes the write lock at BEGIN: nobody else writes after it began', async () => {
+    const other = await openDatabase({ location });
+    const holder = await holdTransaction(database, (tx) => tx('t').select());
+    let wrote = false;
+    const writing = other
+      .transaction((tx) => tx('t').insert({ n: 1 }))
+      .then(() => {
+        wrote = true;
+      });
+    await sleep(100);
+    expect(wrote).toBe(false);
+    await holder.commit();
+    await writing;
+    expect(await numbers()).toEqual([1]);
+    await other.close();
+  });
+
+  it('waits for a lock that is held for a moment, and then writes', async () => {
+    const { done } = await lockElsewhere(400);
+    const started = performance.now();
+    await insert(1);
+    expect(performance.now() - started).toBeGreaterThan(200);
+    await done;
+    expect(await numbers()).toEqual([1]);
+  });
+
+  it('does not fail when it reads first and writes then, as a deferred BEGIN would', async () => {
+    const other = await openDatabase({ location });
+    const both = [database, other].map((node) =>
+      node.transaction(async (tx) => {
+        const [row] = (await tx('t').max({ n: 'n' })) as { n: number | null }[];
+        await sleep(20);
+        await tx('t').insert({ n: (row?.n ?? 0) + 1 });
+      }),
+    );
+    await Promise.all(both);
+    expect(await numbers()).toEqual([1, 2]);
+    await other.close();
+  });
+
+  it('is unavailable when the lock is held for longer than the busy timeout, and works again after', async () => {
+    const { done } = await lockElsewhere(5600);
+    const started = performance.now();
+    const [first, second] = await Promise.allSettled([insert(1), insert(2)]);
+    expect(performance.now() - started).toBeGreaterThan(3500);
+    for (const result of [first, second]) {
+      expect(result.status).toBe('rejected');
+      expect((result as PromiseRejectedResult).reason).toBeInstanceOf(Unavailable);
+    }
+    expect((first as PromiseRejectedResult).reason.retryAfterSeconds).toBeGreaterThan(0);
+    await done;
+    expect(await numbers()).toEqual([]);
+    await insert(3);
+    expect(await numbers()).toEqual([3]);
+  });
+
+  it('overwrites what is deleted: no byte of it is left in the file', async () => {
+    const mark = 'a-mark-that-is-nowhere-else';
+    await database.transaction((tx) => tx.raw('CREATE TABLE words (word text)'));
+    await database.transaction((tx) => tx('words').insert({ word: mark.repeat(20) }));
+    await database.transaction((tx) => tx('words').delete());
+    await database.read.raw('PRAGMA wal_checkpoint(TRUNCATE)');
+    const { readFile, readdir } = await import('node:fs/promises');
+    for (const name of await readdir(directory))
+      expect((await readFile(join(directory, name))).includes(mark), name).toBe(false);
+  });
+});

@@ -1,0 +1,221 @@
+import fc from 'fast-check';
+import { describe, expect, it, vi } from 'vitest';
+import { Unavailable } from '../../src/lib/errors.ts';
+import { type GroupOptions, makeGroup } from '../../src/storage/group-commit.ts';
+
+interface Batch {
+  readonly items: readonly number[];
+  finish(): void;
+  fail(error: Error): void;
+}
+
+/** A group whose batches end when the test says so; each item is answered with its double. */
+function makeControlled(options: Partial<GroupOptions<number, number>> = {}) {
+  const batches: Batch[] = [];
+  const group = makeGroup<number, number>({
+    run: (items) =>
+      new Promise((resolve, reject) => {
+        batches.push({ items, finish: () => resolve(items.map((item) => item * 2)), fail: reject });
+      }),
+    maxBatch: 100,
+    maxWaiting: 1000,
+    ...options,
+  });
+  return { group, batches };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const sizes = (batches: readonly Batch[]): number[] => batches.map(({ items }) => items.length);
+
+describe('makeGroup', () => {
+  it('starts at once on an idle server, and gathers what comes in one turn', async () => {
+    const { group, batches } = makeControlled();
+    const answers = [1, 2, 3].map((item) => group.submit(item));
+    await turn();
+    expect(batches.map(({ items }) => items)).toEqual([[1, 2, 3]]);
+    batches[0]?.finish();
+    expect(await Promise.all(answers)).toEqual([2, 4, 6]);
+  });
+
+  it('needs no timer', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval'] });
+    try {
+      const { group, batches } = makeControlled();
+      const answer = group.submit(1);
+      await turn();
+      batches[0]?.finish();
+      expect(await answer).toBe(2);
+      expect(vi.getTimerCount()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('gathers the next batch while one is in flight', async () => {
+    const { group, batches } = makeControlled();
+    const first = group.submit(1);
+    await turn();
+    const rest: Promise<number>[] = [];
+    for (const item of [2, 3, 4]) {
+      rest.push(group.submit(item));
+      await turn();
+    }
+    expect(sizes(batches)).toEqual([1]);
+    batches[0]?.finish();
+    expect(await first).toBe(2);
+    await turn();
+    expect(batches[1]?.items).toEqual([2, 3, 4]);
+    batches[1]?.finish();
+    expect(await Promise.all(rest)).toEqual([4, 6, 8]);
+  });
+
+  it('takes no more than maxBatch at a time, in the order in which they came', async () => {
+    const { group, batches } = makeControlled({ maxBatch: 4 });
+    const answers = Array.from({ length: 10 }, (_, i) => group.submit(i));
+    for (let i = 0; i < 3; i += 1) {
+      await turn();
+      batches[i]?.finish();
+    }
+    expect(await Promise.all(answers)).toEqual([0, 2, 4, 6, 8, 10, 12, 14, 16, 18]);
+    expect(batches.map(({ items }) => items)).toEqual([
+      [0, 1, 2, 3],
+      [4, 5, 6, 7],
+      [8, 9],
+    ]);
+  });
+
+  it('runs as many batches at once as it may', async () => {
+    const { group, batches } = makeControlled({ maxBatch: 1, concurrency: 2 });
+    const answers = [1, 2, 3].map((item) => group.submit(item));
+    await turn();
+    expect(sizes(batches)).toEqual([1, 1]);
+    batches[1]?.finish();
+    expect(await answers[1]).toBe(4);
+    await turn();
+    expect(batches[2]?.items).toEqual([3]);
+    batches[0]?.finish();
+    batches[2]?.finish();
+    expect(await Promise.all(answers)).toEqual([2, 4, 6]);
+  });
+
+  it('rejects the members of a failed batch alone, and goes on', async () => {
+    const { group, batches } = makeControlled({ maxBatch: 2 });
+    const answers = [1, 2, 3].map((item) => group.submit(item));
+    const settled = Promise.allSettled(answers);
+    await turn();
+    const error = new Error('the disk is full');
+    batches[0]?.fail(error);
+    await turn();
+    batches[1]?.finish();
+    expect(await settled).toEqual([
+      { status: 'rejected', reason: error },
+      { status: 'rejected', reason: error },
+      { status: 'fulfilled', value: 6 },
+    ]);
+    const after = group.submit(4);
+    await turn();
+    batches[2]?.finish();
+    expect(await after).toBe(8);
+  });
+
+  it('goes on when the batch throws before it returns a promise', async () => {
+    let calls = 0;
+    const group = makeGroup<number, number>({
+      run: (items) => {
+        calls += 1;
+        if (calls === 1) throw new Error('at once');
+        return Promise.resolve(items);
+      },
+      maxBatch: 1,
+      maxWaiting: 10,
+    });
+    const [first, second] = await Promise.allSettled([group.submit(1), group.submit(2)]);
+    expect([first.status, second.status]).toEqual(['rejected', 'fulfilled']);
+  });
+
+  it('is unavailable past its bound, and takes more when there is room again', async () => {
+    const { group, batches } = makeControlled({ maxBatch: 2, maxWaiting: 3 });
+    const taken = [1, 2].map((item) => group.submit(item));
+    await turn();
+    taken.push(...[3, 4, 5].map((item) => group.submit(item)));
+    const refused = await group.submit(6).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(Unavailable);
+    expect((refused as Unavailable).retryAfterSeconds).toBeGreaterThan(0);
+    batches[0]?.finish();
+    await turn();
+    const later = group.submit(7);
+    for (const i of [1, 2]) {
+      batches[i]?.finish();
+      await turn();
+    }
+    expect(await Promise.all([...taken, later])).toEqual([2, 4, 6, 8, 10, 14]);
+    expect(batches.flatMap(({ items }) => items)).not.toContain(6);
+  });
+
+  it('answers every item with its own result, whatever comes when', async () => {
+    const wait = fc.array(fc.nat({ max: 3 }), { minLength: 1, maxLength: 40 });
+    await fc.assert(
+      fc.asyncProperty(
+        wait,
+        fc.integer({ min: 1, max: 5 }),
+        fc.integer({ min: 1, max: 3 }),
+        async (waits, maxBatch, concurrency) => {
+          const seen: number[] = [];
+          const group = makeGroup<number, string>({
+            run: async (items) => {
+              seen.push(...items);
+              for (let i = 0; i < (items[0] ?? 0) % 3; i += 1) await turn();
+              return items.map((item) => `answer ${item}`);
+            },
+            maxBatch,
+            maxWaiting: 100,
+            concurrency,
+          });
+          const answers: Promise<string>[] = [];
+          for (const [item, turns] of waits.entries()) {
+            answers.push(group.submit(item));
+            for (let i = 0; i < turns; i += 1) await turn();
+          }
+          expect(await Promise.all(answers)).toEqual(waits.map((_, item) => `answer ${item}`));
+          expect(seen).toEqual(waits.map((_, item) => item));
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+});
+
+describe('idle', () => {
+  it('is at once when nothing was ever submitted', async () => {
+    await makeControlled().group.idle();
+  });
+
+  it('waits for what is in flight and for what waits, failures among them', async () => {
+    const { group, batches } = makeControlled({ maxBatch: 1 });
+    const answers = Promise.allSettled([group.submit(1), group.submit(2)]);
+    let idle = 0;
+    const waiting = [group.idle(), group.idle()].map((promise) =>
+      promise.then(() => {
+        idle += 1;
+      }),
+    );
+    await turn();
+    batches[0]?.fail(new Error('no'));
+    await turn();
+    expect(idle).toBe(0);
+    batches[1]?.finish();
+    await Promise.all(waiting);
+    expect(idle).toBe(2);
+    expect((await answers).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+  });
+
+  it('comes again after more work', async () => {
+    const { group, batches } = makeControlled();
+    await group.idle();
+    const answer = group.submit(1);
+    const idle = group.idle();
+    await turn();
+    batches[0]?.finish();
+    await Promise.all([answer, idle]);
+  });
+});

@@ -1,0 +1,90 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Unavailable } from '../../src/lib/errors.ts';
+import { type Database, openDatabase } from '../../src/storage/db.ts';
+import { migrate } from '../../src/storage/migrate.ts';
+import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { describeWithTool } from '../support/tools.ts';
+import type { MakeDatabase } from './contract/database.ts';
+import { storageContract } from './contract/storage.ts';
+
+let server: PostgresServer;
+/** A migrated database, which is copied in a tenth of the time that the migrations take. */
+let template: string;
+
+async function makeTemplate(): Promise<string> {
+  const location = await server.freshUrl();
+  const database = await openDatabase({ location });
+  await migrate(database);
+  await database.close();
+  return location;
+}
+
+const make: MakeDatabase = async (schema = 'present') => {
+  const location = await server.freshUrl(schema === 'present' ? template : undefined);
+  const database = await openDatabase({ location });
+  const open: Database[] = [database];
+  return {
+    database,
+    async connect() {
+      const node = await openDatabase({ location });
+      open.push(node);
+      return node;
+    },
+    async close() {
+      for (const node of open) await node.close();
+    },
+  };
+};
+
+describeWithTool('storage on PostgreSQL', await missingPostgres(), () => {
+  beforeAll(async () => {
+    server = await startPostgres();
+    template = await makeTemplate();
+  });
+  afterAll(() => server.stop());
+
+  storageContract(make);
+
+  it('did all of that without one deadlock', () => {
+    expect(server.log()).toContain('ready to accept connections');
+    expect(server.log().match(/.*deadlock detected.*\n(?:.*\n){0,4}/g) ?? []).toEqual([]);
+  });
+
+  it('reads int8 as a number and speaks UTF-8', async () => {
+    const db = await make('none');
+    const { rows } = await db.database.read.raw("SELECT 8640000000000000::int8 AS ms, '🐢' AS text");
+    expect(rows).toEqual([{ ms: 8_640_000_000_000_000, text: '🐢' }]);
+    await db.close();
+  });
+
+  it('is unavailable where nothing listens', async () => {
+    const database = await openDatabase({ location: 'postgres://postgres:x@127.0.0.1:1/none' });
+    await expect(database.transaction((tx) => tx.raw('SELECT 1'))).rejects.toBeInstanceOf(Unavailable);
+    await database.close();
+  });
+
+  it('is unavailable when the server drops the connection in a transaction, and works again after', async () => {
+    const db = await make('none');
+    // The client learns of it before, during or after its next statement: each has its own error.
+    for (const waitMs of [0, 0, 1, 5, 20, 50]) {
+      const dropped = db.database.transaction(async (tx) => {
+        const { rows } = await tx.raw('SELECT pg_backend_pid() AS pid');
+        await db.database.read.raw('SELECT pg_terminate_backend(?)', [rows[0].pid]);
+        await sleep(waitMs);
+        await tx.raw('SELECT 1');
+      });
+      await expect(dropped, `after ${waitMs} ms`).rejects.toBeInstanceOf(Unavailable);
+    }
+    const one = db.database.transaction(async (tx) => (await tx.raw('SELECT 1 AS one')).rows);
+    expect(await one).toEqual([{ one: 1 }]);
+    await db.close();
+  });
+
+  it('ends a statement that never ends', async () => {
+    const db = await make('none');
+    const { rows } = await db.database.read.raw('SHOW statement_timeout');
+    expect(rows).toEqual([{ statement_timeout: '9s' }]);
+    await db.close();
+  });
+});

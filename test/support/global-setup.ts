@@ -1,0 +1,64 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { missingPostgres } from './postgres.ts';
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+async function build(): Promise<void> {
+  const steps = ['node_modules/typescript/bin/tsc -p .', 'bin/build-agent.mjs'];
+  for (const step of steps) {
+    const [script = '', ...args] = step.split(' ');
+    if (!existsSync(join(root, script))) continue;
+    await run(process.execPath, [script, ...args], { cwd: root }).catch((error: unknown) => {
+      const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+      throw new Error(`the build failed (${step}):\n${stdout}${stderr}`);
+    });
+  }
+}
+
+async function missingChromium(): Promise<string | null> {
+  const { findChromium } = await import('../browser/support/chromium.ts');
+  return findChromium() === null ? 'not installed (apt-get install chromium)' : null;
+}
+
+async function reportTools(): Promise<void> {
+  const tools = {
+    chromium: await missingChromium(),
+    postgres: await missingPostgres(),
+    VECTORS_DIR: process.env['VECTORS_DIR'] ? null : 'unset, test/vectors only',
+  };
+  const words = Object.entries(tools).map(([name, missing]) => `${name}: ${missing ?? 'there'}`);
+  process.stderr.write(`tools: ${words.join('; ')}\n`);
+}
+
+/** Ends what a worker that died hard left behind: server.ts notes every process by an empty file named after it. */
+async function endLeftovers(runDir: string): Promise<void> {
+  for (const name of await readdir(runDir)) {
+    const pid = Number(/^(\d+)\.pid$/.exec(name)?.[1]);
+    if (!(pid > 1)) continue;
+    try {
+      process.kill(pid, 'SIGKILL');
+      process.stderr.write(`ended process ${pid}, which a test had left running\n`);
+    } catch {
+      // gone in the meantime
+    }
+  }
+}
+
+/** Once before all suites: builds `dist/` (unless SKIP_BUILD=1), says which tools are there. */
+export async function setup(): Promise<() => Promise<void>> {
+  if (process.env['SKIP_BUILD'] !== '1') await build();
+  const runDir = await mkdtemp(join(tmpdir(), 'gpd-test-'));
+  process.env['TEST_RUN_DIR'] = runDir;
+  await reportTools();
+  return async () => {
+    await endLeftovers(runDir);
+    await rm(runDir, { recursive: true, force: true });
+  };
+}

@@ -1,0 +1,128 @@
+import { type IncomingHttpHeaders, request } from 'node:http';
+import { connect } from 'node:net';
+
+/** HTTP as a stranger speaks it: nothing is normalised, retried or followed. */
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  json(): unknown;
+}
+
+export interface Ask {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  readonly body?: string | Uint8Array;
+  /** Transfer-Encoding: chunked, so that nothing says how long the body will be. */
+  readonly chunked?: boolean;
+}
+
+/** One request over a connection of its own. */
+export function ask(base: string, path: string, options: Ask = {}): Promise<Reply> {
+  const { method = 'GET', body, chunked = false } = options;
+  const length = body === undefined || chunked ? {} : { 'content-length': Buffer.byteLength(body) };
+  const headers = { ...length, ...options.headers } as Record<string, string>;
+  // The path goes out as it is: a URL object would tidy it up.
+  const { hostname, port } = new URL(base);
+  return new Promise((resolve, reject) => {
+    const sent = request({ hostname, port, path, method, headers, agent: false });
+    sent.once('error', reject);
+    sent.once('response', (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.once('error', reject);
+      response.once('end', () => {
+        const text = Buffer.concat(chunks).toString();
+        const { statusCode: status = 0, headers: received } = response;
+        resolve({ status, headers: received, text, json: () => JSON.parse(text) as unknown });
+      });
+    });
+    if (body !== undefined && chunked) sent.write(body);
+    sent.end(chunked ? undefined : body);
+  });
+}
+
+export const JSON_TYPE = { 'content-type': 'application/json' } as const;
+
+/** POST of a JSON text, or of any value as JSON. */
+export function postJson(
+  base: string,
+  path: string,
+  body: unknown,
+  headers: Ask['headers'] = {},
+): Promise<Reply> {
+  const bytes = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body);
+  return ask(base, path, { method: 'POST', headers: { ...JSON_TYPE, ...headers }, body: bytes });
+}
+
+/** Bytes on a socket, for what no client library would send. */
+export interface Wire {
+  send(bytes: string | Uint8Array): void;
+  /** Everything received so far. */
+  received(): string;
+  /** Resolves as soon as what was received matches, with all of it. */
+  until(pattern: RegExp): Promise<string>;
+  /** Resolves when the other side has closed, with everything received and the milliseconds since the connection. */
+  readonly closed: Promise<{ readonly text: string; readonly ms: number }>;
+  close(): void;
+}
+
+export async function openWire(port: number): Promise<Wire> {
+  const socket = connect(port, '127.0.0.1');
+  const start = performance.now();
+  let text = '';
+  const watchers = new Set<() => void>();
+  socket.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+    for (const watch of watchers) watch();
+  });
+  const closed = new Promise<{ text: string; ms: number }>((resolve) => {
+    socket.once('close', () => resolve({ text, ms: performance.now() - start }));
+  });
+  await new Promise<void>((resolve, reject) => {
+    socket.once('error', reject);
+    socket.once('connect', () => {
+      // From here on a reset is told by `closed`.
+      socket.off('error', reject).on('error', () => {});
+      resolve();
+    });
+  });
+  return {
+    send: (bytes) => void socket.write(bytes),
+    received: () => text,
+    until: (pattern) =>
+      new Promise((resolve, reject) => {
+        const watch = (): void => {
+          if (!pattern.test(text)) return;
+          watchers.delete(watch);
+          resolve(text);
+        };
+        watchers.add(watch);
+        void closed.then(() => reject(new Error(`closed before ${pattern}; received: ${text}`)));
+        watch();
+      }),
+    closed,
+    close: () => void socket.destroy(),
+  };
+}
+
+export interface RawReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** The last response in what a wire received; its predecessors may be a 100 Continue. */
+export function lastReply(text: string): RawReply {
+  const at = text.lastIndexOf('HTTP/1.1 ');
+  const [head = '', ...rest] = text.slice(at).split('\r\n\r\n');
+  const [statusLine = '', ...lines] = head.split('\r\n');
+  const headers = Object.fromEntries(
+    lines.map((line) => {
+      const colon = line.indexOf(':');
+      return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
+    }),
+  );
+  return { status: Number(statusLine.split(' ')[1]), headers, body: rest.join('\r\n\r\n') };
+}

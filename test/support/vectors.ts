@@ -1,0 +1,58 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/**
+ * Third-party test vectors, which are not part of this repository. VECTORS_DIR names the folder that holds
+ * `third-party/`, or that folder itself.
+ */
+function thirdParty(): string | null {
+  const named = process.env['VECTORS_DIR'];
+  if (named === undefined || named === '') return null;
+  const inside = join(named, 'third-party');
+  return existsSync(inside) ? inside : named;
+}
+
+/** Null when the file is there; else why not, and the remedy. */
+export function missingVectors(path: string): string | null {
+  const folder = thirdParty();
+  if (folder === null) return `VECTORS_DIR is not set (name the folder with third-party/${path})`;
+  return existsSync(join(folder, path)) ? null : `VECTORS_DIR holds no ${path}`;
+}
+
+/** A file of C2SP/wycheproof (testvectors_v1), its groups flattened into each test. */
+export function readWycheproof<Test>(name: string): readonly Test[] {
+  const folder = thirdParty();
+  if (folder === null) throw new Error('VECTORS_DIR is not set');
+  const file = JSON.parse(readFileSync(join(folder, 'wycheproof', name), 'utf8')) as {
+    readonly numberOfTests: number;
+    readonly testGroups: readonly { readonly tests: readonly object[] }[];
+  };
+  const tests = file.testGroups.flatMap(({ tests: list, ...group }) =>
+    list.map((test) => ({ ...group, ...test })),
+  );
+  if (tests.length !== file.numberOfTests) throw new Error(`${name} is not whole`);
+  return tests as Test[];
+}
+
+export interface SealVector {
+  readonly kid: string;
+  readonly alg: string;
+  readonly recipient_private_d_hex: string;
+  readonly recipient_public_hex: string;
+  readonly ephemeral_private_d_hex: string;
+  readonly epk_hex: string;
+  readonly shared_secret_x_hex: string;
+  readonly info_hex: string;
+  readonly key_hex: string;
+  readonly iv_hex: string;
+  readonly aad_hex: string;
+  readonly plaintext_utf8: string;
+  readonly bundle: { readonly kid: string; readonly epk: string; readonly iv: string; readonly ct: string };
+}
+
+/** The known answer of gpd-seal/1, which is part of this repository. */
+export function readSealVector(): SealVector {
+  return JSON.parse(
+    readFileSync(new URL('../vectors/gpd-seal-1.json', import.meta.url), 'utf8'),
+  ) as SealVector;
+}
