@@ -81,7 +81,8 @@ export function summaryLines(results: Results): string[] {
     const share = (name: string): string => percent(corpus.byClass[name] ?? 0, corpus.rows);
     lines.push(
       `Of ${corpus.rows} rows of fingerprint-generator (seed ${corpus.seed}) ${share('human')} were called human, ` +
-        `${share('unknown')} unknown and ${share('undeclared_automation')} automation.`,
+        `${share('unknown')} unknown and ${share('undeclared_automation')} automation; ` +
+        `${corpus.headless} further rows call themselves headless and were left out.`,
     );
   }
   return lines;

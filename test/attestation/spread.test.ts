@@ -6,7 +6,7 @@ import { makeDeviceLookup } from '../../src/storage/device-lookup.ts';
 import { makeRecorder } from '../../src/storage/ingest-store.ts';
 import { purgeNetworks } from '../../src/storage/network-store.ts';
 import { makeSqlite, type SqliteFile } from '../bot-auth/support/sqlite.ts';
-import { makeVerdict, NOW } from '../support/make.ts';
+import { makeEntry, NOW } from '../support/make.ts';
 
 /** The real recorder and the real lookup on a real SQLite file: networks a day, pairs a week. */
 
@@ -39,16 +39,16 @@ async function sight(seen: Seen): Promise<Spread> {
   const id = requests;
   const { kid, durable, network, day = TODAY } = seen;
   const known = await look(seen);
-  const verdict = makeVerdict({ requestId: `req_${id}`, durable });
-  await makeRecorder(file.database).record({
+  const entry = makeEntry({
     kid,
-    nonce: `nonce-${id}`,
-    nonceExpiresAt: NOW + DAY,
-    identified: { durable, visitorId: 'v', epoch: 1, indexed: true, network, day, marked: known.marked },
-    verdict,
-    shadow: null,
-    salt: 'AAAA',
+    durable,
+    network,
+    day,
+    id: String(id),
+    marked: known.marked,
+    indexed: true,
   });
+  await makeRecorder(file.database).record(entry);
   return known.spread;
 }
 

@@ -41,7 +41,10 @@ describe('a batch', () => {
     const results = await checkAll(checks);
     expect(batchResponseSchema.strict().parse({ results })).toEqual({ results });
     const singles = await Promise.all(
-      checks.map(async ({ id, principalId, purpose }) => ({ id, ...(await api.check(principalId, purpose)) })),
+      checks.map(async ({ id, principalId, purpose }) => ({
+        id,
+        ...(await api.check(principalId, purpose)),
+      })),
     );
     expect(results).toEqual(singles);
     expect(results.map(({ reason }) => reason)).toEqual([

@@ -125,7 +125,12 @@ describe('state', () => {
         proof: { seq, hash },
       }),
       expect.objectContaining({ purpose: PURPOSE, choice: null, at: null, reason: 'never-asked' }),
-      expect.objectContaining({ purpose: 'orders', choice: 'withdrawn', allowed: false, reason: 'withdrawn' }),
+      expect.objectContaining({
+        purpose: 'orders',
+        choice: 'withdrawn',
+        allowed: false,
+        reason: 'withdrawn',
+      }),
     ]);
   });
 

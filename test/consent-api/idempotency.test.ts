@@ -52,7 +52,10 @@ describe('Idempotency-Key', () => {
   ])('another %s under it is 409, and nothing is written', async (what, other, action) => {
     expect((await write(`other ${what}`.replaceAll(' ', '-'), body('d'))).status).toBe(201);
     const size = await logSize();
-    expectError(await write(`other ${what}`.replaceAll(' ', '-'), other, undefined, action), 'idempotency-conflict');
+    expectError(
+      await write(`other ${what}`.replaceAll(' ', '-'), other, undefined, action),
+      'idempotency-conflict',
+    );
     expect(await logSize()).toBe(size);
   });
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectError } from '../http/support/expect.ts';
-import { ask, type Ask, JSON_TYPE, type Reply } from '../support/http.ts';
+import { type Ask, ask, JSON_TYPE, type Reply } from '../support/http.ts';
 import { type Api, bearer, PURPOSE, startApi } from './support/api.ts';
 
 /** Bad input, on the hot lane and on the routes behind Express alike. */
@@ -95,9 +95,12 @@ describe.each(ROUTES)('%s', (path) => {
     expectError(await send(path, body), 'invalid-json');
   });
 
-  it.each(['null', '[]', '"x"', '7', 'true', '{}'])('refuses %s, which is JSON of another shape', async (body) => {
-    expectError(await send(path, body), 'invalid-request');
-  });
+  it.each(['null', '[]', '"x"', '7', 'true', '{}'])(
+    'refuses %s, which is JSON of another shape',
+    async (body) => {
+      expectError(await send(path, body), 'invalid-request');
+    },
+  );
 
   it('refuses a field too many, without repeating what was sent', async () => {
     const reply = await send(path, JSON.stringify({ ...bodyFor(path, 'a'), s3cr3t: 'hunter2' }));

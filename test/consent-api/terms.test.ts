@@ -134,11 +134,14 @@ describe('policies', () => {
     expect(await api.check('max')).toMatchObject({ reason: 'policy-outdated', policyVersion: 3 });
   });
 
-  it.each([5, 0, -1, 1.5, '4', 2 ** 31])('a grant of version %j, which is none: 400', async (policyVersion) => {
-    const body = { principalId: 'nils', purposes: [PURPOSE], policyVersion };
-    expectError(await api.post('/v1/consent/grant', body), 'invalid-request');
-    expect(await api.check('nils')).toMatchObject({ reason: 'never-asked' });
-  });
+  it.each([5, 0, -1, 1.5, '4', 2 ** 31])(
+    'a grant of version %j, which is none: 400',
+    async (policyVersion) => {
+      const body = { principalId: 'nils', purposes: [PURPOSE], policyVersion };
+      expectError(await api.post('/v1/consent/grant', body), 'invalid-request');
+      expect(await api.check('nils')).toMatchObject({ reason: 'never-asked' });
+    },
+  );
 
   it.each([
     ['no text', { text: '', material: true }],

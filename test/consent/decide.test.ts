@@ -13,7 +13,7 @@ const HEAD = { seq: 99, hash: 'ff'.repeat(32) };
 const OWN = { seq: 7, hash: '07'.repeat(32) };
 
 const rules: ConsentRules = {
-  gpcOf: (purpose) => ({ ads: 'opt-out', orders: 'ignore' } as const)[purpose],
+  gpcOf: (purpose) => (({ ads: 'opt-out', orders: 'ignore' }) as const)[purpose],
   currentVersion: 5,
   materialVersion: 3,
 };
@@ -115,7 +115,8 @@ describe('decideConsent', () => {
   });
 
   it('only a material policy outdates a grant', () => {
-    const given = (policyVersion: number): PrincipalState => makeState({ event: makeEvent({ policyVersion }) });
+    const given = (policyVersion: number): PrincipalState =>
+      makeState({ event: makeEvent({ policyVersion }) });
     expect([1, 2, 3, 4, 5].map((version) => reasonFor(given(version)))).toEqual([
       'policy-outdated',
       'policy-outdated',

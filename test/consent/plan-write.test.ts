@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { planWrite, type PurposeTerms, type WriteCommand } from '../../src/consent/plan-write.ts';
+import { type PurposeTerms, planWrite, type WriteCommand } from '../../src/consent/plan-write.ts';
 import { NOW } from '../support/make.ts';
 
 const DAY_MS = 86_400_000;

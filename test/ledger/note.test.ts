@@ -109,6 +109,14 @@ describe('a signed note', () => {
     expect(verifies(`${text}\n${sameName.sign(text)}${signer.sign(text)}`)).toBe(true);
   });
 
+  it('takes a line under another name for the signature of another key, though the key id is its own', () => {
+    const text = formatCheckpoint(checkpoint);
+    const [own, wrong] = [signer.sign(text), signer.sign('another text\n')];
+    const renamed = (line: string): string => line.replace(ORIGIN, 'elsewhere.example/log');
+    expect(verifies(`${text}\n${renamed(own)}`)).toBe(false);
+    expect(verifies(`${text}\n${own}${renamed(wrong)}`)).toBe(true);
+  });
+
   it('does not verify with any bit of the signature or the text changed', () => {
     const { text } = parseNote(note) ?? expect.fail('not a note');
     const [, name = '', base64 = ''] = lineOf(note).trimEnd().split(' ');

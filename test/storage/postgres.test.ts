@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { type Database, openDatabase } from '../../src/storage/db.ts';
 import { migrate } from '../../src/storage/migrate.ts';
@@ -40,9 +40,11 @@ const make: MakeDatabase = async (schema = 'present') => {
 describeWithTool('storage on PostgreSQL', await missingPostgres(), () => {
   beforeAll(async () => {
     server = await startPostgres();
+    return () => server.stop();
+  });
+  beforeAll(async () => {
     template = await makeTemplate();
   });
-  afterAll(() => server.stop());
 
   storageContract(make);
 

@@ -115,6 +115,7 @@ export interface EntryOptions {
   readonly day?: number;
   readonly marked?: boolean;
   readonly shadow?: ShadowVerdict;
+  readonly webhooks?: readonly string[];
   readonly decidedAt?: number;
   readonly expiresAt?: number;
   readonly verdict?: Partial<Verdict>;
@@ -130,6 +131,7 @@ export function makeEntry(options: EntryOptions): RecordEntry {
     nonceExpiresAt: options.expiresAt ?? NOW + 900_000,
     identified: durable === null ? null : { durable, visitorId, epoch, indexed, network, day, marked },
     shadow: options.shadow ?? null,
+    webhooks: options.webhooks ?? [],
     verdict: makeVerdict({
       requestId: `req_${id}`,
       decidedAt,
@@ -173,6 +175,7 @@ export function makeIngestTenant(
     policy: { version: 'test', rules: RULES },
     shadow: null,
     isMonitor: () => false,
+    decisionWebhooks: [],
     needsProof: false,
     ...over,
   };

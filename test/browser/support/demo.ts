@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { tempDir } from '../../support/server.ts';
+import { tempDir } from '../../support/command.ts';
 
 const START_MS = 30_000;
 const PROGRAM = fileURLToPath(new URL('../../../bin/gpd', import.meta.url));

@@ -6,15 +6,15 @@ import type { Database } from '../../../src/storage/db.ts';
 import { NOW } from '../../support/make.ts';
 
 export const WRAP_KEY = Buffer.alloc(32, 6);
-export const DAY_MS = 86_400_000;
+const DAY_MS = 86_400_000;
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly principal?: string;
   readonly purposes?: readonly string[];
   readonly choice?: ConsentChoice;
   readonly gpc?: boolean;
   readonly now?: number;
-  readonly idempotency?: AppendRequest['idempotency'];
+  readonly notify?: AppendRequest['notify'];
 }
 
 export function makeRequest(kid: string, options: RequestOptions = {}): AppendRequest {
@@ -29,7 +29,8 @@ export function makeRequest(kid: string, options: RequestOptions = {}): AppendRe
     gpc,
     isGrant: choice === 'granted',
     now,
-    idempotency: options.idempotency ?? null,
+    notify: options.notify ?? (() => []),
+    idempotency: null,
   };
 }
 

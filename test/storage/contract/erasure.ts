@@ -9,6 +9,8 @@ import { makeEntry, NOW } from '../../support/make.ts';
 import { appender, makeRequest, readState, WRAP_KEY } from './consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 
+type Notify = Parameters<typeof shredPrincipal>[1]['notify'];
+
 const HOUR = 3_600_000;
 const BEGIN = Math.floor(NOW / HOUR) * HOUR;
 
@@ -22,8 +24,10 @@ export function erasureContract(make: MakeDatabase): void {
     });
     afterAll(() => db.close());
 
-    const shred = (database: Database, kid: string, principal = 'ref-1') =>
-      shredPrincipal(database, { kid, principal, principalId: `id of ${principal}`, wrapKey: WRAP_KEY }, NOW);
+    const shred = (database: Database, kid: string, principal = 'ref-1', notify: Notify = () => []) => {
+      const target = { kid, principal, principalId: `id of ${principal}`, wrapKey: WRAP_KEY, notify };
+      return shredPrincipal(database, target, NOW);
+    };
     const types = async (kid: string): Promise<string[]> =>
       (await readEntries(other, kid, 0, 100)).map(
         ({ entry }) => (JSON.parse(entry) as { type: string }).type,
@@ -58,6 +62,21 @@ export function erasureContract(make: MakeDatabase): void {
       expect(answers.filter(({ seq }) => seq !== null)).toEqual([{ openings: 1, seq: 1 }]);
       expect(await types(kid)).toEqual(['consent.granted', 'subject.erased']);
       expect(await shred(other, kid, 'nobody')).toEqual({ openings: 0, seq: null });
+    });
+
+    it('takes back what webhooks were yet to be told of the principal, and tells them of the erasure', async () => {
+      const kid = await addTenant(db.database, 'told');
+      const notify = () => [{ webhook: 'w1', event: 'consent.granted' as const, sealed: 'sealed grant' }];
+      await appender(db.database).append(makeRequest(kid, { notify }));
+      await appender(db.database).append(makeRequest(kid, { principal: 'ref-2', notify }));
+      await shred(other, kid, 'ref-1', (seq) => [
+        { webhook: 'w1', event: 'subject.erased', sealed: `erased ${seq}` },
+      ]);
+      const outbox = await other.read('webhook_outbox').where({ kid }).orderBy('seq');
+      expect(outbox.map((row) => [row.principal, row.event, row.sealed])).toEqual([
+        ['ref-2', 'consent.granted', 'sealed grant'],
+        ['ref-1', 'subject.erased', 'erased 2'],
+      ]);
     });
 
     it('begins with a new key after a new grant', async () => {

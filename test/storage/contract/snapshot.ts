@@ -69,6 +69,7 @@ export function snapshotContract(make: MakeDatabase): void {
           consentPolicies: [],
           logOrigin: 'gpd.example/ledger/whole',
           policies: {},
+          webhooks: [],
         },
       ]);
     });

@@ -1,12 +1,10 @@
 import { agentContract } from './agents.ts';
 import { apiKeyContract } from './api-keys.ts';
-import { consentContract } from './consent.ts';
 import { crossingContract } from './crossing.ts';
 import type { MakeDatabase } from './database.ts';
 import { decisionContract } from './decisions.ts';
 import { deviceContract } from './devices.ts';
 import { erasureContract } from './erasure.ts';
-import { idempotencyContract } from './idempotency.ts';
 import { ledgerContract } from './ledger.ts';
 import { metaContract } from './meta.ts';
 import { migrateContract } from './migrate.ts';
@@ -17,6 +15,7 @@ import { sealKeyContract } from './seal-keys.ts';
 import { snapshotContract } from './snapshot.ts';
 import { tenantContract } from './tenants.ts';
 import { termsContract } from './terms.ts';
+import { webhookContract } from './webhooks.ts';
 
 /** What every database has to do; the suites of each port, in the order in which a server needs them. */
 export function storageContract(make: MakeDatabase): void {
@@ -34,8 +33,7 @@ export function storageContract(make: MakeDatabase): void {
   agentContract(make);
   ledgerContract(make);
   termsContract(make);
-  consentContract(make);
-  idempotencyContract(make);
   erasureContract(make);
+  webhookContract(make);
   rateCounterContract(make);
 }

@@ -1,0 +1,244 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AppendRequest } from '../../src/consent/ports.ts';
+import { openPersonalEntry } from '../../src/ledger/parse-entry.ts';
+import { makeConsentAppender } from '../../src/storage/consent-append.ts';
+import { findOpening, listHistory, listState } from '../../src/storage/consent-store.ts';
+import type { Database } from '../../src/storage/db.ts';
+import type { MakeDatabase, TestDatabase } from '../storage/contract/database.ts';
+import { NOW } from '../support/make.ts';
+import {
+  addLog,
+  allEntries,
+  append,
+  auditLog,
+  makeAppend,
+  makeAppender,
+  PURPOSE,
+  principalKey,
+  simulateErasure,
+  stateOf,
+  WRAP_KEY,
+} from './fixture.ts';
+
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
+
+/** Does the principal's key, as it is now, open this entry of its log? */
+async function opens(database: Database, kid: string, seq: number, principalId = 'anna'): Promise<boolean> {
+  const key = await principalKey(database, kid, principalId);
+  const opening = await findOpening(database, kid, seq);
+  const entry = (await allEntries(database, kid))[seq];
+  if (!key || !opening || !entry) return false;
+  const salt = Buffer.from(opening.salt, 'base64url');
+  return openPersonalEntry(Buffer.from(entry.entry), { key, salt, principalId, detail: opening.detail });
+}
+
+export function appenderContract(make: MakeDatabase): void {
+  describe('ConsentAppender', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    it('has entry, opening and state on every connection when it answers', async () => {
+      const kid = await addLog(db.database, 'whole');
+      const { entries } = await append(makeAppender(db.database), makeAppend(kid));
+      const { seq, hash } = entries[0]!;
+      expect(seq).toBe(2);
+      expect((await allEntries(other, kid))[seq]?.hash).toBe(hash);
+      expect(await stateOf(other, kid)).toEqual({
+        erased: false,
+        gpc: false,
+        event: { choice: 'granted', policyVersion: 2, expiresAt: NOW + 1000, seq, hash },
+        head: { seq, hash },
+      });
+      expect(await listState(other, kid, 'ref-anna')).toMatchObject([
+        { purpose: PURPOSE, at: NOW, seq, hash },
+      ]);
+      expect(await opens(other, kid, seq)).toBe(true);
+      const { stored, computed } = await auditLog(other, kid);
+      expect(stored).toEqual(computed);
+    });
+
+    it('commits to the person and to the circumstances, under a salt of its own', async () => {
+      const kid = await addLog(db.database, 'salted');
+      const appender = makeAppender(db.database);
+      await append(appender, makeAppend(kid));
+      await append(appender, makeAppend(kid));
+      const [, , one, two] = (await allEntries(other, kid)).map(
+        ({ entry }) => JSON.parse(entry) as Record<string, string>,
+      );
+      expect(one).toMatchObject({ type: 'consent.granted', purpose: PURPOSE });
+      expect(one?.['subject']).not.toBe(two?.['subject']);
+      expect(one?.['body']).not.toBe(two?.['body']);
+      expect([await opens(other, kid, 2), await opens(other, kid, 3)]).toEqual([true, true]);
+    });
+
+    it('a withdrawal is seen at once on another connection', async () => {
+      const kid = await addLog(db.database, 'at-once');
+      const appenders = [makeAppender(db.database), makeAppender(other)] as const;
+      const seen: unknown[] = [];
+      for (const i of numbers(10)) {
+        const [here, there] = i % 2 === 0 ? appenders : [appenders[1], appenders[0]];
+        const reader = i % 2 === 0 ? other : db.database;
+        await append(here, makeAppend(kid));
+        seen.push((await stateOf(reader, kid)).event?.choice);
+        await append(there, makeAppend(kid, { choice: 'withdrawn' }));
+        seen.push((await stateOf(i % 2 === 0 ? db.database : other, kid)).event?.choice);
+      }
+      expect(seen).toEqual(numbers(10).flatMap(() => ['granted', 'withdrawn']));
+    });
+
+    it('two nodes with two appenders each write 4 × 100 without a gap or a fork', async () => {
+      const kid = await addLog(db.database, 'race');
+      const appenders = [db.database, other, db.database, other].map(makeAppender);
+      const answers = await Promise.all(
+        appenders.flatMap((appender, node) =>
+          numbers(100).map((i) => append(appender, makeAppend(kid, { principalId: `${node}-${i}` }))),
+        ),
+      );
+      const seqs = answers.flatMap(({ entries }) => entries.map(({ seq }) => seq));
+      expect(seqs.sort((a, b) => a - b)).toEqual(numbers(400).map((i) => i + 2));
+      const { stored, computed } = await auditLog(other, kid);
+      expect(stored).toEqual(computed);
+      expect(stored.size).toBe(402);
+    });
+
+    it('the last of many writes of one person, on two nodes, is the one that counts', async () => {
+      const kid = await addLog(db.database, 'last');
+      const appenders = [makeAppender(db.database), makeAppender(other)];
+      await Promise.all(
+        numbers(60).map((i) => {
+          const choice = (['granted', 'withdrawn', 'denied'] as const)[i % 3] ?? 'granted';
+          return append(appenders[i % 2]!, makeAppend(kid, { choice }));
+        }),
+      );
+      const page = { before: null, limit: 100 };
+      const history = await listHistory(other, kid, 'ref-anna', page);
+      expect(history.map(({ seq }) => seq)).toEqual(numbers(60).map((i) => 61 - i));
+      expect((await stateOf(other, kid)).event).toMatchObject({ seq: 61, choice: history[0]?.choice });
+      const opened = await Promise.all(history.map(({ seq }) => opens(other, kid, seq)));
+      expect(new Set(opened)).toEqual(new Set([true]));
+    });
+
+    it('keeps the order of one turn', async () => {
+      const kid = await addLog(db.database, 'turn');
+      const appender = makeAppender(db.database);
+      const choices = ['granted', 'withdrawn', 'granted', 'denied'] as const;
+      await Promise.all(choices.map((choice) => append(appender, makeAppend(kid, { choice }))));
+      const history = await listHistory(other, kid, 'ref-anna', { before: null, limit: 10 });
+      expect(history.map(({ choice }) => choice)).toEqual([...choices].reverse());
+      expect((await stateOf(other, kid)).event?.choice).toBe('denied');
+    });
+
+    it('keeps tenants apart, also in one turn', async () => {
+      const kids = [await addLog(db.database, 'apart-b'), await addLog(db.database, 'apart-a')];
+      const appender = makeAppender(db.database);
+      const requests = numbers(40).map((i) => makeAppend(kids[i % 2] ?? '', { principalId: `p${i % 3}` }));
+      const answers = await Promise.all(requests.map((request) => append(appender, request)));
+      for (const [i, kid] of kids.entries()) {
+        const own = answers.filter((_, n) => n % 2 === i).map(({ entries }) => entries[0]?.seq);
+        expect(own).toEqual(numbers(20).map((n) => n + 2));
+        const { stored, computed } = await auditLog(other, kid);
+        expect(stored).toEqual(computed);
+      }
+      expect(await principalKey(other, 'apart-a', 'p0')).not.toEqual(
+        await principalKey(other, 'apart-b', 'p0'),
+      );
+    });
+
+    it('takes a full batch of writes that name many purposes each', async () => {
+      const kid = await addLog(db.database, 'wide');
+      const appender = makeAppender(db.database);
+      const [one] = makeAppend(kid).entries;
+      const entries = numbers(40).map((i) => ({ ...one!, purpose: `purpose-${i}` }));
+      const requests = numbers(200).map((i) => makeAppend(kid, { principalId: `w${i}`, entries }));
+      const answers = await Promise.allSettled(requests.map((request) => append(appender, request)));
+      // What a database says of a statement of 8,000 rows is long.
+      const words = answers.map((answer) =>
+        answer.status === 'fulfilled' ? answer.value.entries.length : String(answer.reason).slice(-60),
+      );
+      expect(new Set(words)).toEqual(new Set([40]));
+      expect(await allEntries(other, kid)).toHaveLength(8002);
+      expect((await stateOf(other, kid, 'w199', 'purpose-39')).event?.seq).toBe(8001);
+    });
+
+    it('writes nothing of a batch that fails, and serves the next one', async () => {
+      const kid = await addLog(db.database, 'fails');
+      let broken = true;
+      const appender = makeConsentAppender(db.database, () => {
+        if (broken) throw new Error('no key');
+        return WRAP_KEY;
+      });
+      const requests: AppendRequest[] = numbers(3).map((i) => makeAppend(kid, { principalId: `f${i}` }));
+      const failed = await Promise.allSettled(requests.map((request) => appender.append(request)));
+      expect(failed.map(({ status }) => status)).toEqual(Array(3).fill('rejected'));
+      expect(await allEntries(other, kid)).toHaveLength(2);
+      broken = false;
+      expect((await append(appender, makeAppend(kid))).entries[0]?.seq).toBe(2);
+    });
+
+    it('leaves the log as it was when the state cannot be written', async () => {
+      const kid = await addLog(db.database, 'atomic');
+      const [entry] = makeAppend(kid).entries;
+      const bad = { ...entry!, purpose: null as unknown as string };
+      const request = makeAppend(kid, { entries: [entry!, bad] });
+      await expect(makeAppender(db.database).append(request)).rejects.toThrow();
+      expect(await allEntries(other, kid)).toHaveLength(2);
+      expect((await stateOf(other, kid)).event).toBeNull();
+      const { stored, computed } = await auditLog(other, kid);
+      expect(stored).toEqual(computed);
+    });
+
+    it('refuses a tenant without a log', async () => {
+      await expect(makeAppender(db.database).append(makeAppend('nobody'))).rejects.toThrow(/log/);
+    });
+
+    it('remembers GPC until a write says otherwise', async () => {
+      const kid = await addLog(db.database, 'gpc');
+      const appender = makeAppender(db.database);
+      const seen: boolean[] = [];
+      for (const gpc of [true, undefined, false, undefined, true]) {
+        await append(appender, makeAppend(kid, { gpc }));
+        seen.push((await stateOf(other, kid)).gpc);
+      }
+      expect(seen).toEqual([true, true, false, false, true]);
+    });
+
+    describe('after an erasure', () => {
+      it('is erased until a new grant, which starts a new key', async () => {
+        const kid = await addLog(db.database, 'erased');
+        const appender = makeAppender(db.database);
+        await append(appender, makeAppend(kid));
+        const before = await principalKey(other, kid);
+        await simulateErasure(db.database, kid);
+        expect(await stateOf(other, kid)).toMatchObject({ erased: true, event: null, head: { seq: 2 } });
+        expect(await principalKey(other, kid)).toBeNull();
+        await append(appender, makeAppend(kid, { choice: 'denied' }));
+        expect(await stateOf(other, kid)).toMatchObject({ erased: true });
+        const { entries } = await append(appender, makeAppend(kid));
+        const seq = entries[0]?.seq ?? 0;
+        expect(await stateOf(other, kid)).toMatchObject({ erased: false, event: { choice: 'granted', seq } });
+        expect(await principalKey(other, kid)).not.toEqual(before);
+        expect([await opens(other, kid, 2), await opens(other, kid, seq)]).toEqual([false, true]);
+        const { stored, computed } = await auditLog(other, kid);
+        expect(stored).toEqual(computed);
+      });
+
+      it('a withdrawal beside the grant, in one turn, is not lost', async () => {
+        const kid = await addLog(db.database, 'erased-turn');
+        const appender = makeAppender(db.database);
+        await append(appender, makeAppend(kid));
+        await simulateErasure(db.database, kid);
+        await Promise.all([
+          append(appender, makeAppend(kid)),
+          append(appender, makeAppend(kid, { choice: 'withdrawn' })),
+        ]);
+        expect(await stateOf(other, kid)).toMatchObject({ erased: false, event: { choice: 'withdrawn' } });
+        expect([await opens(other, kid, 3), await opens(other, kid, 4)]).toEqual([true, true]);
+      });
+    });
+  });
+}

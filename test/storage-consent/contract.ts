@@ -1,0 +1,11 @@
+import type { MakeDatabase } from '../storage/contract/database.ts';
+import { appenderContract } from './appender.ts';
+import { idempotencyContract } from './idempotency.ts';
+import { readerContract } from './reader.ts';
+
+/** What every database has to do for consent and its log. */
+export function consentContract(make: MakeDatabase): void {
+  appenderContract(make);
+  idempotencyContract(make);
+  readerContract(make);
+}

@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../../src/storage/db.ts';
+import { makeRecorder } from '../../../src/storage/ingest-store.ts';
+import { readSnapshot } from '../../../src/storage/snapshot.ts';
+import {
+  countOutbox,
+  insertWebhook,
+  listWebhooks,
+  purgeOutbox,
+  removeWebhook,
+  replayFrom,
+  settle,
+  takeDue,
+  type Webhook,
+} from '../../../src/storage/webhook-store.ts';
+import { makeEntry, NOW } from '../../support/make.ts';
+import { appender, makeRequest } from './consent-support.ts';
+import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
+
+const LEASE_MS = 60_000;
+
+function makeWebhook(kid: string, id: string, over: Partial<Webhook> = {}): Webhook {
+  const base = { url: 'https://hook.example/ü', events: ['decision.recorded'] as const, allowPrivate: false };
+  return { kid, id, ...base, wrappedSecret: 'wrapped', createdAt: NOW, ...over };
+}
+
+export function webhookContract(make: MakeDatabase): void {
+  describe('webhooks and their outbox', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    const record = (kid: string, id: string, webhooks: readonly string[]) =>
+      makeRecorder(db.database).record(makeEntry({ kid, id, webhooks }));
+
+    it('keeps a webhook with all its fields, and takes it away with what waits for it', async () => {
+      const kid = await addTenant(db.database, 'kept');
+      const [one, two] = [
+        makeWebhook(kid, 'w1'),
+        makeWebhook(kid, 'w2', { allowPrivate: true, createdAt: NOW + 1 }),
+      ];
+      expect(await insertWebhook(db.database, one)).toBe(true);
+      expect(await insertWebhook(db.database, two)).toBe(true);
+      expect(await insertWebhook(db.database, makeWebhook('nobody', 'w1'))).toBe(false);
+      expect(await listWebhooks(other, kid)).toEqual([one, two]);
+      expect(await listWebhooks(other)).toEqual([one, two]);
+      await record(kid, 'r1', ['w1', 'w2']);
+      const { revision } = await readSnapshot(other, -1);
+      expect(await removeWebhook(other, kid, 'w1')).toBe(true);
+      expect(await removeWebhook(other, kid, 'w1')).toBe(false);
+      expect(await listWebhooks(db.database, kid)).toEqual([two]);
+      expect(await countOutbox(other, kid)).toEqual([{ webhook: 'w2', state: 'waiting', count: 1 }]);
+      const { changed } = await readSnapshot(other, revision);
+      expect(changed.map((page) => page.webhooks)).toEqual([[two]]);
+      await removeWebhook(other, kid, 'w2');
+    });
+
+    it('puts an event into the outbox with what it tells of, or neither', async () => {
+      await record('together', 'same', ['w']);
+      await expect(
+        makeRecorder(db.database).record(
+          makeEntry({ kid: 'together', id: 'same', nonce: 'other', webhooks: ['w'] }),
+        ),
+      ).rejects.toThrow();
+      expect(await record('together', 'same', ['w'])).toBe('replay');
+      expect(await countOutbox(other, 'together')).toEqual([{ webhook: 'w', state: 'waiting', count: 1 }]);
+    });
+
+    it('takes a full batch for several webhooks', async () => {
+      const recorder = makeRecorder(db.database);
+      const entries = Array.from({ length: 400 }, (_, i) =>
+        makeEntry({ kid: 'full', id: `f${i}`, durable: null, webhooks: ['w1', 'w2', 'w3'] }),
+      );
+      const answers = await Promise.all(entries.map((entry) => recorder.record(entry)));
+      expect(new Set(answers)).toEqual(new Set(['recorded']));
+      const counts = await countOutbox(other, 'full');
+      expect(counts.map(({ count }) => count)).toEqual([400, 400, 400]);
+    });
+
+    describe('what is due', () => {
+      let outbox: TestDatabase;
+      let second: Database;
+      beforeAll(async () => {
+        outbox = await make();
+        second = await outbox.connect();
+        const kid = await addTenant(outbox.database, 'acme');
+        const recorder = makeRecorder(outbox.database);
+        for (let i = 0; i < 4; i += 1)
+          await recorder.record(makeEntry({ kid, id: `d${i}`, webhooks: ['w'], decidedAt: NOW + i }));
+        const notify = () => [{ webhook: 'w', event: 'consent.granted' as const, sealed: 'sealed' }];
+        await appender(outbox.database).append(makeRequest(kid, { notify, now: NOW + 4 }));
+      });
+      afterAll(() => outbox.close());
+
+      const seqs: number[] = [];
+
+      it('is taken once, by however many nodes at once, the oldest first', async () => {
+        const [first] = await takeDue(outbox.database, NOW, 10);
+        expect(first).toMatchObject({
+          kid: 'acme',
+          webhook: 'w',
+          event: 'decision.recorded',
+          request_id: 'req_d0',
+          sealed: null,
+          created_at: NOW,
+          attempts: 1,
+        });
+        const taken = (
+          await Promise.all([outbox.database, second].map((node) => takeDue(node, NOW + 10, 10)))
+        ).flat();
+        expect(taken).toHaveLength(4);
+        seqs.push(first!.seq, ...taken.map(({ seq }) => seq).sort((a, b) => a - b));
+        expect(new Set(seqs).size).toBe(5);
+        const grant = taken.find(({ event }) => event === 'consent.granted');
+        expect(grant).toMatchObject({ request_id: null, sealed: 'sealed' });
+        expect(await takeDue(second, NOW + 10, 10)).toEqual([]);
+      });
+
+      it('is taken again when the node that took it says nothing for a minute', async () => {
+        const again = await takeDue(second, NOW + LEASE_MS, 10);
+        expect(again.map(({ seq, attempts }) => [seq, attempts])).toEqual([[seqs[0], 2]]);
+      });
+
+      it('is settled: delivered without its payload, failed, or waiting for later', async () => {
+        const [first, one, two, three, grant] = seqs as [number, number, number, number, number];
+        const done = { state: 'delivered', nextAt: NOW, failure: null } as const;
+        await settle(outbox.database, first, done);
+        await settle(outbox.database, grant, done);
+        await settle(second, one, { state: 'failed', nextAt: NOW, failure: '410' });
+        await settle(second, two, { state: 'waiting', nextAt: NOW + 3 * LEASE_MS, failure: '503' });
+        const rows = await outbox.database.read('webhook_outbox').orderBy('seq');
+        expect(rows.map((row) => [row.seq, row.state, row.sealed, row.failure])).toEqual([
+          [first, 'delivered', null, null],
+          [one, 'failed', null, '410'],
+          [two, 'waiting', null, '503'],
+          [three, 'waiting', null, null],
+          [grant, 'delivered', null, null],
+        ]);
+        expect((await takeDue(second, NOW + 2 * LEASE_MS, 10)).map(({ seq }) => seq)).toEqual([three]);
+      });
+
+      it('can be sent again from any point, where something is left to send', async () => {
+        const again = NOW + 10 * LEASE_MS;
+        expect(await replayFrom(second, 'acme', 'w', seqs[1]!, again)).toBe(3);
+        const taken = await takeDue(outbox.database, again, 10);
+        expect(new Set(taken.map(({ seq }) => seq))).toEqual(new Set(seqs.slice(1, 4)));
+        expect(taken.map(({ attempts }) => attempts)).toEqual([1, 1, 1]);
+        expect(await replayFrom(second, 'acme', 'another', 0, again)).toBe(0);
+      });
+
+      it('is forgotten some time after it was settled, and not while it waits', async () => {
+        await purgeOutbox(second, NOW);
+        expect((await outbox.database.read('webhook_outbox')).length).toBe(5);
+        await purgeOutbox(second, NOW + 1000);
+        expect(await countOutbox(outbox.database, 'acme')).toEqual([
+          { webhook: 'w', state: 'waiting', count: 3 },
+        ]);
+      });
+    });
+  });
+}
