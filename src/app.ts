@@ -13,6 +13,7 @@ import { makeDaySalt, makeLimiters } from './app/limits.ts';
 import { listen, parseRanges, readTls } from './app/listen.ts';
 import { describeFault } from './app/log.ts';
 import { masterKeyPath, readMasterKeyFile } from './app/master-key-file.ts';
+import { openNetworkTypes, unknownNetwork } from './app/network-type.ts';
 import { startPolling } from './app/poll.ts';
 import { openStore } from './app/store.ts';
 import { startDispatcher } from './app/webhooks.ts';
@@ -57,6 +58,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const clock = options.clock ?? Date.now;
   const tls = readTls(config);
   const trustedProxies = parseRanges(config.trusted_proxies);
+  const isHosting = config.mmdb_file === null ? unknownNetwork : await openNetworkTypes(config.mmdb_file);
   const store = await openStore(config, { onUnknownCommit: options.onFatal });
   const { database, serverSecret } = store;
   const logFault = (event: string) => (error: unknown) => log.error({ event, ...describeFault(error) });
@@ -109,6 +111,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     limiter: limiters.ingest,
     knowsOrigin: (origin) => directory.knowsOrigin(origin),
     random: randomBytes,
+    isHosting,
     markNetwork: makeDaySalt(serverSecret, 'gpd/network/v1', clock),
     onFault,
   });

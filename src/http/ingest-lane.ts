@@ -3,6 +3,7 @@ import type { IngestInput } from '../ingest/pipeline.ts';
 import type { IngestAnswer } from '../ingest/respond.ts';
 import { refusal } from '../ingest/respond.ts';
 import { Unavailable } from '../lib/errors.ts';
+import type { Address } from '../lib/ip.ts';
 import type { Random } from '../lib/random.ts';
 import { MAX_BODY_BYTES } from '../schema/bundle.ts';
 import { corsHeaders, type KnowsOrigin, preflightHeaders } from './cors.ts';
@@ -18,6 +19,8 @@ export interface IngestLaneDeps {
   readonly knowsOrigin: KnowsOrigin;
   readonly random: Random;
   /** Salted hash of a client network, good for one day. */
+  /** From a local database, when there is one. */
+  readonly isHosting: (client: Address | null) => boolean | null;
   readonly markNetwork: (network: string) => string;
   readonly onFault: (requestId: string, error: unknown) => void;
 }
@@ -70,6 +73,7 @@ async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotRep
     network: deps.markNetwork(request.networkKey),
     ja4: request.ja4,
     client: request.client,
+    hosting: deps.isHosting(request.client),
     session,
   });
   return { ...reply, headers: { ...reply.headers, 'set-cookie': `gp_session=${session}; ${COOKIE}` } };

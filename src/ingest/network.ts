@@ -8,6 +8,8 @@ export interface NetworkFacts {
   /** JA4 as a trusted proxy hands it over; only its parts a and b are looked at. */
   readonly ja4: string | null;
   readonly https: boolean;
+  /** The client's network is one of a hosting provider; null: nobody knows. */
+  readonly hosting: boolean | null;
 }
 
 export type HeaderMap = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -19,8 +21,18 @@ export function headerText(headers: HeaderMap, name: string): string | null {
   return typeof value === 'string' ? value : value.join(', ');
 }
 
-/** @param headers with lower-case names, as `node:http` gives them */
-export function readNetwork(headers: HeaderMap, https: boolean, ja4: string | null = null): NetworkFacts {
+/** What the trust boundary knows of a request beside its body. */
+export interface RequestTier {
+  /** With lower-case names, as `node:http` gives them. */
+  readonly headers: HeaderMap;
+  readonly https: boolean;
+  /** JA4, when a trusted proxy handed it over. */
+  readonly ja4: string | null;
+  readonly hosting: boolean | null;
+}
+
+export function readNetwork(tier: RequestTier): NetworkFacts {
+  const { headers, https, ja4, hosting } = tier;
   return {
     userAgent: headerText(headers, 'user-agent'),
     acceptLanguage: headerText(headers, 'accept-language'),
@@ -29,6 +41,7 @@ export function readNetwork(headers: HeaderMap, https: boolean, ja4: string | nu
     secFetchSite: headerText(headers, 'sec-fetch-site'),
     ja4,
     https,
+    hosting,
   };
 }
 

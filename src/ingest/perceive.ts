@@ -1,17 +1,9 @@
 import type { ReadSignals, Signals } from '../schema/signals.ts';
 import { recogniseDefenses } from './classify/defenses.ts';
 import type { Facts } from './classify/facts.ts';
-import { type HeaderMap, readNetwork } from './network.ts';
+import { type RequestTier, readNetwork } from './network.ts';
 import type { Unusable } from './stable.ts';
 import { readAgent } from './user-agent.ts';
-
-/** What the trust boundary knows of a request beside its body. */
-export interface RequestTier {
-  readonly headers: HeaderMap;
-  readonly https: boolean;
-  /** JA4, when a trusted proxy handed it over. */
-  readonly ja4: string | null;
-}
 
 export interface Perceived {
   readonly facts: Facts;
@@ -25,7 +17,7 @@ function isIncomplete(signals: Signals, malformed: boolean): boolean {
 /** Network tier and signals side by side, with the privacy defenses that explain them. */
 export function perceive(read: ReadSignals, tier: RequestTier): Perceived {
   const { signals, malformed } = read;
-  const network = readNetwork(tier.headers, tier.https, tier.ja4);
+  const network = readNetwork(tier);
   const agent = readAgent(signals.page?.userAgent ?? network.userAgent);
   const defenses = recogniseDefenses(signals, agent);
   const incomplete = isIncomplete(signals, malformed);

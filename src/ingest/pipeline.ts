@@ -13,9 +13,9 @@ import { consentGate, NEEDED_PURPOSE } from './consent-gate.ts';
 import { decide } from './decide.ts';
 import { isFresh, nonceExpiry } from './freshness.ts';
 import { currentEpoch, identify } from './identity.ts';
-import { hasGpcHeader } from './network.ts';
+import { hasGpcHeader, type RequestTier } from './network.ts';
 import { openBundle } from './open.ts';
-import { perceive, type RequestTier } from './perceive.ts';
+import { perceive } from './perceive.ts';
 import type {
   DeviceLookup,
   IngestTenant,

@@ -146,7 +146,11 @@ export const SETTINGS = {
     null,
     'Header in which a trusted proxy hands over the JA4 fingerprint.',
   ),
-  mmdb_file: setting(optionalText, null, 'A local MaxMind database for the type of network.'),
+  mmdb_file: setting(
+    optionalText,
+    null,
+    'A local MaxMind database that tells hosting providers’ networks; it only moves the score.',
+  ),
   metrics_listen: setting(optionalText, null, 'HOST:PORT of the Prometheus listener; off by default.'),
   log_level: setting(z.enum(LOG_LEVELS), 'info', 'fatal, error, warn, info, debug, trace or silent.'),
 } as const;

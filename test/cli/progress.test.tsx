@@ -1,15 +1,7 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { render } from 'ink';
 import { describe, expect, it } from 'vitest';
 import { ProgressBar, type ProgressState, progressText } from '../../src/cli/ui/progress.tsx';
-import { PROGRAM, tempDir } from '../support/command.ts';
-import { browserHeaders } from '../support/samples.ts';
-import { makeBundle } from '../support/seal.ts';
-import { initGpd } from '../support/server.ts';
-import { describeWithTool } from '../support/tools.ts';
 
 const START = 1_700_000_000_000;
 
@@ -63,49 +55,5 @@ describe('the line of progress', () => {
     view.unmount();
     expect(drawn).toContain(`${'█'.repeat(15)}${'░'.repeat(15)}`);
     expect(drawn).toContain('500 bundles, 100 a second, 5 s left');
-  });
-});
-
-/** Null when `script` of util-linux can make a pseudo-terminal. */
-function missingScript(): string | null {
-  try {
-    execFileSync('script', ['-qec', 'true', '/dev/null'], { stdio: 'ignore' });
-    return null;
-  } catch {
-    return 'script is not there (apt-get install util-linux)';
-  }
-}
-
-describeWithTool('cli/progress in a terminal', missingScript(), () => {
-  async function inTerminal(more: Record<string, string>): Promise<{ code: number | null; text: string }> {
-    const { dataDir, targets } = await initGpd();
-    const file = join(tempDir('terminal'), 'bundles.ndjson');
-    const line = () => JSON.stringify({ bundle: makeBundle(targets[0]!), headers: browserHeaders() });
-    writeFileSync(file, Array.from({ length: 400 }, line).join('\n'));
-    const command = `stty cols 120 rows 30; '${process.execPath}' '${PROGRAM}' replay '${file}'`;
-    const child = spawn('script', ['-qec', command, '/dev/null'], {
-      env: { PATH: process.env['PATH'], TERM: 'xterm-256color', GPD_DATA_DIR: dataDir, ...more },
-      stdio: ['ignore', 'pipe', 'ignore'],
-    });
-    let text = '';
-    child.stdout.on('data', (chunk: Buffer) => {
-      text += chunk.toString();
-    });
-    return new Promise((resolve) => child.once('close', (code) => resolve({ code, text })));
-  }
-
-  it('gpd replay draws the bar, then the table', async () => {
-    const { code, text } = await inTerminal({});
-    expect(code).toBe(0);
-    expect(text).toContain('░');
-    expect(text).toMatch(/\d+ bundles, [\d,]+ a second/);
-    expect(text).toMatch(/REASON\s+BUNDLES\s+ok\s+400/);
-  });
-
-  it('NO_COLOR is honoured', async () => {
-    const { text } = await inTerminal({ NO_COLOR: '1' });
-    expect(text).toContain('bundles');
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape character is what is looked for
-    expect(text).not.toMatch(/\u001b\[[\d;]*m/);
   });
 });

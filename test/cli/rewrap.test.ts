@@ -51,14 +51,19 @@ describe.concurrent('gpd keys rewrap', () => {
     const old = read(made.key);
     const before = await dumpDatabase(made.dataDir);
     const result = await rewrap(made.dataDir, '--yes');
-    // Two tenants' roots, one symmetric key and the server's own secret; three generations.
-    expect(result).toEqual({ secrets: 4, sealKeys: 3, masterKey: made.key, dryRun: false });
+    // What the tenants have, and the server's own secret.
+    const secrets = (before['tenant_secrets'] ?? []).length + 1;
+    expect(secrets).toBeGreaterThanOrEqual(4);
+    expect(result).toEqual({ secrets, sealKeys: 3, masterKey: made.key, dryRun: false });
     expect(read(made.key)).not.toBe(old);
     expect((statSync(made.key).mode & 0o777).toString(8)).toBe('600');
     expect(existsSync(made.pending)).toBe(false);
     const after = await dumpDatabase(made.dataDir);
-    for (const table of ['tenant_secrets', 'seal_keys', 'meta'])
-      expect(after[table]).not.toEqual(before[table]);
+    for (const table of ['tenant_secrets', 'seal_keys']) {
+      const kept = (after[table] ?? []).filter((row) => before[table]?.includes(row));
+      expect({ table, kept }).toEqual({ table, kept: [] });
+    }
+    expect(after['meta']).not.toEqual(before['meta']);
     await expectWorking(made);
     writeFileSync(made.key, old);
     const refused = await runGpd(['serve', '--port', '0'], { env: { GPD_DATA_DIR: made.dataDir } });
@@ -68,12 +73,13 @@ describe.concurrent('gpd keys rewrap', () => {
   it('--dry-run counts and changes nothing; without --yes nothing happens', async () => {
     const made = install();
     const before = [await dumpDatabase(made.dataDir), read(made.key)];
-    const result = await rewrap(made.dataDir, '--dry-run');
-    expect(result).toEqual({ secrets: 4, sealKeys: 3, masterKey: made.key, dryRun: true });
+    const said = await rewrap(made.dataDir, '--dry-run');
+    expect(said).toMatchObject({ sealKeys: 3, masterKey: made.key, dryRun: true });
     const ran = await runGpd(['keys', 'rewrap'], { env: { GPD_DATA_DIR: made.dataDir }, input: 'yes\n' });
     expect(ran).toMatchObject({ code: 2, stdout: '' });
     expect([await dumpDatabase(made.dataDir), read(made.key)]).toEqual(before);
     expect(existsSync(made.pending)).toBe(false);
+    expect(await rewrap(made.dataDir, '--yes')).toEqual({ ...said, dryRun: false });
   });
 
   it('killed after the commit: the next start finishes it', async () => {

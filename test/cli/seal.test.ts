@@ -3,9 +3,8 @@ import { sealedBundleSchema } from '../../src/schema/bundle.ts';
 import { expectCore, post } from '../http/support/expect.ts';
 import { type Ran, runGpd } from '../support/command.ts';
 import { dumpDatabase } from '../support/database.ts';
-import { desktopChrome } from '../support/samples.ts';
 import { makePlaintext } from '../support/seal.ts';
-import { type Gpd, KID, ORIGIN, startGpd } from '../support/server.ts';
+import { type Gpd, initGpd, KID, ORIGIN, startGpd } from '../support/server.ts';
 
 let gpd: Gpd;
 beforeAll(async () => {
@@ -70,10 +69,11 @@ describe.concurrent('gpd seal', () => {
   });
 
   it('writes nothing', async () => {
-    const before = await dumpDatabase(gpd.dataDir);
-    const { nonces: _n, decisions: _d, sightings: _s, visitor_index: _v, ...rest } = before;
-    await seal(JSON.stringify({ ...given(), signals: desktopChrome() }), KID);
-    expect(await dumpDatabase(gpd.dataDir)).toMatchObject(rest);
+    const { dataDir } = await initGpd();
+    const before = await dumpDatabase(dataDir);
+    const env = { GPD_DATA_DIR: dataDir };
+    await runGpd(['seal', KID], { env, input: JSON.stringify(given()) });
+    expect(await dumpDatabase(dataDir)).toEqual(before);
   });
 
   it.each([

@@ -119,6 +119,7 @@ describe.concurrent('precedence', () => {
     const portOf = async (args: readonly string[], settings: Record<string, string>): Promise<number> => {
       const gpd = await startGpd({ dataDir, cwd, args, settings });
       await gpd.stop();
+      expect(gpd.url).toBe(`http://127.0.0.1:${gpd.port}`);
       return gpd.port;
     };
     expect(await portOf([], {})).toBe(file);

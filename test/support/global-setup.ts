@@ -31,7 +31,7 @@ async function reportTools(): Promise<void> {
   const tools = {
     chromium: await missingChromium(),
     postgres: await missingPostgres(),
-    VECTORS_DIR: process.env['VECTORS_DIR'] ? null : 'unset, test/vectors only',
+    VECTORS_DIR: process.env['VECTORS_DIR'] ? null : 'unset, so only our own vectors',
   };
   const words = Object.entries(tools).map(([name, missing]) => `${name}: ${missing ?? 'there'}`);
   process.stderr.write(`tools: ${words.join('; ')}\n`);

@@ -72,7 +72,7 @@ export function makeSignals(changes: Record<string, Record<string, unknown> | st
   return signals;
 }
 
-export function makeNetwork(over: Partial<NetworkFacts> = {}): NetworkFacts {
+function makeNetwork(over: Partial<NetworkFacts> = {}): NetworkFacts {
   return {
     userAgent: USER_AGENT,
     acceptLanguage: 'en-GB,en;q=0.9',

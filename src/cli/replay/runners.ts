@@ -82,6 +82,7 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
       network: '',
       ja4: null,
       client: null,
+      hosting: null,
     };
     const { response } = await ingest(deps, input);
     const judged = response.reason === 'ok';

@@ -126,5 +126,12 @@ export const WEAK_RULES: readonly Rule[] = [
   ),
   row('W', 'W6', 0.02, 'The clock is set to UTC.', ({ signals }) => signals.time?.zone === 'UTC'),
   row('W', 'W8', 0.02, 'The browser has no 3D graphics.', noWebGl),
+  row(
+    'W',
+    'N4',
+    0.02,
+    'The connection comes from a hosting provider, as servers do and some private networks too.',
+    ({ network }) => network.hosting === true,
+  ),
   row('W', 'N3', 0.1, 'The request asks for another language than the page.', languageDiffers),
 ];

@@ -1,0 +1,83 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { gpdJson, PROGRAM, tempDir } from '../support/command.ts';
+import { browserHeaders } from '../support/samples.ts';
+import { makeBundle } from '../support/seal.ts';
+import { initGpd, KID } from '../support/server.ts';
+import { describeWithTool } from '../support/tools.ts';
+import { own } from './support/own.ts';
+
+/** Null when `script` of util-linux can make a pseudo-terminal. */
+function missingScript(): string | null {
+  try {
+    execFileSync('script', ['-qec', 'true', '/dev/null'], { stdio: 'ignore' });
+    return null;
+  } catch {
+    return 'script cannot make a terminal (apt-get install bsdutils, or util-linux)';
+  }
+}
+
+interface Shown {
+  readonly code: number | null;
+  readonly text: string;
+}
+
+/** Runs gpd on a terminal of 120 columns at which `typed` is typed once it asks something. */
+function inTerminal(args: readonly string[], env: Record<string, string>, typed = ''): Promise<Shown> {
+  const command = ['stty cols 120 rows 30;', process.execPath, PROGRAM, ...args].join(' ');
+  const child = spawn('script', ['-qec', command, '/dev/null'], {
+    env: { PATH: process.env['PATH'], TERM: 'xterm-256color', ...env },
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  let text = '';
+  let asked = false;
+  child.stdout.on('data', (chunk: Buffer) => {
+    text += chunk.toString();
+    if (asked || !text.includes('Type yes')) return;
+    asked = true;
+    child.stdin.write(`${typed}\n`);
+  });
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, text })));
+}
+
+async function replay(env: Record<string, string>): Promise<Shown> {
+  const { dataDir, targets } = await initGpd();
+  const file = join(tempDir('terminal'), 'bundles.ndjson');
+  const line = () => JSON.stringify({ bundle: makeBundle(targets[0]!), headers: browserHeaders() });
+  writeFileSync(file, Array.from({ length: 400 }, line).join('\n'));
+  return inTerminal(['replay', file], { GPD_DATA_DIR: dataDir, ...env });
+}
+
+describeWithTool('cli/terminal', missingScript(), () => {
+  it('gpd replay draws a bar with count, rate and time left, then the table', async () => {
+    const { code, text } = await replay({});
+    expect(code).toBe(0);
+    expect(text).toContain('░');
+    expect(text).toMatch(/\d+ bundles, [\d,]+ a second/);
+    expect(text).toMatch(/REASON\s+BUNDLES\s+ok\s+400/);
+  });
+
+  it('NO_COLOR is honoured', async () => {
+    const { text } = await replay({ NO_COLOR: '1' });
+    expect(text).toMatch(/ok\s+400/);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape character is what is looked for
+    expect(text).not.toMatch(/\u001b\[[\d;]*m/);
+  });
+
+  it('a destructive command asks, and goes on for yes alone', async () => {
+    const mine = await own();
+    const env = { GPD_DATA_DIR: mine.dataDir };
+    await gpdJson(['keys', 'rotate', KID], { env });
+    const state = async (): Promise<unknown> =>
+      (await mine.query('SELECT state FROM seal_keys WHERE generation = 1'))[0]?.['state'];
+    const no = await inTerminal(['keys', 'destroy', KID, '1'], env, 'y');
+    expect(no.code).toBe(1);
+    expect(no.text).toMatch(/nothing was changed/);
+    expect(await state()).toBe('retiring');
+    const yes = await inTerminal(['keys', 'destroy', KID, '1'], env, 'yes');
+    expect(yes.code).toBe(0);
+    expect(await state()).toBe('destroyed');
+  });
+});
