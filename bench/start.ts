@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { get } from 'node:http';
 import { createServer } from 'node:net';
@@ -13,16 +14,22 @@ const ROUTES = ['/_fp/pubkey?kid=bench', '/healthz'] as const;
 const ASK_EVERY_MS = 2;
 const GIVE_UP_MS = 30_000;
 
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
+/** Below the range from which the system takes the ports of clients: one of those could be gone a moment later. */
+const [LOWEST, PORTS] = [20_000, 10_000];
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
     const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      const port = typeof address === 'object' && address !== null ? address.port : 0;
-      probe.close(() => resolve(port));
-    });
+    probe.once('error', () => resolve(false));
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
   });
+}
+
+async function freePort(): Promise<number> {
+  for (;;) {
+    const port = LOWEST + Math.floor(Math.random() * PORTS);
+    if (await isFree(port)) return port;
+  }
 }
 
 /** False while nobody listens. */
@@ -36,10 +43,10 @@ function answers(port: number, path: string): Promise<boolean> {
   });
 }
 
-async function untilAnswer(port: number, path: string): Promise<void> {
+async function untilAnswer(child: ChildProcess, port: number, path: string): Promise<void> {
   const deadline = performance.now() + GIVE_UP_MS;
   while (!(await answers(port, path))) {
-    if (performance.now() > deadline) throw new Error(`no answer on ${path}`);
+    if (child.exitCode !== null || performance.now() > deadline) throw new Error(`no answer on ${path}`);
     await sleep(ASK_EVERY_MS);
   }
 }
@@ -50,7 +57,7 @@ async function startToAnswer(rig: Rig, data: string, path: string): Promise<numb
   const args = rig.gpdArgs('serve', '--port', String(port));
   const child = startNode(args, { cwd: rig.directory, env: rig.environment(data) });
   try {
-    await untilAnswer(port, path);
+    await untilAnswer(child, port, path);
     return performance.now() - startedAt;
   } finally {
     await stop(child);

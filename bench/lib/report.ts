@@ -18,7 +18,7 @@ export function statusOf(row: Row): Status {
   return row.value <= row.goal.atMost ? 'ok' : 'over';
 }
 
-export function formatNumber(value: number): string {
+function formatNumber(value: number): string {
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en');
   return value.toFixed(2);
 }

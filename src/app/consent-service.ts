@@ -9,6 +9,7 @@ import { type ConsentDecision, decideConsent, type ProofRef } from '../consent/d
 import { planWrite, type WriteAction, type WriteSource } from '../consent/plan-write.ts';
 import type { ConsentAppender, ConsentStateReader, Notification } from '../consent/ports.ts';
 import { principalRef } from '../consent/principal.ts';
+import { outboxContext, sessionContext } from '../keys/contexts.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
 import { canonicalJson, type Json } from '../lib/canonical-json.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
@@ -21,7 +22,6 @@ import type { Database } from '../storage/db.ts';
 import { readEntries } from '../storage/ledger-read.ts';
 import { findSession, insertSession } from '../storage/session-store.ts';
 import type { ConsentTenant } from './consent-tenant.ts';
-import { outboxContext } from './webhooks.ts';
 
 /** The consent API's operations over one tenant, behind authentication (contract section 7). */
 
@@ -200,9 +200,6 @@ export function makeConsentService(deps: ConsentServiceDeps) {
       nextCursor: events.length > limit ? String(shown.at(-1)?.seq ?? '') : null,
     };
   }
-
-  const sessionContext = (kid: string, hash: string) =>
-    ({ table: 'principal_sessions', tenant: kid, purpose: hash, generation: 1 }) as const;
 
   async function openSession(tenant: ConsentTenant, principalId: string) {
     const token = makeSessionToken(randomBytes);

@@ -1,24 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import type { Knex } from 'knex';
+import { LEDGER_SECRET, ROOT_SECRET, tenantSecretContext } from '../keys/contexts.ts';
 import { type Generation, makeGeneration } from '../keys/generation.ts';
-import type { MasterKey, WrapContext } from '../keys/master-key.ts';
+import type { MasterKey } from '../keys/master-key.ts';
 import { genesisEntry } from '../ledger/entries.ts';
-import { makeNoteSigner, type NoteSigner } from '../ledger/note.ts';
+import { makeNoteSigner } from '../ledger/note.ts';
 import { logOrigin } from '../ledger/origin.ts';
-import { definePurpose } from '../storage/consent-store.ts';
-import { appendOne, createLog } from '../storage/ledger-append.ts';
-import { insertTenant } from '../storage/tenant-store.ts';
+import { createTenantRows } from '../storage/tenant-create.ts';
 import { tenantSettingsSchema } from '../tenants/settings.ts';
 import { firstPurpose } from '../tenants/tenant.ts';
 import type { Store } from './store.ts';
-
-export const ROOT_SECRET = 'root';
-export const SYMMETRIC_SECRET = 'symmetric';
-export const LEDGER_SECRET = 'ledger';
-
-export function tenantSecretContext(kid: string, purpose: string): WrapContext {
-  return { table: 'tenant_secrets', tenant: kid, purpose, generation: 1 };
-}
 
 function wrapTenantSecret(masterKey: MasterKey, kid: string, purpose: string, secret: Uint8Array): string {
   return masterKey.wrap(secret, tenantSecretContext(kid, purpose));
@@ -30,13 +20,6 @@ export interface TenantRequest {
   /** The public origin of the server, which names the tenant's log for good. */
   readonly baseUrl: string;
   readonly now: number;
-}
-
-/** The log begins with its genesis, and says that the first purpose was defined. */
-async function startLog(tx: Knex.Transaction, kid: string, signer: NoteSigner, now: number): Promise<void> {
-  await createLog(tx, { kid, origin: signer.name, vkey: signer.vkey });
-  await appendOne(tx, kid, genesisEntry(now, signer.vkey));
-  await definePurpose(tx, kid, firstPurpose(), now);
 }
 
 /**
@@ -56,9 +39,8 @@ export async function createTenant(store: Store, request: TenantRequest): Promis
   };
   const settings = tenantSettingsSchema.parse({ origins });
   const made = { tenant: { kid, createdAt: now, settings }, secrets, key };
-  return store.database.transaction(async (tx) => {
-    if (!(await insertTenant(tx, made))) return null;
-    await startLog(tx, kid, signer, now);
-    return key;
-  });
+  const log = { origin: signer.name, vkey: signer.vkey, genesis: genesisEntry(now, signer.vkey) };
+  return (await createTenantRows(store.database, { ...made, log, purpose: firstPurpose() }, now))
+    ? key
+    : null;
 }

@@ -14,7 +14,7 @@ import { initialiseStore } from './store.ts';
 
 /** `gpd demo`: a throw-away installation with one tenant and a shop page. Database, keys and server are the real ones. */
 
-export const DEMO_KID = 'demo-shop';
+const DEMO_KID = 'demo-shop';
 
 export interface Demo {
   readonly config: Config;

@@ -2,6 +2,7 @@ import type { ApiKey } from '../auth/api-key.ts';
 import { hashApiKey } from '../auth/api-key.ts';
 import { applyPolicy, DEFAULT_POLICY } from '../ingest/classify/policy.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
+import { LEDGER_SECRET, ROOT_SECRET, SYMMETRIC_SECRET, tenantSecretContext } from '../keys/contexts.ts';
 import { isLive, liveGenerations, wrapContext } from '../keys/generation.ts';
 import type { MasterKey } from '../keys/master-key.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -13,7 +14,6 @@ import type { SnapshotPage, TenantSnapshot } from '../storage/snapshot.ts';
 import type { Webhook } from '../storage/webhook-store.ts';
 import { deriveTenantKeys } from '../tenants/tenant.ts';
 import { type ConsentTenant, makeConsentTenant } from './consent-tenant.ts';
-import { LEDGER_SECRET, ROOT_SECRET, SYMMETRIC_SECRET, tenantSecretContext } from './create-tenant.ts';
 import { makeMonitorMatcher } from './monitors.ts';
 
 /** All tenants as this process knows them, at most one poll behind the database. */

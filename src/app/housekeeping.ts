@@ -37,7 +37,7 @@ async function sweepKeys(database: Database, now: number): Promise<number> {
 }
 
 /** What time alone makes due: expired nonces, ended rate windows, retired keys. Safe on many nodes at once. */
-export async function sweep(database: Database, now: number): Promise<Swept> {
+async function sweep(database: Database, now: number): Promise<Swept> {
   const nonces = (await purgeNonces(database, now)) + (await purgeAgentNonces(database, now));
   const counters = await purgeCounters(database, now, 10 * MINUTE);
   await purgeExpired(database, now);

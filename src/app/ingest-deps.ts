@@ -16,7 +16,7 @@ export function publicNames(config: Config, url: string): readonly string[] {
   const { host, port } = new URL(url);
   const local =
     config.base_url === null ? ['localhost', '127.0.0.1', '[::1]'].map((name) => `${name}:${port}`) : [];
-  return [host, ...config.authorities, ...local].map((name) => name.toLowerCase());
+  return [host, ...config.authorities, ...local].map((name) => name.toLowerCase().replace(/:443$/, ''));
 }
 
 export interface IngestParts {

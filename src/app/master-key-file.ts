@@ -35,7 +35,7 @@ export function readMasterKeyFile(path: string): Buffer {
 }
 
 /** Makes the rename and the file itself durable. */
-export function syncDirectory(path: string): void {
+function syncDirectory(path: string): void {
   const handle = openSync(path, 'r');
   try {
     fsyncSync(handle);

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync } from 'node:fs';
 import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
+import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import { type Database, openDatabase } from '../storage/db.ts';
 import { readMeta, writeMeta } from '../storage/meta-store.ts';
@@ -21,14 +22,7 @@ export interface Store {
   readonly serverSecret: Buffer;
 }
 
-export const SERVER_SECRET = 'server-secret';
 const SECRET_BYTES = 32;
-export const serverSecretContext = {
-  table: 'meta',
-  tenant: '',
-  purpose: SERVER_SECRET,
-  generation: 1,
-} as const;
 
 export interface OpenOptions {
   readonly onUnknownCommit?: (error: Error) => void;

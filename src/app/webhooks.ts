@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { webhookHeaders } from '../auth/webhook-signature.ts';
 import { postWebhook } from '../egress/post-webhook.ts';
-import { type MasterKey, makeMasterKey, type WrapContext } from '../keys/master-key.ts';
+import { outboxContext, webhookSecretContext } from '../keys/contexts.ts';
+import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
 import { type Clock, HOUR, isoTime, MINUTE, SECOND } from '../lib/clock.ts';
 import type { Database } from '../storage/db.ts';
 import { type Due, settle, takeDue, type Webhook } from '../storage/webhook-store.ts';
@@ -11,14 +12,6 @@ import { type Due, settle, takeDue, type Webhook } from '../storage/webhook-stor
 /** Waits before the 2nd, 3rd … attempt; after the last one the event has failed and waits for `gpd webhooks replay`. */
 const BACKOFF_MS = [5 * SECOND, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR];
 const BATCH = 50;
-
-export function webhookSecretContext(kid: string, id: string): WrapContext {
-  return { table: 'webhooks', tenant: kid, purpose: id, generation: 1 };
-}
-
-export function outboxContext(kid: string): WrapContext {
-  return { table: 'webhook_outbox', tenant: kid, purpose: 'payload', generation: 1 };
-}
 
 export interface DispatcherDeps {
   readonly database: Database;

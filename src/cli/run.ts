@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { openStore, type Store } from '../app/store.ts';
+import { AlreadyInitialised, openStore, type Store } from '../app/store.ts';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { kidSchema } from '../schema/bundle.ts';
@@ -69,7 +69,7 @@ function exitOf(error: unknown): { exit: ExitName; message: string } {
   if (error instanceof ConfigError) return { exit: 'badConfig', message: error.message };
   if (error instanceof Unavailable)
     return { exit: 'tryAgain', message: `${error.message}; try again in a moment` };
-  if (error instanceof Error && error.name === 'AlreadyInitialised')
+  if (error instanceof AlreadyInitialised)
     return { exit: 'conflict', message: error.message };
   return { exit: 'failure', message: error instanceof Error ? error.message : String(error) };
 }

@@ -49,10 +49,9 @@ function open(url: URL, options: FetchOptions, signal: AbortSignal): Promise<Inc
   });
 }
 
-function reasonOf(error: unknown): string {
+function reasonOf(error: unknown, signal: AbortSignal): string {
   if (error instanceof EgressRefused) return error.message;
-  if (error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError'))
-    return 'it did not answer in time';
+  if (signal.aborted) return 'it did not answer in time';
   const { code } = error as { code?: unknown };
   return typeof code === 'string' ? `it cannot be reached (${code})` : 'it cannot be read';
 }
@@ -63,18 +62,19 @@ function reasonOf(error: unknown): string {
  * @throws {EgressRefused} with a reason that quotes nothing of the answer
  */
 export async function fetchJsonDocument(address: string, options: FetchOptions): Promise<unknown> {
+  const signal = AbortSignal.timeout(options.timeoutMs);
   try {
     const url = new URL(address);
     if (url.protocol !== 'https:') throw new EgressRefused('only https is fetched');
-    const signal = AbortSignal.timeout(options.timeoutMs);
     const response = await open(url, options, signal);
     try {
       checkResponse(response, options.mediaType);
-      return JSON.parse((await read(response, options.maxBytes)).toString('utf8')) as unknown;
+      const bytes = await read(response, options.maxBytes);
+      return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown;
     } finally {
       response.destroy();
     }
   } catch (error) {
-    throw new EgressRefused(reasonOf(error));
+    throw new EgressRefused(reasonOf(error, signal));
   }
 }

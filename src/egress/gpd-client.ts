@@ -10,7 +10,7 @@ const answerSchema = z.looseObject({
   error: z.string().optional(),
 });
 
-export class RemoteFailed extends Error {
+class RemoteFailed extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = 'RemoteFailed';

@@ -1,6 +1,6 @@
 import { lookup as dnsLookup, type LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
-import { type Address, parseAddress } from '../lib/ip.ts';
+import { type Address, inRanges, parseAddress, parseRange } from '../lib/ip.ts';
 
 /** Every outgoing byte to an address that somebody else named passes here: what is checked is what is connected to. */
 
@@ -13,8 +13,12 @@ export class EgressRefused extends Error {
 
 export type AllowAddress = (address: Address) => boolean;
 
+/** RFC 4291 section 2.4: of IPv6 only 2000::/3 has been handed out; ::7f00:1 is an IPv4-compatible loopback. */
+const GLOBAL_IPV6 = [parseRange('2000::/3')];
+
 /** Public unicast only: no loopback, private, link-local, carrier, documentation, multicast or translated range. */
-export const publicOnly: AllowAddress = (address) => address.range() === 'unicast';
+export const publicOnly: AllowAddress = (address) =>
+  address.range() === 'unicast' && (address.kind() === 'ipv4' || inRanges(address, GLOBAL_IPV6));
 
 function allowed(text: string, allow: AllowAddress): boolean {
   const address = parseAddress(text);

@@ -28,10 +28,11 @@ function finalClass(input: DecideInput): VisitorClass {
   return input.known.neverAutomation ? 'human' : input.classification.class;
 }
 
-function finalScore(input: DecideInput): number {
+function finalScore(input: DecideInput, visitorClass: VisitorClass): number {
   const { score, automation } = input.classification;
   const defended = input.defenses.length > 0 && !automation;
-  return input.known.neverAutomation || input.monitor || defended ? Math.min(score, CALM_SCORE) : score;
+  const overridden = input.known.neverAutomation && visitorClass === 'human';
+  return overridden || input.monitor || defended ? Math.min(score, CALM_SCORE) : score;
 }
 
 /** Folds identity, classification and a reviewer's override into the verdict that is ledgered. */
@@ -56,7 +57,7 @@ export function decide(input: DecideInput): Verdict {
     durable: identity?.durable ?? null,
     epoch: identity?.epoch ?? null,
     confidence: confidenceOf(identity, known.seen),
-    suspectScore: finalScore(input),
+    suspectScore: finalScore(input, visitorClass),
     smartSignals,
     needsAttestation: identity !== null && input.needsAttestation,
     declaredAgentId: input.declaredAgentId,

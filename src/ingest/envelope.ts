@@ -2,6 +2,10 @@ import { decodeBase64 } from '../lib/base64.ts';
 import { parseStrictJson } from '../lib/strict-json.ts';
 import { type SealedBundle, sealedBundleSchema } from '../schema/bundle.ts';
 
+/** What the fields hold once decoded (interface section 2). */
+const IV_BYTES = 12;
+const POINT_BYTES = 65;
+
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
@@ -18,6 +22,7 @@ export function readEnvelope(body: Uint8Array): SealedBundle | null {
   const parsed = sealedBundleSchema.safeParse(value);
   if (!parsed.success) return null;
   const { iv, ct, epk } = parsed.data;
-  const canonical = decodeBase64(iv) && decodeBase64(ct) && (epk === undefined || decodeBase64(epk));
-  return canonical ? parsed.data : null;
+  const sized = decodeBase64(iv)?.length === IV_BYTES && decodeBase64(ct) !== null;
+  const pointed = epk === undefined || decodeBase64(epk)?.length === POINT_BYTES;
+  return sized && pointed ? parsed.data : null;
 }

@@ -10,8 +10,15 @@ export interface Perceived {
   readonly unusable: Unusable;
 }
 
-function isIncomplete(signals: Signals, malformed: boolean): boolean {
-  return malformed || signals.screen === null || signals.media === null || signals.graphics === null;
+/** A group of which nothing is said is as good as none. */
+function says(group: Readonly<Record<string, unknown>> | null): boolean {
+  return group !== null && Object.values(group).some((value) => value != null);
+}
+
+/** Never `human` by omission: without these there is nothing that a rule could have looked at. */
+function isIncomplete({ page, screen, media, graphics }: Signals, malformed: boolean): boolean {
+  const sized = screen?.width != null && screen.height != null;
+  return malformed || page?.userAgent == null || !sized || !says(media) || !says(graphics);
 }
 
 /** Network tier and signals side by side, with the privacy defenses that explain them. */

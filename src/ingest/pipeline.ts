@@ -111,7 +111,7 @@ export async function ingest(deps: IngestDeps, input: IngestInput): Promise<Inge
   const gate = consentGate({
     receipt: plaintext.consent,
     gpcHeader: hasGpcHeader(headers),
-    gpcSignal: read.signals.page?.gpc === true,
+    gpcSignal: read.gpc,
     gpcPolicy: tenant.gpcPolicy,
     basis: tenant.needsProof ? 'proven' : 'asserted',
   });

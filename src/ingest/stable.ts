@@ -15,13 +15,20 @@ export interface Unusable {
 
 const SOFTWARE_GPU = /SwiftShader|llvmpipe|softpipe|Microsoft Basic Render|^Mozilla$/i;
 
+/** The chip of a Metal or Vulkan back end stands inside what is cut off elsewhere. */
+function chipOf(renderer: string): string {
+  const angle = /^ANGLE \((.*)\)$/.exec(renderer)?.[1] ?? renderer;
+  const metal = /Metal Renderer: ([^,]+)/.exec(angle)?.[1];
+  const vulkan = /Vulkan [\d.]+ \((.+?)(?: \(0x[0-9a-f]+\))?\)/i.exec(angle)?.[1];
+  return metal ?? vulkan ?? angle;
+}
+
 /** Renderer without driver, Direct3D and OpenGL suffixes; null when it says nothing about the machine. */
 export function normaliseGpu(renderer: string | null | undefined): string | null {
   if (renderer == null || renderer.trim() === '' || SOFTWARE_GPU.test(renderer)) return null;
-  const inner = /^ANGLE \((.*)\)$/.exec(renderer)?.[1] ?? renderer;
-  return inner
-    .replace(/\b(?:Direct3D|D3D|OpenGL|Vulkan|Metal|vs_|ps_)[^,)]*/gi, '')
-    .replace(/\(0x[0-9a-f]+\)|, or similar|\/PCIe|\/SSE2|-[0-9.]+$/gi, '')
+  return chipOf(renderer)
+    .replace(/,?\s*(?:\b(?:Direct3D|D3D|OpenGL|Vulkan|vs_|ps_)|Unspecified Version\b).*$/i, '')
+    .replace(/\(0x[0-9a-f]+\)|, or similar|\/PCIe|\/SSE2/gi, '')
     .replace(/[\s,]+/g, ' ')
     .trim()
     .toLowerCase();

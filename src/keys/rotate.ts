@@ -36,7 +36,9 @@ export function planRotate(keys: readonly Generation[], make: Make, options: Rot
   const { now } = options;
   const live = liveGenerations(keys, now);
   const expired = keys.filter((key) => key.state === 'retiring' && !isLive(key, now));
-  const surplus = live.length >= MAX_LIVE ? live.slice(MAX_LIVE - 1) : [];
+  // Without a grace the published one is no longer live afterwards.
+  const staying = options.graceMs > 0 ? live : live.filter((key) => key.state !== 'published');
+  const surplus = staying.slice(MAX_LIVE - 1);
   if (surplus.length > 0 && !options.force) return { ok: false, why: 'too-many-live' };
   const staged = keys.find((key) => key.state === 'staged');
   const result: Generation = staged

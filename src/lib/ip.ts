@@ -15,12 +15,22 @@ export function parseAddress(text: string): Address | null {
   return ipaddr.IPv6.isValid(unzoned) ? ipaddr.process(unzoned) : null;
 }
 
-/** A CIDR, or a single address as its own range. @throws when it is neither */
+/**
+ * A CIDR, or a single address as its own range. An IPv4-mapped range is the IPv4 range it stands for; abbreviated and
+ * octal spellings are refused, because readers disagree about them.
+ * @throws when it is neither
+ */
 export function parseRange(text: string): Range {
-  if (text.includes('/')) return ipaddr.parseCIDR(text);
-  const address = parseAddress(text);
-  if (!address) throw new Error(`not an address or CIDR: ${text}`);
-  return [address, address.kind() === 'ipv4' ? 32 : 128];
+  const [base = '', bits, ...more] = text.split('/');
+  const address =
+    ipaddr.IPv4.isValidFourPartDecimal(base) || ipaddr.IPv6.isValid(base) ? ipaddr.parse(base) : null;
+  const width = address?.kind() === 'ipv4' ? 32 : 128;
+  const prefix = bits === undefined ? width : Number(bits);
+  const good = more.length === 0 && (bits === undefined || /^\d{1,3}$/.test(bits)) && prefix <= width;
+  if (!address || !good || /^0\d/.test(base) || /\.0\d/.test(base))
+    throw new Error(`not an address or CIDR: ${text}`);
+  const v6 = address.kind() === 'ipv6' ? (address as ipaddr.IPv6) : null;
+  return v6?.isIPv4MappedAddress() && prefix >= 96 ? [v6.toIPv4Address(), prefix - 96] : [address, prefix];
 }
 
 export function inRanges(address: Address, ranges: readonly Range[]): boolean {

@@ -30,6 +30,7 @@ function scan(text: string, maxDepth: number): void {
   const keys = new Set<string>();
   let depth = 0;
   let expectKey = false;
+  let isObject = false;
   for (let i = 0; i < text.length; i += 1) {
     const code = text.charCodeAt(i);
     if (code === QUOTE) {
@@ -45,11 +46,14 @@ function scan(text: string, maxDepth: number): void {
     } else if (code === 0x7b || code === 0x5b) {
       depth += 1;
       if (depth > maxDepth) throw new JsonRefused('nested too deeply');
-      if (depth === 1) expectKey = code === 0x7b;
+      if (depth === 1) {
+        isObject = code === 0x7b;
+        expectKey = isObject;
+      }
     } else if (code === 0x7d || code === 0x5d) {
       depth -= 1;
     } else if (code === 0x2c && depth === 1) {
-      expectKey = true;
+      expectKey = isObject;
     }
   }
 }

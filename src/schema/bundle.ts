@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { decodeBase64Url } from '../lib/base64.ts';
 
 /** The tenant's name: 1..64 of [A-Za-z0-9._-], so that it never holds the `|` of a durableId. */
-export const KID_PATTERN = /^[A-Za-z0-9._-]{1,64}$/;
+const KID_PATTERN = /^[A-Za-z0-9._-]{1,64}$/;
 export const kidSchema = z.string().regex(KID_PATTERN, 'a kid is 1 to 64 of A-Z a-z 0-9 . _ -');
 
 /** Largest accepted request body in bytes (interface section 8). */

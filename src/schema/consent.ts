@@ -53,7 +53,7 @@ export const historyRequestSchema = z.strictObject({
   limit: z.int().min(1).max(200).optional(),
 });
 
-export const purposeSchema = z.strictObject({
+const purposeSchema = z.strictObject({
   id: purposeIdSchema,
   title: z.string().min(1).max(200),
   description: z.string().max(2000).default(''),
@@ -68,7 +68,7 @@ export const policyRequestSchema = z.strictObject({
   material: z.boolean(),
 });
 
-export const proofRefSchema = z.object({ seq: z.int(), hash: z.string() });
+const proofRefSchema = z.object({ seq: z.int(), hash: z.string() });
 
 export const decisionSchema = z.object({
   allowed: z.boolean(),

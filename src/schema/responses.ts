@@ -62,7 +62,7 @@ export const pubKeyResponseSchema = z.object({
 export type PubKeyResponse = z.infer<typeof pubKeyResponseSchema>;
 
 /** One rule that fired, with its weight and plain words. */
-export const firedRuleSchema = z.object({ id: z.string(), weight: z.number(), text: z.string() });
+const firedRuleSchema = z.object({ id: z.string(), weight: z.number(), text: z.string() });
 
 /** Contract 3.6: the verdict for the tenant's backend. */
 export const decisionResponseSchema = ingestResponseSchema.omit({ transparencyToken: true }).extend({

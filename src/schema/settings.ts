@@ -34,7 +34,7 @@ const httpUrl = z
   .transform((text) => text.replace(/\/+$/, ''));
 
 function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '[::1]' || host.startsWith('127.');
+  return host === 'localhost' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
 const issuer = httpUrl.refine((text) => {
@@ -56,7 +56,7 @@ function setting<Schema extends z.ZodType>(
   return { schema, fallback, doc };
 }
 
-export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 export const SETTINGS = {
   data_dir: setting(

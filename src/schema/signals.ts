@@ -5,12 +5,18 @@ import { z } from 'zod';
  * null: a browser without it, or a privacy defense. No value of these is ever stored.
  */
 
-const text = z.string().max(2048).nullish();
+/** A lone surrogate is no text: it could neither be hashed (RFC 8785) nor stored. */
+const wellFormed = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .refine((value) => value.isWellFormed());
+const text = wellFormed(2048).nullish();
 const flag = z.boolean().nullish();
 const number = z.number().nullish();
-const texts = z.array(z.string().max(512)).max(256).nullish();
+const texts = z.array(wellFormed(512)).max(256).nullish();
 const brands = z
-  .array(z.object({ brand: z.string().max(256), version: z.string().max(64) }))
+  .array(z.object({ brand: wellFormed(256), version: wellFormed(64) }))
   .max(32)
   .nullish();
 
@@ -107,9 +113,18 @@ export interface ReadSignals {
   readonly signals: Signals;
   /** A group that was there but badly typed: such a bundle is never `human` (contract 3.4). */
   readonly malformed: boolean;
+  /** `page.gpc === true`, however badly the rest of the group is typed: GPC only ever reduces permission. */
+  readonly gpc: boolean;
 }
 
-export const signalsSchema = z.object({ collector: text, ...groups }).partial();
+function saysGpc(page: unknown): boolean {
+  return (
+    typeof page === 'object' &&
+    page !== null &&
+    Object.hasOwn(page, 'gpc') &&
+    (page as { gpc: unknown }).gpc === true
+  );
+}
 
 const names = Object.keys(groups) as GroupName[];
 
@@ -127,5 +142,5 @@ export function readSignals(raw: Readonly<Record<string, unknown>>): ReadSignals
     signals[name] = result.success ? result.data : null;
     malformed ||= !result.success;
   }
-  return { signals: signals as Signals, malformed };
+  return { signals: signals as Signals, malformed, gpc: saysGpc(raw['page']) };
 }

@@ -40,7 +40,9 @@ export function makeApiKeyStore(database: Database): ApiKeyStore {
         if (!row) return null;
         await bumpTenant(tx, row.kid);
         await tx('api_keys').where({ id }).whereNull('revoked_at').update({ revoked_at: now });
-        return rowToApiKey({ ...row, revoked_at: row.revoked_at ?? now });
+        // Read again under the tenant's lock: somebody else may have been first.
+        const after = await tx<ApiKeyRow>('api_keys').where({ id }).first();
+        return after ? rowToApiKey(after) : null;
       }),
     async touch(kid, id, day) {
       await database.transaction((tx) => tx('api_keys').where({ kid, id }).update({ last_used_on: day }));

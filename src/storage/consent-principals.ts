@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { AppendRequest } from '../consent/ports.ts';
+import { principalKeyContext } from '../keys/contexts.ts';
 import type { MasterKey } from '../keys/master-key.ts';
 import { isTrue } from './sql.ts';
 
@@ -22,10 +23,6 @@ export interface Principal {
   readonly key: Buffer;
   gpc: boolean;
   erasedAt: number | null;
-}
-
-export function principalKeyContext(kid: string, principal: string) {
-  return { table: 'consent_principals', tenant: kid, purpose: principal, generation: 1 } as const;
 }
 
 export async function loadPrincipals(

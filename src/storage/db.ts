@@ -29,9 +29,10 @@ const { knex } = knexModule;
 
 const ACQUIRE_TIMEOUT_MS = 4000;
 const PRAGMAS = [
+  // First: the others may have to wait for a second process.
+  'PRAGMA busy_timeout=5000',
   'PRAGMA journal_mode=WAL',
   'PRAGMA synchronous=FULL',
-  'PRAGMA busy_timeout=5000',
   'PRAGMA foreign_keys=ON',
   'PRAGMA secure_delete=ON',
   'PRAGMA trusted_schema=OFF',
@@ -59,12 +60,17 @@ function isTransient(error: Error): boolean {
   return (
     TRANSIENT.test(errorCode(error)) ||
     error.name === 'KnexTimeoutError' ||
-    /Connection terminated|Query read timeout/.test(error.message)
+    /Connection terminated|Query read timeout|connection error and is not queryable/.test(error.message)
   );
 }
 
 /** PostgreSQL rolled this transaction back for another's sake: deadlock and serialisation failure. */
 const ROLLED_BACK = /^(40001|40P01)$/;
+
+function outcomeUnknown(error: Error): boolean {
+  const code = errorCode(error);
+  return isTransient(error) && !code.startsWith('SQLITE_') && !ROLLED_BACK.test(code);
+}
 
 async function runTransaction<T>(
   writer: Knex,
@@ -85,6 +91,8 @@ async function runTransaction<T>(
       return runTransaction(writer, work, onUnknownCommit, retries - 1);
     }
     if (finished && errorCode(error).startsWith('SQLITE_IOERR')) onUnknownCommit?.(error);
+    // A PostgreSQL connection that broke during COMMIT: done or not, nobody knows, so nobody may say "not".
+    if (finished && outcomeUnknown(error)) throw error;
     if (isTransient(error)) throw new Unavailable('the database cannot take this now', 1, { cause: error });
     throw error;
   }

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { RecordEntry, Recorder } from '../ingest/ports.ts';
 import { commitVerdict } from '../ledger/commitment.ts';
@@ -32,7 +33,7 @@ async function claimNonces(tx: Knex.Transaction, entries: readonly RecordEntry[]
 interface SightingGroup {
   readonly kid: string;
   readonly durable: string;
-  readonly epoch: number;
+  epoch: number;
   first: number;
   last: number;
   seen: number;
@@ -50,6 +51,7 @@ function groupSightings(entries: readonly RecordEntry[]): SightingGroup[] {
       group.first = Math.min(group.first, at);
       group.last = Math.max(group.last, at);
       group.seen += 1;
+      group.epoch = Math.max(group.epoch, epoch);
     } else {
       groups.set(`${kid}|${durable}`, { kid, durable, epoch, first: at, last: at, seen: 1 });
     }
@@ -61,6 +63,7 @@ async function writeSightings(tx: Knex.Transaction, entries: readonly RecordEntr
   const rows = groupSightings(entries).map(
     (group): Bindings => [group.kid, group.durable, group.first, group.last, group.seen, group.epoch],
   );
+  rows.sort(byText(1));
   await insertMany(
     tx,
     'INSERT INTO sightings (kid, durable, first_at, last_at, seen, epoch)',
@@ -103,7 +106,7 @@ function countBy<Row>(rows: readonly Row[], keyOf: (row: Row) => readonly (strin
 
 /** Nodes add to a shard of their own choice, so that a tenant's total is no queue. */
 const SHARDS = 8;
-const shard = process.pid % SHARDS;
+const shard = randomInt(SHARDS);
 
 /** Networks of a device: a mark a day and network, and the counts that outlive the marks. */
 async function writeNetworks(tx: Knex.Transaction, entries: readonly RecordEntry[]): Promise<void> {

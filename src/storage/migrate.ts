@@ -37,10 +37,11 @@ export async function schemaState(database: Database): Promise<SchemaState> {
   };
 }
 
-async function latest(connection: Knex): Promise<void> {
+async function latest(connection: Knex): Promise<readonly string[]> {
   const config = { migrationSource: source };
   await connection.migrate.forceFreeMigrationsLock(config);
-  await connection.migrate.latest(config);
+  const [, applied] = (await connection.migrate.latest(config)) as [number, string[]];
+  return applied;
 }
 
 /**
@@ -57,9 +58,8 @@ export async function migrate(database: Database): Promise<readonly string[]> {
     );
   }
   if (state.pending.length === 0) return [];
-  await database.transaction(async (tx) => {
+  return database.transaction(async (tx) => {
     if (database.kind === 'postgres') await tx.raw('SELECT pg_advisory_xact_lock(?)', [ADVISORY_LOCK]);
-    await latest(tx);
+    return latest(tx);
   });
-  return state.pending;
 }

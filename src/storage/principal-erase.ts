@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Notification } from '../consent/ports.ts';
+import { principalKeyContext } from '../keys/contexts.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
 import { personalEntry } from '../ledger/entries.ts';
-import { principalKeyContext } from './consent-principals.ts';
 import type { Database } from './db.ts';
 import { appendEntries, lockHead } from './ledger-append.ts';
 import { enqueue } from './webhook-store.ts';

@@ -41,7 +41,13 @@ async function countBatch(database: Database, batch: readonly Hit[]): Promise<nu
     ),
   );
   const total = new Map(totals.map((row) => [idOf(row.bucket, row.client, row.window_ends), row.hits]));
-  return batch.map((hit) => total.get(idOf(hit.bucket, hit.client, hit.windowEnds)) ?? 0);
+  // Each hit is told the count as of itself: a burst over the limit loses its excess and no more.
+  return batch.map((hit) => {
+    const id = idOf(hit.bucket, hit.client, hit.windowEnds);
+    const entry = counts.get(id) as { hits: number };
+    entry.hits -= 1;
+    return (total.get(id) ?? 0) - entry.hits;
+  });
 }
 
 /** Counts a hit in the window and answers its total over all nodes; hits of one turn share one statement. */

@@ -7,7 +7,7 @@ const rowSql = new Map<string, string>();
 export type Bindings = (string | number | null)[];
 
 /** `(?,?),(?,?)…` */
-export function placeholders(columns: number, rows: number): string {
+function placeholders(columns: number, rows: number): string {
   const key = `${columns}x${rows}`;
   let sql = rowSql.get(key);
   if (sql === undefined) {

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { Database } from './db.ts';
 import { bumpTenant } from './revision.ts';
-import { isTrue, rowsOf } from './sql.ts';
+import { type Bindings, insertMany, isTrue, rowsOf } from './sql.ts';
 
 export interface Webhook {
   readonly kid: string;
@@ -77,22 +77,16 @@ export interface OutboxEntry {
   readonly at: number;
 }
 
+/** Rows in one statement; 10 columns a row stay far below what either database takes. */
+const CHUNK = 400;
+
 export async function enqueue(tx: Knex.Transaction, entries: readonly OutboxEntry[]): Promise<void> {
-  if (entries.length === 0) return;
-  await tx('webhook_outbox').insert(
-    entries.map(({ kid, webhook, event, requestId, principal, sealed, at }) => ({
-      kid,
-      webhook,
-      event,
-      request_id: requestId,
-      principal,
-      sealed,
-      created_at: at,
-      state: 'waiting',
-      attempts: 0,
-      next_at: at,
-    })),
-  );
+  const rows = entries.map(({ kid, webhook, event, requestId, principal, sealed, at }): Bindings => {
+    return [kid, webhook, event, requestId, principal, sealed, at, 'waiting', 0, at];
+  });
+  const head =
+    'INSERT INTO webhook_outbox (kid, webhook, event, request_id, principal, sealed, created_at, state, attempts, next_at)';
+  for (let i = 0; i < rows.length; i += CHUNK) await insertMany(tx, head, rows.slice(i, i + CHUNK));
 }
 
 export interface Due {

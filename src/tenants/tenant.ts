@@ -19,7 +19,7 @@ export interface Purpose {
   readonly ttlDays: number;
 }
 
-export const DEVICE_IDENTIFICATION = 'device-identification';
+const DEVICE_IDENTIFICATION = 'device-identification';
 export const DEFAULT_TTL_DAYS = 180;
 
 /** What every new tenant starts with. */

@@ -11,7 +11,7 @@ import { nothing } from '../classify/support/changes.ts';
 function coarse(make: () => Browser, change: (browser: Browser) => void = () => {}): boolean {
   const browser = make();
   change(browser);
-  const { facts, unusable } = perceive(readSignals(browser.signals), browser);
+  const { facts, unusable } = perceive(readSignals(browser.signals), { ...browser, hosting: null });
   return isCoarse(facts.signals, facts.agent, unusable);
 }
 

@@ -10,8 +10,8 @@ interface MadeKey {
 }
 
 const states = async ({ query }: Own): Promise<string[]> =>
-  (await query('SELECT generation, state FROM seal_keys ORDER BY generation')).map(
-    ({ generation, state }) => `${generation} ${state}`,
+  (await query('SELECT generation, state FROM seal_keys ORDER BY generation')).map(({ generation, state }) =>
+    [generation, state].join(' '),
   );
 
 const privateKey = async ({ query }: Own, generation: number): Promise<unknown> =>

@@ -42,9 +42,7 @@ describe.concurrent('the master key', () => {
 
   it.each([
     ['empty', ''],
-    ['too short', randomBytes(31).toString('base64')],
     ['too long', randomBytes(33).toString('base64')],
-    ['no base64', 'hello, world'],
     ['hex', randomBytes(32).toString('hex')],
   ])('%s: the same', async (_name, content) => {
     const { dataDir } = await initGpd();

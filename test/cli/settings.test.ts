@@ -41,7 +41,6 @@ describe.concurrent('an unknown setting', () => {
   it.each([
     ['GPD_PROT', 'GPD_PORT'],
     ['GPD_DATADIR', 'GPD_DATA_DIR'],
-    ['GPD_RATE_INGESTS', 'GPD_RATE_INGEST'],
     ['GPD_MAX_CLOCKSKEW', 'GPD_MAX_CLOCK_SKEW'],
   ])('%s is refused at start, and %s is named', async (name, nearest) => {
     const args = name === 'GPD_PROT' ? ['serve', '--port', '0'] : ['tenants', 'list'];
@@ -66,12 +65,9 @@ describe.concurrent('a bad value', () => {
   it.each([
     ['GPD_PORT', 'abc'],
     ['GPD_PORT', '65536'],
-    ['GPD_PORT', '-1'],
-    ['GPD_RATE_INGEST', '600'],
     ['GPD_RATE_INGEST', '0/60'],
     ['GPD_RATE_INGEST', 'unlimited'],
     ['GPD_MAX_CLOCK_SKEW', '0'],
-    ['GPD_MAX_CLOCK_SKEW', '5m'],
     ['GPD_TRUSTED_PROXIES', '10.0.0.0/33'],
     ['GPD_TRUSTED_PROXIES', 'proxy.example'],
     ['GPD_BASE_URL', 'shop.example'],

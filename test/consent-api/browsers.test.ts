@@ -113,6 +113,7 @@ describe('CORS', () => {
     '/v1/consent/history',
     '/v1/consent/purposes',
     '/v1/sessions',
+    '/v1/principals/erase',
   ];
 
   it.each(PATHS)('a preflight of %s lets a registered origin send its credential', async (path) => {

@@ -35,6 +35,7 @@ describe.each(ROUTES)('%s', (path) => {
   it.each([
     ['one character', 'x'],
     ['512 characters', 'x'.repeat(512)],
+    ['512 characters outside the BMP', '🐢'.repeat(512)],
     ['any script', 'Zoë 🐢 他 \u202e'],
     ['markup', '<script>"\'\\'],
   ])('takes a principal id of %s', async (_what, principalId) => {
@@ -44,6 +45,7 @@ describe.each(ROUTES)('%s', (path) => {
   it.each([
     ['no characters', ''],
     ['513 characters', 'x'.repeat(513)],
+    ['513 characters outside the BMP', '🐢'.repeat(513)],
     ['a lone high surrogate', 'a\ud83d'],
     ['a lone low surrogate', '\udc22a'],
     ['swapped surrogates', '\udc22\ud83d'],

@@ -44,6 +44,7 @@ interface Route {
   readonly needsOrigin?: true;
 }
 
+const ERASE = 'POST /v1/principals/erase';
 const browser = makeBrowser();
 const PERSON = 'session-person';
 const SECRET: readonly Who[] = ['secret', 'foreign secret'];
@@ -96,7 +97,9 @@ const ROUTES: readonly Route[] = [
   { call: 'GET /v1/ledger/tile/0/000.p/1', status: 200, allowed: READERS },
   { call: 'GET /v1/ledger/tile/entries/000.p/2', status: 200, allowed: READERS },
   { call: 'GET /v1/ledger/export', status: 200, allowed: READERS },
+  { call: 'GET /v1/consent/receipts/2', status: 200, allowed: [...SECRET, 'session'] },
   { call: 'POST /v1/sessions', status: 201, allowed: SECRET, body: person },
+  { call: ERASE, status: 200, allowed: ['session'], body: () => ({}) },
 ];
 
 function expected({ status, allowed, needsOrigin }: Route, who: Who): number | ErrorCode {
@@ -110,6 +113,10 @@ const credentials = new Map<Who, string>();
 beforeAll(async () => {
   api = await startApi();
   const { keys } = api;
+  // Seq 2 of both logs.
+  for (const key of [keys.secret, keys.foreign]) {
+    await api.post('/v1/consent/grant', { principalId: PERSON, purposes: [PURPOSE] }, key);
+  }
   const expired = await api.session(PERSON);
   await expireSession(api.gpd.dataDir, expired);
   const all: Readonly<Record<Who, string>> = {
@@ -131,10 +138,13 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-function call(route: Route, who: Who): Promise<Reply> {
+async function call(route: Route, who: Who): Promise<Reply> {
   const [method = '', path = ''] = route.call.split(' ');
+  // An erasure ends the sessions of the person.
+  const leaving = route.call === ERASE && who === 'session';
+  const credential = leaving ? await api.session('leaving') : (credentials.get(who) ?? '');
   const headers = {
-    ...(who === 'basic' ? { authorization: 'Basic dTpw' } : bearer(credentials.get(who) ?? '')),
+    ...(who === 'basic' ? { authorization: 'Basic dTpw' } : bearer(credential)),
     ...(who === 'publishable' ? { origin: ORIGIN } : {}),
   };
   if (!route.body) return ask(api.gpd.url, path, { method, headers });

@@ -72,6 +72,7 @@ describe('purposes', () => {
     ['half a day', { purposes: [{ id: 'ads', title: 'Ads', ttlDays: 0.5 }] }],
     ['a field too many', { purposes: [{ id: 'ads', title: 'Ads', more: 1 }] }],
     ['a title with half a character', { purposes: [{ id: 'ads', title: '\ud800' }] }],
+    ['a title with NUL, which PostgreSQL cannot hold', { purposes: [{ id: 'ads', title: 'a\u0000' }] }],
     ['a basis with half a character', { purposes: [{ id: 'ads', title: 'Ads', lawfulBasis: 'x\udc00' }] }],
   ])('%s: refused, and nothing is logged', async (_what, body) => {
     const before = await entriesOfType('purpose.defined');
@@ -147,6 +148,7 @@ describe('policies', () => {
     ['no text', { text: '', material: true }],
     ['no word on whether it is material', { text: 'x' }],
     ['half a character', { text: '\ud83d', material: false }],
+    ['NUL, which PostgreSQL cannot hold', { text: 'a\u0000', material: false }],
     ['too much text', { text: 'x'.repeat(30_001), material: false }],
   ])('%s: refused', async (_what, body) => {
     expectError(await api.post(POLICIES, body, api.keys.operator), 'invalid-request');

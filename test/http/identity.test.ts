@@ -95,6 +95,15 @@ describe('who it is', () => {
     expect(body.class).toBe('unknown');
   });
 
+  it.each([
+    ['all three empty', { screen: {}, media: {}, graphics: {} }],
+    ['graphics empty', { graphics: {} }],
+    ['a screen of nulls', { screen: { width: null, height: null } }],
+  ])('an empty group is as good as none, so nobody is taken for a person: %s', async (_name, empty) => {
+    const body = await identify({ ...desktopChrome(), ...empty });
+    expect(body).toMatchObject({ class: 'unknown', visitorId: null, confidence: 0 });
+  });
+
   it('keeps no durableId where a visitor could see it', async () => {
     const signals = desktopChrome();
     const body = await identify(signals, { headers: { origin: ORIGIN } });

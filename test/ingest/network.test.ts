@@ -11,7 +11,7 @@ describe('readNetwork', () => {
       'sec-fetch-site': 'cross-site',
       cookie: 'gp_session=secret',
     };
-    expect(readNetwork(headers, true, 't13d1516h2_x_y')).toEqual({
+    expect(readNetwork({ headers, https: true, ja4: 't13d1516h2_x_y', hosting: false })).toEqual({
       userAgent: 'UA',
       acceptLanguage: 'en',
       secChUa: '"Chromium"',
@@ -19,8 +19,10 @@ describe('readNetwork', () => {
       secFetchSite: 'cross-site',
       ja4: 't13d1516h2_x_y',
       https: true,
+      hosting: false,
     });
-    expect(Object.values(readNetwork({}, false))).toEqual([null, null, null, null, null, null, false]);
+    const nothing = readNetwork({ headers: {}, https: false, ja4: null, hosting: null });
+    expect(Object.values(nothing)).toEqual([null, null, null, null, null, null, false, null]);
   });
 
   it('joins a header that was sent twice', () => {

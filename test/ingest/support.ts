@@ -82,6 +82,7 @@ export async function run(world: World = {}) {
     requestId: 'req_1',
     target: '/_fp/i/v1',
     client: null,
+    hosting: null,
     network: 'network-hash',
     headers: HEADERS,
     https: true,

@@ -165,6 +165,24 @@ export function appenderContract(make: MakeDatabase): void {
       expect((await stateOf(other, kid, 'w199', 'purpose-39')).event?.seq).toBe(8001);
     });
 
+    it('takes a full batch of people with a key each, told to three webhooks', async () => {
+      const kid = await addLog(db.database, 'told');
+      const appender = makeAppender(db.database);
+      const notify: AppendRequest['notify'] = ({ seq }) =>
+        numbers(3).map((i) => ({ webhook: `hook-${i}`, event: 'consent.granted', sealed: `sealed ${seq}` }));
+      const requests = numbers(200).map((i) => {
+        const idempotency = { caller: 'key_1', key: `k${i}`, bodyHash: 'body' };
+        return makeAppend(kid, { principalId: `t${i}`, notify, idempotency });
+      });
+      const answers = await Promise.allSettled(requests.map((request) => append(appender, request)));
+      const words = answers.map((answer) =>
+        answer.status === 'fulfilled' ? 'written' : String(answer.reason).slice(-60),
+      );
+      expect(new Set(words)).toEqual(new Set(['written']));
+      expect(await other.read('webhook_outbox').where({ kid })).toHaveLength(600);
+      expect(await other.read('consent_principals').where({ kid })).toHaveLength(200);
+    });
+
     it('writes nothing of a batch that fails, and serves the next one', async () => {
       const kid = await addLog(db.database, 'fails');
       let broken = true;

@@ -19,7 +19,8 @@ function cleanEnvironment(extra: Environment = {}): NodeJS.ProcessEnv {
 }
 
 /** Removed when the run ends (global-setup.ts), with what was started in it. */
-export const runDir = process.env['TEST_RUN_DIR'] ?? mkdtempSync(join(tmpdir(), 'gpd-test-'));
+const givenDir = process.env['TEST_RUN_DIR'];
+export const runDir = givenDir ?? mkdtempSync(join(tmpdir(), 'gpd-test-'));
 export function tempDir(name: string): string {
   return mkdtempSync(join(runDir, `${name}-`));
 }
@@ -27,6 +28,8 @@ export function tempDir(name: string): string {
 const alive = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of alive) child.kill('SIGKILL');
+  // Outside of a test run nobody else clears up.
+  if (givenDir === undefined) rmSync(runDir, { recursive: true, force: true, maxRetries: 3 });
 });
 
 /** The note is for global-setup.ts: a worker that dies hard cannot end its children itself. */

@@ -80,6 +80,7 @@ function makeNetwork(over: Partial<NetworkFacts> = {}): NetworkFacts {
     secChUaPlatform: '"Linux"',
     secFetchSite: 'same-origin',
     ja4: null,
+    hosting: null,
     https: true,
     ...over,
   };

@@ -11,7 +11,7 @@ export interface Judged extends Classification {
 
 /** The classifying stages of the pipeline with the rules of this source tree, on signals and headers that are at hand. */
 export function judge({ signals, headers }: Captured): Judged {
-  const network = readNetwork(headers, true);
+  const network = readNetwork({ headers, https: true, ja4: null, hosting: null });
   const agent = readAgent(signals.page?.userAgent ?? network.userAgent);
   const defenses = recogniseDefenses(signals, agent);
   const incomplete = signals.screen === null || signals.media === null || signals.graphics === null;

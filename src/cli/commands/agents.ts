@@ -62,7 +62,9 @@ async function add(urlText: string, options: { readonly jwks?: string }, command
       printDirectory(command, directory);
       return;
     }
-    const { directory, ok } = await refreshDirectory(database, newDirectory(url, 'listed', now), now);
+    const before = (await listDirectories(database)).find((known) => known.url === url);
+    const start = { ...(before ?? newDirectory(url, 'listed', now)), source: 'listed' as const };
+    const { directory, ok } = await refreshDirectory(database, start, now);
     if (!ok) say(`gpd: ${url}: ${directory.failure}; it is listed, and a running server tries again`);
     printDirectory(command, directory);
     if (!ok) process.exitCode = 5;

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
-import { SYMMETRIC_SECRET, tenantSecretContext } from '../../app/create-tenant.ts';
 import { rewrap } from '../../app/rewrap.ts';
 import type { Store } from '../../app/store.ts';
+import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/contexts.ts';
 import { type Generation, makeGeneration } from '../../keys/generation.ts';
 import { type KeyPlan, type KeyRefusal, planDestroy, planGenerate, planRotate } from '../../keys/rotate.ts';
 import { decodeBase64 } from '../../lib/base64.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { SYMMETRIC_SECRET, tenantSecretContext } from '../../app/create-tenant.ts';
 import { fetchPublicKey } from '../../egress/gpd-client.ts';
+import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/contexts.ts';
 import type { SealedBundle } from '../../schema/bundle.ts';
 import { sealSymmetric, sealTo } from '../../seal/seal.ts';
 import { makeSealKeyStore } from '../../storage/seal-key-store.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
-import { webhookSecretContext } from '../../app/webhooks.ts';
+import { webhookSecretContext } from '../../keys/contexts.ts';
 import { formatWebhookSecret } from '../../auth/webhook-signature.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { makeUlid } from '../../lib/ulid.ts';

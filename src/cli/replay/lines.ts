@@ -31,7 +31,7 @@ function isWrapped(value: unknown): boolean {
 }
 
 /** Header names in lower case, as `node:http` gives them. @throws {BadLine} */
-export function parseLine(text: string, number: number): ReplayLine {
+function parseLine(text: string, number: number): ReplayLine {
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -2,7 +2,7 @@ import type { Facts, Rule } from './facts.ts';
 
 /** Names that only drivers leave. `phantom`, `emit` and `spawn` are not among them: wallets and pages use those. */
 const AUTOMATION_GLOBAL =
-  /^(?:\$?cdc_|__pw|__playwright|__selenium|__webdriver|__fxdriver|__driver_|domAutomation|callPhantom$|_phantom$|__nightmare)/;
+  /^(?:\$?cdc_|__pw|__playwright|__selenium|__webdriver|domAutomation|_?callPhantom$|__nightmare)/;
 
 const HEADLESS = /HeadlessChrome|PhantomJS|SlimerJS|HappyDOM|jsdom/i;
 

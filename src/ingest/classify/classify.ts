@@ -31,10 +31,11 @@ interface Fired {
   readonly rule: Rule;
   /** After what the other rules that fired explain away. */
   readonly kind: Rule['kind'];
+  readonly weight: number;
 }
 
 function scoreOf(fired: readonly Fired[]): number {
-  const sum = (list: readonly Fired[]): number => list.reduce((total, { rule }) => total + rule.weight, 0);
+  const sum = (list: readonly Fired[]): number => list.reduce((total, { weight }) => total + weight, 0);
   const weak = Math.min(WEAK_CAP, sum(fired.filter(({ kind }) => kind === 'W')));
   const total = sum(fired.filter(({ kind }) => kind !== 'W')) + weak;
   return Math.round(Math.min(1, total) * 1000) / 1000;
@@ -45,7 +46,8 @@ function fire(facts: Facts, rules: readonly Rule[]): Fired[] {
   const strong = fired.filter((rule) => rule.kind !== 'W').map((rule) => rule.id);
   return fired.map((rule) => {
     const others = new Set(strong.filter((id) => id !== rule.id));
-    return { rule, kind: rule.demote?.(others) ?? rule.kind };
+    const kind = rule.demote?.(others) ?? rule.kind;
+    return { rule, kind, weight: kind === 'W' ? Math.min(rule.weight, WEAK_CAP) : rule.weight };
   });
 }
 
@@ -57,7 +59,7 @@ export function classify(facts: Facts, rules: readonly Rule[]): Classification {
   return {
     class: combine(count, facts.incomplete),
     score: scoreOf(fired),
-    rules: fired.map(({ rule, kind }) => ({ id: rule.id, weight: rule.weight, kind })),
+    rules: fired.map(({ rule, kind, weight }) => ({ id: rule.id, weight, kind })),
     inconsistency: count.T,
     automation: count.A > 0,
   };

@@ -33,7 +33,7 @@ function isRfp(signals: Signals, agent: AgentFacts): boolean {
   return atLeast([
     (graphics?.canvasFlatBadPixels ?? 0) > 0,
     graphics?.renderer === 'Mozilla',
-    near(time?.clockStepMs, 16.67) || near(time?.clockStepMs, 100),
+    near(time?.clockStepMs, 16.67),
     time?.zone === 'UTC' || time?.zone === 'Atlantic/Reykjavik',
     page?.maxTouchPoints === 5 && media?.pointer === 'fine',
     allScreensEqual(signals),
@@ -45,8 +45,7 @@ function isBrave(signals: Signals, agent: AgentFacts): boolean {
   const { page, graphics } = signals;
   const branded = page?.uaData?.brands?.some((entry) => entry.brand === 'Brave') ?? false;
   return atLeast([
-    page?.brave === true,
-    branded,
+    page?.brave === true || branded,
     page?.gpc === true,
     graphics?.canvasStable === false || (graphics?.canvasFlatBadPixels ?? 0) > 0,
     graphics?.audioStable === false,

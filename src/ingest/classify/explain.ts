@@ -1,5 +1,9 @@
 import type { FiredRule } from '../verdict.ts';
 import { type Classification, combine, type KindCounts } from './classify.ts';
+import type { Rule } from './facts.ts';
+import { RULES } from './policy.ts';
+
+const BY_ID: ReadonlyMap<string, Rule> = new Map(RULES.map((rule) => [rule.id, rule]));
 
 /** What would have changed the class: said to the person concerned and to the reviewer. */
 export interface Counterfactual {
@@ -11,7 +15,12 @@ export interface Counterfactual {
 
 function countKinds(rules: readonly FiredRule[]): KindCounts {
   const counts = { A: 0, T: 0, M: 0, W: 0 };
-  for (const { kind } of rules) counts[kind] += 1;
+  const base = ({ id, kind }: FiredRule): FiredRule['kind'] => BY_ID.get(id)?.kind ?? kind;
+  const strong = rules.filter((rule) => base(rule) !== 'W').map(({ id }) => id);
+  for (const rule of rules) {
+    const others = new Set(strong.filter((id) => id !== rule.id));
+    counts[BY_ID.get(rule.id)?.demote?.(others) ?? base(rule)] += 1;
+  }
   return counts;
 }
 

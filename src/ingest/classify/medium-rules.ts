@@ -4,7 +4,7 @@ import { headerAgent } from './tamper-rules.ts';
 /** M: odd, yet people have it too, so one alone is `unknown`. W: it only moves the score. */
 
 const WEBVIEW = /; wv\)|\bWebView\b/;
-const NO_POINTER_DEVICE = /\b(?:TV|SmartTV|PlayStation|Xbox|Nintendo|CrKey|AFT[A-Z])/i;
+const NO_POINTER_DEVICE = /\b(?:TV|SmartTV|HbbTV|Tizen|Web0S|PlayStation|Xbox|Nintendo|CrKey|AFT[A-Z])/i;
 const MULTI_MONITOR_PX = 32;
 
 const isWebView = ({ signals }: Facts): boolean => WEBVIEW.test(signals.page?.userAgent ?? '');
@@ -22,10 +22,15 @@ function noPointer({ signals, agent }: Facts): boolean {
   return !NO_POINTER_DEVICE.test(signals.page?.userAgent ?? '');
 }
 
+/** Android that asks for the desktop site says Linux, and keeps its touch screen and its processor. */
+function isAndroidDesktopMode({ signals }: Facts): boolean {
+  return (signals.page?.maxTouchPoints ?? 0) > 0 && /^Linux (?:arm|aarch)/.test(signals.page?.platform ?? '');
+}
+
 function noChromeObject(facts: Facts): boolean {
   const { signals, agent } = facts;
   const desktop = agent.browser === 'chrome' && !agent.mobile && agent.os !== 'android';
-  return desktop && signals.page?.chromeObject === false && !isWebView(facts);
+  return desktop && signals.page?.chromeObject === false && !isWebView(facts) && !isAndroidDesktopMode(facts);
 }
 
 const FIRST_CHROMIUM_WITH_HINTS = 89;
@@ -125,6 +130,13 @@ export const WEAK_RULES: readonly Rule[] = [
     /llvmpipe|softpipe|SwiftShader|Basic Render/i.test(signals.graphics?.renderer ?? ''),
   ),
   row('W', 'W6', 0.02, 'The clock is set to UTC.', ({ signals }) => signals.time?.zone === 'UTC'),
+  row(
+    'W',
+    'W9',
+    0.02,
+    'The page runs inside an application and not in a browser of its own.',
+    ({ signals }) => signals.tells?.processType != null || /\bElectron\//.test(signals.page?.userAgent ?? ''),
+  ),
   row('W', 'W8', 0.02, 'The browser has no 3D graphics.', noWebGl),
   row(
     'W',

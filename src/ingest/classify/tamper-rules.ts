@@ -52,6 +52,7 @@ function workerRendererDiffers({ signals, defenses }: Facts): boolean {
 }
 
 const V8_EVAL_LENGTH = 33;
+const OTHER_EVAL_LENGTH = 37;
 const WEBVIEW = /; wv\)/;
 
 /** The words in which each engine refuses to read a property of null. */
@@ -65,7 +66,8 @@ function engineContradicts({ signals, agent }: Facts): boolean {
   const { engine, page } = signals;
   if (agent.engine === 'unknown' || WEBVIEW.test(page?.userAgent ?? '')) return false;
   const isBlink = agent.engine === 'blink';
-  if (engine?.evalLength != null && (engine.evalLength === V8_EVAL_LENGTH) !== isBlink) return true;
+  // Another length is a page or an add-on that wraps eval, not another engine.
+  if (engine?.evalLength === (isBlink ? OTHER_EVAL_LENGTH : V8_EVAL_LENGTH)) return true;
   const text = engine?.errorMessage;
   const spoken = Object.entries(ERROR_TEXT).find(([, pattern]) => text != null && pattern.test(text))?.[0];
   if (spoken !== undefined && spoken !== agent.engine) return true;
@@ -87,9 +89,14 @@ function identityPatched({ signals }: Facts): boolean {
   return (signals.tells?.patched ?? []).some((name) => IDENTITY_NATIVES.has(name));
 }
 
-function headerDiffers({ signals, network }: Facts): boolean {
+const withoutPlatform = (userAgent: string): string => userAgent.replace(/\([^)]*\)/, '');
+
+/** Firefox RFP names one operating system in the request and another in the page. */
+function headerDiffers({ signals, network, defenses }: Facts): boolean {
   const page = signals.page?.userAgent;
-  return page != null && network.userAgent !== null && page !== network.userAgent;
+  const header = network.userAgent;
+  if (page == null || header === null || page === header) return false;
+  return !(defenses.includes('firefox-rfp') && withoutPlatform(page) === withoutPlatform(header));
 }
 
 /** Brave reduces these values and never empties them; desktop Linux leaves only platformVersion empty. */

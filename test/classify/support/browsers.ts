@@ -22,7 +22,7 @@ export interface Judged extends Classification {
 }
 
 export function judge({ signals, headers, https, ja4 }: Browser): Judged {
-  const { facts } = perceive(readSignals(signals), { headers, https, ja4 });
+  const { facts } = perceive(readSignals(signals), { headers, https, ja4, hosting: null });
   const verdict = classify(facts, RULES);
   const ids = verdict.rules.map(({ id }) => id);
   const strong = verdict.rules.filter(({ kind }) => kind !== 'W').map(({ id }) => id);

@@ -13,7 +13,7 @@ import { browserHeaders } from '../../support/samples.ts';
 /** What every answer of the ingest route has to look like, in one place. */
 
 export const INGEST = '/_fp/i/v1';
-export const COOKIE =
+const COOKIE =
   /^gp_session=([A-Za-z0-9_-]{43}); HttpOnly; Secure; SameSite=Strict; Path=\/; Max-Age=2592000$/;
 export const REQUEST_ID = /^req_[0-9A-HJKMNP-TV-Z]{26}$/;
 

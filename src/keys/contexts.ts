@@ -1,0 +1,41 @@
+import type { WrapContext } from './master-key.ts';
+
+/** What every wrapped secret but the seal keys is bound to. */
+
+export const SERVER_SECRET = 'server-secret';
+
+/** Secrets of a tenant by purpose: everything else of it is derived from the root. */
+export const ROOT_SECRET = 'root';
+export const LEDGER_SECRET = 'ledger';
+export const SYMMETRIC_SECRET = 'symmetric';
+
+const bound = (table: string, tenant: string, purpose: string): WrapContext => ({
+  table,
+  tenant,
+  purpose,
+  generation: 1,
+});
+
+export const serverSecretContext: WrapContext = bound('meta', '', SERVER_SECRET);
+
+export function tenantSecretContext(kid: string, purpose: string): WrapContext {
+  return bound('tenant_secrets', kid, purpose);
+}
+
+export function webhookSecretContext(kid: string, id: string): WrapContext {
+  return bound('webhooks', kid, id);
+}
+
+/** Payloads that wait in the outbox, under the tenant's own key. */
+export function outboxContext(kid: string): WrapContext {
+  return bound('webhook_outbox', kid, 'payload');
+}
+
+/** A principal's key, under the tenant's own key. */
+export function principalKeyContext(kid: string, principal: string): WrapContext {
+  return bound('consent_principals', kid, principal);
+}
+
+export function sessionContext(kid: string, hash: string): WrapContext {
+  return bound('principal_sessions', kid, hash);
+}

@@ -1,0 +1,63 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Api, bearer, startApi } from './support/api.ts';
+import { leafOf, readCheckpoint, readExport, treeHead } from './support/naive-log.ts';
+
+/** A log of several pages. */
+
+const PURPOSES = Array.from({ length: 50 }, (_, i) => ({ id: `purpose-${i}` }));
+const ROUNDS = 3;
+const PEOPLE = 20;
+const SIZE = 2 + ROUNDS * PEOPLE * PURPOSES.length;
+
+let api: Api;
+beforeAll(async () => {
+  api = await startApi({ purposes: PURPOSES });
+  const purposes = PURPOSES.map(({ id }) => id);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const people = Array.from({ length: PEOPLE }, (_, i) => `person-${round}-${i}`);
+    await Promise.all(people.map((principalId) => api.write('grant', { principalId, purposes })));
+  }
+});
+afterAll(() => api.stop());
+
+describe('an export of many pages', () => {
+  it('is the whole log, gap-free, as the checkpoint says it', async () => {
+    const lines = readExport(await api.get('/v1/ledger/export'));
+    expect(lines.map(({ seq }) => seq)).toEqual(Array.from({ length: SIZE }, (_, i) => i));
+    const head = readCheckpoint((await api.get('/v1/ledger/checkpoint')).text);
+    const root = treeHead(lines.map(({ entry }) => leafOf(entry))).toString('base64');
+    expect(head).toMatchObject({ size: SIZE, root });
+  });
+
+  it('while the log grows is gap-free, too', async () => {
+    let growing = true;
+    const grow = (async () => {
+      for (let i = 0; growing; i += 1) {
+        await api.write('grant', { principalId: `more-${i}`, purposes: ['purpose-0'] });
+      }
+    })();
+    const lines = readExport(await api.get('/v1/ledger/export'));
+    growing = false;
+    await grow;
+    expect(lines.map(({ seq }) => seq)).toEqual(lines.map((_, i) => i));
+    expect(lines.length).toBeGreaterThanOrEqual(SIZE);
+  });
+
+  it('is left by its reader without a word that is no log line', async () => {
+    const head = Object.entries({ host: 'x', ...bearer(api.keys.secret) }).map(([k, v]) => `${k}: ${v}`);
+    for (let i = 0; i < 3; i += 1) {
+      await new Promise<void>((resolve, reject) => {
+        const socket = connect(api.gpd.port, '127.0.0.1');
+        socket.once('error', reject);
+        socket.once('data', () => socket.destroy());
+        socket.once('close', () => resolve());
+        socket.write(`GET /v1/ledger/export HTTP/1.1\r\n${head.join('\r\n')}\r\n\r\n`);
+      });
+    }
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect((await api.get('/v1/ledger/vkey')).status).toBe(200);
+    const lines = api.gpd.logs().split('\n');
+    expect(lines.filter((line) => line !== '' && !line.startsWith('{'))).toEqual([]);
+  });
+});
