@@ -104,12 +104,12 @@ async function main(): Promise<number> {
   if (values.doc !== undefined) writeDoc(values.doc, results);
   const { runs, ...rest } = results;
   // What the agent reported stays out of what is printed.
-  const shown = {
-    ...rest,
-    runs: runs.map(({ captured: _, ...run }) => run),
-    shortfalls: shortfalls(results),
-  };
-  console.log(values.json ? JSON.stringify(shown) : formatText(results));
+  const shown = runs.map(({ names, version, measured }) => ({ names, version, measured }));
+  console.log(
+    values.json
+      ? JSON.stringify({ ...rest, runs: shown, shortfalls: shortfalls(results) })
+      : formatText(results),
+  );
   const lacking = process.env['REQUIRE_TOOLS'] === '1' && results.notRun.length > ELSEWHERE.length;
   return values.assert && (lacking || shortfalls(results).length > 0) ? 1 : 0;
 }

@@ -59,7 +59,7 @@ const percent = (part: number, whole: number): string =>
   `${((100 * part) / Math.max(1, whole)).toFixed(1)} %`;
 
 /** One sentence a line. */
-export function summaryLines(results: Results): string[] {
+function summaryLines(results: Results): string[] {
   const [people, driven] = [ofTruth(results, 'person'), ofTruth(results, 'automation')];
   const found = countClass(driven, 'undeclared_automation');
   const lines: string[] = [];

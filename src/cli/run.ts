@@ -69,8 +69,7 @@ function exitOf(error: unknown): { exit: ExitName; message: string } {
   if (error instanceof ConfigError) return { exit: 'badConfig', message: error.message };
   if (error instanceof Unavailable)
     return { exit: 'tryAgain', message: `${error.message}; try again in a moment` };
-  if (error instanceof AlreadyInitialised)
-    return { exit: 'conflict', message: error.message };
+  if (error instanceof AlreadyInitialised) return { exit: 'conflict', message: error.message };
   return { exit: 'failure', message: error instanceof Error ? error.message : String(error) };
 }
 

@@ -23,7 +23,10 @@ export function rowsOf<Row>(result: unknown): readonly Row[] {
   return Array.isArray(result) ? (result as Row[]) : ((result as { rows?: Row[] }).rows ?? []);
 }
 
-/** `head VALUES (…),(…) tail`; nothing for no rows. */
+/** SQLite takes 32,766 parameters a statement, PostgreSQL 65,535. */
+const MAX_PARAMETERS = 30_000;
+
+/** `head VALUES (…),(…) tail`, in as many statements as the rows need; nothing for no rows. */
 export async function insertMany<Row>(
   tx: Knex.Transaction,
   head: string,
@@ -32,8 +35,14 @@ export async function insertMany<Row>(
 ): Promise<readonly Row[]> {
   const columns = rows[0]?.length;
   if (columns === undefined) return [];
-  const sql = `${head} VALUES ${placeholders(columns, rows.length)} ${tail}`;
-  return rowsOf<Row>(await tx.raw(sql, rows.flat() as Knex.Value[]));
+  const step = Math.floor(MAX_PARAMETERS / columns);
+  const results: Row[] = [];
+  for (let i = 0; i < rows.length; i += step) {
+    const chunk = rows.slice(i, i + step);
+    const sql = `${head} VALUES ${placeholders(columns, chunk.length)} ${tail}`;
+    results.push(...rowsOf<Row>(await tx.raw(sql, chunk.flat() as Knex.Value[])));
+  }
+  return results;
 }
 
 /** A boolean column: true on PostgreSQL, 1 on SQLite. */

@@ -77,16 +77,13 @@ export interface OutboxEntry {
   readonly at: number;
 }
 
-/** Rows in one statement; 10 columns a row stay far below what either database takes. */
-const CHUNK = 400;
-
 export async function enqueue(tx: Knex.Transaction, entries: readonly OutboxEntry[]): Promise<void> {
   const rows = entries.map(({ kid, webhook, event, requestId, principal, sealed, at }): Bindings => {
     return [kid, webhook, event, requestId, principal, sealed, at, 'waiting', 0, at];
   });
   const head =
     'INSERT INTO webhook_outbox (kid, webhook, event, request_id, principal, sealed, created_at, state, attempts, next_at)';
-  for (let i = 0; i < rows.length; i += CHUNK) await insertMany(tx, head, rows.slice(i, i + CHUNK));
+  await insertMany(tx, head, rows);
 }
 
 export interface Due {

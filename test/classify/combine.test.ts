@@ -96,7 +96,7 @@ describe('a demotion', () => {
   ])('to %s counts as that kind', (kind, expected, inconsistency) => {
     const judged = classify(facts, [rule('A6', 'A', 0.6, () => kind)]);
     expect(judged).toMatchObject({ class: expected, inconsistency, automation: false });
-    expect(judged.rules).toEqual([{ id: 'A6', weight: 0.6, kind }]);
+    expect(judged.rules).toEqual([{ id: 'A6', weight: kind === 'W' ? 0.1 : 0.6, kind }]);
   });
 });
 

@@ -81,7 +81,7 @@ describe('the consent gate', () => {
   });
 });
 
-describe('a purpose that GPC does not touch', () => {
+describe.concurrent('a purpose that GPC does not touch', () => {
   it('stays in the granted set, and device-identification with it when the tenant says so', async () => {
     const gpd = await startGpd();
     const acme = gpd.targets[0]!;
@@ -105,7 +105,7 @@ describe('a purpose that GPC does not touch', () => {
   });
 });
 
-describe('consent.basis = ledger', () => {
+describe.concurrent('consent.basis = ledger', () => {
   it('gives no verdict on an assertion', async () => {
     const gpd = await startGpd();
     await gpd.json(['tenants', 'set', KID, 'consent.basis=ledger']);

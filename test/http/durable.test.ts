@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { decisionResponseSchema } from '../../src/schema/responses.ts';
-import { execute } from '../support/database.ts';
+import { execute, lockDatabase } from '../support/database.ts';
 import { ask } from '../support/http.ts';
 import { desktopChrome } from '../support/samples.ts';
 import { makeBundle, makePlaintext, seal } from '../support/seal.ts';
 import { type Gpd, KID, type SealTarget, startGpd } from '../support/server.ts';
 import { expectCore, post, SEEN_WITHIN } from './support/expect.ts';
 
-describe('durable before the 200', () => {
+describe.concurrent('durable before the 200', () => {
   it('survives kill -9: the decision is found, the bundle is a replay, the device is known', async () => {
     const gpd = await startGpd();
     const { key } = await gpd.json<{ key: string }>([
@@ -104,9 +104,8 @@ describe('200 copies of one bundle at once', () => {
   });
 });
 
-describe('a database that another program has locked', () => {
+describe.concurrent('a database that another program has locked', () => {
   it('answers 503 with Retry-After, writes nothing and takes the same bundle afterwards', async () => {
-    const { lockDatabase } = await import('../support/database.ts');
     const gpd = await startGpd();
     const bundle = makeBundle(gpd.targets[0]!);
     const unlock = await lockDatabase(gpd.dataDir);

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { execute } from '../support/database.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask } from '../support/http.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
 import { expectError, INGEST, REQUEST_ID } from './support/expect.ts';
@@ -28,23 +27,6 @@ describe('health', () => {
     const reply = await ask(gpd.url, '/readyz');
     expect(reply.status).toBe(200);
     expect(reply.json()).toEqual({ status: 'ready', notReady: [] });
-  });
-
-  it('GET /readyz is 503 with the cause while the database cannot be read, and ready again afterwards', async () => {
-    const own = await startGpd();
-    const ready = () => ask(own.url, '/readyz');
-    await execute(own.dataDir, 'ALTER TABLE revisions RENAME TO hidden');
-    await vi.waitFor(async () => expect((await ready()).status).toBe(503), {
-      timeout: 15_000,
-      interval: 250,
-    });
-    const { status, notReady } = (await ready()).json() as { status: string; notReady: string[] };
-    expect(status).toBe('not-ready');
-    expect(notReady.join()).toMatch(/database/);
-    expect((await ask(own.url, '/healthz')).status).toBe(200);
-    await execute(own.dataDir, 'ALTER TABLE hidden RENAME TO revisions');
-    await vi.waitFor(async () => expect((await ready()).status).toBe(200), { timeout: 5000, interval: 100 });
-    await own.stop();
   });
 });
 

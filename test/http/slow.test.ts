@@ -168,3 +168,22 @@ describe.concurrent('SIGTERM', () => {
     expect(rows).toHaveLength(given.length);
   });
 });
+
+describe.concurrent('a database that cannot be read', () => {
+  it('GET /readyz is 503 with the cause while the database cannot be read, and ready again afterwards', async () => {
+    const own = await startGpd();
+    const ready = () => ask(own.url, '/readyz');
+    await execute(own.dataDir, 'ALTER TABLE revisions RENAME TO hidden');
+    await vi.waitFor(async () => expect((await ready()).status).toBe(503), {
+      timeout: 15_000,
+      interval: 250,
+    });
+    const { status, notReady } = (await ready()).json() as { status: string; notReady: string[] };
+    expect(status).toBe('not-ready');
+    expect(notReady.join()).toMatch(/database/);
+    expect((await ask(own.url, '/healthz')).status).toBe(200);
+    await execute(own.dataDir, 'ALTER TABLE hidden RENAME TO revisions');
+    await vi.waitFor(async () => expect((await ready()).status).toBe(200), { timeout: 5000, interval: 100 });
+    await own.stop();
+  });
+});

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AppendRequest } from '../../src/consent/ports.ts';
-import { openPersonalEntry } from '../../src/ledger/parse-entry.ts';
 import { makeConsentAppender } from '../../src/storage/consent-append.ts';
-import { findOpening, listHistory, listState } from '../../src/storage/consent-store.ts';
+import { listHistory, listState } from '../../src/storage/consent-store.ts';
 import type { Database } from '../../src/storage/db.ts';
 import type { MakeDatabase, TestDatabase } from '../storage/contract/database.ts';
 import { NOW } from '../support/make.ts';
@@ -13,24 +12,14 @@ import {
   auditLog,
   makeAppend,
   makeAppender,
+  opens,
   PURPOSE,
   principalKey,
-  simulateErasure,
   stateOf,
   WRAP_KEY,
 } from './fixture.ts';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
-
-/** Does the principal's key, as it is now, open this entry of its log? */
-async function opens(database: Database, kid: string, seq: number, principalId = 'anna'): Promise<boolean> {
-  const key = await principalKey(database, kid, principalId);
-  const opening = await findOpening(database, kid, seq);
-  const entry = (await allEntries(database, kid))[seq];
-  if (!key || !opening || !entry) return false;
-  const salt = Buffer.from(opening.salt, 'base64url');
-  return openPersonalEntry(Buffer.from(entry.entry), { key, salt, principalId, detail: opening.detail });
-}
 
 export function appenderContract(make: MakeDatabase): void {
   describe('ConsentAppender', () => {
@@ -223,40 +212,6 @@ export function appenderContract(make: MakeDatabase): void {
         seen.push((await stateOf(other, kid)).gpc);
       }
       expect(seen).toEqual([true, true, false, false, true]);
-    });
-
-    describe('after an erasure', () => {
-      it('is erased until a new grant, which starts a new key', async () => {
-        const kid = await addLog(db.database, 'erased');
-        const appender = makeAppender(db.database);
-        await append(appender, makeAppend(kid));
-        const before = await principalKey(other, kid);
-        await simulateErasure(db.database, kid);
-        expect(await stateOf(other, kid)).toMatchObject({ erased: true, event: null, head: { seq: 2 } });
-        expect(await principalKey(other, kid)).toBeNull();
-        await append(appender, makeAppend(kid, { choice: 'denied' }));
-        expect(await stateOf(other, kid)).toMatchObject({ erased: true });
-        const { entries } = await append(appender, makeAppend(kid));
-        const seq = entries[0]?.seq ?? 0;
-        expect(await stateOf(other, kid)).toMatchObject({ erased: false, event: { choice: 'granted', seq } });
-        expect(await principalKey(other, kid)).not.toEqual(before);
-        expect([await opens(other, kid, 2), await opens(other, kid, seq)]).toEqual([false, true]);
-        const { stored, computed } = await auditLog(other, kid);
-        expect(stored).toEqual(computed);
-      });
-
-      it('a withdrawal beside the grant, in one turn, is not lost', async () => {
-        const kid = await addLog(db.database, 'erased-turn');
-        const appender = makeAppender(db.database);
-        await append(appender, makeAppend(kid));
-        await simulateErasure(db.database, kid);
-        await Promise.all([
-          append(appender, makeAppend(kid)),
-          append(appender, makeAppend(kid, { choice: 'withdrawn' })),
-        ]);
-        expect(await stateOf(other, kid)).toMatchObject({ erased: false, event: { choice: 'withdrawn' } });
-        expect([await opens(other, kid, 3), await opens(other, kid, 4)]).toEqual([true, true]);
-      });
     });
   });
 }

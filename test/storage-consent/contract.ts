@@ -1,11 +1,13 @@
 import type { MakeDatabase } from '../storage/contract/database.ts';
 import { appenderContract } from './appender.ts';
+import { erasureContract } from './erasure.ts';
 import { idempotencyContract } from './idempotency.ts';
 import { readerContract } from './reader.ts';
 
 /** What every database has to do for consent and its log. */
 export function consentContract(make: MakeDatabase): void {
   appenderContract(make);
+  erasureContract(make);
   idempotencyContract(make);
   readerContract(make);
 }

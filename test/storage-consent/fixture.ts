@@ -4,8 +4,10 @@ import type { ConsentChoice, PrincipalState } from '../../src/consent/decide.ts'
 import type { Appended, AppendRequest, ConsentAppender } from '../../src/consent/ports.ts';
 import { principalKeyContext } from '../../src/keys/contexts.ts';
 import { makeMasterKey } from '../../src/keys/master-key.ts';
+import { openPersonalEntry } from '../../src/ledger/parse-entry.ts';
 import { makeConsentAppender } from '../../src/storage/consent-append.ts';
 import { makeConsentStateReader } from '../../src/storage/consent-state.ts';
+import { findOpening } from '../../src/storage/consent-store.ts';
 import type { Database } from '../../src/storage/db.ts';
 import { readEntries, readHead, type StoredEntry } from '../../src/storage/ledger-read.ts';
 import { leafOf, treeHead } from '../consent-api/support/naive-log.ts';
@@ -120,6 +122,21 @@ export async function principalKey(
     .first<{ wrapped_key: string | null } | undefined>('wrapped_key');
   const wrapped = row?.wrapped_key ?? null;
   return wrapped === null ? null : wrapper.unwrap(wrapped, principalKeyContext(kid, principal));
+}
+
+/** Does the principal's key, as it is now, open this entry of its log? */
+export async function opens(
+  database: Database,
+  kid: string,
+  seq: number,
+  principalId = 'anna',
+): Promise<boolean> {
+  const key = await principalKey(database, kid, principalId);
+  const opening = await findOpening(database, kid, seq);
+  const entry = (await allEntries(database, kid))[seq];
+  if (!key || !opening || !entry) return false;
+  const salt = Buffer.from(opening.salt, 'base64url');
+  return openPersonalEntry(Buffer.from(entry.entry), { key, salt, principalId, detail: opening.detail });
 }
 
 /** As an erasure leaves it: no key, no openings, no state, the tombstone. */

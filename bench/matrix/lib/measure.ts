@@ -12,7 +12,7 @@ import type { BotdVerdict, Captured, Measured, MeasuredRun, Outcome, Run, RunNam
 
 const REPORT_MS = 45_000;
 
-export const namesOf = ({ browser, driver, setup, truth }: RunNames): RunNames => ({
+const namesOf = ({ browser, driver, setup, truth }: RunNames): RunNames => ({
   browser,
   driver,
   setup,
@@ -62,18 +62,21 @@ async function readSides({ site, rig }: Stage, report: Report): Promise<Sides> {
   return { measured, captured };
 }
 
-/** Programs of QtWebEngine have a version of their own; the engine's counts. */
-function versionOf(run: Run, captured: Captured | null): string {
+const seenVersions = new Map<string, string>();
+
+/** Programs on WebKitGTK and QtWebEngine have versions of their own; the engine's counts. */
+function versionOf(run: Run, captured: Captured | null, environment: NodeJS.ProcessEnv): string {
   const agent = captured?.signals.page?.userAgent ?? '';
   const qt = /QtWebEngine\/([\d.]+)/.exec(agent)?.[1];
-  const [first] = run.programs;
-  return qt ?? (first && programVersion(first)) ?? /Version\/([\d.]+)/.exec(agent)?.[1] ?? '?';
+  const name = run.browser === 'WebKitGTK' ? 'minibrowser' : run.programs[0];
+  const own = run.browser === 'QtWebEngine' || name === undefined ? null : programVersion(name, environment);
+  const version = qt ?? own ?? seenVersions.get(run.browser) ?? '?';
+  seenVersions.set(run.browser, version);
+  return version;
 }
 
-export async function measure(stage: Stage, run: Run, id: string): Promise<Outcome> {
+async function visitOnce(stage: Stage, run: Run, id: string): Promise<Outcome> {
   const names = namesOf(run);
-  const why = missingPrograms(run.programs) ?? run.missing?.() ?? null;
-  if (why !== null) return { names, why };
   const { visit, end } = openVisit(stage, id);
   stage.site.forgetExchange();
   const report = stage.site.reportOf(id, REPORT_MS);
@@ -82,12 +85,20 @@ export async function measure(stage: Stage, run: Run, id: string): Promise<Outco
     // A driver may still wait for the page's last byte when the report is there.
     await Promise.race([run.open(visit), report]);
     const sides = await readSides(stage, await report);
-    return { names, version: versionOf(run, sides.captured), ...sides };
+    return { names, version: versionOf(run, sides.captured, visit.environment), ...sides };
   } catch (error) {
     return { names, why: `it failed: ${error instanceof Error ? error.message : String(error)}` };
   } finally {
     await end();
   }
+}
+
+/** A browser that comes up badly gets a second chance, with another fresh profile. */
+export async function measure(stage: Stage, run: Run, id: string): Promise<Outcome> {
+  const why = missingPrograms(run.programs) ?? run.missing?.() ?? null;
+  if (why !== null) return { names: namesOf(run), why };
+  const first = await visitOnce(stage, run, id);
+  return 'why' in first ? visitOnce(stage, run, `${id}-again`) : first;
 }
 
 /** A run that was kept in a file, judged again with the rules of this source tree. */

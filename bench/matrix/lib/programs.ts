@@ -80,13 +80,14 @@ export function missingPrograms(names: readonly ProgramName[]): string | null {
 const versions = new Map<string, string | null>();
 
 /** As `--version` says it; null when it does not. */
-export function programVersion(name: ProgramName): string | null {
+export function programVersion(name: ProgramName, environment?: NodeJS.ProcessEnv): string | null {
   const known = versions.get(name);
   if (known !== undefined) return known;
   let said = '';
   try {
     said = execFileSync(program(name), ['--version'], {
       encoding: 'utf8',
+      ...(environment ? { env: environment } : {}),
       stdio: ['ignore', 'pipe', 'ignore'],
       timeout: 10_000,
     });

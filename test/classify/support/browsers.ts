@@ -12,6 +12,8 @@ export interface Browser {
   readonly headers: Record<string, string | undefined>;
   https: boolean;
   ja4: string | null;
+  /** The client's network, where a database tells it. */
+  hosting?: boolean;
 }
 
 export interface Judged extends Classification {
@@ -21,8 +23,8 @@ export interface Judged extends Classification {
   readonly ids: readonly string[];
 }
 
-export function judge({ signals, headers, https, ja4 }: Browser): Judged {
-  const { facts } = perceive(readSignals(signals), { headers, https, ja4, hosting: null });
+export function judge({ signals, headers, https, ja4, hosting }: Browser): Judged {
+  const { facts } = perceive(readSignals(signals), { headers, https, ja4, hosting: hosting ?? null });
   const verdict = classify(facts, RULES);
   const ids = verdict.rules.map(({ id }) => id);
   const strong = verdict.rules.filter(({ kind }) => kind !== 'W').map(({ id }) => id);
