@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { type FetchOptions, fetchJsonDocument } from '../egress/fetch-document.ts';
-import { type AgentKey, directoryUrl, importAgentKey, readJwks } from '../ingest/bot-auth/directory.ts';
+import { type AgentKey, importAgentKey, readJwks, WELL_KNOWN_PATH } from '../ingest/bot-auth/directory.ts';
 import type { FindAgentKey } from '../ingest/bot-auth/verify.ts';
 import { type Clock, HOUR, MINUTE, SECOND } from '../lib/clock.ts';
 import {
@@ -22,6 +22,7 @@ export const DIRECTORY_FETCH: FetchOptions = {
 
 const REFRESH_MS = HOUR;
 const RETRY_MS = 5 * MINUTE;
+const REFUSED_MS = 10 * MINUTE;
 const MAX_DISCOVERED = 1000;
 const MAX_WAITING = 100;
 
@@ -49,8 +50,12 @@ export async function refreshDirectory(
     const failure = error instanceof Error ? error.message : 'it cannot be read';
     directory = { ...before, triedAt: now, failure };
   }
-  await saveDirectory(database, directory);
-  return { directory, ok: directory.failure === null };
+  const ok = directory.failure === null;
+  // A stranger names what is discovered: what was never a directory leaves nothing.
+  if (ok || before.source !== 'discovered' || before.fetchedAt !== null) {
+    await saveDirectory(database, directory, before.source);
+  }
+  return { directory, ok };
 }
 
 export function newDirectory(url: string, source: DirectorySource, now: number): AgentDirectory {
@@ -120,6 +125,8 @@ export async function startAgents(database: Database, options: AgentsOptions): P
   let keys: DirectoryKeys = new Map();
   let revision = -1;
   const wanted = new Set<string>();
+  /** Origins that were asked lately, so that a stranger cannot make this server ask one again and again. */
+  const refused = new Map<string, number>();
 
   async function reload(): Promise<void> {
     const next = await agentsRevision(database);
@@ -137,6 +144,8 @@ export async function startAgents(database: Database, options: AgentsOptions): P
       .filter((url) => !directories.has(url))
       .map((url) => newDirectory(url, 'discovered', now));
     wanted.clear();
+    for (const [url, until] of refused) if (until <= now) refused.delete(url);
+    for (const { url } of discovered) refused.set(url, now + REFUSED_MS);
     const due = [...[...directories.values()].filter((directory) => isDue(directory, now)), ...discovered];
     await Promise.all(
       due.map((directory) => refreshDirectory(database, directory, now, options.fetchOptions)),
@@ -145,8 +154,11 @@ export async function startAgents(database: Database, options: AgentsOptions): P
   }
 
   function discover(url: string): void {
-    const room = wanted.size < MAX_WAITING && directories.size < MAX_DISCOVERED;
-    if (options.openDiscovery && room && directoryUrl(url) === url) wanted.add(url);
+    const room =
+      wanted.size < MAX_WAITING && directories.size < MAX_DISCOVERED && refused.size < MAX_DISCOVERED;
+    // One directory an origin, at its well-known address: on a shared host another path may be somebody else's.
+    const own = new URL(url).pathname === WELL_KNOWN_PATH && new URL(url).search === '';
+    if (options.openDiscovery && room && own && !refused.has(url)) wanted.add(url);
   }
 
   await reload();

@@ -57,10 +57,20 @@ export async function listDirectories(database: Database): Promise<AgentDirector
   return rows.map(fromRow);
 }
 
-/** Running servers see it within 5 s. */
-export async function saveDirectory(database: Database, directory: AgentDirectory): Promise<void> {
+/**
+ * Running servers see it within 5 s.
+ * @param onlyOver saves only while the stored one is still of this source: a fetch that was under way must not undo what
+ *   an operator pinned meanwhile
+ */
+export async function saveDirectory(
+  database: Database,
+  directory: AgentDirectory,
+  onlyOver?: DirectorySource,
+): Promise<void> {
   await database.transaction(async (tx) => {
     await bump(tx, 'agents');
+    const stored = await tx<DirectoryRow>('agent_directories').where({ url: directory.url }).first();
+    if (onlyOver !== undefined && stored && stored.source !== onlyOver) return;
     await tx('agent_directories').insert(toRow(directory)).onConflict('url').merge();
   });
 }

@@ -75,7 +75,14 @@ const WEAK: readonly Row[] = [
   ['W6', 'UTC', chrome, set('time', { zone: 'UTC' })],
   ['W9', 'an Electron application', chrome, set('tells', { processType: 'renderer' })],
   ['W8', 'no WebGL', chrome, set('graphics', { vendor: null, renderer: null })],
-  ['N4', 'a hosting network', chrome, (browser) => void (browser.hosting = true)],
+  [
+    'N4',
+    'a hosting network',
+    chrome,
+    (browser) => {
+      browser.hosting = true;
+    },
+  ],
   ['N3', 'another language', chrome, header('accept-language', 'de-DE,de;q=0.9,en;q=0.8')],
 ];
 

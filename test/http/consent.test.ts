@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { dumpDatabase } from '../support/database.ts';
 import { desktopChrome } from '../support/samples.ts';
 import { makeBundle, type PlaintextParts } from '../support/seal.ts';
 import { type Gpd, KID, type SealTarget, startGpd } from '../support/server.ts';
-import { expectCore, post } from './support/expect.ts';
+import { expectCore, post, SEEN_WITHIN } from './support/expect.ts';
 
 function gpcSignals(): Record<string, unknown> {
   const signals = desktopChrome();
@@ -94,11 +94,12 @@ describe.concurrent('a purpose that GPC does not touch', () => {
       return (reply.json() as { consentState: { purposes: string[] } }).consentState.purposes;
     };
     await gpcPolicy('security', 'ignore');
-    await expect.poll(purposesNow, { timeout: 5000 }).toEqual(['security']);
+    await vi.waitFor(async () => expect(await purposesNow()).toEqual(['security']), SEEN_WITHIN);
     expectCore(await post(gpd.url, makeBundle(acme, { consent })), 'consent-missing');
 
     await gpcPolicy('device-identification', 'ignore');
-    await expect.poll(purposesNow, { timeout: 5000 }).toEqual(['device-identification', 'security']);
+    const both = ['device-identification', 'security'];
+    await vi.waitFor(async () => expect(await purposesNow()).toEqual(both), SEEN_WITHIN);
     const { consentState } = expectCore(await post(gpd.url, makeBundle(acme, { consent })), 'ok');
     expect(consentState).toMatchObject({ gpc: true, gpcSource: 'bundle' });
     await gpd.stop();
@@ -110,7 +111,7 @@ describe.concurrent('consent.basis = ledger', () => {
     const gpd = await startGpd();
     await gpd.json(['tenants', 'set', KID, 'consent.basis=ledger']);
     const status = async (): Promise<number> => (await post(gpd.url, makeBundle(gpd.targets[0]!))).status;
-    await expect.poll(status, { timeout: 5000 }).toBe(451);
+    await vi.waitFor(async () => expect(await status()).toBe(451), SEEN_WITHIN);
     const before = await dumpDatabase(gpd.dataDir);
     expectCore(await post(gpd.url, makeBundle(gpd.targets[0]!)), 'consent-missing');
     expect(await dumpDatabase(gpd.dataDir)).toEqual(before);

@@ -64,6 +64,8 @@ async function add(urlText: string, options: { readonly jwks?: string }, command
     }
     const before = (await listDirectories(database)).find((known) => known.url === url);
     const start = { ...(before ?? newDirectory(url, 'listed', now)), source: 'listed' as const };
+    // It is listed from here on, with the keys it had until a fetch succeeds.
+    await saveDirectory(database, start);
     const { directory, ok } = await refreshDirectory(database, start, now);
     if (!ok) say(`gpd: ${url}: ${directory.failure}; it is listed, and a running server tries again`);
     printDirectory(command, directory);
