@@ -56,9 +56,11 @@ export async function up(knex) {
     t.text('caller').notNullable();
     t.text('key').notNullable();
     t.text('body_hash').notNullable();
+    t.text('principal').notNullable();
     t.text('answer').notNullable();
     t.bigInteger('expires_at').notNullable().index();
     t.primary(['kid', 'caller', 'key']);
+    t.index(['kid', 'principal']);
   });
 }
 

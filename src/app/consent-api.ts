@@ -77,6 +77,8 @@ export function makeConsentApi(parts: ConsentApiParts) {
         service.check(tenantOf(kid), request),
       checkAll: (kid: string, checks: Parameters<typeof service.checkAll>[1]) =>
         service.checkAll(tenantOf(kid), checks),
+      checkTerms: (kid: string, body: Parameters<typeof service.checkTerms>[1]) =>
+        service.checkTerms(tenantOf(kid), body),
       write: (kid: string, request: Parameters<typeof service.write>[1]) =>
         service.write(tenantOf(kid), request),
       state: (kid: string, principalId: string) => service.state(tenantOf(kid), principalId),

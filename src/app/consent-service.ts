@@ -14,7 +14,7 @@ import { makeMasterKey } from '../keys/master-key.ts';
 import { canonicalJson, type Json } from '../lib/canonical-json.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
-import { sha256 } from '../lib/hash.ts';
+import { hmacSha256 } from '../lib/hash.ts';
 import type { ConsentWrite, WriteResponse } from '../schema/consent.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import { findOpening, listHistory, listState } from '../storage/consent-store.ts';
@@ -118,11 +118,16 @@ export function makeConsentService(deps: ConsentServiceDeps) {
     throw new Refusal('invalid-request', { details: ['policyVersion: no such policy was published'] });
   }
 
+  /** What a write names has to exist. @throws {Refusal} */
+  function checkTerms(tenant: ConsentTenant, body: ConsentWrite): void {
+    const unknown = body.purposes.filter((purpose) => tenant.termsOf(purpose) === undefined);
+    if (unknown.length > 0) throw new Refusal('unknown-purpose', { details: unknown });
+    policyVersionOf(tenant, body.policyVersion);
+  }
+
   async function write(tenant: ConsentTenant, request: WriteRequest): Promise<WriteResponse> {
     const { action, body, source } = request;
-    const terms = new Map(body.purposes.map((purpose) => [purpose, tenant.termsOf(purpose)]));
-    const unknown = body.purposes.filter((purpose) => terms.get(purpose) === undefined);
-    if (unknown.length > 0) throw new Refusal('unknown-purpose', { details: unknown });
+    checkTerms(tenant, body);
     const { principalId, purposes, gpc } = body;
     const command = {
       action,
@@ -135,12 +140,12 @@ export function makeConsentService(deps: ConsentServiceDeps) {
     const now = clock();
     const entries = planWrite(
       command,
-      (purpose) => terms.get(purpose) ?? { gpc: 'opt-out', ttlDays: 1 },
+      (purpose) => tenant.termsOf(purpose) ?? { gpc: 'opt-out', ttlDays: 1 },
       now,
     );
-    const bodyHash = sha256(canonicalJson([action, JSON.parse(JSON.stringify(body)) as Json])).toString(
-      'base64url',
-    );
+    // Keyed: a plain hash of a body that names somebody could be guessed.
+    const asked = canonicalJson([action, JSON.parse(JSON.stringify(body)) as Json]);
+    const bodyHash = hmacSha256(tenant.principalKey, asked).toString('base64url');
     const { idempotencyKey: key, caller } = request;
     const answer = await appender.append({
       kid: tenant.kid,
@@ -241,5 +246,5 @@ export function makeConsentService(deps: ConsentServiceDeps) {
     return own && entry?.hash === proof.hash;
   }
 
-  return { isLiveGrant, check, checkAll, write, state, history, openSession, readSession };
+  return { isLiveGrant, checkTerms, check, checkAll, write, state, history, openSession, readSession };
 }

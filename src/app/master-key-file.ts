@@ -1,4 +1,14 @@
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Config, ConfigError } from '../config.ts';
 import { formatMasterKey, parseMasterKey } from '../keys/master-key.ts';
@@ -44,14 +54,20 @@ function syncDirectory(path: string): void {
   }
 }
 
-/** Writes a new file of mode 0600 and syncs it. @throws when the file is there already */
+/** Writes a new file of mode 0600, whole or not at all. @throws when the file is there already */
 export function writeMasterKeyFile(path: string, key: Uint8Array): void {
-  const handle = openSync(path, 'wx', 0o600);
+  const temporary = `${path}.${process.pid}.tmp`;
+  const handle = openSync(temporary, 'w', 0o600);
   try {
     writeSync(handle, formatMasterKey(key));
     fsyncSync(handle);
   } finally {
     closeSync(handle);
+  }
+  try {
+    linkSync(temporary, path);
+  } finally {
+    unlinkSync(temporary);
   }
   syncDirectory(dirname(path));
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { type Config, ConfigError } from '../config.ts';
-import { makeMasterKey } from '../keys/master-key.ts';
+import { makeMasterKey, parseMasterKey } from '../keys/master-key.ts';
 import { countWrapped, rewrapAll } from '../storage/rewrap.ts';
 import {
   masterKeyPath,
@@ -50,9 +50,13 @@ export async function rewrap(
   if (options.dryRun) {
     return { ...(await countWrapped(store.database)), masterKey: next.path, dryRun: true };
   }
-  // Left by a crash before the commit: nothing was ever wrapped with it.
-  const key = next.inPlace && existsSync(pending) ? readMasterKeyFile(pending) : next.key;
-  if (next.inPlace && !existsSync(pending)) writeMasterKeyFile(pending, key);
+  // Left by a crash before the commit: nothing was ever wrapped with it, and a second rewrap beside this one has it too.
+  const left = next.inPlace && existsSync(pending) ? parseMasterKey(readFileSync(pending)) : null;
+  const key = left ?? next.key;
+  if (next.inPlace && !left) {
+    rmSync(pending, { force: true });
+    writeMasterKeyFile(pending, key);
+  }
   const to = makeMasterKey(key, randomBytes);
   const counts = await rewrapAll(store.database, store.masterKey, to, store.serverSecret);
   if (next.inPlace) replaceMasterKeyFile(next.path);

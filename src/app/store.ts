@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
-import { type MasterKey, makeMasterKey, WrongMasterKey } from '../keys/master-key.ts';
+import { type MasterKey, makeMasterKey, parseMasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import { type Database, openDatabase } from '../storage/db.ts';
 import { readMeta, writeMeta } from '../storage/meta-store.ts';
 import { migrate, schemaState } from '../storage/migrate.ts';
@@ -28,7 +28,7 @@ export interface OpenOptions {
   readonly onUnknownCommit?: (error: Error) => void;
 }
 
-function notInitialised(config: Config): ConfigError {
+export function notInitialised(config: Config): ConfigError {
   return new ConfigError(
     `there is no gpd in ${config.data_dir}: run \`gpd init --tenant KID --origin URL\` first`,
   );
@@ -51,8 +51,13 @@ async function finishRewrap(
   path: string,
 ): Promise<{ masterKey: MasterKey; secret: Buffer } | null> {
   if (!existsSync(pendingKeyPath(path))) return null;
-  const masterKey = makeMasterKey(readMasterKeyFile(pendingKeyPath(path)), randomBytes);
-  const secret = await readServerSecret(database, masterKey);
+  const key = parseMasterKey(readFileSync(pendingKeyPath(path)));
+  if (!key) return null;
+  const masterKey = makeMasterKey(key, randomBytes);
+  const secret = await readServerSecret(database, masterKey).catch((error: unknown) => {
+    if (error instanceof WrongMasterKey) return null;
+    throw error;
+  });
   if (!secret) return null;
   replaceMasterKeyFile(path);
   return { masterKey, secret };

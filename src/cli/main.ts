@@ -53,6 +53,9 @@ function adopt(command: Command): void {
 }
 adopt(program);
 
+// What gpd writes holds keys and people's records: nobody else on this machine reads it.
+process.umask(0o077);
+
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // The reader of a pipe went away (`gpd … | head`): that is no failure.
   if (error.code === 'EPIPE') process.exit(0);

@@ -27,9 +27,9 @@ async function answer(deps: ConsentLaneDeps, request: HotRequest): Promise<HotRe
   const { headers } = request;
   if (request.method !== 'POST') throw new Refusal('method-not-allowed', { headers: { allow: ALLOW } });
   const closing = { headers: { connection: 'close' } };
+  const caller = await authorize(deps, headers, ['secret', 'read-only', 'operator']);
   if (declaresTooMuch(headers['content-length'], MAX_BODY_BYTES))
     throw new Refusal('payload-too-large', closing);
-  const caller = await authorize(deps, headers, ['secret', 'read-only', 'operator']);
   if (!isPlainJson(headers['content-type'], headers['content-encoding'])) {
     throw new Refusal('unsupported-media-type', closing);
   }

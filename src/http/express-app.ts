@@ -38,13 +38,15 @@ function toRefusal(error: unknown): Refusal | null {
 }
 
 function errorHandler(onFault: (requestId: string, error: unknown) => void): ErrorRequestHandler {
-  return (error: unknown, request, response, next) => {
+  // Four parameters are what makes it an error handler; Express's own would print the error whole.
+  return (error: unknown, request, response, _next) => {
+    const refusal = toRefusal(error);
+    const left = (error as { code?: unknown } | null)?.code === 'ERR_STREAM_PREMATURE_CLOSE';
+    if (!refusal && !left) onFault(requestFacts(request).requestId, error);
     if (response.headersSent) {
-      next(error);
+      response.destroy();
       return;
     }
-    const refusal = toRefusal(error);
-    if (!refusal) onFault(requestFacts(request).requestId, error);
     const reply = errorReply(refusal?.code ?? 'internal', refusal?.headers, refusal?.details);
     response.status(reply.status).set(reply.headers).send(reply.body);
   };

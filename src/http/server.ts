@@ -51,9 +51,11 @@ export function requestFacts(request: IncomingMessage): RequestFacts {
   return found;
 }
 
-function pathOf(url: string | undefined): string {
-  const query = url?.indexOf('?') ?? -1;
-  return query === -1 ? (url ?? '/') : (url as string).slice(0, query);
+/** The path of a request target; the absolute form is a proxy's way to say it (RFC 9112 section 3.2.2). */
+function pathOf(target: string): string {
+  const path = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]*/i, '') || '/';
+  const query = path.indexOf('?');
+  return query === -1 ? path : path.slice(0, query);
 }
 
 function send(response: ServerResponse, reply: HotReply): void {
@@ -138,12 +140,19 @@ export interface RunningServer {
 
 export function makeServer(deps: ServerDeps): RunningServer {
   let draining = false;
+  const open = new Set<ServerResponse>();
   const listener: RequestListener = (request, response) => {
+    open.add(response);
+    response.once('close', () => open.delete(response));
     const known = readFacts(deps, request);
     facts.set(request, known);
     response.setHeader('X-Request-Id', known.requestId);
     if (draining) response.setHeader('Connection', 'close');
-    const lane = deps.lanes.get(pathOf(request.url));
+    if (request.headers.host === undefined && request.httpVersion === '1.1') {
+      send(response, errorReply('invalid-request', { connection: 'close' }));
+      return;
+    }
+    const lane = deps.lanes.get(pathOf(request.url ?? '/'));
     if (lane) void runLane(deps, lane, request, response);
     else deps.express(request, response);
   };
@@ -152,6 +161,8 @@ export function makeServer(deps: ServerDeps): RunningServer {
     headersTimeout: HEADERS_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: CHECK_INTERVAL_MS,
+    // Refused in the listener, in the words of every other refusal.
+    requireHostHeader: false,
   };
   const server = deps.tls
     ? createTlsServer({ ...options, ...deps.tls }, listener)
@@ -164,11 +175,14 @@ export function makeServer(deps: ServerDeps): RunningServer {
     if (Number(request.headers['content-length'] ?? 0) <= MAX_CONTINUE_BYTES) response.writeContinue();
     listener(request, response);
   });
+  // An Expect that nobody knows is no reason not to answer.
+  server.on('checkExpectation', listener);
   return {
     server,
     drain: (deadlineMs) =>
       new Promise((resolve) => {
         draining = true;
+        for (const response of open) if (!response.headersSent) response.setHeader('Connection', 'close');
         const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
         server.close(() => {
           clearTimeout(deadline);

@@ -1,4 +1,4 @@
-import type { ReadSignals, Signals } from '../schema/signals.ts';
+import { type ReadSignals, type Signals, saysAnything } from '../schema/signals.ts';
 import { recogniseDefenses } from './classify/defenses.ts';
 import type { Facts } from './classify/facts.ts';
 import { type RequestTier, readNetwork } from './network.ts';
@@ -10,15 +10,10 @@ export interface Perceived {
   readonly unusable: Unusable;
 }
 
-/** A group of which nothing is said is as good as none. */
-function says(group: Readonly<Record<string, unknown>> | null): boolean {
-  return group !== null && Object.values(group).some((value) => value != null);
-}
-
 /** Never `human` by omission: without these there is nothing that a rule could have looked at. */
 function isIncomplete({ page, screen, media, graphics }: Signals, malformed: boolean): boolean {
   const sized = screen?.width != null && screen.height != null;
-  return malformed || page?.userAgent == null || !sized || !says(media) || !says(graphics);
+  return malformed || page?.userAgent == null || !sized || !saysAnything(media) || !saysAnything(graphics);
 }
 
 /** Network tier and signals side by side, with the privacy defenses that explain them. */

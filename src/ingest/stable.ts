@@ -1,5 +1,5 @@
 import type { Json } from '../lib/canonical-json.ts';
-import type { Signals } from '../schema/signals.ts';
+import { type Signals, saysAnything } from '../schema/signals.ts';
 import type { AgentFacts } from './user-agent.ts';
 
 /**
@@ -101,8 +101,8 @@ const MORE_INPUTS = 2;
 
 /** The identity floor: without screen, graphics and two more inputs all empty bundles would be one visitor. */
 export function aboveFloor(signals: Signals, inputs: Readonly<Record<string, Json>>): boolean {
-  if (signals.screen?.width == null || signals.screen.height == null || signals.graphics === null)
-    return false;
+  const sized = signals.screen?.width != null && signals.screen.height != null;
+  if (!sized || !saysAnything(signals.graphics)) return false;
   const more = Object.entries(inputs).filter(
     ([name, value]) => value !== null && !FROM_SCREEN_AND_GRAPHICS.has(name),
   );

@@ -53,18 +53,26 @@ export const historyRequestSchema = z.strictObject({
   limit: z.int().min(1).max(200).optional(),
 });
 
+/** Text that can be hashed and stored as it is: no lone surrogate, no NUL. */
+const plainText = (min: number, max: number) =>
+  z
+    .string()
+    .min(min)
+    .max(max)
+    .refine((text) => text.isWellFormed() && !text.includes('\0'), 'well-formed text without NUL');
+
 const purposeSchema = z.strictObject({
   id: purposeIdSchema,
-  title: z.string().min(1).max(200),
-  description: z.string().max(2000).default(''),
-  lawfulBasis: z.string().min(1).max(100).default('consent'),
+  title: plainText(1, 200),
+  description: plainText(0, 2000).default(''),
+  lawfulBasis: plainText(1, 100).default('consent'),
   gpc: z.enum(['opt-out', 'ignore']).default('opt-out'),
   ttlDays: z.int().min(1).max(36_500).default(180),
 });
 export const purposesRequestSchema = z.strictObject({ purposes: z.array(purposeSchema).min(1).max(100) });
 
 export const policyRequestSchema = z.strictObject({
-  text: z.string().min(1).max(30_000),
+  text: plainText(1, 30_000),
   material: z.boolean(),
 });
 

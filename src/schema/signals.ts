@@ -144,3 +144,8 @@ export function readSignals(raw: Readonly<Record<string, unknown>>): ReadSignals
   }
   return { signals: signals as Signals, malformed, gpc: saysGpc(raw['page']) };
 }
+
+/** A group of which nothing is said is as good as none. */
+export function saysAnything(group: Readonly<Record<string, unknown>> | null): boolean {
+  return group !== null && Object.values(group).some((value) => value != null);
+}

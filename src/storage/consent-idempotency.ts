@@ -47,11 +47,11 @@ export async function saveAnswers(
   kid: string,
   fresh: readonly [AppendRequest, Appended][],
 ): Promise<void> {
-  const rows = fresh.flatMap(([{ idempotency, now }, answer]) => {
+  const rows = fresh.flatMap(([{ idempotency, now, principal }, answer]) => {
     if (!idempotency) return [];
     const { caller, key, bodyHash } = idempotency;
     const expires_at = now + IDEMPOTENCY_MS;
-    return [{ kid, caller, key, body_hash: bodyHash, answer: JSON.stringify(answer), expires_at }];
+    return [{ kid, caller, key, body_hash: bodyHash, principal, answer: JSON.stringify(answer), expires_at }];
   });
   if (rows.length > 0) await tx('idempotency_keys').insert(rows).onConflict(['kid', 'caller', 'key']).merge();
 }

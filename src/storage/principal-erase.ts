@@ -49,9 +49,7 @@ export function shredPrincipal(
     const openings = await tx('consent_openings').where({ kid, principal }).delete();
     await tx('consent_state').where({ kid, principal }).delete();
     await tx('webhook_outbox').where({ kid, principal }).delete();
-    await tx('idempotency_keys')
-      .where({ kid, caller: `session ${principal}` })
-      .delete();
+    await tx('idempotency_keys').where({ kid, principal }).delete();
     const told = appended ? target.notify(appended.seq) : [];
     await enqueue(
       tx,

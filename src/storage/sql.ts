@@ -3,6 +3,7 @@ import type { Knex } from 'knex';
 /** What the hot statements share: multi-row SQL that both databases take, with its text made once a shape. */
 
 const rowSql = new Map<string, string>();
+const CACHED_ROWS = 400;
 
 export type Bindings = (string | number | null)[];
 
@@ -13,7 +14,8 @@ function placeholders(columns: number, rows: number): string {
   if (sql === undefined) {
     const row = `(${Array(columns).fill('?').join(',')})`;
     sql = Array(rows).fill(row).join(',');
-    rowSql.set(key, sql);
+    // Wide batches come in too many shapes to keep them all.
+    if (rows <= CACHED_ROWS) rowSql.set(key, sql);
   }
   return sql;
 }

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Agents, newDirectory, startAgents } from '../../src/app/agents.ts';
+import { WELL_KNOWN_PATH } from '../../src/ingest/bot-auth/directory.ts';
 import { verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
 import { type DirectorySource, listDirectories, saveDirectory } from '../../src/storage/agent-store.ts';
 import {
@@ -76,7 +77,7 @@ describe('a directory on no list', () => {
     expect(await ask(agents)).toBeNull();
     expect(performance.now() - before).toBeLessThan(100);
     await vi.waitFor(async () => expect(await ask(agents)).toBe(origin()), SOON);
-    expect(server.asked).toEqual(['/directory']);
+    expect(server.asked).toEqual([WELL_KNOWN_PATH]);
     expect(await listDirectories(file.database)).toMatchObject([{ url: server.url, source: 'discovered' }]);
   });
 
@@ -84,7 +85,7 @@ describe('a directory on no list', () => {
     const agents = await start(true);
     await Promise.all(Array.from({ length: 50 }, () => ask(agents)));
     await vi.waitFor(async () => expect(await ask(agents)).toBe(origin()), SOON);
-    expect(server.asked).toEqual(['/directory']);
+    expect(server.asked).toEqual([WELL_KNOWN_PATH]);
   });
 
   it('is not fetched for a request that says nothing in good order', async () => {
@@ -103,12 +104,24 @@ describe('a directory on no list', () => {
     expect(server.asked).toEqual([]);
   });
 
-  it('is one of a bounded number in a round', async () => {
+  it('is not fetched anywhere but at the well-known address of its origin', async () => {
     const agents = await start(true);
-    for (let i = 0; i < 500; i += 1) await ask(agents, `${server.url}?${i}`);
-    await vi.waitFor(() => expect(server.asked.length).toBeGreaterThan(0), SOON);
+    for (let i = 0; i < 50; i += 1) await ask(agents, `${server.url}?${i}`);
+    await ask(agents, `${origin()}/user-content/directory`);
     await rounds(1);
-    expect(server.asked.length).toBeLessThanOrEqual(100);
+    expect(server.asked).toEqual([]);
+  });
+
+  it('leaves nothing when it is none, and is not asked again at once', async () => {
+    const agents = await start(true);
+    server.answer = (response) => response.writeHead(404).end();
+    await ask(agents);
+    await vi.waitFor(() => expect(server.asked.length).toBe(1), SOON);
+    await rounds(1);
+    await ask(agents);
+    await rounds(1);
+    expect(server.asked.length).toBe(1);
+    expect(await listDirectories(file.database)).toEqual([]);
   });
 });
 

@@ -25,13 +25,14 @@ export function registerDemo(program: Command): void {
             process.exit(1);
           },
         });
+        const signalled = untilSignal();
         const urls = { shop: `${app.url}/demo` };
         print(wantsJson(command), { urls }, () => [
           `shop page   ${urls.shop}`,
           '',
           'Everything lies in a throw-away directory and is gone when you press Ctrl-C.',
         ]);
-        await untilSignal();
+        await signalled;
         await app.stop(1000);
       } finally {
         await demo.remove();

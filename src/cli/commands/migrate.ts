@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
-import { databaseLocation } from '../../config.ts';
+import { notInitialised } from '../../app/store.ts';
+import { databaseLocation, sqliteFile } from '../../config.ts';
 import { openDatabase } from '../../storage/db.ts';
 import { migrate, schemaState } from '../../storage/migrate.ts';
 import { print } from '../output.ts';
@@ -11,7 +13,9 @@ export function registerMigrate(program: Command): void {
     .description('bring the database schema up to date (`serve` does it too)')
     .option('--dry-run', 'say what would be applied')
     .action(async (options: { readonly dryRun?: boolean }, command: Command) => {
-      const database = await openDatabase({ location: databaseLocation(configFor(command)) });
+      const config = configFor(command);
+      if (config.database_url === null && !existsSync(sqliteFile(config))) throw notInitialised(config);
+      const database = await openDatabase({ location: databaseLocation(config) });
       try {
         const dryRun = options.dryRun === true;
         const applied = dryRun ? (await schemaState(database)).pending : await migrate(database);

@@ -42,9 +42,10 @@ export function registerServe(program: Command): void {
           process.exit(1);
         },
       });
+      const signalled = untilSignal();
       log.info({ event: 'listening', url: app.url, port: app.port });
       if (wantsJson(command)) printLine(JSON.stringify({ url: app.url, port: app.port }));
-      const signal = await untilSignal();
+      const signal = await signalled;
       log.info({ event: 'draining', signal });
       await app.stop();
       log.info({ event: 'stopped' });

@@ -36,7 +36,7 @@ export function ProgressBar({ state }: { readonly state: ProgressState }) {
   return (
     <Box gap={1}>
       <Text>{'█'.repeat(filled) + '░'.repeat(BAR_WIDTH - filled)}</Text>
-      <Text dimColor>{progressText(state)}</Text>
+      <Text>{progressText(state)}</Text>
     </Box>
   );
 }

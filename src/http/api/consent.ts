@@ -21,6 +21,8 @@ export interface ConsentRouteDeps extends AuthorizeDeps {
     kid: string,
     checks: readonly { readonly principalId: string; readonly purpose: string }[],
   ) => Promise<readonly object[]>;
+  /** 422 and 400 come before the question whose principal it is. @throws {Refusal} */
+  readonly checkTerms: (kid: string, body: ConsentWrite) => void;
   readonly write: (
     kid: string,
     request: {
@@ -100,6 +102,8 @@ export function consentRoutes(deps: ConsentRouteDeps): Router {
         const caller = await authorize(deps, request.headers, WRITERS);
         requireOrigin(deps, caller, request);
         const body = await readJson(request, consentWriteSchema);
+        const key = idempotencyKey(request);
+        deps.checkTerms(caller.kid, body);
         requireOwnPrincipal(caller, body.principalId);
         requireBrowserPrincipal(deps, caller, body);
         const callerId = caller.kind === 'key' ? caller.key.id : `session ${caller.session.principal}`;
@@ -109,7 +113,7 @@ export function consentRoutes(deps: ConsentRouteDeps): Router {
           body: written,
           source: sourceOf(caller),
           caller: callerId,
-          idempotencyKey: idempotencyKey(request),
+          idempotencyKey: key,
         });
         sendJson(response, 201, answer);
       })

@@ -19,33 +19,44 @@ export interface LedgerDeps extends AuthorizeDeps {
 const READERS: readonly Scope[] = ['read-only', 'secret', 'operator'];
 const SEQ = /^(?:0|[1-9]\d{0,14})$/;
 const TILE_SECONDS = 31_536_000;
+const PARTIAL_SECONDS = 60;
 
 function sendText(response: Response, text: string | null): void {
   if (text === null) throw new Refusal('not-found');
   response.set({ 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' }).send(text);
 }
 
-function sendTile(response: Response, tile: Buffer | null, path: string): void {
+function sendTile(response: Response, tile: Buffer | null, path: string, isPublic: boolean): void {
   if (!tile) throw new Refusal('not-found');
-  // A full tile never changes; a partial one neither, but it is of use only until it is full.
-  const age = path.includes('.p/') ? 60 : TILE_SECONDS;
-  response
-    .set({ 'content-type': 'application/octet-stream', 'cache-control': `public, max-age=${age}` })
-    .send(tile);
+  // A full tile never changes; a partial one is of use only until it is full. Behind a key nothing may be shared: the
+  // address is the same for every tenant (RFC 9111 section 3.5).
+  const age = path.includes('.p/') ? PARTIAL_SECONDS : TILE_SECONDS;
+  const caching = isPublic ? `public, max-age=${age}` : 'no-store';
+  response.set({ 'content-type': 'application/octet-stream', 'cache-control': caching }).send(tile);
 }
 
 async function sendExport(deps: LedgerDeps, response: Response, kid: string): Promise<void> {
   response.set({ 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' });
+  if (response.req.method === 'HEAD') {
+    response.end();
+    return;
+  }
   await pipeline(Readable.from(deps.exportLines(kid)), response);
 }
 
-async function sendPart(deps: LedgerDeps, response: Response, kid: string, part: string): Promise<void> {
+interface Part {
+  readonly kid: string;
+  readonly part: string;
+  readonly isPublic: boolean;
+}
+
+async function sendPart(deps: LedgerDeps, response: Response, { kid, part, isPublic }: Part): Promise<void> {
   if (part === 'checkpoint') sendText(response, await deps.checkpoint(kid));
   else if (part === 'vkey') {
     const vkey = await deps.vkey(kid);
     sendText(response, vkey && `${vkey}\n`);
   } else if (part === 'export') await sendExport(deps, response, kid);
-  else if (part.startsWith('tile/')) sendTile(response, await deps.tile(kid, part), part);
+  else if (part.startsWith('tile/')) sendTile(response, await deps.tile(kid, part), part, isPublic);
   else throw new Refusal('not-found');
 }
 
@@ -64,7 +75,7 @@ export function ledgerRoutes(deps: LedgerDeps): Router {
     .route('/v1/ledger/*part')
     .get(async (request, response) => {
       const { kid } = await authorize(deps, request.headers, READERS);
-      await sendPart(deps, response, kid, request.params.part.join('/'));
+      await sendPart(deps, response, { kid, part: request.params.part.join('/'), isPublic: false });
     })
     .all(onlyMethods('GET', 'HEAD'));
   router
@@ -73,7 +84,7 @@ export function ledgerRoutes(deps: LedgerDeps): Router {
       const { kid, part } = request.params;
       if (!deps.isPublic(kid)) throw new Refusal('not-found');
       response.set(open);
-      await sendPart(deps, response, kid, part.join('/'));
+      await sendPart(deps, response, { kid, part: part.join('/'), isPublic: true });
     })
     .all(onlyMethods('GET', 'HEAD'));
   return router;

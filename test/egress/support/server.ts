@@ -3,6 +3,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { makeSelfSigned } from '../../../src/app/tls.ts';
 import type { FetchOptions } from '../../../src/egress/fetch-document.ts';
+import { WELL_KNOWN_PATH } from '../../../src/ingest/bot-auth/directory.ts';
 
 /** A real https server on this machine that answers as each test wants it to. */
 
@@ -47,7 +48,7 @@ export async function startDirectory(timeoutMs = 500): Promise<DirectoryServer> 
   const { port } = server.address() as AddressInfo;
   const running: DirectoryServer = {
     port,
-    url: `https://127.0.0.1:${port}/directory`,
+    url: `https://127.0.0.1:${port}${WELL_KNOWN_PATH}`,
     options: {
       mediaType: MEDIA_TYPE,
       maxBytes: 65_536,
