@@ -71,7 +71,7 @@ export function erasureContract(make: MakeDatabase): void {
       await append(makeAppender(db.database), makeAppend(kid));
       await append(makeAppender(other), makeAppend(kid, { principalId: 'ben' }));
       const done = await Promise.all([shred(db.database, kid), shred(other, kid)]);
-      expect(done.map(({ seq }) => seq).sort()).toEqual([4, null]);
+      expect(new Set(done.map(({ seq }) => seq))).toEqual(new Set([4, null]));
       for (const database of [db.database, other]) {
         expect(await stateOf(database, kid)).toMatchObject({ erased: true, event: null, head: { seq: 4 } });
         expect(await stateOf(database, kid, 'ben')).toMatchObject({ erased: false, event: { seq: 3 } });
