@@ -149,8 +149,8 @@ export function formatMarkdown(results: Results): string {
   const { corpus } = results;
   return [
     `Measured on ${results.date} with \`npm run matrix\`: every browser with a fresh profile, one after the other, through the`,
-    'real agent, a proxy that says https, and the real server. "Person" stands for a browser that nothing drives; class and',
-    'rules are those of the verdict, BotD is `@fingerprintjs/botd` asked on the same page right after.',
+    'real agent, a proxy that says https, and the real server. Class and rules are those of the verdict; BotD is',
+    '`@fingerprintjs/botd`, asked on the same page right after.',
     '',
     ...summaryLines(results).map((line) => `- ${line}`),
     '',
