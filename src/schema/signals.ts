@@ -96,6 +96,7 @@ const groups = {
   tells: z.object({
     globals: texts,
     cdp: flag,
+    debugsPageAlone: flag,
     notificationMismatch: flag,
     patched: texts,
     processType: text,

@@ -63,6 +63,14 @@ const FIRES: readonly (readonly [string, string, Change])[] = [
   ['A4', 'among the full versions', brands(' Not A;Brand', 'fullVersionList')],
   ['A5', 'an empty list in the worker', set('worker', { uaData: { brands: [], platform: 'Windows' } })],
   ['A5', 'no list in the worker', set('worker', { uaData: { platform: 'Windows' } })],
+  [
+    'A7',
+    'the same in a window of exactly the screen, as a headless driver sets it up',
+    all(
+      set('worker', { uaData: { brands: [], platform: 'Windows' } }),
+      set('screen', { innerWidth: 1920, innerHeight: 1080, outerWidth: 1920, outerHeight: 1080 }),
+    ),
+  ],
   ['A6', 'a frame that is there too early', set('frame', { srcdocPreattached: true })],
 ];
 

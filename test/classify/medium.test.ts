@@ -86,6 +86,31 @@ const WEAK: readonly Row[] = [
   ['N3', 'another language', chrome, header('accept-language', 'de-DE,de;q=0.9,en;q=0.8')],
 ];
 
+/** Rules that stand beside another one by their nature: no case shows them alone. */
+const PAIRED: readonly Row[] = [
+  ['M9', 'no pointer and software graphics', chrome, all(NO_POINTER, drawnBy('llvmpipe (LLVM 19.1.7)'))],
+  [
+    'M9',
+    'no pointer and no 3D graphics',
+    chrome,
+    all(NO_POINTER, set('graphics', { vendor: null, renderer: null })),
+  ],
+  ['M10', 'a debugger on the page alone', chrome, set('tells', { cdp: true, debugsPageAlone: true })],
+];
+
+describe('M fires beside another', () => {
+  it.each(PAIRED)('%s: %s — and two are automation', (id, _name, make, change) => {
+    const judged = changed(make, change);
+    expect(judged.strong).toContain(id);
+    expect(judged).toMatchObject({ class: 'undeclared_automation', inconsistency: 0, automation: false });
+  });
+
+  it('but a debugger on page and worker is a person with developer tools open', () => {
+    const tools = all(set('tells', { cdp: true, debugsPageAlone: false }), set('worker', { cdp: true }));
+    expect(changed(chrome, tools)).toMatchObject({ class: 'unknown', strong: ['M2'] });
+  });
+});
+
 describe('M fires', () => {
   it.each(MEDIUM)('%s: %s — and alone it is unknown', (id, _name, make, change) => {
     const judged = changed(make, change);
@@ -93,7 +118,8 @@ describe('M fires', () => {
   });
 
   it('is shown for every rule', () => {
-    expect(new Set(MEDIUM.map(([id]) => id))).toEqual(new Set(MEDIUM_RULES.map(({ id }) => id)));
+    const shown = [...MEDIUM, ...PAIRED].map(([id]) => id);
+    expect(new Set(shown)).toEqual(new Set(MEDIUM_RULES.map(({ id }) => id)));
   });
 });
 

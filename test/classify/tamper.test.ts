@@ -131,6 +131,12 @@ const FIRES: readonly Row[] = [
   ],
   ['T12', 'an Android phone', androidChrome, set('page', { maxTouchPoints: 0 })],
   ['T12', 'an iPhone', iPhone, set('page', { maxTouchPoints: 0 })],
+  [
+    'T13',
+    'a page as large as a screen that its window does not fit on',
+    chrome,
+    set('screen', { innerWidth: 1920, innerHeight: 1080, outerWidth: 1936, outerHeight: 1168 }),
+  ],
   ['N1', "Firefox's handshake under the name of Chrome", chrome, ja4(JA4.gecko)],
   ['N1', "Safari's handshake under the name of Chrome", chrome, ja4(JA4.webkit)],
   ['N1', "Chrome's handshake under the name of Firefox", firefox, ja4(JA4.blink)],

@@ -65,6 +65,8 @@ export async function collectSignals(workerUrl: string | null): Promise<Collecte
     tells: {
       globals: automationGlobals(),
       cdp: used.cdp,
+      // Developer tools attach to a page's workers too; chromedriver and plain protocol clients do not.
+      debugsPageAlone: worker?.cdp == null ? null : used.cdp === true && !worker.cdp,
       notificationMismatch: mismatch,
       patched: used.patched,
       processType: processType(),

@@ -1,4 +1,5 @@
 import type { Facts, Rule } from './facts.ts';
+import { isStaged, workerWithoutBrands } from './tools-window.ts';
 
 /** Names that only drivers leave. `phantom`, `emit` and `spawn` are not among them: wallets and pages use those. */
 const AUTOMATION_GLOBAL =
@@ -37,13 +38,6 @@ function staleGrease(facts: Facts): boolean {
   return inHeader || brandsOf(facts).some((entry) => STALE_GREASE.test(entry.brand));
 }
 
-function workerWithoutBrands(facts: Facts): boolean {
-  const page = facts.signals.page?.uaData?.brands;
-  const worker = facts.signals.worker?.uaData;
-  if (page == null || page.length === 0 || worker == null) return false;
-  return worker.brands == null || worker.brands.length === 0;
-}
-
 export const AUTOMATION_RULES: readonly Rule[] = [
   {
     id: 'A1',
@@ -78,9 +72,16 @@ export const AUTOMATION_RULES: readonly Rule[] = [
     kind: 'A',
     weight: 0.6,
     text: 'The page and its background worker disagree about the browser brands, as disguised browsers do.',
-    fires: workerWithoutBrands,
+    fires: (facts) => workerWithoutBrands(facts) && !isStaged(facts),
     // The device mode of developer tools does this too.
     demote: (others) => (others.has('M2') ? 'W' : null),
+  },
+  {
+    id: 'A7',
+    kind: 'A',
+    weight: 0.6,
+    text: 'Page and worker disagree about the browser brands, in a window that only a driver sets up like that.',
+    fires: (facts) => workerWithoutBrands(facts) && isStaged(facts),
   },
   {
     id: 'A6',

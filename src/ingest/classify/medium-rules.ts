@@ -1,13 +1,12 @@
 import type { Facts, Rule } from './facts.ts';
-import { headerAgent } from './tamper-rules.ts';
+import { headerAgent, isOtherEngine, isWebView } from './tamper-rules.ts';
+import { showsDeveloperTools } from './tools-window.ts';
 
 /** M: odd, yet people have it too, so one alone is `unknown`. W: it only moves the score. */
 
 const WEBVIEW = /; wv\)|\bWebView\b/;
 const NO_POINTER_DEVICE = /\b(?:TV|SmartTV|HbbTV|Tizen|Web0S|PlayStation|Xbox|Nintendo|CrKey|AFT[A-Z])/i;
 const MULTI_MONITOR_PX = 32;
-
-const isWebView = ({ signals }: Facts): boolean => WEBVIEW.test(signals.page?.userAgent ?? '');
 
 function outerExceedsScreen({ signals }: Facts): boolean {
   const { outerWidth, outerHeight, width, height } = signals.screen ?? {};
@@ -30,7 +29,8 @@ function isAndroidDesktopMode({ signals }: Facts): boolean {
 function noChromeObject(facts: Facts): boolean {
   const { signals, agent } = facts;
   const desktop = agent.browser === 'chrome' && !agent.mobile && agent.os !== 'android';
-  return desktop && signals.page?.chromeObject === false && !isWebView(facts) && !isAndroidDesktopMode(facts);
+  if (!desktop || signals.page?.chromeObject !== false) return false;
+  return !isWebView(facts) && !isAndroidDesktopMode(facts) && !isOtherEngine(facts);
 }
 
 const FIRST_CHROMIUM_WITH_HINTS = 89;
@@ -40,7 +40,8 @@ function hintsMissing(facts: Facts): boolean {
   const { network } = facts;
   const agent = headerAgent(facts);
   const sends = agent.browser === 'chrome' && agent.major >= FIRST_CHROMIUM_WITH_HINTS && network.https;
-  if (!sends || WEBVIEW.test(network.userAgent ?? '')) return false;
+  if (!sends || isWebView(facts) || WEBVIEW.test(network.userAgent ?? '') || isOtherEngine(facts))
+    return false;
   return network.secChUa === null || network.secFetchSite === null;
 }
 
@@ -56,6 +57,9 @@ function languageDiffers({ signals, network, defenses }: Facts): boolean {
   if (header === '' || header === '*' || page === '' || defenses.includes('firefox-rfp')) return false;
   return header !== page;
 }
+
+const drawsInSoftware = ({ signals }: Facts): boolean =>
+  /llvmpipe|softpipe|SwiftShader|Basic Render/i.test(signals.graphics?.renderer ?? '');
 
 const row = (kind: 'M' | 'W', id: string, weight: number, text: string, fires: Rule['fires']): Rule => ({
   id,
@@ -83,10 +87,29 @@ export const MEDIUM_RULES: readonly Rule[] = [
   ),
   row('M', 'M5', 0.15, 'A desktop browser without any pointing device.', noPointer),
   row('M', 'M6', 0.1, 'A desktop Chromium without the object that it always has.', noChromeObject),
-  row('M', 'M7', 0.1, 'Graphics are drawn in software, as in a virtual machine.', ({ signals }) =>
-    /SwiftShader/i.test(signals.graphics?.renderer ?? ''),
+  row(
+    'M',
+    'M7',
+    0.1,
+    'Graphics are drawn in software, as in a virtual machine.',
+    // A developer on such a machine starts Chromium with software graphics, as its own console advises.
+    (facts) => /SwiftShader/i.test(facts.signals.graphics?.renderer ?? '') && !showsDeveloperTools(facts),
   ),
   row('M', 'M8', 0.15, 'The request names no language, which browsers always do.', languageMissing),
+  row(
+    'M',
+    'M9',
+    0.15,
+    'A desktop browser with neither a pointing device nor graphics hardware.',
+    (facts) => noPointer(facts) && (drawsInSoftware(facts) || noWebGl(facts)),
+  ),
+  row(
+    'M',
+    'M10',
+    0.15,
+    'A debugger is attached to the page and not to its worker, as developer tools never are.',
+    ({ signals }) => signals.tells?.debugsPageAlone === true,
+  ),
   row('M', 'N2', 0.25, 'The request lacks headers that this browser always sends.', hintsMissing),
 ];
 
@@ -126,9 +149,7 @@ export const WEAK_RULES: readonly Rule[] = [
     'A desktop browser without plug-ins.',
     ({ signals, agent }) => signals.page?.pluginCount === 0 && !agent.mobile && agent.engine !== 'unknown',
   ),
-  row('W', 'W5', 0.02, 'Graphics are drawn in software.', ({ signals }) =>
-    /llvmpipe|softpipe|SwiftShader|Basic Render/i.test(signals.graphics?.renderer ?? ''),
-  ),
+  row('W', 'W5', 0.02, 'Graphics are drawn in software.', drawsInSoftware),
   row('W', 'W6', 0.02, 'The clock is set to UTC.', ({ signals }) => signals.time?.zone === 'UTC'),
   row(
     'W',

@@ -1,5 +1,6 @@
 import { osFamily, readAgent } from '../user-agent.ts';
 import type { Facts, Rule } from './facts.ts';
+import { isPhoneView, windowOutgrowsScreen } from './tools-window.ts';
 
 /** T: the browser contradicts itself. Each exemption is a browser that does so honestly (signals.md section 2). */
 
@@ -51,6 +52,13 @@ function workerRendererDiffers({ signals, defenses }: Facts): boolean {
   return page != null && worker != null && page !== worker && defenses.length === 0;
 }
 
+/** Android's web view says so in its name or, where an app gave it another, in its brands. */
+export function isWebView({ signals, agent }: Facts): boolean {
+  const { userAgent, uaData } = signals.page ?? {};
+  if (/; wv\)|\bWebView\b/.test(userAgent ?? '')) return true;
+  return agent.os === 'android' && (uaData?.brands ?? []).some(({ brand }) => brand === 'Android WebView');
+}
+
 const V8_EVAL_LENGTH = 33;
 const OTHER_EVAL_LENGTH = 37;
 const WEBVIEW = /; wv\)/;
@@ -61,6 +69,14 @@ const ERROR_TEXT = {
   gecko: /has no properties|can't access property/,
   webkit: /is not an object/,
 } as const;
+
+/** Every mark of another engine: a browser that was given Chromium's name, and not a Chromium in disguise. */
+export function isOtherEngine({ signals }: Facts): boolean {
+  const { engine, page } = signals;
+  const text = engine?.errorMessage ?? '';
+  const spoken = ERROR_TEXT.gecko.test(text) || ERROR_TEXT.webkit.test(text);
+  return spoken && engine?.evalLength === OTHER_EVAL_LENGTH && page?.uaData == null;
+}
 
 function engineContradicts({ signals, agent }: Facts): boolean {
   const { engine, page } = signals;
@@ -100,9 +116,9 @@ function headerDiffers({ signals, network, defenses }: Facts): boolean {
 }
 
 /** Brave reduces these values and never empties them; desktop Linux leaves only platformVersion empty. */
-function hintsEmptied({ signals }: Facts): boolean {
-  const uaData = signals.page?.uaData;
-  if (!uaData?.brands?.length) return false;
+function hintsEmptied(facts: Facts): boolean {
+  const uaData = facts.signals.page?.uaData;
+  if (!uaData?.brands?.length || isWebView(facts)) return false;
   const { architecture, bitness, model, platformVersion, fullVersionList } = uaData;
   return (
     [architecture, bitness, model, platformVersion].every((value) => value === '') && !fullVersionList?.length
@@ -151,13 +167,19 @@ const tamper = (id: string, weight: number, text: string, fires: Rule['fires']):
   fires,
 });
 
+/** In the phone view of developer tools a computer contradicts the phone it shows. */
+const outsidePhoneView =
+  (fires: Rule['fires']): Rule['fires'] =>
+  (facts) =>
+    fires(facts) && !isPhoneView(facts);
+
 export const TAMPER_RULES: readonly Rule[] = [
   tamper('T1', 0.35, 'The page and its background worker name different operating systems.', workerOsDiffers),
   tamper(
     'T2',
     0.3,
     'The browser name and the platform value name different operating systems.',
-    platformDiffers,
+    outsidePhoneView(platformDiffers),
   ),
   tamper(
     'T3',
@@ -169,7 +191,7 @@ export const TAMPER_RULES: readonly Rule[] = [
     'T4',
     0.3,
     'The detailed browser data and the browser name disagree about the operating system.',
-    uaDataOsDiffers,
+    outsidePhoneView(uaDataOsDiffers),
   ),
   tamper(
     'T5',
@@ -187,7 +209,7 @@ export const TAMPER_RULES: readonly Rule[] = [
     'T7',
     0.4,
     'The browser does not behave like the engine that its name stands for.',
-    engineContradicts,
+    outsidePhoneView(engineContradicts),
   ),
   tamper(
     'T8',
@@ -197,8 +219,14 @@ export const TAMPER_RULES: readonly Rule[] = [
   ),
   tamper('T9', 0.3, 'The browser name in the request differs from the one in the page.', headerDiffers),
   tamper('T10', 0.2, 'The detailed browser data was emptied, which real browsers do not do.', hintsEmptied),
-  tamper('T11', 0.3, 'The graphics chip does not exist on this operating system.', gpuContradicts),
-  tamper('T12', 0.2, 'It says it is a phone, and has no touch screen.', phoneWithoutTouch),
+  tamper(
+    'T11',
+    0.3,
+    'The graphics chip does not exist on this operating system.',
+    outsidePhoneView(gpuContradicts),
+  ),
+  tamper('T12', 0.2, 'It says it is a phone, and has no touch screen.', outsidePhoneView(phoneWithoutTouch)),
+  tamper('T13', 0.3, 'The page fills a screen that its own window does not fit on.', windowOutgrowsScreen),
   tamper(
     'N1',
     0.4,
