@@ -1,11 +1,9 @@
-import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { decodeBase64 } from '../lib/base64.ts';
+import { decryptGcm, encryptGcm, GCM_IV_BYTES } from '../lib/gcm.ts';
 import type { Random } from '../lib/random.ts';
 
 const VERSION = 'gpd-wrap/1';
 const KEY_BYTES = 32;
-const IV_BYTES = 12;
-const TAG_BYTES = 16;
 
 /** What a wrapped secret is bound to: a row moved to another tenant or column does not unwrap. */
 export interface WrapContext {
@@ -50,26 +48,15 @@ function additionalData(context: WrapContext): Buffer {
 export function makeMasterKey(key: Uint8Array, random: Random): MasterKey {
   return {
     wrap(secret, context) {
-      const iv = random(IV_BYTES);
-      const cipher = createCipheriv('aes-256-gcm', key, iv, { authTagLength: TAG_BYTES });
-      cipher.setAAD(additionalData(context));
-      return Buffer.concat([iv, cipher.update(secret), cipher.final(), cipher.getAuthTag()]).toString(
-        'base64',
-      );
+      const iv = random(GCM_IV_BYTES);
+      return Buffer.concat([iv, encryptGcm(key, iv, additionalData(context), secret)]).toString('base64');
     },
     unwrap(wrapped, context) {
       const bytes = Buffer.from(wrapped, 'base64');
-      if (bytes.length < IV_BYTES + TAG_BYTES) throw new WrongMasterKey();
-      const iv = bytes.subarray(0, IV_BYTES);
-      const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: TAG_BYTES });
-      decipher.setAAD(additionalData(context));
-      decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
-      const secret = decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES));
-      try {
-        return Buffer.concat([secret, decipher.final()]);
-      } catch {
-        throw new WrongMasterKey();
-      }
+      const [iv, sealed] = [bytes.subarray(0, GCM_IV_BYTES), bytes.subarray(GCM_IV_BYTES)];
+      const secret = decryptGcm(key, iv, additionalData(context), sealed);
+      if (!secret) throw new WrongMasterKey();
+      return secret;
     },
   };
 }

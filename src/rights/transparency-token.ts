@@ -1,6 +1,6 @@
-import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { z } from 'zod';
 import { DAY, MINUTE } from '../lib/clock.ts';
+import { decryptGcm, encryptGcm, GCM_IV_BYTES } from '../lib/gcm.ts';
 import { hmacSha256, sha256 } from '../lib/hash.ts';
 import type { Random } from '../lib/random.ts';
 
@@ -8,8 +8,7 @@ import type { Random } from '../lib/random.ts';
 
 export const TOKEN_TTL_MS = 5 * MINUTE;
 const DAY_BYTES = 4;
-const IV_BYTES = 12;
-const TAG_BYTES = 16;
+const HEAD_BYTES = DAY_BYTES + GCM_IV_BYTES;
 
 export interface TokenBinding {
   /** The value of the gp_session cookie. */
@@ -43,13 +42,10 @@ export function issueToken(
   const day = Math.floor(now / DAY);
   const head = Buffer.alloc(DAY_BYTES);
   head.writeUInt32BE(day);
-  const iv = random(IV_BYTES);
-  const cipher = createCipheriv('aes-256-gcm', dayKey(serverSecret, day), iv, { authTagLength: TAG_BYTES });
-  cipher.setAAD(additionalData(binding, day));
-  const plaintext = JSON.stringify([subject.kid, subject.requestId, now + TOKEN_TTL_MS]);
-  return Buffer.concat([head, iv, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]).toString(
-    'base64url',
-  );
+  const iv = random(GCM_IV_BYTES);
+  const plaintext = Buffer.from(JSON.stringify([subject.kid, subject.requestId, now + TOKEN_TTL_MS]));
+  const sealed = encryptGcm(dayKey(serverSecret, day), iv, additionalData(binding, day), plaintext);
+  return Buffer.concat([head, iv, sealed]).toString('base64url');
 }
 
 /** Null for every cause alike: malformed, expired, of another session or another origin. */
@@ -60,18 +56,14 @@ export function openToken(
   binding: TokenBinding,
 ): TokenSubject | null {
   const bytes = Buffer.from(token, 'base64url');
-  if (bytes.toString('base64url') !== token || bytes.length <= DAY_BYTES + IV_BYTES + TAG_BYTES) return null;
+  if (bytes.toString('base64url') !== token || bytes.length <= HEAD_BYTES) return null;
   const day = bytes.readUInt32BE(0);
-  const iv = bytes.subarray(DAY_BYTES, DAY_BYTES + IV_BYTES);
-  const decipher = createDecipheriv('aes-256-gcm', dayKey(serverSecret, day), iv, {
-    authTagLength: TAG_BYTES,
-  });
-  decipher.setAAD(additionalData(binding, day));
-  decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
+  const iv = bytes.subarray(DAY_BYTES, HEAD_BYTES);
+  const sealed = bytes.subarray(HEAD_BYTES);
+  const plaintext = decryptGcm(dayKey(serverSecret, day), iv, additionalData(binding, day), sealed);
+  if (!plaintext) return null;
   try {
-    const sealed = bytes.subarray(DAY_BYTES + IV_BYTES, -TAG_BYTES);
-    const text = Buffer.concat([decipher.update(sealed), decipher.final()]).toString();
-    const [kid, requestId, expiresAt] = plaintextSchema.parse(JSON.parse(text));
+    const [kid, requestId, expiresAt] = plaintextSchema.parse(JSON.parse(plaintext.toString()));
     return now < expiresAt ? { kid, requestId } : null;
   } catch {
     return null;

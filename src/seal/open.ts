@@ -1,14 +1,8 @@
-import { createDecipheriv, createECDH } from 'node:crypto';
+import { createECDH } from 'node:crypto';
 import { decodeBase64 } from '../lib/base64.ts';
+import { decryptGcm } from '../lib/gcm.ts';
 import type { SealedBundle } from '../schema/bundle.ts';
-import {
-  ASYMMETRIC_ALG,
-  IV_BYTES,
-  POINT_BYTES,
-  SYMMETRIC_ALG,
-  TAG_BYTES,
-  UNCOMPRESSED,
-} from './constants.ts';
+import { ASYMMETRIC_ALG, IV_BYTES, POINT_BYTES, SYMMETRIC_ALG, UNCOMPRESSED } from './constants.ts';
 import { additionalData, keyInfo, type SealContext } from './context.ts';
 import { deriveKey } from './derive.ts';
 
@@ -18,17 +12,7 @@ export type Opener = (bundle: SealedBundle) => Buffer | null;
 const EMPTY = new Uint8Array(0);
 
 function decrypt(key: Buffer, context: SealContext, iv: Buffer, sealed: Buffer): Buffer | null {
-  if (iv.length !== IV_BYTES || sealed.length < TAG_BYTES) return null;
-  // Without authTagLength Node takes a tag of 4 bytes as good.
-  const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: TAG_BYTES });
-  decipher.setAAD(additionalData(context, iv));
-  decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
-  const plaintext = decipher.update(sealed.subarray(0, -TAG_BYTES));
-  try {
-    return Buffer.concat([plaintext, decipher.final()]);
-  } catch {
-    return null;
-  }
+  return iv.length === IV_BYTES ? decryptGcm(key, iv, additionalData(context, iv), sealed) : null;
 }
 
 /**

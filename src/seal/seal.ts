@@ -1,14 +1,13 @@
-import { createCipheriv, createECDH } from 'node:crypto';
+import { createECDH } from 'node:crypto';
+import { encryptGcm } from '../lib/gcm.ts';
 import type { Random } from '../lib/random.ts';
 import type { SealedBundle } from '../schema/bundle.ts';
-import { ASYMMETRIC_ALG, IV_BYTES, KEY_BYTES, SYMMETRIC_ALG, TAG_BYTES } from './constants.ts';
+import { ASYMMETRIC_ALG, IV_BYTES, KEY_BYTES, SYMMETRIC_ALG } from './constants.ts';
 import { additionalData, keyInfo, type SealContext } from './context.ts';
 import { deriveKey } from './derive.ts';
 
 function encrypt(key: Buffer, context: SealContext, iv: Buffer, plaintext: Uint8Array): string {
-  const cipher = createCipheriv('aes-256-gcm', key, iv, { authTagLength: TAG_BYTES });
-  cipher.setAAD(additionalData(context, iv));
-  return Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]).toString('base64');
+  return encryptGcm(key, iv, additionalData(context, iv), plaintext).toString('base64');
 }
 
 /**

@@ -62,7 +62,7 @@ const GROUPS = {
   ],
   engine: ['evalLength', 'errorMessage', 'math'],
   time: ['zone', 'offsetMinutes', 'clockStepMs'],
-  tells: ['globals', 'cdp', 'notificationMismatch', 'patched', 'processType'],
+  tells: ['globals', 'cdp', 'debugsPageAlone', 'notificationMismatch', 'patched', 'processType'],
 } as const;
 
 const COLLECT = `import('/v1/agent.js').then((agent) => agent.collect(${JSON.stringify(GRANTED)}))`;

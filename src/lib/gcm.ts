@@ -1,0 +1,34 @@
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+
+/** AES-256-GCM with a 96-bit IV and a 128-bit tag behind the ciphertext, the only form that gpd uses. */
+
+export const GCM_IV_BYTES = 12;
+const GCM_TAG_BYTES = 16;
+const OPTIONS = { authTagLength: GCM_TAG_BYTES };
+
+/** @returns ciphertext || tag */
+export function encryptGcm(key: Uint8Array, iv: Uint8Array, aad: Uint8Array, plaintext: Uint8Array): Buffer {
+  const cipher = createCipheriv('aes-256-gcm', key, iv, OPTIONS);
+  cipher.setAAD(aad);
+  return Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
+}
+
+/** Null for every cause alike: a wrong key, IV, tag or additional data, or too few bytes. */
+export function decryptGcm(
+  key: Uint8Array,
+  iv: Uint8Array,
+  aad: Uint8Array,
+  sealed: Uint8Array,
+): Buffer | null {
+  if (iv.length !== GCM_IV_BYTES || sealed.length < GCM_TAG_BYTES) return null;
+  // Without authTagLength Node takes a tag of 4 bytes as good.
+  const decipher = createDecipheriv('aes-256-gcm', key, iv, OPTIONS);
+  decipher.setAAD(aad);
+  decipher.setAuthTag(sealed.subarray(sealed.length - GCM_TAG_BYTES));
+  const plaintext = decipher.update(sealed.subarray(0, sealed.length - GCM_TAG_BYTES));
+  try {
+    return Buffer.concat([plaintext, decipher.final()]);
+  } catch {
+    return null;
+  }
+}
