@@ -83,11 +83,12 @@ describe('kill -9 during a storm of grants', () => {
   it('a stop by SIGTERM answers what it took, and loses nothing of it', async () => {
     api = await startApi();
     let stopped = false;
-    const storming = storm(() => stopped);
+    const acknowledged: Acknowledged[] = [];
+    const storming = storm(acknowledged, () => stopped);
     await sleep(STORM_MS / 2);
     stopped = true;
     expect(await api.stop()).toMatchObject({ code: 0 });
-    const acknowledged = await storming;
+    await storming;
     api = apiOf(await startGpd({ dataDir: api.gpd.dataDir }), api.keys);
     const lines = readExport(await api.get('/v1/ledger/export'));
     for (const { written } of acknowledged) expect(lines[written.seq]?.hash).toBe(written.hash);
