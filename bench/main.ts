@@ -1,5 +1,6 @@
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
+import { benchConsent } from './consent.ts';
 import { benchIngest } from './ingest.ts';
 import { formatJson, formatTable, note, type Row, statusOf } from './lib/report.ts';
 import { makeRig, type Rig } from './lib/rig.ts';
@@ -18,15 +19,21 @@ interface Bench {
 const USAGE =
   'usage: npm run bench -- [ingest|memory|start|replay …] [--quick] [--json] [--assert] [--seed N]';
 
-function makeBenches(quick: boolean): ReadonlyMap<string, Bench> {
+function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench> {
   const ingest = quick ? { pairs: 2, warmUp: 3000, count: 8000 } : { pairs: 5, warmUp: 5000, count: 20_000 };
   const memory = quick ? 20_000 : 100_000;
   const rounds = quick ? 5 : 11;
   const replay = quick ? { few: 2000, many: 20_000, pairs: 1 } : { few: 10_000, many: 100_000, pairs: 3 };
+  const people = quick ? [1000, 100_000] : [1000, 100_000, 1_000_000];
+  const consentLoad = quick
+    ? { rounds: 2, warmUp: 6000, count: 16_000, grants: 4000 }
+    : { rounds: 5, warmUp: 8000, count: 40_000, grants: 10_000 };
+  const consent = { ...consentLoad, populations: people, peers, seed: 1 };
   return new Map<string, Bench>([
     ['ingest', { bundles: ingest.warmUp + ingest.count, run: (rig) => benchIngest(rig, ingest) }],
     ['memory', { bundles: memory, run: (rig) => benchMemory(rig, memory) }],
     ['start', { bundles: 0, run: (rig) => benchStart(rig, rounds) }],
+    ['consent', { bundles: 0, run: (rig) => benchConsent(rig, consent) }],
     ['replay', { bundles: replay.many, run: (rig) => benchReplay(rig, replay) }],
   ]);
 }
@@ -53,10 +60,11 @@ async function main(): Promise<number> {
       json: { type: 'boolean', default: false },
       assert: { type: 'boolean', default: false },
       seed: { type: 'string', default: '1' },
+      peers: { type: 'boolean', default: false },
     },
   });
   if (process.platform !== 'linux') throw new Error('the benches read /proc: run them on Linux');
-  const all = makeBenches(values.quick);
+  const all = makeBenches(values.quick, values.peers);
   const chosen = (positionals.length > 0 ? positionals : [...all.keys()]).map((name) => {
     const bench = all.get(name);
     if (!bench) throw new Error(`there is no bench ${name}\n${USAGE}`);

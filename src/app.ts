@@ -23,6 +23,7 @@ import { makeIngestLane } from './http/ingest-lane.ts';
 import { makeServer } from './http/server.ts';
 import { ingest } from './ingest/pipeline.ts';
 import { type Clock, SECOND } from './lib/clock.ts';
+import { poolRandom } from './lib/random.ts';
 import { makeUlid } from './lib/ulid.ts';
 import { issueToken } from './rights/transparency-token.ts';
 import { makeNonceClaimer } from './storage/agent-store.ts';
@@ -56,6 +57,7 @@ const views = fileURLToPath(new URL('../views', import.meta.url));
 export async function startApp(config: Config, options: AppOptions): Promise<RunningApp> {
   const { log } = options;
   const clock = options.clock ?? Date.now;
+  const random = poolRandom(randomBytes);
   const tls = readTls(config);
   const trustedProxies = parseRanges(config.trusted_proxies);
   const isHosting = config.mmdb_file === null ? unknownNetwork : await openNetworkTypes(config.mmdb_file);
@@ -104,13 +106,13 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     recorder,
     proveConsent: consent.proveConsent,
     issueToken: ({ kid, requestId, session, origin, now }) =>
-      issueToken(serverSecret, randomBytes, now, { kid, requestId }, { session, origin }),
+      issueToken(serverSecret, random, now, { kid, requestId }, { session, origin }),
   });
   const lane = makeIngestLane({
     ingest: (input) => ingest(ingestDeps, { ...input, https: input.https || publicHttps }),
     limiter: limiters.ingest,
     knowsOrigin: (origin) => directory.knowsOrigin(origin),
-    random: randomBytes,
+    random,
     isHosting,
     markNetwork: makeDaySalt(serverSecret, 'gpd/network/v1', clock),
     onFault,
@@ -141,7 +143,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
       ['/v1/consent/can-process', makeConsentLane(consent.consent)],
     ]),
     express: (request, response) => void express.then((app) => app(request, response)),
-    makeRequestId: () => `req_${makeUlid(clock, randomBytes)}`,
+    makeRequestId: () => `req_${makeUlid(clock, random)}`,
     trustedProxies,
     ja4Header: config.ja4_header?.toLowerCase() ?? null,
     onStrangerForwarded: () => {

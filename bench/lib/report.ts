@@ -19,6 +19,7 @@ export function statusOf(row: Row): Status {
 }
 
 function formatNumber(value: number): string {
+  if (Number.isNaN(value)) return 'NOT RUN:';
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en');
   return value.toFixed(2);
 }

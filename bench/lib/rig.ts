@@ -53,7 +53,7 @@ export interface Rig {
   remove(): void;
 }
 
-async function running(child: ChildProcess): Promise<Running> {
+export async function running(child: ChildProcess): Promise<Running> {
   try {
     const { port } = JSON.parse(await firstLine(child)) as { port: number };
     return { pid: child.pid ?? 0, port, stop: () => stop(child) };

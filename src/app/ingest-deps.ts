@@ -4,6 +4,7 @@ import { type FindAgentKey, verifyBotAuth } from '../ingest/bot-auth/verify.ts';
 import type { IngestDeps } from '../ingest/pipeline.ts';
 import type { TenantLookup } from '../ingest/ports.ts';
 import { DAY, SECOND } from '../lib/clock.ts';
+import { poolRandom } from '../lib/random.ts';
 
 /** Longest validity of a Web Bot Auth signature (contract 3.4). */
 const MAX_VALIDITY_SECONDS = DAY / SECOND;
@@ -47,7 +48,7 @@ export function makeIngestDeps(config: Config, parts: IngestParts): IngestDeps {
     proveConsent,
     now,
     botAuth: (request, at) => verifyBotAuth(botAuth, request, at),
-    random: randomBytes,
+    random: poolRandom(randomBytes),
     maxSkewMs: config.max_clock_skew * SECOND,
     epochDays: config.epoch_days,
     attestation: {

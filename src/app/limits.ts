@@ -12,13 +12,22 @@ export interface Limiters {
   readonly consent: Limiter;
 }
 
+/** Clients come back: their hashes of the day are kept, so many at most. */
+const MAX_KNOWN = 10_000;
+
 /** Hashes what must not be stored raw, under a salt of the day that is forgotten with the day. */
 export function makeDaySalt(serverSecret: Uint8Array, label: string, clock: Clock): (text: string) => string {
   let salt: { readonly day: number; readonly key: Uint8Array } = { day: -1, key: new Uint8Array(0) };
+  const known = new Map<string, string>();
   return (text) => {
     const day = Math.floor(clock() / DAY);
-    if (salt.day !== day) salt = { day, key: hmacSha256(serverSecret, `${label} ${day}`) };
-    return hmacSha256(salt.key, text).subarray(0, 16).toString('base64url');
+    if (salt.day !== day || known.size >= MAX_KNOWN) {
+      salt = { day, key: hmacSha256(serverSecret, `${label} ${day}`) };
+      known.clear();
+    }
+    const hashed = known.get(text) ?? hmacSha256(salt.key, text).subarray(0, 16).toString('base64url');
+    known.set(text, hashed);
+    return hashed;
   };
 }
 
@@ -37,7 +46,7 @@ export function makeLimiters(
   const ingest = make('ingest', config.rate_ingest);
   const salted = makeDaySalt(serverSecret, 'gpd/rate/v1', clock);
   return {
-    ingest: (address) => ingest(salted(address)),
+    ingest: ingest === unlimited ? unlimited : (address) => ingest(salted(address)),
     consent: make('consent', config.rate_consent),
   };
 }

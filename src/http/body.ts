@@ -8,15 +8,12 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
-    const stop = (): void => {
-      request.off('data', onData);
-      request.off('end', onEnd);
-      request.off('close', onClose);
-    };
+    let settled = false;
     const onData = (chunk: Buffer): void => {
       size += chunk.length;
       if (size > limit) {
-        stop();
+        settled = true;
+        request.off('data', onData);
         request.pause();
         resolve(null);
       } else {
@@ -24,11 +21,13 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
       }
     };
     const onEnd = (): void => {
-      stop();
+      if (settled) return;
+      settled = true;
       resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
     };
     const onClose = (): void => {
-      stop();
+      if (settled) return;
+      settled = true;
       reject(new Error('the sender went away'));
     };
     request.on('data', onData);

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { decodeBase64 } from '../lib/base64.ts';
 import { parseStrictJson } from '../lib/strict-json.ts';
 import { type SealedBundle, sealedBundleSchema } from '../schema/bundle.ts';
@@ -6,6 +7,7 @@ import { type SealedBundle, sealedBundleSchema } from '../schema/bundle.ts';
 const IV_BYTES = 12;
 const POINT_BYTES = 65;
 
+const compiled = z.compile(sealedBundleSchema);
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
@@ -19,7 +21,7 @@ export function readEnvelope(body: Uint8Array): SealedBundle | null {
   } catch {
     return null;
   }
-  const parsed = sealedBundleSchema.safeParse(value);
+  const parsed = compiled.safeParse(value);
   if (!parsed.success) return null;
   const { iv, ct, epk } = parsed.data;
   const sized = decodeBase64(iv)?.length === IV_BYTES && decodeBase64(ct) !== null;

@@ -1,4 +1,3 @@
-import { canonicalJson } from '../lib/canonical-json.ts';
 import { DAY } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/hash.ts';
 import type { Signals } from '../schema/signals.ts';
@@ -34,7 +33,7 @@ export function identify(
 ): Identity | null {
   const inputs = stableInputs(signals, facts.agent, facts.unusable);
   if (!aboveFloor(signals, inputs)) return null;
-  const stableHash = hmacSha256(tenant.identityKey, canonicalJson(inputs));
+  const stableHash = hmacSha256(tenant.identityKey, JSON.stringify(inputs));
   const durable = hmacSha256(tenant.durableKey, stableHash).toString('base64url');
   return { durable, visitorId: visitorIdOf(tenant, durable, facts.epoch), epoch: facts.epoch };
 }

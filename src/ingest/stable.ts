@@ -74,25 +74,26 @@ function audio(signals: Signals, agent: AgentFacts, unusable: Unusable): number 
 export function stableInputs(signals: Signals, agent: AgentFacts, unusable: Unusable): Record<string, Json> {
   const { page, media, engine, screen } = signals;
   const uaData = page?.uaData;
+  // In the order of RFC 8785, so that plain serialisation is already canonical.
   return {
-    family: agent.engine === 'unknown' && agent.os === 'unknown' ? null : `${agent.engine} ${agent.os}`,
     architecture: uaData?.architecture ?? null,
-    bitness: uaData?.bitness ?? null,
-    model: uaData?.model ?? null,
-    gpu: normaliseGpu(signals.graphics?.renderer),
-    screen: screenSize(signals, agent, unusable),
-    colorDepth: screen?.colorDepth ?? null,
-    gamut: media?.colorGamut ?? null,
-    hdr: media?.hdr ?? null,
-    cores: cores(signals, agent),
-    memory: page?.deviceMemory == null ? null : Math.min(page.deviceMemory, 8),
-    touch: unusable.rfp ? null : (page?.maxTouchPoints ?? null),
-    fonts: signals.fonts,
     audio: audio(signals, agent, unusable),
-    evalLength: engine?.evalLength ?? null,
-    errorMessage: engine?.errorMessage ?? null,
-    math: engine?.math ?? null,
+    bitness: uaData?.bitness ?? null,
     canvas: canvas(signals, agent, unusable),
+    colorDepth: screen?.colorDepth ?? null,
+    cores: cores(signals, agent),
+    errorMessage: engine?.errorMessage ?? null,
+    evalLength: engine?.evalLength ?? null,
+    family: agent.engine === 'unknown' && agent.os === 'unknown' ? null : `${agent.engine} ${agent.os}`,
+    fonts: signals.fonts,
+    gamut: media?.colorGamut ?? null,
+    gpu: normaliseGpu(signals.graphics?.renderer),
+    hdr: media?.hdr ?? null,
+    math: engine?.math ?? null,
+    memory: page?.deviceMemory == null ? null : Math.min(page.deviceMemory, 8),
+    model: uaData?.model ?? null,
+    screen: screenSize(signals, agent, unusable),
+    touch: unusable.rfp ? null : (page?.maxTouchPoints ?? null),
   };
 }
 
@@ -103,8 +104,7 @@ const MORE_INPUTS = 2;
 export function aboveFloor(signals: Signals, inputs: Readonly<Record<string, Json>>): boolean {
   const sized = signals.screen?.width != null && signals.screen.height != null;
   if (!sized || !saysAnything(signals.graphics)) return false;
-  const more = Object.entries(inputs).filter(
-    ([name, value]) => value !== null && !FROM_SCREEN_AND_GRAPHICS.has(name),
-  );
-  return more.length >= MORE_INPUTS;
+  let more = 0;
+  for (const name in inputs) if (inputs[name] !== null && !FROM_SCREEN_AND_GRAPHICS.has(name)) more += 1;
+  return more >= MORE_INPUTS;
 }

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { hmacSha256 } from '../lib/hash.ts';
 import { lp4 } from './length-prefix.ts';
 
 const LABEL = 'gpd/verdict/v1';
@@ -9,7 +9,6 @@ const LABEL = 'gpd/verdict/v1';
  * Without the salt it says nothing; the hourly `verdicts.sealed` root is built from these.
  */
 export function commitVerdict(salt: Uint8Array, kid: string, requestId: string, verdict: string): string {
-  const mac = createHmac('sha256', salt);
-  for (const part of [LABEL, kid, requestId, verdict]) mac.update(lp4(part));
-  return mac.digest('base64url');
+  const parts = [LABEL, kid, requestId, verdict].map(lp4);
+  return hmacSha256(salt, Buffer.concat(parts)).toString('base64url');
 }

@@ -129,6 +129,11 @@ function saysGpc(page: unknown): boolean {
 
 const names = Object.keys(groups) as GroupName[];
 
+/** Compiled once: every bundle goes through all of them. */
+const compiled = Object.fromEntries(
+  names.map((name) => [name, z.compile(groups[name] as z.ZodType)]),
+) as unknown as Groups;
+
 /** Reads each group apart, so that one bad field costs its group and never the request. */
 export function readSignals(raw: Readonly<Record<string, unknown>>): ReadSignals {
   const signals: Partial<Record<GroupName, unknown>> = {};
@@ -139,7 +144,7 @@ export function readSignals(raw: Readonly<Record<string, unknown>>): ReadSignals
       signals[name] = null;
       continue;
     }
-    const result = groups[name].safeParse(value);
+    const result = compiled[name].safeParse(value);
     signals[name] = result.success ? result.data : null;
     malformed ||= !result.success;
   }

@@ -2,7 +2,7 @@ import type { PrincipalState } from '../consent/decide.ts';
 import type { ConsentStateReader, StateQuery } from '../consent/ports.ts';
 import type { Database } from './db.ts';
 import { makeGroup } from './group-commit.ts';
-import { type Bindings, isTrue, rowsOf } from './sql.ts';
+import { type Bindings, isTrue, runHot } from './sql.ts';
 
 const MAX_BATCH = 400;
 const MAX_WAITING = 20_000;
@@ -50,8 +50,8 @@ async function readBatch(database: Database, queries: readonly StateQuery[]): Pr
   const bindings = queries.flatMap(
     ({ kid, principal, purpose }, i): Bindings => [i, kid, principal, purpose],
   );
-  const result: unknown = await database.read.raw(`${HEAD}${values}${SELECT}`, bindings as never[]);
-  const rows = new Map(rowsOf<Row>(result).map((row) => [Number(row.i), row]));
+  const result = await runHot<Row>(database.read, `${HEAD}${values}${SELECT}`, bindings);
+  const rows = new Map(result.map((row) => [Number(row.i), row]));
   return queries.map((_, i) => toState(rows.get(i)));
 }
 

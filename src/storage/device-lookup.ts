@@ -2,7 +2,7 @@ import type { DeviceLookup, DeviceQuery, KnownDevice } from '../ingest/ports.ts'
 import { type Clock, SECOND } from '../lib/clock.ts';
 import type { Database } from './db.ts';
 import { makeGroup } from './group-commit.ts';
-import { type Bindings, rowsOf } from './sql.ts';
+import { type Bindings, runHot } from './sql.ts';
 
 const MAX_BATCH = 400;
 const MAX_WAITING = 20_000;
@@ -54,8 +54,8 @@ async function lookupBatch(database: Database, queries: readonly DeviceQuery[]):
   const bindings = queries.flatMap(
     ({ kid, durable, day, network }, i): Bindings => [i, kid, durable, day, network],
   );
-  const result: unknown = await database.read.raw(`${HEAD}${values}${SELECT}`, bindings as never[]);
-  const rows = new Map(rowsOf<Row>(result).map((row) => [Number(row.i), row]));
+  const result = await runHot<Row>(database.read, `${HEAD}${values}${SELECT}`, bindings);
+  const rows = new Map(result.map((row) => [Number(row.i), row]));
   return queries.map((_, i) => toFound(rows.get(i)));
 }
 

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { runSqlite } from './sqlite-client.ts';
 
 /** What the hot statements share: multi-row SQL that both databases take, with its text made once a shape. */
 
@@ -25,6 +26,13 @@ export function rowsOf<Row>(result: unknown): readonly Row[] {
   return Array.isArray(result) ? (result as Row[]) : ((result as { rows?: Row[] }).rows ?? []);
 }
 
+/** A statement of the hot path. Both drivers take `?`; knex turns it into PostgreSQL's form. */
+export async function runHot<Row>(knex: Knex, sql: string, bindings: Bindings): Promise<readonly Row[]> {
+  const { dialect } = knex.client as { readonly dialect: string };
+  if (dialect === 'sqlite3') return (await runSqlite(knex, sql, bindings)) as readonly Row[];
+  return rowsOf<Row>(await knex.raw(sql, bindings as Knex.Value[]));
+}
+
 /** SQLite takes 32,766 parameters a statement, PostgreSQL 65,535. */
 const MAX_PARAMETERS = 30_000;
 
@@ -42,7 +50,7 @@ export async function insertMany<Row>(
   for (let i = 0; i < rows.length; i += step) {
     const chunk = rows.slice(i, i + step);
     const sql = `${head} VALUES ${placeholders(columns, chunk.length)} ${tail}`;
-    results.push(...rowsOf<Row>(await tx.raw(sql, chunk.flat() as Knex.Value[])));
+    results.push(...(await runHot<Row>(tx, sql, chunk.flat())));
   }
   return results;
 }

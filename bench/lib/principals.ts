@@ -1,0 +1,63 @@
+import { randomBytes } from 'node:crypto';
+import { openStore, type Store } from '../../src/app/store.ts';
+import { hashApiKey, makeApiKeySecret } from '../../src/auth/api-key.ts';
+import { loadConfig } from '../../src/config.ts';
+import { principalRef } from '../../src/consent/principal.ts';
+import { principalKeyContext, ROOT_SECRET, tenantSecretContext } from '../../src/keys/contexts.ts';
+import { makeMasterKey } from '../../src/keys/master-key.ts';
+import { DAY } from '../../src/lib/clock.ts';
+import { makeApiKeyStore } from '../../src/storage/api-key-store.ts';
+import { type Bindings, insertMany } from '../../src/storage/sql.ts';
+import { readTenantSecret } from '../../src/storage/tenant-store.ts';
+import { deriveTenantKeys, type TenantKeys } from '../../src/tenants/tenant.ts';
+
+/** People with a live grant, written straight into the tables that a decision reads; the log itself stays as it was. */
+
+export const PURPOSE = 'device-identification';
+const CHUNK = 3000;
+
+export const principalId = (i: number): string => `person-${i}@shop.example`;
+
+async function tenantKeys({ database, masterKey }: Store, kid: string): Promise<TenantKeys> {
+  const wrapped = await readTenantSecret(database, kid, ROOT_SECRET);
+  if (wrapped === null) throw new Error('the template has no root secret');
+  return deriveTenantKeys(masterKey.unwrap(wrapped, tenantSecretContext(kid, ROOT_SECRET)));
+}
+
+async function seed(store: Store, kid: string, count: number): Promise<void> {
+  const keys = await tenantKeys(store, kid);
+  // One wrapped key stands for all: a decision does not open it, it only has to be as long.
+  const wrapper = makeMasterKey(keys.principalWrap, randomBytes);
+  const wrapped = wrapper.wrap(randomBytes(32), principalKeyContext(kid, principalId(0)));
+  const [now, hash] = [Date.now(), randomBytes(32).toString('hex')];
+  await store.database.transaction(async (tx) => {
+    for (let start = 0; start < count; start += CHUNK) {
+      const refs = Array.from({ length: Math.min(CHUNK, count - start) }, (_, i) =>
+        principalRef(keys.principal, principalId(start + i)),
+      );
+      const people = refs.map((ref): Bindings => [kid, ref, wrapped, 0, null]);
+      const head = 'INSERT INTO consent_principals (kid, principal, wrapped_key, gpc, erased_at)';
+      await insertMany(tx, head, people);
+      const states = refs.map(
+        (ref, i): Bindings => [kid, ref, PURPOSE, 'granted', 0, now + 180 * DAY, now, start + i, hash],
+      );
+      const columns = 'kid, principal, purpose, choice, policy_version, expires_at, at, seq, hash';
+      await insertMany(tx, `INSERT INTO consent_state (${columns})`, states);
+    }
+  });
+}
+
+/** @returns a secret API key of the tenant */
+export async function addPrincipals(data: string, kid: string, count: number): Promise<string> {
+  const store = await openStore(loadConfig({ environment: { GPD_DATA_DIR: data }, flags: {} }));
+  try {
+    if (count > 0) await seed(store, kid, count);
+    const secret = makeApiKeySecret('secret', randomBytes);
+    const times = { createdAt: Date.now(), revokedAt: null, lastUsedOn: null };
+    const named = { id: 'key_bench', kid, scope: 'secret' as const, name: 'bench' };
+    await makeApiKeyStore(store.database).insert({ ...named, hash: hashApiKey(secret), ...times });
+    return secret;
+  } finally {
+    await store.database.close();
+  }
+}
