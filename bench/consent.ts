@@ -47,10 +47,16 @@ function decisions(rig: Rig, plan: ConsentPlan, { people, data, file }: Populati
   };
 }
 
+async function answerBytes(server: Running, file: string): Promise<number> {
+  try {
+    return (await drive(server.port, { file, skip: 0, count: PROBES, status: 200 })).bodyBytes;
+  } finally {
+    await server.stop();
+  }
+}
+
 async function floor(rig: Rig, plan: ConsentPlan, { data, file }: Population): Promise<Subject> {
-  const probe = await startGpd(rig, data);
-  const answered = drive(probe.port, { file, skip: 0, count: PROBES, status: 200 });
-  const { bodyBytes } = await answered.finally(() => probe.stop());
+  const bodyBytes = await answerBytes(await startGpd(rig, data), file);
   const args = [FLOOR, String(Math.round(bodyBytes))];
   const start = (): Promise<Running> => running(startNode(args, { cwd: rig.directory }));
   const { warmUp, count } = plan;

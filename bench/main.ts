@@ -1,10 +1,12 @@
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
+import { benchClassify } from './classify.ts';
 import { benchConsent } from './consent.ts';
 import { benchIngest } from './ingest.ts';
 import { formatJson, formatTable, note, type Row, statusOf } from './lib/report.ts';
 import { makeRig, type Rig } from './lib/rig.ts';
 import { benchMemory } from './memory.ts';
+import { benchProof } from './proof.ts';
 import { benchReplay } from './replay.ts';
 import { benchStart } from './start.ts';
 
@@ -17,7 +19,7 @@ interface Bench {
 }
 
 const USAGE =
-  'usage: npm run bench -- [ingest|memory|start|replay …] [--quick] [--json] [--assert] [--seed N]';
+  'usage: npm run bench -- [ingest|memory|start|consent|proof|classify|replay …] [--quick] [--peers] [--json] [--assert] [--seed N]';
 
 function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench> {
   const ingest = quick ? { pairs: 2, warmUp: 3000, count: 8000 } : { pairs: 5, warmUp: 5000, count: 20_000 };
@@ -26,14 +28,23 @@ function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench>
   const replay = quick ? { few: 2000, many: 20_000, pairs: 1 } : { few: 10_000, many: 100_000, pairs: 3 };
   const people = quick ? [1000, 100_000] : [1000, 100_000, 1_000_000];
   const consentLoad = quick
-    ? { rounds: 2, warmUp: 6000, count: 16_000, grants: 4000 }
-    : { rounds: 5, warmUp: 8000, count: 40_000, grants: 10_000 };
+    ? { rounds: 3, warmUp: 12_000, count: 16_000, grants: 4000 }
+    : { rounds: 5, warmUp: 20_000, count: 40_000, grants: 10_000 };
   const consent = { ...consentLoad, populations: people, peers, seed: 1 };
+  const proof = {
+    few: 1000,
+    many: 1_000_000,
+    seed: 1,
+    ...(quick ? { rounds: 3, count: 300 } : { rounds: 7, count: 1000 }),
+  };
+  const classifying = { seed: 1, ...(quick ? { rounds: 5, count: 10_000 } : { rounds: 11, count: 30_000 }) };
   return new Map<string, Bench>([
     ['ingest', { bundles: ingest.warmUp + ingest.count, run: (rig) => benchIngest(rig, ingest) }],
     ['memory', { bundles: memory, run: (rig) => benchMemory(rig, memory) }],
     ['start', { bundles: 0, run: (rig) => benchStart(rig, rounds) }],
     ['consent', { bundles: 0, run: (rig) => benchConsent(rig, consent) }],
+    ['proof', { bundles: 0, run: (rig) => benchProof(rig, proof) }],
+    ['classify', { bundles: 0, run: () => benchClassify(classifying) }],
     ['replay', { bundles: replay.many, run: (rig) => benchReplay(rig, replay) }],
   ]);
 }

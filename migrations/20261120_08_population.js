@@ -1,23 +1,19 @@
 // Who shares an id: client networks of a device, as salted hashes that live one day, and counts that outlive them.
 
-/** @param {import('knex').Knex} knex */
+/**
+ * The day comes first in the keys: what is over is one range at the start of the table, and needs no index of its own.
+ * @param {import('knex').Knex} knex
+ */
 export async function up(knex) {
-  await knex.schema.createTable('network_marks', (t) => {
-    t.text('kid').notNullable();
-    t.integer('day').notNullable();
-    t.text('durable').notNullable();
-    t.text('network').notNullable();
-    t.primary(['kid', 'durable', 'day', 'network']);
-    t.index(['day']);
-  });
-  await knex.schema.createTable('network_days', (t) => {
-    t.text('kid').notNullable();
-    t.text('durable').notNullable();
-    t.integer('day').notNullable();
-    t.integer('networks').notNullable();
-    t.primary(['kid', 'durable', 'day']);
-    t.index(['day']);
-  });
+  const suffix = knex.client.dialect === 'sqlite3' ? ' WITHOUT ROWID' : '';
+  await knex.raw(
+    `CREATE TABLE network_marks (day integer NOT NULL, kid text NOT NULL, durable text NOT NULL,
+      network text NOT NULL, PRIMARY KEY (day, kid, durable, network))${suffix}`,
+  );
+  await knex.raw(
+    `CREATE TABLE network_days (day integer NOT NULL, kid text NOT NULL, durable text NOT NULL,
+      networks integer NOT NULL, PRIMARY KEY (day, kid, durable))${suffix}`,
+  );
   // Several shards a tenant and day, so that nodes do not queue for one row.
   await knex.schema.createTable('network_totals', (t) => {
     t.text('kid').notNullable();

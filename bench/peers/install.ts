@@ -1,6 +1,6 @@
+import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
 /** Peers are no dependency of gpd: they are fetched into a folder of the run, and only when they are asked for. */

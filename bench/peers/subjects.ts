@@ -63,8 +63,11 @@ async function c15tSubjects(rig: Rig, plan: ConsentPlan): Promise<Subject[]> {
   });
   const file = join(rig.directory, 'c15t.db');
   const server = await startC15t(folder, file);
-  const seeded = drive(server.port, { file: grants, skip: 0, count: people, status: 200 });
-  await seeded.finally(() => server.stop());
+  try {
+    await drive(server.port, { file: grants, skip: 0, count: people, status: 200 });
+  } finally {
+    await server.stop();
+  }
   return [
     {
       name: 'c15t',
@@ -99,9 +102,7 @@ async function cerbosSubjects(rig: Rig, plan: ConsentPlan): Promise<Subject[]> {
     };
   });
   const asked = { file, count: plan.count, status: 200 };
-  return [
-    { name: 'cerbos', run: async () => measureServer(await startCerbos(folder), asked, plan.warmUp) },
-  ];
+  return [{ name: 'cerbos', run: async () => measureServer(await startCerbos(folder), asked, plan.warmUp) }];
 }
 
 const MAKERS: Readonly<Record<Peer, (rig: Rig, plan: ConsentPlan) => Promise<Subject[]>>> = {

@@ -91,19 +91,49 @@ function headerText(request: IncomingMessage, name: string): string | undefined 
   return Array.isArray(value) ? value.join(',') : value;
 }
 
-function readFacts(deps: ServerDeps, request: IncomingMessage): RequestFacts {
+interface Client {
+  readonly address: Address | null;
+  readonly limitKey: string;
+  readonly networkKey: string;
+  readonly behindProxy: boolean;
+  readonly strangerForwarded: boolean;
+}
+
+/** Clients come back; what was worked out for a connection's addresses is kept, so many at most. */
+const MAX_CLIENTS = 10_000;
+
+function makeClientReader(trusted: readonly Range[]): (request: IncomingMessage) => Client {
+  const known = new Map<string, Client>();
+  return (request) => {
+    const peer = request.socket.remoteAddress;
+    const forwardedFor = headerText(request, 'x-forwarded-for');
+    const forwarded = headerText(request, 'forwarded');
+    const key = `${peer}|${forwardedFor}|${forwarded}`;
+    const found = known.get(key);
+    if (found) return found;
+    const { address, ...trust } = resolveClient(peer, forwardedHops(forwardedFor, forwarded), trusted);
+    const keys = address
+      ? { limitKey: limitKey(address), networkKey: networkKey(address) }
+      : { limitKey: 'unknown', networkKey: 'unknown' };
+    const client = { address, ...keys, ...trust };
+    if (known.size >= MAX_CLIENTS) known.clear();
+    // A header of kilobytes is not worth its place.
+    if (key.length <= 256) known.set(key, client);
+    return client;
+  };
+}
+
+function readFacts(deps: ServerDeps, client: Client, request: IncomingMessage): RequestFacts {
   const { socket } = request;
-  const hops = forwardedHops(headerText(request, 'x-forwarded-for'), headerText(request, 'forwarded'));
-  const client = resolveClient(socket.remoteAddress, hops, deps.trustedProxies);
   if (client.strangerForwarded) deps.onStrangerForwarded();
   const encrypted = 'encrypted' in socket && socket.encrypted === true;
   const proxied = (name: string): string | undefined =>
     client.behindProxy ? headerText(request, name) : undefined;
   return {
     requestId: deps.makeRequestId(),
-    limitKey: client.address ? limitKey(client.address) : 'unknown',
+    limitKey: client.limitKey,
     client: client.address,
-    networkKey: client.address ? networkKey(client.address) : 'unknown',
+    networkKey: client.networkKey,
     ja4: deps.ja4Header === null ? null : (proxied(deps.ja4Header) ?? null),
     https: encrypted || proxied('x-forwarded-proto') === 'https',
   };
@@ -139,12 +169,13 @@ export interface RunningServer {
 }
 
 export function makeServer(deps: ServerDeps): RunningServer {
+  const clientOf = makeClientReader(deps.trustedProxies);
   let draining = false;
   const open = new Set<ServerResponse>();
   const listener: RequestListener = (request, response) => {
     open.add(response);
     response.once('close', () => open.delete(response));
-    const known = readFacts(deps, request);
+    const known = readFacts(deps, clientOf(request), request);
     facts.set(request, known);
     response.setHeader('X-Request-Id', known.requestId);
     if (draining) response.setHeader('Connection', 'close');

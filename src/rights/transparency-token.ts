@@ -23,8 +23,15 @@ export interface TokenSubject {
 
 const plaintextSchema = z.tuple([z.string(), z.string(), z.int()]);
 
+/** The key of the day, derived once: tokens of one server are made all day long. */
+let derived: { readonly secret: Uint8Array; readonly day: number; readonly key: Buffer } | null = null;
+
 function dayKey(serverSecret: Uint8Array, day: number): Buffer {
-  return hmacSha256(serverSecret, `gpd/transparency-token/v1 ${day}`);
+  if (derived?.secret !== serverSecret || derived.day !== day) {
+    const key = hmacSha256(serverSecret, `gpd/transparency-token/v1 ${day}`);
+    derived = { secret: serverSecret, day, key };
+  }
+  return derived.key;
 }
 
 function additionalData(binding: TokenBinding, day: number): Buffer {

@@ -2,7 +2,7 @@ import type { PrincipalState } from '../consent/decide.ts';
 import type { ConsentStateReader, StateQuery } from '../consent/ports.ts';
 import type { Database } from './db.ts';
 import { makeGroup } from './group-commit.ts';
-import { type Bindings, isTrue, runHot } from './sql.ts';
+import { askedRows, type Bindings, isTrue, runHot } from './sql.ts';
 
 const MAX_BATCH = 400;
 const MAX_WAITING = 20_000;
@@ -20,16 +20,14 @@ interface Row {
   readonly head_hash: string;
 }
 
-const HEAD = 'WITH q(i, kid, principal, purpose) AS (VALUES ';
-const SELECT = `)
+const COLUMNS = { kid: 'text', principal: 'text', purpose: 'text' } as const;
+const SELECT = `
   SELECT q.i AS i, p.gpc AS gpc, p.erased_at AS erased_at, s.choice AS choice, s.policy_version AS policy_version,
     s.expires_at AS expires_at, s.seq AS seq, s.hash AS hash, h.size AS size, h.head_hash AS head_hash
   FROM q
   JOIN ledger_heads h ON h.kid = q.kid
   LEFT JOIN consent_principals p ON p.kid = q.kid AND p.principal = q.principal
   LEFT JOIN consent_state s ON s.kid = q.kid AND s.principal = q.principal AND s.purpose = q.purpose`;
-const FIRST = '(CAST(? AS integer), CAST(? AS text), CAST(? AS text), CAST(? AS text))';
-const FURTHER = '(?, ?, ?, ?)';
 
 function toState(row: Row | undefined): PrincipalState {
   if (!row) throw new Error('a tenant has lost its log');
@@ -46,11 +44,9 @@ function toState(row: Row | undefined): PrincipalState {
 }
 
 async function readBatch(database: Database, queries: readonly StateQuery[]): Promise<PrincipalState[]> {
-  const values = [FIRST, ...Array<string>(queries.length - 1).fill(FURTHER)].join(',');
-  const bindings = queries.flatMap(
-    ({ kid, principal, purpose }, i): Bindings => [i, kid, principal, purpose],
-  );
-  const result = await runHot<Row>(database.read, `${HEAD}${values}${SELECT}`, bindings);
+  const asked = queries.map(({ kid, principal, purpose }): Bindings => [kid, principal, purpose]);
+  const { sql, bindings } = askedRows(database.read, COLUMNS, asked);
+  const result = await runHot<Row>(database.read, sql + SELECT, bindings);
   const rows = new Map(result.map((row) => [Number(row.i), row]));
   return queries.map((_, i) => toState(rows.get(i)));
 }
@@ -61,7 +57,6 @@ export function makeConsentStateReader(database: Database): ConsentStateReader {
     run: (queries) => readBatch(database, queries),
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
-    concurrency: 2,
   });
   return {
     read: (query) => group.submit(query),

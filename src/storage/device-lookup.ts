@@ -2,7 +2,7 @@ import type { DeviceLookup, DeviceQuery, KnownDevice } from '../ingest/ports.ts'
 import { type Clock, SECOND } from '../lib/clock.ts';
 import type { Database } from './db.ts';
 import { makeGroup } from './group-commit.ts';
-import { type Bindings, runHot } from './sql.ts';
+import { askedRows, type Bindings, runHot } from './sql.ts';
 
 const MAX_BATCH = 400;
 const MAX_WAITING = 20_000;
@@ -18,21 +18,20 @@ interface Row {
   readonly marked: number | null;
 }
 
-const HEAD = 'WITH q(i, kid, durable, day, network) AS (VALUES ';
-const SELECT = `)
+const COLUMNS = { kid: 'text', durable: 'text', day: 'integer', network: 'text' } as const;
+/** One seek a day: the day comes first in the key. */
+const DAYS = Array.from({ length: WEEK_DAYS }, (_, i) => `q.day - ${i}`).join(', ');
+
+const SELECT = `
   SELECT q.i AS i, s.epoch AS epoch, o.created_at AS override_at, d.networks AS today, m.day AS marked,
     (SELECT SUM(w.networks) FROM network_days w
-      WHERE w.kid = q.kid AND w.durable = q.durable AND w.day > q.day - ${WEEK_DAYS}) AS week
+      WHERE w.day IN (${DAYS}) AND w.kid = q.kid AND w.durable = q.durable) AS week
   FROM q
   LEFT JOIN sightings s ON s.kid = q.kid AND s.durable = q.durable
   LEFT JOIN overrides o ON o.kid = q.kid AND o.durable = q.durable
   LEFT JOIN network_days d ON d.kid = q.kid AND d.durable = q.durable AND d.day = q.day
   LEFT JOIN network_marks m
     ON m.kid = q.kid AND m.durable = q.durable AND m.day = q.day AND m.network = q.network`;
-
-/** PostgreSQL takes the types of a VALUES list from its first row. */
-const FIRST = '(CAST(? AS integer), CAST(? AS text), CAST(? AS text), CAST(? AS integer), CAST(? AS text))';
-const FURTHER = '(?, ?, ?, ?, ?)';
 
 type Found = Omit<KnownDevice, 'spread'> & { readonly networksToday: number; readonly pairsOfWeek: number };
 
@@ -50,11 +49,9 @@ function toFound(row: Row | undefined): Found {
 }
 
 async function lookupBatch(database: Database, queries: readonly DeviceQuery[]): Promise<Found[]> {
-  const values = [FIRST, ...Array<string>(queries.length - 1).fill(FURTHER)].join(',');
-  const bindings = queries.flatMap(
-    ({ kid, durable, day, network }, i): Bindings => [i, kid, durable, day, network],
-  );
-  const result = await runHot<Row>(database.read, `${HEAD}${values}${SELECT}`, bindings);
+  const asked = queries.map(({ kid, durable, day, network }): Bindings => [kid, durable, day, network]);
+  const { sql, bindings } = askedRows(database.read, COLUMNS, asked);
+  const result = await runHot<Row>(database.read, sql + SELECT, bindings);
   const rows = new Map(result.map((row) => [Number(row.i), row]));
   return queries.map((_, i) => toFound(rows.get(i)));
 }
@@ -87,7 +84,6 @@ export function makeDeviceLookup(database: Database, clock: Clock): DeviceLookup
     run: (queries) => lookupBatch(database, queries),
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
-    concurrency: 2,
   });
   const totalOf = makeTotals(database, clock);
   return {

@@ -124,7 +124,7 @@ async function writeNetworks(tx: Knex.Transaction, entries: readonly RecordEntry
     tx,
     'INSERT INTO network_days (kid, durable, day, networks)',
     days,
-    'ON CONFLICT (kid, durable, day) DO UPDATE SET networks = network_days.networks + excluded.networks',
+    'ON CONFLICT (day, kid, durable) DO UPDATE SET networks = network_days.networks + excluded.networks',
   );
   await insertMany(
     tx,

@@ -26,17 +26,34 @@ export function rowsOf<Row>(result: unknown): readonly Row[] {
   return Array.isArray(result) ? (result as Row[]) : ((result as { rows?: Row[] }).rows ?? []);
 }
 
+function isSqlite(knex: Knex): boolean {
+  return (knex.client as { readonly dialect: string }).dialect === 'sqlite3';
+}
+
 /** A statement of the hot path. Both drivers take `?`; knex turns it into PostgreSQL's form. */
 export async function runHot<Row>(knex: Knex, sql: string, bindings: Bindings): Promise<readonly Row[]> {
-  const { dialect } = knex.client as { readonly dialect: string };
-  if (dialect === 'sqlite3') return (await runSqlite(knex, sql, bindings)) as readonly Row[];
+  if (isSqlite(knex)) return (await runSqlite(knex, sql, bindings)) as readonly Row[];
   return rowsOf<Row>(await knex.raw(sql, bindings as Knex.Value[]));
 }
 
-/** SQLite takes 32,766 parameters a statement, PostgreSQL 65,535. */
-const MAX_PARAMETERS = 30_000;
+/** PostgreSQL takes 65,535 parameters a statement. */
+const MAX_PARAMETERS = 60_000;
 
-/** `head VALUES (…),(…) tail`, in as many statements as the rows need; nothing for no rows. */
+const jsonSelect = new Map<number, string>();
+
+/** On SQLite all rows are one parameter: binding each value costs the main thread more than parsing them costs SQLite. */
+function fromJson(columns: number): string {
+  let sql = jsonSelect.get(columns);
+  if (sql === undefined) {
+    const values = Array.from({ length: columns }, (_, i) => `value ->> ${i}`);
+    // Without a WHERE the parser takes the ON of ON CONFLICT for a join's (sqlite.org/lang_upsert.html).
+    sql = `SELECT ${values.join(', ')} FROM json_each(?) WHERE true`;
+    jsonSelect.set(columns, sql);
+  }
+  return sql;
+}
+
+/** `head`, all rows, `tail`, in as many statements as they need; nothing for no rows. */
 export async function insertMany<Row>(
   tx: Knex.Transaction,
   head: string,
@@ -45,6 +62,7 @@ export async function insertMany<Row>(
 ): Promise<readonly Row[]> {
   const columns = rows[0]?.length;
   if (columns === undefined) return [];
+  if (isSqlite(tx)) return runHot<Row>(tx, `${head} ${fromJson(columns)} ${tail}`, [JSON.stringify(rows)]);
   const step = Math.floor(MAX_PARAMETERS / columns);
   const results: Row[] = [];
   for (let i = 0; i < rows.length; i += step) {
@@ -53,6 +71,35 @@ export async function insertMany<Row>(
     results.push(...(await runHot<Row>(tx, sql, chunk.flat())));
   }
   return results;
+}
+
+/**
+ * A common table `q(i, …columns)` of the rows that are asked about, typed by the SQL types of `columns`, with the
+ * bindings that fill it.
+ */
+export function askedRows(
+  knex: Knex,
+  columns: Readonly<Record<string, 'text' | 'integer'>>,
+  rows: readonly Bindings[],
+): { readonly sql: string; readonly bindings: Bindings } {
+  const names = Object.keys(columns);
+  const head = `WITH q(i, ${names.join(', ')}) AS`;
+  if (isSqlite(knex)) {
+    const values = names.map((_, i) => `value ->> ${i}`);
+    return {
+      sql: `${head} (SELECT key, ${values.join(', ')} FROM json_each(?))`,
+      bindings: [JSON.stringify(rows)],
+    };
+  }
+  // PostgreSQL takes the types of a VALUES list from its first row.
+  const first = `(CAST(? AS integer), ${Object.values(columns)
+    .map((type) => `CAST(? AS ${type})`)
+    .join(', ')})`;
+  const further = `(${Array(names.length + 1)
+    .fill('?')
+    .join(', ')})`;
+  const values = [first, ...Array<string>(rows.length - 1).fill(further)].join(',');
+  return { sql: `${head} (VALUES ${values})`, bindings: rows.flatMap((row, i): Bindings => [i, ...row]) };
 }
 
 /** A boolean column: true on PostgreSQL, 1 on SQLite. */
