@@ -8,7 +8,12 @@ interface TransactionInternals {
   query(connection: unknown, sql: string): Promise<unknown>;
 }
 
-type ClientClass = new (config: Knex.Config) => { transaction(...args: unknown[]): TransactionInternals };
+interface ClientInternals {
+  transaction(...args: unknown[]): TransactionInternals;
+  destroyRawConnection(connection: Connection): Promise<unknown>;
+}
+
+type ClientClass = new (config: Knex.Config) => ClientInternals;
 
 /**
  * Knex's SQLite client, whose transactions start with BEGIN IMMEDIATE: a deferred BEGIN that turns into a write beside
@@ -22,12 +27,25 @@ export function immediateSqliteClient(): typeof Knex.Client {
       transaction.begin = (connection) => transaction.query(connection, 'BEGIN IMMEDIATE;');
       return transaction;
     }
+
+    // SQLite refuses to close a connection that has statements.
+    override async destroyRawConnection(connection: Connection): Promise<unknown> {
+      await finalizeAll(connection);
+      return super.destroyRawConnection(connection);
+    }
   }
   return ImmediateSqlite as unknown as typeof Knex.Client;
 }
 
+type Rows = readonly unknown[];
+
+interface Statement {
+  all(bindings: Rows, done: (error: Error | null, rows: unknown[]) => void): void;
+  finalize(done: () => void): void;
+}
+
 interface Connection {
-  all(sql: string, bindings: readonly unknown[], done: (error: Error | null, rows: unknown[]) => void): void;
+  prepare(sql: string, done: (error: Error | null) => void): Statement;
 }
 
 interface Acquiring {
@@ -35,20 +53,44 @@ interface Acquiring {
   releaseConnection(connection: Connection): Promise<void>;
 }
 
+/** The texts of the hot path are few and constant: each is prepared once a connection. */
+const prepared = new WeakMap<Connection, Map<string, Statement>>();
+
+async function finalizeAll(connection: Connection): Promise<void> {
+  const statements = [...(prepared.get(connection)?.values() ?? [])];
+  prepared.delete(connection);
+  await Promise.all(
+    statements.map((statement) => new Promise<void>((resolve) => statement.finalize(resolve))),
+  );
+}
+
+function prepare(connection: Connection, sql: string): Promise<Statement> {
+  return new Promise((resolve, reject) => {
+    const statement = connection.prepare(sql, (error) => (error ? reject(error) : resolve(statement)));
+  });
+}
+
+async function statementFor(connection: Connection, sql: string): Promise<Statement> {
+  const known = prepared.get(connection) ?? new Map<string, Statement>();
+  prepared.set(connection, known);
+  const found = known.get(sql);
+  if (found) return found;
+  const statement = await prepare(connection, sql);
+  known.set(sql, statement);
+  return statement;
+}
+
 /**
  * One statement past knex's builder and formatter, which cost more than SQLite does on the hot path; inside a
- * transaction it runs on the transaction's connection.
+ * transaction it runs on the transaction's connection. `sql` is one of few constant texts: it stays prepared.
  */
-export async function runSqlite(
-  knex: Knex,
-  sql: string,
-  bindings: readonly unknown[],
-): Promise<readonly unknown[]> {
+export async function runSqlite(knex: Knex, sql: string, bindings: Rows): Promise<Rows> {
   const client = knex.client as unknown as Acquiring;
   const connection = await client.acquireConnection();
   try {
-    return await new Promise<readonly unknown[]>((resolve, reject) => {
-      connection.all(sql, bindings, (error, rows) => (error ? reject(error) : resolve(rows)));
+    const statement = await statementFor(connection, sql);
+    return await new Promise<Rows>((resolve, reject) => {
+      statement.all(bindings, (error, rows) => (error ? reject(error) : resolve(rows)));
     });
   } finally {
     await client.releaseConnection(connection);
