@@ -4,13 +4,19 @@ import sqlite3 from 'sqlite3';
 
 const SCHEMA = `
 PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=ON;
-CREATE TABLE nonces (kid text not null, nonce text not null, expires_at bigint not null, primary key (kid, nonce));
+PRAGMA wal_autocheckpoint=4000;
+CREATE TABLE nonces (kid text not null, nonce text not null, expires_at bigint not null,
+  primary key (kid, nonce)) WITHOUT ROWID;
 CREATE INDEX nonces_expires_at ON nonces (expires_at);
 CREATE TABLE sightings (kid text not null, durable text not null, first_at bigint not null, last_at bigint not null,
-  seen bigint not null, epoch integer not null, primary key (kid, durable));
+  seen bigint not null, epoch integer not null, primary key (kid, durable)) WITHOUT ROWID;
 CREATE TABLE visitor_index (kid text not null, visitor_id text not null, durable text not null, epoch integer not null,
-  primary key (kid, visitor_id));
+  primary key (kid, visitor_id)) WITHOUT ROWID;
 CREATE INDEX visitor_index_durable ON visitor_index (kid, durable);
+CREATE TABLE network_marks (day integer not null, kid text not null, durable text not null, network text not null,
+  primary key (day, kid, durable, network)) WITHOUT ROWID;
+CREATE TABLE network_days (day integer not null, kid text not null, durable text not null, networks integer not null,
+  primary key (day, kid, durable)) WITHOUT ROWID;
 CREATE TABLE decisions (kid text not null, request_id text not null, decided_at bigint not null, class text not null,
   durable text, verdict text not null, salt text not null, commitment text not null, primary key (kid, request_id));
 CREATE INDEX decisions_durable ON decisions (kid, durable);
@@ -24,6 +30,7 @@ CREATE INDEX decisions_decided_at ON decisions (kid, decided_at);`;
 
 const EXPIRES_MS = 900_000;
 const EPOCH = 690;
+const DAY = 20_777;
 
 /** @type {[head: string, tail: string, values: (entry: Entry) => Values][]} */
 const STATEMENTS = [
@@ -41,6 +48,16 @@ const STATEMENTS = [
     'INSERT INTO visitor_index (kid, visitor_id, durable, epoch)',
     'ON CONFLICT DO NOTHING',
     (e) => [e.kid, e.visitorId, e.durable, EPOCH],
+  ],
+  [
+    'INSERT INTO network_marks (day, kid, durable, network)',
+    'ON CONFLICT DO NOTHING',
+    (e) => [DAY, e.kid, e.durable, 'AAAAAAAAAAAAAAAAAAAAAA'],
+  ],
+  [
+    'INSERT INTO network_days (day, kid, durable, networks)',
+    'ON CONFLICT DO NOTHING',
+    (e) => [DAY, e.kid, e.durable, 1],
   ],
   [
     'INSERT INTO decisions (kid, request_id, decided_at, class, durable, verdict, salt, commitment)',

@@ -1,3 +1,4 @@
+import { parseStrictJson } from '../lib/strict-json.ts';
 import { type Plaintext, plaintextSchema, type SealedBundle } from '../schema/bundle.ts';
 import type { IngestTenant, TenantLookup } from './ports.ts';
 
@@ -20,7 +21,7 @@ function unseal(bundle: SealedBundle, tenant: IngestTenant): Buffer | null {
 /** A plaintext that does not parse looks like a bad tag to whoever does not hold the key. */
 function parsePlaintext(bytes: Buffer): Plaintext | null {
   try {
-    const parsed = plaintextSchema.safeParse(JSON.parse(utf8.decode(bytes)));
+    const parsed = plaintextSchema.safeParse(parseStrictJson(utf8.decode(bytes)));
     return parsed.success ? parsed.data : null;
   } catch {
     return null;

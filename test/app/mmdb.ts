@@ -49,7 +49,7 @@ const TYPES: Readonly<Record<string, number>> = {
 /** @param prefix the bits of the network, for instance `11001011` for 203.0.0.0/8 */
 export function makeMmdb(prefix: string, record: Value): Buffer {
   const count = prefix.length;
-  const nodes = [...prefix].map((bit, i) => {
+  const nodes = prefix.split('').map((bit, i) => {
     const hit = i === count - 1 ? count + 16 : i + 1;
     const node = Buffer.alloc(6);
     node.writeUIntBE(bit === '0' ? hit : count, 0, 3);

@@ -32,6 +32,12 @@ describe('readEnvelope', () => {
     ],
     ['UTF-16', Buffer.from(text, 'utf16le')],
     ['an iv with non-zero trailing bits', JSON.stringify({ ...bundle, iv: `${bytes(11).slice(0, -2)}B=` })],
+    ['a ct in the url alphabet', JSON.stringify({ ...bundle, ct: 'AA-_AAAA' })],
+    ['a ct with a line end', JSON.stringify({ ...bundle, ct: 'AAAA\nAAA' })],
+    ['a ct with a space', JSON.stringify({ ...bundle, ct: 'AAAA AAA' })],
+    ['an iv of 11 bytes', JSON.stringify({ ...bundle, iv: bytes(11) })],
+    ['an epk of 66 bytes', JSON.stringify({ ...bundle, epk: bytes(66) })],
+    ['an epk of 64 bytes', JSON.stringify({ ...bundle, epk: bytes(64) })],
     ['a ct without padding', JSON.stringify({ ...bundle, ct: 'AAAAA' })],
     ['a ct with non-zero trailing bits', JSON.stringify({ ...bundle, ct: 'AAAB==' })],
     [

@@ -41,13 +41,10 @@ describe('SealedBundle', () => {
     ['an iv of 16 bytes', { iv: bytes(16) }],
     ['no ct', { ct: undefined }],
     ['an empty ct', { ct: '' }],
-    ['a ct in the url alphabet', { ct: 'AA-_AAAA' }],
-    ['a ct with a line end', { ct: 'AAAA\nAAAA' }],
     ['a ct that no body could hold', { ct: 'A'.repeat(32_772) }],
     ['an empty epk', { epk: '' }],
     ['a null epk', { epk: null }],
     ['an epk of 33 bytes', { epk: bytes(33) }],
-    ['an epk of 66 bytes', { epk: `${bytes(66).slice(1)}-` }],
   ])('has not %s', (_what, change) => {
     const changed = Object.fromEntries(
       Object.entries({ ...bundle, ...change }).filter(([, value]) => value !== undefined),
