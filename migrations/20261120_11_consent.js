@@ -1,28 +1,29 @@
 // Consent: who (by keyed reference) said what last, what opens the log's commitments, policies, sessions, idempotency.
 
+/**
+ * What every decision reads: on SQLite the table is the index of its key (WITHOUT ROWID), one descent a row.
+ * @param {import('knex').Knex} knex
+ * @param {string} body
+ */
+async function createKeyed(knex, body) {
+  const sqlite = knex.client.dialect === 'sqlite3';
+  await knex.raw(`CREATE TABLE ${body}${sqlite ? ' WITHOUT ROWID' : ''}`);
+}
+
 /** @param {import('knex').Knex} knex */
 export async function up(knex) {
   // wrapped_key null: erased, and nothing of this principal opens any more. erased_at: the tombstone.
-  await knex.schema.createTable('consent_principals', (t) => {
-    t.text('kid').notNullable();
-    t.text('principal').notNullable();
-    t.text('wrapped_key').nullable();
-    t.boolean('gpc').notNullable();
-    t.bigInteger('erased_at').nullable();
-    t.primary(['kid', 'principal']);
-  });
-  await knex.schema.createTable('consent_state', (t) => {
-    t.text('kid').notNullable();
-    t.text('principal').notNullable();
-    t.text('purpose').notNullable();
-    t.text('choice').notNullable();
-    t.integer('policy_version').notNullable();
-    t.bigInteger('expires_at').nullable();
-    t.bigInteger('at').notNullable();
-    t.bigInteger('seq').notNullable();
-    t.text('hash').notNullable();
-    t.primary(['kid', 'principal', 'purpose']);
-  });
+  await createKeyed(
+    knex,
+    `consent_principals (kid text NOT NULL, principal text NOT NULL, wrapped_key text, gpc boolean NOT NULL,
+      erased_at bigint, PRIMARY KEY (kid, principal))`,
+  );
+  await createKeyed(
+    knex,
+    `consent_state (kid text NOT NULL, principal text NOT NULL, purpose text NOT NULL, choice text NOT NULL,
+      policy_version integer NOT NULL, expires_at bigint, at bigint NOT NULL, seq bigint NOT NULL, hash text NOT NULL,
+      PRIMARY KEY (kid, principal, purpose))`,
+  );
   await knex.schema.createTable('consent_openings', (t) => {
     t.text('kid').notNullable();
     t.bigInteger('seq').notNullable();
