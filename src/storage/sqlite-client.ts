@@ -4,8 +4,7 @@ import type { Knex } from 'knex';
 const require = createRequire(import.meta.url);
 
 interface TransactionInternals {
-  begin(connection: unknown): Promise<unknown>;
-  query(connection: unknown, sql: string): Promise<unknown>;
+  begin(connection: Connection): Promise<unknown>;
 }
 
 interface ClientInternals {
@@ -18,13 +17,16 @@ type ClientClass = new (config: Knex.Config) => ClientInternals;
 /**
  * Knex's SQLite client, whose transactions start with BEGIN IMMEDIATE: a deferred BEGIN that turns into a write beside
  * a second process fails at once with SQLITE_BUSY, whatever busy_timeout says (sqlite.org/lang_transaction.html).
+ *
+ * Knex runs the work even when its own BEGIN failed and counts on each query to notice; statements that go past knex
+ * would commit one by one. A BEGIN that rejects ends the transaction before its work.
  */
 export function immediateSqliteClient(): typeof Knex.Client {
   const Base = require('knex/lib/dialects/sqlite3/index.js') as ClientClass;
   class ImmediateSqlite extends Base {
     override transaction(...args: unknown[]): TransactionInternals {
       const transaction = super.transaction(...args);
-      transaction.begin = (connection) => transaction.query(connection, 'BEGIN IMMEDIATE;');
+      transaction.begin = (connection) => runPrepared(connection, 'BEGIN IMMEDIATE', []);
       return transaction;
     }
 
@@ -80,18 +82,26 @@ async function statementFor(connection: Connection, sql: string): Promise<Statem
   return statement;
 }
 
+async function runPrepared(connection: Connection, sql: string, bindings: Rows): Promise<Rows> {
+  const statement = await statementFor(connection, sql);
+  return new Promise<Rows>((resolve, reject) => {
+    statement.all(bindings, (error, rows) => (error ? reject(error) : resolve(rows)));
+  });
+}
+
 /**
  * One statement past knex's builder and formatter, which cost more than SQLite does on the hot path; inside a
  * transaction it runs on the transaction's connection. `sql` is one of few constant texts: it stays prepared.
+ * @throws when the transaction has ended: its connection may already be another's
  */
 export async function runSqlite(knex: Knex, sql: string, bindings: Rows): Promise<Rows> {
+  if (knex.isTransaction === true && (knex as Knex.Transaction).isCompleted()) {
+    throw new Error('the transaction has ended');
+  }
   const client = knex.client as unknown as Acquiring;
   const connection = await client.acquireConnection();
   try {
-    const statement = await statementFor(connection, sql);
-    return await new Promise<Rows>((resolve, reject) => {
-      statement.all(bindings, (error, rows) => (error ? reject(error) : resolve(rows)));
-    });
+    return await runPrepared(connection, sql, bindings);
   } finally {
     await client.releaseConnection(connection);
   }

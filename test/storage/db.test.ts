@@ -9,6 +9,7 @@ import type { Knex } from 'knex';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { type Database, openDatabase } from '../../src/storage/db.ts';
+import { runHot } from '../../src/storage/sql.ts';
 import { holdTransaction } from './contract/database.ts';
 
 let directory: string;
@@ -172,7 +173,14 @@ describe('beside a process that writes', () => {
   it('is unavailable when the lock is held for longer than the busy timeout, and works again after', async () => {
     const { done } = await lockElsewhere(5600);
     const started = performance.now();
-    const [first, second] = await Promise.allSettled([insert(1), insert(2)]);
+    // A statement past knex: outside a transaction it would commit by itself once the lock is gone.
+    let worked = false;
+    const hot = (n: number): Promise<unknown> =>
+      database.transaction((tx) => {
+        worked = true;
+        return runHot(tx, 'INSERT INTO t (n) VALUES (?)', [n]);
+      });
+    const [first, second] = await Promise.allSettled([hot(1), insert(2)]);
     expect(performance.now() - started).toBeGreaterThan(3500);
     for (const result of [first, second]) {
       expect(result.status).toBe('rejected');
@@ -180,9 +188,19 @@ describe('beside a process that writes', () => {
     }
     expect((first as PromiseRejectedResult).reason.retryAfterSeconds).toBeGreaterThan(0);
     await done;
-    expect(await numbers()).toEqual([]);
     await insert(3);
     expect(await numbers()).toEqual([3]);
+    expect(worked).toBe(false);
+  });
+
+  it('takes no statement of a transaction that has ended', async () => {
+    let ended: Knex.Transaction | undefined;
+    await database.transaction(async (tx) => {
+      ended = tx;
+      await runHot(tx, 'INSERT INTO t (n) VALUES (?)', [1]);
+    });
+    await expect(runHot(ended!, 'INSERT INTO t (n) VALUES (?)', [2])).rejects.toThrow('has ended');
+    expect(await numbers()).toEqual([1]);
   });
 
   it('overwrites what is deleted: no byte of it is left in the file', async () => {
