@@ -23,7 +23,7 @@ export interface ReplayAnswer {
 
 export type Runner = (line: ReplayLine) => Promise<ReplayAnswer>;
 
-/** The nonces of one file; 16 bytes of hash each, so that a hundred thousand cost a few megabytes. */
+/** The nonces of one file: all that grows with it, some hundred bytes each. */
 function memoryRecorder(onShadow: (shadow: string | null) => void): IngestDeps['recorder'] {
   const claimed = new Set<string>();
   return {
