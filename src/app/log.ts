@@ -1,4 +1,5 @@
 import { type Logger, pino } from 'pino';
+import { EgressRefused } from '../egress/guard.ts';
 
 /** Structured lines on stderr. What is logged is a code, a count or a request id: never a signal, a token or an id. */
 export function makeLogger(level: string): Logger {
@@ -6,7 +7,10 @@ export function makeLogger(level: string): Logger {
   return pino(options, pino.destination({ fd: 2, sync: true }));
 }
 
-/** An error as it may be logged: its name, code and stack without the message, which may quote bindings. */
+/**
+ * An error as it may be logged: its name, code and stack without the message, which may quote bindings. What egress says
+ * quotes nothing and is what an operator needs.
+ */
 export function describeFault(error: unknown): Record<string, string> {
   if (!(error instanceof Error)) return { name: typeof error };
   const { code } = error as { code?: unknown };
@@ -14,6 +18,7 @@ export function describeFault(error: unknown): Record<string, string> {
   return {
     name: error.name,
     code: typeof code === 'string' ? code : '',
+    ...(error instanceof EgressRefused ? { reason: error.message } : {}),
     stack: frames.slice(0, 12).join('\n'),
   };
 }

@@ -37,10 +37,19 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
-const issuer = httpUrl.refine((text) => {
-  const url = new URL(text);
-  return url.protocol === 'https:' || isLoopback(url.hostname);
-}, 'an issuer must be https, except on a loopback address');
+/** Kept to the letter: a token's `iss` has to equal it, and some providers end theirs with a slash. */
+const issuer = z
+  .string()
+  .refine((text) => {
+    const url = URL.canParse(text) ? new URL(text) : null;
+    return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
+  }, 'an issuer must be https, except on a loopback address')
+  .refine((text) => !/[?#@\s]/.test(text), 'an issuer has no query, fragment, user or white space');
+
+/** The name of a claim as it is, or a JSON pointer. */
+const claim = z
+  .string()
+  .regex(/^[^\p{Cc}]{1,256}$/u, 'the name of a claim, or a JSON pointer such as /realm_access/roles');
 
 interface SettingSpec<Schema extends z.ZodType = z.ZodType> {
   readonly schema: Schema;
@@ -94,19 +103,23 @@ export const SETTINGS = {
     null,
     'Issuer of the bearer tokens for /privacy and the console. Unset: /privacy answers 401.',
   ),
-  oidc_audience: setting(optionalText, null, 'Audience that a bearer token must name.'),
-  oidc_role_claim: setting(
-    z.string().min(1),
-    'gpd_role',
-    'Claim with the role or roles: subject, reviewer, dpo.',
+  oidc_audience: setting(
+    optionalText,
+    null,
+    'Audience that a bearer token must name. Unset: /privacy answers 401.',
   ),
-  oidc_tenant_claim: setting(z.string().min(1), 'gpd_tenant', 'Claim with the tenant (kid).'),
+  oidc_role_claim: setting(
+    claim,
+    'gpd_role',
+    'Claim with the role or roles: subject, reviewer, dpo. Like the others a name, or a JSON pointer: /realm_access/roles.',
+  ),
+  oidc_tenant_claim: setting(claim, 'gpd_tenant', 'Claim with the tenant (kid).'),
   oidc_visitor_claim: setting(
-    z.string().min(1),
+    claim,
     'gpd_visitor',
     'Claim with a visitorId that the identity provider vouches for.',
   ),
-  oidc_principal_claim: setting(z.string().min(1), 'sub', 'Claim that equals the principalId.'),
+  oidc_principal_claim: setting(claim, 'sub', 'Claim that equals the principalId.'),
   console_client_id: setting(optionalText, null, 'OIDC client of the web console.'),
   console_client_secret_file: setting(optionalText, null, 'File with the secret of that client.'),
   max_clock_skew: setting(

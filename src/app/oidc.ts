@@ -1,0 +1,51 @@
+import { unauthenticated, verifyBearer } from '../auth/bearer.ts';
+import type { Caller } from '../auth/claims.ts';
+import { makeIssuerKeys } from '../egress/issuer-keys.ts';
+import { fetchSigningKeys } from '../egress/oidc-discovery.ts';
+import type { Clock } from '../lib/clock.ts';
+import { environmentName, type Settings } from '../schema/settings.ts';
+
+/** Who calls /privacy, by the Authorization header. @throws {Refusal} 401, {Unavailable} 503 */
+export type Authenticate = (authorization: string | undefined) => Promise<Caller>;
+
+export type OidcSettings = Pick<
+  Settings,
+  | 'oidc_issuer'
+  | 'oidc_audience'
+  | 'oidc_role_claim'
+  | 'oidc_tenant_claim'
+  | 'oidc_visitor_claim'
+  | 'oidc_principal_claim'
+>;
+
+/** What has to be set before anybody is let in, one sentence a setting; for the caller and for `gpd doctor`. */
+export function missingOidcSettings(config: OidcSettings): readonly string[] {
+  const needed = ['oidc_issuer', 'oidc_audience'] as const;
+  const what = { oidc_issuer: 'the issuer of the tokens', oidc_audience: 'the audience that they name' };
+  return needed
+    .filter((name) => config[name] === null)
+    .map((name) => `No identity provider is configured: set ${environmentName(name)} to ${what[name]}.`);
+}
+
+/** Denies all until it is configured; asks the identity provider for nothing before the first token comes. */
+export function makeAuthenticator(
+  config: OidcSettings,
+  clock: Clock,
+  onFault: (error: unknown) => void,
+): Authenticate {
+  const { oidc_issuer: issuer, oidc_audience: audience } = config;
+  if (issuer === null || audience === null) {
+    const missing = missingOidcSettings(config);
+    return () => Promise.reject(unauthenticated(missing));
+  }
+  const rules = {
+    issuer,
+    audience,
+    roleClaim: config.oidc_role_claim,
+    tenantClaim: config.oidc_tenant_claim,
+    visitorClaim: config.oidc_visitor_claim,
+    principalClaim: config.oidc_principal_claim,
+  };
+  const keys = makeIssuerKeys({ clock, fetchKeys: () => fetchSigningKeys(issuer), onFault });
+  return (authorization) => verifyBearer({ rules, keys, clock }, authorization);
+}

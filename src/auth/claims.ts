@@ -1,0 +1,117 @@
+import { z } from 'zod';
+import { principalIdSchema } from '../schema/bundle.ts';
+import type { Claims } from './jwt.ts';
+
+/** What a token says, judged (RFC 7519 section 4.1, RFC 9068 section 4). */
+
+export const ROLES = ['subject', 'reviewer', 'dpo'] as const;
+export type Role = (typeof ROLES)[number];
+
+export interface Caller {
+  readonly issuer: string;
+  readonly sub: string;
+  readonly roles: ReadonlySet<Role>;
+  /** The kid of the tenant that the caller is bound to. */
+  readonly tenant: string | null;
+  /** A visitorId that the identity provider vouches for. */
+  readonly visitor: string | null;
+  /** The principalId of the consent API. */
+  readonly principal: string | null;
+}
+
+export interface OidcRules {
+  readonly issuer: string;
+  readonly audience: string;
+  /** Names of claims, or JSON pointers to them (RFC 6901) when they begin with a slash. */
+  readonly roleClaim: string;
+  readonly tenantClaim: string;
+  readonly visitorClaim: string;
+  readonly principalClaim: string;
+}
+
+export class ClaimRefused extends Error {
+  constructor(why: string) {
+    super(why);
+    this.name = 'ClaimRefused';
+  }
+}
+
+/** Seconds by which two clocks may differ. */
+const TOLERANCE = 30;
+
+const numericDate = z.number().min(0);
+const registeredSchema = z.looseObject({
+  iss: z.string(),
+  aud: z.union([z.string(), z.array(z.string())]),
+  exp: numericDate,
+  nbf: numericDate.optional(),
+  iat: numericDate.optional(),
+});
+
+const MISSHAPEN = 'The token needs iss, aud and exp as RFC 7519 defines them; nbf and iat are numbers.';
+
+/** @throws {ClaimRefused} with a sentence for the caller that quotes nothing of the token */
+export function checkRegisteredClaims(claims: Claims, rules: OidcRules, nowSeconds: number): void {
+  const parsed = registeredSchema.safeParse(claims);
+  if (!parsed.success) throw new ClaimRefused(MISSHAPEN);
+  const { iss, aud, exp, nbf = 0, iat = 0 } = parsed.data;
+  if (iss !== rules.issuer) throw new ClaimRefused('The token is of another issuer.');
+  if (![aud].flat().includes(rules.audience)) throw new ClaimRefused('The token is for another audience.');
+  if (exp <= nowSeconds - TOLERANCE) throw new ClaimRefused('The token has expired.');
+  if (Math.max(nbf, iat) > nowSeconds + TOLERANCE) throw new ClaimRefused('The token is not valid yet.');
+  // RFC 7800: it may be used only by who proves a key, and that proof is not read here.
+  if (Object.hasOwn(claims, 'cnf'))
+    throw new ClaimRefused('The token is bound to a key; send one that is not.');
+}
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? (value as Record<string, unknown>)[name]
+    : undefined;
+}
+
+/** A claim by its name, as it is (names with dots and slashes are usual), or by a JSON pointer. */
+function findClaim(claims: Claims, name: string): unknown {
+  if (!name.startsWith('/')) return member(claims, name);
+  const path = name.slice(1).split('/');
+  return path.reduce<unknown>(
+    (value, part) => member(value, part.replaceAll('~1', '/').replaceAll('~0', '~')),
+    claims,
+  );
+}
+
+/** As a principalId: what a database or a log could stumble over never gets there. */
+function isText(value: unknown): value is string {
+  return principalIdSchema.safeParse(value).success;
+}
+
+/** Absent, null and empty name nothing; anything else that is not a text is refused: a restriction is never dropped. */
+function optionalText(claims: Claims, name: string): string | null {
+  const value = findClaim(claims, name) ?? '';
+  if (value === '') return null;
+  if (!isText(value)) throw new ClaimRefused(`The claim ${name} has to be a string.`);
+  return value;
+}
+
+/** Known roles only; others are for other services. */
+function readRoles(claims: Claims, name: string): ReadonlySet<Role> {
+  const named = [findClaim(claims, name)].flat();
+  const roles = new Set(ROLES.filter((role) => named.includes(role)));
+  if (roles.size === 0)
+    throw new ClaimRefused(`The claim ${name} names none of the roles ${ROLES.join(', ')}.`);
+  return roles;
+}
+
+/** @throws {ClaimRefused} with a sentence for the caller that quotes nothing of the token */
+export function readCaller(claims: Claims, rules: OidcRules): Caller {
+  const { sub } = claims;
+  if (!isText(sub)) throw new ClaimRefused('The claim sub has to be a string that is not empty.');
+  return {
+    issuer: rules.issuer,
+    sub,
+    roles: readRoles(claims, rules.roleClaim),
+    tenant: optionalText(claims, rules.tenantClaim),
+    visitor: optionalText(claims, rules.visitorClaim),
+    principal: optionalText(claims, rules.principalClaim),
+  };
+}

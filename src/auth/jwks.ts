@@ -1,0 +1,97 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { z } from 'zod';
+
+/** The signing keys in an identity provider's JWKS (RFC 7517) that this server takes: P-256 and RSA from 2048 bits. */
+
+export const SIGNING_ALGORITHMS = ['ES256', 'RS256'] as const;
+export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number];
+
+export interface SigningKey {
+  readonly kid: string | null;
+  /** The one algorithm that this key verifies: a key never serves another one. */
+  readonly alg: SigningAlgorithm;
+  readonly key: KeyObject;
+}
+
+const MAX_KEYS = 100;
+const MIN_RSA_BITS = 2048;
+/** A larger modulus makes each verification a burden that a stranger can order. */
+const MAX_RSA_BITS = 8192;
+
+const base64url = z.string().regex(/^[A-Za-z0-9_-]+$/);
+const common = {
+  kid: z.string().optional(),
+  use: z.literal('sig').optional(),
+  key_ops: z
+    .array(z.string())
+    .refine((operations) => operations.includes('verify'))
+    .optional(),
+  // A private key that was published is anybody's.
+  d: z.undefined().optional(),
+};
+const jwkSchema = z.discriminatedUnion('kty', [
+  z.object({
+    ...common,
+    kty: z.literal('EC'),
+    crv: z.literal('P-256'),
+    alg: z.literal('ES256').optional(),
+    x: base64url,
+    y: base64url,
+  }),
+  z.object({
+    ...common,
+    kty: z.literal('RSA'),
+    alg: z.literal('RS256').optional(),
+    n: base64url,
+    e: base64url,
+  }),
+]);
+const jwksSchema = z.object({ keys: z.array(z.unknown()).max(MAX_KEYS) });
+
+type Jwk = z.output<typeof jwkSchema>;
+
+/** RFC 8017 section 3.1: an exponent of 1 would let everybody sign. */
+function isSoundRsa(key: KeyObject): boolean {
+  const { modulusLength = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {};
+  const sized = modulusLength >= MIN_RSA_BITS && modulusLength <= MAX_RSA_BITS;
+  return sized && publicExponent >= 3n && publicExponent % 2n === 1n;
+}
+
+function importKey(jwk: Jwk): KeyObject | null {
+  const members =
+    jwk.kty === 'EC'
+      ? { kty: jwk.kty, crv: jwk.crv, x: jwk.x, y: jwk.y }
+      : { kty: jwk.kty, n: jwk.n, e: jwk.e };
+  try {
+    const key = createPublicKey({ key: members, format: 'jwk' });
+    return jwk.kty === 'EC' || isSoundRsa(key) ? key : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The keys that can be used; others are passed over. Null: not a JWKS, or too many keys. */
+export function readSigningKeys(document: unknown): readonly SigningKey[] | null {
+  const parsed = jwksSchema.safeParse(document);
+  if (!parsed.success) return null;
+  return parsed.data.keys.flatMap((candidate) => {
+    const jwk = jwkSchema.safeParse(candidate);
+    const key = jwk.success ? importKey(jwk.data) : null;
+    if (!jwk.success || !key) return [];
+    return [{ kid: jwk.data.kid ?? null, alg: jwk.data.kty === 'EC' ? 'ES256' : 'RS256', key } as const];
+  });
+}
+
+/**
+ * The keys that may have signed: by `kid`, or, for a token that names none, the only one of its algorithm
+ * (OIDC Core section 10.1: with several keys a kid is a must).
+ */
+export function candidateKeys(
+  keys: readonly SigningKey[],
+  alg: SigningAlgorithm,
+  kid: string | null,
+): readonly SigningKey[] {
+  const fitting = keys.filter((key) => key.alg === alg);
+  if (kid !== null) return fitting.filter((key) => key.kid === kid);
+  return fitting.length === 1 ? fitting : [];
+}

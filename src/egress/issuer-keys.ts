@@ -1,0 +1,82 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { candidateKeys, type SigningKey } from '../auth/jwks.ts';
+import type { IssuerKeys } from '../auth/ports.ts';
+import { type Clock, HOUR, MINUTE, SECOND } from '../lib/clock.ts';
+import { Unavailable } from '../lib/errors.ts';
+
+/** An identity provider's keys as this process knows them: fetched when a token needs them, without a timer. */
+
+/** From this age on keys are looked up again beside the request. */
+const REFRESH_MS = 10 * MINUTE;
+/** From this age on a request waits for it: a key that was withdrawn is not believed for longer while there is an answer. */
+const MAX_AGE_MS = HOUR;
+/** Two fetches are at least this far apart, whatever strangers send; a request that needs one waits for it. */
+const COOLDOWN_MS = SECOND;
+/** After a failure, a refresh that nobody waits for is tried again so much later. */
+const RETRY_MS = 30 * SECOND;
+
+export interface IssuerKeysOptions {
+  readonly clock: Clock;
+  /** @throws when they cannot be read */
+  readonly fetchKeys: () => Promise<readonly SigningKey[]>;
+  /** Told once when fetching begins to fail and when its reason changes. */
+  readonly onFault: (error: unknown) => void;
+}
+
+interface Known {
+  readonly keys: readonly SigningKey[];
+  readonly fetchedAt: number;
+}
+
+export function makeIssuerKeys({ clock, fetchKeys, onFault }: IssuerKeysOptions): IssuerKeys {
+  let known: Known | null = null;
+  let triedAt = Number.NEGATIVE_INFINITY;
+  let fault: string | null = null;
+  let next: Promise<void> | null = null;
+
+  async function fetchNow(): Promise<void> {
+    triedAt = clock();
+    try {
+      known = { keys: await fetchKeys(), fetchedAt: triedAt };
+      fault = null;
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : 'unknown';
+      if (reason !== fault) onFault(error);
+      fault = reason;
+    }
+  }
+
+  /** One fetch at a time, for all who wait; never rejects. */
+  function refresh(): Promise<void> {
+    const fetched = async (): Promise<void> => {
+      const rest = Math.min(triedAt + COOLDOWN_MS - clock(), COOLDOWN_MS);
+      if (rest > 0) await delay(rest, undefined, { ref: false });
+      await fetchNow();
+    };
+    next ??= fetched().finally(() => {
+      next = null;
+    });
+    return next;
+  }
+
+  async function current(): Promise<Known> {
+    const age = known ? clock() - known.fetchedAt : Number.POSITIVE_INFINITY;
+    const mayRetry = fault === null || clock() - triedAt >= RETRY_MS;
+    if (!known || (age >= MAX_AGE_MS && mayRetry)) await refresh();
+    else if (age >= REFRESH_MS && mayRetry) void refresh();
+    if (!known) throw new Unavailable('the keys of the identity provider cannot be read');
+    return known;
+  }
+
+  return {
+    async candidates(alg, kid) {
+      const askedAt = clock();
+      const before = await current();
+      const found = candidateKeys(before.keys, alg, kid);
+      if (found.length > 0 || kid === null || before.fetchedAt >= askedAt) return found;
+      // The provider may have begun to sign with a new key.
+      await refresh();
+      return candidateKeys((known ?? before).keys, alg, kid);
+    },
+  };
+}

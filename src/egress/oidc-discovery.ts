@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { readSigningKeys, type SigningKey } from '../auth/jwks.ts';
+import { SECOND } from '../lib/clock.ts';
+import { type FetchOptions, fetchJsonDocument } from './fetch-document.ts';
+import { EgressRefused } from './guard.ts';
+
+/** OpenID Connect Discovery 1.0, as far as a resource server needs it: from the issuer to its signing keys. */
+
+/** The operator names the issuer, so it may lie inside the perimeter; redirects are refused all the same. */
+const ISSUER_FETCH: FetchOptions = {
+  mediaType: null,
+  maxBytes: 262_144,
+  timeoutMs: 3 * SECOND,
+  allow: () => true,
+  plainLoopback: true,
+};
+
+const metadataSchema = z.object({ issuer: z.string(), jwks_uri: z.string() });
+
+/** Discovery section 4.1: a slash at the end of the issuer is taken off first. */
+function discoveryUrl(issuer: string): string {
+  return `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+}
+
+async function fetchPart(what: string, address: string, options: FetchOptions): Promise<unknown> {
+  try {
+    return await fetchJsonDocument(address, options);
+  } catch (error) {
+    throw new EgressRefused(`${what}: ${error instanceof Error ? error.message : 'it cannot be read'}`);
+  }
+}
+
+/**
+ * Reads the keys that an issuer signs with now.
+ * @throws {EgressRefused} with a reason that quotes nothing of the answers
+ */
+export async function fetchSigningKeys(
+  issuer: string,
+  options: Partial<FetchOptions> = {},
+): Promise<readonly SigningKey[]> {
+  const fetchOptions = { ...ISSUER_FETCH, ...options };
+  const metadata = metadataSchema.safeParse(
+    await fetchPart('discovery document', discoveryUrl(issuer), fetchOptions),
+  );
+  if (!metadata.success) throw new EgressRefused('discovery document: it names no issuer and jwks_uri');
+  // Section 4.3: or one provider could speak for another.
+  if (metadata.data.issuer !== issuer)
+    throw new EgressRefused('discovery document: its issuer is not GPD_OIDC_ISSUER to the letter');
+  const keys = readSigningKeys(await fetchPart('JWKS', metadata.data.jwks_uri, fetchOptions));
+  if (!keys) throw new EgressRefused('JWKS: it is not a set of at most 100 keys');
+  if (keys.length === 0) throw new EgressRefused('JWKS: it holds no P-256 key and no RSA key from 2048 bits');
+  return keys;
+}

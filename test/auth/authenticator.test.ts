@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Authenticate, makeAuthenticator, type OidcSettings } from '../../src/app/oidc.ts';
+import { AUDIENCE, type Idp, startIdp } from '../support/oidc.ts';
+import { answerTo, oidcSettings } from './support.ts';
+
+/** The authenticator against a real identity provider, by its own tokens. */
+
+let idp: Idp;
+beforeAll(async () => {
+  idp = await startIdp();
+});
+afterAll(() => idp.stop());
+
+const faults: unknown[] = [];
+const authenticator = (more: Partial<OidcSettings> = {}): Authenticate =>
+  makeAuthenticator(oidcSettings(idp, more), Date.now, (error) => faults.push(error));
+
+describe('a token of the provider', () => {
+  it.each(['ES256', 'RS256'] as const)('is a caller when it is signed by %s', async (alg) => {
+    const token = await idp.token({ sub: 'anna', gpd_role: 'subject', gpd_tenant: 'acme' }, { alg });
+    expect(await authenticator()(`Bearer ${token}`)).toEqual({
+      issuer: idp.issuer,
+      sub: 'anna',
+      roles: new Set(['subject']),
+      tenant: 'acme',
+      visitor: null,
+      principal: 'anna',
+    });
+    expect(faults).toEqual([]);
+  });
+});
+
+describe('without a configuration', () => {
+  it.each([
+    ['nothing', {}, ['GPD_OIDC_ISSUER', 'GPD_OIDC_AUDIENCE']],
+    ['no audience', { oidc_issuer: 'http://127.0.0.1:1' }, ['GPD_OIDC_AUDIENCE']],
+    ['no issuer', { oidc_audience: AUDIENCE }, ['GPD_OIDC_ISSUER']],
+  ])('%s: 401, and what to set', async (_name, given, named) => {
+    const unset = { ...oidcSettings(idp), oidc_issuer: null, oidc_audience: null, ...given };
+    const token = await idp.token({ gpd_role: 'dpo', gpd_tenant: 'acme' });
+    const answer = await answerTo(
+      makeAuthenticator(unset, Date.now, () => {}),
+      `Bearer ${token}`,
+    );
+    expect(answer).toMatchObject({ status: 401, code: 'unauthenticated', challenge: 'Bearer' });
+    expect(answer.details).toHaveLength(named.length);
+    for (const [i, name] of named.entries()) expect(answer.details[i]).toContain(name);
+  });
+});

@@ -1,0 +1,48 @@
+import type { JWK } from 'jose';
+
+/** Between a test and the process of its identity provider. */
+
+/** What the provider does to every request instead of an answer. */
+export type Fault = 'hang' | 'redirect' | 'garbage' | 'huge' | 'error' | 'wrong-issuer' | 'empty' | 'drip';
+
+/** Says which addresses a fault concerns. */
+export interface FaultRule {
+  readonly fault: Fault;
+  /** Where a redirect leads, and what a provider that lies calls itself. */
+  readonly target?: string;
+  /** Only the JWKS, or only the discovery document; both by default. */
+  readonly only?: 'jwks' | 'discovery';
+}
+
+export interface IdpClient {
+  readonly client_id: string;
+  readonly client_secret: string;
+  readonly grant_types: readonly string[];
+  readonly redirect_uris: readonly string[];
+  readonly response_types: readonly string[];
+}
+
+export interface IdpSetup {
+  readonly port: number;
+  readonly audience: string;
+  readonly clients: readonly IdpClient[];
+  /** Claims by account, for the authorization-code flow. */
+  readonly accounts: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** Private JWKs; the provider signs with the first of an algorithm. */
+  readonly jwks: readonly JWK[];
+}
+
+export type ToIdp =
+  | { readonly do: 'start'; readonly setup: IdpSetup }
+  | { readonly do: 'rotate'; readonly jwks: readonly JWK[] }
+  | { readonly do: 'fault'; readonly rule: FaultRule | null }
+  | { readonly do: 'asked' };
+
+export type FromIdp =
+  | { readonly done: 'start'; readonly port: number }
+  | { readonly done: 'rotate' | 'fault' }
+  | { readonly done: 'asked'; readonly asked: readonly string[] };
+
+/** Request headers of the token endpoint by which a test says what the token shall hold. */
+export const CLAIMS_HEADER = 'x-test-claims';
+export const ALG_HEADER = 'x-test-alg';

@@ -1,0 +1,191 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { CompactSign, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
+import {
+  ALG_HEADER,
+  CLAIMS_HEADER,
+  type FaultRule,
+  type FromIdp,
+  type IdpClient,
+  type ToIdp,
+} from './idp/messages.ts';
+
+/** A real identity provider (oidc-provider) in a process of its own, whose private keys the test knows. */
+
+export const AUDIENCE = 'https://gpd.test/privacy';
+const MAIN = fileURLToPath(new URL('./idp/main.ts', import.meta.url));
+const CLIENT = { id: 'harness', secret: randomBytes(24).toString('base64url') };
+
+export type Alg = 'ES256' | 'RS256';
+
+export async function makeKey(
+  alg: string,
+  kid: string,
+  options: { modulusLength?: number } = {},
+): Promise<JWK> {
+  const { privateKey } = await generateKeyPair(alg, { ...options, extractable: true });
+  return { ...(await exportJWK(privateKey)), kid, alg, use: 'sig' };
+}
+
+/** A compact JWS over any claims and header, by any private JWK. */
+export async function signJwt(
+  claims: object | string,
+  jwk: JWK,
+  header: Readonly<Record<string, unknown>> = {},
+): Promise<string> {
+  const alg = typeof header['alg'] === 'string' ? header['alg'] : (jwk.alg ?? '');
+  const key = await importJWK(jwk, alg);
+  const text = typeof claims === 'string' ? claims : JSON.stringify(claims);
+  return new CompactSign(Buffer.from(text))
+    .setProtectedHeader({ alg, typ: 'at+jwt', ...(jwk.kid === undefined ? {} : { kid: jwk.kid }), ...header })
+    .sign(key);
+}
+
+export interface IdpOptions {
+  /** A fixed port, for a provider that comes up after the server that needs it. */
+  readonly port?: number;
+  readonly accounts?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** Clients of the authorization-code flow, by their redirect address. */
+  readonly clients?: readonly {
+    readonly id: string;
+    readonly secret: string;
+    readonly redirectUri: string;
+  }[];
+}
+
+export interface Idp {
+  readonly issuer: string;
+  readonly audience: string;
+  /** GPD_OIDC_* for a server that trusts it. */
+  readonly settings: Readonly<Record<string, string>>;
+  /** The private JWKs that it signs with now. */
+  readonly keys: { readonly ES256: JWK; readonly RS256: JWK };
+  /** A token from its token endpoint; the claims are added to its own, or replace them. */
+  token(claims: Readonly<Record<string, unknown>>, options?: { readonly alg?: Alg }): Promise<string>;
+  /** A token made by hand with its current key. */
+  forge(claims: object | string, header?: Readonly<Record<string, unknown>>, alg?: Alg): Promise<string>;
+  /** Claims of a token that would be taken: iss, aud, sub, iat, exp and a role. */
+  claims(more?: Readonly<Record<string, unknown>>): Record<string, unknown>;
+  /** New keys; the old ones are published no more unless `keepOld`. */
+  rotate(options?: { readonly keepOld?: boolean }): Promise<void>;
+  fault(rule: FaultRule | null): Promise<void>;
+  /** Paths that it was asked for since the last call. */
+  asked(): Promise<readonly string[]>;
+  stop(): Promise<void>;
+}
+
+async function makeKeys(generation: number): Promise<Idp['keys']> {
+  const [ES256, RS256] = await Promise.all([
+    makeKey('ES256', `ec-${generation}`),
+    makeKey('RS256', `rsa-${generation}`),
+  ]);
+  return { ES256, RS256 };
+}
+
+function clientsOf({ clients = [] }: IdpOptions): IdpClient[] {
+  const harness = {
+    client_id: CLIENT.id,
+    client_secret: CLIENT.secret,
+    grant_types: ['client_credentials'],
+    redirect_uris: [],
+    response_types: [],
+  };
+  const others = clients.map(({ id, secret, redirectUri }) => ({
+    client_id: id,
+    client_secret: secret,
+    grant_types: ['authorization_code'],
+    redirect_uris: [redirectUri],
+    response_types: ['code'],
+  }));
+  return [harness, ...others];
+}
+
+function tell<Done extends FromIdp['done']>(
+  child: ChildProcess,
+  message: ToIdp & { readonly do: Done },
+): Promise<FromIdp & { readonly done: Done }> {
+  return new Promise((resolve, reject) => {
+    const gone = (code: number | null): void => reject(new Error(`the identity provider ended with ${code}`));
+    child.once('exit', gone);
+    child.once('message', (answer: FromIdp) => {
+      child.off('exit', gone);
+      resolve(answer as FromIdp & { readonly done: Done });
+    });
+    child.send(message);
+  });
+}
+
+export async function startIdp(options: IdpOptions = {}): Promise<Idp> {
+  let generation = 1;
+  let keys = await makeKeys(generation);
+  // Without the harness it ends by itself: its channel closes.
+  const child = spawn(process.execPath, ['--import', 'tsx', MAIN], {
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  });
+  let stderr = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const { accounts = {} } = options;
+  const setup = {
+    port: options.port ?? 0,
+    audience: AUDIENCE,
+    clients: clientsOf(options),
+    accounts,
+    jwks: [keys.ES256, keys.RS256],
+  };
+  const { port } = await tell(child, { do: 'start', setup }).catch((error: unknown) => {
+    throw new Error(`${String(error)}\n${stderr}`);
+  });
+  const issuer = `http://127.0.0.1:${port}`;
+
+  const idp: Idp = {
+    issuer,
+    audience: AUDIENCE,
+    settings: { GPD_OIDC_ISSUER: issuer, GPD_OIDC_AUDIENCE: AUDIENCE },
+    get keys() {
+      return keys;
+    },
+    async token(claims, { alg = 'ES256' } = {}) {
+      const response = await fetch(`${issuer}/token`, {
+        method: 'POST',
+        headers: {
+          authorization: `Basic ${Buffer.from(`${CLIENT.id}:${CLIENT.secret}`).toString('base64')}`,
+          [CLAIMS_HEADER]: Buffer.from(JSON.stringify(claims)).toString('base64url'),
+          [ALG_HEADER]: alg,
+        },
+        body: new URLSearchParams({ grant_type: 'client_credentials', resource: AUDIENCE }),
+      });
+      const answer = (await response.json()) as { access_token?: string };
+      if (answer.access_token === undefined)
+        throw new Error(`no token: ${JSON.stringify(answer)}\n${stderr}`);
+      return answer.access_token;
+    },
+    forge: (claims, header = {}, alg = 'ES256') => signJwt(claims, keys[alg], header),
+    claims(more = {}) {
+      const now = Math.floor(Date.now() / 1000);
+      const registered = { iss: issuer, aud: AUDIENCE, sub: 'user-1', iat: now, exp: now + 300 };
+      return { ...registered, gpd_role: 'subject', ...more };
+    },
+    async rotate({ keepOld = false } = {}) {
+      generation += 1;
+      const old = keepOld ? [keys.ES256, keys.RS256] : [];
+      keys = await makeKeys(generation);
+      await tell(child, { do: 'rotate', jwks: [keys.ES256, keys.RS256, ...old] });
+    },
+    async fault(rule) {
+      await tell(child, { do: 'fault', rule });
+    },
+    async asked() {
+      return (await tell(child, { do: 'asked' })).asked;
+    },
+    async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    },
+  };
+  return idp;
+}
