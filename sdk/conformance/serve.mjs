@@ -1,0 +1,126 @@
+#!/usr/bin/env node
+// What every SDK's conformance runner starts: a throw-away gpd and the scripted stub. Prints one line of JSON (see
+// README.md) and ends with its standard input.
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { startStub } from './stub.mjs';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const GPD = join(ROOT, 'bin', 'gpd');
+const KID = 'shop';
+const ORIGIN = 'https://shop.example';
+const run = promisify(execFile);
+
+const scratch = mkdtempSync(join(tmpdir(), 'gpd-conformance-'));
+
+/** The caller's GPD_* names must not reach the server. */
+const environment = {
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('GPD_'))),
+  GPD_DATA_DIR: join(scratch, 'gpd-data'),
+  GPD_LOG_LEVEL: 'error',
+};
+
+/** @param {string[]} args */
+async function gpd(...args) {
+  const { stdout } = await run(process.execPath, [GPD, ...args, '--json'], {
+    env: environment,
+    cwd: scratch,
+  });
+  return JSON.parse(stdout);
+}
+
+/** @param {string} scope @param {string} [name] */
+const makeKey = async (scope, name = scope) => {
+  const made = await gpd('apikeys', 'create', KID, '--scope', scope, '--name', name);
+  return /** @type {{ id: string, key: string }} */ (made);
+};
+
+async function install() {
+  await gpd('init', '--tenant', KID, '--origin', ORIGIN);
+  await gpd('consent', 'purposes', 'set', KID, 'newsletter', '--title', 'Newsletter', '--ttl-days', '30');
+  await gpd('consent', 'purposes', 'set', KID, 'support', '--title', 'Support', '--gpc', 'ignore');
+  const secret = await makeKey('secret');
+  const readOnly = await makeKey('read-only');
+  const publishable = await makeKey('publishable');
+  const revoked = await makeKey('secret', 'revoked');
+  await gpd('apikeys', 'revoke', revoked.id);
+  return {
+    secret: secret.key,
+    readOnly: readOnly.key,
+    publishable: publishable.key,
+    revoked: revoked.key,
+  };
+}
+
+/** @returns {Promise<{ url: string, stop(): Promise<void> }>} */
+async function serve() {
+  const child = spawn(process.execPath, [GPD, 'serve', '--port', '0', '--json'], {
+    env: environment,
+    cwd: scratch,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const exited = once(child, 'exit');
+  const lines = createInterface({ input: child.stdout });
+  const first = await Promise.race([once(lines, 'line'), exited.then(() => null)]);
+  if (!first) throw new Error('gpd serve ended before it listened');
+  return {
+    url: JSON.parse(first[0]).url,
+    async stop() {
+      child.kill('SIGTERM');
+      await exited;
+    },
+  };
+}
+
+/** One bundle of an empty browser: `unknown`, nobody identified, and a request id to ask for. @param {string} url */
+async function ingest(url) {
+  const plaintext = {
+    v: 1,
+    consent: { purposes: ['device-identification'], gpc: false, version: 1, issuedAt: Date.now() },
+    signals: {},
+  };
+  const sealing = run(process.execPath, [GPD, 'seal', KID], { env: environment, cwd: scratch });
+  sealing.child.stdin?.end(JSON.stringify(plaintext));
+  const body = (await sealing).stdout;
+  const headers = { 'content-type': 'application/json', origin: ORIGIN };
+  const response = await fetch(new URL('/_fp/i/v1', url), { method: 'POST', headers, body });
+  const answer = await response.json();
+  if (response.status !== 200) throw new Error(`the ingest answered ${response.status} ${answer.reason}`);
+  return answer.requestId;
+}
+
+async function main() {
+  if (!existsSync(join(ROOT, 'dist', 'cli', 'main.js'))) {
+    throw new Error('gpd is not built: run `npm run build` in the root of the repository');
+  }
+  const keys = await install();
+  const server = await serve();
+  try {
+    const stub = await startStub();
+    const headers = { authorization: `Bearer ${keys.secret}` };
+    const vkey = (await (await fetch(new URL('/v1/ledger/vkey', server.url), { headers })).text()).trim();
+    const requestId = await ingest(server.url);
+    process.stdout.write(
+      `${JSON.stringify({ url: server.url, stub: stub.url, kid: KID, keys, vkey, requestId })}\n`,
+    );
+    process.stdin.resume();
+    await Promise.race([once(process.stdin, 'end'), once(process, 'SIGTERM'), once(process, 'SIGINT')]);
+    process.stdin.destroy();
+    await stub.close();
+  } finally {
+    await server.stop();
+  }
+}
+
+main()
+  .catch((error) => {
+    process.stderr.write(`serve.mjs: ${error.message}\n`);
+    process.exitCode = 1;
+  })
+  .finally(() => rmSync(scratch, { recursive: true, force: true }));
