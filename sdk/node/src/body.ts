@@ -1,0 +1,42 @@
+/** Reading an answer: no more than is sensible, and JSON in the strict sense. */
+
+export const MAX_BODY_BYTES = 4 * 1024 * 1024;
+
+/** Said of a body that cannot be what gpd says. */
+export const MALFORMED = Symbol('malformed');
+
+async function readStream(response: Response): Promise<string | typeof MALFORMED> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    const bytes = chunk as Uint8Array;
+    size += bytes.length;
+    // Leaving the loop cancels the stream, which closes the connection.
+    if (size > MAX_BODY_BYTES) return MALFORMED;
+    chunks.push(bytes);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+/** @throws what the stream throws when the connection breaks */
+export async function readText(response: Response): Promise<string | typeof MALFORMED> {
+  const declared = response.headers.get('content-length');
+  const isSmall = declared !== null && Number(declared) <= MAX_BODY_BYTES;
+  // A coding may make much out of little.
+  if (isSmall && response.headers.get('content-encoding') === null) return response.text();
+  return readStream(response);
+}
+
+export function parseJson(text: string | typeof MALFORMED): unknown {
+  if (text === MALFORMED) return MALFORMED;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return MALFORMED;
+  }
+}
+
+export type JsonRecord = Readonly<Record<string, unknown>>;
+
+export const isRecord = (value: unknown): value is JsonRecord =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

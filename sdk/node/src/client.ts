@@ -1,0 +1,210 @@
+import { randomUUID } from 'node:crypto';
+import { MALFORMED, parseJson } from './body.ts';
+import * as args from './check-args.ts';
+import { isUndecided } from './errors.ts';
+import {
+  type ClientOptions,
+  type Environment,
+  optionsFromEnv,
+  readOptions,
+  type Settings,
+} from './options.ts';
+import * as shapes from './shapes.ts';
+import { type Answer, type Call, malformed, Transport } from './transport.ts';
+import type {
+  CallOptions,
+  Check,
+  Consent,
+  ConsentState,
+  ConsentWrite,
+  Decision,
+  Health,
+  History,
+  Receipt,
+  Session,
+  Verdict,
+  WriteOptions,
+  WriteResult,
+} from './types.ts';
+
+type Purposeful = Omit<Check, 'minSeq'>;
+
+/** A client of gpd's consent API. Make one, share it, keep it as long as the process lives. */
+export class ConsentClient implements Consent {
+  readonly #settings: Settings;
+  readonly #transport: Transport;
+
+  /** @throws {ConsentError} config */
+  constructor(options: ClientOptions) {
+    this.#settings = readOptions(options);
+    this.#transport = new Transport(this.#settings);
+  }
+
+  /** From GPD_CONSENT_URL and GPD_CONSENT_KEY. @throws {ConsentError} config */
+  static fromEnv(
+    options: Partial<ClientOptions> = {},
+    environment: Environment = process.env,
+  ): ConsentClient {
+    return new ConsentClient({ ...options, ...optionsFromEnv(environment) });
+  }
+
+  /** May this processing happen? True for nothing but a decision that says so. */
+  async isAllowed(check: Check, options?: CallOptions): Promise<boolean> {
+    return (await this.#check('isAllowed', check, options)).allowed;
+  }
+
+  /** The decision with its reason and proof. An object is always truthy: look at `allowed`, or ask `isAllowed`. */
+  canProcess(check: Check, options?: CallOptions): Promise<Decision> {
+    return this.#check('canProcess', check, options);
+  }
+
+  /** Up to 100 decisions of one snapshot, in the order asked. */
+  async canProcessMany(checks: readonly Purposeful[], options?: CallOptions): Promise<Decision[]> {
+    const name = 'canProcessMany';
+    args.checkBatch(name, checks);
+    if (checks.length === 0) return [];
+    const principals = checks.map(({ principalId }) => principalId);
+    const body = {
+      checks: checks.map(({ principalId, purpose }, i) => ({ id: String(i), principalId, purpose })),
+    };
+    const call = this.#post(name, '/v1/consent/can-process/batch', body, principals);
+    try {
+      const answer = await this.#transport.send(call, options);
+      const found = shapes.readBatch(parseJson(answer.text));
+      if (found === null) throw malformed(call, answer);
+      return checks.map((_, i) => found.get(String(i)) ?? this.#undecided(malformed(call, answer)));
+    } catch (error) {
+      return checks.map(() => this.#undecided(error));
+    }
+  }
+
+  grant(write: ConsentWrite, options?: WriteOptions): Promise<WriteResult> {
+    return this.#write('grant', write, options);
+  }
+
+  deny(write: ConsentWrite, options?: WriteOptions): Promise<WriteResult> {
+    return this.#write('deny', write, options);
+  }
+
+  /** Once it resolves, the very next check is denied, on every node. */
+  withdraw(write: ConsentWrite, options?: WriteOptions): Promise<WriteResult> {
+    return this.#write('withdraw', write, options);
+  }
+
+  /** What a person said last, purpose by purpose. */
+  async state(principalId: string, options?: CallOptions): Promise<ConsentState> {
+    args.checkPrincipal('state', principalId);
+    const call = this.#post('state', '/v1/consent/state', { principalId }, [principalId]);
+    return this.#json(call, shapes.isConsentState, options);
+  }
+
+  /** What a person said, newest first. */
+  async history(
+    principalId: string,
+    page: { readonly cursor?: string | undefined; readonly limit?: number | undefined } = {},
+    options?: CallOptions,
+  ): Promise<History> {
+    args.checkPrincipal('history', principalId);
+    const { cursor, limit } = page;
+    const call = this.#post('history', '/v1/consent/history', { principalId, cursor, limit }, [principalId]);
+    return this.#json(call, shapes.isHistory, options);
+  }
+
+  readonly sessions: { create(principalId: string, options?: CallOptions): Promise<Session> } = {
+    /** A token for one person, for at most 15 minutes: hand it to that person's browser and to nobody else. */
+    create: async (principalId, options) => {
+      const name = 'sessions.create';
+      args.checkPrincipal(name, principalId);
+      const call = this.#post(name, '/v1/sessions', { principalId }, [principalId]);
+      const timeoutMs = this.#settings.writeTimeoutMs;
+      return this.#json({ ...call, status: 201, timeoutMs }, shapes.isSession, options);
+    },
+  };
+
+  /** A signed copy of one entry, for the person it is about. */
+  async receipt(seq: number, options?: CallOptions): Promise<Receipt> {
+    args.checkSeq('receipt', seq);
+    return this.#json(this.#get('receipt', `/v1/consent/receipts/${seq}`), shapes.isReceipt, options);
+  }
+
+  /** The proof of one entry as text, for `verifyProof` or an auditor. */
+  async proof(seq: number, options?: CallOptions): Promise<string> {
+    args.checkSeq('proof', seq);
+    const call = { ...this.#get('proof', `/v1/consent/proofs/${seq}`), accept: 'text/plain' };
+    const answer = await this.#transport.send(call, options);
+    if (answer.text === MALFORMED) throw malformed(call, answer);
+    return answer.text;
+  }
+
+  /** The verdict of one ingest: a browser must not be the messenger of its own. */
+  async decision(requestId: string, options?: CallOptions): Promise<Verdict> {
+    args.checkRequestId('decision', requestId);
+    const call = this.#get('decision', `/v1/decisions/${requestId}`);
+    const isAsked = (value: unknown): value is Verdict =>
+      shapes.isVerdict(value) && value.requestId === requestId;
+    return this.#json(call, isAsked, options);
+  }
+
+  /** Whether the server answers; says nothing about the key. */
+  async ping(options?: CallOptions): Promise<Health> {
+    const call: Call = { ...this.#get('ping', '/healthz'), authorized: false };
+    return this.#json(call, shapes.isHealth, options);
+  }
+
+  /** Ends what is running; later calls are refused. */
+  async close(): Promise<void> {
+    this.#transport.close();
+  }
+
+  async #check(name: string, check: Check, options?: CallOptions): Promise<Decision> {
+    args.checkCheck(name, check);
+    const { principalId, purpose, minSeq } = check;
+    const body = { principalId, purpose, minSeq };
+    const call = this.#post(name, '/v1/consent/can-process', body, [principalId]);
+    try {
+      const answer = await this.#transport.send(call, options);
+      const decision = shapes.readDecision(parseJson(answer.text));
+      if (decision === null) throw malformed(call, answer);
+      return decision;
+    } catch (error) {
+      return this.#undecided(error);
+    }
+  }
+
+  /** The one place where an error becomes a denial. @throws what has to be raised */
+  #undecided(error: unknown): Decision {
+    if (isUndecided(error) && this.#settings.onUnavailable === 'deny') return shapes.unavailable(error);
+    throw error;
+  }
+
+  async #write(
+    name: 'grant' | 'deny' | 'withdraw',
+    write: ConsentWrite,
+    options: WriteOptions = {},
+  ): Promise<WriteResult> {
+    args.checkWrite(name, write);
+    const { idempotencyKey = randomUUID() } = options;
+    args.checkIdempotencyKey(name, idempotencyKey);
+    const { principalId, purposes, policyVersion, gpc } = write;
+    const body = { principalId, purposes, policyVersion, gpc };
+    const call = this.#post(name, `/v1/consent/${name}`, body, [principalId]);
+    const timeoutMs = this.#settings.writeTimeoutMs;
+    return this.#json({ ...call, status: 201, timeoutMs, idempotencyKey }, shapes.isWriteResult, options);
+  }
+
+  async #json<T>(call: Call, shape: shapes.Shape<T>, options?: CallOptions): Promise<T> {
+    const answer: Answer = await this.#transport.send(call, options);
+    const value = parseJson(answer.text);
+    if (!shape(value)) throw malformed(call, answer);
+    return value;
+  }
+
+  #get(name: string, path: string): Call {
+    return { name, path, method: 'GET', status: 200, timeoutMs: this.#settings.timeoutMs, principals: [] };
+  }
+
+  #post(name: string, path: string, body: object, principals: readonly string[]): Call {
+    const { timeoutMs } = this.#settings;
+    return { name, path, method: 'POST', body, status: 200, timeoutMs, principals };
+  }
+}

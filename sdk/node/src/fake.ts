@@ -1,0 +1,234 @@
+import { createHash } from 'node:crypto';
+import * as args from './check-args.ts';
+import { ConsentError } from './errors.ts';
+import * as shapes from './shapes.ts';
+import type {
+  Check,
+  Consent,
+  ConsentState,
+  ConsentWrite,
+  Decision,
+  Health,
+  History,
+  ProofRef,
+  Receipt,
+  Session,
+  Verdict,
+  WriteResult,
+} from './types.ts';
+import { VERSION } from './version.ts';
+
+type Choice = 'granted' | 'denied' | 'withdrawn';
+
+interface Event extends ProofRef {
+  readonly principalId: string;
+  readonly purpose: string;
+  readonly choice: Choice;
+  readonly time: string;
+  readonly policyVersion: number;
+  readonly gpc: boolean;
+}
+
+export interface FakeCall {
+  readonly method: string;
+  readonly args: readonly unknown[];
+}
+
+const GENESIS: ProofRef = { seq: 0, hash: '0'.repeat(64) };
+/** Nothing in a test depends on the day. */
+const TIME = '2026-01-01T00:00:00.000Z';
+
+/** For your tests, in place of a client: in memory, and nothing is allowed that was not granted. */
+export class FakeConsent implements Consent {
+  /** What was called, in order. */
+  readonly calls: FakeCall[] = [];
+  readonly #onUnavailable: 'deny' | 'error';
+  readonly #events: Event[] = [];
+  readonly #verdicts = new Map<string, Verdict>();
+  #unavailable = false;
+  #closed = false;
+
+  constructor(options: { readonly onUnavailable?: 'deny' | 'error' } = {}) {
+    this.#onUnavailable = options.onUnavailable ?? 'deny';
+  }
+
+  /** From now on everything answers as if the server were gone, or as before again. */
+  setUnavailable(unavailable: boolean): void {
+    this.#unavailable = unavailable;
+  }
+
+  /** What `decision` answers for this request. */
+  setDecision(requestId: string, verdict: Partial<Verdict>): void {
+    this.#verdicts.set(requestId, {
+      class: 'human',
+      reason: 'ok',
+      visitorId: null,
+      confidence: 0,
+      suspectScore: null,
+      rules: [],
+      policyVersion: '1',
+      decidedAt: TIME,
+      restricted: false,
+      ...verdict,
+      requestId,
+    });
+  }
+
+  async isAllowed(check: Check): Promise<boolean> {
+    args.checkCheck('isAllowed', check);
+    this.#called('isAllowed', check);
+    return this.#decide('isAllowed', check).allowed;
+  }
+
+  async canProcess(check: Check): Promise<Decision> {
+    args.checkCheck('canProcess', check);
+    this.#called('canProcess', check);
+    return this.#decide('canProcess', check);
+  }
+
+  async canProcessMany(checks: readonly Omit<Check, 'minSeq'>[]): Promise<Decision[]> {
+    args.checkBatch('canProcessMany', checks);
+    this.#called('canProcessMany', checks);
+    return checks.map((check) => this.#decide('canProcessMany', check));
+  }
+
+  async grant(write: ConsentWrite): Promise<WriteResult> {
+    return this.#write('grant', 'granted', write);
+  }
+
+  async deny(write: ConsentWrite): Promise<WriteResult> {
+    return this.#write('deny', 'denied', write);
+  }
+
+  async withdraw(write: ConsentWrite): Promise<WriteResult> {
+    return this.#write('withdraw', 'withdrawn', write);
+  }
+
+  async state(principalId: string): Promise<ConsentState> {
+    args.checkPrincipal('state', principalId);
+    this.#reach('state', principalId);
+    const own = this.#events.filter((event) => event.principalId === principalId);
+    const purposes = [...new Set(own.map(({ purpose }) => purpose))].map((purpose) => {
+      const { error: _error, ...decision } = this.#judge({ principalId, purpose });
+      const last = own.findLast((event) => event.purpose === purpose);
+      const proof = decision.proof ?? GENESIS;
+      return { purpose, choice: last?.choice ?? null, at: last?.time ?? null, ...decision, proof };
+    });
+    return { principalId, purposes };
+  }
+
+  async history(
+    principalId: string,
+    page: { readonly cursor?: string | undefined; readonly limit?: number | undefined } = {},
+  ): Promise<History> {
+    args.checkPrincipal('history', principalId);
+    this.#reach('history', principalId, page);
+    const { cursor, limit = 50 } = page;
+    const before = cursor === undefined ? Number.POSITIVE_INFINITY : Number(cursor);
+    const found = this.#events
+      .filter((event) => event.principalId === principalId && event.seq < before)
+      .reverse();
+    const events = found.slice(0, limit).map(({ seq, purpose, choice, time, policyVersion, gpc }) => {
+      return {
+        seq,
+        type: `consent.${choice}`,
+        purpose,
+        time,
+        policyVersion,
+        gpc,
+        source: 'backend',
+        expiresAt: null,
+      };
+    });
+    return {
+      principalId,
+      events,
+      nextCursor: found.length > limit ? String(events.at(-1)?.seq ?? '') : null,
+    };
+  }
+
+  readonly sessions = {
+    create: async (principalId: string): Promise<Session> => {
+      args.checkPrincipal('sessions.create', principalId);
+      this.#reach('sessions.create', principalId);
+      return { token: `gpd_ps_fake${this.calls.length}`, principalId, expiresAt: TIME };
+    },
+  };
+
+  async receipt(seq: number): Promise<Receipt> {
+    args.checkSeq('receipt', seq);
+    this.#reach('receipt', seq);
+    throw new ConsentError('receipt', 'not-found', { status: 404 });
+  }
+
+  async proof(seq: number): Promise<string> {
+    args.checkSeq('proof', seq);
+    this.#reach('proof', seq);
+    throw new ConsentError('proof', 'not-found', { status: 404 });
+  }
+
+  async decision(requestId: string): Promise<Verdict> {
+    args.checkRequestId('decision', requestId);
+    this.#reach('decision', requestId);
+    const verdict = this.#verdicts.get(requestId);
+    if (verdict) return verdict;
+    throw new ConsentError('decision', 'not-found', { code: 'no-such-decision', status: 404 });
+  }
+
+  async ping(): Promise<Health> {
+    this.#reach('ping');
+    return { status: 'ok', version: `fake ${VERSION}` };
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+  }
+
+  #called(method: string, ...called: unknown[]): void {
+    if (this.#closed) throw new ConsentError(method, 'config', { code: 'closed' });
+    this.calls.push({ method, args: called });
+  }
+
+  #reach(method: string, ...called: unknown[]): void {
+    this.#called(method, ...called);
+    if (this.#unavailable) throw new ConsentError(method, 'network');
+  }
+
+  #decide(method: string, check: Check): Decision {
+    if (!this.#unavailable) return this.#judge(check);
+    const error = new ConsentError(method, 'network');
+    if (this.#onUnavailable === 'error') throw error;
+    return shapes.unavailable(error);
+  }
+
+  #judge({ principalId, purpose }: Check): Decision {
+    const last = this.#events.findLast(
+      (event) => event.principalId === principalId && event.purpose === purpose,
+    );
+    const { seq, hash } = last ?? this.#events.at(-1) ?? GENESIS;
+    const reason = last?.choice ?? 'never-asked';
+    const policyVersion = last?.policyVersion ?? 0;
+    return {
+      allowed: reason === 'granted',
+      reason,
+      proof: { seq, hash },
+      policyVersion,
+      expiresAt: null,
+      error: null,
+    };
+  }
+
+  #write(method: string, choice: Choice, write: ConsentWrite): WriteResult {
+    args.checkWrite(method, write);
+    this.#reach(method, write);
+    const { principalId, policyVersion = 0, gpc = false } = write;
+    const entries = write.purposes.map((purpose) => {
+      const seq = this.#events.length + 1;
+      const hash = createHash('sha256').update(`fake entry ${seq}`).digest('hex');
+      this.#events.push({ principalId, purpose, choice, time: TIME, policyVersion, gpc, seq, hash });
+      return { purpose, seq, hash };
+    });
+    const { seq, hash } = entries.at(-1) ?? GENESIS;
+    return { entries, seq, hash };
+  }
+}

@@ -1,0 +1,26 @@
+/** The package's entry: what it offers, and nothing else. */
+export { ConsentClient } from './client.ts';
+export { ConsentError, ERROR_KINDS, type ErrorKind } from './errors.ts';
+export type { ClientOptions } from './options.ts';
+export { type ProofExpectations, type ProvenEntry, verifyProof } from './proof.ts';
+export type {
+  CallOptions,
+  Check,
+  Consent,
+  ConsentState,
+  ConsentWrite,
+  Decision,
+  Health,
+  History,
+  HistoryEvent,
+  KnownReason,
+  ProofRef,
+  PurposeState,
+  Receipt,
+  Session,
+  Verdict,
+  WriteOptions,
+  WriteResult,
+} from './types.ts';
+export { VERSION } from './version.ts';
+export { verifyWebhook, type WebhookEvent, type WebhookHeaders, type WebhookOptions } from './webhook.ts';

@@ -1,0 +1,103 @@
+import { isRecord, type JsonRecord } from './body.ts';
+import type { ConsentError } from './errors.ts';
+import type {
+  ConsentState,
+  Decision,
+  Health,
+  History,
+  Receipt,
+  Session,
+  Verdict,
+  WriteResult,
+} from './types.ts';
+
+/** What an answer has to be before it is believed. Null for everything else. */
+
+const HASH = /^[0-9a-f]{64}$/;
+
+const isSeq = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+const isString = (value: unknown): value is string => typeof value === 'string';
+const isTextOrNull = (value: unknown): boolean => value === null || isString(value);
+const isProofRef = (value: unknown): boolean =>
+  isRecord(value) && isSeq(value['seq']) && isString(value['hash']) && HASH.test(value['hash']);
+
+function isDecision(value: unknown): value is JsonRecord {
+  if (!isRecord(value)) return false;
+  const { policyVersion = null, expiresAt = null } = value as {
+    policyVersion?: unknown;
+    expiresAt?: unknown;
+  };
+  return (
+    typeof value['allowed'] === 'boolean' &&
+    isString(value['reason']) &&
+    isProofRef(value['proof']) &&
+    (policyVersion === null || Number.isSafeInteger(policyVersion)) &&
+    isTextOrNull(expiresAt)
+  );
+}
+
+export function readDecision(value: unknown): Decision | null {
+  if (!isDecision(value)) return null;
+  const { allowed, reason, proof, policyVersion = null, expiresAt = null } = value as unknown as Decision;
+  const { seq, hash } = proof as NonNullable<Decision['proof']>;
+  return { allowed: allowed === true, reason, proof: { seq, hash }, policyVersion, expiresAt, error: null };
+}
+
+/** The denial for what could not be decided. */
+export function unavailable(error: ConsentError): Decision {
+  return { allowed: false, reason: 'unavailable', proof: null, policyVersion: null, expiresAt: null, error };
+}
+
+/** By id; an id that is there twice, or whose decision is none, has no decision. Null when the whole is malformed. */
+export function readBatch(value: unknown): ReadonlyMap<string, Decision | null> | null {
+  if (!isRecord(value) || !Array.isArray(value['results'])) return null;
+  const found = new Map<string, Decision | null>();
+  for (const item of value['results'] as unknown[]) {
+    const id = isRecord(item) ? item['id'] : undefined;
+    if (isString(id)) found.set(id, found.has(id) ? null : readDecision(item));
+  }
+  return found;
+}
+
+/** A shape is either right, and then the value has the type, or the answer is malformed. */
+export type Shape<T> = (value: unknown) => value is T;
+
+export const isWriteResult: Shape<WriteResult> = (value): value is WriteResult =>
+  isProofRef(value) &&
+  isRecord(value) &&
+  Array.isArray(value['entries']) &&
+  value['entries'].every((entry) => isProofRef(entry) && isRecord(entry) && isString(entry['purpose']));
+
+/** An item of a state: a decision and what the person said. */
+const isPurposeState = (value: unknown): boolean =>
+  isDecision(value) &&
+  isString(value['purpose']) &&
+  isTextOrNull(value['choice']) &&
+  isTextOrNull(value['at']);
+
+export const isConsentState: Shape<ConsentState> = (value): value is ConsentState =>
+  isRecord(value) &&
+  isString(value['principalId']) &&
+  Array.isArray(value['purposes']) &&
+  value['purposes'].every(isPurposeState);
+
+export const isHistory: Shape<History> = (value): value is History =>
+  isRecord(value) &&
+  isString(value['principalId']) &&
+  isTextOrNull(value['nextCursor']) &&
+  Array.isArray(value['events']) &&
+  value['events'].every((event) => isRecord(event) && isSeq(event['seq']) && isString(event['type']));
+
+export const isSession: Shape<Session> = (value): value is Session =>
+  isRecord(value) && ['token', 'principalId', 'expiresAt'].every((name) => isString(value[name]));
+
+export const isReceipt: Shape<Receipt> = (value): value is Receipt =>
+  isRecord(value) && isRecord(value['receipt']) && isString(value['jws']) && isRecord(value['jwk']);
+
+export const isVerdict: Shape<Verdict> = (value): value is Verdict =>
+  isRecord(value) &&
+  ['requestId', 'class', 'reason', 'decidedAt'].every((name) => isString(value[name])) &&
+  typeof value['restricted'] === 'boolean';
+
+export const isHealth: Shape<Health> = (value): value is Health =>
+  isRecord(value) && value['status'] === 'ok' && isString(value['version']);

@@ -1,0 +1,185 @@
+import { isRecord, MALFORMED, parseJson, readText } from './body.ts';
+import { ConsentError, type ErrorFacts, type ErrorKind, kindOfStatus } from './errors.ts';
+import { checkTimeout, type Settings } from './options.ts';
+import { isRetryable, parseRetryAfter, waitMs } from './schedule.ts';
+import type { CallOptions } from './types.ts';
+import { USER_AGENT } from './version.ts';
+
+/** One call: a deadline, attempts and waits inside it, and a text or an error at the end (SPEC.md sections 3 to 5). */
+
+export interface Call {
+  /** The method's name, for errors. */
+  readonly name: string;
+  readonly path: string;
+  readonly method: 'GET' | 'POST';
+  readonly body?: object;
+  readonly accept?: string;
+  readonly idempotencyKey?: string;
+  /** False: the key is not sent. */
+  readonly authorized?: boolean;
+  /** The only status that is an answer. */
+  readonly status: number;
+  readonly timeoutMs: number;
+  /** Principal ids of the call: they must not be in an error. */
+  readonly principals: readonly string[];
+}
+
+export interface Answer {
+  readonly text: string | typeof MALFORMED;
+  readonly status: number;
+  readonly requestId: string | null;
+}
+
+type Outcome = { readonly answer: Answer } | { readonly error: ConsentError; readonly again: Again };
+/** `replay`: the connection ended before a byte of an answer came. */
+type Again = 'no' | 'retry' | 'replay';
+
+const BROKEN = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
+const CODE = /^[a-z][a-z0-9-]{0,63}$/;
+const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
+/** A shorter principal id stands in many an honest word. */
+const MIN_CONTAINED = 4;
+
+const errorCodeOf = (error: unknown): unknown =>
+  error instanceof Error ? (error.cause as { code?: unknown } | undefined)?.code : undefined;
+
+export class Transport {
+  readonly #settings: Settings;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #running = new Set<AbortController>();
+  #closed = false;
+
+  constructor(settings: Settings) {
+    this.#settings = settings;
+    this.#headers = { 'user-agent': USER_AGENT, accept: 'application/json' };
+  }
+
+  /** Ends what is running. The connections are the process's own (global fetch) and close when they idle. */
+  close(): void {
+    this.#closed = true;
+    for (const controller of this.#running) controller.abort();
+  }
+
+  /** @throws {ConsentError}, or the reason of the caller's signal */
+  async send(call: Call, { signal, timeoutMs }: CallOptions = {}): Promise<Answer> {
+    if (this.#closed) throw new ConsentError(call.name, 'config', { code: 'closed' });
+    signal?.throwIfAborted();
+    const time = timeoutMs === undefined ? call.timeoutMs : checkTimeout('timeoutMs', timeoutMs, 0);
+    const deadline = performance.now() + time;
+    const controller = new AbortController();
+    const abort = (): void => controller.abort();
+    const timer = setTimeout(abort, time);
+    signal?.addEventListener('abort', abort, { once: true });
+    this.#running.add(controller);
+    try {
+      return await this.#attempts(call, controller.signal, deadline);
+    } catch (error) {
+      if (!controller.signal.aborted) throw error;
+      signal?.throwIfAborted();
+      if (this.#closed) throw new ConsentError(call.name, 'config', { code: 'closed' });
+      throw new ConsentError(call.name, 'timeout');
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+      this.#running.delete(controller);
+    }
+  }
+
+  async #attempts(call: Call, signal: AbortSignal, deadline: number): Promise<Answer> {
+    const init = this.#initOf(call, signal);
+    let replayed = false;
+    for (let retry = 1; ; ) {
+      const outcome = await this.#attempt(call, init);
+      if ('answer' in outcome) return outcome.answer;
+      const { error, again } = outcome;
+      if (again === 'replay' && !replayed) {
+        replayed = true;
+        continue;
+      }
+      if (again === 'no' || retry > this.#settings.retries) throw error;
+      const wait = waitMs(retry, error.retryAfterSeconds, deadline - performance.now(), Math.random());
+      if (wait === null) throw error;
+      await sleep(wait, signal);
+      retry += 1;
+    }
+  }
+
+  #initOf(call: Call, signal: AbortSignal): RequestInit {
+    const headers: Record<string, string> = { ...this.#headers };
+    if (call.accept !== undefined) headers['accept'] = call.accept;
+    if (call.authorized !== false) headers['authorization'] = `Bearer ${this.#settings.key}`;
+    if (call.idempotencyKey !== undefined) headers['idempotency-key'] = call.idempotencyKey;
+    const init: RequestInit = { method: call.method, headers, redirect: 'manual', signal };
+    if (call.body === undefined) return init;
+    headers['content-type'] = 'application/json';
+    return { ...init, body: JSON.stringify(call.body) };
+  }
+
+  /** @throws when the call was aborted */
+  async #attempt(call: Call, init: RequestInit): Promise<Outcome> {
+    let begun = false;
+    try {
+      const response = await this.#settings.fetch(this.#settings.base + call.path, init);
+      begun = true;
+      const text = await readText(response);
+      if (response.status === call.status) {
+        const requestId = this.#requestIdOf(call, response);
+        return { answer: { text, status: response.status, requestId } };
+      }
+      const error = this.#errorOf(call, response, text);
+      return { error, again: isRetryable(response.status) ? 'retry' : 'no' };
+    } catch (error) {
+      if (init.signal?.aborted) throw error;
+      const stale = !begun && BROKEN.has(String(errorCodeOf(error)));
+      return { error: new ConsentError(call.name, 'network'), again: stale ? 'replay' : 'retry' };
+    }
+  }
+
+  #errorOf(call: Call, response: Response, text: Answer['text']): ConsentError {
+    const kind = kindOfStatus(response.status);
+    return new ConsentError(call.name, kind, {
+      code: this.#codeOf(call, kind, parseJson(text)),
+      status: response.status,
+      requestId: this.#requestIdOf(call, response),
+      retryAfterSeconds: parseRetryAfter(response.headers.get('retry-after'), Date.now()),
+    });
+  }
+
+  #codeOf(call: Call, kind: ErrorKind, body: unknown): string {
+    const code = isRecord(body) ? body['error'] : undefined;
+    return typeof code === 'string' && CODE.test(code) && !this.#tells(call, code) ? code : kind;
+  }
+
+  #requestIdOf(call: Call, response: Response): string | null {
+    const id = response.headers.get('x-request-id');
+    return id !== null && REQUEST_ID.test(id) && !this.#tells(call, id) ? id : null;
+  }
+
+  /** A proxy may echo what it was sent. */
+  #tells(call: Call, text: string): boolean {
+    return [this.#settings.key, ...call.principals].some((secret) =>
+      secret.length < MIN_CONTAINED ? text === secret : text.includes(secret),
+    );
+  }
+}
+
+/** @throws once the signal is aborted */
+function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      clearTimeout(timer);
+      reject(new Error('aborted'));
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', stop);
+      resolve();
+    }, ms);
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+  });
+}
+
+export function malformed(call: Pick<Call, 'name'>, answer: Answer): ConsentError {
+  const facts: ErrorFacts = { status: answer.status, requestId: answer.requestId };
+  return new ConsentError(call.name, 'response', facts);
+}

@@ -1,0 +1,93 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { decodeBase64 } from './base64.ts';
+import { isRecord, parseJson } from './body.ts';
+import { ConsentError } from './errors.ts';
+
+/** A delivery of gpd, signed after Standard Webhooks (SPEC.md section 7). */
+
+export interface WebhookOptions {
+  /** `whsec_…` as `gpd webhooks add` printed it; several during a change of secret. */
+  readonly secrets: string | readonly string[];
+  /** How far its time may be off; 300. */
+  readonly toleranceSeconds?: number | undefined;
+  /** Epoch seconds; today's. */
+  readonly now?: number | undefined;
+}
+
+export interface WebhookEvent {
+  /** The same for every delivery of one event. */
+  readonly id: string;
+  readonly type: string;
+  readonly timestamp: string;
+  readonly seq: number;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+const PREFIX = 'whsec_';
+const METHOD = 'verifyWebhook';
+
+const refusal = (code: string): ConsentError => new ConsentError(METHOD, 'proof', { code });
+
+function readSecrets(secrets: string | readonly string[]): Buffer[] {
+  const list = typeof secrets === 'string' ? [secrets] : secrets;
+  const keys = list.map((secret) => {
+    const key = secret.startsWith(PREFIX) ? decodeBase64(secret.slice(PREFIX.length)) : null;
+    return key && key.length >= 24 && key.length <= 64 ? key : null;
+  });
+  const known = keys.filter((key) => key !== null);
+  if (known.length > 0 && known.length === keys.length) return known;
+  throw new ConsentError(METHOD, 'config', { hint: 'secrets are whsec_ and base64 of 24 to 64 bytes' });
+}
+
+/** There, once, and not empty. */
+function readHeader(headers: WebhookHeaders, name: string): string {
+  const pairs = headers instanceof Headers ? [...headers] : Object.entries(headers);
+  const values = pairs.filter(([key]) => key.toLowerCase() === name).flatMap(([, value]) => value ?? []);
+  const [value] = values;
+  if (typeof value !== 'string' || value === '' || values.length !== 1) throw refusal('missing-header');
+  return value;
+}
+
+function isSigned(keys: readonly Buffer[], signed: Buffer, signatures: string): boolean {
+  const macs = keys.map((key) => createHmac('sha256', key).update(signed).digest());
+  const given = signatures
+    .split(' ')
+    .filter((item) => item.startsWith('v1,'))
+    .map((item) => decodeBase64(item.slice('v1,'.length)));
+  return given.some((mac) => macs.some((own) => mac?.length === own.length && timingSafeEqual(mac, own)));
+}
+
+function readEvent(id: string, body: Buffer): WebhookEvent | null {
+  const value = parseJson(body.toString());
+  if (!isRecord(value)) return null;
+  const { type, timestamp, seq, data } = value as Partial<Record<keyof WebhookEvent, unknown>>;
+  if (typeof type !== 'string' || typeof timestamp !== 'string') return null;
+  if (!Number.isSafeInteger(seq) || !isRecord(data)) return null;
+  return { id, type, timestamp, seq: seq as number, data };
+}
+
+/**
+ * @param body the raw bytes as they came: parse nothing before
+ * @throws {ConsentError} proof, with the check that failed as its `code`; config for a secret that is none
+ */
+export function verifyWebhook(
+  body: string | Uint8Array,
+  headers: WebhookHeaders,
+  options: WebhookOptions,
+): WebhookEvent {
+  const keys = readSecrets(options.secrets);
+  const { toleranceSeconds = 300, now = Math.floor(Date.now() / 1000) } = options;
+  const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) =>
+    readHeader(headers, name),
+  ) as [string, string, string];
+  if (!/^\d{1,15}$/.test(timestamp)) throw refusal('malformed-header');
+  const bytes = Buffer.from(body as Uint8Array);
+  const signed = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), bytes]);
+  if (!isSigned(keys, signed, signatures)) throw refusal('bad-signature');
+  if (Math.abs(Number(timestamp) - now) > toleranceSeconds) throw refusal('stale');
+  const event = readEvent(id, bytes);
+  if (event === null) throw refusal('malformed-event');
+  return event;
+}

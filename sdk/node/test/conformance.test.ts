@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { checkCases, readCases } from './conformance/case.ts';
+import { runCase } from './conformance/run-case.ts';
+import { type Servers, startServers } from './conformance/servers.ts';
+
+const cases = checkCases(readCases());
+
+describe('conformance', () => {
+  let servers: Servers;
+  let stop = async (): Promise<void> => {};
+  let passed = 0;
+
+  beforeAll(async () => {
+    ({ servers, stop } = await startServers());
+  });
+
+  afterAll(async () => {
+    // The one line that the root compares between the languages.
+    process.stdout.write(`gpd-conformance node ${passed}/${cases.length}\n`);
+    await stop();
+  });
+
+  test.each(cases)('$name', async (one) => {
+    await runCase(one, servers);
+    passed += 1;
+  });
+});
+
+describe('the runner', () => {
+  const unknownKey = (path: (file: Record<string, never>) => object): (() => unknown) => {
+    const file = structuredClone(readCases()) as Record<string, never>;
+    Object.assign(path(file), { surprise: 1 });
+    return () => checkCases(file);
+  };
+
+  test.each([
+    ['the file', (file: never) => file],
+    ['a case', ({ cases: [one] }: { cases: [object] }) => one],
+    ['a step', ({ cases: [{ steps }] }: { cases: [{ steps: [object] }] }) => steps[0]],
+    [
+      'an expectation',
+      ({ cases: [{ steps }] }: { cases: [{ steps: [{ expect: object }] }] }) => steps[0].expect,
+    ],
+  ])('refuses an unknown key in %s', (_name, path) => {
+    expect(unknownKey(path as never)).toThrow(/surprise/);
+  });
+});

@@ -1,0 +1,238 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import http from 'node:http';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import { ConsentClient } from '../../src/client.ts';
+import { ConsentError } from '../../src/errors.ts';
+import type { ClientOptions } from '../../src/options.ts';
+import { verifyProof } from '../../src/proof.ts';
+import type { CallOptions, Check, ConsentWrite } from '../../src/types.ts';
+import { verifyWebhook, type WebhookHeaders } from '../../src/webhook.ts';
+import type { Case, Range, RequestsExpectation, Step } from './case.ts';
+import { difference, substitute, type Variables, within } from './match.ts';
+import type { Servers } from './servers.ts';
+
+/** Runs one case; throws what is wrong with it. */
+
+type Args = Readonly<Record<string, unknown>>;
+
+interface Run {
+  client: ConsentClient | null;
+  readonly variables: Variables;
+  /** Never to be in an error. */
+  readonly hidden: string[];
+}
+
+function clientOf({ client }: Run): ConsentClient {
+  if (!client) throw new Error('this case has no client');
+  return client;
+}
+
+const CALLS: Readonly<Record<string, (run: Run, args: Args, options: CallOptions) => unknown>> = {
+  isAllowed: (run, args, options) => clientOf(run).isAllowed(args as unknown as Check, options),
+  canProcess: (run, args, options) => clientOf(run).canProcess(args as unknown as Check, options),
+  canProcessMany: (run, args, options) => clientOf(run).canProcessMany(args['checks'] as Check[], options),
+  grant: (run, args, options) => clientOf(run).grant(args as unknown as ConsentWrite, options),
+  deny: (run, args, options) => clientOf(run).deny(args as unknown as ConsentWrite, options),
+  withdraw: (run, args, options) => clientOf(run).withdraw(args as unknown as ConsentWrite, options),
+  state: (run, args, options) => clientOf(run).state(String(args['principalId']), options),
+  history: (run, { principalId, ...page }, options) =>
+    clientOf(run).history(String(principalId), page, options),
+  'sessions.create': (run, args, options) =>
+    clientOf(run).sessions.create(String(args['principalId']), options),
+  receipt: (run, args, options) => clientOf(run).receipt(Number(args['seq']), options),
+  proof: (run, args, options) => clientOf(run).proof(Number(args['seq']), options),
+  decision: (run, args, options) => clientOf(run).decision(String(args['requestId']), options),
+  ping: (run, _args, options) => clientOf(run).ping(options),
+  close: (run) => clientOf(run).close(),
+  verifyProof: (_run, { proof, ...expected }) =>
+    verifyProof(String(proof), expected as unknown as { vkey: string }),
+  verifyWebhook: (_run, { body, headers, ...options }) =>
+    verifyWebhook(String(body), headers as WebhookHeaders, options as unknown as { secrets: string[] }),
+  configure: (run, args) => {
+    run.client = new ConsentClient(args as unknown as ClientOptions);
+  },
+  fromEnv: (run, args) => {
+    run.client = ConsentClient.fromEnv({}, args['env'] as Record<string, string>);
+  },
+};
+
+function makeVariables(one: Case, servers: Servers, base: string): Variables {
+  const hex = (): string => randomBytes(8).toString('hex');
+  return new Map<string, unknown>([
+    ['principal', `käthe+${hex()}@shop.example`],
+    ['principal2', `käthe+${hex()}@shop.example`],
+    ['plainPrincipal', `u${hex()}`],
+    ['unique', hex()],
+    ['url', base],
+    ['key', servers.keys[one.client?.key ?? 'secret']],
+    ['publishableKey', servers.keys['publishable']],
+    ['vkey', servers.vkey],
+    ['requestId', servers.requestId],
+  ]);
+}
+
+type Outcome =
+  | { readonly ok: true; readonly result: unknown }
+  | { readonly ok: false; readonly error: unknown };
+
+async function invoke(run: Run, step: Step): Promise<Outcome & { readonly elapsedMs: number }> {
+  const call = CALLS[step.call];
+  if (!call) throw new Error(`there is no call ${step.call}`);
+  const args = substitute(step.args, run.variables) as Args;
+  const controller = new AbortController();
+  const options = {
+    ...(substitute(step.options ?? {}, run.variables) as CallOptions),
+    signal: controller.signal,
+  };
+  const { cancelAfterMs } = step;
+  const timer = cancelAfterMs === undefined ? undefined : setTimeout(() => controller.abort(), cancelAfterMs);
+  const startedAt = performance.now();
+  const outcome = await Promise.resolve()
+    .then(() => call(run, args, options))
+    .then(
+      (result): Outcome => ({ ok: true, result }),
+      (error: unknown): Outcome => ({ ok: false, error }),
+    );
+  clearTimeout(timer);
+  return { ...outcome, elapsedMs: performance.now() - startedAt };
+}
+
+function checkHidden(error: unknown, run: Run, more: readonly string[]): void {
+  const told = [String(error), inspect(error, { depth: 9, showHidden: true }), JSON.stringify(error)].join(
+    '\n',
+  );
+  const secrets = [...run.hidden, ...more].filter((secret) => told.includes(secret));
+  if (secrets.length > 0) throw new Error(`the error tells ${secrets.join(', ')}: ${told}`);
+}
+
+function checkError(error: unknown, expected: Readonly<Record<string, unknown>>): void {
+  if (!(error instanceof ConsentError)) throw new Error(`this is no ConsentError: ${inspect(error)}`);
+  const { kind, code, status, requestId, retryAfterSeconds } = error;
+  const facts = { kind, code, status, requestId, retryAfterSeconds };
+  const found = difference(facts, expected, 'error');
+  if (found) throw new Error(found);
+}
+
+async function runStep(run: Run, step: Step): Promise<void> {
+  const outcome = await invoke(run, step);
+  const expected = substitute(step.expect, run.variables) as Step['expect'];
+  if (!outcome.ok) checkHidden(outcome.error, run, expected.hides ?? []);
+  if (expected.cancelled) {
+    const name = !outcome.ok && outcome.error instanceof Error ? outcome.error.name : 'no error';
+    if (name !== 'AbortError') throw new Error(`cancelled, and it gave ${name}`);
+  } else if (expected.error) {
+    if (outcome.ok) throw new Error(`it gave ${JSON.stringify(outcome.result)}, expected was an error`);
+    checkError(outcome.error, expected.error);
+  } else if (!outcome.ok) throw outcome.error;
+  if (outcome.ok && 'result' in expected) {
+    const found = difference(outcome.result, expected.result);
+    if (found) throw new Error(found);
+  }
+  const { elapsedMs } = expected;
+  if (elapsedMs && !within(outcome.elapsedMs, elapsedMs)) {
+    throw new Error(`it took ${outcome.elapsedMs} ms, expected was ${JSON.stringify(elapsedMs)}`);
+  }
+  for (const [name, path] of Object.entries(step.save ?? {})) {
+    const parts = path === '' ? [] : path.split('.');
+    const value = parts.reduce<unknown>((inner, part) => (inner as Args)[part], outcome.ok && outcome.result);
+    run.variables.set(name, value);
+  }
+}
+
+interface Recorded {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly connection: number;
+  readonly atMs: number;
+}
+
+function checkEach(request: Recorded, each: NonNullable<RequestsExpectation['each']>): void {
+  const { absentHeaders = [], body, ...rest } = each;
+  const found =
+    difference(request, rest, 'request') ??
+    (body === undefined ? null : difference(JSON.parse(request.body), body, 'request.body', true));
+  if (found) throw new Error(found);
+  const there = absentHeaders.filter((name) => name in request.headers);
+  if (there.length > 0) throw new Error(`the request has ${there.join(', ')}`);
+}
+
+function checkKeys(requests: readonly Recorded[], rule: 'none' | 'one' | 'distinct'): void {
+  const keys = requests.map(({ headers }) => headers['idempotency-key']).filter((key) => key);
+  const right = {
+    none: keys.length === 0,
+    one: keys.length === requests.length && new Set(keys).size === 1,
+    distinct: keys.length === requests.length && new Set(keys).size === keys.length,
+  };
+  if (!right[rule])
+    throw new Error(`Idempotency-Key: expected was ${rule}, there were ${JSON.stringify(keys)}`);
+}
+
+function checkRequests(requests: readonly Recorded[], expected: RequestsExpectation): void {
+  const { count, connections, idempotencyKey, gapsMs = [], each } = expected;
+  const sockets = new Set(requests.map(({ connection }) => connection)).size;
+  if (count !== undefined && requests.length !== count) {
+    throw new Error(`${requests.length} requests came, expected were ${count}`);
+  }
+  if (connections && !within(sockets, connections)) {
+    throw new Error(`${sockets} connections were used, expected were ${JSON.stringify(connections)}`);
+  }
+  if (idempotencyKey) checkKeys(requests, idempotencyKey);
+  if (each) for (const request of requests) checkEach(request, each);
+  for (const [i, range] of gapsMs.entries()) {
+    const gap = (requests[i + 1]?.atMs ?? Number.NaN) - (requests[i]?.atMs ?? Number.NaN);
+    if (!within(gap, range as Range)) throw new Error(`${gap} ms lay between request ${i} and the next`);
+  }
+}
+
+/** Not by fetch: its pool is the process's, and the connections of a case are the case's own. */
+async function sendJson(method: string, url: string, value?: unknown): Promise<unknown> {
+  const request = http.request(url, { method, agent: false });
+  request.end(value === undefined ? undefined : JSON.stringify(value));
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  const told = await text(response);
+  if (!String(response.statusCode).startsWith('2'))
+    throw new Error(`the stub answered ${response.statusCode}`);
+  return JSON.parse(told) as unknown;
+}
+
+export async function runCase(one: Case, servers: Servers): Promise<void> {
+  const id = randomBytes(8).toString('hex');
+  const base = one.kind === 'stub' ? `${servers.stub}/c/${id}` : servers.url;
+  const variables = makeVariables(one, servers, base);
+  const hidden = ['principal', 'principal2', 'plainPrincipal', 'key', 'publishableKey'].map((name) =>
+    String(variables.get(name)),
+  );
+  const { key: _key, ...options } = one.client ?? {};
+  const client =
+    one.kind === 'pure'
+      ? null
+      : new ConsentClient({ ...options, url: base, key: String(variables.get('key')) });
+  const run: Run = { client, variables, hidden };
+  if (one.kind === 'stub') {
+    await sendJson('PUT', `${servers.stub}/script/${id}`, substitute(one.script, variables));
+  }
+  for (const [i, step] of one.steps.entries()) {
+    if (step.waitMs !== undefined) await sleep(step.waitMs);
+    for (let time = 0; time < (step.times ?? 1); time += 1) {
+      await runStep(run, step).catch((error: unknown) => {
+        throw new Error(
+          `step ${i} (${step.call}): ${error instanceof Error ? error.message : String(error)}`,
+          {
+            cause: error,
+          },
+        );
+      });
+    }
+  }
+  await run.client?.close();
+  if (one.requests) {
+    const requests = await sendJson('GET', `${servers.stub}/requests/${id}`);
+    const expected = substitute(one.requests, variables) as RequestsExpectation;
+    checkRequests(requests as readonly Recorded[], expected);
+  }
+}

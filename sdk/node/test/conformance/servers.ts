@@ -1,0 +1,33 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+/** What serve.mjs tells. */
+export interface Servers {
+  readonly url: string;
+  readonly stub: string;
+  readonly vkey: string;
+  readonly requestId: string;
+  readonly keys: Readonly<Record<string, string>>;
+}
+
+const SERVE = fileURLToPath(new URL('../../../conformance/serve.mjs', import.meta.url));
+
+/** Starts them, unless GPD_CONFORMANCE tells of ones that run. */
+export async function startServers(): Promise<{ servers: Servers; stop(): Promise<void> }> {
+  const known = process.env['GPD_CONFORMANCE'];
+  if (known) return { servers: JSON.parse(known) as Servers, stop: async () => {} };
+  const child = spawn(process.execPath, [SERVE], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const exited = once(child, 'exit');
+  const lines = createInterface({ input: child.stdout });
+  const first = (await Promise.race([once(lines, 'line'), exited.then(() => null)])) as [string] | null;
+  if (!first) throw new Error('serve.mjs ended before it told its addresses');
+  return {
+    servers: JSON.parse(first[0]) as Servers,
+    async stop() {
+      child.stdin.end();
+      await exited;
+    },
+  };
+}
