@@ -179,6 +179,16 @@ async function become(path, args) {
   await import(pathToFileURL(file).href);
 }
 
+/** The tests of the SDKs, before those of the server; what failed there fails the whole run at its end. */
+async function testSdks() {
+  const sdks = await import(pathToFileURL(join(root, 'bin', 'sdks.mjs')).href);
+  if (await sdks.testSdks()) return;
+  process.on('exit', () => {
+    say('the tests of the SDKs failed or could not run; what they said is above.');
+    process.exitCode = process.exitCode || 1;
+  });
+}
+
 /**
  * @param {string | undefined} task
  * @param {string[]} args
@@ -198,6 +208,8 @@ async function main(task, args) {
   if (task === 'test') {
     // test/support/global-setup.ts would build once more.
     process.env['SKIP_BUILD'] = '1';
+    // Not when some tests are asked for by name.
+    if (args.every((arg) => arg.startsWith('-'))) await testSdks();
     await become('node_modules/vitest/vitest.mjs', ['run'].concat(args));
   }
 }

@@ -5,6 +5,7 @@ import type {
   Decision,
   Health,
   History,
+  ProofRef,
   Receipt,
   Session,
   Verdict,
@@ -21,7 +22,16 @@ const isTextOrNull = (value: unknown): boolean => value === null || isString(val
 const isProofRef = (value: unknown): boolean =>
   isRecord(value) && isSeq(value['seq']) && isString(value['hash']) && HASH.test(value['hash']);
 
-function isDecision(value: unknown): value is JsonRecord {
+/** As the wire has it. */
+interface SentDecision {
+  readonly allowed: boolean;
+  readonly reason: string;
+  readonly proof: ProofRef;
+  readonly policyVersion?: number | null;
+  readonly expiresAt?: string | null;
+}
+
+function isDecision(value: unknown): value is JsonRecord & SentDecision {
   if (!isRecord(value)) return false;
   const { policyVersion = null, expiresAt = null } = value as {
     policyVersion?: unknown;
@@ -38,9 +48,9 @@ function isDecision(value: unknown): value is JsonRecord {
 
 export function readDecision(value: unknown): Decision | null {
   if (!isDecision(value)) return null;
-  const { allowed, reason, proof, policyVersion = null, expiresAt = null } = value as unknown as Decision;
-  const { seq, hash } = proof as NonNullable<Decision['proof']>;
-  return { allowed: allowed === true, reason, proof: { seq, hash }, policyVersion, expiresAt, error: null };
+  const { allowed, reason, proof, policyVersion = null, expiresAt = null } = value;
+  const { seq, hash } = proof;
+  return { allowed, reason, proof: { seq, hash }, policyVersion, expiresAt, error: null };
 }
 
 /** The denial for what could not be decided. */

@@ -1,4 +1,4 @@
-import { isRecord, MALFORMED, parseJson, readText } from './body.ts';
+import { isRecord, type MALFORMED, parseJson, readText } from './body.ts';
 import { ConsentError, type ErrorFacts, type ErrorKind, kindOfStatus } from './errors.ts';
 import { checkTimeout, type Settings } from './options.ts';
 import { isRetryable, parseRetryAfter, waitMs } from './schedule.ts';

@@ -1,27 +1,30 @@
+import { appendFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkCases, readCases } from './conformance/case.ts';
 import { runCase } from './conformance/run-case.ts';
-import { type Servers, startServers } from './conformance/servers.ts';
+import { startServers } from './conformance/servers.ts';
 
 const cases = checkCases(readCases());
 
 describe('conformance', () => {
-  let servers: Servers;
-  let stop = async (): Promise<void> => {};
+  let started: Awaited<ReturnType<typeof startServers>>;
   let passed = 0;
 
   beforeAll(async () => {
-    ({ servers, stop } = await startServers());
+    started = await startServers();
   });
 
   afterAll(async () => {
     // The one line that the root compares between the languages.
-    process.stdout.write(`gpd-conformance node ${passed}/${cases.length}\n`);
-    await stop();
+    const line = `gpd-conformance node ${passed}/${cases.length}\n`;
+    process.stdout.write(line);
+    const report = process.env['GPD_CONFORMANCE_REPORT'];
+    if (report) appendFileSync(report, line);
+    await started.stop();
   });
 
   test.each(cases)('$name', async (one) => {
-    await runCase(one, servers);
+    await runCase(one, started.servers);
     passed += 1;
   });
 });

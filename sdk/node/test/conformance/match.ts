@@ -9,14 +9,14 @@ const VARIABLE = /\$\{(\w+)\}/g;
 
 /** @throws for an unknown name */
 export function substitute(value: unknown, variables: Variables): unknown {
-  const valueOf = (name: string): unknown => {
+  const variable = (name: string): unknown => {
     if (!variables.has(name)) throw new Error(`there is no variable ${name}`);
     return variables.get(name);
   };
   if (typeof value === 'string') {
     const whole = /^\$\{(\w+)\}$/.exec(value)?.[1];
-    if (whole !== undefined) return valueOf(whole);
-    return value.replace(VARIABLE, (_, name: string) => String(valueOf(name)));
+    if (whole !== undefined) return variable(whole);
+    return value.replace(VARIABLE, (_, name: string) => String(variable(name)));
   }
   if (Array.isArray(value)) return value.map((item) => substitute(item, variables));
   if (!isRecord(value)) return value;

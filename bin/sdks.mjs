@@ -1,0 +1,160 @@
+#!/usr/bin/env node
+// Runs the tests of every SDK whose tool chain is here, and says loudly which it could not run. gpd has to be built.
+// With REQUIRE_TOOLS=1 a missing tool chain is a failure.
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+
+/**
+ * One SDK. Its commands run one after the other in its folder; the tool chain is there when the probe exits 0.
+ * @typedef {object} Sdk
+ * @property {string} name its folder below sdk/, and what its conformance line says
+ * @property {readonly string[]} probe
+ * @property {string} needs for people
+ * @property {readonly (readonly string[])[]} commands
+ */
+
+/** @type {readonly Sdk[]} */
+export const SDKS = [
+  {
+    name: 'node',
+    probe: [process.execPath, '--version'],
+    needs: 'Node',
+    commands: [[process.execPath, join(ROOT, 'node_modules', 'vitest', 'vitest.mjs'), 'run']],
+  },
+  {
+    name: 'python',
+    probe: ['python3', '-c', 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 9))'],
+    needs: 'Python 3.9 with venv (apt-get install python3-venv)',
+    commands: [
+      ['python3', '-m', 'venv', '.venv'],
+      ['.venv/bin/pip', 'install', '--quiet', '--editable', '.[proofs,dev]'],
+      ['.venv/bin/pytest', '--quiet'],
+    ],
+  },
+  {
+    name: 'go',
+    probe: ['go', 'version'],
+    needs: 'Go (apt-get install golang-go)',
+    commands: [
+      ['go', 'vet', './...'],
+      ['go', 'test', './...'],
+    ],
+  },
+  {
+    name: 'java',
+    probe: ['mvn', '--version'],
+    needs: 'JDK 17 and Maven (apt-get install openjdk-17-jdk-headless maven)',
+    commands: [['mvn', '--quiet', '--batch-mode', 'test']],
+  },
+];
+
+/** @param {string} message */
+const say = (message) => process.stderr.write(`sdk: ${message}\n`);
+
+/**
+ * What the conformance lines say: all cases passed, and each language has the same.
+ * @param {string} report
+ * @param {readonly string[]} ran names
+ * @returns {string[]} what is wrong
+ */
+export function conformanceProblems(report, ran) {
+  const counts = new Map(
+    [...report.matchAll(/^gpd-conformance (\w+) (\d+)\/(\d+)$/gm)].map(([, name, passed, total]) => [
+      `${name}`,
+      { passed: Number(passed), total: Number(total) },
+    ]),
+  );
+  const totals = new Set([...counts.values()].map(({ total }) => total));
+  const problems = totals.size > 1 ? [`the totals differ: ${[...totals].join(', ')}`] : [];
+  for (const name of ran) {
+    const count = counts.get(name);
+    if (!count) problems.push(`${name} told no count`);
+    else if (count.passed !== count.total || count.total === 0) {
+      problems.push(`${name} passed ${count.passed} of ${count.total}`);
+    }
+  }
+  return problems;
+}
+
+/** @param {readonly string[]} command @param {string} cwd @param {NodeJS.ProcessEnv} env @returns {Promise<boolean>} */
+async function run([file = '', ...args], cwd, env) {
+  const child = spawn(file, args, { cwd, env, stdio: ['ignore', 2, 2] });
+  try {
+    const [code] = await once(child, 'exit');
+    return code === 0;
+  } catch {
+    return false;
+  }
+}
+
+/** One gpd and one stub for all languages. */
+async function startServers() {
+  const serve = join(ROOT, 'sdk', 'conformance', 'serve.mjs');
+  const child = spawn(process.execPath, [serve], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const exited = once(child, 'exit');
+  const first = await Promise.race([
+    once(createInterface({ input: child.stdout }), 'line'),
+    exited.then(() => null),
+  ]);
+  if (!first) throw new Error('sdk/conformance/serve.mjs did not start');
+  return {
+    told: String(first[0]),
+    async stop() {
+      child.stdin.end();
+      await exited;
+    },
+  };
+}
+
+/** @param {Sdk} sdk @param {NodeJS.ProcessEnv} env @returns {Promise<boolean>} */
+async function runOne({ name, commands }, env) {
+  const begun = performance.now();
+  for (const command of commands) {
+    if (!(await run(command, join(ROOT, 'sdk', name), env))) {
+      say(`${name}: FAILED at ${command.join(' ')}`);
+      return false;
+    }
+  }
+  say(`${name}: ok, ${Math.round((performance.now() - begun) / 1000)} s`);
+  return true;
+}
+
+/** @param {Sdk} sdk */
+const isHere = ({ probe: [file = '', ...args] }) => spawnSync(file, args, { stdio: 'ignore' }).status === 0;
+
+/** @returns {Promise<boolean>} true when nothing failed */
+export async function testSdks() {
+  const present = SDKS.filter(({ name }) => existsSync(join(ROOT, 'sdk', name)));
+  const runnable = present.filter(isHere);
+  const missing = present.filter((sdk) => !runnable.includes(sdk));
+  const scratch = mkdtempSync(join(tmpdir(), 'gpd-sdks-'));
+  const report = join(scratch, 'report');
+  const servers = await startServers();
+  const env = { ...process.env, GPD_CONFORMANCE: servers.told, GPD_CONFORMANCE_REPORT: report };
+  let good = true;
+  try {
+    for (const sdk of runnable) good = (await runOne(sdk, env)) && good;
+  } finally {
+    await servers.stop();
+  }
+  const told = existsSync(report) ? readFileSync(report, 'utf8') : '';
+  rmSync(scratch, { recursive: true });
+  process.stderr.write(told);
+  const names = runnable.map(({ name }) => name);
+  const problems = conformanceProblems(told, names);
+  for (const problem of problems) say(`conformance: ${problem}`);
+  for (const { name, needs } of missing) say(`NOT RUN: ${name}: this machine lacks ${needs}`);
+  const isComplete = missing.length === 0 || !process.env['REQUIRE_TOOLS'];
+  return good && problems.length === 0 && isComplete;
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  process.exitCode = (await testSdks()) ? 0 : 1;
+}

@@ -1,0 +1,33 @@
+import { readdirSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { conformanceProblems, SDKS } from '../bin/sdks.mjs';
+
+const line = (name: string, passed: number, total: number): string =>
+  `gpd-conformance ${name} ${passed}/${total}\n`;
+
+describe('the SDKs that npm test runs', () => {
+  it('are all that are there', () => {
+    const entries = readdirSync(new URL('../sdk/', import.meta.url), { withFileTypes: true });
+    const folders = entries.filter((entry) => entry.isDirectory() && entry.name !== 'conformance');
+    const names = SDKS.map(({ name }) => name);
+    expect(folders.map(({ name }) => name).filter((name) => !names.includes(name))).toEqual([]);
+  });
+
+  it('agree when each passed the same cases', () => {
+    expect(conformanceProblems(line('node', 64, 64) + line('go', 64, 64), ['node', 'go'])).toEqual([]);
+  });
+
+  it.each([
+    ['one that ran tells nothing', line('node', 64, 64), ['node', 'go'], ['go told no count']],
+    ['a case failed', line('node', 63, 64), ['node'], ['node passed 63 of 64']],
+    ['no case ran', line('node', 0, 0), ['node'], ['node passed 0 of 0']],
+    [
+      'one has fewer cases',
+      line('node', 64, 64) + line('go', 63, 63),
+      ['node', 'go'],
+      ['the totals differ: 64, 63'],
+    ],
+  ])('do not pass when %s', (_why, report, ran, problems) => {
+    expect(conformanceProblems(report, ran)).toEqual(problems);
+  });
+});
