@@ -8,6 +8,7 @@ import { makeRig, type Rig } from './lib/rig.ts';
 import { benchMemory } from './memory.ts';
 import { benchProof } from './proof.ts';
 import { benchReplay } from './replay.ts';
+import { benchSdk } from './sdk.ts';
 import { benchStart } from './start.ts';
 
 /** Benches by name; results are ratios against a floor of the same run, so that they survive another machine. */
@@ -19,7 +20,7 @@ interface Bench {
 }
 
 const USAGE =
-  'usage: npm run bench -- [ingest|memory|start|consent|proof|classify|replay …] [--quick] [--peers] [--json] [--assert] [--seed N]';
+  'usage: npm run bench -- [ingest|memory|start|consent|proof|classify|replay|sdk …] [--quick] [--peers] [--json] [--assert] [--seed N]';
 
 function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench> {
   const ingest = quick ? { pairs: 2, warmUp: 3000, count: 8000 } : { pairs: 5, warmUp: 5000, count: 20_000 };
@@ -38,6 +39,7 @@ function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench>
     ...(quick ? { rounds: 3, count: 300 } : { rounds: 7, count: 1000 }),
   };
   const classifying = { seed: 1, ...(quick ? { rounds: 5, count: 10_000 } : { rounds: 11, count: 30_000 }) };
+  const sdk = { rounds: quick ? 5 : 11, warmUp: 5000, count: quick ? 2000 : 5000 };
   return new Map<string, Bench>([
     ['ingest', { bundles: ingest.warmUp + ingest.count, run: (rig) => benchIngest(rig, ingest) }],
     ['memory', { bundles: memory, run: (rig) => benchMemory(rig, memory) }],
@@ -46,6 +48,7 @@ function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench>
     ['proof', { bundles: 0, run: (rig) => benchProof(rig, proof) }],
     ['classify', { bundles: 0, run: () => benchClassify(classifying) }],
     ['replay', { bundles: replay.many, run: (rig) => benchReplay(rig, replay) }],
+    ['sdk', { bundles: 0, run: (rig) => benchSdk(rig, sdk) }],
   ]);
 }
 

@@ -18,6 +18,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
  * @property {readonly string[]} probe
  * @property {string} needs for people
  * @property {readonly (readonly string[])[]} commands
+ * @property {readonly (readonly string[])[]} bench the last one prints what `bench/sdk.ts` reads
  */
 
 /** @type {readonly Sdk[]} */
@@ -27,6 +28,10 @@ export const SDKS = [
     probe: [process.execPath, '--version'],
     needs: 'Node',
     commands: [[process.execPath, join(ROOT, 'node_modules', 'vitest', 'vitest.mjs'), 'run']],
+    bench: [
+      [process.execPath, join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', '.'],
+      [process.execPath, join('bench', 'main.mjs')],
+    ],
   },
   {
     name: 'python',
@@ -37,6 +42,7 @@ export const SDKS = [
       ['.venv/bin/pip', 'install', '--quiet', '--editable', '.[proofs,dev]'],
       ['.venv/bin/pytest', '--quiet'],
     ],
+    bench: [['.venv/bin/python', 'bench/main.py']],
   },
   {
     name: 'go',
@@ -46,12 +52,14 @@ export const SDKS = [
       ['go', 'vet', './...'],
       ['go', 'test', './...'],
     ],
+    bench: [['go', 'run', './bench']],
   },
   {
     name: 'java',
     probe: ['mvn', '--version'],
     needs: 'JDK 17 and Maven (apt-get install openjdk-17-jdk-headless maven)',
     commands: [['mvn', '--quiet', '--batch-mode', 'test']],
+    bench: [['sh', 'bench/run.sh']],
   },
 ];
 

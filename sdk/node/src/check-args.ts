@@ -56,5 +56,7 @@ export function checkBatch(
 ): void {
   const hint = `one call takes ${MAX_CHECKS} checks: they are of one snapshot`;
   require(method, Array.isArray(checks) && checks.length <= MAX_CHECKS, hint);
-  for (const { principalId, purpose } of checks) checkCheck(method, { principalId, purpose });
+  for (const check of checks) {
+    checkCheck(method, { principalId: check?.principalId, purpose: check?.purpose });
+  }
 }

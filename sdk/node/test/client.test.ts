@@ -1,0 +1,124 @@
+import { readFileSync } from 'node:fs';
+import { inspect } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { MAX_BODY_BYTES } from '../src/body.ts';
+import { ConsentClient } from '../src/client.ts';
+import type { ConsentError } from '../src/errors.ts';
+import { VERSION } from '../src/version.ts';
+
+const KEY = `gpd_sk_${'k'.repeat(43)}`;
+const CHECK = { principalId: 'someone@shop.example', purpose: 'newsletter' };
+const GRANTED = { allowed: true, reason: 'granted', proof: { seq: 1, hash: 'ab'.repeat(32) } };
+
+const clientOf = (answer: typeof fetch, more: object = {}): ConsentClient =>
+  new ConsentClient({ url: 'http://127.0.0.1:1', key: KEY, fetch: answer, ...more });
+
+const hangs: typeof fetch = (_url, init) =>
+  new Promise((_resolve, reject) => {
+    init?.signal?.addEventListener('abort', () => reject(new Error('aborted')));
+  });
+
+const kindOf = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => 'no error',
+    (error: ConsentError) => `${error.kind} ${error.code}`,
+  );
+
+describe('the client', () => {
+  test('shows neither its key nor its settings', () => {
+    const client = clientOf(hangs);
+    const shown = inspect(client, { depth: 9, showHidden: true }) + JSON.stringify(client);
+    expect(shown).not.toContain(KEY);
+  });
+
+  test('denies on an answer that is larger than 4 MiB, told or not', async () => {
+    const text = JSON.stringify({ ...GRANTED, padding: 'x'.repeat(MAX_BODY_BYTES) });
+    const told = clientOf(
+      async () => new Response(text, { headers: { 'content-length': `${text.length}` } }),
+    );
+    const untold = clientOf(async () => new Response(new Blob([text]).stream()));
+    await expect(told.canProcess(CHECK)).resolves.toMatchObject({
+      allowed: false,
+      error: { kind: 'response' },
+    });
+    await expect(untold.canProcess(CHECK)).resolves.toMatchObject({
+      allowed: false,
+      error: { kind: 'response' },
+    });
+    const small = clientOf(async () => new Response(new Blob([JSON.stringify(GRANTED)]).stream()));
+    await expect(small.isAllowed(CHECK)).resolves.toBe(true);
+  });
+
+  test('cancels what is running when it is closed', async () => {
+    const client = clientOf(hangs);
+    const running = kindOf(client.isAllowed(CHECK));
+    await client.close();
+    expect(await running).toBe('config closed');
+  });
+
+  test('is not asked at all under a signal that is aborted, and rejects with its reason', async () => {
+    let calls = 0;
+    const client = clientOf(async () => {
+      calls += 1;
+      return Response.json(GRANTED);
+    });
+    const reason = new Error('no longer wanted');
+    await expect(client.isAllowed(CHECK, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    expect(calls).toBe(0);
+  });
+
+  test('leaves no listener on a signal that lives long', async () => {
+    const client = clientOf(async () => Response.json(GRANTED));
+    const controller = new AbortController();
+    let listeners = 0;
+    const { signal } = controller;
+    const add = signal.addEventListener.bind(signal);
+    const remove = signal.removeEventListener.bind(signal);
+    signal.addEventListener = (...args: Parameters<typeof add>) => {
+      listeners += 1;
+      add(...args);
+    };
+    signal.removeEventListener = (...args: Parameters<typeof remove>) => {
+      listeners -= 1;
+      remove(...args);
+    };
+    for (let i = 0; i < 20; i += 1) await client.isAllowed(CHECK, { signal });
+    expect(listeners).toBe(0);
+  });
+
+  test('refuses a time of a call that is none', async () => {
+    const client = clientOf(hangs);
+    expect(await kindOf(client.isAllowed(CHECK, { timeoutMs: 0 }))).toBe('config config');
+  });
+
+  test('refuses what callers without types hand in, before any call', async () => {
+    const client = clientOf(hangs);
+    for (const check of [null, undefined, {}, { principalId: 7, purpose: 'a' }, { ...CHECK, minSeq: 1.5 }]) {
+      expect(await kindOf(client.isAllowed(check as never))).toBe('invalid-request invalid-request');
+    }
+    expect(await kindOf(client.canProcessMany([null] as never))).toBe('invalid-request invalid-request');
+    expect(await kindOf(client.canProcessMany('many' as never))).toBe('invalid-request invalid-request');
+    expect(await kindOf(client.grant({ principalId: 'a', purposes: 'newsletter' } as never))).toBe(
+      'invalid-request invalid-request',
+    );
+  });
+
+  test.each([
+    ['another request', { requestId: 'req_2' }],
+    ['no class', { class: undefined }],
+    ['restricted as a word', { restricted: 'no' }],
+  ])('believes no verdict with %s', async (_what, wrong) => {
+    const verdict = { requestId: 'req_1', class: 'human', reason: 'ok', decidedAt: 'now', restricted: false };
+    const right = clientOf(async () => Response.json(verdict));
+    await expect(right.decision('req_1')).resolves.toMatchObject(verdict);
+    const client = clientOf(async () => Response.json({ ...verdict, ...wrong }));
+    expect(await kindOf(client.decision('req_1'))).toBe('response response');
+  });
+
+  test('has the version of its package', () => {
+    const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+      version: string;
+    };
+    expect(VERSION).toBe(manifest.version);
+  });
+});

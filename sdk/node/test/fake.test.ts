@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest';
+import { FakeConsent } from '../src/fake.ts';
+
+const CHECK = { principalId: 'u-1', purpose: 'newsletter' };
+const WRITE = { principalId: 'u-1', purposes: ['newsletter'] };
+
+describe('the fake', () => {
+  test('allows nothing that was not granted', async () => {
+    const fake = new FakeConsent();
+    expect(await fake.isAllowed(CHECK)).toBe(false);
+    expect(await fake.canProcess(CHECK)).toMatchObject({ reason: 'never-asked' });
+    await fake.grant(WRITE);
+    expect(await fake.isAllowed(CHECK)).toBe(true);
+    expect(await fake.isAllowed({ ...CHECK, principalId: 'u-2' })).toBe(false);
+    expect(await fake.isAllowed({ ...CHECK, purpose: 'support' })).toBe(false);
+  });
+
+  test('follows the last word, and tells it as state and history', async () => {
+    const fake = new FakeConsent();
+    await fake.grant(WRITE);
+    const { seq, hash } = await fake.withdraw(WRITE);
+    expect(await fake.canProcess(CHECK)).toMatchObject({ reason: 'withdrawn', proof: { seq, hash } });
+    await fake.deny(WRITE);
+    expect(await fake.canProcessMany([CHECK])).toMatchObject([{ allowed: false, reason: 'denied' }]);
+    expect((await fake.state('u-1')).purposes).toMatchObject([{ purpose: 'newsletter', choice: 'denied' }]);
+    const page = await fake.history('u-1', { limit: 2 });
+    expect(page.events.map(({ type }) => type)).toEqual(['consent.denied', 'consent.withdrawn']);
+    const rest = await fake.history('u-1', { limit: 2, cursor: page.nextCursor ?? '' });
+    expect(rest.events.map(({ type }) => type)).toEqual(['consent.granted']);
+    expect(rest.nextCursor).toBeNull();
+  });
+
+  test('fails as a server that is gone', async () => {
+    const fake = new FakeConsent();
+    await fake.grant(WRITE);
+    fake.setUnavailable(true);
+    expect(await fake.canProcess(CHECK)).toMatchObject({
+      allowed: false,
+      reason: 'unavailable',
+      proof: null,
+      error: { kind: 'network' },
+    });
+    await expect(fake.grant(WRITE)).rejects.toMatchObject({ kind: 'network' });
+    fake.setUnavailable(false);
+    expect(await fake.isAllowed(CHECK)).toBe(true);
+    const strict = new FakeConsent({ onUnavailable: 'error' });
+    strict.setUnavailable(true);
+    await expect(strict.isAllowed(CHECK)).rejects.toMatchObject({ kind: 'network' });
+  });
+
+  test('refuses what the client refuses', async () => {
+    const fake = new FakeConsent();
+    await expect(fake.isAllowed({ principalId: '', purpose: 'a' })).rejects.toMatchObject({
+      kind: 'invalid-request',
+    });
+    await expect(fake.receipt(1)).rejects.toMatchObject({ kind: 'not-found' });
+    await expect(fake.decision('req_1')).rejects.toMatchObject({ kind: 'not-found' });
+    await fake.close();
+    await expect(fake.ping()).rejects.toMatchObject({ kind: 'config', code: 'closed' });
+  });
+
+  test('answers the verdicts that it was given, and remembers its calls', async () => {
+    const fake = new FakeConsent();
+    fake.setDecision('req_1', { class: 'undeclared_automation', suspectScore: 0.9 });
+    expect(await fake.decision('req_1')).toMatchObject({
+      requestId: 'req_1',
+      class: 'undeclared_automation',
+    });
+    await fake.isAllowed(CHECK);
+    expect(fake.calls).toEqual([
+      { method: 'decision', args: ['req_1'] },
+      { method: 'isAllowed', args: [CHECK] },
+    ]);
+  });
+});

@@ -1,0 +1,148 @@
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startServers } from './conformance/servers.ts';
+
+/** The package as it would be published, in an empty folder, followed word for word. */
+
+const HERE = fileURLToPath(new URL('..', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const run = promisify(execFile);
+
+const BLOCK = /^```js\n([\s\S]*?)^```$/gm;
+const blocks = [...readFileSync(join(HERE, 'README.md'), 'utf8').matchAll(BLOCK)].map(
+  ([, code]) => code ?? '',
+);
+
+let folder: string;
+let tarball: Buffer;
+let started: Awaited<ReturnType<typeof startServers>>;
+let environment: NodeJS.ProcessEnv;
+
+async function node(file: string, code: string, ...args: string[]): Promise<string[]> {
+  writeFileSync(join(folder, file), code);
+  const { stdout } = await run(process.execPath, [file, ...args], { cwd: folder, env: environment });
+  return stdout.trim().split('\n');
+}
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'gpd-consent-'));
+  const { stdout } = await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: HERE });
+  const file = join(folder, stdout.trim().split('\n').at(-1) ?? '');
+  tarball = readFileSync(file);
+  writeFileSync(join(folder, 'package.json'), '{"type": "module"}');
+  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', file], { cwd: folder });
+  started = await startServers();
+  const { url, keys, vkey } = started.servers;
+  environment = {
+    PATH: process.env['PATH'],
+    GPD_CONSENT_URL: url,
+    GPD_CONSENT_KEY: keys['secret'],
+    GPD_VKEY: vkey,
+  };
+}, 120_000);
+
+afterAll(async () => {
+  await started.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('the package', () => {
+  test('is as publint wants it', async () => {
+    const packed = tarball.buffer.slice(
+      tarball.byteOffset,
+      tarball.byteOffset + tarball.length,
+    ) as ArrayBuffer;
+    const { messages, pkg } = await publint({ strict: true, pack: { tarball: packed } });
+    expect(messages.map((message) => formatMessage(message, pkg))).toEqual([]);
+  });
+
+  test('holds what it needs and depends on nothing', () => {
+    const installed = join(folder, 'node_modules', '@gpd', 'consent');
+    const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as object;
+    expect(Object.keys(manifest).filter((name) => name.toLowerCase().includes('dependencies'))).toEqual([]);
+    expect(readFileSync(join(installed, 'LICENSE'), 'utf8')).toContain('Apache License');
+  });
+
+  test('does what the README shows', async () => {
+    const [ask = '', why = '', errors = '', writes = '', proofs = ''] = blocks;
+    expect(ask).toContain('isAllowed');
+    const said = await node(
+      'readme.mjs',
+      [ask, errors, why, proofs, writes, ask.split('\n\n')[2]].join('\n'),
+    );
+    const hash = "'[0-9a-f]{64}'";
+    expect(said.join(' ')).toMatch(
+      new RegExp(
+        `^do not true granted \\{\\s+seq: \\d+,\\s+hash: ${hash}\\s+\\} consent\\.granted \\S+Z do not$`,
+      ),
+    );
+  });
+
+  test('has a fake as the README shows', async () => {
+    const fake = blocks.at(-1) ?? '';
+    const check = "console.log(await consent.isAllowed({ principalId: 'u-1', purpose: 'newsletter' }));";
+    expect(await node('fake.mjs', `${fake}\n${check}`)).toEqual(['false']);
+    const unbroken = fake.replace(/^consent\.setUnavailable.*$/m, '');
+    expect(await node('fake.mjs', `${unbroken}\n${check}`)).toEqual(['true']);
+  });
+
+  test('brings types that tell a boolean from a decision', async () => {
+    const source = `import { ConsentClient, type Decision } from '@gpd/consent';
+      import { FakeConsent } from '@gpd/consent/fake';
+      const clients = [ConsentClient.fromEnv(), new FakeConsent()] as const;
+      export const allowed: boolean = await clients[0].isAllowed({ principalId: 'a', purpose: 'b' });
+      export const decision: Decision = await clients[1].canProcess({ principalId: 'a', purpose: 'b' });
+      // @ts-expect-error a decision is no boolean
+      export const wrong: boolean = await clients[0].canProcess({ principalId: 'a', purpose: 'b' });`;
+    writeFileSync(join(folder, 'types.ts'), source);
+    const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+    const typed = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--types', 'node'];
+    mkdirSync(join(folder, 'node_modules', '@types'), { recursive: true });
+    for (const name of ['node', 'undici-types']) {
+      const [from, to] = name === 'node' ? ['@types/node', '@types/node'] : [name, name];
+      symlinkSync(join(ROOT, 'node_modules', from), join(folder, 'node_modules', to));
+    }
+    await run(process.execPath, [tsc, ...typed, 'types.ts'], { cwd: folder });
+  });
+
+  test('runs its example', async () => {
+    const example = readFileSync(join(HERE, 'examples', 'check.mjs'), 'utf8');
+    const said = await node('check.mjs', example, `u-${Date.now()}`, 'newsletter');
+    expect(said).toEqual(['before: false never-asked', 'granted: true', 'withdrawn: false']);
+  });
+
+  test('guards a route of Express, as the example shows', async () => {
+    cpSync(join(HERE, 'examples', 'express.mjs'), join(folder, 'express.mjs'));
+    symlinkSync(join(ROOT, 'node_modules', 'express'), join(folder, 'node_modules', 'express'));
+    const said = await node(
+      'guarded.mjs',
+      `import express from 'express';
+      import { FakeConsent } from '@gpd/consent/fake';
+      import { requireConsent } from './express.mjs';
+      const consent = new FakeConsent();
+      const app = express();
+      app.get('/offers', requireConsent(consent, 'newsletter', (request) => request.get('x-user')), (_, response) => {
+        response.json({ offers: [] });
+      });
+      const server = app.listen(0, '127.0.0.1', async () => {
+        const ask = async (headers) =>
+          (await fetch('http://127.0.0.1:' + server.address().port + '/offers', { headers })).status;
+        console.log(await ask({}));
+        console.log(await ask({ 'x-user': 'u-1' }));
+        await consent.grant({ principalId: 'u-1', purposes: ['newsletter'] });
+        console.log(await ask({ 'x-user': 'u-1' }));
+        consent.setUnavailable(true);
+        console.log(await ask({ 'x-user': 'u-1' }));
+        server.close();
+      });`,
+    );
+    expect(said).toEqual(['401', '403', '200', '403']);
+  });
+});
