@@ -1,10 +1,10 @@
-import { compactVerify } from 'jose';
 import type { Clock } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { type Caller, ClaimRefused, checkRegisteredClaims, type OidcRules, readCaller } from './claims.ts';
-import { SIGNING_ALGORITHMS, type SigningKey } from './jwks.ts';
-import { readToken, type Unreadable } from './jwt.ts';
+import { SIGNING_ALGORITHMS } from './jwks.ts';
+import { readClaims, readJws, type Unreadable } from './jwt.ts';
 import type { IssuerKeys } from './ports.ts';
+import { isSigned } from './signature.ts';
 
 /** OIDC bearer authentication of /privacy (contract section 6.1): a token is a caller, or it is refused. */
 
@@ -36,20 +36,6 @@ function badToken(why: string): Refusal {
   return unauthenticated(why, 'Bearer error="invalid_token"');
 }
 
-async function isSignedBy(token: string, { alg, key }: SigningKey): Promise<boolean> {
-  try {
-    await compactVerify(token, key, { algorithms: [alg] });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-async function isSigned(token: string, candidates: readonly SigningKey[]): Promise<boolean> {
-  for (const candidate of candidates) if (await isSignedBy(token, candidate)) return true;
-  return false;
-}
-
 /**
  * What costs nothing is judged first: a stranger's token makes nobody look for keys.
  * @throws {Refusal} `unauthenticated`, with a sentence that says why and quotes nothing
@@ -58,13 +44,15 @@ async function isSigned(token: string, candidates: readonly SigningKey[]): Promi
 export async function verifyBearer(deps: BearerDeps, authorization: string | undefined): Promise<Caller> {
   const token = BEARER.exec(authorization ?? '')?.[1];
   if (token === undefined) throw unauthenticated(MISSING);
-  const read = readToken(token);
-  if (typeof read === 'string') throw badToken(UNREADABLE[read]);
+  const jws = readJws(token);
+  if (typeof jws === 'string') throw badToken(UNREADABLE[jws]);
+  const claims = readClaims(jws.payload);
+  if (!claims) throw badToken(UNREADABLE.malformed);
   try {
-    checkRegisteredClaims(read.claims, deps.rules, deps.clock() / 1000);
-    const candidates = await deps.keys.candidates(read.alg, read.kid);
+    checkRegisteredClaims(claims, deps.rules, deps.clock() / 1000);
+    const candidates = await deps.keys.candidates(jws.alg, jws.kid);
     if (!(await isSigned(token, candidates))) throw badToken(NOT_SIGNED);
-    return readCaller(read.claims, deps.rules);
+    return readCaller(claims, deps.rules);
   } catch (error) {
     throw error instanceof ClaimRefused ? badToken(error.message) : error;
   }

@@ -36,3 +36,30 @@ export async function answerTo(authenticate: Authenticate, authorization?: strin
     return { status, code, challenge: headers['www-authenticate'] ?? '', details };
   }
 }
+
+/** A clock that a test moves; it starts at the real time. */
+export function movableClock(): { (): number; advance(ms: number): void } {
+  let offset = 0;
+  return Object.assign(() => Date.now() + offset, {
+    advance(ms: number) {
+      offset += ms;
+    },
+  });
+}
+
+/** The sentences by which a caller is told why. */
+export const WHY = {
+  missing: /^Send one Authorization header/,
+  malformed: /compact serialization/,
+  header: /^The header of the token/,
+  algorithm: /signed by ES256 or RS256/,
+  signature: /not signed by a key of the issuer/,
+  misshapen: /RFC 7519/,
+  issuer: /another issuer/,
+  audience: /another audience/,
+  expired: /has expired/,
+  early: /not valid yet/,
+  bound: /bound to a key/,
+  sub: /^The claim sub has to be/,
+  roles: /names none of the roles/,
+} as const;

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { CompactSign, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
+import type { JWK } from 'jose';
 import {
   ALG_HEADER,
   CLAIMS_HEADER,
@@ -11,6 +11,7 @@ import {
   type IdpClient,
   type ToIdp,
 } from './idp/messages.ts';
+import { makeKey, type Part, signJws } from './jws.ts';
 
 /** A real identity provider (oidc-provider) in a process of its own, whose private keys the test knows. */
 
@@ -19,29 +20,6 @@ const MAIN = fileURLToPath(new URL('./idp/main.ts', import.meta.url));
 const CLIENT = { id: 'harness', secret: randomBytes(24).toString('base64url') };
 
 export type Alg = 'ES256' | 'RS256';
-
-export async function makeKey(
-  alg: string,
-  kid: string,
-  options: { modulusLength?: number } = {},
-): Promise<JWK> {
-  const { privateKey } = await generateKeyPair(alg, { ...options, extractable: true });
-  return { ...(await exportJWK(privateKey)), kid, alg, use: 'sig' };
-}
-
-/** A compact JWS over any claims and header, by any private JWK. */
-export async function signJwt(
-  claims: object | string,
-  jwk: JWK,
-  header: Readonly<Record<string, unknown>> = {},
-): Promise<string> {
-  const alg = typeof header['alg'] === 'string' ? header['alg'] : (jwk.alg ?? '');
-  const key = await importJWK(jwk, alg);
-  const text = typeof claims === 'string' ? claims : JSON.stringify(claims);
-  return new CompactSign(Buffer.from(text))
-    .setProtectedHeader({ alg, typ: 'at+jwt', ...(jwk.kid === undefined ? {} : { kid: jwk.kid }), ...header })
-    .sign(key);
-}
 
 export interface IdpOptions {
   /** A fixed port, for a provider that comes up after the server that needs it. */
@@ -64,8 +42,8 @@ export interface Idp {
   readonly keys: { readonly ES256: JWK; readonly RS256: JWK };
   /** A token from its token endpoint; the claims are added to its own, or replace them. */
   token(claims: Readonly<Record<string, unknown>>, options?: { readonly alg?: Alg }): Promise<string>;
-  /** A token made by hand with its current key. */
-  forge(claims: object | string, header?: Readonly<Record<string, unknown>>, alg?: Alg): Promise<string>;
+  /** A token made by hand with its current key; a member of the header that is undefined is left out. */
+  forge(claims: Part, header?: Readonly<Record<string, unknown>>, alg?: Alg): string;
   /** Claims of a token that would be taken: iss, aud, sub, iat, exp and a role. */
   claims(more?: Readonly<Record<string, unknown>>): Record<string, unknown>;
   /** New keys; the old ones are published no more unless `keepOld`. */
@@ -77,11 +55,8 @@ export interface Idp {
 }
 
 async function makeKeys(generation: number): Promise<Idp['keys']> {
-  const [ES256, RS256] = await Promise.all([
-    makeKey('ES256', `ec-${generation}`),
-    makeKey('RS256', `rsa-${generation}`),
-  ]);
-  return { ES256, RS256 };
+  const [ES256, RS256] = await Promise.all([makeKey('ES256'), makeKey('RS256')]);
+  return { ES256: { ...ES256, kid: `ec-${generation}` }, RS256: { ...RS256, kid: `rsa-${generation}` } };
 }
 
 function clientsOf({ clients = [] }: IdpOptions): IdpClient[] {
@@ -163,7 +138,8 @@ export async function startIdp(options: IdpOptions = {}): Promise<Idp> {
         throw new Error(`no token: ${JSON.stringify(answer)}\n${stderr}`);
       return answer.access_token;
     },
-    forge: (claims, header = {}, alg = 'ES256') => signJwt(claims, keys[alg], header),
+    forge: (claims, header = {}, alg = 'ES256') =>
+      signJws({ alg, typ: 'at+jwt', kid: keys[alg].kid, ...header }, claims, keys[alg]),
     claims(more = {}) {
       const now = Math.floor(Date.now() / 1000);
       const registered = { iss: issuer, aud: AUDIENCE, sub: 'user-1', iat: now, exp: now + 300 };

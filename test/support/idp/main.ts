@@ -74,12 +74,9 @@ function concerns({ only }: FaultRule, path: string): boolean {
 function misbehave({ fault, target = '' }: FaultRule, response: ServerResponse): void {
   const json = { 'content-type': 'application/json' };
   if (fault === 'redirect') response.writeHead(302, { location: target }).end();
-  else if (fault === 'garbage') response.writeHead(200, json).end('{"issuer": <html>');
+  else if (fault === 'body') response.writeHead(200, json).end(target);
   else if (fault === 'error') response.writeHead(500, json).end('{"error":"server_error"}');
-  else if (fault === 'empty') response.writeHead(200, json).end('{"keys":[]}');
   else if (fault === 'huge') response.writeHead(200, json).end(`{"keys":["${'x'.repeat(HUGE_BYTES)}"]}`);
-  else if (fault === 'wrong-issuer')
-    response.writeHead(200, json).end(JSON.stringify({ issuer: target, jwks_uri: `${target}/jwks` }));
   else if (fault === 'drip') {
     response.writeHead(200, json).write('{"keys":[');
     const timer = setInterval(() => response.write(' '), 100);

@@ -2,13 +2,12 @@ import type { JWK } from 'jose';
 
 /** Between a test and the process of its identity provider. */
 
-/** What the provider does to every request instead of an answer. */
-export type Fault = 'hang' | 'redirect' | 'garbage' | 'huge' | 'error' | 'wrong-issuer' | 'empty' | 'drip';
-
-/** Says which addresses a fault concerns. */
+/**
+ * What the provider does to every request instead of an answer: `hang` says nothing, `drip` never ends, `redirect` leads
+ * to `target`, `body` answers 200 and `target`, `huge` ten megabytes of JSON.
+ */
 export interface FaultRule {
-  readonly fault: Fault;
-  /** Where a redirect leads, and what a provider that lies calls itself. */
+  readonly fault: 'hang' | 'drip' | 'redirect' | 'body' | 'huge' | 'error';
   readonly target?: string;
   /** Only the JWKS, or only the discovery document; both by default. */
   readonly only?: 'jwks' | 'discovery';

@@ -1,0 +1,262 @@
+import { createPublicKey, type JsonWebKey } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { JWK } from 'jose';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Authenticate, makeAuthenticator } from '../../src/app/oidc.ts';
+import { encodePart, macJws, makeKey, publicJwk, signJws } from '../support/jws.ts';
+import { type Idp, startIdp } from '../support/oidc.ts';
+import { answerTo, movableClock, oidcSettings, WHY } from './support.ts';
+
+/** Tokens whose header tries to choose how, or by which key, they are verified. Each differs from a good one in that alone. */
+
+let idp: Idp;
+let authenticate: Authenticate;
+let attacker: JWK;
+const clock = movableClock();
+const faults: unknown[] = [];
+beforeAll(async () => {
+  [idp, attacker] = await Promise.all([startIdp(), makeKey('ES256')]);
+  authenticate = makeAuthenticator(oidcSettings(idp), clock, (error) => faults.push(error));
+});
+afterAll(async () => {
+  await idp.stop();
+  expect(faults).toEqual([]);
+});
+// So that no case waits for the cool-down of another one.
+beforeEach(() => clock.advance(1000));
+
+async function refused(token: string, why: RegExp): Promise<void> {
+  const answer = await answerTo(authenticate, `Bearer ${token}`);
+  expect(answer).toMatchObject({ status: 401, code: 'unauthenticated' });
+  expect(answer.challenge).toBe('Bearer error="invalid_token"');
+  expect(answer.details).toHaveLength(1);
+  expect(answer.details[0]).toMatch(why);
+  expect(JSON.stringify(answer)).not.toContain(token.slice(0, 20));
+}
+const taken = async (token: string): Promise<void> => {
+  expect(await answerTo(authenticate, `Bearer ${token}`)).toMatchObject({ status: 200 });
+};
+
+describe('the control', () => {
+  it.each(['ES256', 'RS256'] as const)('a token made by hand with the %s key is taken', async (alg) => {
+    await taken(idp.forge(idp.claims(), {}, alg));
+  });
+
+  it('so is one without a kid: each algorithm has one key', async () => {
+    await taken(idp.forge(idp.claims(), { kid: undefined }));
+  });
+});
+
+describe('typ', () => {
+  it.each([undefined, 'JWT', 'jwt', 'Jwt', 'at+jwt', 'AT+JWT', 'application/at+jwt', 'APPLICATION/JWT'])(
+    'may be %s',
+    async (typ) => taken(idp.forge(idp.claims(), { typ })),
+  );
+
+  it.each([
+    'JWS',
+    'JOSE',
+    'dpop+jwt',
+    'logout+jwt',
+    'secevent+jwt',
+    'token-introspection+jwt',
+    'application/application/jwt',
+    'text/jwt',
+    'at+jwt; charset=utf-8',
+    ' JWT',
+    '',
+    null,
+    5,
+    ['JWT'],
+    {},
+  ])('may not be %j', async (typ) => refused(idp.forge(idp.claims(), { typ }), WHY.header));
+});
+
+describe('alg', () => {
+  const unsigned = (alg: unknown): string => `${encodePart({ alg, typ: 'JWT' })}.${encodePart(idp.claims())}`;
+
+  it.each(['none', 'None', 'NONE', 'nOnE', 'none ', ' none'])('%j without a signature', async (alg) => {
+    await refused(`${unsigned(alg)}.`, WHY.malformed);
+    await refused(unsigned(alg), WHY.malformed);
+    await refused(`${unsigned(alg)}.AA`, WHY.algorithm);
+    await refused(idp.forge(idp.claims(), { alg }), WHY.algorithm);
+  });
+
+  it.each([
+    'ES384',
+    'ES512',
+    'ES256K',
+    'EdDSA',
+    'Ed25519',
+    'RS384',
+    'RS512',
+    'RS1',
+    'PS256',
+    'HS256',
+    'HS512',
+  ])('%s, signed by a good key', async (alg) => {
+    await refused(idp.forge(idp.claims(), { alg }), WHY.algorithm);
+    await refused(idp.forge(idp.claims(), { alg }, 'RS256'), WHY.algorithm);
+  });
+
+  it.each(['es256', 'Es256', 'ES256 ', 'rs256', 'RS256\u0000', '', '__proto__', 'toString'])(
+    'spelt %j',
+    async (alg) => refused(idp.forge(idp.claims(), { alg }), WHY.algorithm),
+  );
+
+  it.each([[null], [5], [['ES256']], [{ ES256: 1 }], [true], [undefined]])(
+    'of another type: %j',
+    async (alg) => refused(idp.forge(idp.claims(), { alg }), WHY.header),
+  );
+
+  it('of the other key: RS256 by the kid of the P-256 key, and the other way round', async () => {
+    const { ES256, RS256 } = idp.keys;
+    await refused(idp.forge(idp.claims(), { kid: ES256.kid }, 'RS256'), WHY.signature);
+    await refused(idp.forge(idp.claims(), { kid: RS256.kid }, 'ES256'), WHY.signature);
+    await refused(idp.forge(idp.claims(), { alg: 'RS256' }, 'ES256'), WHY.signature);
+    await refused(idp.forge(idp.claims(), { alg: 'ES256' }, 'RS256'), WHY.signature);
+  });
+
+  it('PS256 by the RSA key, said to be RS256', async () => {
+    const token = signJws({ alg: 'RS256', kid: idp.keys.RS256.kid }, idp.claims(), {
+      ...idp.keys.RS256,
+      alg: 'PS256',
+    });
+    await refused(token, WHY.signature);
+  });
+});
+
+describe('a public key taken for a secret', () => {
+  const forms: readonly [string, (jwk: JWK) => string | Uint8Array][] = [
+    ['PEM', (jwk) => spki(jwk, 'pem')],
+    ['PEM without its last line break', (jwk) => spki(jwk, 'pem').toString().trim()],
+    ['DER', (jwk) => spki(jwk, 'der')],
+    ['the JWK as text', (jwk) => JSON.stringify(publicJwk(jwk))],
+    ['the modulus or the point', (jwk) => Buffer.from(jwk.n ?? `${jwk.x}${jwk.y}`, 'base64url')],
+    ['the modulus or the point as text', (jwk) => jwk.n ?? `${jwk.x}${jwk.y}`],
+    ['nothing', () => ''],
+  ];
+  function spki(jwk: JWK, format: 'pem' | 'der'): string | Buffer {
+    const key = createPublicKey({ key: publicJwk(jwk) as JsonWebKey, format: 'jwk' });
+    return format === 'pem' ? key.export({ format, type: 'spki' }) : key.export({ format, type: 'spki' });
+  }
+
+  it.each(forms)('%s', async (_name, secretOf) => {
+    for (const jwk of [idp.keys.RS256, idp.keys.ES256]) {
+      const secret = secretOf(jwk);
+      const { kid, alg } = jwk;
+      await refused(macJws({ alg: 'HS256', kid }, idp.claims(), secret), WHY.algorithm);
+      await refused(macJws({ alg: 'HS512', kid }, idp.claims(), secret, 'sha512'), WHY.algorithm);
+      await refused(macJws({ alg, kid }, idp.claims(), secret), WHY.signature);
+    }
+  });
+});
+
+describe('a key that the sender brings', () => {
+  let hits = 0;
+  const evil = createServer((_request, response) => {
+    hits += 1;
+    response.end(JSON.stringify({ keys: [publicJwk(attacker)] }));
+  });
+  let address = '';
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => evil.listen(0, '127.0.0.1', resolve));
+    address = `http://127.0.0.1:${(evil.address() as AddressInfo).port}/jwks`;
+  });
+  afterAll(async () => {
+    await new Promise((resolve) => evil.close(resolve));
+    expect(hits).toBe(0);
+  });
+
+  const headers: readonly [string, () => Record<string, unknown>][] = [
+    ['jwk', () => ({ jwk: publicJwk(attacker) })],
+    [
+      'jwk with the kid of the provider',
+      () => ({ jwk: { ...publicJwk(attacker), kid: idp.keys.ES256.kid } }),
+    ],
+    ['jku', () => ({ jku: address })],
+    ['jku of the provider', () => ({ jku: `${idp.issuer}/jwks` })],
+    ['x5u', () => ({ x5u: address })],
+    ['x5c', () => ({ x5c: [Buffer.from('certificate').toString('base64')] })],
+    ['x5c that is empty', () => ({ x5c: [] })],
+    ['jwk that is null', () => ({ jwk: null })],
+  ];
+
+  it.each(headers)('%s', async (_name, header) => {
+    const { kid } = idp.keys.ES256;
+    const base = { alg: 'ES256', typ: 'JWT', ...header() };
+    await refused(signJws(base, idp.claims(), attacker), WHY.header);
+    await refused(signJws({ ...base, kid }, idp.claims(), attacker), WHY.header);
+    await refused(idp.forge(idp.claims(), header()), WHY.header);
+  });
+
+  it('none, but the kid of the provider', async () => {
+    const { kid } = idp.keys.ES256;
+    await refused(signJws({ alg: 'ES256', kid }, idp.claims(), attacker), WHY.signature);
+    await refused(signJws({ alg: 'ES256' }, idp.claims(), attacker), WHY.signature);
+  });
+
+  it('thumbprints of certificates name no key and do no harm', async () => {
+    await taken(idp.forge(idp.claims(), { x5t: 'AAAA', 'x5t#S256': 'AAAA' }));
+    await refused(signJws({ alg: 'ES256', x5t: 'AAAA' }, idp.claims(), attacker), WHY.signature);
+  });
+});
+
+describe('kid', () => {
+  it.each([
+    '../../../../../../dev/null',
+    '/dev/null',
+    'file:///etc/passwd',
+    "x' UNION SELECT 'secret' --",
+    '1; DROP TABLE tenants; --',
+    '|/usr/bin/id',
+    `$${'{jndi:ldap://127.0.0.1/a}'}`,
+    '__proto__',
+    'constructor',
+    'toString',
+    '',
+    '0',
+    'ec-1\u0000',
+    'EC-1',
+    'ec-1 ',
+    '\ud800',
+    'k'.repeat(1024),
+  ])('is a name and nothing else: %j', async (kid) => {
+    await refused(signJws({ alg: 'ES256', kid }, idp.claims(), attacker), WHY.signature);
+    clock.advance(1000);
+    await refused(idp.forge(idp.claims(), { kid }), WHY.signature);
+  });
+
+  it.each([[null], [0], [1], [true], [['ec-1']], [{ kid: 'ec-1' }], ['k'.repeat(1025)]])(
+    'of another type or endless: %j',
+    async (kid) => refused(idp.forge(idp.claims(), { kid }), WHY.header),
+  );
+
+  it('makes the provider no work but one look at its keys', async () => {
+    await idp.asked();
+    await refused(idp.forge(idp.claims(), { kid: '../../x' }), WHY.signature);
+    expect(await idp.asked()).toEqual(['/.well-known/openid-configuration', '/jwks']);
+  });
+});
+
+describe('extensions', () => {
+  it.each([
+    [{ crit: ['exp'], exp: 1 }],
+    [{ crit: ['b64'], b64: false }],
+    [{ crit: ['b64'], b64: true }],
+    [{ crit: ['http://openbankingspec.example/iat'] }],
+    [{ crit: [] }],
+    [{ crit: null }],
+    [{ crit: 'exp' }],
+    [{ b64: false }],
+    [{ b64: true }],
+    [{ zip: 'DEF' }],
+    [{ enc: 'A128GCM' }],
+  ])('%j', async (header) => refused(idp.forge(idp.claims(), header), WHY.header));
+
+  it('b64 false over a payload that is not encoded (RFC 7797)', async () => {
+    const header = encodePart({ alg: 'ES256', kid: idp.keys.ES256.kid, b64: false, crit: ['b64'] });
+    await refused(`${header}.${JSON.stringify(idp.claims())}.AAAA`, WHY.malformed);
+  });
+});

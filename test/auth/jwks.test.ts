@@ -1,0 +1,174 @@
+import type { JWK } from 'jose';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { verifyBearer } from '../../src/auth/bearer.ts';
+import { candidateKeys, readSigningKeys } from '../../src/auth/jwks.ts';
+import { makeKey, publicJwk, signJws } from '../support/jws.ts';
+import { answerTo, WHY } from './support.ts';
+
+/** Which keys of a provider's JWKS are taken, and what a token by one of the others is worth. */
+
+const RULES = {
+  issuer: 'https://id.example',
+  audience: 'gpd',
+  roleClaim: 'gpd_role',
+  tenantClaim: 'gpd_tenant',
+  visitorClaim: 'gpd_visitor',
+  principalClaim: 'sub',
+};
+const CLAIMS = { iss: RULES.issuer, aud: RULES.audience, sub: 'user-1', exp: 2_000_000_000, gpd_role: 'dpo' };
+
+let ec: JWK;
+let rsa: JWK;
+beforeAll(async () => {
+  [ec, rsa] = await Promise.all([makeKey('ES256'), makeKey('RS256')]);
+});
+
+/** The answer to a token that this key signed, when the provider publishes this. */
+function answerWith(
+  published: readonly unknown[],
+  signer: JWK,
+  header: object = {},
+): ReturnType<typeof answerTo> {
+  const keys = readSigningKeys({ keys: published });
+  const deps = {
+    rules: RULES,
+    clock: () => 1_800_000_000_000,
+    keys: {
+      candidates: (...asked: [never, never]) => Promise.resolve(candidateKeys(keys ?? [], ...asked)),
+    },
+  };
+  const { alg, kid } = signer;
+  const token = signJws({ alg, ...(kid === undefined ? {} : { kid }), ...header }, CLAIMS, signer);
+  return answerTo((authorization) => verifyBearer(deps, authorization), `Bearer ${token}`);
+}
+
+describe('a key that is taken', () => {
+  it.each([
+    ['as providers publish them', {}],
+    ['without use and alg', { use: undefined, alg: undefined }],
+    ['with key_ops', { use: undefined, key_ops: ['verify'] }],
+    ['with a certificate', { x5c: ['MIIB'], x5t: 'AAAA', 'x5t#S256': 'AAAA' }],
+    ['with members of later days', { issued: 5, ext: true }],
+  ])('%s', async (_name, more) => {
+    for (const jwk of [ec, rsa])
+      expect((await answerWith([{ ...publicJwk(jwk), ...more }], jwk)).status).toBe(200);
+  });
+
+  it.each([2048, 3072, 4096])('RSA of %d bits', async (bits) => {
+    const key = await makeKey('RS256', bits);
+    expect((await answerWith([publicJwk(key)], key)).status).toBe(200);
+  });
+
+  it('among others that are not', async () => {
+    const others = [
+      null,
+      5,
+      'x',
+      [],
+      {},
+      { kty: 'oct', k: 'AAAA' },
+      { kty: 'RSA' },
+      { kty: 'EC', crv: 'P-256' },
+    ];
+    expect((await answerWith([...others, publicJwk(ec), ...others], ec)).status).toBe(200);
+  });
+});
+
+describe('a key that is passed over', () => {
+  it.each(['ES384', 'ES512', 'EdDSA'])('of %s', async (alg) => {
+    const key = { ...(await makeKey(alg)), kid: 'k' };
+    const said = await answerWith([publicJwk(key)], key);
+    expect(said.details[0]).toMatch(WHY.algorithm);
+    expect((await answerWith([publicJwk(key)], key, { alg: 'ES256' })).details[0]).toMatch(WHY.signature);
+    expect(readSigningKeys({ keys: [publicJwk(key)] })).toEqual([]);
+  });
+
+  it.each([512, 1024, 2047])('RSA of %d bits', async (bits) => {
+    const key = { ...(await makeKey('RS256', bits)), kid: 'k' };
+    const answer = await answerWith([publicJwk(key)], key);
+    expect(answer).toMatchObject({ status: 401 });
+    expect(answer.details[0]).toMatch(WHY.signature);
+    expect(readSigningKeys({ keys: [publicJwk(key)] })).toEqual([]);
+  });
+
+  it.each([
+    ['use enc', { use: 'enc' }],
+    ['use of another type', { use: ['sig'] }],
+    ['key_ops to encrypt', { key_ops: ['encrypt', 'wrapKey'] }],
+    ['key_ops to sign', { key_ops: ['sign'] }],
+    ['key_ops of another type', { key_ops: 'verify' }],
+    ['alg of another kind', { alg: 'RSA-OAEP' }],
+    ['alg with another hash', { alg: 'RS512' }],
+    ['alg of another type', { alg: 1 }],
+    ['kid of another type', { kid: 1 }],
+    ['kty of another kind', { kty: 'oct' }],
+    ['kty in lower case', { kty: 'rsa' }],
+    ['its private part', { d: 'AAAA' }],
+  ])('with %s', async (_name, more) => {
+    for (const jwk of [ec, rsa]) {
+      const published = { ...publicJwk(jwk), ...more };
+      expect(readSigningKeys({ keys: [published] })).toEqual([]);
+      expect((await answerWith([published], jwk)).status).toBe(401);
+    }
+  });
+
+  it('off the curve, of another curve by name, or at infinity', () => {
+    const { kty, x = '', y = '' } = ec;
+    const zero = Buffer.alloc(32).toString('base64url');
+    const off = Buffer.from(y, 'base64url').reverse().toString('base64url');
+    for (const point of [
+      { x, y: off },
+      { x: zero, y: zero },
+      { x, y: zero },
+      { x, y: 'AA' },
+      { x, y: '' },
+    ])
+      expect(readSigningKeys({ keys: [{ kty, crv: 'P-256', ...point }] })).toEqual([]);
+    for (const crv of ['P-384', 'secp256k1', 'p-256', undefined])
+      expect(readSigningKeys({ keys: [{ kty, crv, x, y }] })).toEqual([]);
+  });
+
+  it('with an exponent of 1, by which everybody could sign, or an even one', () => {
+    const { kty, n } = rsa;
+    for (const e of ['AQ', 'AA', 'Ag', 'AQAA', ''])
+      expect(readSigningKeys({ keys: [{ kty, n, e }] }), e).toEqual([]);
+  });
+
+  it('with a modulus that would make each verification a burden', () => {
+    const n = Buffer.alloc(1025, 0xff).toString('base64url');
+    expect(readSigningKeys({ keys: [{ kty: 'RSA', n, e: 'AQAB' }] })).toEqual([]);
+  });
+});
+
+describe('which of several', () => {
+  it('by kid, among keys of the algorithm alone', async () => {
+    const [one, two] = [
+      { ...ec, kid: 'a' },
+      { ...(await makeKey('ES256')), kid: 'b' },
+    ];
+    const published = [one, two, { ...rsa, kid: 'a' }].map(publicJwk);
+    expect((await answerWith(published, one)).status).toBe(200);
+    expect((await answerWith(published, two)).status).toBe(200);
+    expect((await answerWith(published, { ...rsa, kid: 'a' })).status).toBe(200);
+    expect((await answerWith(published, { ...one, kid: 'b' })).status).toBe(401);
+  });
+
+  it('two of the same kid are both tried', async () => {
+    const [one, two] = [
+      { ...ec, kid: 'a' },
+      { ...(await makeKey('ES256')), kid: 'a' },
+    ];
+    const published = [one, two].map(publicJwk);
+    for (const key of [one, two]) expect((await answerWith(published, key)).status).toBe(200);
+  });
+
+  it('without a kid the only one, and none when there are several (OIDC Core 10.1)', async () => {
+    const other = await makeKey('ES256');
+    expect((await answerWith([publicJwk(ec), publicJwk(rsa)], ec)).status).toBe(200);
+    expect((await answerWith([publicJwk(ec), publicJwk(other)], ec)).status).toBe(401);
+  });
+
+  it('a kid in the token is not met by a key without one', async () => {
+    expect((await answerWith([publicJwk(ec)], { ...ec, kid: 'a' })).status).toBe(401);
+  });
+});

@@ -1,0 +1,228 @@
+import { spawnSync } from 'node:child_process';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describeFault } from '../../src/app/log.ts';
+import { type Authenticate, makeAuthenticator } from '../../src/app/oidc.ts';
+import { DAY, HOUR } from '../../src/lib/clock.ts';
+import { publicJwk } from '../support/jws.ts';
+import { AUDIENCE, type Idp, startIdp } from '../support/oidc.ts';
+import { answerTo, movableClock, oidcSettings } from './support.ts';
+
+/** A provider that is down, hangs, redirects, or talks nonsense. Nothing of it is a 500, and nothing tells a token. */
+
+let idp: Idp;
+let isThere = false;
+let authenticate: Authenticate;
+let clock: ReturnType<typeof movableClock>;
+let faults: unknown[];
+let sent: string[];
+
+function connect(target: Pick<Idp, 'issuer' | 'audience'> = idp): void {
+  authenticate = makeAuthenticator(oidcSettings(target), clock, (error) => faults.push(error));
+}
+beforeEach(async () => {
+  if (isThere) await idp.fault(null);
+  else idp = await startIdp();
+  isThere = true;
+  clock = movableClock();
+  faults = [];
+  sent = [];
+  connect();
+});
+afterEach(() => {
+  const told = faults.map((error) => `${String(error)} ${JSON.stringify(describeFault(error))}`).join('\n');
+  for (const token of sent) for (const part of token.split('.')) expect(told).not.toContain(part);
+});
+afterAll(() => idp.stop());
+
+async function goAway(): Promise<void> {
+  isThere = false;
+  await idp.stop();
+}
+
+async function statusOf(token: string): Promise<number> {
+  sent.push(token);
+  return (await answerTo(authenticate, `Bearer ${token}`)).status;
+}
+const good = (kid?: string): string =>
+  idp.forge(
+    idp.claims({ exp: Math.floor(Date.now() / 1000) + 365 * 86_400 }),
+    kid === undefined ? {} : { kid },
+  );
+const reasons = (): unknown[] => faults.map((error) => describeFault(error)['reason']);
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
+
+describe('down from the start', () => {
+  it('503 for a token that might be good, 401 for what never is', async () => {
+    const token = good();
+    await goAway();
+    expect(await statusOf(token)).toBe(503);
+    expect(await statusOf('header.payload.signature')).toBe(401);
+    expect((await answerTo(authenticate)).status).toBe(401);
+    expect((await answerTo(authenticate, 'Basic eDp5')).status).toBe(401);
+    expect(reasons()).toEqual(['discovery document: it cannot be reached (ECONNREFUSED)']);
+  });
+
+  it('is told once, however many ask', async () => {
+    const token = good();
+    await goAway();
+    expect(await Promise.all(Array.from({ length: 20 }, () => statusOf(token)))).toEqual(Array(20).fill(503));
+    clock.advance(HOUR);
+    expect(await statusOf(token)).toBe(503);
+    expect(faults).toHaveLength(1);
+  });
+
+  it('and lets people in as soon as it is there', async () => {
+    const port = await freePort();
+    connect({ issuer: `http://127.0.0.1:${port}`, audience: AUDIENCE });
+    const claims = { ...idp.claims(), iss: `http://127.0.0.1:${port}` };
+    expect(await statusOf(idp.forge(claims))).toBe(503);
+    const late = await startIdp({ port });
+    try {
+      expect(await statusOf(late.forge(late.claims()))).toBe(200);
+    } finally {
+      await late.stop();
+    }
+  });
+});
+
+describe('down later', () => {
+  it('keys that are known go on, for hours and days; others are 401 and not 503', async () => {
+    const [token, unknown] = [good(), good('new')];
+    expect(await statusOf(token)).toBe(200);
+    await goAway();
+    expect(await statusOf(token)).toBe(200);
+    expect(await statusOf(unknown)).toBe(401);
+    for (const ms of [11 * 60_000, HOUR, 30 * DAY]) {
+      clock.advance(ms);
+      expect(await statusOf(token)).toBe(200);
+      expect(await statusOf(unknown)).toBe(401);
+    }
+    expect(reasons()).toEqual(['discovery document: it cannot be reached (ECONNREFUSED)']);
+  });
+
+  it('and hanging: who is known waits at most once in half a minute', async () => {
+    const token = good();
+    expect(await statusOf(token)).toBe(200);
+    await idp.fault({ fault: 'hang' });
+    clock.advance(2 * HOUR);
+    expect(await statusOf(token)).toBe(200);
+    const start = performance.now();
+    for (let i = 0; i < 10; i += 1) expect(await statusOf(token)).toBe(200);
+    expect(performance.now() - start).toBeLessThan(500);
+    expect(reasons()).toEqual(['discovery document: it did not answer in time']);
+  });
+
+  it('and back with other keys', async () => {
+    const before = good();
+    expect(await statusOf(before)).toBe(200);
+    await idp.fault({ fault: 'error' });
+    clock.advance(2 * HOUR);
+    expect(await statusOf(before)).toBe(200);
+    await idp.fault(null);
+    await idp.rotate();
+    expect(await statusOf(good())).toBe(200);
+    expect(await statusOf(before)).toBe(401);
+  });
+});
+
+describe('answering badly from the start: 503, and why', () => {
+  const keysOf = (jwk: object): string => JSON.stringify({ keys: [jwk] });
+  const metadata = (more: object): string =>
+    JSON.stringify({ issuer: idp.issuer, jwks_uri: `${idp.issuer}/jwks`, ...more });
+
+  it.each([
+    ['hang', undefined, 'discovery document: it did not answer in time'],
+    ['hang', 'jwks', 'JWKS: it did not answer in time'],
+    ['drip', 'discovery', 'discovery document: it did not answer in time'],
+    ['drip', 'jwks', 'JWKS: it did not answer in time'],
+    ['error', 'discovery', 'discovery document: it answered 500 and not 200'],
+    ['error', 'jwks', 'JWKS: it answered 500 and not 200'],
+    ['huge', 'discovery', 'discovery document: the document is too large'],
+    ['huge', 'jwks', 'JWKS: the document is too large'],
+  ] as const)('%s, of %s', async (fault, only, reason) => {
+    await idp.fault({ fault, ...(only === undefined ? {} : { only }) });
+    const start = performance.now();
+    expect(await statusOf(good())).toBe(503);
+    expect(performance.now() - start).toBeLessThan(7000);
+    expect(reasons()).toEqual([reason]);
+  });
+
+  it.each(['discovery', 'jwks'] as const)('a redirect of the %s is not followed', async (only) => {
+    const other = await startIdp();
+    try {
+      await idp.fault({ fault: 'redirect', target: `${other.issuer}/jwks`, only });
+      expect(await statusOf(good())).toBe(503);
+      expect(reasons()[0]).toContain('it answered 302 and not 200');
+      expect(await other.asked()).toEqual([]);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  it.each([
+    ['HTML', '<!doctype html>'],
+    ['half of it', '{"issuer":'],
+    ['nothing', ''],
+    ['an array', '[]'],
+    ['null', 'null'],
+    ['a number', '5'],
+    ['an object of nothing', '{}'],
+    ['a name that is a list', '{"issuer":["x"],"jwks_uri":"x"}'],
+    ['deep nesting', '['.repeat(100_000)],
+  ])('%s for a discovery document', async (_name, target) => {
+    await idp.fault({ fault: 'body', target, only: 'discovery' });
+    expect(await statusOf(good())).toBe(503);
+    expect(reasons()[0]).toMatch(/^discovery document: (it cannot be read|it names no issuer)/);
+  });
+
+  it.each([
+    ['of another provider', () => metadata({ issuer: 'https://id.evil.example' }), /its issuer is not/],
+    ['with a slash too many', () => metadata({ issuer: `${idp.issuer}/` }), /its issuer is not/],
+    ['without keys', () => metadata({ jwks_uri: undefined }), /names no issuer and jwks_uri/],
+    ['with keys by plain http', () => metadata({ jwks_uri: 'http://192.0.2.1/jwks' }), /^JWKS: .*not public/],
+    ['with keys by plain http and name', () => metadata({ jwks_uri: 'http://jwks.invalid/' }), /^JWKS: /],
+    ['with keys in a file', () => metadata({ jwks_uri: 'file:///etc/passwd' }), /^JWKS: only https/],
+    ['with keys in itself', () => metadata({ jwks_uri: 'data:application/json,{}' }), /^JWKS: only https/],
+    ['with an address that is none', () => metadata({ jwks_uri: 'jwks' }), /^JWKS: it cannot be/],
+  ])('a discovery document %s', async (_name, target, reason) => {
+    await idp.fault({ fault: 'body', target: target(), only: 'discovery' });
+    expect(await statusOf(good())).toBe(503);
+    expect(reasons()[0]).toMatch(reason);
+  });
+
+  it.each([
+    ['garbage', () => '{"keys": <html>', /JWKS: it cannot be read/],
+    ['no list', () => '{"keys":{}}', /JWKS: it is not a set/],
+    ['a list too long', () => JSON.stringify({ keys: Array(101).fill({}) }), /JWKS: it is not a set/],
+    ['no keys', () => '{"keys":[]}', /JWKS: it holds no/],
+    ['a key of another kind', () => keysOf({ kty: 'oct', k: 'AAAA', kid: 'x' }), /JWKS: it holds no/],
+    ['a key to encrypt', () => keysOf({ ...publicJwk(idp.keys.ES256), use: 'enc' }), /JWKS: it holds no/],
+    ['a private key', () => keysOf(idp.keys.ES256), /JWKS: it holds no/],
+  ])('%s for a JWKS', async (_name, target, reason) => {
+    await idp.fault({ fault: 'body', target: target(), only: 'jwks' });
+    expect(await statusOf(good())).toBe(503);
+    expect(reasons()[0]).toMatch(reason);
+  });
+});
+
+it('a process that has authenticated somebody may end: nothing holds it', () => {
+  const module = fileURLToPath(new URL('../../src/app/oidc.ts', import.meta.url));
+  const script = `
+    const { makeAuthenticator } = await import(${JSON.stringify(module)});
+    const settings = ${JSON.stringify(oidcSettings(idp))};
+    const caller = await makeAuthenticator(settings, Date.now, () => {})(${JSON.stringify(`Bearer ${good()}`)});
+    process.stdout.write(caller.sub);`;
+  const args = ['--import', 'tsx', '--input-type=module', '--eval', script];
+  const ran = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 20_000 });
+  expect([ran.status, ran.stdout]).toEqual([0, 'user-1']);
+});
