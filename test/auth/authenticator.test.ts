@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Authenticate, makeAuthenticator, type OidcSettings } from '../../src/app/oidc.ts';
+import {
+  type Authenticate,
+  makeAuthenticator,
+  missingOidcSettings,
+  type OidcSettings,
+} from '../../src/app/oidc.ts';
 import { AUDIENCE, type Idp, startIdp } from '../support/oidc.ts';
 import { answerTo, oidcSettings } from './support.ts';
 
@@ -43,6 +48,7 @@ describe('without a configuration', () => {
       `Bearer ${token}`,
     );
     expect(answer).toMatchObject({ status: 401, code: 'unauthenticated', challenge: 'Bearer' });
+    expect(answer.details).toEqual(missingOidcSettings(unset));
     expect(answer.details).toHaveLength(named.length);
     for (const [i, name] of named.entries()) expect(answer.details[i]).toContain(name);
   });

@@ -181,9 +181,9 @@ describe('the signature', () => {
 
 describe('the size', () => {
   const sized = (length: number): string => {
-    const fit = (pad: number): string => idp.forge(idp.claims({ pad: 'x'.repeat(pad) }));
-    const pad = Math.floor(((length - fit(0).length) * 3) / 4);
-    const found = [pad - 1, pad, pad + 1].map(fit).find((token) => token.length === length);
+    const padded = (pad: number): string => idp.forge(idp.claims({ pad: 'x'.repeat(pad) }));
+    const pad = Math.floor(((length - padded(0).length) * 3) / 4);
+    const found = [pad - 1, pad, pad + 1].map(padded).find((token) => token.length === length);
     if (found === undefined) throw new Error(`no token of ${length} characters`);
     return found;
   };

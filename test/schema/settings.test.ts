@@ -88,6 +88,7 @@ describe('an issuer', () => {
     'http://127.0.0.1:9000',
     'http://127.9.9.9',
     'http://[::1]:9000',
+    'https://id.example/realms/shop',
   ])('may be %s', (issuer) => {
     expect(parse('oidc_issuer', issuer)).toBe(issuer);
   });
@@ -100,8 +101,40 @@ describe('an issuer', () => {
     'http://128.0.0.1',
     'http://[::2]',
     'id.example',
+    'ftp://id.example',
+    'file:///etc/passwd',
   ])('may not be %s: plain http only on a loopback address', (issuer) => {
     expect(parse('oidc_issuer', issuer)).toBe('refused');
+  });
+});
+
+describe('an issuer, to the letter', () => {
+  it('keeps a slash at its end: iss has to equal it', () => {
+    expect(parse('oidc_issuer', 'https://shop.eu.auth0.com/')).toBe('https://shop.eu.auth0.com/');
+  });
+
+  it.each([
+    'https://id.example/?tenant=1',
+    'https://id.example/#top',
+    'https://user@id.example',
+    'https://user:word@id.example',
+    ' https://id.example',
+    'https://id.example ',
+  ])('may not be %j', (issuer) => {
+    expect(parse('oidc_issuer', issuer)).toBe('refused');
+  });
+});
+
+describe('the name of a claim', () => {
+  it.each(['gpd_role', 'https://gpd.example/role', '/realm_access/roles', 'Rollen im Haus'])(
+    'may be %s',
+    (name) => {
+      expect(parse('oidc_role_claim', name)).toBe(name);
+    },
+  );
+
+  it.each(['', 'a\nb', 'x'.repeat(257)])('may not be %j', (name) => {
+    expect(parse('oidc_tenant_claim', name)).toBe('refused');
   });
 });
 

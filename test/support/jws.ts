@@ -40,7 +40,7 @@ export function encodePart(part: Part): string {
 }
 
 /** By the algorithm that the JWK is for, whatever a header says. */
-export function signBytes(input: string, { alg = '', ...jwk }: JWK): Buffer {
+function signBytes(input: string, { alg = '', ...jwk }: JWK): Buffer {
   const key = createPrivateKey({ key: jwk as Record<string, unknown>, format: 'jwk' });
   if (alg === 'EdDSA') return sign(null, Buffer.from(input), key);
   const hash = `sha${alg.slice(2)}`;

@@ -1,0 +1,66 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Authenticate, makeAuthenticator } from '../../src/app/oidc.ts';
+import { type Idp, startIdp } from '../support/oidc.ts';
+import { answerTo, oidcSettings } from './support.ts';
+
+/** Whatever is sent is a caller or one of the two refusals: answerTo throws anything else on. */
+
+let idp: Idp;
+let authenticate: Authenticate;
+beforeAll(async () => {
+  idp = await startIdp();
+  authenticate = makeAuthenticator(oidcSettings(idp), Date.now, () => {});
+});
+afterAll(() => idp.stop());
+
+const statusOf = async (authorization: string): Promise<number> =>
+  (await answerTo(authenticate, authorization)).status;
+
+it('any text for a header is 401', async () => {
+  const text = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.string().map((token) => `Bearer ${token}`),
+    fc
+      .tuple(fc.base64String(), fc.base64String(), fc.base64String())
+      .map((list) => `Bearer ${list.join('.')}`),
+    fc
+      .tuple(fc.jsonValue(), fc.jsonValue())
+      .map((list) => list.map((value) => Buffer.from(JSON.stringify(value)).toString('base64url')).join('.'))
+      .map((token) => `Bearer ${token}.AAAA`),
+  );
+  await fc.assert(
+    fc.asyncProperty(text, async (header) => {
+      expect(await statusOf(header)).toBe(401);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+it('any value for a member, signed by the provider, is 401 unless the rest is as it has to be', async () => {
+  const odd = fc.oneof(fc.jsonValue(), fc.constant(undefined));
+  const must = ['iss', 'aud', 'exp', 'sub', 'gpd_role'] as const;
+  const claims = fc.dictionary(
+    fc.constantFrom(...must, 'nbf', 'iat', 'gpd_tenant', 'gpd_visitor', 'cnf', 'jti', '__proto__'),
+    odd,
+  );
+  const header = fc.dictionary(fc.constantFrom('typ', 'crit', 'b64', 'jwk', 'x5c', 'cty', 'x5t'), odd);
+  let taken = 0;
+  await fc.assert(
+    fc.asyncProperty(claims, header, async (more, extra) => {
+      const all = idp.claims(more);
+      const status = await statusOf(`Bearer ${idp.forge(all, extra)}`);
+      expect([200, 401]).toContain(status);
+      if (status === 401) return;
+      taken += 1;
+      expect(all['iss']).toBe(idp.issuer);
+      expect([all['aud']].flat()).toContain(idp.audience);
+      expect(all['exp']).toBeGreaterThan(Date.now() / 1000 - 30);
+      expect(all['sub']).toMatch(/./);
+      expect([all['gpd_role']].flat()).toContain('subject');
+      for (const name of ['crit', 'b64', 'jwk', 'x5c']) expect(extra[name]).toBeUndefined();
+    }),
+    { numRuns: 1000 },
+  );
+  expect(taken).toBeGreaterThan(20);
+});
