@@ -72,6 +72,7 @@ function makeTenant(): IngestTenant {
     symmetricOpener: null,
     ...keys,
     epochKey: () => epoch,
+    populationKey: null,
     gpcPolicy: () => 'opt-out',
     policy: DEFAULT_POLICY,
     shadow: null,

@@ -14,7 +14,11 @@ import { listen, parseRanges, readTls } from './app/listen.ts';
 import { describeFault } from './app/log.ts';
 import { masterKeyPath, readMasterKeyFile } from './app/master-key-file.ts';
 import { openNetworkTypes, unknownNetwork } from './app/network-type.ts';
+import { makeAuthenticator } from './app/oidc.ts';
 import { startPolling } from './app/poll.ts';
+import { makeRightsApi } from './app/rights/api.ts';
+import { makeEraseService } from './app/rights/erase.ts';
+import { makeMeService } from './app/rights/me.ts';
 import { openStore } from './app/store.ts';
 import { startDispatcher } from './app/webhooks.ts';
 import { baseUrl, type Config } from './config.ts';
@@ -87,8 +91,11 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     ...(polling.stale() ? ['database: the last reload failed'] : []),
   ];
 
+  const tenantOf = (kid: string) => directory.consentTenant(kid);
+  const eraser = makeEraseService({ database, dataDir: config.data_dir, clock });
   const consent = makeConsentApi({
     database,
+    eraser,
     directory,
     findApiKey: makeKeyUse(database, directory, clock),
     limiter: limiters.consent,
@@ -127,6 +134,26 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
       notReady,
       findPublicKey: (kid) => directory.publicKey(kid),
       consent,
+      rights: {
+        limiter: limiters.privacy,
+        authenticate: makeAuthenticator(config, clock, logFault('oidc-failed')),
+        api: makeRightsApi({
+          database,
+          tenantOf,
+          ingestTenantOf: (kid) => directory.tenant(kid),
+          eraser,
+          clock,
+        }),
+        me: makeMeService({
+          database,
+          serverSecret,
+          tenantOf,
+          eraser,
+          kAnonymityFloor: config.k_anonymity_floor,
+          clock,
+        }),
+        knowsOrigin: (origin) => directory.knowsOrigin(origin),
+      },
       findDecision: makeDecisionFinder(database, directory),
       views,
       https: publicHttps,
@@ -172,7 +199,13 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     },
     () => directory.hasWebhooks,
   );
-  const housekeeping = startHousekeeping(database, clock, logFault('sweep-failed'));
+  const housekeeping = startHousekeeping({
+    database,
+    epochDays: config.epoch_days,
+    resumeErasures: () => eraser.resumeStale(),
+    clock,
+    onFault: logFault('sweep-failed'),
+  });
   return {
     url,
     port,

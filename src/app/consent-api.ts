@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { ApiKey } from '../auth/api-key.ts';
 import { isSessionToken, type PrincipalSession } from '../auth/session.ts';
 import { browserPrincipalId } from '../consent/principal.ts';
@@ -6,19 +5,20 @@ import type { Limiter } from '../http/hot.ts';
 import type { ProveConsent } from '../ingest/ports.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
-import { makeUlid } from '../lib/ulid.ts';
+import { NOTHING } from '../rights/erase.ts';
+import { rightsRef } from '../rights/reference.ts';
 import { makeConsentAppender } from '../storage/consent-append.ts';
 import { makeConsentStateReader } from '../storage/consent-state.ts';
 import { listPolicies, publishPolicy, savePurposes } from '../storage/consent-store.ts';
 import type { Database } from '../storage/db.ts';
-import { type ShreddedPrincipal, shredPrincipal } from '../storage/principal-erase.ts';
 import { makeTenantStore } from '../storage/tenant-store.ts';
 import type { Purpose } from '../tenants/tenant.ts';
-import { makeConsentService, notifications } from './consent-service.ts';
+import { makeConsentService } from './consent-service.ts';
 import type { ConsentTenant } from './consent-tenant.ts';
 import type { Directory } from './directory.ts';
 import { makeLogService } from './log-service.ts';
 import { issueReceipt } from './receipts.ts';
+import { type EraseService, KEEP_NOTHING } from './rights/erase.ts';
 
 /** What the routes of the consent API are handed: everything by kid, nothing by table. */
 
@@ -27,27 +27,14 @@ export interface ConsentApiParts {
   readonly directory: Directory;
   readonly findApiKey: (secret: string) => ApiKey | null;
   readonly limiter: Limiter;
+  readonly eraser: EraseService;
   readonly clock: Clock;
-}
-
-/** What a person is told after erasing their own consent record (contract 6.4). */
-function erasureReceipt(kid: string, principal: string, shredded: ShreddedPrincipal, now: number) {
-  const count = shredded.openings;
-  return {
-    receiptId: `era_${makeUlid(() => now, randomBytes)}`,
-    tenant: kid,
-    subject: principal,
-    requestedBy: 'subject',
-    erasedAt: isoTime(now),
-    scopes: [{ scope: 'consent', action: count > 0 || shredded.seq !== null ? 'erased' : 'none', count }],
-    incomplete: false,
-  };
 }
 
 export type ConsentApi = ReturnType<typeof makeConsentApi>;
 
 export function makeConsentApi(parts: ConsentApiParts) {
-  const { database, directory, clock, findApiKey, limiter } = parts;
+  const { database, directory, clock, findApiKey, limiter, eraser } = parts;
   const tenantOf = (kid: string): ConsentTenant => {
     const tenant = directory.consentTenant(kid);
     if (!tenant) throw new Error('a caller of no tenant passed authorisation');
@@ -95,10 +82,13 @@ export function makeConsentApi(parts: ConsentApiParts) {
       async erase(session: PrincipalSession) {
         const { kid, principal, principalId } = session;
         const tenant = tenantOf(kid);
-        // The person's own id is not told again: whoever opened the session knows it, everybody else must not.
-        const notify = (seq: number) => notifications(tenant, 'subject.erased', { subject: principal, seq });
-        const target = { kid, principal, principalId, wrapKey: tenant.principalWrap, notify };
-        return erasureReceipt(kid, principal, await shredPrincipal(database, target, clock()), clock());
+        return eraser.erase({
+          tenant,
+          target: { ...NOTHING, principal: { ref: principal, id: principalId } },
+          requestedBy: 'subject',
+          actor: { role: 'subject', ref: rightsRef(tenant.rightsKey, 'principal', principal) },
+          keep: KEEP_NOTHING,
+        });
       },
       knowsOrigin: (origin: string) => directory.knowsOrigin(origin),
     },

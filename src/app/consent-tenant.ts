@@ -4,6 +4,7 @@ import { makeNoteSigner, type NoteSigner } from '../ledger/note.ts';
 import { parseVkey } from '../ledger/vkey.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { ConsentPolicy } from '../storage/consent-store.ts';
+import type { TenantSettings } from '../tenants/settings.ts';
 import type { Purpose, TenantKeys } from '../tenants/tenant.ts';
 
 /** What the consent half knows of a tenant; held in memory, at most 5 s behind the database. */
@@ -12,6 +13,9 @@ export interface ConsentTenant {
   readonly origins: ReadonlySet<string>;
   readonly principalKey: Uint8Array;
   readonly principalWrap: Uint8Array;
+  /** Keyed references of receipts, audit rows and tombstones. */
+  readonly rightsKey: Uint8Array;
+  readonly settings: TenantSettings;
   readonly rules: ConsentRules;
   readonly purposes: readonly Purpose[];
   readonly policies: readonly ConsentPolicy[];
@@ -33,12 +37,12 @@ export interface ConsentTenantParts {
   readonly policies: readonly ConsentPolicy[];
   readonly logOrigin: string;
   readonly ledgerSeed: Uint8Array;
-  readonly ledgerPublic: boolean;
+  readonly settings: TenantSettings;
   readonly webhooksFor: ConsentTenant['webhooksFor'];
 }
 
 export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
-  const { kid, origins, keys, purposes, policies, ledgerPublic } = parts;
+  const { kid, origins, keys, purposes, policies } = parts;
   const terms = new Map(purposes.map((purpose) => [purpose.id, purpose]));
   const versions = policies.map((policy) => policy.version);
   const material = policies.filter((policy) => policy.material).map((policy) => policy.version);
@@ -48,6 +52,8 @@ export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
     origins,
     principalKey: keys.principal,
     principalWrap: keys.principalWrap,
+    rightsKey: keys.rights,
+    settings: parts.settings,
     rules: {
       gpcOf: (purpose) => terms.get(purpose)?.gpc,
       currentVersion: Math.max(0, ...versions),
@@ -61,7 +67,7 @@ export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
       publicX: parseVkey(signer.vkey)?.publicKey.toString('base64url') ?? '',
       seed: Buffer.from(parts.ledgerSeed).toString('base64url'),
     },
-    ledgerPublic,
+    ledgerPublic: parts.settings['ledger.public'],
     webhooksFor: parts.webhooksFor,
   };
 }

@@ -1,13 +1,26 @@
 import type { ApiKey } from '../auth/api-key.ts';
 import { ruleText } from '../ingest/classify/policy.ts';
+import { CALM_SCORE } from '../ingest/decide.ts';
 import { visitorIdOf } from '../ingest/identity.ts';
 import { verdictResponse } from '../ingest/respond.ts';
+import type { Verdict } from '../ingest/verdict.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import type { DecisionResponse } from '../schema/responses.ts';
 import { makeApiKeyStore } from '../storage/api-key-store.ts';
 import type { Database } from '../storage/db.ts';
 import { findDecision } from '../storage/decision-store.ts';
 import type { Directory } from './directory.ts';
+
+/** As every later verdict under the override (contract 3.4): an overturned decision calls nobody a bot any more. */
+export function reconcile(verdict: Verdict): Verdict {
+  if (verdict.class !== 'undeclared_automation' && verdict.class !== 'unknown') return verdict;
+  return {
+    ...verdict,
+    class: 'human',
+    smartSignals: { ...verdict.smartSignals, bot: false },
+    suspectScore: Math.min(verdict.suspectScore, CALM_SCORE),
+  };
+}
 
 /** The stored verdict as the backend reads it; the visitorId is computed again and never stored beside it. */
 export function makeDecisionFinder(
@@ -18,7 +31,8 @@ export function makeDecisionFinder(
     const tenant = directory.tenant(kid);
     const stored = await findDecision(database, kid, requestId);
     if (!tenant || !stored) return null;
-    const { verdict, restricted } = stored;
+    const { restricted, overturned } = stored;
+    const verdict = overturned ? reconcile(stored.verdict) : stored.verdict;
     const { durable, epoch } = verdict;
     const visitorId = durable === null || epoch === null ? null : visitorIdOf(tenant, durable, epoch);
     return {

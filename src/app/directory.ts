@@ -83,7 +83,7 @@ function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock)
       policies: consentPolicies,
       logOrigin,
       ledgerSeed,
-      ledgerPublic: settings['ledger.public'],
+      settings,
       webhooksFor,
     }),
     tenant: {
@@ -103,6 +103,7 @@ function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock)
       shadow: shadow ? applyPolicy(shadow) : null,
       isMonitor: makeMonitorMatcher(live?.monitors ?? { agents: [], networks: [] }),
       decisionWebhooks: webhooksFor('decision.recorded'),
+      populationKey: settings['transparency.retain'] === 'summary' ? derived.population : null,
       needsProof: settings['consent.basis'] === 'ledger',
     },
     publicKey: published ? { kid, alg: ASYMMETRIC_ALG, publicKey: published.publicKey } : null,

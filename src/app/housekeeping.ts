@@ -1,12 +1,15 @@
 import { planSweep } from '../keys/rotate.ts';
-import { type Clock, DAY, MINUTE } from '../lib/clock.ts';
+import { type Clock, DAY, HOUR, MINUTE } from '../lib/clock.ts';
 import { purgeAgentNonces } from '../storage/agent-store.ts';
+import { sealAudit } from '../storage/audit-seal.ts';
 import type { Database } from '../storage/db.ts';
 import { purgeNonces } from '../storage/decision-store.ts';
 import { purgeNetworks } from '../storage/network-store.ts';
 import { purgeCounters } from '../storage/rate-counter.ts';
+import { type RetentionCounts, retain } from '../storage/retention.ts';
 import { makeSealKeyStore } from '../storage/seal-key-store.ts';
 import { purgeExpired } from '../storage/session-store.ts';
+import { purgeSummaries } from '../storage/summary-store.ts';
 import { makeTenantStore } from '../storage/tenant-store.ts';
 import { sealVerdicts } from '../storage/verdict-seal.ts';
 import { purgeOutbox } from '../storage/webhook-store.ts';
@@ -42,20 +45,52 @@ async function sweep(database: Database, now: number): Promise<Swept> {
   const counters = await purgeCounters(database, now, 10 * MINUTE);
   await purgeExpired(database, now);
   await purgeOutbox(database, now - OUTBOX_MS);
-  for (const { kid } of await makeTenantStore(database).list()) await sealVerdicts(database, kid, now);
+  await purgeSummaries(database, now);
+  for (const { kid } of await makeTenantStore(database).list()) {
+    await sealVerdicts(database, kid, now);
+    await sealAudit(database, kid, now);
+  }
   await purgeNetworks(database, Math.floor(now / DAY));
   return { nonces, counters, keys: await sweepKeys(database, now) };
 }
 
-/** Runs the sweep every minute until stopped; one at a time. */
-export function startHousekeeping(
+/** What every tenant's retention takes away now. */
+export async function runRetention(
   database: Database,
-  clock: Clock,
-  onFault: (error: unknown) => void,
-): { stop(): Promise<void> } {
+  epochDays: number,
+  now: number,
+): Promise<readonly (RetentionCounts & { readonly kid: string })[]> {
+  const results = [];
+  for (const { kid, settings } of await makeTenantStore(database).list()) {
+    const rules = { kid, days: settings['retention.days'], epochDays, now };
+    results.push({ kid, ...(await retain(database, rules)) });
+  }
+  return results;
+}
+
+export interface HousekeepingDeps {
+  readonly database: Database;
+  readonly epochDays: number;
+  /** Finishes erasures that something held up. */
+  readonly resumeErasures: () => Promise<unknown>;
+  readonly clock: Clock;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** Runs the sweep every minute and retention every hour until stopped; one at a time. */
+export function startHousekeeping(deps: HousekeepingDeps): { stop(): Promise<void> } {
+  const { database, clock, onFault } = deps;
   let running: Promise<unknown> = Promise.resolve();
+  let retainedAt = 0;
+  async function work(): Promise<void> {
+    await sweep(database, clock());
+    await deps.resumeErasures();
+    if (clock() - retainedAt < HOUR) return;
+    retainedAt = clock();
+    await runRetention(database, deps.epochDays, clock());
+  }
   const timer = setInterval(() => {
-    running = running.then(() => sweep(database, clock()).catch(onFault));
+    running = running.then(() => work().catch(onFault));
   }, MINUTE);
   timer.unref();
   return {

@@ -10,6 +10,8 @@ import { makeSharedCounter } from '../storage/rate-counter.ts';
 export interface Limiters {
   readonly ingest: Limiter;
   readonly consent: Limiter;
+  /** One bucket for /me and /privacy, by client. */
+  readonly privacy: Limiter;
 }
 
 /** Clients come back: their hashes of the day are kept, so many at most. */
@@ -43,10 +45,12 @@ export function makeLimiters(
     if (spec === null) return unlimited;
     return count ? makeSharedLimiter(bucket, spec, count, clock) : makeMemoryLimiter(spec);
   };
-  const ingest = make('ingest', config.rate_ingest);
   const salted = makeDaySalt(serverSecret, 'gpd/rate/v1', clock);
+  const byClient = (limiter: Limiter): Limiter =>
+    limiter === unlimited ? unlimited : (address) => limiter(salted(address));
   return {
-    ingest: ingest === unlimited ? unlimited : (address) => ingest(salted(address)),
+    ingest: byClient(make('ingest', config.rate_ingest)),
+    privacy: byClient(make('privacy', config.rate_privacy)),
     consent: make('consent', config.rate_consent),
   };
 }

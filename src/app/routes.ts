@@ -6,19 +6,32 @@ import { decisionRoutes } from '../http/api/decisions.ts';
 import { healthRoutes } from '../http/api/health.ts';
 import { consentCors } from '../http/api/json-route.ts';
 import { ledgerRoutes } from '../http/api/ledger.ts';
+import { meRoutes } from '../http/api/me.ts';
+import { type PrivacyDeps, privacyRoutes } from '../http/api/privacy.ts';
 import { pubkeyRoutes } from '../http/api/pubkey.ts';
 import { type OpenApi, referenceRoutes } from '../http/api/reference.ts';
 import { scriptRoutes } from '../http/api/scripts.ts';
 import { termsRoutes } from '../http/api/terms.ts';
+import type { KnowsOrigin } from '../http/cors.ts';
 import { makeExpressApp } from '../http/express-app.ts';
+import type { Limiter } from '../http/hot.ts';
 import type { DecisionResponse, PubKeyResponse } from '../schema/responses.ts';
 import type { ConsentApi } from './consent-api.ts';
+import type { RightsApi } from './rights/api.ts';
+import type { MeService } from './rights/me.ts';
 
 export interface RoutesDeps {
   readonly version: string;
   readonly notReady: () => readonly string[];
   readonly findPublicKey: (kid: string) => PubKeyResponse | null;
   readonly consent: ConsentApi;
+  readonly rights: {
+    readonly limiter: Limiter;
+    readonly authenticate: PrivacyDeps['authenticate'];
+    readonly api: RightsApi;
+    readonly me: MeService;
+    readonly knowsOrigin: KnowsOrigin;
+  };
   readonly findDecision: (kid: string, requestId: string) => Promise<DecisionResponse | null>;
   readonly views: string;
   readonly https: boolean;
@@ -42,16 +55,18 @@ const loadOpenApi = (() => {
 
 /** Everything that Express serves. A module of its own, so that the start does not wait for it. */
 export function makeRoutes(deps: RoutesDeps): RequestListener {
-  const { consent, findDecision } = deps;
+  const { consent, findDecision, rights } = deps;
   return makeExpressApp({
     routers: [
       healthRoutes({ version: deps.version, notReady: deps.notReady }),
       pubkeyRoutes(deps.findPublicKey),
       scriptRoutes(agentFiles),
       Router().use(
-        ['/v1/consent', '/v1/sessions', '/v1/principals'],
+        ['/v1/consent', '/v1/sessions', '/v1/principals', '/privacy', '/me'],
         consentCors(consent.consent.knowsOrigin),
       ),
+      privacyRoutes({ ...rights.api, limiter: rights.limiter, authenticate: rights.authenticate }),
+      meRoutes({ ...consent.authorization, ...rights.me, privacyLimiter: rights.limiter }),
       consentRoutes(consent.consent),
       termsRoutes(consent.terms),
       ledgerRoutes(consent.log),

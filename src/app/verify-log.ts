@@ -2,6 +2,7 @@ import { verifyCheckpoint } from '../ledger/checkpoint.ts';
 import { appendLeaves, EMPTY_FRONTIER, type Frontier, frontierRoot } from '../ledger/frontier.ts';
 import { leafHash } from '../ledger/merkle.ts';
 import { parseVkey } from '../ledger/vkey.ts';
+import { checkAuditSeals } from '../storage/audit-seal.ts';
 import type { Database } from '../storage/db.ts';
 import { type LogHead, makeHashReader, readEntries, readHead } from '../storage/ledger-read.ts';
 import { checkSeals } from '../storage/verdict-seal.ts';
@@ -82,6 +83,7 @@ export async function verifyLog(
     if (frontier.size < head.size) problems.push(`the last ${head.size - frontier.size} entries are missing`);
     else if (!frontierRoot(frontier).equals(head.root)) problems.push('the head of the log was changed');
     problems.push(...checkCheckpoint(head, checkpointRoot), ...(await checkSeals(database, kid)));
+    problems.push(...(await checkAuditSeals(database, kid)));
   }
   const root = frontierRoot(frontier).toString('base64');
   return { size: frontier.size, root, ok: problems.length === 0, problems };

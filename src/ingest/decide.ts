@@ -21,7 +21,7 @@ export interface DecideInput {
 }
 
 /** A defense, a reviewer's override or the operator's own list leaves at most this much suspicion (contract 3.4, signals.md section 2). */
-const CALM_SCORE = 0.2;
+export const CALM_SCORE = 0.2;
 
 function finalClass(input: DecideInput): VisitorClass {
   if (input.declaredAgentId !== null) return 'declared_agent';

@@ -1,4 +1,4 @@
-import { DAY } from '../lib/clock.ts';
+import { DAY, MINUTE } from '../lib/clock.ts';
 import { sha256 } from '../lib/hash.ts';
 import type { Address } from '../lib/ip.ts';
 import type { Random } from '../lib/random.ts';
@@ -26,6 +26,7 @@ import type {
   TenantLookup,
 } from './ports.ts';
 import { type IngestAnswer, refusal, verdictResponse } from './respond.ts';
+import { summarise } from './summary.ts';
 
 /** One bundle that passed the envelope, with what the trust boundary knows of its request. */
 export interface IngestInput extends RequestTier {
@@ -65,6 +66,8 @@ const UNKNOWN_DEVICE: KnownDevice = {
   spread: { networksToday: 0, pairsOfWeek: 0, tenantPairsOfWeek: 0 },
 };
 const NONCE_HASH_BYTES = 16;
+/** As long as the transparency token lives (contract 3.5). */
+const SUMMARY_TTL_MS = 5 * MINUTE;
 const SALT_BYTES = 16;
 
 function nonceKey(nonce: string): string {
@@ -157,7 +160,9 @@ export async function ingest(deps: IngestDeps, input: IngestInput): Promise<Inge
     nonce: nonceKey(plaintext.nonce),
     nonceExpiresAt: nonceExpiry(now, deps.maxSkewMs),
     identified: identity && {
-      ...identity,
+      durable: identity.durable,
+      visitorId: identity.visitorId,
+      epoch: identity.epoch,
       network,
       day,
       indexed: known.epoch === identity.epoch,
@@ -166,6 +171,13 @@ export async function ingest(deps: IngestDeps, input: IngestInput): Promise<Inge
     verdict,
     shadow: shadow && { policyVersion: shadow.policyVersion, class: shadow.class, day },
     salt: deps.random(SALT_BYTES).toString('base64url'),
+    summary:
+      identity && tenant.populationKey
+        ? summarise(tenant.populationKey, identity.inputs, {
+            first: !known.seen,
+            expiresAt: now + SUMMARY_TTL_MS,
+          })
+        : null,
     webhooks: tenant.decisionWebhooks,
   });
   if (outcome === 'replay') return refusal('replay', requestId, gate.state);

@@ -3,6 +3,7 @@ import type { SealedBundle } from '../schema/bundle.ts';
 import type { VisitorClass } from '../schema/responses.ts';
 import type { Spread } from './attestation.ts';
 import type { Policy } from './classify/policy.ts';
+import type { SummaryRequest } from './summary.ts';
 import type { Verdict } from './verdict.ts';
 
 /** What the pipeline needs to know of a tenant; held in memory, at most 5 s behind the database. */
@@ -25,6 +26,8 @@ export interface IngestTenant {
   readonly isMonitor: (agentId: string | null, client: Address | null) => boolean;
   /** Ids of the webhooks that are told of every decision. */
   readonly decisionWebhooks: readonly string[];
+  /** `transparency.retain = "summary"`: values are counted under this key. Null: nothing is kept of signals. */
+  readonly populationKey: Uint8Array | null;
   /** False until the tenant proves consent by its own ledger (contract 3.3). */
   readonly needsProof: boolean;
 }
@@ -92,6 +95,8 @@ export interface RecordEntry {
   /** What the shadow policy would have said. */
   readonly shadow: ShadowVerdict | null;
   readonly salt: string;
+  /** What the tenant keeps of the signals for the life of the token. */
+  readonly summary: SummaryRequest | null;
   /** Webhooks to be told, in the same transaction. */
   readonly webhooks: readonly string[];
 }

@@ -1,7 +1,12 @@
 import { hmacSha256 } from '../lib/hash.ts';
 import { lp4 } from './length-prefix.ts';
 
-const LABEL = 'gpd/verdict/v1';
+const VERDICT = 'gpd/verdict/v1';
+const AUDIT = 'gpd/audit/v1';
+
+function commit(salt: Uint8Array, parts: readonly string[]): string {
+  return hmacSha256(salt, Buffer.concat(parts.map(lp4))).toString('base64url');
+}
 
 /**
  * Commitment to one ledgered verdict: base64url of HMAC-SHA-256 under its own 16-byte salt over
@@ -9,6 +14,10 @@ const LABEL = 'gpd/verdict/v1';
  * Without the salt it says nothing; the hourly `verdicts.sealed` root is built from these.
  */
 export function commitVerdict(salt: Uint8Array, kid: string, requestId: string, verdict: string): string {
-  const parts = [LABEL, kid, requestId, verdict].map(lp4);
-  return hmacSha256(salt, Buffer.concat(parts)).toString('base64url');
+  return commit(salt, [VERDICT, kid, requestId, verdict]);
+}
+
+/** Commitment to one row of the audit log, in the same manner; `row` is its text. The hourly `audit.sealed` root is built from these. */
+export function commitAudit(salt: Uint8Array, kid: string, row: string): string {
+  return commit(salt, [AUDIT, kid, row]);
 }

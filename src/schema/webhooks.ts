@@ -1,6 +1,8 @@
 /** Events that a webhook can be sent (contract 3.6, 6 and 7). */
 export const WEBHOOK_EVENTS = [
   'decision.recorded',
+  'contest.filed',
+  'contest.resolved',
   'consent.granted',
   'consent.denied',
   'consent.withdrawn',

@@ -13,6 +13,15 @@ export interface Database {
    * @throws {Unavailable} when the database is busy, full or gone and nothing was written
    */
   transaction<T>(work: (tx: Knex.Transaction) => Promise<T>): Promise<T>;
+  /** The SQLite file; null on PostgreSQL. */
+  readonly file: string | null;
+  /**
+   * Empties the write-ahead log, so that what was deleted is in no file any more. False while another process or a long
+   * read holds it. PostgreSQL has ways of its own (docs/rights.md) and answers true.
+   */
+  truncateLog(): Promise<boolean>;
+  /** Writes the whole SQLite file anew: nothing of a deleted row survives in the free space of a page. */
+  vacuum(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -100,6 +109,35 @@ async function runTransaction<T>(
   }
 }
 
+/** Short: whoever waits for the checkpoint holds up the writer. */
+const CHECKPOINT_BUSY_MS = 250;
+const CHECKPOINT_TRIES = 8;
+const VACUUM_BUSY_MS = 10_000;
+
+/** A connection of its own, so that the writer and the readers are not held. */
+async function withSqlite<T>(
+  base: Knex.Config,
+  busyMs: number,
+  work: (connection: Knex) => Promise<T>,
+): Promise<T> {
+  const connection = knex({ ...base, pool: { afterCreate: configureSqlite, min: 1, max: 1 } });
+  try {
+    await connection.raw(`PRAGMA busy_timeout=${busyMs}`);
+    return await work(connection);
+  } finally {
+    await connection.destroy();
+  }
+}
+
+/** The `busy` column says whether the log could be emptied (sqlite.org/pragma.html#pragma_wal_checkpoint). */
+async function truncateWal(connection: Knex): Promise<boolean> {
+  for (let i = 0; i < CHECKPOINT_TRIES; i += 1) {
+    const rows = (await connection.raw('PRAGMA wal_checkpoint(TRUNCATE)')) as { busy: number }[];
+    if (rows[0]?.busy === 0) return true;
+  }
+  return false;
+}
+
 function openSqlite(options: DatabaseOptions): Database {
   if (options.create !== true && !existsSync(options.location)) {
     throw new Error('there is no database yet: run `gpd init` first');
@@ -117,6 +155,10 @@ function openSqlite(options: DatabaseOptions): Database {
     kind: 'sqlite',
     read,
     transaction: (work) => runTransaction(writer, work, options.onUnknownCommit),
+    file: options.location,
+    truncateLog: () => withSqlite(base, CHECKPOINT_BUSY_MS, truncateWal),
+    vacuum: () =>
+      withSqlite(base, VACUUM_BUSY_MS, async (connection) => void (await connection.raw('VACUUM'))),
     close: async () => {
       await read.destroy();
       await writer.destroy();
@@ -147,6 +189,9 @@ async function openPostgres(options: DatabaseOptions): Promise<Database> {
     kind: 'postgres',
     read: client,
     transaction: (work) => runTransaction(client, work, options.onUnknownCommit),
+    file: null,
+    truncateLog: () => Promise.resolve(true),
+    vacuum: () => Promise.resolve(),
     close: () => client.destroy(),
   };
 }

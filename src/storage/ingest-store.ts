@@ -5,6 +5,7 @@ import { commitVerdict } from '../ledger/commitment.ts';
 import type { Database } from './db.ts';
 import { type Group, makeGroup } from './group-commit.ts';
 import { type Bindings, insertMany } from './sql.ts';
+import { writeSummary } from './summary-store.ts';
 import { enqueue, type OutboxEntry } from './webhook-store.ts';
 
 /** Both databases bound what one statement may carry; 9 columns × 400 rows stays far below 32,766 parameters. */
@@ -202,6 +203,8 @@ async function recordBatch(
       await writeNetworks(tx, accepted);
       await writeShadow(tx, accepted);
       await writeDecisions(tx, accepted);
+      for (const { kid, verdict, summary } of accepted)
+        if (summary) await writeSummary(tx, kid, verdict.requestId, summary);
       await enqueue(tx, outboxEntries(accepted));
     }
     return won.map((claimed) => (claimed ? 'recorded' : 'replay'));

@@ -43,6 +43,8 @@ export interface TenantKeys {
   readonly principal: Buffer;
   /** Wraps the keys of principals, so that a new master key has not to touch each. */
   readonly principalWrap: Buffer;
+  /** Keyed references of receipts, audit rows and tombstones. */
+  readonly rights: Buffer;
   epoch(epoch: number): Buffer;
 }
 
@@ -54,6 +56,7 @@ export function deriveTenantKeys(root: Uint8Array): TenantKeys {
     population: hmacSha256(root, 'gpd/population/v1'),
     principal: hmacSha256(root, 'gpd/principal/v1'),
     principalWrap: hmacSha256(root, 'gpd/principal-wrap/v1'),
+    rights: hmacSha256(root, 'gpd/rights/v1'),
     epoch: (epoch) => hmacSha256(epochRoot, `epoch ${epoch}`),
   };
 }

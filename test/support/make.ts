@@ -118,6 +118,7 @@ export interface EntryOptions {
   readonly webhooks?: readonly string[];
   readonly decidedAt?: number;
   readonly expiresAt?: number;
+  readonly summary?: RecordEntry['summary'];
   readonly verdict?: Partial<Verdict>;
 }
 
@@ -131,6 +132,7 @@ export function makeEntry(options: EntryOptions): RecordEntry {
     nonceExpiresAt: options.expiresAt ?? NOW + 900_000,
     identified: durable === null ? null : { durable, visitorId, epoch, indexed, network, day, marked },
     shadow: options.shadow ?? null,
+    summary: options.summary ?? null,
     webhooks: options.webhooks ?? [],
     verdict: makeVerdict({
       requestId: `req_${id}`,
@@ -176,6 +178,7 @@ export function makeIngestTenant(
     shadow: null,
     isMonitor: () => false,
     decisionWebhooks: [],
+    populationKey: null,
     needsProof: false,
     ...over,
   };

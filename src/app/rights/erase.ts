@@ -1,0 +1,233 @@
+import { randomBytes } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { type Clock, isoTime, MINUTE } from '../../lib/clock.ts';
+import { makeUlid } from '../../lib/ulid.ts';
+import type { Actor } from '../../rights/audit.ts';
+import {
+  asErased,
+  asPending,
+  BACKUP_BASIS,
+  CONSENT_BASIS,
+  type ErasureReceipt,
+  type ErasureTarget,
+  isIncomplete,
+  type Keep,
+  type Requester,
+  type ScopeCounts,
+  scopeResults,
+} from '../../rights/erase.ts';
+import { rightsRef } from '../../rights/reference.ts';
+import { writeAudit } from '../../storage/audit-store.ts';
+import { fileHolds, type Needles } from '../../storage/byte-scan.ts';
+import type { Database } from '../../storage/db.ts';
+import { type ErasedRows, eraseRows } from '../../storage/erase-store.ts';
+import {
+  findErasure,
+  insertErasure,
+  type StoredErasure,
+  saveErasureStep,
+  type TombstoneRef,
+  unfinishedErasures,
+} from '../../storage/erasure-receipts.ts';
+import { lockHead } from '../../storage/ledger-append.ts';
+import { readMeta } from '../../storage/meta-store.ts';
+import { shredWithin } from '../../storage/principal-erase.ts';
+import { notifications } from '../consent-service.ts';
+import type { ConsentTenant } from '../consent-tenant.ts';
+import { appendTombstone } from './tombstones.ts';
+
+/** Erasure: one transaction for the rows, a tombstone outside the database, then no byte left in the files. */
+
+export interface EraseDeps {
+  readonly database: Database;
+  readonly dataDir: string;
+  readonly clock: Clock;
+  /** Larger files are looked through by the job and not while somebody waits. */
+  readonly maxScanBytes?: number;
+}
+
+export interface EraseRequest {
+  readonly tenant: ConsentTenant;
+  readonly target: ErasureTarget;
+  readonly requestedBy: Requester;
+  readonly actor: Actor;
+  readonly keep: Keep;
+  /** The receipt that is applied again after a restore. */
+  readonly again?: { readonly receiptId: string; readonly subject: string };
+}
+
+export const KEEP_NOTHING: Keep = { openContests: false, override: false };
+const MAX_SCAN_BYTES = 2 * 1024 * 1024 * 1024;
+/** The job leaves alone what a request is still at work on. */
+const UNDER_WAY_MS = MINUTE;
+
+function refsOf(tenant: ConsentTenant, target: ErasureTarget): TombstoneRef[] {
+  const of = (kind: 'durable' | 'request') => (id: string) => ({
+    kind,
+    ref: rightsRef(tenant.rightsKey, kind, id),
+  });
+  return [
+    ...target.durables.map(of('durable')),
+    ...target.requests.map(of('request')),
+    ...(target.principal === null ? [] : [{ kind: 'principal' as const, ref: target.principal.ref }]),
+  ];
+}
+
+/** One reference for the receipt, whatever named the subject. */
+function subjectRef(tenant: ConsentTenant, target: ErasureTarget): string {
+  const { principal, durables, requests, linksOf } = target;
+  if (durables[0] !== undefined) return rightsRef(tenant.rightsKey, 'durable', durables[0]);
+  const person = principal?.ref ?? linksOf;
+  if (person !== null) return rightsRef(tenant.rightsKey, 'principal', person);
+  return rightsRef(tenant.rightsKey, 'request', requests[0] ?? 'nobody');
+}
+
+export function receiptOf(erasure: StoredErasure): ErasureReceipt {
+  return {
+    receiptId: erasure.receiptId,
+    tenant: erasure.kid,
+    subject: erasure.subject,
+    requestedBy: erasure.requestedBy,
+    erasedAt: isoTime(erasure.erasedAt),
+    scopes: erasure.scopes,
+    incomplete: isIncomplete(erasure.scopes),
+  };
+}
+
+async function eraseAll(deps: EraseDeps, request: EraseRequest, now: number) {
+  const { database } = deps;
+  const { tenant, target, actor, requestedBy } = request;
+  const { kid } = tenant;
+  const refs = refsOf(tenant, target);
+  const subject = request.again?.subject ?? subjectRef(tenant, target);
+  return database.transaction(async (tx) => {
+    // Sealing the hour takes this lock too.
+    await lockHead(tx, kid);
+    const { durables, requests, linksOf, principal } = target;
+    const requestRef = (id: string): string => rightsRef(tenant.rightsKey, 'request', id);
+    const rows = await eraseRows(
+      tx,
+      { kid, durables, requests, linksOf, requestRef, keep: request.keep },
+      now,
+    );
+    const counts: ScopeCounts = { ...rows.counts };
+    const consent = { erased: 0, retained: 0 };
+    if (principal !== null) {
+      const notify = (seq: number) =>
+        notifications(tenant, 'subject.erased', { subject: principal.ref, seq });
+      const shred = {
+        kid,
+        principal: principal.ref,
+        principalId: principal.id,
+        wrapKey: tenant.principalWrap,
+      };
+      consent.erased = (await shredWithin(tx, { ...shred, notify }, now)).openings;
+    } else if (linksOf !== null) {
+      const kept = await tx('consent_openings').where({ kid, principal: linksOf }).count({ n: '*' });
+      consent.retained = Number(kept[0]?.['n'] ?? 0);
+    }
+    const scopes = scopeResults({
+      ...counts,
+      consent: { ...consent, basis: CONSENT_BASIS },
+      backups: { erased: 0, retained: await countBackups(database, deps), basis: BACKUP_BASIS },
+    });
+    const erasedSomething = scopes.some(({ action }) => action === 'erased');
+    const erasure: StoredErasure = {
+      receiptId: request.again?.receiptId ?? `era_${makeUlid(() => now, randomBytes)}`,
+      kid,
+      subject,
+      requestedBy,
+      erasedAt: now,
+      scopes: asPending(scopes),
+      refs,
+      step: erasedSomething ? 'rows' : 'done',
+    };
+    if (request.again) return { erasure, rows };
+    await insertErasure(tx, erasure);
+    const detail = {
+      receiptId: erasure.receiptId,
+      scopes: scopes.filter((s) => s.count > 0).map((s) => s.scope),
+    };
+    await writeAudit(tx, { kid, at: now, actor, action: 'subject.erased', object: subject, detail });
+    return { erasure, rows };
+  });
+}
+
+/** Backups that were made of this data and may still exist (`gpd backup` notes them). */
+async function countBackups(database: Database, _deps: EraseDeps): Promise<number> {
+  const noted = await readMeta(database, 'backups');
+  if (noted === null) return 0;
+  const list = JSON.parse(noted) as unknown;
+  return Array.isArray(list) ? list.length : 0;
+}
+
+/** Empties the log and looks whether a byte is left; if so, the file is written anew. */
+async function leavesNothing(deps: EraseDeps, needles: Needles | null): Promise<boolean> {
+  const { database, maxScanBytes = MAX_SCAN_BYTES } = deps;
+  const { file } = database;
+  if (!(await database.truncateLog())) return false;
+  if (file === null) return true;
+  const large = statSync(file).size > maxScanBytes;
+  if (needles !== null && large) return false;
+  // After a restart the ids are not known any more: then the file is written anew in any case.
+  if (needles !== null && !(await fileHolds(file, needles))) return true;
+  try {
+    await database.vacuum();
+  } catch {
+    return false;
+  }
+  return database.truncateLog();
+}
+
+/** The tombstone, outside the database. */
+async function bury(deps: EraseDeps, erasure: StoredErasure): Promise<StoredErasure> {
+  if (erasure.step !== 'rows') return erasure;
+  await appendTombstone(deps.dataDir, erasure);
+  const logged: StoredErasure = { ...erasure, step: 'logged' };
+  await saveErasureStep(deps.database, erasure.receiptId, logged);
+  return logged;
+}
+
+async function complete(deps: EraseDeps, erasure: StoredErasure): Promise<StoredErasure> {
+  const done: StoredErasure = { ...erasure, step: 'done', scopes: asErased(erasure.scopes) };
+  await saveErasureStep(deps.database, erasure.receiptId, done);
+  return done;
+}
+
+function needlesOf(target: ErasureTarget, rows: ErasedRows): Needles {
+  return { requests: new Set(rows.requests), others: [...target.durables, ...rows.visitorIds] };
+}
+
+export type EraseService = ReturnType<typeof makeEraseService>;
+
+export function makeEraseService(deps: EraseDeps) {
+  const { database, clock } = deps;
+  return {
+    /** The receipt is incomplete while something else holds the files open; a job finishes it. */
+    async erase(request: EraseRequest): Promise<ErasureReceipt> {
+      const { erasure, rows } = await eraseAll(deps, request, clock());
+      if (erasure.step === 'done') return receiptOf(erasure);
+      const buried = await bury(deps, erasure);
+      const clean = await leavesNothing(deps, needlesOf(request.target, rows));
+      return receiptOf(clean ? await complete(deps, buried) : buried);
+    },
+    async status(receiptId: string): Promise<ErasureReceipt | null> {
+      const found = await findErasure(database, receiptId);
+      return found && receiptOf(found);
+    },
+    /** Finishes what is not finished, after a crash too; the files are written anew once for all of them. */
+    async resume(before = clock()): Promise<readonly ErasureReceipt[]> {
+      const waiting = await unfinishedErasures(database, before);
+      const buried: StoredErasure[] = [];
+      for (const erasure of waiting) buried.push(await bury(deps, erasure));
+      const clean = buried.length > 0 && (await leavesNothing(deps, null));
+      const finished: StoredErasure[] = [];
+      for (const erasure of buried) finished.push(clean ? await complete(deps, erasure) : erasure);
+      return finished.map(receiptOf);
+    },
+    /** The same for what no request is at work on any more. */
+    resumeStale() {
+      return this.resume(clock() - UNDER_WAY_MS);
+    },
+  };
+}

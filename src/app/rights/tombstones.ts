@@ -1,0 +1,61 @@
+import { existsSync } from 'node:fs';
+import { mkdir, open, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { isoTime } from '../../lib/clock.ts';
+import type { StoredErasure } from '../../storage/erasure-receipts.ts';
+
+/**
+ * Tombstones of erasures, outside the database: one line of JSON each in DATA_DIR/erasures.log, appended and synced. A
+ * database that is restored from an older backup does not know of them; the start applies them again. They hold keyed
+ * references and name nobody.
+ */
+
+export function tombstoneFile(dataDir: string): string {
+  return join(dataDir, 'erasures.log');
+}
+
+const lineSchema = z.object({
+  v: z.literal(1),
+  receiptId: z.string(),
+  tenant: z.string(),
+  subject: z.string(),
+  requestedBy: z.enum(['subject', 'dpo', 'operator']),
+  at: z.string(),
+  refs: z.array(z.object({ kind: z.enum(['durable', 'request', 'principal']), ref: z.string() })),
+});
+export type Tombstone = z.infer<typeof lineSchema>;
+
+/** Durable before it returns. Written twice is no harm: a receipt is applied once. */
+export async function appendTombstone(dataDir: string, erasure: StoredErasure): Promise<void> {
+  const line: Tombstone = {
+    v: 1,
+    receiptId: erasure.receiptId,
+    tenant: erasure.kid,
+    subject: erasure.subject,
+    requestedBy: erasure.requestedBy,
+    at: isoTime(erasure.erasedAt),
+    refs: [...erasure.refs],
+  };
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const file = await open(tombstoneFile(dataDir), 'a', 0o600);
+  try {
+    await file.appendFile(`${JSON.stringify(line)}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** All that can be read: a line that a crash cut short is passed over, its receipt is still unfinished in the database. */
+export async function readTombstones(dataDir: string): Promise<readonly Tombstone[]> {
+  const path = tombstoneFile(dataDir);
+  if (!existsSync(path)) return [];
+  return (await readFile(path, 'utf8')).split('\n').flatMap((line) => {
+    try {
+      return [lineSchema.parse(JSON.parse(line))];
+    } catch {
+      return [];
+    }
+  });
+}

@@ -1,0 +1,13 @@
+/**
+ * One calendar month on, in UTC: the same day and time of the next month, or its last day (Regulation 1182/71, article
+ * 3(2)(c); GDPR article 12(3)).
+ * @param at epoch milliseconds
+ */
+export function oneMonthAfter(at: number): number {
+  const from = new Date(at);
+  const year = from.getUTCFullYear();
+  const month = from.getUTCMonth() + 1;
+  const lastDay = new Date(Date.UTC(year, month + 1, 0)).getUTCDate();
+  const time = at - Date.UTC(year, from.getUTCMonth(), from.getUTCDate());
+  return Date.UTC(year, month, Math.min(from.getUTCDate(), lastDay)) + time;
+}

@@ -1,0 +1,98 @@
+/** Erasure (GDPR article 17, contract 6.4): what goes, what stays and why, as a receipt that names nobody. */
+
+export const SCOPES = [
+  'sightings',
+  'visitor-index',
+  'decisions',
+  'contests',
+  'override',
+  'links',
+  'signal-summaries',
+  'network-marks',
+  'consent',
+  'backups',
+] as const;
+export type Scope = (typeof SCOPES)[number];
+
+export type ScopeAction = 'erased' | 'none' | 'retained' | 'pending' | 'failed';
+
+export interface ScopeResult {
+  readonly scope: Scope;
+  readonly action: ScopeAction;
+  readonly count: number;
+  readonly basis?: string;
+  /** RFC 3339; when what is retained goes by itself. */
+  readonly until?: string;
+}
+
+export type Requester = 'subject' | 'dpo' | 'operator';
+
+export interface ErasureReceipt {
+  readonly receiptId: string;
+  readonly tenant: string;
+  /** Keyed reference. */
+  readonly subject: string;
+  readonly requestedBy: Requester;
+  readonly erasedAt: string;
+  readonly scopes: readonly ScopeResult[];
+  readonly incomplete: boolean;
+}
+
+/** Whose rows go, once it is known. An empty target erases nothing, and its receipt says so. */
+export interface ErasureTarget {
+  /** Everything of these devices. */
+  readonly durables: readonly string[];
+  /** These requests and nothing else of their devices. */
+  readonly requests: readonly string[];
+  /** The principal whose consent evidence is shredded. */
+  readonly principal: { readonly ref: string; readonly id: string } | null;
+  /** The principal whose links go, and whose consent is left. */
+  readonly linksOf: string | null;
+}
+
+export const NOTHING: ErasureTarget = { durables: [], requests: [], principal: null, linksOf: null };
+
+/** What an erasure keeps though it was asked to erase. */
+export interface Keep {
+  /** `/me forget`: a forged fingerprint must not destroy a person's defence. */
+  readonly openContests: boolean;
+  readonly override: boolean;
+}
+
+export const DEFENCE_BASIS = 'GDPR Art. 17(3)(e): defence of legal claims';
+export const CONSENT_BASIS =
+  'GDPR Art. 7(1): proof of consent; erased in the person’s own session or by a dpo';
+export const BACKUP_BASIS = 'encrypted; a restore applies this erasure again before the server listens';
+
+/** What was found and what went, by scope. */
+export interface ScopeCount {
+  readonly erased: number;
+  readonly retained: number;
+  readonly basis?: string;
+}
+
+export type ScopeCounts = Readonly<Partial<Record<Scope, ScopeCount>>>;
+
+/** One line a scope, in the order of the contract. A scope of which anything is left says so. */
+export function scopeResults(counts: ScopeCounts): ScopeResult[] {
+  return SCOPES.map((scope) => {
+    const { erased = 0, retained = 0, basis } = counts[scope] ?? {};
+    if (retained > 0) {
+      return { scope, action: 'retained', count: retained, ...(basis === undefined ? {} : { basis }) };
+    }
+    return { scope, action: erased > 0 ? 'erased' : 'none', count: erased };
+  });
+}
+
+/** Rows are gone, but their bytes may still stand in the write-ahead log. */
+export function asPending(scopes: readonly ScopeResult[]): ScopeResult[] {
+  return scopes.map((result) => (result.action === 'erased' ? { ...result, action: 'pending' } : result));
+}
+
+export function asErased(scopes: readonly ScopeResult[]): ScopeResult[] {
+  return scopes.map((result) => (result.action === 'pending' ? { ...result, action: 'erased' } : result));
+}
+
+export function isIncomplete(scopes: readonly ScopeResult[]): boolean {
+  return scopes.some(({ action }) => action === 'pending' || action === 'failed');
+}

@@ -1,0 +1,23 @@
+import { hmacSha256 } from '../lib/hash.ts';
+
+/** What a record may point at without naming it. */
+export type RefKind = 'actor' | 'contest' | 'durable' | 'principal' | 'request';
+
+/**
+ * Keyed reference: stable within a tenant, meaningless without its key. Receipts, the audit log and the tombstones of
+ * erasures hold these and no id, so that they may outlive what they tell of.
+ */
+export function rightsRef(rightsKey: Uint8Array, kind: RefKind, id: string): string {
+  return hmacSha256(rightsKey, `${kind}|${id}`).toString('base64url');
+}
+
+/** A staff member or a subject, by the issuer's name for them (OIDC core 1.0 section 5.7: `iss` and `sub` together). */
+export function actorRef(rightsKey: Uint8Array, issuer: string, sub: string): string {
+  return rightsRef(rightsKey, 'actor', JSON.stringify([issuer, sub]));
+}
+
+/** A non-reversible handle that a person can compare with another visit's, in groups of four. */
+export function displayHandle(rightsKey: Uint8Array, durable: string): string {
+  const hex = hmacSha256(rightsKey, `handle|${durable}`).toString('hex').slice(0, 12);
+  return hex.replace(/(.{4})(?=.)/g, '$1-');
+}

@@ -1,0 +1,126 @@
+import { z } from 'zod';
+import { principalIdSchema } from './bundle.ts';
+
+/** Bodies and answers of the privacy-rights API (contract section 6). */
+
+/** Line breaks and tabs are text; other control characters, lone surrogates and NUL are not. */
+const CONTROL = /(?![\n\r\t])\p{Cc}/u;
+
+/** In code points, as a person counts them; not in UTF-16 units. */
+const codePoints = (text: string): number => Array.from(text).length;
+
+const prose = (min: number, max: number) =>
+  z
+    .string()
+    .refine((text) => text.isWellFormed() && !CONTROL.test(text), 'text without control characters')
+    .refine(
+      (text) => codePoints(text.trim()) >= min && codePoints(text) <= max,
+      `${min} to ${max} characters`,
+    );
+
+const requestIdSchema = z.string().regex(/^req_[0-9A-HJKMNP-TV-Z]{26}$/, 'a requestId: req_ and a ULID');
+const contestIdSchema = z.string().regex(/^con_[0-9A-HJKMNP-TV-Z]{26}$/, 'a contestId: con_ and a ULID');
+
+export const statementSchema = prose(0, 4000);
+export const reasonSchema = prose(20, 4000);
+
+export const contestRequestSchema = z.strictObject({
+  requestId: z.string().min(1).max(128),
+  statement: statementSchema.optional(),
+});
+
+export const resolveRequestSchema = z.strictObject({
+  contestId: z.string().min(1).max(128),
+  outcome: z.enum(['upheld', 'overturned']),
+  reason: reasonSchema,
+  /** The version that the reviewer saw; another one by now is 409 `stale-version`. */
+  version: z.int().min(1).optional(),
+});
+
+const identifier = z.string().min(1).max(256);
+
+export const eraseOwnRequestSchema = z.strictObject({ visitorId: identifier.optional() });
+
+/** As a dpo: exactly one target. */
+export const eraseTargetSchema = z
+  .strictObject({
+    visitorId: identifier.optional(),
+    requestId: identifier.optional(),
+    durableId: identifier.optional(),
+    principalId: principalIdSchema.optional(),
+  })
+  .refine(
+    (body) => Object.values(body).filter((value) => value !== undefined).length <= 1,
+    'name one target',
+  );
+export type EraseTargetBody = z.infer<typeof eraseTargetSchema>;
+
+/** The token is judged before the action, and whatever is wrong with it is 401. */
+export const meRequestSchema = z.looseObject({ token: z.unknown(), action: z.unknown() });
+
+export const linkRequestSchema = z.strictObject({ token: z.string().min(1).max(2048) });
+
+export const contestResponseSchema = z.object({
+  contestId: contestIdSchema,
+  requestId: requestIdSchema,
+  status: z.enum(['open', 'resolved']),
+  outcome: z.enum(['upheld', 'overturned']).nullable(),
+  statement: z.string().nullable(),
+  filedAt: z.string(),
+  dueAt: z.string(),
+  version: z.int(),
+  restricted: z.boolean(),
+  question: z.string().nullable(),
+  reason: z.string().nullable(),
+  resolvedAt: z.string().nullable(),
+  resolvedBy: z.object({ role: z.enum(['reviewer', 'dpo', 'operator']), ref: z.string() }).nullable(),
+  /** Four eyes: proposed by one reviewer, to be confirmed by another. */
+  proposed: z
+    .object({ outcome: z.enum(['upheld', 'overturned']), by: z.string(), at: z.string() })
+    .nullable(),
+});
+export type ContestResponse = z.infer<typeof contestResponseSchema>;
+
+const scopeSchema = z.object({
+  scope: z.string(),
+  action: z.enum(['erased', 'none', 'retained', 'pending', 'failed']),
+  count: z.int(),
+  basis: z.string().optional(),
+  until: z.string().optional(),
+});
+
+export const erasureReceiptSchema = z.object({
+  receiptId: z.string(),
+  tenant: z.string(),
+  subject: z.string(),
+  requestedBy: z.enum(['subject', 'dpo', 'operator']),
+  erasedAt: z.string(),
+  scopes: z.array(scopeSchema),
+  incomplete: z.boolean(),
+});
+
+export const forgottenSchema = z.object({ forgotten: z.literal(true) });
+
+/** interface 2, TransparencyView. */
+export const transparencyViewSchema = z.object({
+  handle: z.string(),
+  signals: z.array(
+    z.object({
+      name: z.string(),
+      tier: z.string(),
+      entropyBits: z.number().optional(),
+      band: z.enum(['low', 'medium', 'high']).optional(),
+      purpose: z.string(),
+    }),
+  ),
+  totalEntropyBits: z.number(),
+  purposes: z.array(z.string()),
+  qualitativeOnly: z.boolean(),
+});
+export type TransparencyView = z.infer<typeof transparencyViewSchema>;
+
+export const linkResponseSchema = z.object({
+  principalId: z.string(),
+  requestId: z.string(),
+  linkedAt: z.string(),
+});

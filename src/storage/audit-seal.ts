@@ -1,0 +1,57 @@
+import type { Knex } from 'knex';
+import { commitAudit } from '../ledger/commitment.ts';
+import { HOUR } from '../lib/clock.ts';
+import { auditText } from '../rights/audit.ts';
+import type { Database } from './db.ts';
+import { checkHours, type SealedTable, sealHours } from './hourly-seal.ts';
+
+/** The audit log, sealed by the hour. */
+
+function hourOf(db: Knex, kid: string, hour: number): Knex.QueryBuilder {
+  return db('audit_log')
+    .where({ kid })
+    .where('at', '>=', hour)
+    .where('at', '<', hour + HOUR)
+    .orderBy('seq');
+}
+
+const AUDIT: SealedTable = {
+  type: 'audit.sealed',
+  rows: 'audit_log',
+  at: 'at',
+  seals: 'audit_seals',
+  noun: 'audit rows',
+  commitments: async (db, kid, hour) => (await hourOf(db, kid, hour).pluck('commitment')) as string[],
+};
+
+export function sealAudit(database: Database, kid: string, now: number): Promise<number> {
+  return sealHours(database, AUDIT, kid, now);
+}
+
+interface Row {
+  readonly seq: number;
+  readonly at: number;
+  readonly role: string;
+  readonly actor: string;
+  readonly action: string;
+  readonly object: string | null;
+  readonly detail: string;
+  readonly salt: string;
+  readonly commitment: string;
+}
+
+function isUnchanged(kid: string, row: Row): boolean {
+  return commitAudit(Buffer.from(row.salt, 'base64url'), kid, auditText(row)) === row.commitment;
+}
+
+/** Holds every sealed hour against the rows that are there, and every row against its commitment. */
+export async function checkAuditSeals(database: Database, kid: string): Promise<readonly string[]> {
+  const problems = [...(await checkHours(database, AUDIT, kid))];
+  const hours = (await database.read('audit_seals').where({ kid }).orderBy('hour').pluck('hour')) as number[];
+  for (const hour of hours) {
+    const rows = (await hourOf(database.read, kid, Number(hour)).select('*')) as Row[];
+    const altered = rows.filter((row) => !isUnchanged(kid, row));
+    problems.push(...altered.map((row) => `audit row ${row.seq} was changed`));
+  }
+  return problems;
+}

@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto';
+import type { Knex } from 'knex';
+import { commitAudit } from '../ledger/commitment.ts';
+import { type ActorRole, type AuditAction, type AuditEvent, auditText } from '../rights/audit.ts';
+import type { Database } from './db.ts';
+
+const SALT_BYTES = 16;
+
+/** One row, in the transaction of what it tells of. */
+export async function writeAudit(tx: Knex.Transaction, event: AuditEvent): Promise<void> {
+  const { kid, at, actor, action, object } = event;
+  const row = {
+    at,
+    role: actor.role,
+    actor: actor.ref,
+    action,
+    object,
+    detail: JSON.stringify(event.detail),
+  };
+  const salt = randomBytes(SALT_BYTES);
+  const commitment = commitAudit(salt, kid, auditText(row));
+  await tx('audit_log').insert({ kid, ...row, salt: salt.toString('base64url'), commitment });
+}
+
+/** An action that changed nothing else, such as an export. */
+export function recordAudit(database: Database, event: AuditEvent): Promise<void> {
+  return database.transaction((tx) => writeAudit(tx, event));
+}
+
+export interface AuditRow {
+  readonly seq: number;
+  readonly at: number;
+  readonly role: ActorRole;
+  readonly actor: string;
+  readonly action: AuditAction;
+  readonly object: string | null;
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+export interface AuditFilter {
+  readonly action?: AuditAction | undefined;
+  readonly role?: ActorRole | undefined;
+  readonly actor?: string | undefined;
+  readonly object?: string | undefined;
+  /** Epoch milliseconds, inclusive. */
+  readonly from?: number | undefined;
+  /** Epoch milliseconds, exclusive. */
+  readonly to?: number | undefined;
+  /** Keyset: rows before this one. */
+  readonly before?: number | undefined;
+}
+
+interface StoredRow extends Omit<AuditRow, 'detail'> {
+  readonly detail: string;
+}
+
+/** Newest first. */
+export async function listAudit(
+  database: Database,
+  kid: string,
+  filter: AuditFilter,
+  limit: number,
+): Promise<readonly AuditRow[]> {
+  const query = database.read('audit_log').where({ kid });
+  for (const name of ['action', 'role', 'actor', 'object'] as const) {
+    const value = filter[name];
+    if (value !== undefined) query.where(name, value);
+  }
+  if (filter.from !== undefined) query.where('at', '>=', filter.from);
+  if (filter.to !== undefined) query.where('at', '<', filter.to);
+  if (filter.before !== undefined) query.where('seq', '<', filter.before);
+  const columns = ['seq', 'at', 'role', 'actor', 'action', 'object', 'detail'];
+  const rows = (await query.orderBy('seq', 'desc').limit(limit).select(columns)) as StoredRow[];
+  return rows.map((row) => ({
+    ...row,
+    seq: Number(row.seq),
+    at: Number(row.at),
+    detail: JSON.parse(row.detail) as Record<string, unknown>,
+  }));
+}

@@ -1,0 +1,181 @@
+import type { Knex } from 'knex';
+import type { Claim, Contest, Outcome, Proposal, ResolverRole } from '../rights/contest.ts';
+import type { Database } from './db.ts';
+
+interface ContestRow {
+  readonly kid: string;
+  readonly contest_id: string;
+  readonly request_id: string;
+  readonly durable: string | null;
+  readonly filed_by: string;
+  readonly statement: string | null;
+  readonly filed_at: number;
+  readonly due_at: number;
+  readonly status: 'open' | 'resolved';
+  readonly version: number;
+  readonly class: string;
+  readonly outcome: Outcome | null;
+  readonly reason: string | null;
+  readonly resolved_at: number | null;
+  readonly resolved_role: ResolverRole | null;
+  readonly resolved_by: string | null;
+  readonly claimed_by: string | null;
+  readonly claimed_label: string | null;
+  readonly claimed_until: number | null;
+  readonly proposed_outcome: Outcome | null;
+  readonly proposed_reason: string | null;
+  readonly proposed_by: string | null;
+  readonly proposed_at: number | null;
+  readonly question: string | null;
+  readonly asked_at: number | null;
+}
+
+const time = (value: number | null): number | null => (value === null ? null : Number(value));
+
+function claimOf(row: ContestRow): Claim | null {
+  const { claimed_by: by, claimed_label: label, claimed_until: until } = row;
+  return by === null || until === null ? null : { by, label: label ?? '', until: Number(until) };
+}
+
+function proposalOf(row: ContestRow): Proposal | null {
+  const { proposed_outcome: outcome, proposed_reason: reason, proposed_by: by, proposed_at: at } = row;
+  return outcome === null || by === null ? null : { outcome, reason: reason ?? '', by, at: Number(at) };
+}
+
+export function rowToContest(row: ContestRow): Contest {
+  const { resolved_role: role, resolved_by: ref } = row;
+  return {
+    kid: row.kid,
+    contestId: row.contest_id,
+    requestId: row.request_id,
+    durable: row.durable,
+    filedBy: row.filed_by,
+    statement: row.statement,
+    filedAt: Number(row.filed_at),
+    dueAt: Number(row.due_at),
+    status: row.status,
+    version: row.version,
+    class: row.class,
+    outcome: row.outcome,
+    reason: row.reason,
+    resolvedAt: time(row.resolved_at),
+    resolvedBy: role === null || ref === null ? null : { role, ref },
+    claim: claimOf(row),
+    proposal: proposalOf(row),
+    question: row.question,
+    askedAt: time(row.asked_at),
+  };
+}
+
+function contestToRow(contest: Contest): ContestRow {
+  const { claim, proposal, resolvedBy } = contest;
+  return {
+    kid: contest.kid,
+    contest_id: contest.contestId,
+    request_id: contest.requestId,
+    durable: contest.durable,
+    filed_by: contest.filedBy,
+    statement: contest.statement,
+    filed_at: contest.filedAt,
+    due_at: contest.dueAt,
+    status: contest.status,
+    version: contest.version,
+    class: contest.class,
+    outcome: contest.outcome,
+    reason: contest.reason,
+    resolved_at: contest.resolvedAt,
+    resolved_role: resolvedBy?.role ?? null,
+    resolved_by: resolvedBy?.ref ?? null,
+    claimed_by: claim?.by ?? null,
+    claimed_label: claim?.label ?? null,
+    claimed_until: claim?.until ?? null,
+    proposed_outcome: proposal?.outcome ?? null,
+    proposed_reason: proposal?.reason ?? null,
+    proposed_by: proposal?.by ?? null,
+    proposed_at: proposal?.at ?? null,
+    question: contest.question,
+    asked_at: contest.askedAt,
+  };
+}
+
+/** The contest of a decision, if there is one. */
+export async function contestOf(db: Knex, kid: string, requestId: string): Promise<Contest | null> {
+  const row = await db('contests').where({ kid, request_id: requestId }).first<ContestRow | undefined>();
+  return row ? rowToContest(row) : null;
+}
+
+/** By its id alone: contest ids are unique over all tenants. */
+export async function findContest(db: Knex, contestId: string): Promise<Contest | null> {
+  const row = await db('contests').where({ contest_id: contestId }).first<ContestRow | undefined>();
+  return row ? rowToContest(row) : null;
+}
+
+/** The same, locked until the transaction ends. */
+export async function lockContest(tx: Knex.Transaction, contestId: string): Promise<Contest | null> {
+  const query = tx('contests').where({ contest_id: contestId });
+  if (tx.client.config.client === 'pg') query.forUpdate();
+  const row = await query.first<ContestRow | undefined>();
+  return row ? rowToContest(row) : null;
+}
+
+/** @returns false when the decision has a contest already */
+export async function insertContest(tx: Knex.Transaction, contest: Contest): Promise<boolean> {
+  const inserted = await tx('contests')
+    .insert(contestToRow(contest))
+    .onConflict(['kid', 'request_id'])
+    .ignore()
+    .returning('contest_id');
+  return inserted.length === 1;
+}
+
+/** The contest has to be locked. */
+export async function updateContest(tx: Knex.Transaction, contest: Contest): Promise<void> {
+  const { kid, contestId } = contest;
+  await tx('contests').where({ kid, contest_id: contestId }).update(contestToRow(contest));
+}
+
+/** The durable-keyed neverAutomation override; one that is there already stays. */
+export async function insertOverride(
+  tx: Knex.Transaction,
+  override: {
+    readonly kid: string;
+    readonly durable: string;
+    readonly requestId: string;
+    readonly at: number;
+  },
+): Promise<void> {
+  const { kid, durable, requestId, at } = override;
+  await tx('overrides')
+    .insert({ kid, durable, created_at: at, request_id: requestId })
+    .onConflict(['kid', 'durable'])
+    .ignore();
+}
+
+export interface ContestFilter {
+  readonly status?: 'open' | 'resolved' | undefined;
+  readonly class?: string | undefined;
+  readonly dueBefore?: number | undefined;
+  readonly filedBefore?: number | undefined;
+  readonly requestId?: string | undefined;
+  /** Keyset: what comes after this one in the order of due date and id. */
+  readonly after?: { readonly dueAt: number; readonly contestId: string } | undefined;
+}
+
+/** By due date, the most urgent first. */
+export async function listContests(
+  database: Database,
+  kid: string,
+  filter: ContestFilter,
+  limit: number,
+): Promise<readonly Contest[]> {
+  const query = database.read<ContestRow>('contests').where({ kid });
+  if (filter.status !== undefined) query.where('status', filter.status);
+  if (filter.class !== undefined) query.where('class', filter.class);
+  if (filter.requestId !== undefined) query.where('request_id', filter.requestId);
+  if (filter.dueBefore !== undefined) query.where('due_at', '<', filter.dueBefore);
+  if (filter.filedBefore !== undefined) query.where('filed_at', '<', filter.filedBefore);
+  const { after } = filter;
+  if (after !== undefined) query.whereRaw('(due_at, contest_id) > (?, ?)', [after.dueAt, after.contestId]);
+  const rows = await query.orderBy(['due_at', 'contest_id']).limit(limit);
+  return (rows as ContestRow[]).map(rowToContest);
+}

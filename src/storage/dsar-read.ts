@@ -1,0 +1,166 @@
+import type { Verdict } from '../ingest/verdict.ts';
+import type { Contest } from '../rights/contest.ts';
+import { rowToContest } from './contest-store.ts';
+import type { Database } from './db.ts';
+
+/** What is held about a subject, table by table: the same tables that an erasure empties. */
+
+export interface HeldDevice {
+  readonly firstSeenAt: number;
+  readonly lastSeenAt: number;
+  readonly seen: number;
+  readonly visitorIds: readonly { readonly visitorId: string; readonly epoch: number }[];
+  /** Client networks a day, as counts; the salted marks behind today's count are counted too. */
+  readonly networks: readonly { readonly day: number; readonly networks: number }[];
+}
+
+export async function heldDevice(
+  database: Database,
+  kid: string,
+  durable: string,
+): Promise<HeldDevice | null> {
+  const { read } = database;
+  const sighting = (await read('sightings').where({ kid, durable }).first()) as
+    | { first_at: number; last_at: number; seen: number }
+    | undefined;
+  const index = (await read('visitor_index').where({ kid, durable }).orderBy('epoch')) as {
+    visitor_id: string;
+    epoch: number;
+  }[];
+  const networks = (await read('network_days').where({ kid, durable }).orderBy('day')) as {
+    day: number;
+    networks: number;
+  }[];
+  if (!sighting && index.length === 0 && networks.length === 0) return null;
+  return {
+    firstSeenAt: Number(sighting?.first_at ?? 0),
+    lastSeenAt: Number(sighting?.last_at ?? 0),
+    seen: Number(sighting?.seen ?? 0),
+    visitorIds: index.map((row) => ({ visitorId: row.visitor_id, epoch: row.epoch })),
+    networks: networks.map(({ day, networks: count }) => ({ day, networks: count })),
+  };
+}
+
+export interface HeldOverride {
+  readonly createdAt: number;
+  readonly requestId: string | null;
+}
+
+async function overrideBy(database: Database, where: object): Promise<HeldOverride | null> {
+  const row = (await database.read('overrides').where(where).first()) as
+    | { created_at: number; request_id: string | null }
+    | undefined;
+  return row ? { createdAt: Number(row.created_at), requestId: row.request_id } : null;
+}
+
+/** The override of the device, or the one that a linked request led to. */
+export async function heldOverride(
+  database: Database,
+  kid: string,
+  reach: { readonly durable: string | null; readonly linked: readonly string[] },
+): Promise<HeldOverride | null> {
+  const own = reach.durable === null ? null : await overrideBy(database, { kid, durable: reach.durable });
+  if (own) return own;
+  for (const requestId of reach.linked) {
+    const found = await overrideBy(database, { kid, request_id: requestId });
+    if (found) return found;
+  }
+  return null;
+}
+
+export async function heldContests(
+  database: Database,
+  kid: string,
+  reach: { readonly durable: string | null; readonly linked: readonly string[] },
+): Promise<readonly Contest[]> {
+  const query = database.read('contests').where({ kid });
+  query.where((either) => {
+    either.whereIn('request_id', [...reach.linked]);
+    if (reach.durable !== null) either.orWhere('durable', reach.durable);
+  });
+  const rows = (await query.orderBy('filed_at')) as Parameters<typeof rowToContest>[0][];
+  return rows.map(rowToContest);
+}
+
+export interface HeldLink {
+  readonly requestId: string;
+  readonly linkedAt: number;
+}
+
+export async function heldLinks(database: Database, kid: string, principal: string): Promise<HeldLink[]> {
+  const rows = (await database.read('links').where({ kid, principal }).orderBy('linked_at')) as {
+    request_id: string;
+    linked_at: number;
+  }[];
+  return rows.map((row) => ({ requestId: row.request_id, linkedAt: Number(row.linked_at) }));
+}
+
+export interface HeldDecision {
+  readonly verdict: Verdict;
+  /** What the tenant still holds of its signals, until the token's life is over. */
+  readonly summary: unknown;
+}
+
+const PAGE = 500;
+
+async function page(
+  database: Database,
+  kid: string,
+  part: { readonly durable: string } | { readonly requests: readonly string[] },
+  before: string | null,
+): Promise<HeldDecision[]> {
+  const query = database
+    .read('decisions as d')
+    .leftJoin('signal_summaries as s', (join) =>
+      join.on('s.kid', 'd.kid').andOn('s.request_id', 'd.request_id'),
+    )
+    .where('d.kid', kid);
+  if ('durable' in part) query.where('d.durable', part.durable);
+  else query.whereIn('d.request_id', [...part.requests]);
+  if (before !== null) query.where('d.request_id', '<', before);
+  const rows = (await query.orderBy('d.request_id', 'desc').limit(PAGE).select('d.verdict', 's.summary')) as {
+    verdict: string;
+    summary: string | null;
+  }[];
+  return rows.map(({ verdict, summary }) => ({
+    verdict: JSON.parse(verdict) as Verdict,
+    summary: summary === null ? null : (JSON.parse(summary) as unknown),
+  }));
+}
+
+/** The newest first, in pages, so that a long trail is never in memory whole. */
+export async function* heldDecisions(
+  database: Database,
+  kid: string,
+  reach: { readonly durable: string | null; readonly linked: readonly string[] },
+): AsyncGenerator<readonly HeldDecision[]> {
+  const { durable, linked } = reach;
+  if (durable !== null) {
+    for (let before: string | null = null; ; ) {
+      const found: HeldDecision[] = await page(database, kid, { durable }, before);
+      if (found.length > 0) yield found;
+      if (found.length < PAGE) break;
+      before = found.at(-1)?.verdict.requestId ?? null;
+    }
+  }
+  const ids = [...linked].sort().reverse();
+  for (let i = 0; i < ids.length; i += PAGE) {
+    const found = await page(database, kid, { requests: ids.slice(i, i + PAGE) }, null);
+    const others = found.filter(({ verdict }) => durable === null || verdict.durable !== durable);
+    if (others.length > 0) yield others;
+  }
+}
+
+export async function countDecisions(
+  database: Database,
+  kid: string,
+  reach: { readonly durable: string | null; readonly linked: readonly string[] },
+): Promise<number> {
+  const query = database.read('decisions').where({ kid });
+  query.where((either) => {
+    either.whereIn('request_id', [...reach.linked]);
+    if (reach.durable !== null) either.orWhere('durable', reach.durable);
+  });
+  const [row] = await query.count<{ n: number }[]>({ n: '*' });
+  return Number(row?.n ?? 0);
+}

@@ -1,0 +1,106 @@
+import type { Knex } from 'knex';
+import type { Requester, ScopeResult } from '../rights/erase.ts';
+import type { Database } from './db.ts';
+
+/** An erasure as it is stored: what it did and how far it got. It names nobody. */
+export interface StoredErasure {
+  readonly receiptId: string;
+  readonly kid: string;
+  /** Keyed reference. */
+  readonly subject: string;
+  readonly requestedBy: Requester;
+  readonly erasedAt: number;
+  readonly scopes: readonly ScopeResult[];
+  /** Keyed references for the tombstone; emptied once it is written. */
+  readonly refs: readonly TombstoneRef[];
+  /** rows: deleted, still in the write-ahead log; logged: the tombstone is on disk; done. */
+  readonly step: 'rows' | 'logged' | 'done';
+}
+
+export interface TombstoneRef {
+  readonly kind: 'durable' | 'request' | 'principal';
+  readonly ref: string;
+}
+
+interface Row {
+  readonly receipt_id: string;
+  readonly kid: string;
+  readonly subject: string;
+  readonly requested_by: Requester;
+  readonly erased_at: number;
+  readonly scopes: string;
+  readonly refs: string;
+  readonly step: StoredErasure['step'];
+}
+
+function rowToErasure(row: Row): StoredErasure {
+  return {
+    receiptId: row.receipt_id,
+    kid: row.kid,
+    subject: row.subject,
+    requestedBy: row.requested_by,
+    erasedAt: Number(row.erased_at),
+    scopes: JSON.parse(row.scopes) as ScopeResult[],
+    refs: JSON.parse(row.refs) as TombstoneRef[],
+    step: row.step,
+  };
+}
+
+export async function insertErasure(tx: Knex.Transaction, erasure: StoredErasure): Promise<void> {
+  const row: Row = {
+    receipt_id: erasure.receiptId,
+    kid: erasure.kid,
+    subject: erasure.subject,
+    requested_by: erasure.requestedBy,
+    erased_at: erasure.erasedAt,
+    scopes: JSON.stringify(erasure.scopes),
+    refs: JSON.stringify(erasure.refs),
+    step: erasure.step,
+  };
+  await tx('erasures').insert(row);
+}
+
+export async function saveErasureStep(
+  database: Database,
+  receiptId: string,
+  change: Pick<StoredErasure, 'step' | 'scopes' | 'refs'>,
+): Promise<void> {
+  const { step, scopes, refs } = change;
+  const row = { step, scopes: JSON.stringify(scopes), refs: JSON.stringify(refs) };
+  await database.transaction((tx) => tx('erasures').where({ receipt_id: receiptId }).update(row));
+}
+
+export async function findErasure(database: Database, receiptId: string): Promise<StoredErasure | null> {
+  const row = await database.read<Row>('erasures').where({ receipt_id: receiptId }).first<Row | undefined>();
+  return row ? rowToErasure(row) : null;
+}
+
+/** Those that are not done and began no later than `before`, the oldest first. */
+export async function unfinishedErasures(
+  database: Database,
+  before: number,
+): Promise<readonly StoredErasure[]> {
+  const rows = await database
+    .read<Row>('erasures')
+    .whereIn('step', ['rows', 'logged'])
+    .where('erased_at', '<=', before)
+    .orderBy(['erased_at', 'receipt_id']);
+  return (rows as Row[]).map(rowToErasure);
+}
+
+/** Newest first. */
+export async function listErasures(
+  database: Database,
+  kid: string,
+  limit: number,
+): Promise<readonly StoredErasure[]> {
+  const rows = await database
+    .read<Row>('erasures')
+    .where({ kid })
+    .orderBy([
+      { column: 'erased_at', order: 'desc' },
+      { column: 'receipt_id', order: 'desc' },
+    ])
+    .limit(limit);
+  return (rows as Row[]).map(rowToErasure);
+}
