@@ -73,7 +73,7 @@ async function createErasures(knex) {
     t.text('requested_by').notNullable();
     t.bigInteger('erased_at').notNullable();
     t.text('scopes').notNullable();
-    // Keyed references for the tombstone outside the database; they go once it is written.
+    // Keyed references for the tombstone outside the database, and what the erasure keeps.
     t.text('refs').notNullable();
     // rows: deleted, still in the write-ahead log; logged: the tombstone is on disk; done.
     t.text('step').notNullable();

@@ -19,6 +19,7 @@ import { startPolling } from './app/poll.ts';
 import { makeRightsApi } from './app/rights/api.ts';
 import { makeEraseService } from './app/rights/erase.ts';
 import { makeMeService } from './app/rights/me.ts';
+import { reapplyErasures } from './app/rights/reapply.ts';
 import { openStore } from './app/store.ts';
 import { startDispatcher } from './app/webhooks.ts';
 import { baseUrl, type Config } from './config.ts';
@@ -93,6 +94,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
 
   const tenantOf = (kid: string) => directory.consentTenant(kid);
   const eraser = makeEraseService({ database, dataDir: config.data_dir, clock });
+  const again = await reapplyErasures({ database, dataDir: config.data_dir, tenantOf, eraser });
+  if (again > 0) log.warn({ event: 'erasures-applied-again', count: again });
   const consent = makeConsentApi({
     database,
     eraser,

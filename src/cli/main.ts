@@ -3,12 +3,15 @@ import { VERSION } from '../version.ts';
 import { registerAgents } from './commands/agents.ts';
 import { registerApiKeys } from './commands/apikeys.ts';
 import { registerConsent } from './commands/consent.ts';
+import { registerContests } from './commands/contests.ts';
 import { registerDemo } from './commands/demo.ts';
 import { registerDev } from './commands/dev.ts';
+import { registerErase } from './commands/erase.ts';
 import { registerInit } from './commands/init.ts';
 import { registerKeys } from './commands/keys.ts';
 import { registerMigrate } from './commands/migrate.ts';
 import { registerReplay } from './commands/replay.ts';
+import { registerRetention } from './commands/retention.ts';
 import { registerSeal } from './commands/seal.ts';
 import { registerServe } from './commands/serve.ts';
 import { registerTenants } from './commands/tenants.ts';
@@ -34,6 +37,9 @@ const registrars = [
   registerApiKeys,
   registerAgents,
   registerConsent,
+  registerContests,
+  registerErase,
+  registerRetention,
   registerSeal,
   registerReplay,
   registerWebhooks,

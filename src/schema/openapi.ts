@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../lib/errors.ts';
 import { CONSENT_ROUTES } from './consent-routes.ts';
 import { errorBodySchema } from './responses.ts';
+import { RIGHTS_ROUTES } from './rights-routes.ts';
 import { INGEST_ROUTES, type Route } from './routes.ts';
 
 type Doc = Record<string, unknown>;
@@ -27,6 +28,11 @@ function errorResponses(codes: readonly ErrorCode[]): Doc {
   );
 }
 
+function securityOf({ credential }: Route): Doc {
+  if (credential === 'api-key') return { security: [{ apiKey: [] }] };
+  return credential === 'oidc' ? { security: [{ oidc: [] }] } : {};
+}
+
 function operation(route: Route): Doc {
   const path = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
   const parameter = (name: string, place: 'path' | 'query', description?: string): Doc => ({
@@ -49,7 +55,7 @@ function operation(route: Route): Doc {
     operationId: `${route.method} ${route.path}`.replace(/\W+/g, '_').replace(/_$/, ''),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(route.request ? { requestBody: { required: true, content: jsonContent(route.request) } } : {}),
-    ...(route.credential === 'api-key' ? { security: [{ apiKey: [] }] } : {}),
+    ...securityOf(route),
     responses: { ...errorResponses(route.errors), ...Object.fromEntries(answers) },
   };
 }
@@ -57,12 +63,17 @@ function operation(route: Route): Doc {
 /** The OpenAPI 3.1 document of all routes; `docs/openapi.json` is this, byte for byte. */
 export function openApiDocument(version: string): Doc {
   const paths: Record<string, Doc> = {};
-  for (const route of [...INGEST_ROUTES, ...CONSENT_ROUTES])
+  for (const route of [...INGEST_ROUTES, ...RIGHTS_ROUTES, ...CONSENT_ROUTES])
     paths[route.path] = { ...paths[route.path], [route.method]: operation(route) };
   return {
     openapi: '3.1.0',
     info: { title: 'gpd', version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
-    components: { securitySchemes: { apiKey: { type: 'http', scheme: 'bearer' } } },
+    components: {
+      securitySchemes: {
+        apiKey: { type: 'http', scheme: 'bearer' },
+        oidc: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+      },
+    },
     paths,
   };
 }

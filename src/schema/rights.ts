@@ -56,7 +56,10 @@ export const eraseTargetSchema = z
 export type EraseTargetBody = z.infer<typeof eraseTargetSchema>;
 
 /** The token is judged before the action, and whatever is wrong with it is 401. */
-export const meRequestSchema = z.looseObject({ token: z.unknown(), action: z.unknown() });
+export const meRequestSchema = z.looseObject({
+  token: z.unknown().optional(),
+  action: z.unknown().optional(),
+});
 
 export const linkRequestSchema = z.strictObject({ token: z.string().min(1).max(2048) });
 

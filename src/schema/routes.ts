@@ -14,7 +14,7 @@ export interface Route {
   readonly method: 'get' | 'post' | 'put';
   readonly path: string;
   readonly summary: string;
-  readonly credential: 'none' | 'kid' | 'api-key';
+  readonly credential: 'none' | 'kid' | 'api-key' | 'oidc';
   readonly query?: Readonly<Record<string, string>>;
   readonly request?: z.ZodType;
   readonly responses: Readonly<

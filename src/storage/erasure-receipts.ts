@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Requester, ScopeResult } from '../rights/erase.ts';
+import type { Keep, Requester, ScopeResult } from '../rights/erase.ts';
 import type { Database } from './db.ts';
 
 /** An erasure as it is stored: what it did and how far it got. It names nobody. */
@@ -11,8 +11,9 @@ export interface StoredErasure {
   readonly requestedBy: Requester;
   readonly erasedAt: number;
   readonly scopes: readonly ScopeResult[];
-  /** Keyed references for the tombstone; emptied once it is written. */
+  /** Keyed references for the tombstone. */
   readonly refs: readonly TombstoneRef[];
+  readonly keep: Keep;
   /** rows: deleted, still in the write-ahead log; logged: the tombstone is on disk; done. */
   readonly step: 'rows' | 'logged' | 'done';
 }
@@ -41,7 +42,7 @@ function rowToErasure(row: Row): StoredErasure {
     requestedBy: row.requested_by,
     erasedAt: Number(row.erased_at),
     scopes: JSON.parse(row.scopes) as ScopeResult[],
-    refs: JSON.parse(row.refs) as TombstoneRef[],
+    ...(JSON.parse(row.refs) as Pick<StoredErasure, 'refs' | 'keep'>),
     step: row.step,
   };
 }
@@ -54,7 +55,7 @@ export async function insertErasure(tx: Knex.Transaction, erasure: StoredErasure
     requested_by: erasure.requestedBy,
     erased_at: erasure.erasedAt,
     scopes: JSON.stringify(erasure.scopes),
-    refs: JSON.stringify(erasure.refs),
+    refs: JSON.stringify({ refs: erasure.refs, keep: erasure.keep }),
     step: erasure.step,
   };
   await tx('erasures').insert(row);
@@ -63,16 +64,35 @@ export async function insertErasure(tx: Knex.Transaction, erasure: StoredErasure
 export async function saveErasureStep(
   database: Database,
   receiptId: string,
-  change: Pick<StoredErasure, 'step' | 'scopes' | 'refs'>,
+  change: Pick<StoredErasure, 'step' | 'scopes'>,
 ): Promise<void> {
-  const { step, scopes, refs } = change;
-  const row = { step, scopes: JSON.stringify(scopes), refs: JSON.stringify(refs) };
+  const { step, scopes } = change;
+  const row = { step, scopes: JSON.stringify(scopes) };
   await database.transaction((tx) => tx('erasures').where({ receipt_id: receiptId }).update(row));
 }
 
 export async function findErasure(database: Database, receiptId: string): Promise<StoredErasure | null> {
   const row = await database.read<Row>('erasures').where({ receipt_id: receiptId }).first<Row | undefined>();
   return row ? rowToErasure(row) : null;
+}
+
+const CHUNK = 500;
+
+/** Which of these receipts there are. */
+export async function knownReceipts(
+  database: Database,
+  receiptIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const known = new Set<string>();
+  for (let i = 0; i < receiptIds.length; i += CHUNK) {
+    const chunk = receiptIds.slice(i, i + CHUNK);
+    const rows = (await database
+      .read('erasures')
+      .whereIn('receipt_id', chunk)
+      .pluck('receipt_id')) as string[];
+    for (const id of rows) known.add(id);
+  }
+  return known;
 }
 
 /** Those that are not done and began no later than `before`, the oldest first. */

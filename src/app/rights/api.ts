@@ -1,10 +1,10 @@
 import { principalRef } from '../../consent/principal.ts';
 import type { IngestTenant } from '../../ingest/ports.ts';
-import { type Clock, isoTime } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import type { Claimant } from '../../rights/caller.ts';
 import { type ErasureTarget, NOTHING, type Requester } from '../../rights/erase.ts';
-import { actorRef, rightsRef } from '../../rights/reference.ts';
+import { actorRef } from '../../rights/reference.ts';
 import { identifySubject, type Reach } from '../../rights/subject.ts';
 import type { EraseTargetBody } from '../../schema/rights.ts';
 import { recordAudit } from '../../storage/audit-store.ts';
@@ -101,6 +101,7 @@ export function makeRightsApi(deps: RightsApiDeps) {
     dsars,
     findTarget,
     refOf,
+    ingestTenantOf: deps.ingestTenantOf,
 
     identify: (claimant: Claimant): Promise<Reach> =>
       identifySubject(
@@ -168,15 +169,5 @@ export function makeRightsApi(deps: RightsApiDeps) {
       await recordAudit(database, { ...event, action: 'dsar.exported', detail: { decisions: dsar.total } });
       return dsarJson(dsar);
     },
-
-    auditRefs: (kid: string) => {
-      const key = tenantFor(kid).rightsKey;
-      return {
-        contest: (id: string) => rightsRef(key, 'contest', id),
-        durable: (id: string) => rightsRef(key, 'durable', id),
-        request: (id: string) => rightsRef(key, 'request', id),
-      };
-    },
-    isoNow: () => isoTime(clock()),
   };
 }

@@ -29,6 +29,7 @@ import {
   type TombstoneRef,
   unfinishedErasures,
 } from '../../storage/erasure-receipts.ts';
+import { type Group, makeGroup } from '../../storage/group-commit.ts';
 import { lockHead } from '../../storage/ledger-append.ts';
 import { readMeta } from '../../storage/meta-store.ts';
 import { shredWithin } from '../../storage/principal-erase.ts';
@@ -52,8 +53,8 @@ export interface EraseRequest {
   readonly requestedBy: Requester;
   readonly actor: Actor;
   readonly keep: Keep;
-  /** The receipt that is applied again after a restore. */
-  readonly again?: { readonly receiptId: string; readonly subject: string };
+  /** The receipt of an erasure that a restore took back: applied again, under its own name and date. */
+  readonly again?: { readonly receiptId: string; readonly subject: string; readonly erasedAt: number };
 }
 
 export const KEEP_NOTHING: Keep = { openContests: false, override: false };
@@ -137,12 +138,12 @@ async function eraseAll(deps: EraseDeps, request: EraseRequest, now: number) {
       kid,
       subject,
       requestedBy,
-      erasedAt: now,
+      erasedAt: request.again?.erasedAt ?? now,
       scopes: asPending(scopes),
       refs,
-      step: erasedSomething ? 'rows' : 'done',
+      keep: request.keep,
+      step: erasedSomething ? (request.again ? 'logged' : 'rows') : 'done',
     };
-    if (request.again) return { erasure, rows };
     await insertErasure(tx, erasure);
     const detail = {
       receiptId: erasure.receiptId,
@@ -161,22 +162,45 @@ async function countBackups(database: Database, _deps: EraseDeps): Promise<numbe
   return Array.isArray(list) ? list.length : 0;
 }
 
+/** Ids to look for; null: they are not known any more, and the file is written anew in any case. */
+type Wanted = Needles | null;
+
 /** Empties the log and looks whether a byte is left; if so, the file is written anew. */
-async function leavesNothing(deps: EraseDeps, needles: Needles | null): Promise<boolean> {
+async function leavesNothing(deps: EraseDeps, wanted: readonly Wanted[]): Promise<boolean> {
   const { database, maxScanBytes = MAX_SCAN_BYTES } = deps;
   const { file } = database;
   if (!(await database.truncateLog())) return false;
   if (file === null) return true;
-  const large = statSync(file).size > maxScanBytes;
-  if (needles !== null && large) return false;
-  // After a restart the ids are not known any more: then the file is written anew in any case.
-  if (needles !== null && !(await fileHolds(file, needles))) return true;
+  if (!wanted.includes(null)) {
+    const known = wanted.filter((needles) => needles !== null);
+    if (statSync(file).size > maxScanBytes) return false;
+    if (!(await fileHolds(file, union(known)))) return true;
+  }
   try {
     await database.vacuum();
   } catch {
     return false;
   }
   return database.truncateLog();
+}
+
+function union(all: readonly Needles[]): Needles {
+  return {
+    requests: new Set(all.flatMap((needles) => [...needles.requests])),
+    others: all.flatMap((needles) => needles.others),
+  };
+}
+
+/** One at a time; all erasures that wait meanwhile share the next. */
+function makeCleaner(deps: EraseDeps): Group<Wanted, boolean> {
+  return makeGroup<Wanted, boolean>({
+    run: async (wanted) => {
+      const clean = await leavesNothing(deps, wanted);
+      return wanted.map(() => clean);
+    },
+    maxBatch: 1000,
+    maxWaiting: 10_000,
+  });
 }
 
 /** The tombstone, outside the database. */
@@ -202,13 +226,14 @@ export type EraseService = ReturnType<typeof makeEraseService>;
 
 export function makeEraseService(deps: EraseDeps) {
   const { database, clock } = deps;
+  const cleaner = makeCleaner(deps);
   return {
     /** The receipt is incomplete while something else holds the files open; a job finishes it. */
     async erase(request: EraseRequest): Promise<ErasureReceipt> {
       const { erasure, rows } = await eraseAll(deps, request, clock());
       if (erasure.step === 'done') return receiptOf(erasure);
       const buried = await bury(deps, erasure);
-      const clean = await leavesNothing(deps, needlesOf(request.target, rows));
+      const clean = await cleaner.submit(needlesOf(request.target, rows));
       return receiptOf(clean ? await complete(deps, buried) : buried);
     },
     async status(receiptId: string): Promise<ErasureReceipt | null> {
@@ -220,7 +245,7 @@ export function makeEraseService(deps: EraseDeps) {
       const waiting = await unfinishedErasures(database, before);
       const buried: StoredErasure[] = [];
       for (const erasure of waiting) buried.push(await bury(deps, erasure));
-      const clean = buried.length > 0 && (await leavesNothing(deps, null));
+      const clean = buried.length > 0 && (await cleaner.submit(null));
       const finished: StoredErasure[] = [];
       for (const erasure of buried) finished.push(clean ? await complete(deps, erasure) : erasure);
       return finished.map(receiptOf);

@@ -22,6 +22,7 @@ const lineSchema = z.object({
   subject: z.string(),
   requestedBy: z.enum(['subject', 'dpo', 'operator']),
   at: z.string(),
+  keep: z.object({ openContests: z.boolean(), override: z.boolean() }),
   refs: z.array(z.object({ kind: z.enum(['durable', 'request', 'principal']), ref: z.string() })),
 });
 export type Tombstone = z.infer<typeof lineSchema>;
@@ -35,6 +36,7 @@ export async function appendTombstone(dataDir: string, erasure: StoredErasure): 
     subject: erasure.subject,
     requestedBy: erasure.requestedBy,
     at: isoTime(erasure.erasedAt),
+    keep: erasure.keep,
     refs: [...erasure.refs],
   };
   await mkdir(dataDir, { recursive: true, mode: 0o700 });

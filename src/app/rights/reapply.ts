@@ -1,0 +1,94 @@
+import { rightsRef } from '../../rights/reference.ts';
+import type { Database } from '../../storage/db.ts';
+import { knownReceipts } from '../../storage/erasure-receipts.ts';
+import { heldIds } from '../../storage/held-ids.ts';
+import type { ConsentTenant } from '../consent-tenant.ts';
+import type { EraseService } from './erase.ts';
+import { readTombstones, type Tombstone } from './tombstones.ts';
+
+/**
+ * An older backup brings back what was erased after it was made. Before the server listens, every tombstone whose
+ * receipt the database does not know is applied again.
+ */
+export interface ReapplyDeps {
+  readonly database: Database;
+  readonly dataDir: string;
+  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
+  readonly eraser: EraseService;
+}
+
+type Wanted = Map<string, { readonly kind: 'durable' | 'request'; readonly tombstone: Tombstone }>;
+
+/** The ids behind the references, by receipt. */
+async function resolve(
+  deps: ReapplyDeps,
+  tenant: ConsentTenant,
+  tombstones: readonly Tombstone[],
+): Promise<Map<string, { durables: Set<string>; requests: Set<string> }>> {
+  const wanted: Wanted = new Map();
+  const found = new Map<string, { durables: Set<string>; requests: Set<string> }>();
+  for (const tombstone of tombstones) {
+    found.set(tombstone.receiptId, { durables: new Set(), requests: new Set() });
+    for (const { kind, ref } of tombstone.refs)
+      if (kind !== 'principal') wanted.set(ref, { kind, tombstone });
+  }
+  for (const [kind, column] of [
+    ['durable', 'durable'],
+    ['request', 'request_id'],
+  ] as const) {
+    for await (const id of heldIds(deps.database, tenant.kid, column)) {
+      const match = wanted.get(rightsRef(tenant.rightsKey, kind, id));
+      const ids = match && found.get(match.tombstone.receiptId);
+      if (ids) (kind === 'durable' ? ids.durables : ids.requests).add(id);
+    }
+  }
+  return found;
+}
+
+async function reapplyTenant(
+  deps: ReapplyDeps,
+  tenant: ConsentTenant,
+  tombstones: readonly Tombstone[],
+): Promise<void> {
+  const found = await resolve(deps, tenant, tombstones);
+  for (const { receiptId, subject, requestedBy, at, refs, keep } of tombstones) {
+    const ids = found.get(receiptId);
+    const principal = refs.find((ref) => ref.kind === 'principal')?.ref ?? null;
+    await deps.eraser.erase({
+      tenant,
+      target: {
+        durables: [...(ids?.durables ?? [])],
+        requests: [...(ids?.requests ?? [])],
+        // The id itself is known to nobody any more; the entry's commitment opens for nobody either.
+        principal: principal === null ? null : { ref: principal, id: '' },
+        linksOf: principal,
+      },
+      requestedBy,
+      actor: { role: 'system', ref: 'restore' },
+      keep,
+      again: { receiptId, subject, erasedAt: Date.parse(at) },
+    });
+  }
+}
+
+/** Returns how many were applied again. */
+export async function reapplyErasures(deps: ReapplyDeps): Promise<number> {
+  const tombstones = await readTombstones(deps.dataDir);
+  if (tombstones.length === 0) return 0;
+  const ids = [...new Set(tombstones.map(({ receiptId }) => receiptId))];
+  const known = await knownReceipts(deps.database, ids);
+  const lost = new Map(
+    tombstones.filter(({ receiptId }) => !known.has(receiptId)).map((line) => [line.receiptId, line]),
+  );
+  const byTenant = new Map<string, Tombstone[]>();
+  for (const line of lost.values()) byTenant.set(line.tenant, [...(byTenant.get(line.tenant) ?? []), line]);
+  let applied = 0;
+  for (const [kid, lines] of byTenant) {
+    const tenant = deps.tenantOf(kid);
+    // The tenant itself is gone, with all it had.
+    if (!tenant) continue;
+    await reapplyTenant(deps, tenant, lines);
+    applied += lines.length;
+  }
+  return applied;
+}

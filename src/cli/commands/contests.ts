@@ -1,0 +1,128 @@
+import type { Command } from 'commander';
+import { contestResponse } from '../../app/rights/contests.ts';
+import { describeDecision } from '../../app/rights/dsar.ts';
+import { isoTime } from '../../lib/clock.ts';
+import type { Contest } from '../../rights/contest.ts';
+import { reasonSchema } from '../../schema/rights.ts';
+import { findContest, listContests } from '../../storage/contest-store.ts';
+import { findDecision } from '../../storage/decision-store.ts';
+import { CommandFailed, print, table } from '../output.ts';
+import { withRights } from '../rights-context.ts';
+import { checkKid, confirm, noSuchTenant, wantsJson } from '../run.ts';
+import { asCommand } from './erase.ts';
+
+const DAY_MS = 86_400_000;
+const MAX_LIST = 1000;
+
+/** As the console says it: in days, with the moment beside it. */
+function dueText(dueAt: number, now: number): string {
+  const days = Math.ceil((dueAt - now) / DAY_MS);
+  if (days < 0) return `${-days} days overdue`;
+  return days === 0 ? 'due today' : `due in ${days} days`;
+}
+
+async function list(
+  options: { readonly tenant?: string; readonly all?: boolean },
+  command: Command,
+): Promise<void> {
+  await withRights(command, async ({ store, operatorOf }) => {
+    const { database } = store;
+    const tenants = (await database.read('tenants').orderBy('kid').pluck('kid')) as string[];
+    const wanted = options.tenant === undefined ? tenants : [operatorOf(checkKid(options.tenant)).kid];
+    const filter = options.all === true ? {} : { status: 'open' as const };
+    const contests: Contest[] = [];
+    for (const kid of wanted) contests.push(...(await listContests(database, kid, filter, MAX_LIST)));
+    const shown = contests.map((contest) => ({ tenant: contest.kid, ...contestResponse(contest) }));
+    print(wantsJson(command), shown, () =>
+      shown.length === 0
+        ? ['no contest waits']
+        : table([
+            ['CONTEST', 'TENANT', 'STATUS', 'OUTCOME', 'DUE', 'CLASS'],
+            ...contests.map((contest) => [
+              contest.contestId,
+              contest.kid,
+              contest.status,
+              contest.outcome ?? '',
+              contest.status === 'open' ? dueText(contest.dueAt, Date.now()) : '',
+              contest.class,
+            ]),
+          ]),
+    );
+  });
+}
+
+async function show(contestId: string, _options: unknown, command: Command): Promise<void> {
+  await withRights(command, async ({ store, api }) => {
+    const contest = await findContest(store.database.read, contestId);
+    if (!contest) throw new CommandFailed('notFound', 'there is no contest of that id');
+    const stored = await findDecision(store.database, contest.kid, contest.requestId);
+    const tenant = api.ingestTenantOf(contest.kid);
+    const decision =
+      stored && tenant ? describeDecision({ verdict: stored.verdict, summary: null }, tenant, contest) : null;
+    const answer = { tenant: contest.kid, ...contestResponse(contest), decision };
+    print(wantsJson(command), answer, () => [
+      ...table([
+        ['contest', contest.contestId],
+        ['tenant', contest.kid],
+        ['status', contest.outcome ?? contest.status],
+        ['filed', isoTime(contest.filedAt)],
+        ['due', isoTime(contest.dueAt)],
+        ['decision', decision ? `${decision.classText} (score ${decision.suspectScore})` : 'is gone'],
+      ]),
+      '',
+      contest.statement === null ? 'The person said nothing.' : printable(contest.statement),
+      '',
+      ...(decision?.rules.map(({ id, weight, text }) => `${id.padEnd(4)} ${weight.toFixed(2)}  ${text}`) ??
+        []),
+      ...(decision ? ['', decision.whatWouldHaveChanged.text] : []),
+    ]);
+  });
+}
+
+/** A statement is a stranger's text: nothing in it may steer a terminal. */
+function printable(text: string): string {
+  return text.replace(/(?!\n)[\p{Cc}\p{Cf}]/gu, '\u{fffd}');
+}
+
+async function resolve(
+  contestId: string,
+  options: { readonly outcome?: string; readonly reason?: string; readonly yes?: boolean },
+  command: Command,
+): Promise<void> {
+  const { outcome } = options;
+  if (outcome !== 'upheld' && outcome !== 'overturned')
+    throw new CommandFailed('usage', 'say what you decided: --outcome upheld or --outcome overturned');
+  const reason = reasonSchema.safeParse(options.reason ?? '');
+  if (!reason.success) throw new CommandFailed('usage', '--reason: say why, in 20 to 4,000 characters');
+  await withRights(command, async ({ store, api, operatorOf }) => {
+    const contest = await findContest(store.database.read, contestId);
+    if (!contest) throw new CommandFailed('notFound', 'there is no contest of that id');
+    if (!api.ingestTenantOf(contest.kid)) throw noSuchTenant(contest.kid);
+    await confirm(options, `this resolves the contest as ${outcome}, for good`);
+    const ruling = { contestId, outcome, reason: reason.data, version: null } as const;
+    const resolved = await asCommand(api.contests.resolve(operatorOf(contest.kid), ruling));
+    print(wantsJson(command), contestResponse(resolved), () => [
+      resolved.status === 'resolved'
+        ? `${contestId} is resolved: ${outcome}`
+        : `${contestId}: proposed ${outcome}; this tenant wants a second person to confirm it`,
+    ]);
+  });
+}
+
+export function registerContests(program: Command): void {
+  const group = program.command('contests').description('the review queue');
+  group
+    .command('list')
+    .description('contests that wait, the most urgent first')
+    .option('--tenant <kid>', 'of one tenant')
+    .option('--all', 'resolved ones too')
+    .action(list);
+  group.command('show <contest>').description('a contest with its decision explained').action(show);
+  group
+    .command('resolve <contest>')
+    .description('decide a contest')
+    .option('--outcome <outcome>', 'upheld or overturned')
+    .option('--reason <text>', 'why, for the person who contested; 20 to 4,000 characters')
+    .option('--yes', 'do not ask')
+    .action(resolve);
+}

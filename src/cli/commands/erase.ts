@@ -1,0 +1,123 @@
+import type { Command } from 'commander';
+import { Refusal } from '../../lib/errors.ts';
+import type { ErasureReceipt } from '../../rights/erase.ts';
+import { eraseTargetSchema } from '../../schema/rights.ts';
+import { countDecisions } from '../../storage/dsar-read.ts';
+import { CommandFailed, EXIT, print, table } from '../output.ts';
+import { type TargetOptions, withRights } from '../rights-context.ts';
+import { checkKid, confirm, wantsJson } from '../run.ts';
+
+interface EraseOptions extends TargetOptions {
+  readonly tenant?: string;
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+}
+
+/** Exactly one of --visitor, --request and --principal. */
+export function targetBody(options: TargetOptions): ReturnType<typeof eraseTargetSchema.parse> {
+  const { visitor, request, principal } = options;
+  const body = {
+    ...(visitor === undefined ? {} : { visitorId: visitor }),
+    ...(request === undefined ? {} : { requestId: request }),
+    ...(principal === undefined ? {} : { principalId: principal }),
+  };
+  if (Object.keys(body).length !== 1) {
+    throw new CommandFailed('usage', 'name one person: --visitor ID, --request ID or --principal ID');
+  }
+  const parsed = eraseTargetSchema.safeParse(body);
+  if (parsed.success) return parsed.data;
+  throw new CommandFailed('usage', parsed.error.issues[0]?.message ?? 'that names nobody');
+}
+
+export function requireTenantOption(options: { readonly tenant?: string }): string {
+  if (options.tenant === undefined) throw new CommandFailed('usage', 'name the tenant: --tenant KID');
+  return checkKid(options.tenant);
+}
+
+/** What the core refuses, in the words and with the exit code of the command line. */
+export async function asCommand<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const exit = error.status === 403 ? 'notAllowed' : error.status === 409 ? 'conflict' : 'notFound';
+    throw new CommandFailed(exit, error.message);
+  }
+}
+
+function printReceipt(command: Command, receipt: ErasureReceipt): void {
+  print(wantsJson(command), receipt, () => [
+    `receipt  ${receipt.receiptId}`,
+    `erased   ${receipt.erasedAt}`,
+    '',
+    ...table([
+      ['SCOPE', 'ACTION', 'COUNT', 'WHY'],
+      ...receipt.scopes.map(({ scope, action, count, basis }) => [scope, action, String(count), basis ?? '']),
+    ]),
+    ...(receipt.incomplete
+      ? ['', 'Not complete yet: something holds the files open. `gpd erase resume` finishes it.']
+      : []),
+  ]);
+  if (receipt.incomplete) process.exitCode = EXIT.incomplete;
+}
+
+async function erase(options: EraseOptions, command: Command): Promise<void> {
+  const kid = requireTenantOption(options);
+  const body = targetBody(options);
+  await withRights(command, async ({ api, store, operatorOf }) => {
+    const by = operatorOf(kid);
+    const target = await asCommand(api.findTarget(kid, body));
+    if (options.dryRun === true) {
+      const where = { durable: target.durables[0] ?? null, linked: target.requests };
+      const decisions = await countDecisions(store.database, kid, where);
+      const consent = target.principal !== null;
+      const plan = { tenant: kid, dryRun: true, devices: target.durables.length, decisions, consent };
+      print(wantsJson(command), plan, () => [
+        `would erase ${plan.devices} device(s) with ${decisions} decision(s)${consent ? ' and shred the consent record' : ''}`,
+        'Nothing was changed.',
+      ]);
+      return;
+    }
+    await confirm(options, `this erases what tenant ${kid} holds about this person, and cannot be undone`);
+    printReceipt(command, await asCommand(api.eraseFor(by, body)));
+  });
+}
+
+async function status(receiptId: string, _options: unknown, command: Command): Promise<void> {
+  await withRights(command, async ({ eraser }) => {
+    const receipt = await eraser.status(receiptId);
+    if (!receipt) throw new CommandFailed('notFound', 'there is no receipt of that id');
+    printReceipt(command, receipt);
+  });
+}
+
+async function resume(_options: unknown, command: Command): Promise<void> {
+  await withRights(command, async ({ eraser }) => {
+    const receipts = await eraser.resume();
+    const open = receipts.filter(({ incomplete }) => incomplete).length;
+    print(wantsJson(command), { resumed: receipts.length, incomplete: open }, () => [
+      receipts.length === 0
+        ? 'every erasure is complete'
+        : `${receipts.length - open} of ${receipts.length} erasures are complete now`,
+    ]);
+    if (open > 0) process.exitCode = EXIT.incomplete;
+  });
+}
+
+export function registerErase(program: Command): void {
+  const group = program
+    .command('erase')
+    .description('erase what is held about a person (audited)')
+    .option('--tenant <kid>', 'the tenant')
+    .option('--visitor <id>', 'by a visitorId')
+    .option('--request <id>', 'by a requestId')
+    .option('--principal <id>', 'by a principalId: linked requests and the consent record')
+    .option('--dry-run', 'say what would go, and change nothing')
+    .option('--yes', 'do not ask')
+    // A group that is a command too: leaves are given these elsewhere.
+    .option('--json', 'one JSON value on stdout')
+    .option('--config <file>', 'configuration file')
+    .action(erase);
+  group.command('status <receipt>').description('read a receipt again').action(status);
+  group.command('resume').description('finish what is not complete').action(resume);
+}

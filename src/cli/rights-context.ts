@@ -1,0 +1,49 @@
+import { userInfo } from 'node:os';
+import type { Command } from 'commander';
+import { makeDirectory } from '../app/directory.ts';
+import { makeRightsApi, type RightsApi } from '../app/rights/api.ts';
+import { type EraseService, makeEraseService } from '../app/rights/erase.ts';
+import type { Store } from '../app/store.ts';
+import type { Config } from '../config.ts';
+import { actorRef } from '../rights/reference.ts';
+import { readSnapshot } from '../storage/snapshot.ts';
+import { noSuchTenant, withStore } from './run.ts';
+
+export interface RightsContext {
+  readonly store: Store;
+  readonly config: Config;
+  readonly api: RightsApi;
+  readonly eraser: EraseService;
+  /** The person at this terminal, by keyed reference. @throws {CommandFailed} when there is no such tenant */
+  operatorOf(kid: string): { readonly kid: string; readonly role: 'operator'; readonly ref: string };
+}
+
+/** The rights services on the database, for one command. */
+export function withRights<T>(command: Command, work: (context: RightsContext) => Promise<T>): Promise<T> {
+  return withStore(command, async (store, config) => {
+    const { database } = store;
+    const directory = makeDirectory(Date.now);
+    directory.apply(await readSnapshot(database, -1), store.masterKey);
+    const tenantOf = (kid: string) => directory.consentTenant(kid);
+    const eraser = makeEraseService({ database, dataDir: config.data_dir, clock: Date.now });
+    const ingestTenantOf = (kid: string) => directory.tenant(kid);
+    const api = makeRightsApi({ database, tenantOf, ingestTenantOf, eraser, clock: Date.now });
+    return work({
+      store,
+      config,
+      api,
+      eraser,
+      operatorOf(kid) {
+        const tenant = tenantOf(kid);
+        if (!tenant) throw noSuchTenant(kid);
+        return { kid, role: 'operator', ref: actorRef(tenant.rightsKey, 'gpd cli', userInfo().username) };
+      },
+    });
+  });
+}
+
+export interface TargetOptions {
+  readonly visitor?: string;
+  readonly request?: string;
+  readonly principal?: string;
+}

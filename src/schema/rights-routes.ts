@@ -1,0 +1,103 @@
+import { z } from 'zod';
+import { emptyRequestSchema } from './consent.ts';
+import {
+  contestRequestSchema,
+  contestResponseSchema,
+  eraseTargetSchema,
+  erasureReceiptSchema,
+  forgottenSchema,
+  linkRequestSchema,
+  linkResponseSchema,
+  meRequestSchema,
+  resolveRequestSchema,
+  transparencyViewSchema,
+} from './rights.ts';
+import type { Route } from './routes.ts';
+
+/** The privacy-rights API (contract sections 3.5 and 6). */
+
+const BODY = ['invalid-json', 'invalid-request', 'payload-too-large', 'unsupported-media-type'] as const;
+const PROTECTED = ['rate-limited', 'unauthenticated', 'unavailable', ...BODY] as const;
+
+export const RIGHTS_ROUTES: readonly Route[] = [
+  {
+    method: 'post',
+    path: '/me',
+    summary: 'What a browser may do with its transparency token: see, or be forgotten.',
+    credential: 'none',
+    request: meRequestSchema,
+    responses: {
+      200: {
+        text: 'view: a TransparencyView; forget: {forgotten: true}',
+        schema: z.union([transparencyViewSchema, forgottenSchema]),
+      },
+    },
+    errors: [...PROTECTED, 'no-retained-data'],
+  },
+  {
+    method: 'post',
+    path: '/privacy/contest',
+    summary: 'File a contest against an automated decision about oneself (GDPR article 22(3)).',
+    credential: 'oidc',
+    request: contestRequestSchema,
+    responses: { 202: { text: 'Filed; a second contest answers the first', schema: contestResponseSchema } },
+    errors: [...PROTECTED, 'subject-not-identified', 'subject-only', 'no-such-decision', 'not-your-decision'],
+  },
+  {
+    method: 'post',
+    path: '/privacy/contest/resolve',
+    summary: 'Resolve a contest as a reviewer or dpo of the tenant.',
+    credential: 'oidc',
+    request: resolveRequestSchema,
+    responses: { 200: { text: 'The record as it is now', schema: contestResponseSchema } },
+    errors: [
+      ...PROTECTED,
+      'reviewer-only',
+      'reviewer-tenant-unbound',
+      'no-such-contest',
+      'cross-tenant-denied',
+      'self-review-denied',
+      'already-resolved',
+      'claimed-by-another',
+      'stale-version',
+    ],
+  },
+  {
+    method: 'post',
+    path: '/privacy/dsar',
+    summary: 'Everything that is held about oneself, each decision explained (GDPR article 15).',
+    credential: 'oidc',
+    request: emptyRequestSchema,
+    responses: {
+      200: {
+        text: 'The decisions, the override, contests, consent and the notice',
+        schema: z.looseObject({}),
+      },
+    },
+    errors: [...PROTECTED, 'subject-not-identified', 'staff-export-elsewhere', 'no-data'],
+  },
+  {
+    method: 'post',
+    path: '/privacy/erase',
+    summary: 'Erase what is held about oneself, or as a dpo about somebody of the tenant (GDPR article 17).',
+    credential: 'oidc',
+    request: eraseTargetSchema,
+    responses: { 200: { text: 'The receipt, scope by scope', schema: erasureReceiptSchema } },
+    errors: [
+      ...PROTECTED,
+      'subject-not-identified',
+      'not-your-data',
+      'reviewer-tenant-unbound',
+      'cross-tenant-denied',
+    ],
+  },
+  {
+    method: 'post',
+    path: '/v1/principals/link',
+    summary: 'Link the request behind a transparency token with the session’s principal.',
+    credential: 'api-key',
+    request: linkRequestSchema,
+    responses: { 201: { text: 'Linked', schema: linkResponseSchema } },
+    errors: [...PROTECTED, 'insufficient-scope', 'claimed-by-another'],
+  },
+];

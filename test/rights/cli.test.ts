@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectError } from '../http/support/expect.ts';
+import { KID } from '../support/server.ts';
+import { apiKey, OTHER, REASON, type Rights, startRights, type Visit } from './support/rights.ts';
+
+/** The same rights from a terminal. */
+
+let rights: Rights;
+let secret: string;
+beforeAll(async () => {
+  rights = await startRights();
+  secret = await apiKey(rights, 'secret');
+}, 60_000);
+afterAll(() => rights.stop());
+
+const cli = (...args: string[]) => rights.gpd.cli([...args, '--json']);
+
+async function contested(statement?: string): Promise<{ visit: Visit; contestId: string }> {
+  const visit = await rights.visit({ bot: true });
+  const token = await rights.as({ gpd_role: 'subject', gpd_visitor: visit.visitorId });
+  const reply = await rights.call(
+    '/privacy/contest',
+    { requestId: visit.requestId, ...(statement ? { statement } : {}) },
+    token,
+  );
+  return { visit, contestId: (reply.json() as { contestId: string }).contestId };
+}
+
+describe('gpd contests', () => {
+  it('lists what waits, shows why, and resolves it', async () => {
+    const { visit, contestId } = await contested('a\u202eb');
+    const list = await rights.gpd.json<{ contestId: string; tenant: string }[]>([
+      'contests',
+      'list',
+      '--tenant',
+      KID,
+    ]);
+    expect(list).toMatchObject([{ contestId, tenant: KID, status: 'open' }]);
+    const shown = await rights.gpd.json(['contests', 'show', contestId]);
+    expect(shown).toMatchObject({
+      contestId,
+      decision: { requestId: visit.requestId, class: 'undeclared_automation' },
+    });
+    const told = await rights.gpd.cli(['contests', 'show', contestId]);
+    expect(told.stdout).toContain('it would have been');
+    expect(told.stdout).not.toContain('\u202e');
+    const resolved = await cli(
+      'contests',
+      'resolve',
+      contestId,
+      '--outcome',
+      'overturned',
+      '--reason',
+      REASON,
+      '--yes',
+    );
+    expect(JSON.parse(resolved.stdout)).toMatchObject({
+      status: 'resolved',
+      outcome: 'overturned',
+      resolvedBy: { role: 'operator' },
+    });
+    expect((await rights.decision(visit.requestId, secret)).json()).toMatchObject({ class: 'human' });
+    expect(await rights.gpd.json(['contests', 'list', '--tenant', KID])).toEqual([]);
+  });
+
+  it.each<[string, (id: string) => string[], number]>([
+    ['no outcome', (id) => ['resolve', id, '--reason', REASON, '--yes'], 2],
+    ['a short reason', (id) => ['resolve', id, '--outcome', 'upheld', '--reason', 'no', '--yes'], 2],
+    ['nobody to ask', (id) => ['resolve', id, '--outcome', 'upheld', '--reason', REASON], 2],
+    ['an unknown contest', () => ['resolve', 'con_x', '--outcome', 'upheld', '--reason', REASON, '--yes'], 3],
+    ['an unknown contest to show', () => ['show', 'con_x'], 3],
+    ['an unknown tenant', () => ['list', '--tenant', 'nobody'], 3],
+  ])('%s: exit code', async (_what, args, code) => {
+    const { contestId } = await contested();
+    expect((await cli('contests', ...args(contestId))).code).toBe(code);
+  });
+
+  it('another outcome afterwards is a conflict', async () => {
+    const { contestId } = await contested();
+    const rule = (outcome: string) =>
+      cli('contests', 'resolve', contestId, '--outcome', outcome, '--reason', REASON, '--yes');
+    expect((await rule('upheld')).code).toBe(0);
+    expect((await rule('upheld')).code).toBe(0);
+    expect((await rule('overturned')).code).toBe(7);
+  });
+});
+
+describe('gpd erase', () => {
+  it('says first what would go, then erases and prints the receipt', async () => {
+    const visit = await rights.visit();
+    const args = ['erase', '--tenant', KID, '--visitor', visit.visitorId];
+    expect(JSON.parse((await cli(...args, '--dry-run')).stdout)).toMatchObject({
+      dryRun: true,
+      devices: 1,
+      decisions: 1,
+    });
+    expect((await rights.decision(visit.requestId, secret)).status).toBe(200);
+    const asked = await cli(...args);
+    expect({ code: asked.code, says: asked.stderr.includes('--yes') }).toEqual({ code: 2, says: true });
+    const erased = await cli(...args, '--yes');
+    expect(erased.code).toBe(0);
+    const receipt = JSON.parse(erased.stdout) as { receiptId: string };
+    expect(receipt).toMatchObject({ requestedBy: 'operator', tenant: KID, incomplete: false });
+    expectError(await rights.decision(visit.requestId, secret), 'no-such-decision');
+    expect(await rights.gpd.json(['erase', 'status', receipt.receiptId])).toEqual(receipt);
+  });
+
+  it.each<[string, string[], number]>([
+    ['no tenant', ['--visitor', 'x', '--yes'], 2],
+    ['nobody named', ['--tenant', KID, '--yes'], 2],
+    ['two named', ['--tenant', KID, '--visitor', 'x', '--request', 'y', '--yes'], 2],
+    ['an unknown tenant', ['--tenant', 'nobody', '--visitor', 'x', '--yes'], 3],
+    ['somebody unknown', ['--tenant', KID, '--visitor', 'x', '--yes'], 0],
+  ])('%s: exit code', async (_what, args, code) => {
+    expect((await cli('erase', ...args)).code).toBe(code);
+  });
+
+  it('refuses another tenant’s request, and an unknown receipt', async () => {
+    const visit = await rights.visit();
+    expect((await cli('erase', '--tenant', OTHER, '--request', visit.requestId, '--yes')).code).toBe(4);
+    expect((await cli('erase', 'status', 'era_x')).code).toBe(3);
+  });
+});
+
+describe('gpd retention run', () => {
+  it('takes what is older than the tenant keeps, except under an open contest, and the log still verifies', async () => {
+    const { visit, contestId } = await contested();
+    const old = await rights.visit();
+    const fresh = await rights.visit();
+    const then = Date.now() - 91 * 86_400_000;
+    const ids = `'${visit.requestId}', '${old.requestId}'`;
+    await rights.sql(
+      `UPDATE decisions SET decided_at = ${then} WHERE request_id IN (${ids})`,
+      `UPDATE sightings SET last_at = ${then} WHERE durable IN (SELECT durable FROM decisions WHERE request_id IN (${ids}))`,
+    );
+    const rows = await rights.gpd.json<{ kid: string; decisions: number }[]>(['retention', 'run']);
+    expect(rows.find(({ kid }) => kid === KID)).toMatchObject({
+      decisions: 1,
+      sightings: 2,
+      visitorIndex: 2,
+    });
+    expectError(await rights.decision(old.requestId, secret), 'no-such-decision');
+    expect((await rights.decision(fresh.requestId, secret)).status).toBe(200);
+    expect((await rights.decision(visit.requestId, secret)).status).toBe(200);
+    await cli('contests', 'resolve', contestId, '--outcome', 'upheld', '--reason', REASON, '--yes');
+    await rights.gpd.json(['retention', 'run']);
+    expectError(await rights.decision(visit.requestId, secret), 'no-such-decision');
+    expect(await rights.gpd.json(['consent', 'verify', KID])).toMatchObject({ ok: true });
+  });
+});

@@ -1,0 +1,15 @@
+import { describe, expect, it } from 'vitest';
+import { oneMonthAfter } from '../../src/rights/due.ts';
+
+describe('one calendar month on', () => {
+  it.each([
+    ['2026-01-15T10:20:30.456Z', '2026-02-15T10:20:30.456Z'],
+    ['2026-01-31T23:59:59.999Z', '2026-02-28T23:59:59.999Z'],
+    ['2028-01-31T00:00:00.000Z', '2028-02-29T00:00:00.000Z'],
+    ['2026-03-31T12:00:00.000Z', '2026-04-30T12:00:00.000Z'],
+    ['2026-12-31T12:00:00.000Z', '2027-01-31T12:00:00.000Z'],
+    ['2026-02-28T12:00:00.000Z', '2026-03-28T12:00:00.000Z'],
+  ])('%s → %s', (from, to) => {
+    expect(new Date(oneMonthAfter(Date.parse(from))).toISOString()).toBe(to);
+  });
+});

@@ -1,0 +1,196 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ErrorCode } from '../../src/lib/errors.ts';
+import { expectError } from '../http/support/expect.ts';
+import { ask } from '../support/http.ts';
+import { KID } from '../support/server.ts';
+import { type Claims, OTHER, REASON, type Rights, startRights, type Visit } from './support/rights.ts';
+
+/** Every role against every route. */
+
+let rights: Rights;
+let mine: Visit;
+let theirs: Visit;
+let foreign: Visit;
+let contestId: string;
+let foreignContestId: string;
+beforeAll(async () => {
+  rights = await startRights();
+  mine = await rights.visit();
+  theirs = await rights.visit();
+  foreign = await rights.visit({ target: rights.other, origin: 'https://other.example' });
+  const file = async (visit: Visit, claims: Claims): Promise<string> => {
+    const token = await rights.as({ gpd_role: 'subject', gpd_visitor: visit.visitorId, ...claims });
+    const reply = await rights.call('/privacy/contest', { requestId: visit.requestId }, token);
+    expect(reply.status).toBe(202);
+    return (reply.json() as { contestId: string }).contestId;
+  };
+  contestId = await file(theirs, { sub: 'theirs' });
+  foreignContestId = await file(foreign, { sub: 'foreign', gpd_tenant: OTHER });
+}, 60_000);
+afterAll(() => rights.stop());
+
+const who: Readonly<Record<string, () => Claims>> = {
+  subject: () => ({ gpd_role: 'subject', sub: 'anna', gpd_visitor: mine.visitorId }),
+  'subject without a visitor or a link': () => ({ gpd_role: 'subject', sub: 'nobody' }),
+  'subject of no tenant': () => ({ gpd_role: 'subject', gpd_visitor: mine.visitorId, gpd_tenant: undefined }),
+  'subject of another tenant': () => ({
+    gpd_role: 'subject',
+    gpd_visitor: mine.visitorId,
+    gpd_tenant: OTHER,
+  }),
+  'subject unknown here': () => ({ gpd_role: 'subject', gpd_visitor: 'A'.repeat(22) }),
+  reviewer: () => ({ gpd_role: 'reviewer', sub: 'rita' }),
+  'reviewer of no tenant': () => ({ gpd_role: 'reviewer', sub: 'rita', gpd_tenant: undefined }),
+  'reviewer of another tenant': () => ({ gpd_role: 'reviewer', sub: 'rita', gpd_tenant: OTHER }),
+  dpo: () => ({ gpd_role: 'dpo', sub: 'dora' }),
+  'dpo of no tenant': () => ({ gpd_role: 'dpo', sub: 'dora', gpd_tenant: undefined }),
+  'dpo of another tenant': () => ({ gpd_role: 'dpo', sub: 'dora', gpd_tenant: OTHER }),
+  'subject and reviewer': () => ({
+    gpd_role: ['subject', 'reviewer', 'astronaut'],
+    sub: 'both',
+    gpd_visitor: mine.visitorId,
+  }),
+  'a role that is none': () => ({ gpd_role: 'admin' }),
+  'no role': () => ({ gpd_role: undefined }),
+};
+
+type Expected = number | ErrorCode;
+
+async function expectAnswer(name: string, path: string, body: unknown, expected: Expected): Promise<void> {
+  const token = name === 'nobody' ? '' : await rights.as(who[name]?.() ?? {});
+  const reply = await rights.call(path, body, token);
+  if (typeof expected === 'number')
+    expect({ status: reply.status, text: reply.text }).toMatchObject({ status: expected });
+  else expectError(reply, expected);
+}
+
+describe('POST /privacy/contest', () => {
+  const table: readonly (readonly [string, () => string, Expected])[] = [
+    ['nobody', () => mine.requestId, 'unauthenticated'],
+    ['a role that is none', () => mine.requestId, 'unauthenticated'],
+    ['no role', () => mine.requestId, 'unauthenticated'],
+    ['subject', () => mine.requestId, 202],
+    ['subject', () => theirs.requestId, 'not-your-decision'],
+    ['subject', () => foreign.requestId, 'no-such-decision'],
+    ['subject', () => `req_${'0'.repeat(26)}`, 'no-such-decision'],
+    ['subject', () => 'anything', 'no-such-decision'],
+    ['subject without a visitor or a link', () => mine.requestId, 'subject-not-identified'],
+    ['subject of no tenant', () => mine.requestId, 'subject-not-identified'],
+    ['subject of another tenant', () => mine.requestId, 'no-such-decision'],
+    ['subject of another tenant', () => foreign.requestId, 'not-your-decision'],
+    ['subject unknown here', () => mine.requestId, 'not-your-decision'],
+    ['reviewer', () => mine.requestId, 'subject-only'],
+    ['reviewer of no tenant', () => mine.requestId, 'subject-only'],
+    ['dpo', () => mine.requestId, 'subject-only'],
+    ['subject and reviewer', () => mine.requestId, 202],
+  ];
+  it.each(table)('%s', (name, requestId, expected) =>
+    expectAnswer(name, '/privacy/contest', { requestId: requestId() }, expected),
+  );
+});
+
+describe('POST /privacy/contest/resolve', () => {
+  const table: readonly (readonly [string, () => string, Expected])[] = [
+    ['nobody', () => contestId, 'unauthenticated'],
+    ['subject', () => contestId, 'reviewer-only'],
+    ['subject without a visitor or a link', () => contestId, 'reviewer-only'],
+    ['reviewer of no tenant', () => contestId, 'reviewer-tenant-unbound'],
+    ['dpo of no tenant', () => contestId, 'reviewer-tenant-unbound'],
+    ['reviewer of another tenant', () => contestId, 'cross-tenant-denied'],
+    ['dpo of another tenant', () => contestId, 'cross-tenant-denied'],
+    ['reviewer', () => foreignContestId, 'cross-tenant-denied'],
+    ['reviewer', () => 'con_unknown', 'no-such-contest'],
+    ['reviewer', () => `con_${'0'.repeat(26)}`, 'no-such-contest'],
+    ['subject and reviewer', () => contestId, 200],
+    ['reviewer', () => contestId, 200],
+    ['dpo', () => contestId, 200],
+  ];
+  it.each(table)('%s', (name, id, expected) =>
+    expectAnswer(
+      name,
+      '/privacy/contest/resolve',
+      { contestId: id(), outcome: 'upheld', reason: REASON },
+      expected,
+    ),
+  );
+});
+
+describe('POST /privacy/dsar', () => {
+  const table: readonly (readonly [string, Expected])[] = [
+    ['nobody', 'unauthenticated'],
+    ['subject', 200],
+    ['subject without a visitor or a link', 'subject-not-identified'],
+    ['subject of no tenant', 'subject-not-identified'],
+    ['subject of another tenant', 'no-data'],
+    ['subject unknown here', 'no-data'],
+    ['reviewer', 'staff-export-elsewhere'],
+    ['reviewer of no tenant', 'staff-export-elsewhere'],
+    ['dpo', 'staff-export-elsewhere'],
+    ['dpo of another tenant', 'staff-export-elsewhere'],
+    ['subject and reviewer', 200],
+  ];
+  it.each(table)('%s', (name, expected) => expectAnswer(name, '/privacy/dsar', {}, expected));
+});
+
+describe('POST /privacy/erase', () => {
+  const table: readonly (readonly [string, () => object, Expected])[] = [
+    ['nobody', () => ({}), 'unauthenticated'],
+    ['subject', () => ({ visitorId: theirs.visitorId }), 'not-your-data'],
+    ['subject', () => ({ visitorId: 'B'.repeat(22) }), 'not-your-data'],
+    ['subject', () => ({ requestId: mine.requestId }), 'invalid-request'],
+    ['subject', () => ({ durableId: `${KID}|x` }), 'invalid-request'],
+    ['subject', () => ({ principalId: 'anna' }), 'invalid-request'],
+    ['subject without a visitor or a link', () => ({}), 'subject-not-identified'],
+    ['subject of no tenant', () => ({}), 'subject-not-identified'],
+    ['subject unknown here', () => ({}), 200],
+    ['subject of another tenant', () => ({}), 200],
+    ['reviewer', () => ({ visitorId: mine.visitorId }), 'not-your-data'],
+    ['reviewer', () => ({}), 'not-your-data'],
+    ['reviewer of no tenant', () => ({}), 'not-your-data'],
+    ['dpo', () => ({}), 'not-your-data'],
+    ['dpo', () => ({ visitorId: mine.visitorId, requestId: mine.requestId }), 'invalid-request'],
+    ['dpo', () => ({ who: 'x' }), 'invalid-request'],
+    ['dpo of no tenant', () => ({ visitorId: mine.visitorId }), 'reviewer-tenant-unbound'],
+    ['dpo of another tenant', () => ({ durableId: `${KID}|x` }), 'cross-tenant-denied'],
+    ['dpo of another tenant', () => ({ requestId: mine.requestId }), 'cross-tenant-denied'],
+    ['dpo of another tenant', () => ({ visitorId: mine.visitorId }), 200],
+    ['dpo', () => ({ requestId: foreign.requestId }), 'cross-tenant-denied'],
+    ['dpo', () => ({ requestId: 'req_unknown' }), 200],
+    ['dpo', () => ({ durableId: `${KID}|unknown` }), 200],
+    ['dpo', () => ({ visitorId: 'unknown' }), 200],
+    ['dpo', () => ({ principalId: 'unknown' }), 200],
+    // What nobody was allowed to erase is still there.
+    ['subject', () => ({ visitorId: mine.visitorId }), 200],
+    ['dpo', () => ({ requestId: theirs.requestId }), 200],
+  ];
+  it.each(table)('%s', (name, body, expected) => expectAnswer(name, '/privacy/erase', body(), expected));
+});
+
+describe('order of refusals', () => {
+  const ROUTES = ['/privacy/contest', '/privacy/contest/resolve', '/privacy/dsar', '/privacy/erase'];
+
+  it.each(ROUTES)('%s: 401 before the body, and 405 with Allow', async (path) => {
+    const reply = await rights.call(path, 'no json');
+    expectError(reply, 'unauthenticated');
+    expect(reply.headers['www-authenticate']).toMatch(/^Bearer/);
+    const got = await ask(rights.gpd.url, path);
+    expectError(got, 'method-not-allowed');
+    expect(got.headers['allow']).toContain('POST');
+  });
+
+  it.each(ROUTES)('%s: the role before the body', async (path) => {
+    const reviewer = path.endsWith('resolve') ? { gpd_role: 'subject' } : { gpd_role: 'reviewer' };
+    const reply = await rights.call(path, 'no json', await rights.as(reviewer));
+    expect(reply.status).toBe(403);
+  });
+
+  it.each(ROUTES)('%s: the body before what it names', async (path) => {
+    const claims = path.endsWith('resolve') ? who['reviewer']?.() : who['subject']?.();
+    const token = await rights.as(claims ?? {});
+    expectError(await rights.call(path, '{"a":', token), 'invalid-json');
+    expectError(await rights.call(path, { surprise: 1 }, token), 'invalid-request');
+    expectError(await rights.call(path, 'x'.repeat(32_769), token), 'payload-too-large');
+    const text = { 'content-type': 'text/plain' };
+    expectError(await rights.call(path, '{}', token, text), 'unsupported-media-type');
+  });
+});

@@ -1,0 +1,134 @@
+import { vi } from 'vitest';
+import type { IngestResponse } from '../../../src/schema/responses.ts';
+import { expectCore, post, sessionOf } from '../../http/support/expect.ts';
+import { execute } from '../../support/database.ts';
+import { type Ask, ask, postJson, type Reply } from '../../support/http.ts';
+import { type Idp, type IdpOptions, startIdp } from '../../support/oidc.ts';
+import { desktopChrome, headlessChrome } from '../../support/samples.ts';
+import { makeBundle } from '../../support/seal.ts';
+import { type Gpd, type GpdOptions, KID, ORIGIN, type SealTarget, startGpd } from '../../support/server.ts';
+
+/** A running gpd that trusts a real identity provider, with two tenants, and people who visit it. */
+
+export const OTHER = 'other';
+export const OTHER_ORIGIN = 'https://other.example';
+
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** One visit, with what the browser keeps of it. */
+export interface Visit {
+  readonly answer: IngestResponse;
+  readonly requestId: string;
+  readonly visitorId: string;
+  /** The value of gp_session. */
+  readonly session: string;
+  readonly token: string;
+}
+
+export interface Rights {
+  readonly gpd: Gpd;
+  readonly idp: Idp;
+  readonly acme: SealTarget;
+  readonly other: SealTarget;
+  visit(options?: VisitOptions): Promise<Visit>;
+  /** A bearer token with these claims. */
+  as(claims: Claims): Promise<string>;
+  /** POST with a bearer token; '' is none. */
+  call(path: string, body: unknown, token?: string, headers?: Ask['headers']): Promise<Reply>;
+  /** POST /me as the browser of this visit. */
+  me(visit: Visit, action: string, change?: MeChange): Promise<Reply>;
+  decision(requestId: string, key: string): Promise<Reply>;
+  sql(...statements: readonly string[]): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  stop(): Promise<void>;
+}
+
+export interface VisitOptions {
+  readonly target?: SealTarget;
+  readonly origin?: string;
+  /** 32 characters that make the device. */
+  readonly device?: string;
+  readonly bot?: boolean;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signals?: Record<string, unknown>;
+}
+
+export interface MeChange {
+  readonly token?: unknown;
+  readonly session?: string | null;
+  readonly origin?: string | null;
+}
+
+export async function startRights(options: GpdOptions & { readonly idp?: IdpOptions } = {}): Promise<Rights> {
+  const idp = await startIdp(options.idp);
+  const gpd = await startGpd({
+    tenants: [
+      { kid: KID, origins: [ORIGIN, 'https://second.example'] },
+      { kid: OTHER, origins: [OTHER_ORIGIN, ORIGIN] },
+    ],
+    ...options,
+    settings: { ...idp.settings, GPD_RATE_PRIVACY: 'off', ...options.settings },
+  });
+  return rightsOf(gpd, idp, gpd.targets as [SealTarget, SealTarget]);
+}
+
+export function rightsOf(gpd: Gpd, idp: Idp, [acme, other]: readonly [SealTarget, SealTarget]): Rights {
+  const call: Rights['call'] = (path, body, token = '', headers = {}) =>
+    postJson(gpd.url, path, body, {
+      ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
+      ...headers,
+    });
+  return {
+    gpd,
+    idp,
+    acme,
+    other,
+    async visit({ target = acme, origin = ORIGIN, device, bot = false, headers = {}, signals } = {}) {
+      const made = signals ?? (bot ? headlessChrome(device) : desktopChrome(device));
+      const reply = await post(gpd.url, makeBundle(target, { signals: made }), { origin, ...headers });
+      const answer = expectCore(reply, 'ok');
+      return {
+        answer,
+        requestId: answer.requestId,
+        visitorId: answer.visitorId ?? '',
+        session: sessionOf(reply),
+        token: answer.transparencyToken ?? '',
+      };
+    },
+    as: (claims) => idp.token({ gpd_tenant: KID, ...claims }),
+    call,
+    me(visit, action, { token = visit.token, session = visit.session, origin = ORIGIN } = {}) {
+      const headers = {
+        ...(session === null ? {} : { cookie: `theme=dark; gp_session=${session}` }),
+        ...(origin === null ? {} : { origin }),
+      };
+      return call('/me', { token, action }, '', headers);
+    },
+    decision: (requestId, key) =>
+      ask(gpd.url, `/v1/decisions/${requestId}`, { headers: { authorization: `Bearer ${key}` } }),
+    sql: (...statements) => execute(gpd.dataDir, ...statements),
+    async stop() {
+      await gpd.stop();
+      await idp.stop();
+    },
+  };
+}
+
+/** An API key that the running server knows. */
+export async function apiKey(rights: Rights, scope: string, kid = KID): Promise<string> {
+  const made = await rights.gpd.json<{ key: string }>([
+    'apikeys',
+    'create',
+    kid,
+    '--scope',
+    scope,
+    '--name',
+    't',
+  ]);
+  await vi.waitFor(async () => {
+    const reply = await rights.decision('x', made.key);
+    if (reply.status === 401) throw new Error('the key is not known yet');
+  }, 8000);
+  return made.key;
+}
+
+export const REASON = 'Looked at the evidence: a person at a shared office computer.';
