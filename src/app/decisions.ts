@@ -12,7 +12,7 @@ import { findDecision } from '../storage/decision-store.ts';
 import type { Directory } from './directory.ts';
 
 /** As every later verdict under the override (contract 3.4): an overturned decision calls nobody a bot any more. */
-export function reconcile(verdict: Verdict): Verdict {
+function reconcile(verdict: Verdict): Verdict {
   if (verdict.class !== 'undeclared_automation' && verdict.class !== 'unknown') return verdict;
   return {
     ...verdict,

@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { VERSION } from '../version.ts';
 import { registerAgents } from './commands/agents.ts';
 import { registerApiKeys } from './commands/apikeys.ts';
+import { registerAudit } from './commands/audit.ts';
 import { registerConsent } from './commands/consent.ts';
 import { registerContests } from './commands/contests.ts';
 import { registerDemo } from './commands/demo.ts';
@@ -38,6 +39,7 @@ const registrars = [
   registerAgents,
   registerConsent,
   registerContests,
+  registerAudit,
   registerErase,
   registerRetention,
   registerSeal,

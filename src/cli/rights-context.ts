@@ -15,7 +15,11 @@ export interface RightsContext {
   readonly api: RightsApi;
   readonly eraser: EraseService;
   /** The person at this terminal, by keyed reference. @throws {CommandFailed} when there is no such tenant */
-  operatorOf(kid: string): { readonly kid: string; readonly role: 'operator'; readonly ref: string };
+  readonly operatorOf: (kid: string) => {
+    readonly kid: string;
+    readonly role: 'operator';
+    readonly ref: string;
+  };
 }
 
 /** The rights services on the database, for one command. */
@@ -33,7 +37,7 @@ export function withRights<T>(command: Command, work: (context: RightsContext) =
       config,
       api,
       eraser,
-      operatorOf(kid) {
+      operatorOf: (kid) => {
         const tenant = tenantOf(kid);
         if (!tenant) throw noSuchTenant(kid);
         return { kid, role: 'operator', ref: actorRef(tenant.rightsKey, 'gpd cli', userInfo().username) };

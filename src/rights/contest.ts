@@ -55,7 +55,7 @@ export interface Contest {
 }
 
 /** A claim that is not renewed frees the case for others. */
-export const CLAIM_MS = HOUR;
+const CLAIM_MS = HOUR;
 
 export interface Filing {
   readonly kid: string;

@@ -21,7 +21,7 @@ const prose = (min: number, max: number) =>
 const requestIdSchema = z.string().regex(/^req_[0-9A-HJKMNP-TV-Z]{26}$/, 'a requestId: req_ and a ULID');
 const contestIdSchema = z.string().regex(/^con_[0-9A-HJKMNP-TV-Z]{26}$/, 'a contestId: con_ and a ULID');
 
-export const statementSchema = prose(0, 4000);
+const statementSchema = prose(0, 4000);
 export const reasonSchema = prose(20, 4000);
 
 export const contestRequestSchema = z.strictObject({

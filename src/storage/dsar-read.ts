@@ -96,6 +96,7 @@ export async function heldLinks(database: Database, kid: string, principal: stri
 }
 
 export interface HeldDecision {
+  readonly requestId: string;
   readonly verdict: Verdict;
   /** What the tenant still holds of its signals, until the token's life is over. */
   readonly summary: unknown;
@@ -118,11 +119,16 @@ async function page(
   if ('durable' in part) query.where('d.durable', part.durable);
   else query.whereIn('d.request_id', [...part.requests]);
   if (before !== null) query.where('d.request_id', '<', before);
-  const rows = (await query.orderBy('d.request_id', 'desc').limit(PAGE).select('d.verdict', 's.summary')) as {
+  const rows = (await query
+    .orderBy('d.request_id', 'desc')
+    .limit(PAGE)
+    .select('d.request_id', 'd.verdict', 's.summary')) as {
+    request_id: string;
     verdict: string;
     summary: string | null;
   }[];
-  return rows.map(({ verdict, summary }) => ({
+  return rows.map(({ request_id: requestId, verdict, summary }) => ({
+    requestId,
     verdict: JSON.parse(verdict) as Verdict,
     summary: summary === null ? null : (JSON.parse(summary) as unknown),
   }));
@@ -140,7 +146,7 @@ export async function* heldDecisions(
       const found: HeldDecision[] = await page(database, kid, { durable }, before);
       if (found.length > 0) yield found;
       if (found.length < PAGE) break;
-      before = found.at(-1)?.verdict.requestId ?? null;
+      before = found.at(-1)?.requestId ?? null;
     }
   }
   const ids = [...linked].sort().reverse();

@@ -27,7 +27,7 @@ async function erase(principalId: string) {
   const token = await api.session(principalId);
   const reply = await api.post('/v1/principals/erase', {}, token);
   expect(reply.status).toBe(200);
-  return { token, receipt: reply.json() as { scopes: object[]; incomplete: boolean } };
+  return { token, receipt: reply.json() as { scopes: { action: string }[]; incomplete: boolean } };
 }
 
 describe('a person erases what is theirs', () => {
@@ -41,7 +41,7 @@ describe('a person erases what is theirs', () => {
     expect(erased.receipt).toMatchObject({
       tenant: 'acme',
       requestedBy: 'subject',
-      scopes: [{ scope: 'consent', action: 'erased', count: 2 }],
+      scopes: expect.arrayContaining([{ scope: 'consent', action: 'erased', count: 2 }]) as object[],
       incomplete: false,
     });
     expect(JSON.stringify(erased.receipt)).not.toContain('anna');
@@ -96,7 +96,7 @@ describe('an erasure', () => {
   it('of nothing erases nothing, and logs nothing', async () => {
     const before = (await api.get('/v1/ledger/export')).text;
     const { receipt } = await erase('never-seen');
-    expect(receipt.scopes).toEqual([{ scope: 'consent', action: 'none', count: 0 }]);
+    expect(new Set(receipt.scopes.map(({ action }) => action))).toEqual(new Set(['none']));
     expect((await api.get('/v1/ledger/export')).text).toBe(before);
   });
 
@@ -104,7 +104,11 @@ describe('an erasure', () => {
     await api.write('grant', { principalId: 'twice' });
     await erase('twice');
     const before = (await api.get('/v1/ledger/export')).text;
-    expect((await erase('twice')).receipt.scopes).toMatchObject([{ action: 'none' }]);
+    expect((await erase('twice')).receipt.scopes).toContainEqual({
+      scope: 'consent',
+      action: 'none',
+      count: 0,
+    });
     expect((await api.get('/v1/ledger/export')).text).toBe(before);
     expect(await api.check('twice')).toMatchObject({ reason: 'erased' });
   });

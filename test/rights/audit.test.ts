@@ -34,7 +34,7 @@ describe('the audit log', () => {
     await rights.call('/privacy/dsar', {}, subject);
     await rights.call('/privacy/erase', {}, subject);
     const rows = await rights.sql('SELECT role, actor, action, object, detail FROM audit_log ORDER BY seq');
-    expect(rows.map((row) => `${row['role']} ${row['action']}`)).toEqual([
+    expect(rows.map((row) => `${String(row['role'])} ${String(row['action'])}`)).toEqual([
       'subject contest.filed',
       'reviewer contest.resolved',
       'subject dsar.exported',

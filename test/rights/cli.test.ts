@@ -103,6 +103,11 @@ describe('gpd erase', () => {
     expect(receipt).toMatchObject({ requestedBy: 'operator', tenant: KID, incomplete: false });
     expectError(await rights.decision(visit.requestId, secret), 'no-such-decision');
     expect(await rights.gpd.json(['erase', 'status', receipt.receiptId])).toEqual(receipt);
+    expect((await rights.gpd.json<object[]>(['erase', 'list', KID]))[0]).toEqual(receipt);
+    const [audit] = await rights.gpd.json<object[]>(['audit', KID, '--action', 'subject.erased']);
+    expect(audit).toMatchObject({ role: 'operator', detail: { receiptId: receipt.receiptId } });
+    expect((await cli('audit', KID, '--action', 'coffee')).code).toBe(2);
+    expect((await cli('audit', 'nobody')).code).toBe(3);
   });
 
   it.each<[string, string[], number]>([

@@ -121,7 +121,7 @@ describe('a contest', () => {
         resolve(contestId, 'upheld', await reviewer('rita')),
         resolve(contestId, 'overturned', await reviewer('ruth')),
       ]);
-      expect(replies.map((reply) => reply.status).sort()).toEqual([200, 409]);
+      expect(new Set(replies.map((reply) => reply.status))).toEqual(new Set([200, 409]));
     }
   });
 

@@ -75,8 +75,6 @@ export function contestResponse(contest: Contest): ContestResponse {
 
 type Tx = Parameters<Parameters<Database['transaction']>[0]>[0];
 
-export type ContestService = ReturnType<typeof makeContestService>;
-
 export function makeContestService(deps: ContestDeps) {
   const { database, tenantOf, clock } = deps;
 

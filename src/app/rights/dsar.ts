@@ -79,7 +79,7 @@ export function describeDecision(
   const { durable, epoch } = verdict;
   const counterfactual = explain(verdict.rules, verdict.incomplete);
   return {
-    requestId: verdict.requestId,
+    requestId: held.requestId,
     decidedAt: isoTime(verdict.decidedAt),
     class: verdict.class,
     classText: classText(verdict.class),
@@ -101,8 +101,6 @@ export function describeDecision(
     signals: held.summary,
   };
 }
-
-export type DsarService = ReturnType<typeof makeDsarService>;
 
 export function makeDsarService(deps: DsarDeps) {
   const { database, tenantOf, ingestTenantOf, clock } = deps;
@@ -171,7 +169,7 @@ export function makeDsarService(deps: DsarDeps) {
         },
         async *decisions() {
           for await (const page of heldDecisions(database, kid, where)) {
-            yield page.map((held) => describeDecision(held, ingest, byRequest.get(held.verdict.requestId)));
+            yield page.map((held) => describeDecision(held, ingest, byRequest.get(held.requestId)));
           }
         },
       };

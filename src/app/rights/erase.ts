@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { statSync } from 'node:fs';
 import { type Clock, isoTime, MINUTE } from '../../lib/clock.ts';
 import { makeUlid } from '../../lib/ulid.ts';
 import type { Actor } from '../../rights/audit.ts';
@@ -18,23 +17,24 @@ import {
 } from '../../rights/erase.ts';
 import { rightsRef } from '../../rights/reference.ts';
 import { writeAudit } from '../../storage/audit-store.ts';
-import { fileHolds, type Needles } from '../../storage/byte-scan.ts';
+import type { Needles } from '../../storage/byte-scan.ts';
 import type { Database } from '../../storage/db.ts';
 import { type ErasedRows, eraseRows } from '../../storage/erase-store.ts';
 import {
   findErasure,
   insertErasure,
+  listErasures,
   type StoredErasure,
   saveErasureStep,
   type TombstoneRef,
   unfinishedErasures,
 } from '../../storage/erasure-receipts.ts';
-import { type Group, makeGroup } from '../../storage/group-commit.ts';
 import { lockHead } from '../../storage/ledger-append.ts';
 import { readMeta } from '../../storage/meta-store.ts';
 import { shredWithin } from '../../storage/principal-erase.ts';
 import { notifications } from '../consent-service.ts';
 import type { ConsentTenant } from '../consent-tenant.ts';
+import { makeCleaner } from './clean.ts';
 import { appendTombstone } from './tombstones.ts';
 
 /** Erasure: one transaction for the rows, a tombstone outside the database, then no byte left in the files. */
@@ -43,8 +43,6 @@ export interface EraseDeps {
   readonly database: Database;
   readonly dataDir: string;
   readonly clock: Clock;
-  /** Larger files are looked through by the job and not while somebody waits. */
-  readonly maxScanBytes?: number;
 }
 
 export interface EraseRequest {
@@ -58,7 +56,6 @@ export interface EraseRequest {
 }
 
 export const KEEP_NOTHING: Keep = { openContests: false, override: false };
-const MAX_SCAN_BYTES = 2 * 1024 * 1024 * 1024;
 /** The job leaves alone what a request is still at work on. */
 const UNDER_WAY_MS = MINUTE;
 
@@ -83,7 +80,7 @@ function subjectRef(tenant: ConsentTenant, target: ErasureTarget): string {
   return rightsRef(tenant.rightsKey, 'request', requests[0] ?? 'nobody');
 }
 
-export function receiptOf(erasure: StoredErasure): ErasureReceipt {
+function receiptOf(erasure: StoredErasure): ErasureReceipt {
   return {
     receiptId: erasure.receiptId,
     tenant: erasure.kid,
@@ -130,7 +127,7 @@ async function eraseAll(deps: EraseDeps, request: EraseRequest, now: number) {
     const scopes = scopeResults({
       ...counts,
       consent: { ...consent, basis: CONSENT_BASIS },
-      backups: { erased: 0, retained: await countBackups(database, deps), basis: BACKUP_BASIS },
+      backups: { erased: 0, retained: await countBackups(database), basis: BACKUP_BASIS },
     });
     const erasedSomething = scopes.some(({ action }) => action === 'erased');
     const erasure: StoredErasure = {
@@ -155,52 +152,11 @@ async function eraseAll(deps: EraseDeps, request: EraseRequest, now: number) {
 }
 
 /** Backups that were made of this data and may still exist (`gpd backup` notes them). */
-async function countBackups(database: Database, _deps: EraseDeps): Promise<number> {
+async function countBackups(database: Database): Promise<number> {
   const noted = await readMeta(database, 'backups');
   if (noted === null) return 0;
   const list = JSON.parse(noted) as unknown;
   return Array.isArray(list) ? list.length : 0;
-}
-
-/** Ids to look for; null: they are not known any more, and the file is written anew in any case. */
-type Wanted = Needles | null;
-
-/** Empties the log and looks whether a byte is left; if so, the file is written anew. */
-async function leavesNothing(deps: EraseDeps, wanted: readonly Wanted[]): Promise<boolean> {
-  const { database, maxScanBytes = MAX_SCAN_BYTES } = deps;
-  const { file } = database;
-  if (!(await database.truncateLog())) return false;
-  if (file === null) return true;
-  if (!wanted.includes(null)) {
-    const known = wanted.filter((needles) => needles !== null);
-    if (statSync(file).size > maxScanBytes) return false;
-    if (!(await fileHolds(file, union(known)))) return true;
-  }
-  try {
-    await database.vacuum();
-  } catch {
-    return false;
-  }
-  return database.truncateLog();
-}
-
-function union(all: readonly Needles[]): Needles {
-  return {
-    requests: new Set(all.flatMap((needles) => [...needles.requests])),
-    others: all.flatMap((needles) => needles.others),
-  };
-}
-
-/** One at a time; all erasures that wait meanwhile share the next. */
-function makeCleaner(deps: EraseDeps): Group<Wanted, boolean> {
-  return makeGroup<Wanted, boolean>({
-    run: async (wanted) => {
-      const clean = await leavesNothing(deps, wanted);
-      return wanted.map(() => clean);
-    },
-    maxBatch: 1000,
-    maxWaiting: 10_000,
-  });
 }
 
 /** The tombstone, outside the database. */
@@ -239,6 +195,10 @@ export function makeEraseService(deps: EraseDeps) {
     async status(receiptId: string): Promise<ErasureReceipt | null> {
       const found = await findErasure(database, receiptId);
       return found && receiptOf(found);
+    },
+    /** Newest first. */
+    async list(kid: string, limit: number): Promise<readonly ErasureReceipt[]> {
+      return (await listErasures(database, kid, limit)).map(receiptOf);
     },
     /** Finishes what is not finished, after a crash too; the files are written anew once for all of them. */
     async resume(before = clock()): Promise<readonly ErasureReceipt[]> {

@@ -11,7 +11,7 @@ import type { StoredErasure } from '../../storage/erasure-receipts.ts';
  * references and name nobody.
  */
 
-export function tombstoneFile(dataDir: string): string {
+function tombstoneFile(dataDir: string): string {
   return join(dataDir, 'erasures.log');
 }
 

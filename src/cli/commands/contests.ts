@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { contestResponse } from '../../app/rights/contests.ts';
 import { describeDecision } from '../../app/rights/dsar.ts';
 import { isoTime } from '../../lib/clock.ts';
-import type { Contest } from '../../rights/contest.ts';
+import { activeClaim, type Contest } from '../../rights/contest.ts';
 import { reasonSchema } from '../../schema/rights.ts';
 import { findContest, listContests } from '../../storage/contest-store.ts';
 import { findDecision } from '../../storage/decision-store.ts';
@@ -37,7 +37,7 @@ async function list(
       shown.length === 0
         ? ['no contest waits']
         : table([
-            ['CONTEST', 'TENANT', 'STATUS', 'OUTCOME', 'DUE', 'CLASS'],
+            ['CONTEST', 'TENANT', 'STATUS', 'OUTCOME', 'DUE', 'CLASS', 'CLAIMED BY'],
             ...contests.map((contest) => [
               contest.contestId,
               contest.kid,
@@ -45,6 +45,7 @@ async function list(
               contest.outcome ?? '',
               contest.status === 'open' ? dueText(contest.dueAt, Date.now()) : '',
               contest.class,
+              activeClaim(contest, Date.now())?.label ?? '',
             ]),
           ]),
     );
@@ -58,7 +59,13 @@ async function show(contestId: string, _options: unknown, command: Command): Pro
     const stored = await findDecision(store.database, contest.kid, contest.requestId);
     const tenant = api.ingestTenantOf(contest.kid);
     const decision =
-      stored && tenant ? describeDecision({ verdict: stored.verdict, summary: null }, tenant, contest) : null;
+      stored && tenant
+        ? describeDecision(
+            { requestId: contest.requestId, verdict: stored.verdict, summary: null },
+            tenant,
+            contest,
+          )
+        : null;
     const answer = { tenant: contest.kid, ...contestResponse(contest), decision };
     print(wantsJson(command), answer, () => [
       ...table([

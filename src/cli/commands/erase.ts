@@ -7,6 +7,8 @@ import { CommandFailed, EXIT, print, table } from '../output.ts';
 import { type TargetOptions, withRights } from '../rights-context.ts';
 import { checkKid, confirm, wantsJson } from '../run.ts';
 
+const MAX_LIST = 1000;
+
 interface EraseOptions extends TargetOptions {
   readonly tenant?: string;
   readonly yes?: boolean;
@@ -14,7 +16,7 @@ interface EraseOptions extends TargetOptions {
 }
 
 /** Exactly one of --visitor, --request and --principal. */
-export function targetBody(options: TargetOptions): ReturnType<typeof eraseTargetSchema.parse> {
+function targetBody(options: TargetOptions): ReturnType<typeof eraseTargetSchema.parse> {
   const { visitor, request, principal } = options;
   const body = {
     ...(visitor === undefined ? {} : { visitorId: visitor }),
@@ -29,7 +31,7 @@ export function targetBody(options: TargetOptions): ReturnType<typeof eraseTarge
   throw new CommandFailed('usage', parsed.error.issues[0]?.message ?? 'that names nobody');
 }
 
-export function requireTenantOption(options: { readonly tenant?: string }): string {
+function requireTenantOption(options: { readonly tenant?: string }): string {
   if (options.tenant === undefined) throw new CommandFailed('usage', 'name the tenant: --tenant KID');
   return checkKid(options.tenant);
 }
@@ -91,6 +93,24 @@ async function status(receiptId: string, _options: unknown, command: Command): P
   });
 }
 
+async function list(kidText: string, _options: unknown, command: Command): Promise<void> {
+  await withRights(command, async ({ eraser, operatorOf }) => {
+    const { kid } = operatorOf(checkKid(kidText));
+    const receipts = await eraser.list(kid, MAX_LIST);
+    print(wantsJson(command), receipts, () =>
+      table([
+        ['RECEIPT', 'ERASED', 'BY', 'STATE'],
+        ...receipts.map(({ receiptId, erasedAt, requestedBy, incomplete }) => [
+          receiptId,
+          erasedAt,
+          requestedBy,
+          incomplete ? 'incomplete' : 'complete',
+        ]),
+      ]),
+    );
+  });
+}
+
 async function resume(_options: unknown, command: Command): Promise<void> {
   await withRights(command, async ({ eraser }) => {
     const receipts = await eraser.resume();
@@ -119,5 +139,6 @@ export function registerErase(program: Command): void {
     .option('--config <file>', 'configuration file')
     .action(erase);
   group.command('status <receipt>').description('read a receipt again').action(status);
+  group.command('list <kid>').description('receipts, the newest first').action(list);
   group.command('resume').description('finish what is not complete').action(resume);
 }

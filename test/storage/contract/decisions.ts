@@ -23,6 +23,7 @@ export function decisionContract(make: MakeDatabase): void {
       expect(await findDecision(other, 'own', 'req_1')).toEqual({
         verdict: entry.verdict,
         restricted: false,
+        overturned: false,
       });
       expect(await findDecision(other, 'foreign', 'req_1')).toBeNull();
       expect(await findDecision(other, 'own', 'req_2')).toBeNull();

@@ -11,6 +11,7 @@ import { migrateContract } from './migrate.ts';
 import { policyContract } from './policies.ts';
 import { rateCounterContract } from './rate-counter.ts';
 import { recorderContract } from './recorder.ts';
+import { rightsContract } from './rights.ts';
 import { sealKeyContract } from './seal-keys.ts';
 import { snapshotContract } from './snapshot.ts';
 import { tenantContract } from './tenants.ts';
@@ -34,6 +35,7 @@ export function storageContract(make: MakeDatabase): void {
   ledgerContract(make);
   termsContract(make);
   erasureContract(make);
+  rightsContract(make);
   webhookContract(make);
   rateCounterContract(make);
 }

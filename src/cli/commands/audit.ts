@@ -1,0 +1,62 @@
+import type { Command } from 'commander';
+import { isoTime } from '../../lib/clock.ts';
+import { AUDIT_ACTIONS, type AuditAction } from '../../rights/audit.ts';
+import { listAudit } from '../../storage/audit-store.ts';
+import { CommandFailed, print, table } from '../output.ts';
+import { withRights } from '../rights-context.ts';
+import { checkKid, wantsJson } from '../run.ts';
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 10_000;
+
+function isAction(text: string): text is AuditAction {
+  return (AUDIT_ACTIONS as readonly string[]).includes(text);
+}
+
+function checkAction(text: string | undefined): AuditAction | undefined {
+  if (text === undefined || isAction(text)) return text;
+  throw new CommandFailed('usage', `--action ${text}: take one of ${AUDIT_ACTIONS.join(', ')}`);
+}
+
+function checkLimit(text: string | undefined): number {
+  const limit = text === undefined ? DEFAULT_LIMIT : Number(text);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_LIMIT) return limit;
+  throw new CommandFailed('usage', `--limit: a number from 1 to ${MAX_LIMIT}`);
+}
+
+async function list(
+  kidText: string,
+  options: { readonly action?: string; readonly limit?: string },
+  command: Command,
+): Promise<void> {
+  const action = checkAction(options.action);
+  const limit = checkLimit(options.limit);
+  await withRights(command, async ({ store, operatorOf }) => {
+    const { kid } = operatorOf(checkKid(kidText));
+    const rows = (await listAudit(store.database, kid, { action }, limit)).map((row) => ({
+      ...row,
+      at: isoTime(row.at),
+    }));
+    print(wantsJson(command), rows, () =>
+      table([
+        ['AT', 'ROLE', 'ACTION', 'ACTOR', 'DETAIL'],
+        ...rows.map((row) => [
+          row.at,
+          row.role,
+          row.action,
+          row.actor.slice(0, 10),
+          JSON.stringify(row.detail),
+        ]),
+      ]),
+    );
+  });
+}
+
+export function registerAudit(program: Command): void {
+  program
+    .command('audit <kid>')
+    .description('the audit log: who did what, by keyed reference, the newest first')
+    .option('--action <action>', 'of one kind')
+    .option('--limit <n>', `how many rows (default ${DEFAULT_LIMIT})`)
+    .action(list);
+}

@@ -1,0 +1,247 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Contest, fileContest, resolveContest } from '../../../src/rights/contest.ts';
+import { DEFENCE_BASIS } from '../../../src/rights/erase.ts';
+import { checkAuditSeals, sealAudit } from '../../../src/storage/audit-seal.ts';
+import { writeAudit } from '../../../src/storage/audit-store.ts';
+import {
+  contestOf,
+  findContest,
+  insertContest,
+  insertOverride,
+  listContests,
+  lockContest,
+  updateContest,
+} from '../../../src/storage/contest-store.ts';
+import type { Database } from '../../../src/storage/db.ts';
+import { findDecision, tenantOfDecision } from '../../../src/storage/decision-store.ts';
+import { eraseRows, type RowTarget } from '../../../src/storage/erase-store.ts';
+import { heldIds } from '../../../src/storage/held-ids.ts';
+import { makeRecorder } from '../../../src/storage/ingest-store.ts';
+import { lockHead } from '../../../src/storage/ledger-append.ts';
+import { durableOfVisitor, linkedRequests, linkRequest } from '../../../src/storage/link-store.ts';
+import { retain } from '../../../src/storage/retention.ts';
+import { findSummary } from '../../../src/storage/summary-store.ts';
+import { checkSeals, sealVerdicts } from '../../../src/storage/verdict-seal.ts';
+import { makeEntry, NOW } from '../../support/make.ts';
+import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
+
+const DAY = 86_400_000;
+const HOUR = 3_600_000;
+
+export function rightsContract(make: MakeDatabase): void {
+  describe('contests, links, erasure and retention', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    const record = (kid: string, id: string, more: object = {}) =>
+      makeRecorder(db.database).record(makeEntry({ kid, id, ...more }));
+    const contestOn = (kid: string, id: string, durable = 'durable-1'): Contest =>
+      fileContest(
+        {
+          kid,
+          contestId: `con_${kid}_${id}`,
+          requestId: `req_${id}`,
+          durable,
+          class: 'unknown',
+          filedBy: 'anna',
+          statement: 'words',
+        },
+        NOW,
+      );
+    const file = (contest: Contest) => db.database.transaction((tx) => insertContest(tx, contest));
+    const target = (kid: string, over: Partial<RowTarget>): RowTarget => ({
+      kid,
+      durables: [],
+      requests: [],
+      linksOf: null,
+      requestRef: (id) => `ref of ${id}`,
+      keep: { openContests: false, override: false },
+      ...over,
+    });
+    const erase = (kid: string, over: Partial<RowTarget>) =>
+      db.database.transaction(async (tx) => {
+        await lockHead(tx, kid);
+        return eraseRows(tx, target(kid, over), NOW);
+      });
+    const rule = { reason: 'r', role: 'dpo', by: 'rita', version: null, fourEyes: false } as const;
+
+    it('keeps a contest as it is, one a decision, whoever is first', async () => {
+      const kid = await addTenant(db.database, 'contests');
+      await record(kid, 'a');
+      const contest = contestOn(kid, 'a');
+      const won = await Promise.all([
+        file(contest),
+        other.transaction((tx) => insertContest(tx, { ...contest, contestId: 'con_second' })),
+      ]);
+      expect(won.filter(Boolean)).toHaveLength(1);
+      const first = await contestOf(other.read, kid, 'req_a');
+      expect({ ...first, contestId: '' }).toEqual({ ...contest, contestId: '' });
+      const resolved = resolveContest(first as Contest, { ...rule, outcome: 'overturned' }, NOW + 1);
+      await db.database.transaction(async (tx) => {
+        expect(await lockContest(tx, resolved.contestId)).toEqual(first);
+        await updateContest(tx, resolved);
+      });
+      expect(await findContest(other.read, resolved.contestId)).toEqual(resolved);
+      expect(await findDecision(other, kid, 'req_a')).toMatchObject({ restricted: false, overturned: true });
+    });
+
+    it('lists by due date, filtered, in pages', async () => {
+      const kid = await addTenant(db.database, 'queue');
+      for (const [i, id] of ['q1', 'q2', 'q3'].entries())
+        await file({
+          ...contestOn(kid, id),
+          dueAt: NOW + (3 - i) * DAY,
+          class: i === 0 ? 'human' : 'unknown',
+        });
+      const ids = async (filter: Parameters<typeof listContests>[2], limit = 10) =>
+        (await listContests(other, kid, filter, limit)).map(({ requestId }) => requestId);
+      expect(await ids({})).toEqual(['req_q3', 'req_q2', 'req_q1']);
+      expect(await ids({ class: 'human' })).toEqual(['req_q1']);
+      expect(await ids({ status: 'resolved' })).toEqual([]);
+      expect(await ids({ dueBefore: NOW + 2 * DAY })).toEqual(['req_q3']);
+      const [first] = await listContests(other, kid, {}, 1);
+      expect(await ids({ after: first as Contest }, 1)).toEqual(['req_q2']);
+    });
+
+    it('links a request with one principal', async () => {
+      const kid = await addTenant(db.database, 'links');
+      const link = (database: Database, principal: string) =>
+        database.transaction((tx) => linkRequest(tx, { kid, requestId: 'req_l', principal, linkedAt: NOW }));
+      const [one, two] = await Promise.all([link(db.database, 'p1'), link(other, 'p2')]);
+      expect(one.principal).toBe(two.principal);
+      expect(await linkedRequests(other, kid, one.principal)).toEqual(['req_l']);
+    });
+
+    it('erases a device from every table, and others keep theirs', async () => {
+      const kid = await addTenant(db.database, 'erase');
+      const mine = { durable: 'mine' };
+      const signals = [{ name: 'gpu', value: 'keyed' }];
+      const summary = { signals, first: true, expiresAt: NOW + DAY };
+      await record(kid, 'm1', { ...mine, summary });
+      await record(kid, 'm2', mine);
+      await record(kid, 'o1', { durable: 'theirs', summary });
+      expect(await findSummary(other, kid, 'req_o1', NOW)).toEqual({
+        devices: 2,
+        signals: [{ name: 'gpu', bits: 0 }],
+      });
+      await file(contestOn(kid, 'm1', 'mine'));
+      await db.database.transaction((tx) =>
+        insertOverride(tx, { kid, durable: 'mine', requestId: 'req_m1', at: NOW }),
+      );
+      await db.database.transaction((tx) =>
+        linkRequest(tx, { kid, requestId: 'req_m2', principal: 'p', linkedAt: NOW }),
+      );
+      const { counts, requests, visitorIds } = await erase(kid, { durables: ['mine'] });
+      expect(counts).toMatchObject({
+        sightings: { erased: 1 },
+        'visitor-index': { erased: 1 },
+        decisions: { erased: 2 },
+        contests: { erased: 1 },
+        override: { erased: 1 },
+        links: { erased: 1 },
+        'signal-summaries': { erased: 1 },
+        'network-marks': { erased: 2 },
+      });
+      expect([...requests].sort()).toEqual(['req_m1', 'req_m2']);
+      expect(visitorIds).toHaveLength(1);
+      expect(await durableOfVisitor(other, kid, visitorIds[0] ?? '')).toBeNull();
+      for (const name of ['durable', 'request_id'] as const) {
+        const left = new Set<string>();
+        for await (const id of heldIds(other, kid, name)) left.add(id);
+        expect([...left]).toEqual([name === 'durable' ? 'theirs' : 'req_o1']);
+      }
+      expect((await erase(kid, { durables: ['mine'] })).counts.decisions).toMatchObject({ erased: 0 });
+    });
+
+    it('erases a request alone, and keeps what a person needs for their defence', async () => {
+      const kid = await addTenant(db.database, 'alone');
+      await record(kid, 'd1');
+      await record(kid, 'd2');
+      await erase(kid, { requests: ['req_d1'] });
+      expect(await findDecision(other, kid, 'req_d1')).toBeNull();
+      expect(await findDecision(other, kid, 'req_d2')).not.toBeNull();
+      await file(contestOn(kid, 'd2'));
+      await db.database.transaction((tx) =>
+        insertOverride(tx, { kid, durable: 'durable-1', requestId: 'req_d2', at: NOW }),
+      );
+      const keep = { openContests: true, override: true };
+      const { counts } = await erase(kid, { durables: ['durable-1'], requests: ['req_d2'], keep });
+      for (const scope of ['contests', 'decisions', 'override'] as const)
+        expect(counts[scope]).toMatchObject({ erased: 0, retained: 1, basis: DEFENCE_BASIS });
+      expect(counts.sightings).toMatchObject({ erased: 1 });
+      expect(await findDecision(other, kid, 'req_d2')).toMatchObject({ restricted: true });
+    });
+
+    it('leaves alone what a legal hold keeps, and says why', async () => {
+      const kid = await addTenant(db.database, 'held');
+      await record(kid, 'h1');
+      const hold = { kid, durable: 'durable-1', scope: 'decisions', basis: 'case 7', created_at: NOW };
+      await db.database.transaction((tx) => tx('legal_holds').insert(hold));
+      const { counts, requests } = await erase(kid, { durables: ['durable-1'] });
+      expect(counts.decisions).toEqual({ erased: 0, retained: 1, basis: 'case 7' });
+      expect(requests).toEqual([]);
+      expect(await findDecision(other, kid, 'req_h1')).not.toBeNull();
+    });
+
+    it('seals hold over erasures of sealed and of unsealed hours, whatever their order', async () => {
+      const kid = await addTenant(db.database, 'sealed-erase');
+      const begin = Math.floor(NOW / HOUR) * HOUR;
+      for (const id of ['s1', 's2', 's3', 's4', 's5'])
+        await record(kid, id, { decidedAt: begin, durable: id });
+      await record(kid, 'u1', { decidedAt: begin + HOUR, durable: 'u1' });
+      await record(kid, 'u2', { decidedAt: begin + HOUR, durable: 'u2' });
+      await erase(kid, { durables: ['u1'] });
+      expect(await sealVerdicts(db.database, kid, begin + 2 * HOUR)).toBe(1);
+      await erase(kid, { durables: ['s4', 's2'] });
+      expect(await checkSeals(other, kid)).toEqual([]);
+      expect(await sealVerdicts(db.database, kid, begin + 4 * HOUR)).toBe(1);
+      await erase(kid, { durables: ['s1', 's3', 'u2'] });
+      expect(await checkSeals(other, kid)).toEqual([]);
+      await db.database.transaction((tx) => tx('decisions').where({ kid, request_id: 'req_s5' }).delete());
+      expect(await checkSeals(other, kid)).toEqual([expect.stringContaining('1 of 5 verdicts')]);
+    });
+
+    it('retention takes what is old, and not under an open contest', async () => {
+      const kid = await addTenant(db.database, 'retention');
+      const old = { decidedAt: NOW - 40 * DAY };
+      await record(kid, 'r1', { ...old, durable: 'r1' });
+      await record(kid, 'r2', { ...old, durable: 'r2' });
+      await record(kid, 'r3', { durable: 'r3' });
+      await file(contestOn(kid, 'r2', 'r2'));
+      await sealVerdicts(db.database, kid, NOW);
+      const rules = { kid, days: 30, epochDays: 30, now: NOW };
+      expect(await retain(db.database, rules)).toMatchObject({ decisions: 1, sightings: 2, visitorIndex: 2 });
+      expect(await retain(db.database, rules)).toMatchObject({ decisions: 0, sightings: 0, visitorIndex: 0 });
+      expect(await findDecision(other, kid, 'req_r2')).not.toBeNull();
+      expect(await checkSeals(other, kid)).toEqual([]);
+    });
+
+    it('seals the audit log', async () => {
+      const kid = await addTenant(db.database, 'audited');
+      const actor = { role: 'dpo', ref: 'dora' } as const;
+      const note = (at: number) =>
+        db.database.transaction((tx) =>
+          writeAudit(tx, { kid, at, actor, action: 'subject.erased', object: null, detail: { at } }),
+        );
+      for (const i of [1, 2, 3]) await note(NOW + i);
+      expect(
+        await Promise.all([sealAudit(db.database, kid, NOW + DAY), sealAudit(other, kid, NOW + DAY)]),
+      ).toContain(1);
+      expect(await checkAuditSeals(other, kid)).toEqual([]);
+      await db.database.transaction((tx) => tx('audit_log').where({ kid }).limit(1).update({ detail: '{}' }));
+      expect(await checkAuditSeals(other, kid)).not.toEqual([]);
+    });
+
+    it('knows whose a decision is, over all tenants', async () => {
+      const kid = await addTenant(db.database, 'whose');
+      await record(kid, 'whose-1');
+      expect(await tenantOfDecision(other, 'req_whose-1')).toBe(kid);
+      expect(await tenantOfDecision(other, 'req_nobody')).toBeNull();
+    });
+  });
+}
