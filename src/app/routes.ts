@@ -7,6 +7,7 @@ import { healthRoutes } from '../http/api/health.ts';
 import { consentCors } from '../http/api/json-route.ts';
 import { ledgerRoutes } from '../http/api/ledger.ts';
 import { meRoutes } from '../http/api/me.ts';
+import { myDataRoutes } from '../http/api/my-data.ts';
 import { type PrivacyDeps, privacyRoutes } from '../http/api/privacy.ts';
 import { pubkeyRoutes } from '../http/api/pubkey.ts';
 import { type OpenApi, referenceRoutes } from '../http/api/reference.ts';
@@ -66,6 +67,7 @@ export function makeRoutes(deps: RoutesDeps): RequestListener {
         consentCors(consent.consent.knowsOrigin),
       ),
       privacyRoutes({ ...rights.api, limiter: rights.limiter, authenticate: rights.authenticate }),
+      myDataRoutes((kid) => deps.findPublicKey(kid) !== null),
       meRoutes({ ...consent.authorization, ...rights.me, privacyLimiter: rights.limiter }),
       consentRoutes(consent.consent),
       termsRoutes(consent.terms),

@@ -35,6 +35,23 @@ export const RIGHTS_ROUTES: readonly Route[] = [
     errors: [...PROTECTED, 'no-retained-data'],
   },
   {
+    method: 'get',
+    path: '/my-data',
+    summary: 'A page for people: what this site’s device check holds about this browser.',
+    credential: 'none',
+    query: { kid: 'The tenant.' },
+    responses: { 200: { text: 'The page', type: 'text/html' } },
+    errors: ['missing-kid', 'unknown-kid'],
+  },
+  {
+    method: 'get',
+    path: '/v1/my-data.js',
+    summary: 'The same for a page of the site’s own: fills <div data-gpd-my-data data-kid="KID">.',
+    credential: 'none',
+    responses: { 200: { text: 'JavaScript', type: 'text/javascript' } },
+    errors: [],
+  },
+  {
     method: 'post',
     path: '/privacy/contest',
     summary: 'File a contest against an automated decision about oneself (GDPR article 22(3)).',

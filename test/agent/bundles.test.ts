@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAgent } from '../../bin/build-agent.mjs';
 
 const MAX_GZIP_BYTES = 12 * 1024;
-const SCRIPTS = ['agent.js', 'agent.classic.js', 'agent-worker.js'] as const;
+const SCRIPTS = ['agent.js', 'agent.classic.js', 'agent-worker.js', 'my-data.js'] as const;
 
 const SURFACE = ['collect', 'identify', 'makePlaintext', 'observeInput', 'sealBundle'];
 

@@ -5,7 +5,7 @@ import { sha256 } from '../../lib/hash.ts';
 import { onlyMethods } from './methods.ts';
 import { open } from './pubkey.ts';
 
-const SCRIPTS = ['agent.js', 'agent.classic.js', 'agent-worker.js'] as const;
+const SCRIPTS = ['agent.js', 'agent.classic.js', 'agent-worker.js', 'my-data.js'] as const;
 
 interface Script {
   readonly body: Buffer;

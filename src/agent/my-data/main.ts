@@ -1,0 +1,119 @@
+import { browserGpc, PURPOSE } from '../gate.ts';
+import { identifyFrom } from '../identify.ts';
+import type { ConsentReceipt, IdentifyResult, IngestResponse } from '../types.ts';
+import { el } from './dom.ts';
+import { type View, verdictOf, viewOf } from './render.ts';
+import { WORDS } from './words.ts';
+
+/**
+ * `<div data-gpd-my-data data-kid="KID"></div>` becomes a page about what is held. It uses what every browser may use:
+ * a verdict of its own, and the transparency token that came with it.
+ */
+
+interface Page {
+  readonly kid: string;
+  readonly endpoint: string;
+  readonly status: HTMLElement;
+  readonly result: HTMLElement;
+  readonly forget: HTMLButtonElement;
+}
+
+interface BannerApi {
+  readonly consent?: { receipt?: () => Promise<ConsentReceipt | null> };
+}
+
+/** The person's agreement of this moment; the banner's own record where there is one, for a tenant that wants proof. */
+async function receipt(): Promise<ConsentReceipt> {
+  const banner = (globalThis as { gpd?: BannerApi }).gpd?.consent;
+  const recorded = await banner?.receipt?.().catch(() => null);
+  if (recorded?.purposes.includes(PURPOSE) === true) return recorded;
+  return { purposes: [PURPOSE], gpc: browserGpc(), version: 0, issuedAt: Date.now() };
+}
+
+async function me(page: Page, token: string, action: 'view' | 'forget'): Promise<Response> {
+  return fetch(`${page.endpoint}/me`, {
+    method: 'POST',
+    credentials: 'include',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ token, action }),
+  });
+}
+
+function say(page: Page, text: string): void {
+  page.status.textContent = text;
+}
+
+function problemOf(result: IdentifyResult): string {
+  if (result.sent) return WORDS.refused;
+  return result.reason === 'gpc' ? WORDS.gpc : WORDS.away;
+}
+
+async function show(page: Page, response: IngestResponse): Promise<void> {
+  const token = response.transparencyToken;
+  const reply = token === undefined ? null : await me(page, token, 'view');
+  const view = reply?.ok === true ? ((await reply.json()) as View) : null;
+  page.result.replaceChildren(verdictOf(response), ...(response.visitorId === null ? [] : [viewOf(view)]));
+  page.forget.hidden = token === undefined;
+  page.forget.onclick = () => void forget(page, token ?? '');
+}
+
+async function forget(page: Page, token: string): Promise<void> {
+  page.forget.disabled = true;
+  try {
+    const reply = await me(page, token, 'forget');
+    say(page, reply.ok ? WORDS.gone : WORDS.goneBefore);
+    if (reply.ok) page.result.replaceChildren();
+    page.forget.hidden = true;
+  } catch {
+    say(page, WORDS.away);
+  } finally {
+    page.forget.disabled = false;
+  }
+}
+
+async function look(page: Page): Promise<void> {
+  say(page, WORDS.looking);
+  page.result.replaceChildren();
+  page.forget.hidden = true;
+  const result = await identifyFrom(import.meta.url, {
+    kid: page.kid,
+    endpoint: page.endpoint,
+    consent: receipt,
+  });
+  if (!result.sent || result.response.reason !== 'ok') {
+    say(page, problemOf(result));
+    return;
+  }
+  try {
+    await show(page, result.response);
+    say(page, '');
+  } catch {
+    say(page, WORDS.away);
+  }
+}
+
+function build(host: HTMLElement): void {
+  const kid = host.dataset['kid'];
+  if (kid === undefined) return;
+  const endpoint = (host.dataset['endpoint'] ?? new URL(import.meta.url).origin).replace(/\/+$/, '');
+  const button = el('button', { type: 'button', 'data-testid': 'look' }, WORDS.look) as HTMLButtonElement;
+  const forgetButton = el('button', { type: 'button', hidden: '', 'data-testid': 'forget' }, WORDS.forget);
+  const status = el('p', { role: 'status', 'data-testid': 'status' });
+  const result = el('div', { class: 'stack' });
+  const page: Page = { kid, endpoint, status, result, forget: forgetButton as HTMLButtonElement };
+  button.onclick = () => {
+    button.disabled = true;
+    void look(page).finally(() => {
+      button.disabled = false;
+    });
+  };
+  host.replaceChildren(
+    el('p', {}, WORDS.intro),
+    el('p', { class: 'quiet' }, WORDS.once),
+    el('div', { class: 'buttons' }, button, forgetButton),
+    status,
+    result,
+  );
+}
+
+for (const host of document.querySelectorAll<HTMLElement>('[data-gpd-my-data]')) build(host);

@@ -1,0 +1,151 @@
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { SEEN_WITHIN } from '../http/support/expect.ts';
+import { runGpd, tempDir } from '../support/command.ts';
+import { execute } from '../support/database.ts';
+import { type Gpd, initGpd, startGpd } from '../support/server.ts';
+import { describeInChromium, launchChromium } from './support/chromium.ts';
+
+/** A person at the page that a site links to: over https, with the cookie as it is in production. */
+
+const KID = 'acme';
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });
+}
+
+describeInChromium('browser/my-data', () => {
+  let gpd: Gpd;
+  let base: string;
+  let browser: Browser;
+  let page: Page;
+  const problems: string[] = [];
+
+  beforeAll(async () => {
+    const port = await freePort();
+    base = `https://localhost:${port}`;
+    const { dataDir } = await initGpd([{ kid: KID, origins: [base] }]);
+    const tls = tempDir('tls');
+    const made = await runGpd(['tls', 'init', '--out', tls, '--host', 'localhost'], {
+      env: { GPD_DATA_DIR: dataDir },
+    });
+    expect({ code: made.code, stderr: made.stderr }).toMatchObject({ code: 0 });
+    gpd = await startGpd({
+      dataDir,
+      args: ['--port', String(port)],
+      settings: {
+        GPD_TLS_CERT: join(tls, 'server.crt'),
+        GPD_TLS_KEY: join(tls, 'server.key'),
+        GPD_BASE_URL: base,
+        GPD_RATE_PRIVACY: 'off',
+      },
+    });
+    browser = await launchChromium(['--ignore-certificate-errors']);
+  }, 60_000);
+  afterAll(async () => {
+    await browser?.close();
+    await gpd?.stop();
+  });
+  afterEach(() => page?.context().close());
+
+  async function open(options: BrowserContextOptions = {}): Promise<void> {
+    const context = await browser.newContext({ ignoreHTTPSErrors: true, ...options });
+    page = await context.newPage();
+    problems.length = 0;
+    page.on('pageerror', (error) => problems.push(error.message));
+    page.on('console', (message) => {
+      if (message.type() === 'error' && !message.text().includes('404')) problems.push(message.text());
+    });
+    await page.goto(`${base}/my-data?kid=${KID}`);
+  }
+
+  const look = async (): Promise<void> => {
+    await page.getByTestId('look').click();
+    await page.getByTestId('verdict').waitFor();
+  };
+  const rows = async (table: string): Promise<number> =>
+    Number((await execute(gpd.dataDir, `SELECT COUNT(*) AS n FROM ${table}`))[0]?.['n']);
+
+  it('asks nothing before the button, then shows the verdict, and that no signal is kept', async () => {
+    await open();
+    expect(await rows('decisions')).toBe(0);
+    await look();
+    await page.getByTestId('nothing').waitFor();
+    expect(await page.getByTestId('verdict').textContent()).toMatch(/req_[0-9A-Z]{26}/);
+    const [cookie] = await page.context().cookies();
+    expect(cookie).toMatchObject({ name: 'gp_session', httpOnly: true, secure: true, sameSite: 'Strict' });
+    expect(await rows('decisions')).toBe(1);
+    expect(problems).toEqual([]);
+  });
+
+  it('forgets this device, and the server holds nothing of it any more', async () => {
+    await open();
+    await look();
+    const request =
+      /req_[0-9A-Z]{26}/.exec((await page.getByTestId('verdict').textContent()) ?? '')?.[0] ?? '';
+    const left = () =>
+      execute(gpd.dataDir, `SELECT 1 FROM decisions WHERE request_id = '${request}'`).then(
+        (found) => found.length,
+      );
+    expect(await left()).toBe(1);
+    await page.getByTestId('forget').click();
+    await expect.poll(() => page.getByTestId('status').textContent()).toMatch(/^Forgotten/);
+    expect(await left()).toBe(0);
+    expect(readFileSync(join(gpd.dataDir, 'gpd.db')).includes(request)).toBe(false);
+    expect(await page.getByTestId('forget').isVisible()).toBe(false);
+    expect(problems).toEqual([]);
+  });
+
+  it('is told no more under Global Privacy Control, and nothing is written', async () => {
+    const before = await rows('decisions');
+    await open();
+    await page.addInitScript(
+      "Object.defineProperty(Navigator.prototype, 'globalPrivacyControl', { get: () => true })",
+    );
+    await page.reload();
+    await page.getByTestId('look').click();
+    await expect.poll(() => page.getByTestId('status').textContent()).toMatch(/Global Privacy Control/);
+    expect(await rows('decisions')).toBe(before);
+  });
+
+  it('shows what tells the device apart where the tenant keeps summaries', async () => {
+    await gpd.json(['tenants', 'set', KID, 'transparency.retain=summary']);
+    await open({ colorScheme: 'dark', viewport: { width: 320, height: 700 } });
+    await vi.waitFor(async () => {
+      await look();
+      expect(await page.getByTestId('view').count()).toBe(1);
+    }, SEEN_WITHIN);
+    const text = (await page.getByTestId('view').textContent()) ?? '';
+    expect(text).toMatch(/Graphics chip|Installed fonts|Processor cores/);
+    expect(text).toMatch(/much|some|little/);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(320);
+    expect(problems).toEqual([]);
+    if (process.env['SHOTS'])
+      await page.screenshot({ path: join(process.env['SHOTS'], 'my-data-dark-320.png'), fullPage: true });
+  });
+
+  it('says so without JavaScript, and 404 for no tenant', async () => {
+    await open({ javaScriptEnabled: false });
+    expect(await page.textContent('main')).toContain('needs JavaScript');
+    const answer = await page.goto(`${base}/my-data?kid=nobody`);
+    expect(answer?.status()).toBe(404);
+    const missing = await page.goto(`${base}/my-data`);
+    expect(missing?.status()).toBe(400);
+  });
+
+  it('looks right in the light', async () => {
+    await open({ viewport: { width: 1280, height: 900 } });
+    await look();
+    if (process.env['SHOTS'])
+      await page.screenshot({ path: join(process.env['SHOTS'], 'my-data-light.png'), fullPage: true });
+    expect(await page.title()).toContain('holds about you');
+  });
+});
