@@ -6,7 +6,7 @@ import type { ConsentReceipt, Plaintext, SealedBundle } from '../schema/bundle.t
 import type { ConsentState } from '../schema/responses.ts';
 import { readSignals } from '../schema/signals.ts';
 import { type AttestationLimits, isCoarse, isShared } from './attestation.ts';
-import type { BotAuthRequest } from './bot-auth/verify.ts';
+import type { BotAuthRequest } from './bot-auth/message.ts';
 import { classify } from './classify/classify.ts';
 import type { Policy } from './classify/policy.ts';
 import { consentGate, NEEDED_PURPOSE } from './consent-gate.ts';

@@ -21,6 +21,11 @@ const STRANGER = makeAgent('https://stranger.example');
 const verify = (headers: Readonly<Record<string, string>>): Promise<string | null> =>
   verifyBotAuth(makeDeps([AGENT, OTHER]), makeRequest(headers), NOW);
 
+const covering = (value: string): SignOptions => ({
+  components: ['"@authority"', '"x-run"', '"signature-agent";key="sig1"'],
+  headers: { 'x-run': value },
+});
+
 const LEGACY: SignOptions = {
   signatureAgent: quoted(AGENT_ORIGIN),
   components: ['"@authority"', '"signature-agent"'],
@@ -174,6 +179,52 @@ describe('too much of it', () => {
     expect(await verifyBotAuth(makeDeps([], { findKey }), headers, NOW)).toBeNull();
     expect(asked).toBeGreaterThan(0);
     expect(asked).toBeLessThanOrEqual(4);
+  });
+
+  it.each<readonly [string, (size: number) => SignOptions, number]>([
+    [
+      'covered components',
+      (size) => {
+        const names = Array.from({ length: size - 2 }, (_, i) => `x-${i}`);
+        return {
+          components: ['"@authority"', ...names.map(quoted), '"signature-agent";key="sig1"'],
+          headers: Object.fromEntries(names.map((name) => [name, '1'])),
+        };
+      },
+      16,
+    ],
+    ['characters of a covered header', (size) => covering('a'.repeat(size)), 2048],
+    ['blanks in a row in a covered header', (size) => covering(`a${' '.repeat(size)}b`), 32],
+  ])('too many %s are unverified, in the plain form and in others', async (_what, options, most) => {
+    for (const size of [most, most + 1]) {
+      const headers = signedHeaders(AGENT, options(size));
+      const expected = size === most ? AGENT_ORIGIN : null;
+      expect(await verify(headers)).toBe(expected);
+      expect(await verify({ ...headers, 'signature-input': ` ${headers['signature-input']}` })).toBe(
+        expected,
+      );
+    }
+  });
+
+  it('a long covered header costs no time, in blanks or in members', async () => {
+    const labels = ['a', 'b', 'c', 'd'];
+    const keys = Array.from({ length: 60 }, (_, i) => `"x-long";key="k${i}"`).join(' ');
+    const signedLong = (long: string): Record<string, string> => ({
+      ...signedHeaders(AGENT),
+      'x-long': long,
+      'signature-input': labels
+        .map(
+          (label) =>
+            `${label}=("@authority" "x-long" ${keys} );tag="web-bot-auth";created=1;expires=2;keyid="k"`,
+        )
+        .join(', '),
+      signature: labels.map((label) => `${label}=:AAAA:`).join(', '),
+    });
+    const members = Array.from({ length: 2000 }, (_, i) => `k${i}`).join(', ');
+    const start = performance.now();
+    for (const long of [`a${' '.repeat(12_000)}b`, members])
+      expect(await verify(signedLong(long))).toBeNull();
+    expect(performance.now() - start).toBeLessThan(200);
   });
 
   it('64 KB of headers are refused in no time, good signature or not', async () => {
