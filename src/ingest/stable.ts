@@ -43,10 +43,21 @@ function isNewSafari(agent: AgentFacts): boolean {
   return agent.browser === 'safari' && agent.major >= 17;
 }
 
+/**
+ * Gecko divides the screen by the zoom as well, and rounds: 1366 by 768 pixels are told as 911 by 512 at 150 %. Back to
+ * the screen's own pixels, to the nearest number that rounding cannot move: an even one up to 200 %, of four up to 400 %.
+ */
+function ownPixels(told: number, dpr: number): number {
+  const grid = dpr <= 1 ? 1 : 2 ** Math.ceil(Math.log2(dpr));
+  return Math.round((told * dpr) / grid) * grid;
+}
+
 function screenSize(signals: Signals, agent: AgentFacts, unusable: Unusable): number[] | null {
-  const { width, height } = signals.screen ?? {};
+  const { width, height, dpr } = signals.screen ?? {};
   if (width == null || height == null || unusable.rfp || isNewSafari(agent)) return null;
-  return [width, height].sort((a, b) => a - b);
+  const scale = agent.engine === 'gecko' && dpr != null && dpr >= 0.1 && dpr <= 16 ? dpr : null;
+  const size = scale === null ? [width, height] : [ownPixels(width, scale), ownPixels(height, scale)];
+  return size.sort((a, b) => a - b);
 }
 
 function cores(signals: Signals, agent: AgentFacts): number | null {

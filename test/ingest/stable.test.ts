@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { normaliseGpu, softwareGraphicsOnly } from '../../src/ingest/stable.ts';
+import { normaliseGpu, softwareGraphicsOnly, stableInputs } from '../../src/ingest/stable.ts';
+import { readAgent } from '../../src/ingest/user-agent.ts';
 import { makeSignals } from '../support/make-signals.ts';
 
 describe('normaliseGpu', () => {
@@ -78,5 +79,44 @@ describe('software graphics', () => {
     expect(softwareGraphicsOnly(makeSignals({ graphics: { renderer: null } }))).toBe(true);
     expect(softwareGraphicsOnly(makeSignals({ graphics: { renderer: 'llvmpipe' } }))).toBe(true);
     expect(softwareGraphicsOnly(makeSignals({ graphics: null }))).toBe(false);
+  });
+});
+
+describe('the screen', () => {
+  const PLAIN = { rfp: false, brave: false };
+  const screenOf = (userAgent: string, [width, height]: readonly [number, number], dpr: number | null) => {
+    const signals = makeSignals({ screen: { width, height, dpr } });
+    return stableInputs(signals, readAgent(userAgent), PLAIN)['screen'];
+  };
+  const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:153.0) Gecko/20100101 Firefox/153.0';
+  const chrome =
+    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36';
+
+  /** As Gecko does it: a CSS pixel is 60 units, a device pixel a whole number of them. */
+  const zoomed = (sizes: readonly [number, number], zoom: number, scale = 1) => {
+    const units = Math.max(1, Math.round(60 / scale / zoom));
+    const [width, height] = sizes.map((size) => Math.round((size * units) / 60));
+    return [[width ?? 0, height ?? 0], 60 / units] as const;
+  };
+
+  it.each([
+    ['1366 by 768', [1366, 768], 1, [0.3, 0.5, 0.67, 0.8, 0.9, 1, 1.1, 1.2, 1.33, 1.5, 1.7, 2]],
+    ['1920 by 1080', [1920, 1080], 1, [0.3, 0.5, 0.67, 0.8, 0.9, 1, 1.1, 1.2, 1.33, 1.5, 1.7, 2, 2.4, 3, 4]],
+    ['2560 by 1440', [2560, 1440], 1, [0.5, 0.67, 0.9, 1, 1.1, 1.33, 1.7, 2, 3, 4]],
+    ['3840 by 2160 scaled by 2', [3840, 2160], 2, [0.3, 0.5, 0.67, 0.8, 0.9, 1, 1.1, 1.2, 1.33, 1.5, 1.7, 2]],
+  ] as const)('of Firefox is its own pixels at every zoom: %s', (_name, size, scale, zooms) => {
+    for (const zoom of zooms) {
+      const [told, dpr] = zoomed(size, zoom, scale);
+      expect([zoom, screenOf(firefox, [told[0], told[1]], dpr)]).toEqual([zoom, [...size].reverse()]);
+    }
+  });
+
+  it('of Firefox is taken as told without a ratio that could be', () => {
+    for (const dpr of [null, 0, -1, 0.01, 1e300])
+      expect(screenOf(firefox, [911, 512], dpr)).toEqual([512, 911]);
+  });
+
+  it('of Chromium is what it tells: its zoom does not reach the screen', () => {
+    expect(screenOf(chrome, [800, 600], 1.5)).toEqual([600, 800]);
   });
 });
