@@ -27,9 +27,15 @@ async function missingChromium(): Promise<string | null> {
   return findChromium() === null ? 'not installed (apt-get install chromium)' : null;
 }
 
+async function missingFirefox(): Promise<string | null> {
+  const { findFirefox } = await import('../browser/support/firefox.ts');
+  return findFirefox() === null ? 'not installed (apt-get install firefox-esr)' : null;
+}
+
 async function reportTools(): Promise<void> {
   const tools = {
     chromium: await missingChromium(),
+    firefox: await missingFirefox(),
     postgres: await missingPostgres(),
     VECTORS_DIR: process.env['VECTORS_DIR'] ? null : 'unset, so only our own vectors',
   };

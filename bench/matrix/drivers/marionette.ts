@@ -7,9 +7,15 @@ import type { Visit } from '../lib/types.ts';
 
 const PORT = 2828;
 
-function dial(): Promise<Socket> {
+export interface Marionette {
+  /** @returns what the command answers. @throws what it refuses */
+  readonly command: (name: string, params?: unknown) => Promise<unknown>;
+  readonly close: () => void;
+}
+
+function dial(port: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect(PORT, '127.0.0.1');
+    const socket = connect(port, '127.0.0.1');
     socket.once('connect', () => resolve(socket));
     socket.once('error', reject);
   });
@@ -32,19 +38,32 @@ function receive(socket: Socket): Promise<unknown> {
   });
 }
 
-async function command(socket: Socket, id: number, name: string, params: unknown): Promise<void> {
+async function send(socket: Socket, id: number, name: string, params: unknown): Promise<unknown> {
   const text = JSON.stringify([0, id, name, params]);
   const answer = receive(socket);
   socket.write(`${Buffer.byteLength(text)}:${text}`);
-  const [, , error] = (await answer) as [number, number, unknown];
+  const [, , error, result] = (await answer) as [number, number, unknown, unknown];
   if (error) throw new Error(`Marionette ${name}: ${JSON.stringify(error).slice(0, 300)}`);
+  const whole = typeof result === 'object' && result !== null && 'value' in result;
+  return whole ? result.value : result;
+}
+
+/** A session with the Firefox that listens there; one command at a time. */
+export async function connectMarionette(port: number): Promise<Marionette> {
+  const socket = await dial(port);
+  let id = 0;
+  const command = (name: string, params: unknown = {}): Promise<unknown> => {
+    id += 1;
+    return send(socket, id, name, params);
+  };
+  await receive(socket);
+  await command('WebDriver:NewSession');
+  return { command, close: () => socket.destroy() };
 }
 
 export async function openByMarionette(visit: Visit, options: FirefoxOptions = {}): Promise<void> {
   await openFirefox(visit, { ...options, flags: ['--marionette', ...(options.flags ?? [])], url: null });
-  const socket = await eventually(dial);
-  visit.defer(() => socket.destroy());
-  await receive(socket);
-  await command(socket, 1, 'WebDriver:NewSession', {});
-  await command(socket, 2, 'WebDriver:Navigate', { url: visit.url });
+  const { command, close } = await eventually(() => connectMarionette(PORT));
+  visit.defer(close);
+  await command('WebDriver:Navigate', { url: visit.url });
 }

@@ -12,7 +12,7 @@ const PATHS = [
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
 ];
 
-const ARGS = [
+export const CHROMIUM_ARGS = [
   '--no-sandbox',
   '--disable-gpu',
   '--disable-background-networking',
@@ -31,7 +31,7 @@ export function findChromium(): string | null {
 export async function launchChromium(args: readonly string[] = []): Promise<Browser> {
   const executablePath = findChromium();
   if (executablePath === null) throw new Error('Chromium is not installed');
-  return chromium.launch({ executablePath, headless: true, args: [...ARGS, ...args] });
+  return chromium.launch({ executablePath, headless: true, args: [...CHROMIUM_ARGS, ...args] });
 }
 
 /** A suite that needs Chromium. Without it the suite says so by name, and fails where the tools are required. */
