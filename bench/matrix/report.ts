@@ -1,3 +1,4 @@
+import { POLICY_VERSION } from '../../src/ingest/classify/policy.ts';
 import type { CorpusResult } from './corpus.ts';
 import type { MeasuredRun, NotRun, Truth } from './lib/types.ts';
 
@@ -148,9 +149,9 @@ function markdownTable(runs: readonly MeasuredRun[]): string[] {
 export function formatMarkdown(results: Results): string {
   const { corpus } = results;
   return [
-    `Measured on ${results.date} with \`npm run matrix\`: every browser with a fresh profile, one after the other, through the`,
-    'real agent, a proxy that says https, and the real server. Class and rules are those of the verdict; BotD is',
-    '`@fingerprintjs/botd`, asked on the same page right after.',
+    `Measured on ${results.date} with \`npm run matrix\` under policy \`${POLICY_VERSION}\`: every browser with a fresh`,
+    'profile, one after the other, through the real agent, a proxy that says https, and the real server. Class and',
+    'rules are those of the verdict; BotD is `@fingerprintjs/botd`, asked on the same page right after.',
     '',
     ...summaryLines(results).map((line) => `- ${line}`),
     '',
