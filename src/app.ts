@@ -34,6 +34,7 @@ import { issueToken } from './rights/transparency-token.ts';
 import { makeNonceClaimer } from './storage/agent-store.ts';
 import { makeDeviceLookup } from './storage/device-lookup.ts';
 import { makeRecorder } from './storage/ingest-store.ts';
+import { readSnapshot } from './storage/snapshot.ts';
 import { VERSION } from './version.ts';
 
 /** The composition root: the only place where adapters meet domains. */
@@ -95,7 +96,10 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const tenantOf = (kid: string) => directory.consentTenant(kid);
   const eraser = makeEraseService({ database, dataDir: config.data_dir, clock });
   const again = await reapplyErasures({ database, dataDir: config.data_dir, tenantOf, eraser });
-  if (again > 0) log.warn({ event: 'erasures-applied-again', count: again });
+  if (again > 0) {
+    log.warn({ event: 'erasures-applied-again', count: again });
+    directory.apply(await readSnapshot(database, -1), store.masterKey);
+  }
   const consent = makeConsentApi({
     database,
     eraser,

@@ -174,7 +174,8 @@ export async function ingest(deps: IngestDeps, input: IngestInput): Promise<Inge
     summary:
       identity && tenant.populationKey
         ? summarise(tenant.populationKey, identity.inputs, {
-            first: !known.seen,
+            newDevice: !known.seen,
+            counts: !known.marked,
             expiresAt: now + SUMMARY_TTL_MS,
           })
         : null,

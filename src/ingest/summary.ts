@@ -2,13 +2,17 @@ import type { Json } from '../lib/canonical-json.ts';
 import { hmacSha256 } from '../lib/hash.ts';
 
 /**
- * `transparency.retain = "summary"` (contract 3.5): how rare each stable signal of this request is among the tenant's
- * devices, for the life of the token. Values are counted under a keyed hash and are in no row.
+ * `transparency.retain = "summary"` (contract 3.5): how rare each stable signal of this request is in the tenant's
+ * population, for the life of the token. Values are counted under a keyed hash and are in no row.
  */
 export interface SummaryRequest {
   readonly signals: readonly { readonly name: string; readonly value: string }[];
-  /** The first sighting of the device: its values are counted. */
-  readonly first: boolean;
+  /** All of them together: what identifies. */
+  readonly joint: string;
+  /** The device was never seen before. */
+  readonly newDevice: boolean;
+  /** It was not counted from this network today: identical devices count once a network and day. */
+  readonly counts: boolean;
   readonly expiresAt: number;
 }
 
@@ -17,12 +21,12 @@ const VALUE_BYTES = 16;
 export function summarise(
   populationKey: Uint8Array,
   inputs: Readonly<Record<string, Json>>,
-  facts: Pick<SummaryRequest, 'first' | 'expiresAt'>,
+  facts: Pick<SummaryRequest, 'newDevice' | 'counts' | 'expiresAt'>,
 ): SummaryRequest {
-  const signals = Object.entries(inputs).flatMap(([name, input]) => {
-    if (input === null) return [];
-    const keyed = hmacSha256(populationKey, `${name}|${JSON.stringify(input)}`);
-    return [{ name, value: keyed.subarray(0, VALUE_BYTES).toString('base64url') }];
-  });
-  return { ...facts, signals };
+  const keyed = (text: string): string =>
+    hmacSha256(populationKey, text).subarray(0, VALUE_BYTES).toString('base64url');
+  const signals = Object.entries(inputs).flatMap(([name, input]) =>
+    input === null ? [] : [{ name, value: keyed(`${name}|${JSON.stringify(input)}`) }],
+  );
+  return { ...facts, signals, joint: keyed(`joint|${JSON.stringify(inputs)}`) };
 }

@@ -2,29 +2,40 @@ import type { TransparencyView } from '../schema/rights.ts';
 
 /** What is kept of a request's signals for the life of its token: how rare, never what. */
 export interface StoredSummary {
-  /** Devices that were counted when it was made. */
+  /** Devices that were known when it was made. */
   readonly devices: number;
+  /** Surprisal of the joint stable hash in the tenant's population: -log2 of its share. */
+  readonly jointBits: number;
   readonly signals: readonly {
     readonly name: string;
-    /** -log2 of the share of devices with this value. */
+    /** -log2 of the share of this value. */
     readonly bits: number;
   }[];
 }
 
+export type Band = 'common' | 'uncommon' | 'rare' | 'not enough data';
+
 /**
- * How much a kind of signal usually tells apart, for populations too small to say it of this one (orders of magnitude
- * as browser-fingerprint surveys find them).
+ * A prior until the tenant's own population counts: bits as Hiding in the Crowd (2018) found them, the largest of the
+ * studies and the one with the least selected visitors (signals.md section 5).
  */
-const USUAL_BAND: Readonly<Record<string, 'low' | 'medium' | 'high'>> = {
-  audio: 'medium',
-  canvas: 'high',
-  fonts: 'high',
-  gpu: 'high',
-  model: 'high',
-  screen: 'medium',
-  cores: 'medium',
-  memory: 'medium',
+const PRIOR_BITS: Readonly<Record<string, number>> = {
+  canvas: 8.6,
+  family: 1.2,
+  fonts: 6.9,
+  gpu: 5.5,
+  screen: 4.9,
 };
+
+const COMMON_BITS = Math.log2(50);
+const UNCOMMON_BITS = Math.log2(1000);
+
+/** common: at least 1 of 50; uncommon: down to 1 of 1,000; rare: less. */
+function bandOf(bits: number | undefined): Band {
+  if (bits === undefined) return 'not enough data';
+  if (bits <= COMMON_BITS) return 'common';
+  return bits <= UNCOMMON_BITS ? 'uncommon' : 'rare';
+}
 
 const PURPOSE = 'device-identification';
 const TIER = 'stable';
@@ -37,11 +48,10 @@ export function transparencyView(
 ): TransparencyView {
   const qualitativeOnly = summary.devices < facts.kAnonymityFloor;
   const signals = summary.signals.map(({ name, bits }) => {
-    const measure = qualitativeOnly ? { band: USUAL_BAND[name] ?? 'low' } : { entropyBits: round(bits) };
+    const measure = qualitativeOnly ? { band: bandOf(PRIOR_BITS[name]) } : { entropyBits: round(bits) };
     return { name, tier: TIER, ...measure, purpose: PURPOSE };
   });
-  // Signals depend on one another: together they cannot tell more apart than there are devices.
-  const sum = summary.signals.reduce((total, { bits }) => total + bits, 0);
-  const totalEntropyBits = qualitativeOnly ? 0 : round(Math.min(sum, Math.log2(summary.devices)));
+  // Never a sum: signals depend on one another (signals.md section 5).
+  const totalEntropyBits = qualitativeOnly ? 0 : round(summary.jointBits);
   return { handle: facts.handle, signals, totalEntropyBits, purposes: [...facts.purposes], qualitativeOnly };
 }

@@ -112,7 +112,7 @@ export const transparencyViewSchema = z.object({
       name: z.string(),
       tier: z.string(),
       entropyBits: z.number().optional(),
-      band: z.enum(['low', 'medium', 'high']).optional(),
+      band: z.enum(['common', 'uncommon', 'rare', 'not enough data']).optional(),
       purpose: z.string(),
     }),
   ),

@@ -5,8 +5,10 @@ import type { Database } from './db.ts';
 
 /** Population counts by keyed hash, and what is kept of a request for the life of its token. */
 
-/** The row that counts devices and no value. */
-const ALL = { signal: '*', value: '*' };
+/** Rows that count no value: devices, and how often values were counted at all. */
+const DEVICES = '*devices';
+const COUNTED = '*counted';
+const JOINT = '*joint';
 
 interface CountRow {
   readonly signal: string;
@@ -14,13 +16,14 @@ interface CountRow {
   readonly devices: number;
 }
 
-async function countDevice(
+async function count(
   tx: Knex.Transaction,
   kid: string,
-  signals: SummaryRequest['signals'],
+  cells: readonly { readonly name: string; readonly value: string }[],
 ): Promise<void> {
-  const rows = [ALL, ...signals.map(({ name, value }) => ({ signal: name, value }))]
-    .map((row) => ({ kid, ...row, devices: 1 }))
+  if (cells.length === 0) return;
+  const rows = cells
+    .map(({ name, value }) => ({ kid, signal: name, value, devices: 1 }))
     // One order for all nodes: batches must not deadlock on PostgreSQL.
     .sort((a, b) => (a.signal < b.signal ? -1 : 1));
   await tx('population')
@@ -29,26 +32,30 @@ async function countDevice(
     .merge({ devices: tx.raw('population.devices + 1') });
 }
 
-/** Counts a new device, and keeps how rare each of its values is. */
+/** Counts what has to be counted, and keeps how rare each value is. */
 export async function writeSummary(
   tx: Knex.Transaction,
   kid: string,
   requestId: string,
   request: SummaryRequest,
 ): Promise<void> {
-  const { signals, first, expiresAt } = request;
-  if (first) await countDevice(tx, kid, signals);
-  const values = [ALL.value, ...signals.map(({ value }) => value)];
+  const { signals, joint, newDevice, counts, expiresAt } = request;
+  const all = [...signals, { name: JOINT, value: joint }];
+  await count(tx, kid, [
+    ...(newDevice ? [{ name: DEVICES, value: '' }] : []),
+    ...(counts ? [{ name: COUNTED, value: '' }, ...all] : []),
+  ]);
+  const values = ['', ...all.map(({ value }) => value)];
   const rows = await tx<CountRow & { kid: string }>('population').where({ kid }).whereIn('value', values);
-  const counts = new Map(rows.map((row) => [`${row.signal}|${row.value}`, Number(row.devices)]));
-  const devices = counts.get(`${ALL.signal}|${ALL.value}`) ?? 1;
+  const found = new Map(rows.map((row) => [`${row.signal}|${row.value}`, Number(row.devices)]));
+  const counted = found.get(`${COUNTED}|`) ?? 1;
+  // What was first seen before the tenant opted in was never counted.
+  const bitsOf = (name: string, value: string): number =>
+    Math.max(0, Math.log2(counted / (found.get(`${name}|${value}`) ?? 1)));
   const summary: StoredSummary = {
-    devices,
-    signals: signals.map(({ name, value }) => {
-      // A device that was first seen before the tenant opted in was never counted.
-      const own = counts.get(`${name}|${value}`) ?? 1;
-      return { name, bits: Math.max(0, Math.log2(devices / own)) };
-    }),
+    devices: found.get(`${DEVICES}|`) ?? 0,
+    jointBits: bitsOf(JOINT, joint),
+    signals: signals.map(({ name, value }) => ({ name, bits: bitsOf(name, value) })),
   };
   await tx('signal_summaries').insert({
     kid,

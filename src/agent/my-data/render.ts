@@ -8,7 +8,7 @@ export interface View {
   readonly signals: readonly {
     readonly name: string;
     readonly entropyBits?: number;
-    readonly band?: 'low' | 'medium' | 'high';
+    readonly band?: keyof typeof WORDS.bandWords;
   }[];
   readonly totalEntropyBits: number;
   readonly purposes: readonly string[];
@@ -34,7 +34,7 @@ export function verdictOf(response: IngestResponse): HTMLElement {
 
 function gives({ entropyBits, band }: View['signals'][number]): string {
   if (entropyBits !== undefined) return WORDS.bitsOf(entropyBits);
-  return band === undefined ? '–' : WORDS.bands_[band];
+  return band === undefined ? '–' : WORDS.bandWords[band];
 }
 
 export function viewOf(view: View | null): HTMLElement {

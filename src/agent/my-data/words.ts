@@ -16,9 +16,9 @@ export const WORDS = {
   signalsTitle: 'What tells this device apart',
   none: 'No details of signals are kept here: only the verdict, and a keyed hash by which the device is recognised.',
   bands:
-    'Too few devices are known to say how rare yours is, so this tells only how much such a signal usually gives away.',
+    'Too few devices are known here to say how rare yours is. This is what studies of many browsers found for such signals.',
   bits: (total: number) =>
-    `Together they narrow it down to about 1 of ${Math.round(2 ** total).toLocaleString()} known devices.`,
+    `Together they narrow it down to about 1 of ${Math.round(2 ** total).toLocaleString()} visits.`,
   handle: 'Handle of this device, for you to compare',
   request: 'Number of this verdict, to quote in a contest or a question',
   gone: 'Forgotten: the verdicts and the hash of this device were erased. An open contest and a review in your favour stay.',
@@ -37,7 +37,12 @@ export const WORDS = {
   score: 'Suspicion',
   signal: 'Signal',
   gives: 'Gives away',
-  bands_: { low: 'little', medium: 'some', high: 'much' },
+  bandWords: {
+    common: 'little: common',
+    uncommon: 'some: uncommon',
+    rare: 'much: rare',
+    'not enough data': 'not enough data',
+  },
   bitsOf: (bits: number) => `${bits.toFixed(1)} bits`,
   names: {
     architecture: 'Processor family',

@@ -2,6 +2,8 @@ import { rightsRef } from '../../rights/reference.ts';
 import type { Database } from '../../storage/db.ts';
 import { knownReceipts } from '../../storage/erasure-receipts.ts';
 import { heldIds } from '../../storage/held-ids.ts';
+import { removeTenant } from '../../storage/tenant-remove.ts';
+import { makeTenantStore } from '../../storage/tenant-store.ts';
 import type { ConsentTenant } from '../consent-tenant.ts';
 import type { EraseService } from './erase.ts';
 import { readTombstones, type Tombstone } from './tombstones.ts';
@@ -30,7 +32,7 @@ async function resolve(
   for (const tombstone of tombstones) {
     found.set(tombstone.receiptId, { durables: new Set(), requests: new Set() });
     for (const { kind, ref } of tombstone.refs)
-      if (kind !== 'principal') wanted.set(ref, { kind, tombstone });
+      if (kind === 'durable' || kind === 'request') wanted.set(ref, { kind, tombstone });
   }
   for (const [kind, column] of [
     ['durable', 'durable'],
@@ -71,6 +73,23 @@ async function reapplyTenant(
   }
 }
 
+/** A tenant that was made anew after its offboarding is another one. */
+async function reapplyOffboarding(deps: ReapplyDeps, tombstones: readonly Tombstone[]): Promise<number> {
+  let applied = 0;
+  for (const { tenant: kid, at, refs } of tombstones) {
+    if (!refs.some(({ kind }) => kind === 'tenant')) continue;
+    const found = await makeTenantStore(deps.database).get(kid);
+    if (!found || found.createdAt > Date.parse(at)) continue;
+    await removeTenant(deps.database, kid);
+    applied += 1;
+  }
+  if (applied > 0) {
+    await deps.database.vacuum();
+    await deps.database.truncateLog();
+  }
+  return applied;
+}
+
 /** Returns how many were applied again. */
 export async function reapplyErasures(deps: ReapplyDeps): Promise<number> {
   const tombstones = await readTombstones(deps.dataDir);
@@ -78,15 +97,17 @@ export async function reapplyErasures(deps: ReapplyDeps): Promise<number> {
   const ids = [...new Set(tombstones.map(({ receiptId }) => receiptId))];
   const known = await knownReceipts(deps.database, ids);
   const lost = new Map(
-    tombstones.filter(({ receiptId }) => !known.has(receiptId)).map((line) => [line.receiptId, line]),
+    tombstones
+      .filter(({ receiptId, refs }) => !known.has(receiptId) && !refs.some(({ kind }) => kind === 'tenant'))
+      .map((line) => [line.receiptId, line]),
   );
   const byTenant = new Map<string, Tombstone[]>();
   for (const line of lost.values()) byTenant.set(line.tenant, [...(byTenant.get(line.tenant) ?? []), line]);
-  let applied = 0;
+  let applied = await reapplyOffboarding(deps, tombstones);
   for (const [kid, lines] of byTenant) {
     const tenant = deps.tenantOf(kid);
     // The tenant itself is gone, with all it had.
-    if (!tenant) continue;
+    if (!tenant || !(await makeTenantStore(deps.database).get(kid))) continue;
     await reapplyTenant(deps, tenant, lines);
     applied += lines.length;
   }

@@ -23,22 +23,11 @@ const lineSchema = z.object({
   requestedBy: z.enum(['subject', 'dpo', 'operator']),
   at: z.string(),
   keep: z.object({ openContests: z.boolean(), override: z.boolean() }),
-  refs: z.array(z.object({ kind: z.enum(['durable', 'request', 'principal']), ref: z.string() })),
+  refs: z.array(z.object({ kind: z.enum(['durable', 'request', 'principal', 'tenant']), ref: z.string() })),
 });
 export type Tombstone = z.infer<typeof lineSchema>;
 
-/** Durable before it returns. Written twice is no harm: a receipt is applied once. */
-export async function appendTombstone(dataDir: string, erasure: StoredErasure): Promise<void> {
-  const line: Tombstone = {
-    v: 1,
-    receiptId: erasure.receiptId,
-    tenant: erasure.kid,
-    subject: erasure.subject,
-    requestedBy: erasure.requestedBy,
-    at: isoTime(erasure.erasedAt),
-    keep: erasure.keep,
-    refs: [...erasure.refs],
-  };
+async function append(dataDir: string, line: Tombstone): Promise<void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const file = await open(tombstoneFile(dataDir), 'a', 0o600);
   try {
@@ -47,6 +36,34 @@ export async function appendTombstone(dataDir: string, erasure: StoredErasure): 
   } finally {
     await file.close();
   }
+}
+
+/** Durable before it returns. Written twice is no harm: a receipt is applied once. */
+export function appendTombstone(dataDir: string, erasure: StoredErasure): Promise<void> {
+  return append(dataDir, {
+    v: 1,
+    receiptId: erasure.receiptId,
+    tenant: erasure.kid,
+    subject: erasure.subject,
+    requestedBy: erasure.requestedBy,
+    at: isoTime(erasure.erasedAt),
+    keep: erasure.keep,
+    refs: [...erasure.refs],
+  });
+}
+
+/** A tenant that was offboarded: an older backup would bring it back. */
+export function buryTenant(dataDir: string, kid: string, now: number): Promise<void> {
+  return append(dataDir, {
+    v: 1,
+    receiptId: `off_${kid}_${now}`,
+    tenant: kid,
+    subject: kid,
+    requestedBy: 'operator',
+    at: isoTime(now),
+    keep: { openContests: false, override: false },
+    refs: [{ kind: 'tenant', ref: kid }],
+  });
 }
 
 /** All that can be read: a line that a crash cut short is passed over, its receipt is still unfinished in the database. */

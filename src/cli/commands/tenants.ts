@@ -7,6 +7,7 @@ import { originSchema, TENANT_SETTING_NAMES, tenantSettingsSchema } from '../../
 import { CommandFailed, print, table } from '../output.ts';
 import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';
 import { registerPolicy } from './policy.ts';
+import { registerTenantRemove } from './tenant-remove.ts';
 
 export function collect(value: string, previous: readonly string[]): string[] {
   return [...previous, value];
@@ -107,4 +108,5 @@ export function registerTenants(program: Command): void {
     .description(`change settings: ${TENANT_SETTING_NAMES.join(', ')}`)
     .action(set);
   registerPolicy(tenants);
+  registerTenantRemove(tenants);
 }

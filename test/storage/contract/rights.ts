@@ -121,12 +121,13 @@ export function rightsContract(make: MakeDatabase): void {
       const kid = await addTenant(db.database, 'erase');
       const mine = { durable: 'mine' };
       const signals = [{ name: 'gpu', value: 'keyed' }];
-      const summary = { signals, first: true, expiresAt: NOW + DAY };
+      const summary = { signals, joint: 'all', newDevice: true, counts: true, expiresAt: NOW + DAY };
       await record(kid, 'm1', { ...mine, summary });
       await record(kid, 'm2', mine);
       await record(kid, 'o1', { durable: 'theirs', summary });
       expect(await findSummary(other, kid, 'req_o1', NOW)).toEqual({
         devices: 2,
+        jointBits: 0,
         signals: [{ name: 'gpu', bits: 0 }],
       });
       await file(contestOn(kid, 'm1', 'mine'));

@@ -1,0 +1,89 @@
+import { createWriteStream, existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Command } from 'commander';
+import { buryTenant } from '../../app/rights/tombstones.ts';
+import type { Database } from '../../storage/db.ts';
+import { removeTenant, TENANT_DATA_TABLES, tenantRows } from '../../storage/tenant-remove.ts';
+import { makeTenantStore } from '../../storage/tenant-store.ts';
+import { CommandFailed, EXIT, print, say, table } from '../output.ts';
+import { checkKid, confirm, noSuchTenant, wantsJson, withStore } from '../run.ts';
+
+interface RemoveOptions {
+  readonly export?: string;
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+}
+
+/** What the tenant may keep: its rows as NDJSON, a file a table, without keys or counters that mean nothing elsewhere. */
+const NOT_EXPORTED = new Set([
+  'nonces',
+  'principal_sessions',
+  'idempotency_keys',
+  'webhook_outbox',
+  'network_marks',
+]);
+
+async function* lines(rows: AsyncIterable<object>): AsyncGenerator<string> {
+  for await (const row of rows) yield `${JSON.stringify(row)}\n`;
+}
+
+async function exportTenant(database: Database, kid: string, directory: string): Promise<string[]> {
+  if (existsSync(directory))
+    throw new CommandFailed('conflict', `${directory} is already there, and nothing was changed`);
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const files: string[] = [];
+  for (const name of TENANT_DATA_TABLES) {
+    if (NOT_EXPORTED.has(name)) continue;
+    const file = join(directory, `${name}.ndjson`);
+    say(`exporting ${name}`);
+    const out = createWriteStream(file, { flags: 'wx', mode: 0o600 });
+    await pipeline(Readable.from(lines(tenantRows(database, kid, name))), out);
+    files.push(file);
+  }
+  return files;
+}
+
+async function remove(kidText: string, options: RemoveOptions, command: Command): Promise<void> {
+  const kid = checkKid(kidText);
+  await withStore(command, async ({ database }, config) => {
+    const tenant = await makeTenantStore(database).get(kid);
+    if (options.dryRun === true) {
+      if (!tenant) throw noSuchTenant(kid);
+      print(wantsJson(command), { kid, dryRun: true, origins: tenant.settings.origins }, () => [
+        `would remove tenant ${kid} with all its verdicts, contests, consent records, keys and its log`,
+        'Nothing was changed.',
+      ]);
+      return;
+    }
+    const what = `this removes tenant ${kid} with all it has, its log and its keys, and cannot be undone`;
+    await confirm(options, what);
+    const files = options.export === undefined ? [] : await exportTenant(database, kid, options.export);
+    const counts = await removeTenant(database, kid, (name) => say(`removing ${name}`));
+    if (!counts) throw noSuchTenant(kid);
+    await buryTenant(config.data_dir, kid, Date.now());
+    await database.vacuum();
+    const incomplete = !(await database.truncateLog());
+    print(wantsJson(command), { kid, removed: counts, exported: files, incomplete }, () => [
+      ...table(
+        Object.entries(counts)
+          .filter(([, count]) => count > 0)
+          .map(([name, count]) => [name, count.toLocaleString('en')]),
+      ),
+      `tenant ${kid} is removed${files.length > 0 ? `; its data lies in ${options.export}` : ''}`,
+      ...(incomplete ? ['Another process holds the database open: bytes may be left until it ends.'] : []),
+    ]);
+    if (incomplete) process.exitCode = EXIT.incomplete;
+  });
+}
+
+export function registerTenantRemove(tenants: Command): void {
+  tenants
+    .command('remove <kid>')
+    .description('offboard a tenant: export if wanted, then erase all it has')
+    .option('--export <dir>', 'write its rows as NDJSON first')
+    .option('--dry-run', 'say what would go, and change nothing')
+    .option('--yes', 'do not ask')
+    .action(remove);
+}

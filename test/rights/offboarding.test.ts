@@ -1,0 +1,78 @@
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { TENANT_DATA_TABLES } from '../../src/storage/tenant-remove.ts';
+import { expectCore, post, SEEN_WITHIN } from '../http/support/expect.ts';
+import { tempDir } from '../support/command.ts';
+import { makeBundle } from '../support/seal.ts';
+import { KID, startGpd } from '../support/server.ts';
+import { apiKey, OTHER, type Rights, startRights } from './support/rights.ts';
+
+/** `gpd tenants remove`: a customer leaves, with an export, and leaves nothing. */
+
+let rights: Rights;
+beforeAll(async () => {
+  rights = await startRights();
+}, 60_000);
+afterAll(() => rights.stop());
+
+it('names every table that has a kid', async () => {
+  const tables = await rights.sql(
+    `SELECT m.name AS name FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND c.name = 'kid'`,
+  );
+  const cascading = await rights.sql(
+    `SELECT m.name AS name FROM sqlite_master m JOIN pragma_foreign_key_list(m.name) f
+      WHERE m.type = 'table' AND f."table" = 'tenants' AND f.on_delete = 'CASCADE'`,
+  );
+  const known = new Set([...TENANT_DATA_TABLES, 'tenants', ...cascading.map((row) => row['name'])]);
+  expect(tables.map((row) => row['name']).filter((name) => !known.has(name))).toEqual([]);
+});
+
+it('exports, removes, leaves no byte, and is not brought back by an older database', async () => {
+  const secret = await apiKey(rights, 'secret');
+  const visit = await rights.visit();
+  const other = await rights.visit({ target: rights.other, origin: 'https://other.example' });
+  await rights.call(
+    '/v1/consent/grant',
+    { principalId: 'anna', purposes: ['device-identification'] },
+    secret,
+  );
+  const token = await rights.as({ gpd_role: 'subject', gpd_visitor: visit.visitorId });
+  await rights.call('/privacy/contest', { requestId: visit.requestId, statement: 'mine alone' }, token);
+  const old = tempDir('old');
+  await rights.sql('PRAGMA wal_checkpoint(TRUNCATE)');
+  cpSync(join(rights.gpd.dataDir, 'gpd.db'), join(old, 'gpd.db'));
+
+  expect((await rights.gpd.cli(['tenants', 'remove', KID])).code).toBe(2);
+  expect((await rights.gpd.cli(['tenants', 'remove', 'nobody', '--yes'])).code).toBe(3);
+  expect((await rights.gpd.cli(['tenants', 'remove', KID, '--dry-run'])).code).toBe(0);
+  const out = join(tempDir('export'), 'acme');
+  const removed = await rights.gpd.cli(['tenants', 'remove', KID, '--yes', '--export', out, '--json']);
+  expect({ code: removed.code, stderr: removed.stderr }).toMatchObject({ code: 0 });
+  expect(JSON.parse(removed.stdout)).toMatchObject({ kid: KID, removed: { decisions: 1, contests: 1 } });
+  expect(readFileSync(join(out, 'decisions.ndjson'), 'utf8')).toContain(visit.requestId);
+  expect(readFileSync(join(out, 'ledger_entries.ndjson'), 'utf8')).toContain('consent.granted');
+  for (const name of readdirSync(rights.gpd.dataDir)) {
+    const path = join(rights.gpd.dataDir, name);
+    if (!statSync(path).isFile()) continue;
+    for (const text of [visit.requestId, visit.visitorId, 'mine alone'])
+      expect(readFileSync(path).includes(text), `${text} in ${path}`).toBe(false);
+  }
+  await expect
+    .poll(async () => (await post(rights.gpd.url, makeBundle(rights.acme))).status, SEEN_WITHIN)
+    .toBe(400);
+  expectCore(await post(rights.gpd.url, makeBundle(rights.other)), 'ok');
+  expect(await rights.gpd.json(['consent', 'verify', OTHER])).toMatchObject({ ok: true });
+
+  await rights.gpd.stop();
+  const { dataDir } = rights.gpd;
+  for (const name of ['gpd.db', 'gpd.db-wal', 'gpd.db-shm']) rmSync(join(dataDir, name), { force: true });
+  cpSync(join(old, 'gpd.db'), join(dataDir, 'gpd.db'));
+  const gpd = await startGpd({ dataDir });
+  expect((await post(gpd.url, makeBundle(rights.acme))).status).toBe(400);
+  expectCore(await post(gpd.url, makeBundle(rights.other)), 'ok');
+  expect(existsSync(join(dataDir, 'erasures.log'))).toBe(true);
+  expect(readFileSync(join(dataDir, 'gpd.db')).includes(visit.requestId)).toBe(false);
+  expect(other.requestId).not.toBe('');
+  await gpd.stop();
+}, 60_000);
