@@ -14,11 +14,8 @@ import { listen, parseRanges, readTls } from './app/listen.ts';
 import { describeFault } from './app/log.ts';
 import { masterKeyPath, readMasterKeyFile } from './app/master-key-file.ts';
 import { openNetworkTypes, unknownNetwork } from './app/network-type.ts';
-import { makeAuthenticator } from './app/oidc.ts';
 import { startPolling } from './app/poll.ts';
-import { makeRightsApi } from './app/rights/api.ts';
 import { makeEraseService } from './app/rights/erase.ts';
-import { makeMeService } from './app/rights/me.ts';
 import { reapplyErasures } from './app/rights/reapply.ts';
 import { openStore } from './app/store.ts';
 import { startDispatcher } from './app/webhooks.ts';
@@ -135,32 +132,24 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   // Express and its pages are loaded beside the start, not before it: the hot lane answers first.
   const express: Promise<RequestListener> = (async () => {
     const { makeRoutes } = await import('./app/routes.ts');
+    const { wireRights } = await import('./app/rights/wire.ts');
     const extra = (await options.routers?.({ url: () => url })) ?? [];
     return makeRoutes({
       version: VERSION,
       notReady,
       findPublicKey: (kid) => directory.publicKey(kid),
       consent,
-      rights: {
+      rights: wireRights(config, {
+        database,
+        serverSecret,
+        tenantOf,
+        ingestTenantOf: (kid) => directory.tenant(kid),
+        eraser,
+        clock,
         limiter: limiters.privacy,
-        authenticate: makeAuthenticator(config, clock, logFault('oidc-failed')),
-        api: makeRightsApi({
-          database,
-          tenantOf,
-          ingestTenantOf: (kid) => directory.tenant(kid),
-          eraser,
-          clock,
-        }),
-        me: makeMeService({
-          database,
-          serverSecret,
-          tenantOf,
-          eraser,
-          kAnonymityFloor: config.k_anonymity_floor,
-          clock,
-        }),
         knowsOrigin: (origin) => directory.knowsOrigin(origin),
-      },
+        onFault: logFault('oidc-failed'),
+      }),
       findDecision: makeDecisionFinder(database, directory),
       views,
       https: publicHttps,

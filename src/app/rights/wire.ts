@@ -1,0 +1,21 @@
+import { makeAuthenticator, type OidcSettings } from '../oidc.ts';
+import type { RoutesDeps } from '../routes.ts';
+import { makeRightsApi, type RightsApiDeps } from './api.ts';
+import { type MeDeps, makeMeService } from './me.ts';
+
+/** The rights half, loaded with the pages it serves and not before the hot lanes answer. */
+export function wireRights(
+  config: OidcSettings & { readonly k_anonymity_floor: number },
+  deps: RightsApiDeps &
+    Pick<MeDeps, 'serverSecret'> &
+    Pick<RoutesDeps['rights'], 'limiter' | 'knowsOrigin'> & { readonly onFault: (error: unknown) => void },
+): RoutesDeps['rights'] {
+  const { limiter, knowsOrigin, clock, onFault } = deps;
+  return {
+    limiter,
+    knowsOrigin,
+    authenticate: makeAuthenticator(config, clock, onFault),
+    api: makeRightsApi(deps),
+    me: makeMeService({ ...deps, kAnonymityFloor: config.k_anonymity_floor }),
+  };
+}
