@@ -1,0 +1,140 @@
+import { describe, expect, it } from 'vitest';
+import type { Claimant, Role } from '../../src/rights/caller.ts';
+import { changeText, classText, makeNotice } from '../../src/rights/dsar.ts';
+import { asErased, asPending, isIncomplete, SCOPES, scopeResults } from '../../src/rights/erase.ts';
+import { actorRef, displayHandle, rightsRef } from '../../src/rights/reference.ts';
+import { identifySubject, reaches, type SubjectLookup } from '../../src/rights/subject.ts';
+import { transparencyView } from '../../src/rights/transparency.ts';
+
+const key = Buffer.alloc(32, 7);
+
+describe('subjects', () => {
+  const lookup: SubjectLookup = {
+    durableOf: (_kid, visitorId) => Promise.resolve(visitorId === 'known' ? 'durable' : null),
+    linkedRequests: (_kid, principal) =>
+      Promise.resolve(principal === 'ref of anna' ? ['req_1', 'req_2'] : []),
+    principalRef: (kid, id) => (kid === 'acme' ? `ref of ${id}` : null),
+  };
+  const claimant = (over: Partial<Claimant>): Claimant => ({
+    issuer: 'https://id.example',
+    sub: 'anna',
+    roles: new Set<Role>(['subject']),
+    tenant: 'acme',
+    visitor: null,
+    principal: 'nobody',
+    ...over,
+  });
+  const who = (over: Partial<Claimant>) => identifySubject(lookup, claimant(over));
+
+  it('a visitorId reaches the device, a link the linked requests, both reach both', async () => {
+    const device = await who({ visitor: 'known' });
+    expect(reaches(device, { requestId: 'req_9', durable: 'durable' })).toBe(true);
+    expect(reaches(device, { requestId: 'req_1', durable: 'other' })).toBe(false);
+    const linked = await who({ principal: 'anna' });
+    expect(reaches(linked, { requestId: 'req_1', durable: 'durable' })).toBe(true);
+    expect(reaches(linked, { requestId: 'req_9', durable: 'durable' })).toBe(false);
+    const both = await who({ visitor: 'known', principal: 'anna' });
+    expect(reaches(both, { requestId: 'req_2', durable: null })).toBe(true);
+    expect(reaches(both, { requestId: 'req_9', durable: 'durable' })).toBe(true);
+  });
+
+  it('a decision about nobody is reached by nobody without a link', async () => {
+    const unknown = await who({ visitor: 'unknown' });
+    expect(unknown.durable).toBeNull();
+    expect(reaches(unknown, { requestId: 'req_9', durable: null })).toBe(false);
+  });
+
+  it.each([
+    ['no tenant', { tenant: null, visitor: 'known' }],
+    ['neither visitor nor link', {}],
+    ['no principal', { principal: null }],
+    ['a tenant that is not there', { tenant: 'gone', principal: 'anna' }],
+  ])('%s: not identified', async (_what, over) => {
+    await expect(who(over)).rejects.toMatchObject({ code: 'subject-not-identified' });
+  });
+});
+
+describe('references', () => {
+  it('tell kinds and keys apart, and issuer and sub', () => {
+    expect(rightsRef(key, 'durable', 'x')).not.toBe(rightsRef(key, 'request', 'x'));
+    expect(rightsRef(key, 'durable', 'x')).not.toBe(rightsRef(Buffer.alloc(32), 'durable', 'x'));
+    expect(actorRef(key, 'a","b', 'c')).not.toBe(actorRef(key, 'a', 'b","c'));
+    expect(displayHandle(key, 'd')).toMatch(/^[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}$/);
+  });
+});
+
+describe('receipts', () => {
+  it('have a line for every scope; retained wins over erased; pending is incomplete', () => {
+    const scopes = scopeResults({
+      decisions: { erased: 2, retained: 0 },
+      contests: { erased: 1, retained: 1, basis: 'b' },
+    });
+    expect(scopes.map(({ scope }) => scope)).toEqual([...SCOPES]);
+    expect(scopes.find(({ scope }) => scope === 'contests')).toEqual({
+      scope: 'contests',
+      action: 'retained',
+      count: 1,
+      basis: 'b',
+    });
+    expect(isIncomplete(scopes)).toBe(false);
+    const pending = asPending(scopes);
+    expect(pending.find(({ scope }) => scope === 'decisions')?.action).toBe('pending');
+    expect(isIncomplete(pending)).toBe(true);
+    expect(asErased(pending)).toEqual(scopes);
+  });
+});
+
+describe('what would have changed it', () => {
+  const rule = (id: string): string => `Rule ${id} says so.`;
+  it('names the decisive rules, or all, or none', () => {
+    const decisive = [{ id: 'A1', class: 'human' }];
+    expect(changeText({ decisive, withoutAll: null }, rule)).toBe(
+      'Without “Rule A1 says so” it would have been: A person.',
+    );
+    expect(changeText({ decisive: [], withoutAll: 'human' }, rule)).toMatch(/^No single rule decided/);
+    expect(changeText({ decisive: [], withoutAll: null }, rule)).toMatch(/^No rule made a difference/);
+    expect(classText('something new')).toBe('something new');
+  });
+});
+
+describe('the view', () => {
+  const facts = { handle: 'h', purposes: ['p'], kAnonymityFloor: 50 };
+  const signals = [
+    { name: 'gpu', bits: 3.14159 },
+    { name: 'math', bits: 0 },
+  ];
+  it('tells bits at the floor and bands below it, never a sum', () => {
+    expect(transparencyView({ devices: 50, jointBits: 5.005, signals }, facts)).toEqual({
+      handle: 'h',
+      purposes: ['p'],
+      qualitativeOnly: false,
+      totalEntropyBits: 5.01,
+      signals: [
+        { name: 'gpu', tier: 'stable', entropyBits: 3.14, purpose: 'device-identification' },
+        { name: 'math', tier: 'stable', entropyBits: 0, purpose: 'device-identification' },
+      ],
+    });
+    const few = transparencyView({ devices: 49, jointBits: 5, signals }, facts);
+    expect(few).toMatchObject({ qualitativeOnly: true, totalEntropyBits: 0 });
+    expect(few.signals.map(({ band }) => band)).toEqual(['common', 'not enough data']);
+    expect(few.signals.every(({ entropyBits }) => entropyBits === undefined)).toBe(true);
+  });
+});
+
+describe('the notice', () => {
+  it('says something on every point, the tenant’s words first', () => {
+    const settings = {
+      'notice.controller': 'Acme',
+      'notice.contact': '',
+      'notice.purposes': '',
+      'notice.recipients': '',
+      'notice.transfers': '',
+      'notice.authority': '',
+      'retention.days': 12,
+    };
+    const notice = makeNotice(settings, ['Device identification']);
+    expect(notice).toMatchObject({ controller: 'Acme', purposes: 'Device identification' });
+    expect(notice.retention).toContain('12 days');
+    for (const text of Object.values(notice)) expect(text.length).toBeGreaterThan(3);
+  });
+});
