@@ -9,7 +9,7 @@ import { MAX_BODY_BYTES } from '../schema/bundle.ts';
 import { corsHeaders, type KnowsOrigin, preflightHeaders } from './cors.ts';
 import type { HotHandler, HotReply, HotRequest, Limiter } from './hot.ts';
 import { declaresTooMuch, isPlainJson } from './json-body.ts';
-import { errorReply, jsonReply } from './reply.ts';
+import { errorReply, jsonReply, withHeaders } from './reply.ts';
 
 /** POST /_fp/i/v1: size → rate → media type → body → envelope → core (contract 3.1). */
 
@@ -76,7 +76,7 @@ async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotRep
     hosting: deps.isHosting(request.client),
     session,
   });
-  return { ...reply, headers: { ...reply.headers, 'set-cookie': `gp_session=${session}; ${COOKIE}` } };
+  return withHeaders(reply, { 'set-cookie': `gp_session=${session}; ${COOKIE}` });
 }
 
 export function makeIngestLane(deps: IngestLaneDeps): HotHandler {
@@ -86,6 +86,6 @@ export function makeIngestLane(deps: IngestLaneDeps): HotHandler {
       return { status: 204, headers: preflightHeaders(request.headers, deps.knowsOrigin, allow), body: '' };
     }
     const reply = await answer(deps, request);
-    return { ...reply, headers: { ...reply.headers, ...corsHeaders(request.headers, deps.knowsOrigin) } };
+    return withHeaders(reply, corsHeaders(request.headers, deps.knowsOrigin));
   };
 }

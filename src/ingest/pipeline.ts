@@ -184,8 +184,6 @@ export async function ingest(deps: IngestDeps, input: IngestInput): Promise<Inge
 
   const response = verdictResponse(verdict, identity?.visitorId ?? null);
   const transparencyToken = identity ? tokenFor(deps, input, tenant, now) : undefined;
-  return {
-    status: 200,
-    response: transparencyToken === undefined ? response : { ...response, transparencyToken },
-  };
+  if (transparencyToken !== undefined) response.transparencyToken = transparencyToken;
+  return { status: 200, response };
 }
