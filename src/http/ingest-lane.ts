@@ -5,7 +5,7 @@ import { refusal } from '../ingest/respond.ts';
 import { Unavailable } from '../lib/errors.ts';
 import type { Address } from '../lib/ip.ts';
 import type { Random } from '../lib/random.ts';
-import { MAX_BODY_BYTES } from '../schema/bundle.ts';
+import { MAX_BODY_BYTES, type SealedBundle } from '../schema/bundle.ts';
 import { corsHeaders, type KnowsOrigin, preflightHeaders } from './cors.ts';
 import type { HotHandler, HotReply, HotRequest, Limiter } from './hot.ts';
 import { declaresTooMuch, isPlainJson } from './json-body.ts';
@@ -50,6 +50,12 @@ async function runCore(deps: IngestLaneDeps, input: IngestInput): Promise<HotRep
   }
 }
 
+/** In a frame of its own: the body is garbage once it is parsed, and not when the answer is there. */
+async function readBundle(request: HotRequest): Promise<SealedBundle | 'too-large' | null> {
+  const body = await request.readBody(MAX_BODY_BYTES);
+  return body ? readEnvelope(body) : 'too-large';
+}
+
 async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotReply> {
   const { headers, requestId } = request;
   if (request.method !== 'POST') return errorReply('method-not-allowed', { allow: ALLOW });
@@ -59,9 +65,8 @@ async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotRep
   if (!isPlainJson(headers['content-type'], headers['content-encoding'])) {
     return errorReply('unsupported-media-type', { connection: 'close' });
   }
-  const body = await request.readBody(MAX_BODY_BYTES);
-  if (!body) return tooLarge();
-  const bundle = readEnvelope(body);
+  const bundle = await readBundle(request);
+  if (bundle === 'too-large') return tooLarge();
   if (!bundle) return errorReply('malformed-sealed-bundle');
   const session = deps.random(SESSION_BYTES).toString('base64url');
   const reply = await runCore(deps, {
