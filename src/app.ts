@@ -120,7 +120,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
       issueToken(serverSecret, random, now, { kid, requestId }, { session, origin }),
   });
   const lane = makeIngestLane({
-    ingest: (input) => ingest(ingestDeps, { ...input, https: input.https || publicHttps }),
+    ingest: (input) => ingest(ingestDeps, publicHttps && !input.https ? { ...input, https: true } : input),
     limiter: limiters.ingest,
     knowsOrigin: (origin) => directory.knowsOrigin(origin),
     random,

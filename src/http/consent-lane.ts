@@ -5,7 +5,7 @@ import { type AuthorizeDeps, authorize } from './caller.ts';
 import { corsHeaders, type KnowsOrigin, preflightHeaders } from './cors.ts';
 import type { HotHandler, HotReply, HotRequest } from './hot.ts';
 import { declaresTooMuch, isPlainJson, parseBody } from './json-body.ts';
-import { errorReply, jsonReply } from './reply.ts';
+import { errorReply, jsonReply, withHeaders } from './reply.ts';
 
 /** POST /v1/consent/can-process: one keyed read between a request and its answer. */
 
@@ -55,6 +55,6 @@ export function makeConsentLane(deps: ConsentLaneDeps): HotHandler {
       };
     }
     const reply = await answer(deps, request).catch(refused);
-    return { ...reply, headers: { ...reply.headers, ...corsHeaders(request.headers, deps.knowsOrigin) } };
+    return withHeaders(reply, corsHeaders(request.headers, deps.knowsOrigin));
   };
 }

@@ -5,11 +5,11 @@ import { refusal } from '../ingest/respond.ts';
 import { Unavailable } from '../lib/errors.ts';
 import type { Address } from '../lib/ip.ts';
 import type { Random } from '../lib/random.ts';
-import { MAX_BODY_BYTES } from '../schema/bundle.ts';
+import { MAX_BODY_BYTES, type SealedBundle } from '../schema/bundle.ts';
 import { corsHeaders, type KnowsOrigin, preflightHeaders } from './cors.ts';
 import type { HotHandler, HotReply, HotRequest, Limiter } from './hot.ts';
 import { declaresTooMuch, isPlainJson } from './json-body.ts';
-import { errorReply, jsonReply } from './reply.ts';
+import { errorReply, jsonReply, withHeaders } from './reply.ts';
 
 /** POST /_fp/i/v1: size → rate → media type → body → envelope → core (contract 3.1). */
 
@@ -50,6 +50,12 @@ async function runCore(deps: IngestLaneDeps, input: IngestInput): Promise<HotRep
   }
 }
 
+/** In a frame of its own: the body is garbage once it is parsed, and not when the answer is there. */
+async function readBundle(request: HotRequest): Promise<SealedBundle | 'too-large' | null> {
+  const body = await request.readBody(MAX_BODY_BYTES);
+  return body ? readEnvelope(body) : 'too-large';
+}
+
 async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotReply> {
   const { headers, requestId } = request;
   if (request.method !== 'POST') return errorReply('method-not-allowed', { allow: ALLOW });
@@ -59,9 +65,8 @@ async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotRep
   if (!isPlainJson(headers['content-type'], headers['content-encoding'])) {
     return errorReply('unsupported-media-type', { connection: 'close' });
   }
-  const body = await request.readBody(MAX_BODY_BYTES);
-  if (!body) return tooLarge();
-  const bundle = readEnvelope(body);
+  const bundle = await readBundle(request);
+  if (bundle === 'too-large') return tooLarge();
   if (!bundle) return errorReply('malformed-sealed-bundle');
   const session = deps.random(SESSION_BYTES).toString('base64url');
   const reply = await runCore(deps, {
@@ -76,7 +81,7 @@ async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotRep
     hosting: deps.isHosting(request.client),
     session,
   });
-  return { ...reply, headers: { ...reply.headers, 'set-cookie': `gp_session=${session}; ${COOKIE}` } };
+  return withHeaders(reply, { 'set-cookie': `gp_session=${session}; ${COOKIE}` });
 }
 
 export function makeIngestLane(deps: IngestLaneDeps): HotHandler {
@@ -86,6 +91,6 @@ export function makeIngestLane(deps: IngestLaneDeps): HotHandler {
       return { status: 204, headers: preflightHeaders(request.headers, deps.knowsOrigin, allow), body: '' };
     }
     const reply = await answer(deps, request);
-    return { ...reply, headers: { ...reply.headers, ...corsHeaders(request.headers, deps.knowsOrigin) } };
+    return withHeaders(reply, corsHeaders(request.headers, deps.knowsOrigin));
   };
 }

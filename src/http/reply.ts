@@ -13,7 +13,15 @@ export function jsonReply(
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): HotReply {
-  return { status, headers: { ...COMMON, ...headers }, body: JSON.stringify(body) };
+  return { status, headers: Object.assign({}, COMMON, headers), body: JSON.stringify(body) };
+}
+
+/**
+ * The reply with more headers. Object.assign, because a spread that adds a key makes V8 of Node 20 build a new hidden
+ * class each time, in the old generation: a hundred bytes an answer that wait for a full collection.
+ */
+export function withHeaders(reply: HotReply, more: Readonly<Record<string, string>>): HotReply {
+  return { status: reply.status, headers: Object.assign({}, reply.headers, more), body: reply.body };
 }
 
 export function errorReply(

@@ -60,11 +60,9 @@ function pathOf(target: string): string {
 
 function send(response: ServerResponse, reply: HotReply): void {
   if (response.headersSent || response.destroyed) return;
-  const length = Buffer.byteLength(reply.body);
-  response.writeHead(
-    reply.status,
-    reply.status === 204 ? reply.headers : { ...reply.headers, 'content-length': length },
-  );
+  for (const name in reply.headers) response.setHeader(name, reply.headers[name] as string);
+  if (reply.status !== 204) response.setHeader('content-length', Buffer.byteLength(reply.body));
+  response.writeHead(reply.status);
   response.end(reply.body);
 }
 
@@ -151,7 +149,12 @@ async function runLane(
       method: request.method ?? 'GET',
       target: request.url ?? '/',
       headers: request.headers,
-      ...known,
+      requestId: known.requestId,
+      limitKey: known.limitKey,
+      networkKey: known.networkKey,
+      client: known.client,
+      ja4: known.ja4,
+      https: known.https,
       readBody: (limit) => readBody(request, limit),
     });
     send(response, reply);

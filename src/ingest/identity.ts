@@ -1,4 +1,3 @@
-import type { Json } from '../lib/canonical-json.ts';
 import { DAY } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/hash.ts';
 import type { Signals } from '../schema/signals.ts';
@@ -14,7 +13,6 @@ export interface Identity {
   readonly durable: string;
   readonly visitorId: string;
   readonly epoch: number;
-  readonly inputs: Readonly<Record<string, Json>>;
 }
 
 export function currentEpoch(now: number, epochDays: number): number {
@@ -37,7 +35,7 @@ export function identify(
   if (!aboveFloor(signals, inputs)) return null;
   const stableHash = hmacSha256(tenant.identityKey, JSON.stringify(inputs));
   const durable = hmacSha256(tenant.durableKey, stableHash).toString('base64url');
-  return { durable, visitorId: visitorIdOf(tenant, durable, facts.epoch), epoch: facts.epoch, inputs };
+  return { durable, visitorId: visitorIdOf(tenant, durable, facts.epoch), epoch: facts.epoch };
 }
 
 /** interface 2: confidence in the identity, not in bot-ness. */

@@ -4,15 +4,14 @@ import type { Address } from '../lib/ip.ts';
 import type { Random } from '../lib/random.ts';
 import type { ConsentReceipt, Plaintext, SealedBundle } from '../schema/bundle.ts';
 import type { ConsentState } from '../schema/responses.ts';
-import { readSignals } from '../schema/signals.ts';
+import { type ReadSignals, readSignals } from '../schema/signals.ts';
 import { type AttestationLimits, isCoarse, isShared } from './attestation.ts';
 import type { BotAuthRequest } from './bot-auth/message.ts';
-import { classify } from './classify/classify.ts';
-import type { Policy } from './classify/policy.ts';
+import { type Classification, classify } from './classify/classify.ts';
 import { consentGate, NEEDED_PURPOSE } from './consent-gate.ts';
 import { decide } from './decide.ts';
 import { isFresh, nonceExpiry } from './freshness.ts';
-import { currentEpoch, identify } from './identity.ts';
+import { currentEpoch, type Identity, identify } from './identity.ts';
 import { hasGpcHeader, type RequestTier } from './network.ts';
 import { openBundle } from './open.ts';
 import { perceive } from './perceive.ts';
@@ -26,7 +25,8 @@ import type {
   TenantLookup,
 } from './ports.ts';
 import { type IngestAnswer, refusal, verdictResponse } from './respond.ts';
-import { summarise } from './summary.ts';
+import { stableInputs } from './stable.ts';
+import { type KeyedSignals, summarise } from './summary.ts';
 
 /** One bundle that passed the envelope, with what the trust boundary knows of its request. */
 export interface IngestInput extends RequestTier {
@@ -98,8 +98,110 @@ function tokenFor(
   return deps.issueToken({ kid: tenant.kid, requestId, session, origin, now });
 }
 
+/** What follows from the signals alone. */
+interface Weighed {
+  readonly identity: Identity | null;
+  readonly summary: KeyedSignals | null;
+  readonly classification: Classification;
+  readonly shadow: Classification | null;
+  readonly defenses: readonly string[];
+  readonly incomplete: boolean;
+  readonly coarse: boolean;
+}
+
+function weigh(tenant: IngestTenant, read: ReadSignals, tier: RequestTier, epoch: number): Weighed {
+  const { facts, unusable } = perceive(read, tier);
+  const { signals, agent, defenses, incomplete } = facts;
+  const { populationKey } = tenant;
+  const identity = identify(tenant, signals, { agent, unusable, epoch });
+  return {
+    identity,
+    summary: identity && populationKey && summarise(populationKey, stableInputs(signals, agent, unusable)),
+    classification: classify(facts, tenant.policy.rules),
+    shadow: tenant.shadow && classify(facts, tenant.shadow.rules),
+    defenses,
+    incomplete,
+    coarse: isCoarse(signals, agent, unusable),
+  };
+}
+
+/** A bundle that was read to its end: all that is needed of it from here on. */
+interface Judged {
+  readonly tenant: IngestTenant;
+  readonly now: number;
+  /** base64url of a hash. */
+  readonly nonce: string;
+  readonly consentState: ConsentState;
+  readonly declaredAgentId: string | null;
+  readonly weighed: Weighed;
+}
+
 /**
- * open → freshness → consent gate → network tier → bot auth* → identity → lookup* → classify → record* → respond.
+ * lookup* → decide → record* → respond, in a frame that does not hold the signals: what a frame holds while it waits for
+ * the database, the collector copies for every bundle under way.
+ */
+async function settle(deps: IngestDeps, input: IngestInput, judged: Judged): Promise<IngestAnswer> {
+  const { requestId, network } = input;
+  const { tenant, now, consentState, declaredAgentId, weighed } = judged;
+  const { identity } = weighed;
+  const day = Math.floor(now / DAY);
+  const known = identity
+    ? await deps.devices.lookup({ kid: tenant.kid, durable: identity.durable, network, day })
+    : UNKNOWN_DEVICE;
+
+  const decideBy = (classification: Classification, policyVersion: string) =>
+    decide({
+      requestId,
+      now,
+      identity,
+      known,
+      classification,
+      defenses: weighed.defenses,
+      declaredAgentId,
+      needsAttestation: weighed.coarse || isShared(known.spread, deps.attestation),
+      consentState,
+      policyVersion,
+      monitor: tenant.isMonitor(declaredAgentId, input.client),
+      incomplete: weighed.incomplete,
+    });
+  const verdict = decideBy(weighed.classification, tenant.policy.version);
+  const shadow = weighed.shadow && tenant.shadow && decideBy(weighed.shadow, tenant.shadow.version);
+
+  const outcome = await deps.recorder.record({
+    kid: tenant.kid,
+    nonce: judged.nonce,
+    nonceExpiresAt: nonceExpiry(now, deps.maxSkewMs),
+    identified: identity && {
+      durable: identity.durable,
+      visitorId: identity.visitorId,
+      epoch: identity.epoch,
+      network,
+      day,
+      indexed: known.epoch === identity.epoch,
+      marked: known.marked,
+    },
+    verdict,
+    shadow: shadow && { policyVersion: shadow.policyVersion, class: shadow.class, day },
+    salt: deps.random(SALT_BYTES).toString('base64url'),
+    summary: weighed.summary && {
+      signals: weighed.summary.signals,
+      joint: weighed.summary.joint,
+      newDevice: !known.seen,
+      counts: !known.marked,
+      expiresAt: now + SUMMARY_TTL_MS,
+    },
+    webhooks: tenant.decisionWebhooks,
+  });
+  if (outcome === 'replay') return refusal('replay', requestId, consentState);
+
+  const response = verdictResponse(verdict, identity?.visitorId ?? null);
+  const transparencyToken = identity ? tokenFor(deps, input, tenant, now) : undefined;
+  if (transparencyToken !== undefined) response.transparencyToken = transparencyToken;
+  return { status: 200, response };
+}
+
+/**
+ * open → freshness → consent gate → network tier → bot auth* → identity → classify → lookup* → record* → respond.
  * Cheap refusals come first; only the starred stages touch the world, and nothing is written before record.
  */
 export async function ingest(deps: IngestDeps, input: IngestInput): Promise<IngestAnswer> {
@@ -125,68 +227,15 @@ export async function ingest(deps: IngestDeps, input: IngestInput): Promise<Inge
     return refusal('consent-missing', requestId, asserted(gate.state));
   }
 
-  const { facts, unusable } = perceive(read, input);
-  const { signals, agent, defenses, incomplete } = facts;
   const signed = { method: 'POST', target: input.target, headers, https: input.https };
   const declaredAgentId = await deps.botAuth(signed, now);
 
-  const identity = identify(tenant, signals, { agent, unusable, epoch: currentEpoch(now, deps.epochDays) });
-  const { network } = input;
-  const day = Math.floor(now / DAY);
-  const known = identity
-    ? await deps.devices.lookup({ kid: tenant.kid, durable: identity.durable, network, day })
-    : UNKNOWN_DEVICE;
-
-  const decideBy = (policy: Policy) =>
-    decide({
-      requestId,
-      now,
-      identity,
-      known,
-      classification: classify(facts, policy.rules),
-      defenses,
-      declaredAgentId,
-      needsAttestation: isCoarse(signals, agent, unusable) || isShared(known.spread, deps.attestation),
-      consentState: gate.state,
-      policyVersion: policy.version,
-      monitor: tenant.isMonitor(declaredAgentId, input.client),
-      incomplete,
-    });
-  const verdict = decideBy(tenant.policy);
-  const shadow = tenant.shadow && decideBy(tenant.shadow);
-
-  const outcome = await deps.recorder.record({
-    kid: tenant.kid,
+  return settle(deps, input, {
+    tenant,
+    now,
     nonce: nonceKey(plaintext.nonce),
-    nonceExpiresAt: nonceExpiry(now, deps.maxSkewMs),
-    identified: identity && {
-      durable: identity.durable,
-      visitorId: identity.visitorId,
-      epoch: identity.epoch,
-      network,
-      day,
-      indexed: known.epoch === identity.epoch,
-      marked: known.marked,
-    },
-    verdict,
-    shadow: shadow && { policyVersion: shadow.policyVersion, class: shadow.class, day },
-    salt: deps.random(SALT_BYTES).toString('base64url'),
-    summary:
-      identity && tenant.populationKey
-        ? summarise(tenant.populationKey, identity.inputs, {
-            newDevice: !known.seen,
-            counts: !known.marked,
-            expiresAt: now + SUMMARY_TTL_MS,
-          })
-        : null,
-    webhooks: tenant.decisionWebhooks,
+    consentState: gate.state,
+    declaredAgentId,
+    weighed: weigh(tenant, read, input, currentEpoch(now, deps.epochDays)),
   });
-  if (outcome === 'replay') return refusal('replay', requestId, gate.state);
-
-  const response = verdictResponse(verdict, identity?.visitorId ?? null);
-  const transparencyToken = identity ? tokenFor(deps, input, tenant, now) : undefined;
-  return {
-    status: 200,
-    response: transparencyToken === undefined ? response : { ...response, transparencyToken },
-  };
 }

@@ -5,10 +5,13 @@ import { hmacSha256 } from '../lib/hash.ts';
  * `transparency.retain = "summary"` (contract 3.5): how rare each stable signal of this request is in the tenant's
  * population, for the life of the token. Values are counted under a keyed hash and are in no row.
  */
-export interface SummaryRequest {
+export interface KeyedSignals {
   readonly signals: readonly { readonly name: string; readonly value: string }[];
   /** All of them together: what identifies. */
   readonly joint: string;
+}
+
+export interface SummaryRequest extends KeyedSignals {
   /** The device was never seen before. */
   readonly newDevice: boolean;
   /** It was not counted from this network today: identical devices count once a network and day. */
@@ -18,15 +21,11 @@ export interface SummaryRequest {
 
 const VALUE_BYTES = 16;
 
-export function summarise(
-  populationKey: Uint8Array,
-  inputs: Readonly<Record<string, Json>>,
-  facts: Pick<SummaryRequest, 'newDevice' | 'counts' | 'expiresAt'>,
-): SummaryRequest {
+export function summarise(populationKey: Uint8Array, inputs: Readonly<Record<string, Json>>): KeyedSignals {
   const keyed = (text: string): string =>
     hmacSha256(populationKey, text).subarray(0, VALUE_BYTES).toString('base64url');
   const signals = Object.entries(inputs).flatMap(([name, input]) =>
     input === null ? [] : [{ name, value: keyed(`${name}|${JSON.stringify(input)}`) }],
   );
-  return { ...facts, signals, joint: keyed(`joint|${JSON.stringify(inputs)}`) };
+  return { signals, joint: keyed(`joint|${JSON.stringify(inputs)}`) };
 }

@@ -47,6 +47,8 @@ const PRAGMAS = [
   // Pages: a checkpoint that comes less often writes a page that changed often once.
   'PRAGMA wal_autocheckpoint=4000',
   'PRAGMA trusted_schema=OFF',
+  // A statement of many rows keeps the pages it may have to take back: else in a temporary file, outside our directory.
+  'PRAGMA temp_store=MEMORY',
 ];
 
 interface SqliteConnection {

@@ -88,9 +88,10 @@ export function makeDeviceLookup(database: Database, clock: Clock): DeviceLookup
   const totalOf = makeTotals(database, clock);
   return {
     async lookup(query) {
-      const { networksToday, pairsOfWeek, ...known } = await group.submit(query);
+      const { seen, epoch, neverAutomation, marked, networksToday, pairsOfWeek } = await group.submit(query);
       const tenantPairsOfWeek = await totalOf(query.kid, query.day);
-      return { ...known, spread: { networksToday, pairsOfWeek, tenantPairsOfWeek } };
+      const spread = { networksToday, pairsOfWeek, tenantPairsOfWeek };
+      return { seen, epoch, neverAutomation, marked, spread };
     },
   };
 }

@@ -5,6 +5,10 @@ const require = createRequire(import.meta.url);
 
 interface TransactionInternals {
   begin(connection: Connection): Promise<unknown>;
+  commit(connection: Connection, value: unknown): Promise<void>;
+  _completed: boolean;
+  _resolver(value: unknown): void;
+  _rejecter(error: unknown): void;
 }
 
 interface ClientInternals {
@@ -20,6 +24,9 @@ type ClientClass = new (config: Knex.Config) => ClientInternals;
  *
  * Knex runs the work even when its own BEGIN failed and counts on each query to notice; statements that go past knex
  * would commit one by one. A BEGIN that rejects ends the transaction before its work.
+ *
+ * A COMMIT that failed can leave the transaction open (sqlite.org/lang_transaction.html section 3), and knex gives the
+ * connection back as it is: every BEGIN after it would fail.
  */
 export function immediateSqliteClient(): typeof Knex.Client {
   const Base = require('knex/lib/dialects/sqlite3/index.js') as ClientClass;
@@ -27,6 +34,17 @@ export function immediateSqliteClient(): typeof Knex.Client {
     override transaction(...args: unknown[]): TransactionInternals {
       const transaction = super.transaction(...args);
       transaction.begin = (connection) => runPrepared(connection, 'BEGIN IMMEDIATE', []);
+      transaction.commit = async (connection, value) => {
+        transaction._completed = true;
+        try {
+          await runPrepared(connection, 'COMMIT', []);
+        } catch (error) {
+          await abandon(connection);
+          transaction._rejecter(error);
+          return;
+        }
+        transaction._resolver(value);
+      };
       return transaction;
     }
 
@@ -37,6 +55,14 @@ export function immediateSqliteClient(): typeof Knex.Client {
     }
   }
   return ImmediateSqlite as unknown as typeof Knex.Client;
+}
+
+async function abandon(connection: Connection): Promise<void> {
+  try {
+    await runPrepared(connection, 'ROLLBACK', []);
+  } catch {
+    // SQLite had ended it by itself.
+  }
 }
 
 type Rows = readonly unknown[];

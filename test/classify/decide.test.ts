@@ -47,7 +47,7 @@ function verdict(over: Partial<DecideInput>): ReturnType<typeof decide> {
   return decide({
     requestId: 'req_1',
     now: NOW,
-    identity: { durable: 'd', visitorId: 'v', epoch: 1, inputs: {} },
+    identity: { durable: 'd', visitorId: 'v', epoch: 1 },
     known: KNOWN,
     classification: HUMAN,
     defenses: [],

@@ -56,6 +56,20 @@ describe('an SQLite database', () => {
     await opened.close();
   });
 
+  it('takes back what a COMMIT refused, and goes on', async () => {
+    await database.transaction((tx) =>
+      tx.raw('CREATE TABLE child (n integer REFERENCES t (n) DEFERRABLE INITIALLY DEFERRED)'),
+    );
+    const orphan = database.transaction(async (tx) => {
+      await tx('t').insert({ n: 1 });
+      await tx('child').insert({ n: 99 });
+    });
+    await expect(orphan).rejects.toThrow('FOREIGN KEY');
+    expect(await numbers()).toEqual([]);
+    await insert(2);
+    expect(await numbers()).toEqual([2]);
+  });
+
   it('has its pragmas in force on the writer and on every reader', async () => {
     const expected = {
       journal_mode: 'wal',
@@ -63,6 +77,7 @@ describe('an SQLite database', () => {
       busy_timeout: 5000,
       foreign_keys: 1,
       secure_delete: 1,
+      temp_store: 2,
       trusted_schema: 0,
     };
     const pragmas = async (connection: Knex): Promise<object> => {

@@ -5,6 +5,7 @@ import { CommandFailed, print, say, table } from '../output.ts';
 import { readPolicyFile } from '../policy-file.ts';
 import { BadLine, readLines } from '../replay/lines.ts';
 import { offlineRunner, type Runner, remoteRunner } from '../replay/runners.ts';
+import { makeSlots } from '../replay/slots.ts';
 import { count, newTally, type Tally } from '../replay/tally.ts';
 import { wantsJson, withStore } from '../run.ts';
 import type { Progress, ProgressState } from '../ui/progress.tsx';
@@ -51,20 +52,17 @@ async function replayFile(file: string, run: Runner, concurrency: number): Promi
   const state = { done: 0, bytes: 0, totalBytes: sizeOf(file), startedAt, now: startedAt };
   const progress = await makeReporter(state);
   let drawn = startedAt;
-  const pending = new Set<Promise<void>>();
+  const slots = makeSlots(concurrency);
   try {
     for await (const { line, bytes } of readLines(file)) {
-      const one = run(line).then((answer) => count(tally, line, answer));
-      const tracked = one.finally(() => pending.delete(tracked));
-      pending.add(tracked);
-      if (pending.size >= concurrency) await Promise.race(pending);
+      await slots.start(async () => count(tally, line, await run(line)));
       const now = Date.now();
       if (now - drawn >= REDRAW_MS) {
         drawn = now;
         progress.update({ ...state, done: tally.total, bytes, now });
       }
     }
-    await Promise.all(pending);
+    await slots.drained();
     return tally;
   } catch (error) {
     if (error instanceof BadLine) throw new CommandFailed('usage', error.message);

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { visitorClassSchema } from '../../schema/responses.ts';
+import { splitLines } from './split-lines.ts';
 
 /** One line of NDJSON: a bundle, or a bundle with its request's headers and what is expected of it. */
 
@@ -53,13 +53,9 @@ function parseLine(text: string, number: number): ReplayLine {
 
 /** Reads line by line: a file of any size takes no more memory than its longest line. */
 export async function* readLines(path: string): AsyncGenerator<{ line: ReplayLine; bytes: number }> {
-  const input = path === '-' ? process.stdin : createReadStream(path);
-  const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
   let number = 0;
-  let bytes = 0;
-  for await (const text of lines) {
+  for await (const { text, bytes } of splitLines(path === '-' ? process.stdin : createReadStream(path))) {
     number += 1;
-    bytes += Buffer.byteLength(text) + 1;
     if (text.trim() !== '') yield { line: parseLine(text, number), bytes };
   }
 }

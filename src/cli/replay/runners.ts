@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { loadAgentKeys } from '../../app/agents.ts';
 import { makeDirectory } from '../../app/directory.ts';
 import { makeIngestDeps, publicNames } from '../../app/ingest-deps.ts';
@@ -8,6 +9,7 @@ import type { Policy } from '../../ingest/classify/policy.ts';
 import { readEnvelope } from '../../ingest/envelope.ts';
 import { type IngestDeps, ingest } from '../../ingest/pipeline.ts';
 import type { IngestTenant } from '../../ingest/ports.ts';
+import { type DigestSet, makeDigestSet } from '../../lib/digest-set.ts';
 import { MAX_BODY_BYTES } from '../../schema/bundle.ts';
 import { makeDeviceLookup } from '../../storage/device-lookup.ts';
 import { readSnapshot } from '../../storage/snapshot.ts';
@@ -21,18 +23,19 @@ export interface ReplayAnswer {
   readonly otherwise: string | null;
 }
 
+const SALT_BYTES = 16;
+
 export type Runner = (line: ReplayLine) => Promise<ReplayAnswer>;
 
-/** The nonces of one file: all that grows with it, some hundred bytes each. */
-function memoryRecorder(onShadow: (shadow: string | null) => void): IngestDeps['recorder'] {
-  const claimed = new Set<string>();
+/** The nonces of one file: all that grows with it, some dozen bytes each. */
+function memoryRecorder(
+  claimed: DigestSet,
+  onShadow: (shadow: string | null) => void,
+): IngestDeps['recorder'] {
   return {
     record: (entry) => {
       onShadow(entry.shadow?.class ?? null);
-      const key = `${entry.kid}|${entry.nonce}`;
-      if (claimed.has(key)) return Promise.resolve('replay');
-      claimed.add(key);
-      return Promise.resolve('recorded');
+      return Promise.resolve(claimed.add(`${entry.kid}|${entry.nonce}`) ? 'recorded' : 'replay');
     },
   };
 }
@@ -48,19 +51,16 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
   directory.apply(await readSnapshot(store.database, -1), store.masterKey);
   let otherwise: string | null = null;
   const agents = await loadAgentKeys(store.database);
-  const signatures = new Set<string>();
+  const salt = randomBytes(SALT_BYTES).toString('base64');
+  const signatures = makeDigestSet(salt);
   const deps = makeIngestDeps(config, {
     tenants: (kid) => withShadow(directory.tenant(kid), policy),
     findAgentKey: agents,
-    claimAgentNonce: (nonce) => {
-      const fresh = !signatures.has(nonce);
-      signatures.add(nonce);
-      return Promise.resolve(fresh);
-    },
+    claimAgentNonce: (nonce) => Promise.resolve(signatures.add(nonce)),
     authorities: () => publicNames(config, baseUrl(config)),
     now: (plaintext) => plaintext.clientTs,
     devices: makeDeviceLookup(store.database, Date.now),
-    recorder: memoryRecorder((shadow) => {
+    recorder: memoryRecorder(makeDigestSet(salt), (shadow) => {
       otherwise = shadow;
     }),
     issueToken: () => '',
