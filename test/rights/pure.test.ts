@@ -100,7 +100,7 @@ describe('what would have changed it', () => {
 describe('the view', () => {
   const facts = { handle: 'h', purposes: ['p'], kAnonymityFloor: 50 };
   const signals = [
-    { name: 'gpu', bits: 3.14159 },
+    { name: 'gpu', bits: 4.5678 },
     { name: 'math', bits: 0 },
   ];
   it('tells bits at the floor and bands below it, never a sum', () => {
@@ -110,7 +110,7 @@ describe('the view', () => {
       qualitativeOnly: false,
       totalEntropyBits: 5.01,
       signals: [
-        { name: 'gpu', tier: 'stable', entropyBits: 3.14, purpose: 'device-identification' },
+        { name: 'gpu', tier: 'stable', entropyBits: 4.57, purpose: 'device-identification' },
         { name: 'math', tier: 'stable', entropyBits: 0, purpose: 'device-identification' },
       ],
     });
