@@ -17,6 +17,7 @@ import { openNetworkTypes, unknownNetwork } from './app/network-type.ts';
 import { startPolling } from './app/poll.ts';
 import { makeEraseService } from './app/rights/erase.ts';
 import { reapplyErasures } from './app/rights/reapply.ts';
+import { finishRestore, type ReapplyErasures } from './app/restore-pending.ts';
 import { openStore } from './app/store.ts';
 import { startDispatcher } from './app/webhooks.ts';
 import { baseUrl, type Config } from './config.ts';
@@ -48,6 +49,8 @@ export interface AppOptions {
   readonly clock?: Clock;
   /** A COMMIT failed with an unknown outcome: the process must not go on. */
   readonly onFatal: (error: Error) => void;
+  /** Repeats, on a restored database, the erasures that came after the backup. */
+  readonly reapplyErasures?: ReapplyErasures;
   /** Further routes: the demo's pages. */
   readonly routers?: (context: { readonly url: () => string }) => Promise<readonly Router[]>;
 }
@@ -66,6 +69,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const isHosting = config.mmdb_file === null ? unknownNetwork : await openNetworkTypes(config.mmdb_file);
   const store = await openStore(config, { onUnknownCommit: options.onFatal });
   const { database, serverSecret } = store;
+  const repeated = await finishRestore(config, store, options.reapplyErasures);
+  if (repeated > 0) log.info({ event: 'erasures-repeated', count: repeated });
   const logFault = (event: string) => (error: unknown) => log.error({ event, ...describeFault(error) });
   const onFault = (requestId: string, error: unknown): void =>
     log.error({ event: 'fault', requestId, ...describeFault(error) });

@@ -3,6 +3,7 @@ import { VERSION } from '../version.ts';
 import { registerAgents } from './commands/agents.ts';
 import { registerApiKeys } from './commands/apikeys.ts';
 import { registerAudit } from './commands/audit.ts';
+import { registerBackup } from './commands/backup.ts';
 import { registerConsent } from './commands/consent.ts';
 import { registerContests } from './commands/contests.ts';
 import { registerDemo } from './commands/demo.ts';
@@ -13,6 +14,7 @@ import { registerKeys } from './commands/keys.ts';
 import { registerMigrate } from './commands/migrate.ts';
 import { registerReplay } from './commands/replay.ts';
 import { registerRetention } from './commands/retention.ts';
+import { registerRestore } from './commands/restore.ts';
 import { registerSeal } from './commands/seal.ts';
 import { registerServe } from './commands/serve.ts';
 import { registerTenants } from './commands/tenants.ts';
@@ -47,6 +49,8 @@ const registrars = [
   registerWebhooks,
   registerTls,
   registerMigrate,
+  registerBackup,
+  registerRestore,
   registerDev,
 ];
 for (const register of registrars) register(program);
