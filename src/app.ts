@@ -19,6 +19,7 @@ import { makeEraseService } from './app/rights/erase.ts';
 import { reapplyErasures } from './app/rights/reapply.ts';
 import { finishRestore, type ReapplyErasures } from './app/restore-pending.ts';
 import { openStore } from './app/store.ts';
+import { makeStrangerNote } from './app/strangers.ts';
 import { startDispatcher } from './app/webhooks.ts';
 import { baseUrl, type Config } from './config.ts';
 import { makeConsentLane } from './http/consent-lane.ts';
@@ -164,7 +165,6 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   })();
   express.catch(options.onFatal);
 
-  let warned = false;
   const running = makeServer({
     lanes: new Map([
       ['/_fp/i/v1', lane],
@@ -174,10 +174,9 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     makeRequestId: () => `req_${makeUlid(clock, random)}`,
     trustedProxies,
     ja4Header: config.ja4_header?.toLowerCase() ?? null,
-    onStrangerForwarded: () => {
-      if (!warned) log.warn({ event: 'stranger-forwarded', hint: STRANGER_HINT });
-      warned = true;
-    },
+    onStrangerForwarded: makeStrangerNote(config, clock, () =>
+      log.warn({ event: 'stranger-forwarded', hint: STRANGER_HINT }),
+    ),
     onFault,
     tls,
   });

@@ -20,7 +20,7 @@ import type { Store } from './store.ts';
 export const DATABASE_PART = 'gpd.db';
 export const ERASURES_PART = 'erasures.log';
 /** In `meta`: when the last backup was made, for `gpd doctor`. */
-const LAST_BACKUP = 'last-backup';
+export const LAST_BACKUP = 'last-backup';
 
 export type Stage = 'copying' | 'writing' | 'reading back' | 'checking';
 /** `done` of `total` bytes of a stage. */

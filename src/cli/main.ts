@@ -9,6 +9,7 @@ import { registerContests } from './commands/contests.ts';
 import { registerDemo } from './commands/demo.ts';
 import { registerDev } from './commands/dev.ts';
 import { registerErase } from './commands/erase.ts';
+import { registerDoctor } from './commands/doctor.ts';
 import { registerInit } from './commands/init.ts';
 import { registerKeys } from './commands/keys.ts';
 import { registerMigrate } from './commands/migrate.ts';
@@ -51,6 +52,7 @@ const registrars = [
   registerMigrate,
   registerBackup,
   registerRestore,
+  registerDoctor,
   registerDev,
 ];
 for (const register of registrars) register(program);
