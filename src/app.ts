@@ -25,7 +25,7 @@ import { baseUrl, type Config } from './config.ts';
 import { makeConsentLane } from './http/consent-lane.ts';
 import { makeIngestLane } from './http/ingest-lane.ts';
 import { makeServer } from './http/server.ts';
-import { ingest } from './ingest/pipeline.ts';
+import { type IngestInput, ingest } from './ingest/pipeline.ts';
 import { type Clock, SECOND } from './lib/clock.ts';
 import { poolRandom } from './lib/random.ts';
 import { makeUlid } from './lib/ulid.ts';
@@ -70,11 +70,27 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const isHosting = config.mmdb_file === null ? unknownNetwork : await openNetworkTypes(config.mmdb_file);
   const store = await openStore(config, { onUnknownCommit: options.onFatal });
   const { database, serverSecret } = store;
-  const repeated = await finishRestore(config, store, options.reapplyErasures);
+  const closing = async (error: unknown): Promise<never> => {
+    await database.close();
+    throw error;
+  };
+  const repeated = await finishRestore(config, store, options.reapplyErasures).catch(closing);
   if (repeated > 0) log.info({ event: 'erasures-repeated', count: repeated });
   const logFault = (event: string) => (error: unknown) => log.error({ event, ...describeFault(error) });
   const onFault = (requestId: string, error: unknown): void =>
     log.error({ event: 'fault', requestId, ...describeFault(error) });
+
+  const metrics =
+    config.metrics_listen === null
+      ? null
+      : await (await import('./app/metrics/metrics.ts'))
+          .startMetrics(config, config.metrics_listen, {
+            database,
+            version: VERSION,
+            clock,
+            onFault: logFault('metrics-failed'),
+          })
+          .catch(closing);
 
   const directory = makeDirectory(clock);
   const polling = await startPolling(database, directory, store.masterKey, {
@@ -125,8 +141,11 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     issueToken: ({ kid, requestId, session, origin, now }) =>
       issueToken(serverSecret, random, now, { kid, requestId }, { session, origin }),
   });
+  const runIngest = (input: IngestInput) =>
+    ingest(ingestDeps, { ...input, https: input.https || publicHttps });
+  const { check } = consent.consent;
   const lane = makeIngestLane({
-    ingest: (input) => ingest(ingestDeps, { ...input, https: input.https || publicHttps }),
+    ingest: metrics?.countIngest(runIngest) ?? runIngest,
     limiter: limiters.ingest,
     knowsOrigin: (origin) => directory.knowsOrigin(origin),
     random,
@@ -168,7 +187,10 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const running = makeServer({
     lanes: new Map([
       ['/_fp/i/v1', lane],
-      ['/v1/consent/can-process', makeConsentLane(consent.consent)],
+      [
+        '/v1/consent/can-process',
+        makeConsentLane({ ...consent.consent, check: metrics?.countChecks(check) ?? check }),
+      ],
     ]),
     express: (request, response) => void express.then((app) => app(request, response)),
     makeRequestId: () => `req_${makeUlid(clock, random)}`,
@@ -179,9 +201,10 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     ),
     onFault,
     tls,
+    onAnswered: metrics?.onAnswered,
   });
   const port = await listen(running, config).catch(async (error: unknown) => {
-    await Promise.all([polling.stop(), agents.stop()]);
+    await Promise.all([polling.stop(), agents.stop(), metrics?.stop()]);
     await database.close();
     throw error;
   });
@@ -213,7 +236,13 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
       draining = true;
       await running.drain(deadlineMs);
       await Promise.all([recorder.idle(), consent.idle()]);
-      await Promise.all([polling.stop(), agents.stop(), housekeeping.stop(), dispatcher.stop()]);
+      await Promise.all([
+        polling.stop(),
+        agents.stop(),
+        housekeeping.stop(),
+        dispatcher.stop(),
+        metrics?.stop(),
+      ]);
       await database.close();
     },
   };

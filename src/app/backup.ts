@@ -11,6 +11,7 @@ import { openDatabase } from '../storage/db.ts';
 import { copyInto, quickCheck, usedBytes } from '../storage/file-copy.ts';
 import { writeMeta } from '../storage/meta-store.ts';
 import { lastMigration } from '../storage/migrate.ts';
+import { BackupFailed } from './backup-failed.ts';
 import { DamagedBackup, meter, openBytes, readHead, sealBytes } from './backup-stream.ts';
 import { publishFile, removeLeftStaging, stagingFile } from './durable-file.ts';
 import { readErasureLines } from './erasure-log.ts';
@@ -25,17 +26,6 @@ export const LAST_BACKUP = 'last-backup';
 export type Stage = 'copying' | 'writing' | 'reading back' | 'checking';
 /** `done` of `total` bytes of a stage. */
 export type OnProgress = (stage: Stage, done: number, total: number) => void;
-
-/** What the operator can do something about, in one sentence. */
-export class BackupFailed extends Error {
-  readonly conflict: boolean;
-
-  constructor(message: string, conflict = false) {
-    super(message);
-    this.name = 'BackupFailed';
-    this.conflict = conflict;
-  }
-}
 
 export interface BackupMade {
   readonly file: string;

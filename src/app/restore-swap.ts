@@ -8,7 +8,7 @@ import { isoTime } from '../lib/clock.ts';
 import { openDatabase } from '../storage/db.ts';
 import { foldIntoOneFile } from '../storage/file-copy.ts';
 import { readMeta } from '../storage/meta-store.ts';
-import { BackupFailed } from './backup.ts';
+import { BackupFailed } from './backup-failed.ts';
 import { replaceFile, syncPath } from './durable-file.ts';
 import { type ErasureLine, erasureLogPath } from './erasure-log.ts';
 import { masterKeyPath, readMasterKeyFile } from './master-key-file.ts';

@@ -10,10 +10,11 @@ import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
 import { equalBytes } from '../lib/hash.ts';
 import { type Database, openDatabase } from '../storage/db.ts';
 import { quickCheck } from '../storage/file-copy.ts';
-import { readMeta } from '../storage/meta-store.ts';
+import { readMeta, writeMeta } from '../storage/meta-store.ts';
 import { schemaState } from '../storage/migrate.ts';
 import { rewrapAll } from '../storage/rewrap.ts';
-import { BackupFailed, DATABASE_PART, ERASURES_PART, type OnProgress, requireRoom } from './backup.ts';
+import { DATABASE_PART, ERASURES_PART, LAST_BACKUP, type OnProgress, requireRoom } from './backup.ts';
+import { BackupFailed } from './backup-failed.ts';
 import { type BackupHead, DamagedBackup, openBytes, readHead } from './backup-stream.ts';
 import { removeLeftStaging, stagingFile, syncPath } from './durable-file.ts';
 import {
@@ -126,12 +127,15 @@ async function checkStaged(file: string, database: Database, masterKey: MasterKe
 }
 
 /** Opens the copy under its own key, and wraps it with the directory's where that is another. */
-async function prepareStaged(file: string, staged: string, keys: Keys): Promise<boolean> {
+async function prepareStaged(file: string, head: BackupHead, staged: string, keys: Keys): Promise<boolean> {
   const database = await openDatabase({ location: staged });
   try {
     const masterKey = makeMasterKey(keys.backup, randomBytes);
     const secret = await checkStaged(file, database, masterKey);
     const other = keys.current !== null && !equalBytes(keys.current, keys.backup) ? keys.current : null;
+    // The backup that a database came from is its last one: it was noted after the copy was taken.
+    const last = JSON.stringify({ at: Date.parse(head.header.createdAt), bytes: statSync(file).size });
+    await database.transaction((tx) => writeMeta(tx, LAST_BACKUP, last));
     if (other) await rewrapAll(database, masterKey, makeMasterKey(other, randomBytes), secret);
     return other !== null;
   } finally {
@@ -167,7 +171,7 @@ export async function restoreBackup(
       options.onProgress,
     );
     options.onProgress('checking', 0, 0);
-    const rewrapped = await prepareStaged(file, staged, keys);
+    const rewrapped = await prepareStaged(file, head, staged, keys);
     await foldOrThrow(staged);
     syncPath(staged);
     const lines = mergeErasures(readErasureLines(config), carried);

@@ -4,6 +4,7 @@ import { registerAgents } from './commands/agents.ts';
 import { registerApiKeys } from './commands/apikeys.ts';
 import { registerAudit } from './commands/audit.ts';
 import { registerBackup } from './commands/backup.ts';
+import { registerCompletion } from './commands/completion.ts';
 import { registerConsent } from './commands/consent.ts';
 import { registerContests } from './commands/contests.ts';
 import { registerDemo } from './commands/demo.ts';
@@ -18,8 +19,10 @@ import { registerRetention } from './commands/retention.ts';
 import { registerRestore } from './commands/restore.ts';
 import { registerSeal } from './commands/seal.ts';
 import { registerServe } from './commands/serve.ts';
+import { registerStatus } from './commands/status.ts';
 import { registerTenants } from './commands/tenants.ts';
 import { registerTls } from './commands/tls.ts';
+import { registerTop } from './commands/top.ts';
 import { registerWebhooks } from './commands/webhooks.ts';
 import { EXIT } from './output.ts';
 import { fail } from './run.ts';
@@ -53,6 +56,9 @@ const registrars = [
   registerBackup,
   registerRestore,
   registerDoctor,
+  registerStatus,
+  registerTop,
+  registerCompletion,
   registerDev,
 ];
 for (const register of registrars) register(program);

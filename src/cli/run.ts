@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { BackupFailed } from '../app/backup.ts';
+import { BackupFailed } from '../app/backup-failed.ts';
 import { AlreadyInitialised, openStore, type Store } from '../app/store.ts';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
 import { Unavailable } from '../lib/errors.ts';

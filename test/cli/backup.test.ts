@@ -54,7 +54,7 @@ describe.concurrent('gpd backup', SLOW, () => {
     await query(`INSERT INTO sightings VALUES ('${KID}', 'somebody', 1, 2, 3, 4)`);
     const before = await dumpDatabase(dataDir, IN_USE);
     const file = target();
-    await json('backup', file);
+    const made = await json<{ createdAt: string }>('backup', file);
     await query('DELETE FROM sightings');
     await json('tenants', 'add', 'third');
     const refused = await gpd('restore', file);
@@ -62,6 +62,8 @@ describe.concurrent('gpd backup', SLOW, () => {
     expect(refused.stderr).toContain('--yes');
     await json('restore', file, '--yes');
     expect(readdirSync(dataDir).sort()).toEqual(['gpd.db', 'master.key', 'restore-pending']);
+    const status = await json<{ database: { lastBackupAt: string } }>('status');
+    expect(status.database.lastBackupAt).toBe(made.createdAt);
     expect(await dumpDatabase(dataDir, IN_USE)).toEqual(before);
   });
 

@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { makeBackup } from '../../app/backup.ts';
 import { VERSION } from '../../version.ts';
 import { CommandFailed, print } from '../output.ts';
 import { configFor, wantsJson, withStore } from '../run.ts';
@@ -15,6 +14,7 @@ export function requireFileDatabase(command: Command, what: string): void {
 async function backup(name: string, _options: unknown, command: Command): Promise<void> {
   requireFileDatabase(command, 'back them up with pg_dump');
   const file = resolve(name);
+  const { makeBackup } = await import('../../app/backup.ts');
   await withStore(command, async (store, config) => {
     const line = makeStageLine(Date.now);
     const options = { version: VERSION, now: Date.now(), onProgress: line.update };

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import type { Status } from '../../app/doctor/check.ts';
-import { examine, type Report, type Result } from '../../app/doctor/doctor.ts';
-import { gatherFacts } from '../../app/doctor/gather.ts';
+import type { Report, Result } from '../../app/doctor/doctor.ts';
 import { VERSION } from '../../version.ts';
 import { CommandFailed, EXIT, print, table } from '../output.ts';
 import { configFor, wantsJson } from '../run.ts';
@@ -32,6 +31,9 @@ async function doctor(options: Options, command: Command): Promise<void> {
   const { url } = options;
   if (url !== undefined && !URL.canParse(url))
     throw new CommandFailed('usage', '--url takes the address of a server');
+  // Loaded for this command alone: a server's start does not wait for it.
+  const { examine } = await import('../../app/doctor/doctor.ts');
+  const { gatherFacts } = await import('../../app/doctor/gather.ts');
   const facts = await gatherFacts(configFor(command), {
     version: VERSION,
     now: Date.now(),

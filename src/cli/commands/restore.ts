@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { restoreBackup } from '../../app/restore.ts';
 import { sqliteFile } from '../../config.ts';
 import { CommandFailed, print, say } from '../output.ts';
 import { configFor, confirm, wantsJson } from '../run.ts';
@@ -24,6 +23,7 @@ async function restore(name: string, options: Options, command: Command): Promis
   if (!dryRun && replaces) {
     await confirm(options, `Restoring ${file}: what ${config.data_dir} has got since that backup is lost`);
   }
+  const { restoreBackup } = await import('../../app/restore.ts');
   const line = makeStageLine(Date.now);
   const restored = await restoreBackup(config, file, {
     dryRun,
@@ -38,7 +38,9 @@ async function restore(name: string, options: Options, command: Command): Promis
     ...(dryRun ? [] : ['Next: gpd serve']),
   ]);
   if (!dryRun && replaces) {
-    say('Withdrawals of consent and contests that came after the backup are not in it: see docs/operate.md.');
+    say(
+      'Withdrawals of consent and contests that came after the backup are not in it: see docs/operate/restore.md.',
+    );
   }
 }
 
