@@ -16,9 +16,9 @@ export function topText(view: TopView): string[] {
   ];
 }
 
-export function Top({ view, title, onQuit }: { view: TopView | null; title: string; onQuit: () => void }) {
+function Top({ view, title, onQuit }: { view: TopView | null; title: string; onQuit: () => void }) {
   useInput((input) => {
-    if (input === 'q') onQuit();
+    if (input.startsWith('q')) onQuit();
   });
   const lines = view ? topText(view) : ['reading …'];
   return (
