@@ -21,8 +21,7 @@ interface Bench {
 }
 
 const USAGE =
-  'usage: npm run bench -- [ingest|memory|start|consent|proof|classify|replay|sdk …] [--quick] [--peers] [--json] [--assert] [--seed N]';
-  'usage: npm run bench -- [ingest|metrics|memory|start|consent|proof|classify|replay …] [--quick] [--peers] [--json] [--assert] [--seed N]';
+  'usage: npm run bench -- [ingest|metrics|memory|start|consent|proof|classify|replay|sdk …] [--quick] [--peers] [--json] [--assert] [--seed N]';
 
 function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench> {
   const ingest = quick ? { pairs: 2, warmUp: 3000, count: 8000 } : { pairs: 5, warmUp: 5000, count: 20_000 };

@@ -7,17 +7,18 @@ import { startAgents } from './app/agents.ts';
 import { makeConsentApi } from './app/consent-api.ts';
 import { makeDecisionFinder, makeKeyUse } from './app/decisions.ts';
 import { makeDirectory } from './app/directory.ts';
+import { removeLeftStaging } from './app/durable-file.ts';
 import { startHousekeeping } from './app/housekeeping.ts';
 import { makeIngestDeps, publicNames } from './app/ingest-deps.ts';
 import { makeDaySalt, makeLimiters } from './app/limits.ts';
 import { listen, parseRanges, readTls } from './app/listen.ts';
 import { describeFault } from './app/log.ts';
 import { masterKeyPath, readMasterKeyFile } from './app/master-key-file.ts';
+import { startMetricsWhereAsked } from './app/metrics/start.ts';
 import { openNetworkTypes, unknownNetwork } from './app/network-type.ts';
 import { startPolling } from './app/poll.ts';
 import { makeEraseService } from './app/rights/erase.ts';
 import { reapplyErasures } from './app/rights/reapply.ts';
-import { finishRestore, type ReapplyErasures } from './app/restore-pending.ts';
 import { openStore } from './app/store.ts';
 import { makeStrangerNote } from './app/strangers.ts';
 import { startDispatcher } from './app/webhooks.ts';
@@ -50,8 +51,6 @@ export interface AppOptions {
   readonly clock?: Clock;
   /** A COMMIT failed with an unknown outcome: the process must not go on. */
   readonly onFatal: (error: Error) => void;
-  /** Repeats, on a restored database, the erasures that came after the backup. */
-  readonly reapplyErasures?: ReapplyErasures;
   /** Further routes: the demo's pages. */
   readonly routers?: (context: { readonly url: () => string }) => Promise<readonly Router[]>;
 }
@@ -70,28 +69,17 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const isHosting = config.mmdb_file === null ? unknownNetwork : await openNetworkTypes(config.mmdb_file);
   const store = await openStore(config, { onUnknownCommit: options.onFatal });
   const { database, serverSecret } = store;
-  const closing = async (error: unknown): Promise<never> => {
-    await database.close();
-    throw error;
-  };
-  const repeated = await finishRestore(config, store, options.reapplyErasures).catch(closing);
-  if (repeated > 0) log.info({ event: 'erasures-repeated', count: repeated });
+  removeLeftStaging(config.data_dir);
   const logFault = (event: string) => (error: unknown) => log.error({ event, ...describeFault(error) });
   const onFault = (requestId: string, error: unknown): void =>
     log.error({ event: 'fault', requestId, ...describeFault(error) });
 
-  const metrics =
-    config.metrics_listen === null
-      ? null
-      : await (await import('./app/metrics/metrics.ts'))
-          .startMetrics(config, config.metrics_listen, {
-            database,
-            version: VERSION,
-            clock,
-            onFault: logFault('metrics-failed'),
-          })
-          .catch(closing);
-
+  const metrics = await startMetricsWhereAsked(config, {
+    database,
+    version: VERSION,
+    clock,
+    onFault: logFault('metrics-failed'),
+  });
   const directory = makeDirectory(clock);
   const polling = await startPolling(database, directory, store.masterKey, {
     rereadMasterKey: () => readMasterKeyFile(masterKeyPath(config)),

@@ -15,7 +15,6 @@ import { BackupFailed } from './backup-failed.ts';
 import { DamagedBackup, meter, openBytes, readHead, sealBytes } from './backup-stream.ts';
 import { publishFile, removeLeftStaging, stagingFile } from './durable-file.ts';
 import { readErasureLines } from './erasure-log.ts';
-import { readPending } from './restore-pending.ts';
 import type { Store } from './store.ts';
 
 export const DATABASE_PART = 'gpd.db';
@@ -186,11 +185,6 @@ export async function makeBackup(
   const folder = dirname(file);
   if (existsSync(file)) throw new BackupFailed(`${file} is already there, and nothing was changed`, true);
   if (!existsSync(folder)) throw new BackupFailed(`there is no directory ${folder}: make it first`);
-  if (readPending(config)) {
-    throw new BackupFailed(
-      'a restore is not finished: start `gpd serve` once, it repeats the erasures first',
-    );
-  }
   removeLeftStaging(config.data_dir);
   requirePlace(config, file, await usedBytes(store.database));
   const partial = join(folder, `.${basename(file)}.${process.pid}.partial`);

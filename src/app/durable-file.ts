@@ -1,5 +1,6 @@
 import {
   closeSync,
+  existsSync,
   fsyncSync,
   linkSync,
   openSync,
@@ -61,6 +62,7 @@ function isAlive(pid: number): boolean {
 
 /** What a killed backup or restore left is a copy of the database in the clear: it goes. */
 export function removeLeftStaging(dataDir: string): void {
+  if (!existsSync(dataDir)) return;
   for (const name of readdirSync(dataDir)) {
     const pid = Number(STAGING.exec(name)?.[1] ?? 0);
     if (pid > 0 && !isAlive(pid)) rmSync(join(dataDir, name), { force: true });

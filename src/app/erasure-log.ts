@@ -1,33 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { z } from 'zod';
 import { type Config, ConfigError } from '../config.ts';
-import { HOUR } from '../lib/clock.ts';
+import type { Database } from '../storage/db.ts';
+import { knownReceipts } from '../storage/erasure-receipts.ts';
+import { parseTombstone, type Tombstone, tombstoneFile } from './rights/tombstones.ts';
 
-/**
- * DATA_DIR/erasures.log: one line an erasure, append-only, outside the database, so that a restored database can be made
- * to forget again. Who was erased is only there as a keyed reference.
- */
+/** DATA_DIR/erasures.log as backup, restore and doctor handle it: whole lines, none lost, none passed over. */
 
-const lineSchema = z.looseObject({
-  v: z.literal(1),
-  receiptId: z.string(),
-  tenant: z.string(),
-  /** Epoch milliseconds, or RFC 3339. */
-  at: z.union([z.number(), z.iso.datetime().transform((text) => Date.parse(text))]),
-  target: z.looseObject({ kind: z.string(), ref: z.string() }),
-});
-
-export type ErasureLine = z.infer<typeof lineSchema>;
-
-export function erasureLogPath(config: Config): string {
-  return join(config.data_dir, 'erasures.log');
-}
-
-/**
- * The complete lines. What a crash cut off in the middle of a line was never answered to anybody.
- */
-function completeLines(text: string): string[] {
+/** What a crash cut off in the middle of a line was never answered to anybody. */
+export function completeLines(text: string): string[] {
   return text
     .slice(0, text.lastIndexOf('\n') + 1)
     .split('\n')
@@ -35,7 +15,7 @@ function completeLines(text: string): string[] {
 }
 
 export function readErasureLines(config: Config): readonly string[] {
-  const path = erasureLogPath(config);
+  const path = tombstoneFile(config.data_dir);
   return existsSync(path) ? completeLines(readFileSync(path, 'utf8')) : [];
 }
 
@@ -44,15 +24,11 @@ export function mergeErasures(ours: readonly string[], carried: readonly string[
   return [...new Set([...ours, ...carried])];
 }
 
-export function linesOfText(text: string): readonly string[] {
-  return completeLines(text);
-}
-
-/** @throws {ConfigError} an erasure that cannot be read cannot be done again */
-export function parseErasures(lines: readonly string[], where: string): ErasureLine[] {
+/** @throws {ConfigError} an erasure that cannot be read cannot be repeated */
+export function parseErasures(lines: readonly string[], where: string): Tombstone[] {
   return lines.map((line, i) => {
     try {
-      return lineSchema.parse(JSON.parse(line));
+      return parseTombstone(line);
     } catch {
       throw new ConfigError(
         `${where}: line ${i + 1} is damaged, and the erasure that it tells of could not be repeated: put the file back from a copy`,
@@ -61,18 +37,10 @@ export function parseErasures(lines: readonly string[], where: string): ErasureL
   });
 }
 
-/** An erasure writes its line before it is done: one that is so young may not be in a copy that was taken then. */
-const MARGIN_MS = HOUR;
-
-/** Those that a copy of the database, begun at `copiedAt` with the lines `carried`, may not have done. */
-export function erasuresSince(
-  lines: readonly string[],
-  carried: readonly string[],
-  copiedAt: number,
-  where: string,
-): ErasureLine[] {
-  const done = new Set(carried);
-  return parseErasures(lines, where).filter(
-    ({ at }, i) => at >= copiedAt - MARGIN_MS || !done.has(lines[i] ?? ''),
-  );
+/** How many erasures a database has not done: a start repeats those whose receipt it does not have. */
+export async function countUndone(database: Database, tombstones: readonly Tombstone[]): Promise<number> {
+  const ids = [...new Set(tombstones.map(({ receiptId }) => receiptId))];
+  // A database from before there were receipts has done none.
+  if (!(await database.read.schema.hasTable('erasures'))) return ids.length;
+  return ids.length - (await knownReceipts(database, ids)).size;
 }

@@ -4,15 +4,13 @@ import { dirname } from 'node:path';
 import { type Config, sqliteFile } from '../config.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
-import { isoTime } from '../lib/clock.ts';
 import { openDatabase } from '../storage/db.ts';
 import { foldIntoOneFile } from '../storage/file-copy.ts';
 import { readMeta } from '../storage/meta-store.ts';
 import { BackupFailed } from './backup-failed.ts';
 import { replaceFile, syncPath } from './durable-file.ts';
-import { type ErasureLine, erasureLogPath } from './erasure-log.ts';
 import { masterKeyPath, readMasterKeyFile } from './master-key-file.ts';
-import { writePending } from './restore-pending.ts';
+import { tombstoneFile } from './rights/tombstones.ts';
 
 /** The last step of a restore: one database takes the other's place. */
 
@@ -53,23 +51,14 @@ function swapIn(staged: string, target: string, aside: string): void {
   syncPath(dirname(target));
 }
 
-export interface Plan {
-  readonly lines: readonly string[];
-  readonly erasures: readonly ErasureLine[];
-  readonly backupAt: string;
-  readonly now: number;
-}
-
-/** The marker is there before the database that it is about: no server ever listens without it. */
-export async function putInPlace(config: Config, staged: string, plan: Plan): Promise<void> {
+/** The log of erasures is whole before the database that has to repeat them is there. */
+export async function putInPlace(config: Config, staged: string, erasures: readonly string[]): Promise<void> {
   const target = sqliteFile(config);
   const aside = `${target}.before-restore`;
   await claimOld(target);
-  if (plan.lines.length > 0) {
-    replaceFile(erasureLogPath(config), plan.lines.map((line) => `${line}\n`).join(''));
+  if (erasures.length > 0) {
+    replaceFile(tombstoneFile(config.data_dir), erasures.map((line) => `${line}\n`).join(''));
   }
-  const { erasures, backupAt, now } = plan;
-  writePending(config, { backupAt, restoredAt: isoTime(now), erasures });
   swapIn(staged, target, aside);
   const masterKey = makeMasterKey(readMasterKeyFile(masterKeyPath(config)), randomBytes);
   const database = await openDatabase({ location: target });

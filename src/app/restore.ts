@@ -17,22 +17,16 @@ import { DATABASE_PART, ERASURES_PART, LAST_BACKUP, type OnProgress, requireRoom
 import { BackupFailed } from './backup-failed.ts';
 import { type BackupHead, DamagedBackup, openBytes, readHead } from './backup-stream.ts';
 import { removeLeftStaging, stagingFile, syncPath } from './durable-file.ts';
-import {
-  erasureLogPath,
-  erasuresSince,
-  linesOfText,
-  mergeErasures,
-  readErasureLines,
-} from './erasure-log.ts';
+import { completeLines, countUndone, mergeErasures, parseErasures, readErasureLines } from './erasure-log.ts';
 import { masterKeyPath, readMasterKeyFile, writeMasterKeyFile } from './master-key-file.ts';
 import { claimOld, foldOrThrow, putInPlace, SUFFIXES } from './restore-swap.ts';
+import { type Tombstone, tombstoneFile } from './rights/tombstones.ts';
 
 export interface RestoreOptions {
   /** The backup's master key, where the data directory has none or another one. */
   readonly keyFile?: string;
   /** Verifies and changes nothing. */
   readonly dryRun: boolean;
-  readonly now: number;
   readonly onProgress: OnProgress;
 }
 
@@ -110,7 +104,7 @@ async function unpack(
   if (statSync(staged).size !== database.bytes || lines.length !== log.bytes) {
     throw new DamagedBackup(file, 'it is not complete; use another backup');
   }
-  return linesOfText(lines.toString());
+  return completeLines(lines.toString());
 }
 
 async function checkStaged(file: string, database: Database, masterKey: MasterKey): Promise<Buffer> {
@@ -127,7 +121,13 @@ async function checkStaged(file: string, database: Database, masterKey: MasterKe
 }
 
 /** Opens the copy under its own key, and wraps it with the directory's where that is another. */
-async function prepareStaged(file: string, head: BackupHead, staged: string, keys: Keys): Promise<boolean> {
+async function prepareStaged(
+  file: string,
+  head: BackupHead,
+  staged: string,
+  keys: Keys,
+  tombstones: readonly Tombstone[],
+): Promise<{ readonly rewrapped: boolean; readonly undone: number }> {
   const database = await openDatabase({ location: staged });
   try {
     const masterKey = makeMasterKey(keys.backup, randomBytes);
@@ -137,7 +137,7 @@ async function prepareStaged(file: string, head: BackupHead, staged: string, key
     const last = JSON.stringify({ at: Date.parse(head.header.createdAt), bytes: statSync(file).size });
     await database.transaction((tx) => writeMeta(tx, LAST_BACKUP, last));
     if (other) await rewrapAll(database, masterKey, makeMasterKey(other, randomBytes), secret);
-    return other !== null;
+    return { rewrapped: other !== null, undone: await countUndone(database, tombstones) };
   } finally {
     await database.close();
   }
@@ -171,18 +171,18 @@ export async function restoreBackup(
       options.onProgress,
     );
     options.onProgress('checking', 0, 0);
-    const rewrapped = await prepareStaged(file, head, staged, keys);
+    const lines = mergeErasures(readErasureLines(config), carried);
+    const tombstones = parseErasures(lines, tombstoneFile(config.data_dir));
+    const { rewrapped, undone } = await prepareStaged(file, head, staged, keys, tombstones);
     await foldOrThrow(staged);
     syncPath(staged);
-    const lines = mergeErasures(readErasureLines(config), carried);
     const { createdAt, gpd } = head.header;
-    const erasures = erasuresSince(lines, carried, Date.parse(createdAt), erasureLogPath(config));
     const said = { file, dataDir: config.data_dir, createdAt, gpd, rewrapped, dryRun: options.dryRun };
     if (!options.dryRun) {
       if (keys.current === null) writeMasterKeyFile(masterKeyPath(config), keys.backup);
-      await putInPlace(config, staged, { lines, erasures, backupAt: createdAt, now: options.now });
+      await putInPlace(config, staged, lines);
     }
-    return { ...said, erasuresToRepeat: erasures.length };
+    return { ...said, erasuresToRepeat: undone };
   } finally {
     for (const suffix of SUFFIXES) rmSync(`${staged}${suffix}`, { force: true });
     if (made && readdirSync(config.data_dir).length === 0) rmdirSync(config.data_dir);

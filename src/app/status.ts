@@ -72,6 +72,6 @@ export async function readStatus(
     ledgerEntries: stock.ledgerEntries,
     webhooks: { waiting: stock.webhooksWaiting, failed: stock.webhooksFailed },
     overdueContests: await overdueContests(database, now),
-    incompleteErasures: await incompleteErasures(database),
+    incompleteErasures: await incompleteErasures(database, now),
   };
 }

@@ -1,3 +1,4 @@
+import { MINUTE } from '../lib/clock.ts';
 import type { Database } from './db.ts';
 import { rowsOf } from './sql.ts';
 
@@ -7,15 +8,20 @@ const TABLES = [
   'agent_directories',
   'agent_nonces',
   'api_keys',
+  'audit_log',
+  'audit_seals',
   'consent_openings',
   'consent_policies',
   'consent_principals',
   'consent_state',
+  'contests',
   'decisions',
+  'erasures',
   'idempotency_keys',
   'ledger_blocks',
   'ledger_entries',
   'ledger_heads',
+  'legal_holds',
   'meta',
   'network_days',
   'network_marks',
@@ -92,17 +98,18 @@ async function count(query: PromiseLike<unknown>): Count {
 /** Null: there is no such table yet. */
 export async function overdueContests(database: Database, now: number): Promise<number | null> {
   if (!(await has(database, 'contests', ['status', 'due_at']))) return null;
-  const open = database.read('contests').where({ status: 'open' }).where('due_at', '<', now);
+  const open = database.read('contests').whereNot({ status: 'resolved' }).where('due_at', '<', now);
   return count(open.count({ n: '*' }));
 }
 
-/** Null: there is no such table yet. */
-export async function incompleteErasures(database: Database): Promise<number | null> {
-  for (const table of ['erasures', 'erasure_receipts']) {
-    if (!(await has(database, table, ['incomplete']))) continue;
-    return count(database.read(table).where({ incomplete: true }).count({ n: '*' }));
-  }
-  return null;
+/** Erasures that began a while ago and are not done; null: there is no such table yet. */
+export async function incompleteErasures(database: Database, now: number): Promise<number | null> {
+  if (!(await has(database, 'erasures', ['step', 'erased_at']))) return null;
+  const late = database
+    .read('erasures')
+    .whereNot({ step: 'done' })
+    .where('erased_at', '<', now - 5 * MINUTE);
+  return count(late.count({ n: '*' }));
 }
 
 export async function expiredNonces(database: Database, before: number): Promise<number> {

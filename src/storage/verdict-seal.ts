@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { commitVerdict } from '../ledger/commitment.ts';
 import { HOUR } from '../lib/clock.ts';
 import type { Database } from './db.ts';
-import { checkHours, type SealedTable, sealHours } from './hourly-seal.ts';
+import { checkHours, nextHour, type SealedTable, sealHours } from './hourly-seal.ts';
 
 /** Verdicts, sealed by the hour. An erased one leaves its commitment at its place, and the root still holds. */
 
@@ -32,6 +32,11 @@ const VERDICTS: SealedTable = {
   noun: 'verdicts',
   commitments,
 };
+
+/** The oldest whole hour of verdicts that is not sealed. */
+export function unsealedSince(database: Database, kid: string, now: number): Promise<number | null> {
+  return nextHour(database, VERDICTS, kid, now);
+}
 
 export function sealVerdicts(database: Database, kid: string, now: number): Promise<number> {
   return sealHours(database, VERDICTS, kid, now);
@@ -71,63 +76,6 @@ export async function keepCommitments(
       for (const place of taken) if (place <= position) position += 1;
       await tx('erased_verdicts').insert({ kid, hour, position, commitment });
     }
-async function commitmentsOf(db: Knex, kid: string, hour: number): Promise<readonly Commitment[]> {
-  const columns = ['request_id', 'decided_at', 'commitment'] as const;
-  const within = (table: string) =>
-    db(table)
-      .where({ kid })
-      .where('decided_at', '>=', hour)
-      .where('decided_at', '<', hour + HOUR)
-      .select<Commitment[]>(...columns);
-  const rows = [...(await within('decisions')), ...(await within('erased_verdicts'))];
-  return rows.sort((a, b) => (a.request_id < b.request_id ? -1 : 1));
-}
-
-/** The oldest hour that is over, has verdicts and is not sealed. */
-export async function nextHour(database: Database, kid: string, now: number): Promise<number | null> {
-  const sealed = await database
-    .read('verdict_seals')
-    .where({ kid })
-    .max<{ hour: number | null }[]>({ hour: 'hour' })
-    .first();
-  const from = sealed?.hour == null ? 0 : Number(sealed.hour) + HOUR;
-  const oldest = await database
-    .read('decisions')
-    .where({ kid })
-    .where('decided_at', '>=', from)
-    .min<{ at: number | null }[]>({ at: 'decided_at' })
-    .first();
-  if (oldest?.at == null) return null;
-  const hour = Math.floor(Number(oldest.at) / HOUR) * HOUR;
-  return hour + HOUR + LATE_MS <= now ? hour : null;
-}
-
-async function sealHour(database: Database, kid: string, hour: number, now: number): Promise<void> {
-  await database.transaction(async (tx) => {
-    const commitments = await commitmentsOf(tx, kid, hour);
-    const body = sealedBody(
-      hour,
-      hour + HOUR,
-      commitments.map((row) => row.commitment),
-    );
-    const row = { kid, hour, seq: -1, count: body.count, root: body.root };
-    const won = await tx('verdict_seals').insert(row).onConflict(['kid', 'hour']).ignore().returning('hour');
-    // Another node sealed it.
-    if (won.length === 0) return;
-    const entry = impersonalEntry({ type: 'verdicts.sealed', at: now, purpose: null }, { ...body });
-    const { seq } = await appendOne(tx, kid, entry);
-    await tx('verdict_seals').where({ kid, hour }).update({ seq });
-  });
-}
-
-/** Seals every hour that is over. Returns how many. Off the hot path, safe on many nodes. */
-export async function sealVerdicts(database: Database, kid: string, now: number): Promise<number> {
-  let count = 0;
-  for (;;) {
-    const hour = await nextHour(database, kid, now);
-    if (hour === null) return count;
-    await sealHour(database, kid, hour, now);
-    count += 1;
   }
 }
 

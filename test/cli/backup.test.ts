@@ -61,7 +61,7 @@ describe.concurrent('gpd backup', SLOW, () => {
     expect(refused).toMatchObject({ code: 2, stdout: '' });
     expect(refused.stderr).toContain('--yes');
     await json('restore', file, '--yes');
-    expect(readdirSync(dataDir).sort()).toEqual(['gpd.db', 'master.key', 'restore-pending']);
+    expect(readdirSync(dataDir).sort()).toEqual(['gpd.db', 'master.key']);
     const status = await json<{ database: { lastBackupAt: string } }>('status');
     expect(status.database.lastBackupAt).toBe(made.createdAt);
     expect(await dumpDatabase(dataDir, IN_USE)).toEqual(before);
@@ -140,7 +140,6 @@ describe.concurrent('gpd restore', SLOW, () => {
     const said = await gpd.json(['restore', file, '--dry-run']);
     expect(said).toMatchObject({ dryRun: true, erasuresToRepeat: 0, rewrapped: false });
     expect(await dumpDatabase(gpd.dataDir, IN_USE)).toEqual(before);
-    expect(existsSync(join(gpd.dataDir, 'restore-pending'))).toBe(false);
     const elsewhere = join(tempDir('data'), 'none');
     const keyFile = join(gpd.dataDir, 'master.key');
     await gpdJson(['restore', file, '--dry-run', '--key-file', keyFile], {

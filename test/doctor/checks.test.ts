@@ -60,7 +60,7 @@ const ROWS: readonly Row[] = [
   ['data.database-file', 'fail', data({ database: makeFile({ mode: 0o644 }) }), /read the database/],
   ['data.database-file', 'fail', data({ database: makeFile({ uid: 0 }) }), /user 0.*990/],
   ['data.leftovers', 'warn', data({ leftovers: ['staging-1-gpd.db'] }), /staging-1-gpd\.db/],
-  ['data.restore', 'warn', data({ restorePending: true }), /waits/],
+  ['data.restore', 'warn', database({ undoneErasures: 2 }), /2 erasures came after/],
   ['data.erasure-log', 'fail', data({ erasureLog: { lines: 0, problem: 'line 2 is damaged' } }), /line 2/],
   ['data.backup', 'warn', database({ lastBackupAt: null }), /never/],
   ['data.backup', 'warn', database({ lastBackupAt: NOW - 8 * DAY }), /8 days old/],

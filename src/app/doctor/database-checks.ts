@@ -44,10 +44,12 @@ const judgeSchema: Judge = ({ pendingMigrations, unknownMigrations }) => {
   return pass('the schema is up to date');
 };
 
-const judgeTables: Judge = ({ missingTables }) =>
-  missingTables.length === 0
+const judgeTables: Judge = ({ missingTables, pendingMigrations }) => {
+  if (pendingMigrations.length > 0) return skipped('migrations wait');
+  return missingTables.length === 0
     ? pass('every table is there')
     : fail(`missing: ${some(missingTables)}`, 'Restore a backup: somebody took tables away.');
+};
 
 const judgeIntegrity: Judge = ({ integrity }) =>
   integrity.length === 0

@@ -32,7 +32,6 @@ export interface DataFacts {
   readonly walBytes: number;
   /** Names of what an interrupted command left. */
   readonly leftovers: readonly string[];
-  readonly restorePending: boolean;
   /** Null: there is none. */
   readonly erasureLog: { readonly lines: number; readonly problem: string | null } | null;
   /** When a stranger last sent X-Forwarded-For, and under which GPD_TRUSTED_PROXIES. */
@@ -65,6 +64,8 @@ export interface DatabaseFacts {
   readonly newestDecisionAt: number | null;
   readonly expiredNonces: number;
   readonly lastBackupAt: number | null;
+  /** Erasures that this database, restored, has not done yet. */
+  readonly undoneErasures: number;
   /** Null: the tables are not there yet. */
   readonly erasures: { readonly incomplete: number } | null;
   readonly contests: { readonly overdue: number } | null;

@@ -24,6 +24,8 @@ import {
 import { readMeta } from '../../storage/meta-store.ts';
 import { schemaState } from '../../storage/migrate.ts';
 import { LAST_BACKUP } from '../backup.ts';
+import { countUndone } from '../erasure-log.ts';
+import type { Tombstone } from '../rights/tombstones.ts';
 import type { DatabaseFacts, MasterKeyFacts } from './facts.ts';
 
 async function lastBackupAt(database: Database): Promise<number | null> {
@@ -37,12 +39,17 @@ const NO_ROWS = {
   newestDecisionAt: null,
   expiredNonces: 0,
   lastBackupAt: null,
+  undoneErasures: 0,
   erasures: null,
   contests: null,
 } as const;
 
 /** @throws when the database cannot be read at all */
-export async function gatherDatabase(database: Database, now: number): Promise<DatabaseFacts> {
+export async function gatherDatabase(
+  database: Database,
+  now: number,
+  tombstones: readonly Tombstone[],
+): Promise<DatabaseFacts> {
   const begun = performance.now();
   const version = await databaseVersion(database);
   const answerMs = performance.now() - begun;
@@ -61,12 +68,16 @@ export async function gatherDatabase(database: Database, now: number): Promise<D
     encrypted: await isEncrypted(database),
   };
   if (missing.length > 0) return { ...about, ...NO_ROWS };
-  const [incomplete, overdue] = [await incompleteErasures(database), await overdueContests(database, now)];
+  const [incomplete, overdue] = [
+    await incompleteErasures(database, now),
+    await overdueContests(database, now),
+  ];
   return {
     ...about,
     newestDecisionAt: (await decisionTimes(database)).newest,
     expiredNonces: await expiredNonces(database, now - HOUR),
     lastBackupAt: await lastBackupAt(database),
+    undoneErasures: await countUndone(database, tombstones),
     erasures: incomplete === null ? null : { incomplete },
     contests: overdue === null ? null : { overdue },
   };

@@ -2,9 +2,9 @@ import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSyn
 import { dirname, join } from 'node:path';
 import { type Config, sqliteFile } from '../../config.ts';
 import { parseMasterKey } from '../../keys/master-key.ts';
-import { erasureLogPath, parseErasures, readErasureLines } from '../erasure-log.ts';
+import { parseErasures, readErasureLines } from '../erasure-log.ts';
 import { masterKeyPath, pendingKeyPath } from '../master-key-file.ts';
-import { pendingPath } from '../restore-pending.ts';
+import { tombstoneFile } from '../rights/tombstones.ts';
 import { readStranger } from '../strangers.ts';
 import type { DataFacts, FileFact, HostFacts, MasterKeyFacts } from './facts.ts';
 
@@ -62,7 +62,7 @@ export function gatherHost(config: Config): HostFacts {
 const LEFTOVER = /^staging-|\.tmp$|\.before-restore|\.partial$/;
 
 function gatherErasureLog(config: Config): DataFacts['erasureLog'] {
-  const path = erasureLogPath(config);
+  const path = tombstoneFile(config.data_dir);
   if (!existsSync(path)) return null;
   try {
     const lines = readErasureLines(config);
@@ -81,7 +81,6 @@ export function gatherData(config: Config): DataFacts {
     database: fileFact(sqliteFile(config)),
     walBytes: fileFact(join(config.data_dir, 'gpd.db-wal'))?.size ?? 0,
     leftovers: names.filter((name) => LEFTOVER.test(name)),
-    restorePending: existsSync(pendingPath(config)),
     erasureLog: gatherErasureLog(config),
     stranger: readStranger(config),
   };

@@ -12,7 +12,7 @@ import { type LogHead, readHead } from '../../storage/ledger-read.ts';
 import { readPolicies } from '../../storage/policy-store.ts';
 import { makeSealKeyStore } from '../../storage/seal-key-store.ts';
 import { makeTenantStore, readTenantSecret } from '../../storage/tenant-store.ts';
-import { nextHour } from '../../storage/verdict-seal.ts';
+import { unsealedSince } from '../../storage/verdict-seal.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import type { LogFacts, TenantFacts } from './facts.ts';
 
@@ -40,7 +40,7 @@ async function gatherLog(database: Database, kid: string, now: number): Promise<
     lastFits: last !== null && leafHash(Buffer.from(last.entry)).toString('hex') === last.hash,
     headFits: last !== null && last.seq === head.size - 1 && headHash === last.hash,
     checkpointFits: checkpointFits(head),
-    unsealedSince: await nextHour(database, kid, now),
+    unsealedSince: await unsealedSince(database, kid, now),
   };
 }
 

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { type Config, databaseLocation, sqliteFile } from '../../config.ts';
 import { type Database, openDatabase } from '../../storage/db.ts';
+import { readTombstones, type Tombstone } from '../rights/tombstones.ts';
 import type { Facts, MasterKeyFacts } from './facts.ts';
 import { gatherDatabase, tryMasterKey } from './gather-database.ts';
 import { fileFact, gatherData, gatherHost, gatherMasterKey } from './gather-files.ts';
@@ -30,8 +31,9 @@ async function readStored(
   key: Buffer | null,
   masterKey: MasterKeyFacts,
   now: number,
+  tombstones: readonly Tombstone[],
 ): Promise<Stored> {
-  const facts = await gatherDatabase(database, now);
+  const facts = await gatherDatabase(database, now, tombstones);
   const usable = facts.missingTables.length === 0 && facts.unknownMigrations.length === 0;
   if (!usable) return { database: facts, masterKey, tenants: [], agents: [], webhooks: [] };
   return {
@@ -51,7 +53,7 @@ async function gatherStored(config: Config, now: number): Promise<Stored> {
   }
   const database = await openDatabase({ location: databaseLocation(config) });
   try {
-    return await readStored(database, key, masterKey, now);
+    return await readStored(database, key, masterKey, now, await readTombstones(config.data_dir));
   } catch (error) {
     return { ...nothing, database: { failure: reasonOf(error) } };
   } finally {

@@ -102,10 +102,14 @@ function judgeLeftovers({ data }: Facts): Finding {
   );
 }
 
-function judgeRestore({ data }: Facts): Finding {
-  return data.restorePending
-    ? warn('a restore waits for its erasures', 'Start gpd serve: it repeats them before it listens.')
-    : pass('no restore is waiting');
+function judgeRestore({ database }: Facts): Finding {
+  if ('failure' in database) return skipped('the database cannot be read');
+  return database.undoneErasures > 0
+    ? warn(
+        `${database.undoneErasures} erasures came after this database was copied`,
+        'Start gpd serve: it repeats them before it listens.',
+      )
+    : pass('the database has done every erasure');
 }
 
 function judgeErasureLog({ data }: Facts): Finding {

@@ -25,6 +25,13 @@ export interface Metrics {
   stop(): Promise<void>;
 }
 
+export interface MetricsDeps {
+  readonly database: Database;
+  readonly version: string;
+  readonly clock: Clock;
+  readonly onFault: (error: unknown) => void;
+}
+
 /** @throws {ConfigError} */
 export function parseListen(text: string): { readonly host: string; readonly port: number } {
   const match = /^(?:\[([^\]]+)\]|([^:\s]+)):(\d{1,5})$/.exec(text);
@@ -50,16 +57,7 @@ function refusedAs(error: unknown): string {
 }
 
 /** @throws {ConfigError} when it cannot listen there */
-export async function startMetrics(
-  config: Config,
-  listen: string,
-  deps: {
-    readonly database: Database;
-    readonly version: string;
-    readonly clock: Clock;
-    readonly onFault: (error: unknown) => void;
-  },
-): Promise<Metrics> {
+export async function startMetrics(config: Config, listen: string, deps: MetricsDeps): Promise<Metrics> {
   const meters = makeMeters();
   const read = () => readStock(deps.database, databaseLocation(config));
   registerStock(meters.registry, read, deps.clock, deps.onFault);

@@ -27,7 +27,6 @@ async function restore(name: string, options: Options, command: Command): Promis
   const line = makeStageLine(Date.now);
   const restored = await restoreBackup(config, file, {
     dryRun,
-    now: Date.now(),
     onProgress: line.update,
     ...(options.keyFile === undefined ? {} : { keyFile: options.keyFile }),
   }).finally(() => line.end());
