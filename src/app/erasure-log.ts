@@ -37,10 +37,22 @@ export function parseErasures(lines: readonly string[], where: string): Tombston
   });
 }
 
-/** How many erasures a database has not done: a start repeats those whose receipt it does not have. */
+const isOffboarding = ({ refs }: Tombstone): boolean => refs.some(({ kind }) => kind === 'tenant');
+
+/** How many erasures the next start will repeat on this database, by the rules of `rights/reapply.ts`. */
 export async function countUndone(database: Database, tombstones: readonly Tombstone[]): Promise<number> {
-  const ids = [...new Set(tombstones.map(({ receiptId }) => receiptId))];
+  const rows = await database
+    .read('tenants')
+    .select<{ kid: string; created_at: number }[]>('kid', 'created_at');
+  const since = new Map(rows.map(({ kid, created_at }) => [kid, Number(created_at)]));
+  // What is said of a tenant that is gone, or was made anew after its offboarding, is done.
+  const buried = tombstones.filter(isOffboarding).filter(({ tenant, at }) => {
+    return (since.get(tenant) ?? Number.POSITIVE_INFINITY) <= Date.parse(at);
+  });
+  const people = tombstones.filter((line) => !isOffboarding(line) && since.has(line.tenant));
+  const ids = [...new Set(people.map(({ receiptId }) => receiptId))];
   // A database from before there were receipts has done none.
-  if (!(await database.read.schema.hasTable('erasures'))) return ids.length;
-  return ids.length - (await knownReceipts(database, ids)).size;
+  const receipts = await database.read.schema.hasTable('erasures');
+  const known = receipts ? await knownReceipts(database, ids) : new Set<string>();
+  return buried.length + ids.length - known.size;
 }

@@ -105,6 +105,22 @@ describe('an erasure after the backup', { timeout: 120_000 }, () => {
     await expectForgotten(bare, [late]);
   });
 
+  it('counts an offboarding that is still to do, and nothing of a tenant that is gone or came anew', async () => {
+    const mine = copy();
+    const line = JSON.parse(log(dataDir).split('\n')[0] ?? '') as object;
+    const add = (parts: object): void =>
+      appendFileSync(join(mine.dataDir, 'erasures.log'), `${JSON.stringify({ ...line, ...parts })}\n`);
+    const count = async (): Promise<unknown> =>
+      (await gpdJson(['restore', backup, '--dry-run'], mine))['erasuresToRepeat'];
+    add({ receiptId: 'r-gone', tenant: 'gone' });
+    add({ receiptId: 'off-gone', tenant: 'gone', refs: [{ kind: 'tenant', ref: 'gone' }] });
+    const refs = [{ kind: 'tenant', ref: KID }];
+    add({ receiptId: 'off-before', tenant: KID, at: '2020-01-01T00:00:00.000Z', refs });
+    expect(await count()).toBe(1);
+    add({ receiptId: 'off-after', tenant: KID, at: '2999-01-01T00:00:00.000Z', refs });
+    expect(await count()).toBe(2);
+  });
+
   it('a line that a crash cut off was never answered; one damaged inside stops the restore', async () => {
     const mine = copy();
     const path = join(mine.dataDir, 'erasures.log');

@@ -64,6 +64,8 @@ export function buryTenant(dataDir: string, kid: string, now: number): Promise<v
     keep: { openContests: false, override: false },
     refs: [{ kind: 'tenant', ref: kid }],
   });
+}
+
 /** @throws when it is none */
 export function parseTombstone(line: string): Tombstone {
   return lineSchema.parse(JSON.parse(line));
