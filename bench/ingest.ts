@@ -61,10 +61,14 @@ async function probeSizes(rig: Rig): Promise<Sizes> {
   }
 }
 
-async function runGpd(rig: Rig, plan: IngestPlan): Promise<Measured> {
+export async function runGpd(
+  rig: Rig,
+  plan: IngestPlan,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Measured> {
   const data = rig.freshData('ingest');
   try {
-    return await measure(rig, plan, await rig.startGpd(data));
+    return await measure(rig, plan, await rig.startGpd(data, settings));
   } finally {
     rmSync(data, { recursive: true });
   }

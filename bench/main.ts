@@ -6,6 +6,7 @@ import { benchIngest } from './ingest.ts';
 import { formatJson, formatTable, note, type Row, statusOf } from './lib/report.ts';
 import { makeRig, type Rig } from './lib/rig.ts';
 import { benchMemory } from './memory.ts';
+import { benchMetrics } from './metrics.ts';
 import { benchProof } from './proof.ts';
 import { benchReplay } from './replay.ts';
 import { benchSdk } from './sdk.ts';
@@ -20,7 +21,7 @@ interface Bench {
 }
 
 const USAGE =
-  'usage: npm run bench -- [ingest|memory|start|consent|proof|classify|replay|sdk …] [--quick] [--peers] [--json] [--assert] [--seed N]';
+  'usage: npm run bench -- [ingest|metrics|memory|start|consent|proof|classify|replay|sdk …] [--quick] [--peers] [--json] [--assert] [--seed N]';
 
 function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench> {
   const ingest = quick ? { pairs: 2, warmUp: 3000, count: 8000 } : { pairs: 5, warmUp: 5000, count: 20_000 };
@@ -42,6 +43,7 @@ function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench>
   const sdk = { rounds: quick ? 5 : 11, warmUp: 5000, count: quick ? 2000 : 5000 };
   return new Map<string, Bench>([
     ['ingest', { bundles: ingest.warmUp + ingest.count, run: (rig) => benchIngest(rig, ingest) }],
+    ['metrics', { bundles: ingest.warmUp + ingest.count, run: (rig) => benchMetrics(rig, ingest) }],
     ['memory', { bundles: memory, run: (rig) => benchMemory(rig, memory) }],
     ['start', { bundles: 0, run: (rig) => benchStart(rig, rounds) }],
     ['consent', { bundles: 0, run: (rig) => benchConsent(rig, consent) }],

@@ -7,23 +7,26 @@ import { startAgents } from './app/agents.ts';
 import { makeConsentApi } from './app/consent-api.ts';
 import { makeDecisionFinder, makeKeyUse } from './app/decisions.ts';
 import { makeDirectory } from './app/directory.ts';
+import { removeLeftStaging } from './app/durable-file.ts';
 import { startHousekeeping } from './app/housekeeping.ts';
 import { makeIngestDeps, publicNames } from './app/ingest-deps.ts';
 import { makeDaySalt, makeLimiters } from './app/limits.ts';
 import { listen, parseRanges, readTls } from './app/listen.ts';
 import { describeFault } from './app/log.ts';
 import { masterKeyPath, readMasterKeyFile } from './app/master-key-file.ts';
+import { startMetricsWhereAsked } from './app/metrics/start.ts';
 import { openNetworkTypes, unknownNetwork } from './app/network-type.ts';
 import { startPolling } from './app/poll.ts';
 import { makeEraseService } from './app/rights/erase.ts';
 import { reapplyErasures } from './app/rights/reapply.ts';
 import { openStore } from './app/store.ts';
+import { makeStrangerNote } from './app/strangers.ts';
 import { startDispatcher } from './app/webhooks.ts';
 import { baseUrl, type Config } from './config.ts';
 import { makeConsentLane } from './http/consent-lane.ts';
 import { makeIngestLane } from './http/ingest-lane.ts';
 import { makeServer } from './http/server.ts';
-import { ingest } from './ingest/pipeline.ts';
+import { type IngestInput, ingest } from './ingest/pipeline.ts';
 import { type Clock, SECOND } from './lib/clock.ts';
 import { poolRandom } from './lib/random.ts';
 import { makeUlid } from './lib/ulid.ts';
@@ -66,10 +69,17 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const isHosting = config.mmdb_file === null ? unknownNetwork : await openNetworkTypes(config.mmdb_file);
   const store = await openStore(config, { onUnknownCommit: options.onFatal });
   const { database, serverSecret } = store;
+  removeLeftStaging(config.data_dir);
   const logFault = (event: string) => (error: unknown) => log.error({ event, ...describeFault(error) });
   const onFault = (requestId: string, error: unknown): void =>
     log.error({ event: 'fault', requestId, ...describeFault(error) });
 
+  const metrics = await startMetricsWhereAsked(config, {
+    database,
+    version: VERSION,
+    clock,
+    onFault: logFault('metrics-failed'),
+  });
   const directory = makeDirectory(clock);
   const polling = await startPolling(database, directory, store.masterKey, {
     rereadMasterKey: () => readMasterKeyFile(masterKeyPath(config)),
@@ -119,8 +129,11 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     issueToken: ({ kid, requestId, session, origin, now }) =>
       issueToken(serverSecret, random, now, { kid, requestId }, { session, origin }),
   });
+  const runIngest = (input: IngestInput) =>
+    ingest(ingestDeps, publicHttps && !input.https ? { ...input, https: true } : input);
+  const { check } = consent.consent;
   const lane = makeIngestLane({
-    ingest: (input) => ingest(ingestDeps, publicHttps && !input.https ? { ...input, https: true } : input),
+    ingest: metrics?.countIngest(runIngest) ?? runIngest,
     limiter: limiters.ingest,
     knowsOrigin: (origin) => directory.knowsOrigin(origin),
     random,
@@ -159,25 +172,27 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   })();
   express.catch(options.onFatal);
 
-  let warned = false;
   const running = makeServer({
     lanes: new Map([
       ['/_fp/i/v1', lane],
-      ['/v1/consent/can-process', makeConsentLane(consent.consent)],
+      [
+        '/v1/consent/can-process',
+        makeConsentLane({ ...consent.consent, check: metrics?.countChecks(check) ?? check }),
+      ],
     ]),
     express: (request, response) => void express.then((app) => app(request, response)),
     makeRequestId: () => `req_${makeUlid(clock, random)}`,
     trustedProxies,
     ja4Header: config.ja4_header?.toLowerCase() ?? null,
-    onStrangerForwarded: () => {
-      if (!warned) log.warn({ event: 'stranger-forwarded', hint: STRANGER_HINT });
-      warned = true;
-    },
+    onStrangerForwarded: makeStrangerNote(config, clock, () =>
+      log.warn({ event: 'stranger-forwarded', hint: STRANGER_HINT }),
+    ),
     onFault,
     tls,
+    onAnswered: metrics?.onAnswered,
   });
   const port = await listen(running, config).catch(async (error: unknown) => {
-    await Promise.all([polling.stop(), agents.stop()]);
+    await Promise.all([polling.stop(), agents.stop(), metrics?.stop()]);
     await database.close();
     throw error;
   });
@@ -209,7 +224,13 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
       draining = true;
       await running.drain(deadlineMs);
       await Promise.all([recorder.idle(), consent.idle()]);
-      await Promise.all([polling.stop(), agents.stop(), housekeeping.stop(), dispatcher.stop()]);
+      await Promise.all([
+        polling.stop(),
+        agents.stop(),
+        housekeeping.stop(),
+        dispatcher.stop(),
+        metrics?.stop(),
+      ]);
       await database.close();
     },
   };

@@ -16,6 +16,8 @@ const PAGES = [
   'docs/dependencies.md',
   'docs/integrate.md',
   'docs/operate.md',
+  'docs/operate/README.md',
+  'docs/operate/first-day.md',
 ];
 
 describe('docs/dependencies.md', () => {

@@ -46,7 +46,7 @@ export interface Rig {
   freshData(name: string): string;
   environment(data: string): NodeJS.ProcessEnv;
   gpdArgs(...args: readonly string[]): string[];
-  startGpd(data: string): Promise<Running>;
+  startGpd(data: string, settings?: Readonly<Record<string, string>>): Promise<Running>;
   startFloor(...args: readonly (string | number)[]): Promise<Running>;
   seal(count: number, seed: number): Promise<void>;
   load(port: number, skip: number, count: number): Promise<LoadResult>;
@@ -122,8 +122,10 @@ export async function makeRig(): Promise<Rig> {
       cpSync(template, data, { recursive: true });
       return data;
     },
-    startGpd: (data) =>
-      running(startNode([GPD, 'serve', '--port', '0', '--json'], { cwd: directory, env: environment(data) })),
+    startGpd: (data, settings = {}) => {
+      const env = { ...environment(data), ...settings };
+      return running(startNode([GPD, 'serve', '--port', '0', '--json'], { cwd: directory, env }));
+    },
     startFloor: (...args) =>
       running(startNode([join(BENCH, 'floor', 'ingest.mjs'), ...args.map(String)], { cwd: directory })),
     seal: (count, seed) => writeBundles({ kid: KID, publicKey, origin: ORIGIN, count, seed, wire, ndjson }),

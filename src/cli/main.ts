@@ -3,20 +3,26 @@ import { VERSION } from '../version.ts';
 import { registerAgents } from './commands/agents.ts';
 import { registerApiKeys } from './commands/apikeys.ts';
 import { registerAudit } from './commands/audit.ts';
+import { registerBackup } from './commands/backup.ts';
+import { registerCompletion } from './commands/completion.ts';
 import { registerConsent } from './commands/consent.ts';
 import { registerContests } from './commands/contests.ts';
 import { registerDemo } from './commands/demo.ts';
 import { registerDev } from './commands/dev.ts';
+import { registerDoctor } from './commands/doctor.ts';
 import { registerErase } from './commands/erase.ts';
 import { registerInit } from './commands/init.ts';
 import { registerKeys } from './commands/keys.ts';
 import { registerMigrate } from './commands/migrate.ts';
 import { registerReplay } from './commands/replay.ts';
+import { registerRestore } from './commands/restore.ts';
 import { registerRetention } from './commands/retention.ts';
 import { registerSeal } from './commands/seal.ts';
 import { registerServe } from './commands/serve.ts';
+import { registerStatus } from './commands/status.ts';
 import { registerTenants } from './commands/tenants.ts';
 import { registerTls } from './commands/tls.ts';
+import { registerTop } from './commands/top.ts';
 import { registerWebhooks } from './commands/webhooks.ts';
 import { EXIT } from './output.ts';
 import { fail } from './run.ts';
@@ -47,6 +53,12 @@ const registrars = [
   registerWebhooks,
   registerTls,
   registerMigrate,
+  registerBackup,
+  registerRestore,
+  registerDoctor,
+  registerStatus,
+  registerTop,
+  registerCompletion,
   registerDev,
 ];
 for (const register of registrars) register(program);

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { BackupFailed } from '../app/backup-failed.ts';
 import { AlreadyInitialised, openStore, type Store } from '../app/store.ts';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
 import { Unavailable } from '../lib/errors.ts';
@@ -70,6 +71,7 @@ function exitOf(error: unknown): { exit: ExitName; message: string } {
   if (error instanceof Unavailable)
     return { exit: 'tryAgain', message: `${error.message}; try again in a moment` };
   if (error instanceof AlreadyInitialised) return { exit: 'conflict', message: error.message };
+  if (error instanceof BackupFailed && error.conflict) return { exit: 'conflict', message: error.message };
   return { exit: 'failure', message: error instanceof Error ? error.message : String(error) };
 }
 

@@ -18,6 +18,7 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const HEADERS_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_MS = 65_000;
 const CHECK_INTERVAL_MS = 1000;
+const CLIENT_LEFT = 499;
 
 export interface ServerDeps {
   /** Exact paths that are answered before Express sees the request. */
@@ -31,6 +32,8 @@ export interface ServerDeps {
   readonly onStrangerForwarded: () => void;
   readonly onFault: (requestId: string, error: unknown) => void;
   readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer } | null;
+  /** Told of every answer that ended; 499 for a client that left before there was one. */
+  readonly onAnswered?: ((path: string, status: number, seconds: number) => void) | undefined;
 }
 
 /** Set on every request before a handler runs. */
@@ -176,8 +179,14 @@ export function makeServer(deps: ServerDeps): RunningServer {
   let draining = false;
   const open = new Set<ServerResponse>();
   const listener: RequestListener = (request, response) => {
+    const path = pathOf(request.url ?? '/');
+    const begun = deps.onAnswered ? performance.now() : 0;
     open.add(response);
-    response.once('close', () => open.delete(response));
+    response.once('close', () => {
+      open.delete(response);
+      const status = response.headersSent ? response.statusCode : CLIENT_LEFT;
+      deps.onAnswered?.(path, status, (performance.now() - begun) / 1000);
+    });
     const known = readFacts(deps, clientOf(request), request);
     facts.set(request, known);
     response.setHeader('X-Request-Id', known.requestId);
@@ -186,7 +195,7 @@ export function makeServer(deps: ServerDeps): RunningServer {
       send(response, errorReply('invalid-request', { connection: 'close' }));
       return;
     }
-    const lane = deps.lanes.get(pathOf(request.url ?? '/'));
+    const lane = deps.lanes.get(path);
     if (lane) void runLane(deps, lane, request, response);
     else deps.express(request, response);
   };

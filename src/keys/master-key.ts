@@ -1,3 +1,4 @@
+import { hkdfSync } from 'node:crypto';
 import { decodeBase64 } from '../lib/base64.ts';
 import { decryptGcm, encryptGcm, GCM_IV_BYTES } from '../lib/gcm.ts';
 import type { Random } from '../lib/random.ts';
@@ -18,6 +19,8 @@ export interface MasterKey {
   wrap(secret: Uint8Array, context: WrapContext): string;
   /** @throws {WrongMasterKey} */
   unwrap(wrapped: string, context: WrapContext): Buffer;
+  /** A key of 32 bytes for another use, by HKDF-SHA-256; `info` names the use. */
+  derive(salt: Uint8Array, info: string): Buffer;
 }
 
 export class WrongMasterKey extends Error {
@@ -58,5 +61,6 @@ export function makeMasterKey(key: Uint8Array, random: Random): MasterKey {
       if (!secret) throw new WrongMasterKey();
       return secret;
     },
+    derive: (salt, info) => Buffer.from(hkdfSync('sha256', key, salt, info, KEY_BYTES)),
   };
 }

@@ -91,3 +91,12 @@ export function resolveClient(
   }
   return { address: client, behindProxy, strangerForwarded: false };
 }
+
+/** Who reaches a host: this machine alone, this network, or strangers. A name that is not an address may be anything. */
+export function hostReach(host: string): 'loopback' | 'private' | 'public' {
+  const bare = host.replace(/^\[|\]$/g, '');
+  if (bare === 'localhost') return 'loopback';
+  const range = parseAddress(bare)?.range();
+  if (range === 'loopback') return 'loopback';
+  return range === 'private' || range === 'uniqueLocal' || range === 'linkLocal' ? 'private' : 'public';
+}

@@ -99,6 +99,7 @@ async function claimBatch(database: Database, claims: readonly Claim[]): Promise
 /** The replay cache of signatures: true for the first use of a nonce, on all nodes together. */
 export function makeNonceClaimer(database: Database): (nonce: string, expiresAt: number) => Promise<boolean> {
   const group = makeGroup<Claim, boolean>({
+    name: 'nonce',
     run: (claims) => claimBatch(database, claims),
     maxBatch: 400,
     maxWaiting: 5000,

@@ -186,6 +186,7 @@ export interface GroupedAppender extends ConsentAppender {
 /** Group commit into the logs: a node drains its queue under the lock, inserts once, commits, then answers. */
 export function makeConsentAppender(database: Database, wrapKeyOf: PrincipalWrapKey): GroupedAppender {
   const group = makeGroup<AppendRequest, Answer>({
+    name: 'consent',
     run: (batch) => appendBatch(database, batch, wrapKeyOf),
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,

@@ -54,6 +54,7 @@ async function readBatch(database: Database, queries: readonly StateQuery[]): Pr
 /** One keyed read for all checks that wait: the state, the principal and the head of the log in one row. */
 export function makeConsentStateReader(database: Database): ConsentStateReader {
   const group = makeGroup<StateQuery, PrincipalState>({
+    name: 'decide',
     run: (queries) => readBatch(database, queries),
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,

@@ -37,6 +37,10 @@ export interface DatabaseOptions {
 const { knex } = knexModule;
 
 const ACQUIRE_TIMEOUT_MS = 4000;
+
+const nothing = (): void => {};
+/** Knex prints to stdout, which is data, what it throws as well. */
+const SILENT: Knex.Logger = { warn: nothing, error: nothing, deprecate: nothing, debug: nothing };
 const PRAGMAS = [
   // First: the others may have to wait for a second process.
   'PRAGMA busy_timeout=5000',
@@ -148,6 +152,7 @@ function openSqlite(options: DatabaseOptions): Database {
     client: immediateSqliteClient(),
     connection: { filename: options.location },
     useNullAsDefault: true,
+    log: SILENT,
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
   };
   const pool = { afterCreate: configureSqlite, idleTimeoutMillis: 2_147_483_647 };
@@ -178,6 +183,7 @@ async function openPostgres(options: DatabaseOptions): Promise<Database> {
   await parseInt8AsNumber();
   const client = knex({
     client: 'pg',
+    log: SILENT,
     connection: {
       connectionString: options.location,
       query_timeout: 10_000,

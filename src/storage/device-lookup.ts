@@ -81,6 +81,7 @@ function makeTotals(database: Database, clock: Clock): (kid: string, day: number
 /** One query for all bundles that wait, in one row a bundle. */
 export function makeDeviceLookup(database: Database, clock: Clock): DeviceLookup {
   const group = makeGroup<DeviceQuery, Found>({
+    name: 'lookup',
     run: (queries) => lookupBatch(database, queries),
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,

@@ -1,4 +1,17 @@
+import { channel } from 'node:diagnostics_channel';
 import { Unavailable } from '../lib/errors.ts';
+
+/** Told of every batch that begins: who listens measures, and nobody pays where nobody listens. */
+export const BATCHES = 'gpd.batch';
+
+export interface BatchBegun {
+  readonly group: string;
+  readonly size: number;
+  /** What waits beside it. */
+  readonly waiting: number;
+}
+
+const batches = channel(BATCHES);
 
 interface Waiting<Item, Result> {
   readonly item: Item;
@@ -7,6 +20,8 @@ interface Waiting<Item, Result> {
 }
 
 export interface GroupOptions<Item, Result> {
+  /** In metrics. */
+  readonly name: string;
   /** One batch: a transaction, or one query a table. Answers in the order of its items. */
   readonly run: (items: readonly Item[]) => Promise<readonly Result[]>;
   readonly maxBatch: number;
@@ -51,6 +66,10 @@ export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>): Gr
       const batch = waiting.slice(0, options.maxBatch);
       waiting = waiting.slice(batch.length);
       inFlight += 1;
+      if (batches.hasSubscribers) {
+        const begun: BatchBegun = { group: options.name, size: batch.length, waiting: waiting.length };
+        batches.publish(begun);
+      }
       void runBatch(batch);
     }
     if (inFlight === 0 && waiting.length === 0) {

@@ -25,7 +25,7 @@ export interface SealedTable {
 const LATE_MS = 2 * MINUTE;
 
 /** The oldest hour that is over, has rows and is not sealed. */
-async function nextHour(
+export async function nextHour(
   database: Database,
   table: SealedTable,
   kid: string,

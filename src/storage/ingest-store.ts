@@ -218,6 +218,7 @@ export interface GroupedRecorder extends Recorder {
 /** Group commit: one transaction of a few multi-row statements for all bundles that wait. */
 export function makeRecorder(database: Database): GroupedRecorder {
   const group: Group<RecordEntry, 'recorded' | 'replay'> = makeGroup({
+    name: 'record',
     run: (entries) => recordBatch(database, entries),
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,

@@ -37,6 +37,12 @@ export async function schemaState(database: Database): Promise<SchemaState> {
   };
 }
 
+/** The name of the newest migration that the database has; empty for none. */
+export async function lastMigration(database: Database): Promise<string> {
+  const [row] = await database.read('knex_migrations').max<{ name: string | null }[]>({ name: 'name' });
+  return row?.name ?? '';
+}
+
 async function latest(connection: Knex): Promise<readonly string[]> {
   const config = { migrationSource: source };
   await connection.migrate.forceFreeMigrationsLock(config);

@@ -55,6 +55,7 @@ export type CountHit = (hit: Hit) => Promise<number>;
 
 export function makeSharedCounter(database: Database): CountHit {
   const group = makeGroup<Hit, number>({
+    name: 'rate',
     run: (batch) => countBatch(database, batch),
     maxBatch: 1000,
     maxWaiting: 20_000,

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { commitVerdict } from '../ledger/commitment.ts';
 import { HOUR } from '../lib/clock.ts';
 import type { Database } from './db.ts';
-import { checkHours, type SealedTable, sealHours } from './hourly-seal.ts';
+import { checkHours, nextHour, type SealedTable, sealHours } from './hourly-seal.ts';
 
 /** Verdicts, sealed by the hour. An erased one leaves its commitment at its place, and the root still holds. */
 
@@ -32,6 +32,11 @@ const VERDICTS: SealedTable = {
   noun: 'verdicts',
   commitments,
 };
+
+/** The oldest whole hour of verdicts that is not sealed. */
+export function unsealedSince(database: Database, kid: string, now: number): Promise<number | null> {
+  return nextHour(database, VERDICTS, kid, now);
+}
 
 export function sealVerdicts(database: Database, kid: string, now: number): Promise<number> {
   return sealHours(database, VERDICTS, kid, now);

@@ -25,7 +25,12 @@ interface Shown {
 }
 
 /** Runs gpd on a terminal of 120 columns at which `typed` is typed once it asks something. */
-function inTerminal(args: readonly string[], env: Record<string, string>, typed = ''): Promise<Shown> {
+function inTerminal(
+  args: readonly string[],
+  env: Record<string, string>,
+  typed = '',
+  asks = 'Type yes',
+): Promise<Shown> {
   const command = ['stty cols 120 rows 30;', process.execPath, PROGRAM, ...args].join(' ');
   const child = spawn('script', ['-qec', command, '/dev/null'], {
     env: { PATH: process.env['PATH'], TERM: 'xterm-256color', ...env },
@@ -35,7 +40,7 @@ function inTerminal(args: readonly string[], env: Record<string, string>, typed 
   let asked = false;
   child.stdout.on('data', (chunk: Buffer) => {
     text += chunk.toString();
-    if (asked || !text.includes('Type yes')) return;
+    if (asked || !text.includes(asks)) return;
     asked = true;
     child.stdin.write(`${typed}\n`);
   });
@@ -64,6 +69,14 @@ describeWithTool('cli/terminal', missingScript(), () => {
     expect(text).toMatch(/ok\s+400/);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape character is what is looked for
     expect(text).not.toMatch(/\u001b\[[\d;]*m/);
+  });
+
+  it('gpd top draws in place until q', async () => {
+    const { dataDir } = await own();
+    const shown = await inTerminal(['top'], { GPD_DATA_DIR: dataDir }, 'q', '2 entries');
+    expect(shown.code).toBe(0);
+    expect(shown.text).toMatch(/verdicts +0\.0 a second/);
+    expect(shown.text).toContain('q ends it');
   });
 
   it('a destructive command asks, and goes on for yes alone', async () => {

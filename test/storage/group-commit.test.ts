@@ -13,6 +13,7 @@ interface Batch {
 function makeControlled(options: Partial<GroupOptions<number, number>> = {}) {
   const batches: Batch[] = [];
   const group = makeGroup<number, number>({
+    name: 'test',
     run: (items) =>
       new Promise((resolve, reject) => {
         batches.push({ items, finish: () => resolve(items.map((item) => item * 2)), fail: reject });
@@ -121,6 +122,7 @@ describe('makeGroup', () => {
   it('goes on when the batch throws before it returns a promise', async () => {
     let calls = 0;
     const group = makeGroup<number, number>({
+      name: 'test',
       run: (items) => {
         calls += 1;
         if (calls === 1) throw new Error('at once');
@@ -162,6 +164,7 @@ describe('makeGroup', () => {
         async (waits, maxBatch, concurrency) => {
           const seen: number[] = [];
           const group = makeGroup<number, string>({
+            name: 'test',
             run: async (items) => {
               seen.push(...items);
               for (let i = 0; i < (items[0] ?? 0) % 3; i += 1) await turn();

@@ -44,6 +44,7 @@ function union(all: readonly Needles[]): Needles {
 /** One at a time; all erasures that wait meanwhile share the next. */
 export function makeCleaner(deps: CleanDeps): Group<Wanted, boolean> {
   return makeGroup<Wanted, boolean>({
+    name: 'clean',
     run: async (wanted) => {
       const clean = await leavesNothing(deps, wanted);
       return wanted.map(() => clean);

@@ -11,7 +11,7 @@ import type { StoredErasure } from '../../storage/erasure-receipts.ts';
  * references and name nobody.
  */
 
-function tombstoneFile(dataDir: string): string {
+export function tombstoneFile(dataDir: string): string {
   return join(dataDir, 'erasures.log');
 }
 
@@ -66,13 +66,18 @@ export function buryTenant(dataDir: string, kid: string, now: number): Promise<v
   });
 }
 
+/** @throws when it is none */
+export function parseTombstone(line: string): Tombstone {
+  return lineSchema.parse(JSON.parse(line));
+}
+
 /** All that can be read: a line that a crash cut short is passed over, its receipt is still unfinished in the database. */
 export async function readTombstones(dataDir: string): Promise<readonly Tombstone[]> {
   const path = tombstoneFile(dataDir);
   if (!existsSync(path)) return [];
   return (await readFile(path, 'utf8')).split('\n').flatMap((line) => {
     try {
-      return [lineSchema.parse(JSON.parse(line))];
+      return [parseTombstone(line)];
     } catch {
       return [];
     }

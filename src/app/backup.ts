@@ -1,0 +1,216 @@
+import { randomBytes } from 'node:crypto';
+import { createWriteStream, existsSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { open, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Config } from '../config.ts';
+import { type BackupCipher, beginBackup, openBackup } from '../keys/backup-format.ts';
+import { isoTime } from '../lib/clock.ts';
+import { openDatabase } from '../storage/db.ts';
+import { copyInto, quickCheck, usedBytes } from '../storage/file-copy.ts';
+import { writeMeta } from '../storage/meta-store.ts';
+import { lastMigration } from '../storage/migrate.ts';
+import { BackupFailed } from './backup-failed.ts';
+import { DamagedBackup, meter, openBytes, readHead, sealBytes } from './backup-stream.ts';
+import { publishFile, removeLeftStaging, stagingFile } from './durable-file.ts';
+import { readErasureLines } from './erasure-log.ts';
+import type { Store } from './store.ts';
+
+export const DATABASE_PART = 'gpd.db';
+export const ERASURES_PART = 'erasures.log';
+/** In `meta`: when the last backup was made, for `gpd doctor`. */
+export const LAST_BACKUP = 'last-backup';
+
+export type Stage = 'copying' | 'writing' | 'reading back' | 'checking';
+/** `done` of `total` bytes of a stage. */
+export type OnProgress = (stage: Stage, done: number, total: number) => void;
+
+export interface BackupMade {
+  readonly file: string;
+  readonly bytes: number;
+  readonly databaseBytes: number;
+  readonly createdAt: string;
+  readonly gpd: string;
+  readonly schema: string;
+  readonly erasures: number;
+  readonly verified: true;
+}
+
+const COPY_LOOK_MS = 250;
+
+/** @throws {BackupFailed} */
+export function requireRoom(directory: string, bytes: number): void {
+  const { bavail, bsize } = statfsSync(directory);
+  const mega = (n: number): string => `${Math.ceil(n / 1e6).toLocaleString('en')} MB`;
+  if (bavail * bsize < bytes) {
+    throw new BackupFailed(
+      `${directory} has ${mega(bavail * bsize)} left and ${mega(bytes)} are needed: make room, or write elsewhere`,
+    );
+  }
+}
+
+/** A copy of the whole database as of one moment, in the clear, checked. The caller removes it. */
+async function copyDatabase(store: Store, copy: string, onProgress: OnProgress): Promise<void> {
+  const total = await usedBytes(store.database);
+  const timer = setInterval(() => {
+    stat(copy).then(
+      ({ size }) => onProgress('copying', Math.min(size, total), total),
+      () => {},
+    );
+  }, COPY_LOOK_MS);
+  try {
+    await (await open(copy, 'wx', 0o600)).close();
+    await copyInto(store.database, copy);
+  } finally {
+    clearInterval(timer);
+  }
+  onProgress('checking', 0, total);
+  const copied = await openDatabase({ location: copy });
+  try {
+    const wrong = await quickCheck(copied);
+    if (wrong.length > 0) {
+      throw new BackupFailed(`the database is damaged (${wrong[0]}): restore the last good backup`);
+    }
+  } finally {
+    await copied.close();
+    for (const suffix of ['-wal', '-shm']) rmSync(`${copy}${suffix}`, { force: true });
+  }
+}
+
+interface Draft {
+  readonly head: Buffer;
+  readonly cipher: BackupCipher;
+  readonly parts: () => AsyncIterable<Uint8Array>;
+  readonly bytes: number;
+}
+
+async function writeDraft(draft: Draft, file: string, onProgress: OnProgress): Promise<string> {
+  let done = 0;
+  const { hash, pass } = meter((count) => {
+    done += count;
+    onProgress('writing', done, draft.bytes);
+  });
+  async function* content(): AsyncGenerator<Buffer> {
+    yield draft.head;
+    yield* sealBytes(pass(draft.parts()), draft.cipher);
+  }
+  await pipeline(
+    Readable.from(content()),
+    createWriteStream(file, { flags: 'wx', mode: 0o600, flush: true }),
+  );
+  return hash.digest('hex');
+}
+
+/** Opens the written file anew, as a restore would, and answers the hash of what is in it. */
+async function readBack(store: Store, file: string, total: number, onProgress: OnProgress): Promise<string> {
+  const head = await readHead(file);
+  const cipher = openBackup(store.masterKey, head.header, head.bytes);
+  if (!cipher) throw new DamagedBackup(file, 'it does not open under the master key that it was made with');
+  let done = 0;
+  const { hash, pass } = meter((count) => {
+    done += count;
+    onProgress('reading back', done, total);
+  });
+  for await (const _ of pass(openBytes(file, head, cipher)));
+  return hash.digest('hex');
+}
+
+interface BackupOptions {
+  readonly version: string;
+  readonly now: number;
+  readonly onProgress: OnProgress;
+}
+
+function requirePlace(config: Config, file: string, used: number): void {
+  const folder = dirname(file);
+  const same = statSync(folder).dev === statSync(config.data_dir).dev;
+  requireRoom(config.data_dir, same ? 2 * used : used);
+  if (!same) requireRoom(folder, used);
+}
+
+/** Copies, encrypts, reads back and compares. */
+async function fillPartial(
+  store: Store,
+  config: Config,
+  partial: string,
+  options: BackupOptions,
+): Promise<Omit<BackupMade, 'file' | 'bytes'>> {
+  const copy = stagingFile(config.data_dir, DATABASE_PART);
+  try {
+    // Read before the copy begins: what is in these lines is done in the copy, what comes later is done again.
+    const erasures = readErasureLines(config);
+    await copyDatabase(store, copy, options.onProgress);
+    const handle = await open(copy, 'r');
+    // From here on no name leads to the copy in the clear.
+    rmSync(copy);
+    const log = Buffer.from(erasures.map((line) => `${line}\n`).join(''));
+    const { size } = await handle.stat();
+    const facts = {
+      createdAt: isoTime(options.now),
+      gpd: options.version,
+      schema: await lastMigration(store.database),
+      parts: [
+        { name: DATABASE_PART, bytes: size },
+        { name: ERASURES_PART, bytes: log.length },
+      ],
+    };
+    async function* parts(): AsyncGenerator<Uint8Array> {
+      yield* handle.createReadStream() as AsyncIterable<Uint8Array>;
+      yield log;
+    }
+    const bytes = size + log.length;
+    const draft = { ...beginBackup(store.masterKey, facts, randomBytes), parts, bytes };
+    const written = await writeDraft(draft, partial, options.onProgress);
+    if ((await readBack(store, partial, bytes, options.onProgress)) !== written) {
+      throw new BackupFailed(`${dirname(partial)} gives back other bytes than were written: check the disk`);
+    }
+    const { parts: _, ...said } = facts;
+    return { ...said, databaseBytes: size, erasures: erasures.length, verified: true };
+  } finally {
+    for (const suffix of ['', '-wal', '-shm']) rmSync(`${copy}${suffix}`, { force: true });
+  }
+}
+
+/**
+ * One encrypted file of everything but the master key, while servers run; read back and compared before it gets its name.
+ * @throws {BackupFailed}
+ */
+export async function makeBackup(
+  store: Store,
+  config: Config,
+  file: string,
+  options: BackupOptions,
+): Promise<BackupMade> {
+  const folder = dirname(file);
+  if (existsSync(file)) throw new BackupFailed(`${file} is already there, and nothing was changed`, true);
+  if (!existsSync(folder)) throw new BackupFailed(`there is no directory ${folder}: make it first`);
+  removeLeftStaging(config.data_dir);
+  requirePlace(config, file, await usedBytes(store.database));
+  const partial = join(folder, `.${basename(file)}.${process.pid}.partial`);
+  try {
+    const made = await fillPartial(store, config, partial, options);
+    publishFile(partial, file);
+    const bytes = statSync(file).size;
+    const last = JSON.stringify({ at: options.now, bytes });
+    await store.database.transaction((tx) => writeMeta(tx, LAST_BACKUP, last));
+    return { file, bytes, ...made };
+  } catch (error) {
+    throw plainly(error, folder);
+  } finally {
+    rmSync(partial, { force: true });
+  }
+}
+
+/** The disk's own refusals, as a sentence. */
+function plainly(error: unknown, folder: string): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'EEXIST') return new BackupFailed('another backup of that name was made meanwhile', true);
+  if (code === 'ENOSPC' || code === 'SQLITE_FULL' || code === 'EDQUOT') {
+    return new BackupFailed('the disk is full: make room, or write elsewhere');
+  }
+  if (code === 'EACCES' || code === 'EROFS' || code === 'EPERM') {
+    return new BackupFailed(`this user may not write to ${folder}`);
+  }
+  return error;
+}

@@ -1,0 +1,47 @@
+/** A check is a pure judgement over gathered facts: what is so, and what to do about it. */
+
+export type Status = 'pass' | 'warn' | 'fail' | 'skipped';
+
+export interface Finding {
+  readonly status: Status;
+  /** What was found, in one sentence or less. */
+  readonly detail: string;
+  /** What to do about it, in one sentence; only of a warn or a fail. */
+  readonly remedy?: string;
+}
+
+export interface Check<Facts> {
+  /** `area.what`, stable: monitoring may name it. */
+  readonly id: string;
+  readonly judge: (facts: Facts) => Finding;
+}
+
+export const pass = (detail: string): Finding => ({ status: 'pass', detail });
+export const skipped = (detail: string): Finding => ({ status: 'skipped', detail });
+export const warn = (detail: string, remedy: string): Finding => ({ status: 'warn', detail, remedy });
+export const fail = (detail: string, remedy: string): Finding => ({ status: 'fail', detail, remedy });
+
+const SHOWN = 5;
+
+/** `a, b, c and 4 more` */
+export function some(names: readonly string[]): string {
+  const shown = names.slice(0, SHOWN).join(', ');
+  return names.length > SHOWN ? `${shown} and ${names.length - SHOWN} more` : shown;
+}
+
+export function mega(bytes: number): string {
+  return `${Math.round(bytes / 1e6).toLocaleString('en')} MB`;
+}
+
+/** `3 days`, `1 hour` */
+export function span(ms: number): string {
+  const units = [
+    [86_400_000, 'day'],
+    [3_600_000, 'hour'],
+    [60_000, 'minute'],
+    [1000, 'second'],
+  ] as const;
+  const [size, name] = units.find(([unit]) => ms >= unit) ?? ([1000, 'second'] as const);
+  const count = Math.floor(ms / size);
+  return `${count.toLocaleString('en')} ${name}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,167 @@
+import { DAY, HOUR } from '../../lib/clock.ts';
+import { type Check, type Finding, fail, mega, pass, skipped, some, span, warn } from './check.ts';
+import type { DatabaseFacts, Facts } from './facts.ts';
+
+/** The database, and what its jobs should have done by now. */
+
+type Judge = (database: DatabaseFacts, facts: Facts) => Finding;
+
+/** Skips where the database cannot be read: `database.reachable` says why. */
+const read =
+  (judge: Judge) =>
+  (facts: Facts): Finding =>
+    'failure' in facts.database ? skipped('the database cannot be read') : judge(facts.database, facts);
+
+const sqlite = (judge: Judge) =>
+  read((database, facts) =>
+    database.kind === 'sqlite' ? judge(database, facts) : skipped('the data are in PostgreSQL'),
+  );
+
+function judgeReachable({ database, config }: Facts): Finding {
+  if ('failure' in database) {
+    return fail(
+      database.failure,
+      config.database_url === null
+        ? 'Run gpd init or gpd restore, as the user that owns the data directory.'
+        : 'Start PostgreSQL, and check GPD_DATABASE_URL.',
+    );
+  }
+  const took = `${database.version} answers in ${Math.ceil(database.answerMs)} ms`;
+  return database.answerMs > 500
+    ? warn(took, 'Look at the load of the machine and of its disk.')
+    : pass(took);
+}
+
+const judgeSchema: Judge = ({ pendingMigrations, unknownMigrations }) => {
+  if (unknownMigrations.length > 0) {
+    return fail(
+      `a newer gpd has been here (${some(unknownMigrations)})`,
+      'Upgrade this gpd, or restore a backup.',
+    );
+  }
+  if (pendingMigrations.length > 0)
+    return warn(`${pendingMigrations.length} migrations wait`, 'Run gpd migrate, or start gpd serve.');
+  return pass('the schema is up to date');
+};
+
+const judgeTables: Judge = ({ missingTables, pendingMigrations }) => {
+  if (pendingMigrations.length > 0) return skipped('migrations wait');
+  return missingTables.length === 0
+    ? pass('every table is there')
+    : fail(`missing: ${some(missingTables)}`, 'Restore a backup: somebody took tables away.');
+};
+
+const judgeIntegrity: Judge = ({ integrity }) =>
+  integrity.length === 0
+    ? pass('quick_check finds nothing')
+    : fail(
+        `SQLite finds: ${integrity[0]}`,
+        'Stop the server, copy the data directory, and restore the last backup.',
+      );
+
+const judgeForeignKeys: Judge = ({ foreignKeys }) =>
+  foreignKeys === 0
+    ? pass('every reference points somewhere')
+    : fail(`${foreignKeys} rows point nowhere`, 'Restore a backup: rows were deleted by hand.');
+
+const WANTED: Readonly<Record<string, string>> = {
+  journal_mode: 'wal',
+  synchronous: '2',
+  foreign_keys: '1',
+  secure_delete: '1',
+  trusted_schema: '0',
+};
+
+const judgePragmas: Judge = ({ pragmas }) => {
+  const off = Object.entries(WANTED).filter(([name, value]) => pragmas[name] !== value);
+  return off.length === 0
+    ? pass('write-ahead log, full sync, secure delete')
+    : fail(
+        `not as gpd sets them: ${some(off.map(([name]) => name))}`,
+        'The file system or another program forbids them: use a local disk for gpd alone.',
+      );
+};
+
+const judgeWal: Judge = (_database, { data }) => {
+  const size = `the write-ahead log has ${mega(data.walBytes)}`;
+  const remedy =
+    'End whatever reads the database for long: until then neither this nor an erasure completes.';
+  if (data.walBytes > 1e9) return fail(size, remedy);
+  return data.walBytes > 128e6 ? warn(size, remedy) : pass(size);
+};
+
+const judgeEncrypted: Judge = ({ kind, encrypted }) => {
+  if (kind === 'sqlite' || encrypted === null) return skipped('no network lies between');
+  return encrypted
+    ? pass('the connection is encrypted')
+    : warn('the connection to PostgreSQL is not encrypted', 'Add ?sslmode=verify-full to GPD_DATABASE_URL.');
+};
+
+const judgeHousekeeping: Judge = ({ expiredNonces }) =>
+  expiredNonces === 0
+    ? pass('expired nonces are gone')
+    : warn(
+        `${expiredNonces.toLocaleString('en')} nonces expired over an hour ago`,
+        'Start gpd serve, and look for sweep-failed in its log.',
+      );
+
+function judgeRetention({ tenants, now }: Facts): Finding {
+  if (tenants.length === 0) return skipped('there are no tenants');
+  const overdue = tenants.filter(
+    ({ oldestDecisionAt, retentionDays }) =>
+      oldestDecisionAt !== null && now - oldestDecisionAt > (retentionDays + 2) * DAY,
+  );
+  return overdue.length === 0
+    ? pass('no decision is older than its tenant keeps them')
+    : fail(
+        `decisions are kept too long: ${some(overdue.map(({ kid }) => kid))}`,
+        'Run gpd retention run, and daily by a timer.',
+      );
+}
+
+const judgeErasures: Judge = ({ erasures }) => {
+  if (!erasures) return skipped('there are no receipts yet');
+  return erasures.incomplete === 0
+    ? pass('every erasure is complete')
+    : fail(
+        `${erasures.incomplete} erasures are incomplete`,
+        'Run gpd erase resume; it says what holds them up.',
+      );
+};
+
+const judgeContests: Judge = ({ contests }) => {
+  if (!contests) return skipped('there are no contests yet');
+  return contests.overdue === 0
+    ? pass('no contest is overdue')
+    : fail(
+        `${contests.overdue} contests are past the month that the law gives`,
+        'Run gpd contests list, and have a reviewer resolve them.',
+      );
+};
+
+function judgeSeals({ tenants, now }: Facts): Finding {
+  if (tenants.length === 0) return skipped('there are no tenants');
+  const late = tenants.filter(({ log }) => log?.unsealedSince != null && now - log.unsealedSince > 3 * HOUR);
+  return late.length === 0
+    ? pass('every whole hour of verdicts is sealed')
+    : warn(
+        `verdicts are not sealed: ${some(late.map(({ kid, log }) => `${kid} since ${span(now - (log?.unsealedSince ?? 0))}`))}`,
+        'Start gpd serve, and look for sweep-failed in its log.',
+      );
+}
+
+export const DATABASE_CHECKS: readonly Check<Facts>[] = [
+  { id: 'database.reachable', judge: judgeReachable },
+  { id: 'database.schema', judge: read(judgeSchema) },
+  { id: 'database.tables', judge: read(judgeTables) },
+  { id: 'database.integrity', judge: sqlite(judgeIntegrity) },
+  { id: 'database.references', judge: sqlite(judgeForeignKeys) },
+  { id: 'database.pragmas', judge: sqlite(judgePragmas) },
+  { id: 'database.wal', judge: sqlite(judgeWal) },
+  { id: 'database.encrypted', judge: read(judgeEncrypted) },
+  { id: 'jobs.housekeeping', judge: read(judgeHousekeeping) },
+  { id: 'jobs.retention', judge: judgeRetention },
+  { id: 'jobs.seals', judge: judgeSeals },
+  { id: 'rights.erasures', judge: read(judgeErasures) },
+  { id: 'rights.contests', judge: read(judgeContests) },
+];

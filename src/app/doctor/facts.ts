@@ -1,0 +1,168 @@
+import type { Config } from '../../config.ts';
+
+/** All that the checks judge: gathered once, by reading alone. Null: it is not there, or nobody could look. */
+
+export interface FileFact {
+  readonly path: string;
+  readonly uid: number;
+  /** Of the lower nine bits. */
+  readonly mode: number;
+  readonly size: number;
+  readonly modifiedAt: number;
+  readonly readable: boolean;
+}
+
+export interface HostFacts {
+  readonly node: string;
+  /** Null where the system has no user ids. */
+  readonly uid: number | null;
+  readonly freeBytes: number;
+  readonly totalBytes: number;
+  /** Share of the inodes that is free; null where the file system has none. */
+  readonly freeInodes: number | null;
+  /** `tmpfs`, `network` or `disk`: where the data directory lies. */
+  readonly fileSystem: 'tmpfs' | 'network' | 'disk';
+  /** LoadCredential= of the installed unit. */
+  readonly unitCredential: { readonly path: string; readonly file: FileFact | null } | null;
+}
+
+export interface DataFacts {
+  readonly directory: FileFact | null;
+  readonly database: FileFact | null;
+  readonly walBytes: number;
+  /** Names of what an interrupted command left. */
+  readonly leftovers: readonly string[];
+  /** Null: there is none. */
+  readonly erasureLog: { readonly lines: number; readonly problem: string | null } | null;
+  /** When a stranger last sent X-Forwarded-For, and under which GPD_TRUSTED_PROXIES. */
+  readonly stranger: { readonly at: number; readonly trusted: string } | null;
+}
+
+export interface MasterKeyFacts {
+  readonly path: string;
+  readonly file: FileFact | null;
+  readonly valid: boolean;
+  /** Whether it opens the server's own secret; null: nobody could try. */
+  readonly opens: boolean | null;
+  /** Secrets of tenants, seal keys and webhooks that it does not open. */
+  readonly unopened: readonly string[];
+  readonly rewrapPending: boolean;
+}
+
+export interface DatabaseFacts {
+  readonly kind: 'sqlite' | 'postgres';
+  readonly answerMs: number;
+  readonly version: string;
+  /** PRAGMA name → value; empty on PostgreSQL. */
+  readonly pragmas: Readonly<Record<string, string>>;
+  readonly integrity: readonly string[];
+  readonly foreignKeys: number;
+  readonly pendingMigrations: readonly string[];
+  readonly unknownMigrations: readonly string[];
+  readonly missingTables: readonly string[];
+  readonly encrypted: boolean | null;
+  readonly newestDecisionAt: number | null;
+  readonly expiredNonces: number;
+  readonly lastBackupAt: number | null;
+  /** Erasures that this database, restored, has not done yet. */
+  readonly undoneErasures: number;
+  /** Null: the tables are not there yet. */
+  readonly erasures: { readonly incomplete: number } | null;
+  readonly contests: { readonly overdue: number } | null;
+}
+
+export interface TenantFacts {
+  readonly kid: string;
+  readonly origins: readonly string[];
+  readonly publishedKeys: number;
+  readonly publishedAt: number | null;
+  readonly stagedAt: number | null;
+  /** Retiring generations whose grace has been over since then. */
+  readonly overdueKeys: readonly number[];
+  readonly symmetric: boolean;
+  readonly activeApiKeys: number;
+  /** Names of active keys that nobody used for half a year. */
+  readonly idleApiKeys: readonly string[];
+  readonly purposes: readonly string[];
+  readonly basis: 'asserted' | 'ledger';
+  readonly consentPolicies: number;
+  readonly emptyNotices: readonly string[];
+  readonly badPolicy: boolean;
+  readonly retentionDays: number;
+  readonly oldestDecisionAt: number | null;
+  readonly log: LogFacts | null;
+}
+
+export interface LogFacts {
+  readonly origin: string;
+  readonly entries: number;
+  readonly size: number;
+  /** Whether the last entry hashes to what stands beside it and in the head. */
+  readonly lastFits: boolean;
+  readonly headFits: boolean;
+  /** Null: none was signed yet. */
+  readonly checkpointFits: boolean | null;
+  /** The oldest decision of a whole hour that is not sealed. */
+  readonly unsealedSince: number | null;
+}
+
+export interface AgentFacts {
+  readonly url: string;
+  readonly source: string;
+  readonly fetchedAt: number | null;
+  readonly failure: string | null;
+  readonly usableKeys: number;
+}
+
+export interface WebhookFacts {
+  readonly name: string;
+  readonly plain: boolean;
+  readonly failed: number;
+  readonly waiting: number;
+  readonly oldestWaitingAt: number | null;
+}
+
+export interface TlsFacts {
+  readonly readable: boolean;
+  readonly matches: boolean;
+  readonly validFrom: number;
+  readonly validTo: number;
+  /** Whether it names the host of the base URL. */
+  readonly coversHost: boolean;
+  readonly keyFile: FileFact | null;
+}
+
+export interface OidcFacts {
+  /** Why the server could not read the issuer's keys, as the server words it; null: it can. */
+  readonly problem: string | null;
+  readonly usableKeys: number;
+  /** The provider's clock minus ours, from its Date header. */
+  readonly skewMs: number | null;
+}
+
+export interface ServerFacts {
+  readonly url: string;
+  /** Null: nothing answers there. */
+  readonly health: { readonly version: string } | null;
+  readonly notReady: readonly string[];
+}
+
+export interface Facts {
+  readonly now: number;
+  readonly version: string;
+  readonly config: Config;
+  readonly host: HostFacts;
+  readonly data: DataFacts;
+  readonly masterKey: MasterKeyFacts;
+  /** Null: it cannot be read, for this reason. */
+  readonly database: DatabaseFacts | { readonly failure: string };
+  readonly tenants: readonly TenantFacts[];
+  readonly agents: readonly AgentFacts[];
+  readonly webhooks: readonly WebhookFacts[];
+  readonly tls: TlsFacts | null;
+  readonly mmdb: { readonly readable: boolean; readonly builtAt: number } | null;
+  readonly consoleSecret: FileFact | null;
+  /** Null: no issuer is set. */
+  readonly oidc: OidcFacts | null;
+  readonly server: ServerFacts;
+}

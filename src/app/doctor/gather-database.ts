@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto';
+import {
+  SERVER_SECRET,
+  serverSecretContext,
+  tenantSecretContext,
+  webhookSecretContext,
+} from '../../keys/contexts.ts';
+import { wrapContext } from '../../keys/generation.ts';
+import { type MasterKey, makeMasterKey, type WrapContext } from '../../keys/master-key.ts';
+import { HOUR } from '../../lib/clock.ts';
+import type { Database } from '../../storage/db.ts';
+import { quickCheck } from '../../storage/file-copy.ts';
+import {
+  countOrphans,
+  databaseVersion,
+  decisionTimes,
+  expiredNonces,
+  incompleteErasures,
+  isEncrypted,
+  missingTables,
+  overdueContests,
+  readPragmas,
+} from '../../storage/inspect.ts';
+import { readMeta } from '../../storage/meta-store.ts';
+import { schemaState } from '../../storage/migrate.ts';
+import { LAST_BACKUP } from '../backup.ts';
+import { countUndone } from '../erasure-log.ts';
+import type { Tombstone } from '../rights/tombstones.ts';
+import type { DatabaseFacts, MasterKeyFacts } from './facts.ts';
+
+async function lastBackupAt(database: Database): Promise<number | null> {
+  const value = await readMeta(database, LAST_BACKUP);
+  if (value === null) return null;
+  const at: unknown = (JSON.parse(value) as { at?: unknown }).at;
+  return typeof at === 'number' ? at : null;
+}
+
+const NO_ROWS = {
+  newestDecisionAt: null,
+  expiredNonces: 0,
+  lastBackupAt: null,
+  undoneErasures: 0,
+  erasures: null,
+  contests: null,
+} as const;
+
+/** @throws when the database cannot be read at all */
+export async function gatherDatabase(
+  database: Database,
+  now: number,
+  tombstones: readonly Tombstone[],
+): Promise<DatabaseFacts> {
+  const begun = performance.now();
+  const version = await databaseVersion(database);
+  const answerMs = performance.now() - begun;
+  const { pending, unknown } = await schemaState(database);
+  const missing = await missingTables(database);
+  const about = {
+    kind: database.kind,
+    answerMs,
+    version,
+    pragmas: await readPragmas(database),
+    integrity: database.kind === 'sqlite' ? await quickCheck(database) : [],
+    foreignKeys: await countOrphans(database),
+    pendingMigrations: pending,
+    unknownMigrations: unknown,
+    missingTables: missing,
+    encrypted: await isEncrypted(database),
+  };
+  if (missing.length > 0) return { ...about, ...NO_ROWS };
+  const [incomplete, overdue] = [
+    await incompleteErasures(database, now),
+    await overdueContests(database, now),
+  ];
+  return {
+    ...about,
+    newestDecisionAt: (await decisionTimes(database)).newest,
+    expiredNonces: await expiredNonces(database, now - HOUR),
+    lastBackupAt: await lastBackupAt(database),
+    undoneErasures: await countUndone(database, tombstones),
+    erasures: incomplete === null ? null : { incomplete },
+    contests: overdue === null ? null : { overdue },
+  };
+}
+
+interface Wrapped {
+  readonly name: string;
+  readonly wrapped: string;
+  readonly context: WrapContext;
+}
+
+async function allWrapped({ read }: Database): Promise<Wrapped[]> {
+  type Secret = { kid: string; purpose: string; wrapped: string };
+  type SealKey = { kid: string; generation: number; wrapped_private: string };
+  type Hook = { kid: string; id: string; wrapped_secret: string };
+  const secrets = await read('tenant_secrets').select<Secret[]>('kid', 'purpose', 'wrapped');
+  const keys = await read('seal_keys')
+    .whereNotNull('wrapped_private')
+    .select<SealKey[]>('kid', 'generation', 'wrapped_private');
+  const hooks = await read('webhooks').select<Hook[]>('kid', 'id', 'wrapped_secret');
+  return [
+    ...secrets.map(({ kid, purpose, wrapped }) => {
+      return { name: `${purpose} of ${kid}`, wrapped, context: tenantSecretContext(kid, purpose) };
+    }),
+    ...keys.map(({ kid, generation, wrapped_private: wrapped }) => {
+      return { name: `seal key ${generation} of ${kid}`, wrapped, context: wrapContext(kid, generation) };
+    }),
+    ...hooks.map(({ kid, id, wrapped_secret: wrapped }) => {
+      return { name: `webhook ${id} of ${kid}`, wrapped, context: webhookSecretContext(kid, id) };
+    }),
+  ];
+}
+
+function opens(masterKey: MasterKey, { wrapped, context }: Omit<Wrapped, 'name'>): boolean {
+  try {
+    masterKey.unwrap(wrapped, context).fill(0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Tries the master key on all that it should open. */
+export async function tryMasterKey(
+  database: Database,
+  key: Buffer | null,
+  facts: MasterKeyFacts,
+): Promise<MasterKeyFacts> {
+  if (!key) return facts;
+  const masterKey = makeMasterKey(key, randomBytes);
+  const wrapped = await readMeta(database, SERVER_SECRET);
+  if (wrapped === null) return facts;
+  const fits = opens(masterKey, { wrapped, context: serverSecretContext });
+  const unopened = fits ? (await allWrapped(database)).filter((secret) => !opens(masterKey, secret)) : [];
+  return { ...facts, opens: fits, unopened: unopened.map(({ name }) => name) };
+}

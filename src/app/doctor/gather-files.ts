@@ -1,0 +1,99 @@
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type Config, sqliteFile } from '../../config.ts';
+import { parseMasterKey } from '../../keys/master-key.ts';
+import { parseErasures, readErasureLines } from '../erasure-log.ts';
+import { masterKeyPath, pendingKeyPath } from '../master-key-file.ts';
+import { tombstoneFile } from '../rights/tombstones.ts';
+import { readStranger } from '../strangers.ts';
+import type { DataFacts, FileFact, HostFacts, MasterKeyFacts } from './facts.ts';
+
+/** What the file system tells. */
+
+export function fileFact(path: string | null): FileFact | null {
+  if (path === null) return null;
+  try {
+    const { uid, mode, size, mtimeMs } = statSync(path);
+    return { path, uid, mode: mode & 0o777, size, modifiedAt: mtimeMs, readable: mayRead(path) };
+  } catch {
+    return null;
+  }
+}
+
+function mayRead(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** f_type of statfs(2). */
+const TMPFS = new Set([0x01021994, 0x858458f6]);
+const NETWORK = new Set([0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x5346414f, 0x0bd00bd0]);
+
+function nearestDirectory(path: string): string {
+  return existsSync(path) ? path : nearestDirectory(dirname(path));
+}
+
+const UNIT = '/etc/systemd/system/gpd.service';
+
+function unitCredential(): HostFacts['unitCredential'] {
+  const file = fileFact(UNIT);
+  if (!file?.readable) return null;
+  const path = /^\s*LoadCredential=master-key:(\S+)/m.exec(readFileSync(UNIT, 'utf8'))?.[1];
+  return path === undefined ? null : { path, file: fileFact(path) };
+}
+
+export function gatherHost(config: Config): HostFacts {
+  const { type, bsize, bavail, blocks, files, ffree } = statfsSync(nearestDirectory(config.data_dir));
+  return {
+    node: process.version,
+    uid: process.getuid?.() ?? null,
+    freeBytes: bavail * bsize,
+    totalBytes: blocks * bsize,
+    freeInodes: files > 0 ? ffree / files : null,
+    fileSystem: TMPFS.has(type) ? 'tmpfs' : NETWORK.has(type >>> 0) ? 'network' : 'disk',
+    unitCredential: unitCredential(),
+  };
+}
+
+const LEFTOVER = /^staging-|\.tmp$|\.before-restore|\.partial$/;
+
+function gatherErasureLog(config: Config): DataFacts['erasureLog'] {
+  const path = tombstoneFile(config.data_dir);
+  if (!existsSync(path)) return null;
+  try {
+    const lines = readErasureLines(config);
+    parseErasures(lines, path);
+    return { lines: lines.length, problem: null };
+  } catch (error) {
+    return { lines: 0, problem: error instanceof Error ? error.message : 'it cannot be read' };
+  }
+}
+
+export function gatherData(config: Config): DataFacts {
+  const directory = fileFact(config.data_dir);
+  const names = directory?.readable ? readdirSync(config.data_dir) : [];
+  return {
+    directory,
+    database: fileFact(sqliteFile(config)),
+    walBytes: fileFact(join(config.data_dir, 'gpd.db-wal'))?.size ?? 0,
+    leftovers: names.filter((name) => LEFTOVER.test(name)),
+    erasureLog: gatherErasureLog(config),
+    stranger: readStranger(config),
+  };
+}
+
+/** The key itself, and what is known of its file before it was tried on anything. */
+export function gatherMasterKey(config: Config): {
+  readonly key: Buffer | null;
+  readonly facts: MasterKeyFacts;
+} {
+  const path = masterKeyPath(config);
+  const file = fileFact(path);
+  const key = file?.readable ? parseMasterKey(readFileSync(path)) : null;
+  const rewrapPending = existsSync(pendingKeyPath(path));
+  return { key, facts: { path, file, valid: key !== null, opens: null, unopened: [], rewrapPending } };
+}

@@ -1,0 +1,99 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** What is counted while requests run. Labels are of closed sets: routes, statuses, reasons, classes, groups. */
+
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+
+/** Looking up a child by its labels costs more than counting: each is looked up once. */
+function childOf<Child>(find: (a: string, b: string) => Child): (a: string, b?: string) => Child {
+  const known = new Map<string, Map<string, Child>>();
+  return (a, b = '') => {
+    const row = known.get(a) ?? new Map<string, Child>();
+    known.set(a, row);
+    const child = row.get(b) ?? find(a, b);
+    row.set(b, child);
+    return child;
+  };
+}
+
+export interface Meters {
+  readonly registry: Registry;
+  request(route: string, status: number, seconds: number): void;
+  ingest(reason: string, visitorClass: string | null): void;
+  check(reason: string): void;
+  batch(group: string, size: number, waiting: number): void;
+}
+
+export function makeMeters(): Meters {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  const requests = new Counter({
+    name: 'gpd_requests_total',
+    help: 'Requests that were answered, by route and status.',
+    labelNames: ['route', 'status'],
+    registers,
+  });
+  const durations = new Histogram({
+    name: 'gpd_request_seconds',
+    help: 'Seconds from the head of a request to the end of its answer.',
+    labelNames: ['route'],
+    buckets: SECONDS,
+    registers,
+  });
+  const ingests = new Counter({
+    name: 'gpd_ingest_total',
+    help: 'Bundles that reached the core, by reason.',
+    labelNames: ['reason'],
+    registers,
+  });
+  const verdicts = new Counter({
+    name: 'gpd_verdicts_total',
+    help: 'Verdicts of accepted bundles, by class.',
+    labelNames: ['class'],
+    registers,
+  });
+  const checks = new Counter({
+    name: 'gpd_consent_checks_total',
+    help: 'Single consent checks, by reason.',
+    labelNames: ['reason'],
+    registers,
+  });
+  const sizes = new Histogram({
+    name: 'gpd_batch_size',
+    help: 'Items that share one transaction or one query, by group.',
+    labelNames: ['group'],
+    buckets: SIZES,
+    registers,
+  });
+  const waiting = new Gauge({
+    name: 'gpd_batch_waiting',
+    help: 'Items that waited when the last batch began, by group.',
+    labelNames: ['group'],
+    registers,
+  });
+  const request = childOf((route, status) => requests.labels(route, status));
+  const duration = childOf((route) => durations.labels(route));
+  const ingest = childOf((reason) => ingests.labels(reason));
+  const verdict = childOf((visitorClass) => verdicts.labels(visitorClass));
+  const check = childOf((reason) => checks.labels(reason));
+  const size = childOf((group) => sizes.labels(group));
+  const depth = childOf((group) => waiting.labels(group));
+  return {
+    registry,
+    request(route, status, seconds) {
+      request(route, String(status)).inc();
+      duration(route).observe(seconds);
+    },
+    ingest(reason, visitorClass) {
+      ingest(reason).inc();
+      if (visitorClass !== null) verdict(visitorClass).inc();
+    },
+    check: (reason) => check(reason).inc(),
+    batch(group, count, left) {
+      size(group).observe(count);
+      depth(group).set(left);
+    },
+  };
+}

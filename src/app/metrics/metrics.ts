@@ -1,0 +1,102 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Server } from 'node:http';
+import { type Config, ConfigError, databaseLocation } from '../../config.ts';
+import { makeMetricsServer } from '../../http/metrics-server.ts';
+import type { IngestAnswer } from '../../ingest/respond.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { openApiDocument } from '../../schema/openapi.ts';
+import type { Database } from '../../storage/db.ts';
+import { BATCHES, type BatchBegun } from '../../storage/group-commit.ts';
+import { readStock } from '../../storage/stock.ts';
+import { makeMeters } from './meters.ts';
+import { makeRouteLabel } from './route-label.ts';
+import { registerStock } from './stock.ts';
+
+/** GPD_METRICS_LISTEN: loaded only where it is set, so that nobody else pays for it. */
+export interface Metrics {
+  readonly onAnswered: (path: string, status: number, seconds: number) => void;
+  /** The same function, with its answers counted. */
+  countIngest<Input>(
+    ingest: (input: Input) => Promise<IngestAnswer>,
+  ): (input: Input) => Promise<IngestAnswer>;
+  countChecks<Args extends unknown[], Answer extends { readonly reason: string }>(
+    check: (...args: Args) => Promise<Answer>,
+  ): (...args: Args) => Promise<Answer>;
+  stop(): Promise<void>;
+}
+
+export interface MetricsDeps {
+  readonly database: Database;
+  readonly version: string;
+  readonly clock: Clock;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** @throws {ConfigError} */
+export function parseListen(text: string): { readonly host: string; readonly port: number } {
+  const match = /^(?:\[([^\]]+)\]|([^:\s]+)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  const host = match?.[1] ?? match?.[2];
+  if (host !== undefined && port <= 65535) return { host, port };
+  throw new ConfigError('GPD_METRICS_LISTEN: write HOST:PORT, for instance 127.0.0.1:9100');
+}
+
+function listenOn(server: Server, text: string): Promise<void> {
+  const { host, port } = parseListen(text);
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      reject(new ConfigError(`GPD_METRICS_LISTEN: cannot listen on ${text} (${error.code ?? error.name})`));
+    });
+    server.listen(port, host, resolve);
+  });
+}
+
+function refusedAs(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' && /^[a-z-]+$/.test(code) ? code : 'fault';
+}
+
+/** @throws {ConfigError} when it cannot listen there */
+export async function startMetrics(config: Config, listen: string, deps: MetricsDeps): Promise<Metrics> {
+  const meters = makeMeters();
+  const read = () => readStock(deps.database, databaseLocation(config));
+  registerStock(meters.registry, read, deps.clock, deps.onFault);
+  const label = makeRouteLabel(Object.keys(openApiDocument(deps.version)['paths'] as object));
+  const onBatch = (message: unknown): void => {
+    const { group, size, waiting } = message as BatchBegun;
+    meters.batch(group, size, waiting);
+  };
+  const server = makeMetricsServer({
+    contentType: meters.registry.contentType,
+    text: () => meters.registry.metrics(),
+    onFault: deps.onFault,
+  });
+  await listenOn(server, listen);
+  subscribe(BATCHES, onBatch);
+  return {
+    onAnswered: (path, status, seconds) => meters.request(label(path), status, seconds),
+    countIngest: (ingest) => async (input) => {
+      const answer = await ingest(input);
+      const { reason, class: visitorClass } = answer.response;
+      meters.ingest(reason, reason === 'ok' ? visitorClass : null);
+      return answer;
+    },
+    countChecks:
+      (check) =>
+      async (...args) => {
+        try {
+          const answer = await check(...args);
+          meters.check(answer.reason);
+          return answer;
+        } catch (error) {
+          meters.check(refusedAs(error));
+          throw error;
+        }
+      },
+    stop() {
+      unsubscribe(BATCHES, onBatch);
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}

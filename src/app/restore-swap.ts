@@ -1,0 +1,74 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, linkSync, renameSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { type Config, sqliteFile } from '../config.ts';
+import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
+import { makeMasterKey } from '../keys/master-key.ts';
+import { openDatabase } from '../storage/db.ts';
+import { foldIntoOneFile } from '../storage/file-copy.ts';
+import { readMeta } from '../storage/meta-store.ts';
+import { BackupFailed } from './backup-failed.ts';
+import { replaceFile, syncPath } from './durable-file.ts';
+import { masterKeyPath, readMasterKeyFile } from './master-key-file.ts';
+import { tombstoneFile } from './rights/tombstones.ts';
+
+/** The last step of a restore: one database takes the other's place. */
+
+/** @throws {BackupFailed} when somebody else has it open */
+export async function foldOrThrow(path: string): Promise<void> {
+  const database = await openDatabase({ location: path });
+  try {
+    if (!(await foldIntoOneFile(database))) {
+      throw new BackupFailed(`${path} is in use: stop the server and every command on it first`, true);
+    }
+  } finally {
+    await database.close();
+  }
+}
+
+const DAMAGED = /^SQLITE_(CORRUPT|NOTADB)/;
+
+/** Nobody uses the old database, and its log is folded in. What is too damaged for that is set aside as it is. */
+export async function claimOld(old: string): Promise<void> {
+  if (!existsSync(old)) return;
+  try {
+    await foldOrThrow(old);
+  } catch (error) {
+    if (!DAMAGED.test(String((error as { code?: unknown }).code))) throw error;
+  }
+}
+
+export const SUFFIXES = ['', '-wal', '-shm'] as const;
+
+/** A stale log beside another database would be read into it: it goes first. The database itself changes in one rename. */
+function swapIn(staged: string, target: string, aside: string): void {
+  for (const suffix of SUFFIXES) rmSync(`${aside}${suffix}`, { force: true });
+  if (existsSync(target)) linkSync(target, aside);
+  for (const suffix of ['-wal', '-shm']) {
+    if (existsSync(`${target}${suffix}`)) renameSync(`${target}${suffix}`, `${aside}${suffix}`);
+  }
+  renameSync(staged, target);
+  syncPath(dirname(target));
+}
+
+/** The log of erasures is whole before the database that has to repeat them is there. */
+export async function putInPlace(config: Config, staged: string, erasures: readonly string[]): Promise<void> {
+  const target = sqliteFile(config);
+  const aside = `${target}.before-restore`;
+  await claimOld(target);
+  if (erasures.length > 0) {
+    replaceFile(tombstoneFile(config.data_dir), erasures.map((line) => `${line}\n`).join(''));
+  }
+  swapIn(staged, target, aside);
+  const masterKey = makeMasterKey(readMasterKeyFile(masterKeyPath(config)), randomBytes);
+  const database = await openDatabase({ location: target });
+  try {
+    const wrapped = await readMeta(database, SERVER_SECRET);
+    masterKey.unwrap(wrapped ?? '', serverSecretContext);
+  } finally {
+    await database.close();
+  }
+  // Erasures to come would not find it: it does not stay.
+  for (const suffix of SUFFIXES) rmSync(`${aside}${suffix}`, { force: true });
+  syncPath(config.data_dir);
+}

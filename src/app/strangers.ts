@@ -1,0 +1,39 @@
+import { existsSync, readFileSync, writeFile } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { Config } from '../config.ts';
+import { type Clock, HOUR } from '../lib/clock.ts';
+
+/**
+ * A peer that is not trusted sent X-Forwarded-For: behind a proxy that nobody named, everybody shares one rate limit. A
+ * note in the data directory tells `gpd doctor`; it names the time and the setting, never the peer.
+ */
+
+const noteSchema = z.strictObject({ at: z.number(), trusted: z.string() });
+type Stranger = z.infer<typeof noteSchema>;
+
+const pathOf = (config: Config): string => join(config.data_dir, 'stranger-forwarded');
+
+/** At most once an hour: strangers may not make this server write. `onFirst` is called once. */
+export function makeStrangerNote(config: Config, clock: Clock, onFirst: () => void): () => void {
+  let notedAt = Number.NEGATIVE_INFINITY;
+  return () => {
+    const now = clock();
+    if (now - notedAt < HOUR) return;
+    if (notedAt === Number.NEGATIVE_INFINITY) onFirst();
+    notedAt = now;
+    const note: Stranger = { at: now, trusted: config.trusted_proxies.join(' ') };
+    // Lost when the disk is full: the log has said it.
+    writeFile(pathOf(config), `${JSON.stringify(note)}\n`, { mode: 0o600 }, () => {});
+  };
+}
+
+export function readStranger(config: Config): Stranger | null {
+  const path = pathOf(config);
+  if (!existsSync(path)) return null;
+  try {
+    return noteSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,36 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { VERSION } from '../../version.ts';
+import { CommandFailed, print } from '../output.ts';
+import { configFor, wantsJson, withStore } from '../run.ts';
+import { makeStageLine } from '../stage-line.ts';
+
+/** @throws {CommandFailed} where the database is not a file */
+export function requireFileDatabase(command: Command, what: string): void {
+  if (configFor(command).database_url === null) return;
+  throw new CommandFailed('failure', `the data are in PostgreSQL: ${what}; docs/operate.md says how`);
+}
+
+async function backup(name: string, _options: unknown, command: Command): Promise<void> {
+  requireFileDatabase(command, 'back them up with pg_dump');
+  const file = resolve(name);
+  const { makeBackup } = await import('../../app/backup.ts');
+  await withStore(command, async (store, config) => {
+    const line = makeStageLine(Date.now);
+    const options = { version: VERSION, now: Date.now(), onProgress: line.update };
+    const made = await makeBackup(store, config, file, options).finally(() => line.end());
+    print(wantsJson(command), made, () => [
+      `backup    ${made.file}`,
+      `size      ${made.bytes.toLocaleString('en')} bytes, encrypted, read back and compared`,
+      `as of     ${made.createdAt}`,
+      'It opens only with the master key, which is not in it.',
+    ]);
+  });
+}
+
+export function registerBackup(program: Command): void {
+  program
+    .command('backup <file>')
+    .description('one encrypted file of everything but the master key, while the server runs (SQLite)')
+    .action(backup);
+}

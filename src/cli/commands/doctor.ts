@@ -1,0 +1,54 @@
+import type { Command } from 'commander';
+import type { Status } from '../../app/doctor/check.ts';
+import type { Report, Result } from '../../app/doctor/doctor.ts';
+import { VERSION } from '../../version.ts';
+import { CommandFailed, EXIT, print, table } from '../output.ts';
+import { configFor, wantsJson } from '../run.ts';
+
+interface Options {
+  readonly url?: string;
+  readonly all?: boolean;
+}
+
+const ORDER: readonly Status[] = ['fail', 'warn', 'pass', 'skipped'];
+
+/** What needs a person comes first, with what to do; the rest only when it is asked for. */
+function lines({ checks, counts }: Report, all: boolean): string[] {
+  const shown = ORDER.flatMap((status) => checks.filter((check) => check.status === status)).filter(
+    ({ status }) => all || status === 'fail' || status === 'warn',
+  );
+  const row = ({ status, id, detail }: Result): string[] => [status, id, detail];
+  const rows = table(shown.map(row));
+  const withRemedies = shown.flatMap(({ remedy }, i) => [
+    rows[i] ?? '',
+    ...(remedy === undefined ? [] : [`         ${remedy}`]),
+  ]);
+  const total = ORDER.map((status) => `${counts[status]} ${status}`).join(', ');
+  return [...withRemedies, `${checks.length} checks: ${total}`];
+}
+
+async function doctor(options: Options, command: Command): Promise<void> {
+  const { url } = options;
+  if (url !== undefined && !URL.canParse(url))
+    throw new CommandFailed('usage', '--url takes the address of a server');
+  // Loaded for this command alone: a server's start does not wait for it.
+  const { examine } = await import('../../app/doctor/doctor.ts');
+  const { gatherFacts } = await import('../../app/doctor/gather.ts');
+  const facts = await gatherFacts(configFor(command), {
+    version: VERSION,
+    now: Date.now(),
+    ...(url === undefined ? {} : { url: new URL(url).origin }),
+  });
+  const report = examine(facts);
+  print(wantsJson(command), report, () => lines(report, options.all === true));
+  if (!report.ok) process.exitCode = EXIT.failure;
+}
+
+export function registerDoctor(program: Command): void {
+  program
+    .command('doctor')
+    .description('look for what is wrong or will be, and say what to do; changes nothing')
+    .option('--all', 'show what passed, too')
+    .option('--url <url>', 'the running server, where it is not the one of this configuration')
+    .action(doctor);
+}

@@ -1,0 +1,57 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { sqliteFile } from '../../config.ts';
+import { CommandFailed, print, say } from '../output.ts';
+import { configFor, confirm, wantsJson } from '../run.ts';
+import { makeStageLine } from '../stage-line.ts';
+import { requireFileDatabase } from './backup.ts';
+
+interface Options {
+  readonly keyFile?: string;
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+}
+
+async function restore(name: string, options: Options, command: Command): Promise<void> {
+  requireFileDatabase(command, 'restore them with pg_restore');
+  const file = resolve(name);
+  if (!existsSync(file)) throw new CommandFailed('notFound', `there is no file ${file}`);
+  const config = configFor(command);
+  const dryRun = options.dryRun === true;
+  const replaces = existsSync(sqliteFile(config));
+  if (!dryRun && replaces) {
+    await confirm(options, `Restoring ${file}: what ${config.data_dir} has got since that backup is lost`);
+  }
+  const { restoreBackup } = await import('../../app/restore.ts');
+  const line = makeStageLine(Date.now);
+  const restored = await restoreBackup(config, file, {
+    dryRun,
+    onProgress: line.update,
+    ...(options.keyFile === undefined ? {} : { keyFile: options.keyFile }),
+  }).finally(() => line.end());
+  print(wantsJson(command), restored, () => [
+    dryRun ? `${file} is whole and would be restored` : `restored  ${restored.dataDir}`,
+    `as of     ${restored.createdAt}, by gpd ${restored.gpd}`,
+    `erasures  ${restored.erasuresToRepeat} came after it; the server repeats them before it listens`,
+    ...(dryRun ? [] : ['Next: gpd serve']),
+  ]);
+  if (!dryRun && replaces) {
+    say(
+      'Withdrawals of consent and contests that came after the backup are not in it: see docs/operate/restore.md.',
+    );
+  }
+}
+
+export function registerRestore(program: Command): void {
+  program
+    .command('restore <file>')
+    .description('put a backup in place of the database, or into an empty data directory (SQLite)')
+    .option(
+      '--key-file <file>',
+      'the master key of the backup, where this data directory has none or another',
+    )
+    .option('--yes', 'do not ask')
+    .option('--dry-run', 'verify the backup and change nothing')
+    .action(restore);
+}

@@ -1,0 +1,64 @@
+import type { Command } from 'commander';
+import type { Status } from '../../app/status.ts';
+import { VERSION } from '../../version.ts';
+import { CommandFailed, print, table } from '../output.ts';
+import { wantsJson, withStore } from '../run.ts';
+
+const n = (count: number): string => count.toLocaleString('en');
+
+function serverLine({ server }: Status): string {
+  if (!server.running) return `nothing answers at ${server.url}`;
+  return server.ready
+    ? `gpd ${server.version} at ${server.url}, ready`
+    : `not ready: ${server.notReady.join('; ')}`;
+}
+
+function lines(status: Status): string[] {
+  const { database, decisions, webhooks } = status;
+  const classes = Object.entries(decisions.byClass).map(([name, count]) => `${n(count)} ${name}`);
+  const kind = database.kind === 'sqlite' ? 'SQLite' : 'PostgreSQL';
+  return table([
+    ['server', serverLine(status)],
+    [
+      'database',
+      `${kind}, ${n(Math.round(database.bytes / 1e6))} MB, write-ahead log ${n(Math.round(database.walBytes / 1e6))} MB`,
+    ],
+    ['last backup', database.lastBackupAt ?? 'never'],
+    ['tenants', n(status.tenants)],
+    [
+      'decisions',
+      `${n(decisions.lastMinute)} in a minute, ${n(decisions.lastHour)} in an hour, ${n(decisions.total)} kept`,
+    ],
+    ['of a day', classes.length > 0 ? classes.join(', ') : 'none'],
+    ['logs', `${n(status.ledgerEntries)} entries`],
+    ['webhooks', `${n(webhooks.waiting)} waiting, ${n(webhooks.failed)} given up`],
+    ...(status.overdueContests === null ? [] : [['contests', `${n(status.overdueContests)} overdue`]]),
+    ...(status.incompleteErasures === null
+      ? []
+      : [['erasures', `${n(status.incompleteErasures)} incomplete`]]),
+  ]);
+}
+
+export function checkUrl(url: string | undefined): string | undefined {
+  if (url === undefined) return undefined;
+  if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
+  throw new CommandFailed('usage', '--url takes an http or https address');
+}
+
+async function status(options: { readonly url?: string }, command: Command): Promise<void> {
+  const url = checkUrl(options.url);
+  const { readStatus } = await import('../../app/status.ts');
+  await withStore(command, async (store, config) => {
+    const asked = url === undefined ? undefined : new URL(url).origin;
+    const found = await readStatus(store, config, { version: VERSION, now: Date.now(), url: asked });
+    print(wantsJson(command), found, () => lines(found));
+  });
+}
+
+export function registerStatus(program: Command): void {
+  program
+    .command('status')
+    .description('the health of the running server, and what the database holds')
+    .option('--url <url>', 'the running server, where it is not the one of this configuration')
+    .action(status);
+}

@@ -1,0 +1,94 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Command } from 'commander';
+import type { Config } from '../../config.ts';
+import { databaseLocation } from '../../config.ts';
+import { probe } from '../../egress/probe.ts';
+import { CommandFailed, print, printLine } from '../output.ts';
+import { configFor, wantsJson, withStore } from '../run.ts';
+import { parseExposition } from '../top/exposition.ts';
+import { type Reading, type TopView, viewOf, viewOfCounts } from '../top/view.ts';
+import { checkUrl } from './status.ts';
+
+/** How often it looks. */
+const INTERVAL_MS = 1000;
+
+type NextView = () => Promise<TopView>;
+
+function metricsUrl(config: Config, given: string | undefined): string | null {
+  if (given !== undefined) return new URL(given).pathname === '/' ? new URL('/metrics', given).href : given;
+  const listen = config.metrics_listen?.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:');
+  return listen === undefined ? null : `http://${listen}/metrics`;
+}
+
+async function readMetrics(url: string): Promise<Reading> {
+  const answer = await probe(url);
+  if (answer?.status !== 200)
+    throw new CommandFailed(
+      'failure',
+      `${url} tells no metrics: is the server running, with GPD_METRICS_LISTEN set?`,
+    );
+  return { at: Date.now(), samples: parseExposition(answer.text) };
+}
+
+/** Each call waits for the next reading and tells what happened since the one before. */
+async function fromMetrics(url: string): Promise<NextView> {
+  let before = await readMetrics(url);
+  return async () => {
+    await delay(INTERVAL_MS);
+    const after = await readMetrics(url);
+    const view = viewOf(before, after);
+    before = after;
+    return view;
+  };
+}
+
+async function show(next: NextView, title: string, command: Command): Promise<void> {
+  const { drawTop, topText } = await import('../ui/top.tsx');
+  if (wantsJson(command) || !process.stdout.isTTY || !process.stdin.isTTY) {
+    const view = await next();
+    print(wantsJson(command), view, () => topText(view));
+    return;
+  }
+  const drawn = drawTop(title);
+  let ended = false;
+  void drawn.quit.then(() => {
+    ended = true;
+  });
+  try {
+    while (!ended) {
+      const view = await Promise.race([next(), drawn.quit]);
+      if (view) drawn.update(view);
+    }
+  } finally {
+    drawn.end();
+  }
+  printLine('');
+}
+
+async function top(options: { readonly url?: string }, command: Command): Promise<void> {
+  const url = metricsUrl(configFor(command), checkUrl(options.url));
+  if (url !== null) {
+    await show(await fromMetrics(url), `gpd top  ${url}`, command);
+    return;
+  }
+  await withStore(command, async ({ database }, config) => {
+    const { readStock, readTraffic } = await import('../../storage/stock.ts');
+    let first = true;
+    const next: NextView = async () => {
+      if (!first) await delay(INTERVAL_MS);
+      first = false;
+      const stock = await readStock(database, databaseLocation(config));
+      const { lastMinute, byClass } = await readTraffic(database, Date.now());
+      return viewOfCounts({ lastMinute, byClass, ...stock });
+    };
+    await show(next, 'gpd top  from the database; set GPD_METRICS_LISTEN to see more', command);
+  });
+}
+
+export function registerTop(program: Command): void {
+  program
+    .command('top')
+    .description('live rates, classes, queues and latency; once with --json or in a pipe')
+    .option('--url <url>', 'metrics of the running server (default: GPD_METRICS_LISTEN)')
+    .action(top);
+}

@@ -1,0 +1,49 @@
+import { Box, render, Text, useInput } from 'ink';
+import { table } from '../output.ts';
+import { type TopView, topLines } from '../top/view.ts';
+
+/** `gpd top` on a terminal: redrawn in place, q ends it. */
+
+const ROUTES = ['ROUTE', 'A SECOND', 'P50 MS', 'P99 MS'] as const;
+const GROUPS = ['GROUP', 'ITEMS EACH', 'WAITING'] as const;
+
+export function topText(view: TopView): string[] {
+  const { facts, routes, groups } = topLines(view);
+  return [
+    ...table(facts),
+    ...(routes.length > 0 ? ['', ...table([ROUTES, ...routes])] : []),
+    ...(groups.length > 0 ? ['', ...table([GROUPS, ...groups])] : []),
+  ];
+}
+
+function Top({ view, title, onQuit }: { view: TopView | null; title: string; onQuit: () => void }) {
+  useInput((input) => {
+    if (input.startsWith('q')) onQuit();
+  });
+  const lines = view ? topText(view) : ['reading …'];
+  return (
+    <Box flexDirection="column">
+      <Text bold>{title}</Text>
+      <Text>{lines.join('\n')}</Text>
+      <Text dimColor>q ends it</Text>
+    </Box>
+  );
+}
+
+export interface Drawn {
+  update(view: TopView): void;
+  end(): void;
+  /** Resolves when the person has seen enough. */
+  readonly quit: Promise<void>;
+}
+
+export function drawTop(title: string): Drawn {
+  let quitNow = (): void => {};
+  const quit = new Promise<void>((resolve) => {
+    quitNow = resolve;
+  });
+  const element = (view: TopView | null) => <Top view={view} title={title} onQuit={quitNow} />;
+  const drawn = render(element(null), { patchConsole: false });
+  void drawn.waitUntilExit().then(quitNow, quitNow);
+  return { update: (view) => drawn.rerender(element(view)), end: () => drawn.unmount(), quit };
+}

@@ -1,0 +1,47 @@
+import type { Knex } from 'knex';
+import type { Database } from './db.ts';
+import { rowsOf } from './sql.ts';
+
+/** Whole SQLite files: a copy taken while others write, its check, and a file taken for oneself. */
+
+/** The database as of one moment, in a new file without free pages. Writers go on meanwhile. */
+export async function copyInto(database: Database, file: string): Promise<void> {
+  await database.read.raw('VACUUM INTO ?', [file]);
+}
+
+/** What SQLite finds wrong with the file, in its own words; at most ten. */
+export async function quickCheck(database: Database): Promise<readonly string[]> {
+  const rows = rowsOf<{ quick_check: string }>(await database.read.raw('PRAGMA quick_check(10)'));
+  return rows.map((row) => row.quick_check).filter((text) => text !== 'ok');
+}
+
+async function pragma(read: Knex, text: string): Promise<unknown> {
+  const [row] = rowsOf<Record<string, unknown>>(await read.raw(`PRAGMA ${text}`));
+  return row && Object.values(row)[0];
+}
+
+/** Bytes of the pages in use: what a copy takes. */
+export async function usedBytes(database: Database): Promise<number> {
+  const { read } = database;
+  const [pages, free, size] = [
+    await pragma(read, 'page_count'),
+    await pragma(read, 'freelist_count'),
+    await pragma(read, 'page_size'),
+  ];
+  return (Number(pages) - Number(free)) * Number(size);
+}
+
+/**
+ * Folds the write-ahead log into the file and leaves WAL mode, which SQLite does only for the last connection
+ * (sqlite.org/wal.html, section 3.3): so it also tells whether another process has the database open.
+ * @returns false when one has
+ */
+export async function foldIntoOneFile(database: Database): Promise<boolean> {
+  await database.read.raw('PRAGMA busy_timeout=500');
+  try {
+    return (await pragma(database.read, 'journal_mode=DELETE')) === 'delete';
+  } catch (error) {
+    if (/^SQLITE_(BUSY|LOCKED)/.test(String((error as { code?: unknown }).code))) return false;
+    throw error;
+  }
+}

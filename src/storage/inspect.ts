@@ -1,0 +1,166 @@
+import { MINUTE } from '../lib/clock.ts';
+import type { Database } from './db.ts';
+import { rowsOf } from './sql.ts';
+
+/** What `gpd doctor` and `gpd status` ask a database, by reading alone. */
+
+const TABLES = [
+  'agent_directories',
+  'agent_nonces',
+  'api_keys',
+  'audit_log',
+  'audit_seals',
+  'consent_openings',
+  'consent_policies',
+  'consent_principals',
+  'consent_state',
+  'contests',
+  'decisions',
+  'erasures',
+  'idempotency_keys',
+  'ledger_blocks',
+  'ledger_entries',
+  'ledger_heads',
+  'legal_holds',
+  'meta',
+  'network_days',
+  'network_marks',
+  'nonces',
+  'overrides',
+  'principal_sessions',
+  'purposes',
+  'revisions',
+  'seal_keys',
+  'sightings',
+  'tenant_secrets',
+  'tenants',
+  'visitor_index',
+  'webhook_outbox',
+  'webhooks',
+] as const;
+
+export async function missingTables(database: Database): Promise<string[]> {
+  const missing: string[] = [];
+  for (const table of TABLES) if (!(await database.read.schema.hasTable(table))) missing.push(table);
+  return missing;
+}
+
+export async function databaseVersion(database: Database): Promise<string> {
+  const sql =
+    database.kind === 'sqlite'
+      ? "SELECT 'SQLite ' || sqlite_version() AS version"
+      : "SELECT 'PostgreSQL ' || current_setting('server_version') AS version";
+  const [row] = rowsOf<{ version: string }>(await database.read.raw(sql));
+  return row?.version ?? database.kind;
+}
+
+const PRAGMAS = ['journal_mode', 'synchronous', 'foreign_keys', 'secure_delete', 'trusted_schema'] as const;
+
+/** Empty on PostgreSQL. */
+export async function readPragmas(database: Database): Promise<Record<string, string>> {
+  if (database.kind !== 'sqlite') return {};
+  const values: Record<string, string> = {};
+  for (const name of PRAGMAS) {
+    const [row] = rowsOf<Record<string, unknown>>(await database.read.raw(`PRAGMA ${name}`));
+    values[name] = String(Object.values(row ?? {})[0]);
+  }
+  return values;
+}
+
+export async function countOrphans(database: Database): Promise<number> {
+  if (database.kind !== 'sqlite') return 0;
+  return rowsOf(await database.read.raw('PRAGMA foreign_key_check')).length;
+}
+
+/** Null on SQLite, and where the connection does not leave this machine. */
+export async function isEncrypted(database: Database): Promise<boolean | null> {
+  if (database.kind === 'sqlite') return null;
+  const sql =
+    'SELECT ssl, inet_server_addr() IS NULL OR inet_server_addr() = inet_client_addr() AS local FROM pg_stat_ssl WHERE pid = pg_backend_pid()';
+  const [row] = rowsOf<{ ssl: boolean; local: boolean }>(await database.read.raw(sql));
+  return row?.local === true ? null : (row?.ssl ?? null);
+}
+
+async function has(database: Database, table: string, columns: readonly string[]): Promise<boolean> {
+  const { schema } = database.read;
+  if (!(await schema.hasTable(table))) return false;
+  for (const column of columns) if (!(await schema.hasColumn(table, column))) return false;
+  return true;
+}
+
+type Count = Promise<number>;
+
+async function count(query: PromiseLike<unknown>): Count {
+  const [row] = (await query) as { n: unknown }[];
+  return Number(row?.n ?? 0);
+}
+
+/** Null: there is no such table yet. */
+export async function overdueContests(database: Database, now: number): Promise<number | null> {
+  if (!(await has(database, 'contests', ['status', 'due_at']))) return null;
+  const open = database.read('contests').whereNot({ status: 'resolved' }).where('due_at', '<', now);
+  return count(open.count({ n: '*' }));
+}
+
+/** Erasures that began a while ago and are not done; null: there is no such table yet. */
+export async function incompleteErasures(database: Database, now: number): Promise<number | null> {
+  if (!(await has(database, 'erasures', ['step', 'erased_at']))) return null;
+  const late = database
+    .read('erasures')
+    .whereNot({ step: 'done' })
+    .where('erased_at', '<', now - 5 * MINUTE);
+  return count(late.count({ n: '*' }));
+}
+
+export async function expiredNonces(database: Database, before: number): Promise<number> {
+  return count(database.read('nonces').where('expires_at', '<', before).count({ n: '*' }));
+}
+
+export async function decisionTimes(
+  database: Database,
+  kid?: string,
+): Promise<{ readonly oldest: number | null; readonly newest: number | null }> {
+  const query = database.read('decisions');
+  const [row] = (await (kid === undefined ? query : query.where({ kid }))
+    .min({ oldest: 'decided_at' })
+    .max({ newest: 'decided_at' })) as { oldest: unknown; newest: unknown }[];
+  const time = (value: unknown): number | null => (value == null ? null : Number(value));
+  return { oldest: time(row?.oldest), newest: time(row?.newest) };
+}
+
+/** When the oldest delivery that waits was put there; null: none waits. */
+export async function oldestWaiting(
+  database: Database,
+  kid: string,
+  webhook: string,
+): Promise<number | null> {
+  const [row] = (await database
+    .read('webhook_outbox')
+    .where({ kid, webhook, state: 'waiting' })
+    .min({ at: 'created_at' })) as { at: unknown }[];
+  return row?.at == null ? null : Number(row.at);
+}
+
+/** The newest entries of a log and how many there are. */
+export async function readLogEnd(
+  database: Database,
+  kid: string,
+): Promise<{
+  readonly entries: number;
+  readonly last: { readonly seq: number; readonly hash: string; readonly entry: string } | null;
+  readonly headHash: string | null;
+}> {
+  const { read } = database;
+  const last = await read('ledger_entries')
+    .where({ kid })
+    .orderBy('seq', 'desc')
+    .first<{ seq: number; hash: string; entry: string } | undefined>('seq', 'hash', 'entry');
+  const head = await read('ledger_heads')
+    .where({ kid })
+    .first<{ head_hash: string } | undefined>('head_hash');
+  return {
+    entries: await count(read('ledger_entries').where({ kid }).count({ n: '*' })),
+    last: last ? { ...last, seq: Number(last.seq) } : null,
+    headHash: head?.head_hash ?? null,
+  };
+}

@@ -1,0 +1,226 @@
+import { randomBytes } from 'node:crypto';
+import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { expectCore, post } from '../http/support/expect.ts';
+import { gpdJson, runGpd, tempDir } from '../support/command.ts';
+import { dumpDatabase, execute } from '../support/database.ts';
+import { makeBundle } from '../support/seal.ts';
+import { KID, startGpd } from '../support/server.ts';
+import { own } from './support/own.ts';
+
+/** Many starts of the program side by side. */
+const SLOW = { timeout: 120_000 };
+const IN_USE = ['meta', 'revisions'];
+const target = (): string => join(tempDir('backups'), 'b');
+
+/** Every file of a directory, by name, in hexadecimal. */
+const filesOf = (directory: string): Record<string, string> =>
+  Object.fromEntries(
+    readdirSync(directory).map((name) => [name, readFileSync(join(directory, name)).toString('hex')]),
+  );
+
+describe.concurrent('gpd backup', SLOW, () => {
+  it('copies what a running server acknowledged, and a restore gives it back', async () => {
+    const gpd = await startGpd();
+    const [to] = gpd.targets;
+    const file = target();
+    const bundle = makeBundle(to!);
+    expectCore(await post(gpd.url, bundle), 'ok');
+    const load = { on: true };
+    const loading = (async () => {
+      while (load.on) await post(gpd.url, makeBundle(to!));
+    })();
+    const made = await gpd.json<{ bytes: number; databaseBytes: number }>(['backup', file]);
+    load.on = false;
+    await loading;
+    expect(made).toMatchObject({ file, gpd: '0.1.0', erasures: 0, verified: true });
+    expect(made.bytes).toBe(statSync(file).size);
+    expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
+    await gpd.stop();
+
+    const env = { GPD_DATA_DIR: join(tempDir('data'), 'gpd-data') };
+    await gpdJson(['restore', file, '--key-file', join(gpd.dataDir, 'master.key')], { env });
+    const again = await startGpd({ dataDir: env.GPD_DATA_DIR });
+    // Its nonce was claimed before the backup.
+    expectCore(await post(again.url, bundle), 'replay');
+    expectCore(await post(again.url, makeBundle(to!)), 'ok');
+    await again.stop();
+  });
+
+  it('every row of every table comes back, and nothing is left beside them', async () => {
+    const { dataDir, gpd, json, query } = await own();
+    await json('tenants', 'add', 'other', '--origin', 'https://other.example');
+    await query(`INSERT INTO sightings VALUES ('${KID}', 'somebody', 1, 2, 3, 4)`);
+    const before = await dumpDatabase(dataDir, IN_USE);
+    const file = target();
+    const made = await json<{ createdAt: string }>('backup', file);
+    await query('DELETE FROM sightings');
+    await json('tenants', 'add', 'third');
+    const refused = await gpd('restore', file);
+    expect(refused).toMatchObject({ code: 2, stdout: '' });
+    expect(refused.stderr).toContain('--yes');
+    await json('restore', file, '--yes');
+    expect(readdirSync(dataDir).sort()).toEqual(['gpd.db', 'master.key']);
+    const status = await json<{ database: { lastBackupAt: string } }>('status');
+    expect(status.database.lastBackupAt).toBe(made.createdAt);
+    expect(await dumpDatabase(dataDir, IN_USE)).toEqual(before);
+  });
+
+  it('holds nothing in the clear but what a person needs to know of it', async () => {
+    const { json, query } = await own();
+    await query(`INSERT INTO sightings VALUES ('${KID}', 'a-durable-id-to-look-for', 1, 2, 3, 4)`);
+    const file = target();
+    await json('backup', file);
+    const bytes = readFileSync(file).toString('latin1');
+    expect(bytes.startsWith('gpd-backup/1\n')).toBe(true);
+    for (const word of ['a-durable-id-to-look-for', KID, 'SQLite format', 'CREATE TABLE']) {
+      expect({ word, found: bytes.includes(word) }).toEqual({ word, found: false });
+    }
+  });
+
+  it('overwrites nothing, and asks for a directory that is there', async () => {
+    const { gpd, dataDir } = await own();
+    const file = target();
+    writeFileSync(file, 'mine');
+    const refused = await gpd('backup', file);
+    expect(refused).toMatchObject({ code: 7, stdout: '' });
+    expect(readFileSync(file, 'utf8')).toBe('mine');
+    const lost = await gpd('backup', join(file, 'below', 'b'));
+    expect(lost.code).toBe(1);
+    expect(lost.stderr).toMatch(/no directory/);
+    expect(readdirSync(dataDir).sort()).toEqual(['gpd.db', 'master.key']);
+  });
+
+  it('on PostgreSQL it names pg_dump, without asking the database', async () => {
+    const env = { GPD_DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' };
+    for (const [args, word] of [
+      [['backup', target()], 'pg_dump'],
+      [['restore', target()], 'pg_restore'],
+    ] as const) {
+      const ran = await runGpd(args, { env });
+      expect(ran).toMatchObject({ code: 1, stdout: '' });
+      expect(ran.stderr).toContain(word);
+      expect(ran.stderr.trim().split('\n')).toHaveLength(1);
+    }
+  });
+
+  it('clears away the copy in the clear that a killed one left', async () => {
+    const { dataDir, json } = await own();
+    // No process has this number: pid_max is at most 2^22.
+    writeFileSync(join(dataDir, 'staging-4999999-gpd.db'), 'rows of people');
+    await json('backup', target());
+    expect(existsSync(join(dataDir, 'staging-4999999-gpd.db'))).toBe(false);
+    writeFileSync(join(dataDir, 'staging-4999999-gpd.db'), 'rows of people');
+    const gpd = await startGpd({ dataDir });
+    expect(existsSync(join(dataDir, 'staging-4999999-gpd.db'))).toBe(false);
+    await gpd.stop();
+  });
+
+  it('a damaged database gives no backup that would take a good one’s place', async () => {
+    const { dataDir, gpd } = await own();
+    const path = join(dataDir, 'gpd.db');
+    const bytes = readFileSync(path);
+    // The content of every page but the first ones of the schema.
+    bytes.fill(0xa5, Math.floor(bytes.length / 2));
+    writeFileSync(path, bytes);
+    const file = target();
+    const ran = await gpd('backup', file);
+    expect(ran.code).toBe(1);
+    expect(existsSync(file)).toBe(false);
+  });
+});
+
+describe.concurrent('gpd restore', SLOW, () => {
+  it('--dry-run verifies and changes nothing, beside a running server too', async () => {
+    const gpd = await startGpd();
+    const file = target();
+    await gpd.json(['backup', file]);
+    const before = await dumpDatabase(gpd.dataDir, IN_USE);
+    const said = await gpd.json(['restore', file, '--dry-run']);
+    expect(said).toMatchObject({ dryRun: true, erasuresToRepeat: 0, rewrapped: false });
+    expect(await dumpDatabase(gpd.dataDir, IN_USE)).toEqual(before);
+    const elsewhere = join(tempDir('data'), 'none');
+    const keyFile = join(gpd.dataDir, 'master.key');
+    await gpdJson(['restore', file, '--dry-run', '--key-file', keyFile], {
+      env: { GPD_DATA_DIR: elsewhere },
+    });
+    expect(existsSync(elsewhere)).toBe(false);
+    await gpd.stop();
+  });
+
+  it('is refused while a server runs on the data', async () => {
+    const gpd = await startGpd();
+    const file = target();
+    await gpd.json(['backup', file]);
+    const ran = await gpd.cli(['restore', file, '--yes']);
+    expect(ran).toMatchObject({ code: 7, stdout: '' });
+    expect(ran.stderr).toMatch(/in use: stop the server/);
+    expectCore(await post(gpd.url, makeBundle(gpd.targets[0]!)), 'ok');
+    await gpd.stop();
+    expect((await gpd.cli(['restore', file, '--yes'])).code).toBe(0);
+  });
+
+  it.each([
+    ['damaged', (bytes: Buffer) => bytes.fill(0, 100_000, 100_010)],
+    ['cut off', (bytes: Buffer) => bytes.subarray(0, -1)],
+    ['not a backup', () => Buffer.from('SQLite format 3')],
+  ])('a file that is %s changes nothing', async (_name, change) => {
+    const { dataDir, gpd, json } = await own();
+    const file = target();
+    await json('backup', file);
+    await json('tenants', 'list');
+    writeFileSync(file, change(readFileSync(file)));
+    const before = filesOf(dataDir);
+    const ran = await gpd('restore', file, '--yes');
+    expect(ran).toMatchObject({ code: 1, stdout: '' });
+    expect(ran.stderr).toMatch(/damaged|no backup/);
+    expect({ ...filesOf(dataDir), 'gpd.db': '' }).toEqual({ ...before, 'gpd.db': '' });
+    await json('tenants', 'list');
+  });
+
+  it('puts a backup in place of a database that nothing can read', async () => {
+    const { dataDir, json } = await own();
+    const file = target();
+    const before = await dumpDatabase(dataDir, IN_USE);
+    await json('backup', file);
+    for (const name of ['gpd.db', 'gpd.db-wal', 'gpd.db-shm'])
+      writeFileSync(join(dataDir, name), randomBytes(9000));
+    await json('restore', file, '--yes');
+    expect(await dumpDatabase(dataDir, IN_USE)).toEqual(before);
+  });
+
+  it('needs the backup’s own master key, and wraps the data with the directory’s', async () => {
+    const a = await own();
+    const [old, key] = [join(tempDir('keys'), 'old'), join(a.dataDir, 'master.key')];
+    const file = target();
+    await a.json('backup', file);
+    cpSync(key, old);
+    await a.json('keys', 'rewrap', '--yes');
+    const refused = await a.gpd('restore', file, '--yes');
+    expect(refused).toMatchObject({ code: 78, stdout: '' });
+    expect(refused.stderr).toContain('--key-file');
+    const mine = readFileSync(key, 'utf8');
+    expect(await a.json('restore', file, '--yes', '--key-file', old)).toMatchObject({ rewrapped: true });
+    expect(readFileSync(key, 'utf8')).toBe(mine);
+    const gpd = await startGpd({ dataDir: a.dataDir });
+    await gpd.stop();
+    const empty = await runGpd(['restore', file], { env: { GPD_DATA_DIR: join(tempDir('x'), 'd') } });
+    expect(empty.code).toBe(78);
+    expect(empty.stderr).toMatch(/master key .* is missing/);
+  });
+
+  it('does not take what a newer gpd wrote, nor a file that is not there', async () => {
+    const { gpd, json, dataDir } = await own();
+    const file = target();
+    const copy = tempDir('copy');
+    cpSync(dataDir, copy, { recursive: true });
+    await json('backup', file);
+    expect((await gpd('restore', `${file}.none`)).code).toBe(3);
+    await execute(dataDir, "INSERT INTO knex_migrations (name, batch) VALUES ('29991231_01_later.js', 99)");
+    const newer = target();
+    const ran = await gpd('backup', newer);
+    expect(ran.stderr).toMatch(/newer gpd/);
+    expect(await json('restore', file, '--yes')).toMatchObject({ dryRun: false });
+  });
+});

@@ -1,0 +1,151 @@
+import { chmodSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Report } from '../../src/app/doctor/doctor.ts';
+import { type Environment, gpdJson, type Ran, runGpd, tempDir } from '../support/command.ts';
+import { dumpDatabase, execute } from '../support/database.ts';
+import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { KID, startGpd } from '../support/server.ts';
+import { describeWithTool } from '../support/tools.ts';
+import { own } from './support/own.ts';
+
+/** Nothing listens there. */
+const NO_SERVER = { GPD_PORT: '9' };
+
+async function examine(dataDir: string, env: Environment = {}): Promise<{ ran: Ran; report: Report }> {
+  const ran = await runGpd(['doctor', '--json'], { env: { GPD_DATA_DIR: dataDir, ...NO_SERVER, ...env } });
+  return { ran, report: JSON.parse(ran.stdout) as Report };
+}
+
+const statusOf = ({ checks }: Report, id: string): string | undefined =>
+  checks.find((check) => check.id === id)?.status;
+const failed = ({ checks }: Report): string[] =>
+  checks.filter(({ status }) => status === 'fail').map(({ id }) => id);
+
+describe.concurrent('gpd doctor', { timeout: 120_000 }, () => {
+  it('finds no fault in a new installation, changes nothing, and says what is still to do', async () => {
+    const { dataDir, dump } = await own();
+    const before = await dump();
+    const { ran, report } = await examine(dataDir);
+    expect(failed(report)).toEqual([]);
+    expect(ran.code).toBe(0);
+    expect(report.ok).toBe(true);
+    expect(report.checks.length).toBeGreaterThanOrEqual(40);
+    for (const id of ['oidc.issuer', 'data.backup', 'apikeys.any']) expect(statusOf(report, id)).toBe('warn');
+    for (const id of ['master-key.fits', 'database.integrity', 'log.entries', 'keys.published']) {
+      expect({ id, status: statusOf(report, id) }).toEqual({ id, status: 'pass' });
+    }
+    expect(await dump()).toEqual(before);
+    const words = await runGpd(['doctor'], { env: { GPD_DATA_DIR: dataDir, ...NO_SERVER } });
+    expect(words.stdout).toMatch(/warn +oidc\.issuer +every.*401\n.*GPD_OIDC_ISSUER.*GPD_OIDC_AUDIENCE/);
+    expect(words.stdout).toMatch(/\d+ checks: 0 fail/);
+  });
+
+  it.each<[string, string, (dataDir: string) => unknown]>([
+    [
+      'a master key that others may read',
+      'master-key.mode',
+      (dir) => chmodSync(join(dir, 'master.key'), 0o644),
+    ],
+    ['no master key', 'master-key.present', (dir) => rmSync(join(dir, 'master.key'))],
+    [
+      'another master key',
+      'master-key.fits',
+      (dir) => writeFileSync(join(dir, 'master.key'), `${Buffer.alloc(32, 1).toString('base64')}\n`),
+    ],
+    ['a data directory for all', 'data.directory', (dir) => chmodSync(dir, 0o777)],
+    ['a database for all', 'data.database-file', (dir) => chmodSync(join(dir, 'gpd.db'), 0o644)],
+    ['no database', 'database.reachable', (dir) => renameSync(join(dir, 'gpd.db'), join(dir, 'away'))],
+    [
+      'a file that is no database',
+      'database.reachable',
+      (dir) => writeFileSync(join(dir, 'gpd.db'), 'x'.repeat(8192)),
+    ],
+    ['a table less', 'database.tables', (dir) => execute(dir, 'DROP TABLE nonces')],
+    [
+      'a newer schema',
+      'database.schema',
+      (dir) => execute(dir, "INSERT INTO knex_migrations (name, batch) VALUES ('29991231_01_later.js', 9)"),
+    ],
+    ['no published key', 'keys.published', (dir) => execute(dir, "UPDATE seal_keys SET state = 'staged'")],
+    [
+      'a changed secret',
+      'master-key.secrets',
+      (dir) => execute(dir, "UPDATE tenant_secrets SET purpose = 'identity' WHERE purpose = 'ledger'"),
+    ],
+    ['a changed log', 'log.entries', (dir) => execute(dir, "UPDATE ledger_entries SET entry = '{}'")],
+    [
+      'a decision that is kept too long',
+      'jobs.retention',
+      (dir) =>
+        execute(dir, `INSERT INTO decisions VALUES ('${KID}', 'req_1', 1, 'human', NULL, '{}', 's', 'c')`),
+    ],
+    ['a damaged erasure log', 'data.erasure-log', (dir) => writeFileSync(join(dir, 'erasures.log'), 'x\n')],
+  ])('fails for %s (%s)', async (_name, id, spoil) => {
+    const { dataDir } = await own();
+    await spoil(dataDir);
+    const { ran, report } = await examine(dataDir);
+    expect(ran.code).toBe(1);
+    expect(failed(report)).toContain(id);
+    expect(report.checks.find((check) => check.id === id)?.remedy).toBeTruthy();
+  });
+
+  it('settings that are wrong are 78, as everywhere', async () => {
+    const ran = await runGpd(['doctor'], { env: { GPD_RATE_INGESTS: 'off' } });
+    expect(ran).toMatchObject({ code: 78, stdout: '' });
+    expect(ran.stderr).toContain('GPD_RATE_INGEST');
+  });
+
+  it('tells no secret of a database that does not answer', async () => {
+    const env = { GPD_DATABASE_URL: 'postgres://gpd:a-secret-word@127.0.0.1:1/gpd' };
+    const { ran, report } = await examine(tempDir('data'), env);
+    expect(failed(report)).toContain('database.reachable');
+    expect(ran.stdout + ran.stderr).not.toContain('a-secret-word');
+  });
+
+  it('finds the running server, and strangers that send X-Forwarded-For', async () => {
+    const gpd = await startGpd();
+    const ask = () => examine(gpd.dataDir, { GPD_PORT: String(gpd.port) });
+    const quiet = (await ask()).report;
+    expect(statusOf(quiet, 'server.health')).toBe('pass');
+    expect(statusOf(quiet, 'server.ready')).toBe('pass');
+    expect(statusOf(quiet, 'proxies.strangers')).toBe('pass');
+    const before = await dumpDatabase(gpd.dataDir);
+    for (let i = 0; i < 20; i += 1) {
+      await fetch(`${gpd.url}/healthz`, { headers: { 'x-forwarded-for': '203.0.113.7' } });
+    }
+    await vi.waitFor(() => expect(existsSync(join(gpd.dataDir, 'stranger-forwarded'))).toBe(true));
+    const loud = await ask();
+    expect(loud.ran.code).toBe(1);
+    expect(statusOf(loud.report, 'proxies.strangers')).toBe('fail');
+    expect(loud.ran.stdout).not.toContain('203.0.113.7');
+    expect(await dumpDatabase(gpd.dataDir)).toEqual(before);
+    expect(readdirSync(gpd.dataDir)).toContain('stranger-forwarded');
+    const named = await examine(gpd.dataDir, { GPD_TRUSTED_PROXIES: '127.0.0.1' });
+    expect(statusOf(named.report, 'proxies.strangers')).toBe('pass');
+    await gpd.stop();
+  });
+});
+
+describeWithTool('cli/doctor on PostgreSQL', await missingPostgres(), () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(() => server.stop());
+
+  it('finds no fault in a new installation, and skips what is about a file', async () => {
+    const dataDir = join(tempDir('data'), 'gpd-data');
+    const env = { GPD_DATABASE_URL: await server.freshUrl() };
+    await gpdJson(['init', '--tenant', KID, '--origin', 'https://shop.example'], {
+      env: { GPD_DATA_DIR: dataDir, ...env },
+    });
+    const { ran, report } = await examine(dataDir, env);
+    expect(failed(report)).toEqual([]);
+    expect(ran.code).toBe(0);
+    for (const id of ['database.integrity', 'database.wal', 'database.encrypted', 'data.backup']) {
+      expect({ id, status: statusOf(report, id) }).toEqual({ id, status: 'skipped' });
+    }
+    expect(statusOf(report, 'log.entries')).toBe('pass');
+  });
+});
