@@ -7,6 +7,7 @@ import { registerConsent } from './commands/consent.ts';
 import { registerContests } from './commands/contests.ts';
 import { registerDemo } from './commands/demo.ts';
 import { registerDev } from './commands/dev.ts';
+import { registerDsar } from './commands/dsar.ts';
 import { registerErase } from './commands/erase.ts';
 import { registerInit } from './commands/init.ts';
 import { registerKeys } from './commands/keys.ts';
@@ -42,6 +43,7 @@ const registrars = [
   registerAudit,
   registerErase,
   registerRetention,
+  registerDsar,
   registerSeal,
   registerReplay,
   registerWebhooks,

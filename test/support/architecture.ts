@@ -48,7 +48,7 @@ const PACKAGES: Readonly<Record<Layer, readonly string[]>> = {
   egress: [ANY_NODE, 'zod', 'jose'],
   http: [ANY_NODE, 'zod', 'express', 'helmet', 'rate-limiter-flexible'],
   console: [ANY_NODE, 'zod', 'express', 'openid-client'],
-  app: [ANY_NODE, 'zod', 'jose', 'express', 'pino', 'smol-toml', 'node-forge', 'maxmind'],
+  app: [ANY_NODE, 'zod', 'jose', 'express', 'pino', 'smol-toml', 'node-forge', 'maxmind', 'ejs', 'yazl'],
   cli: [ANY_NODE, 'zod', 'commander', 'ink', 'react'],
   agent: [],
 };
