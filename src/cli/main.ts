@@ -10,6 +10,7 @@ import { registerContests } from './commands/contests.ts';
 import { registerDemo } from './commands/demo.ts';
 import { registerDev } from './commands/dev.ts';
 import { registerDoctor } from './commands/doctor.ts';
+import { registerDsar } from './commands/dsar.ts';
 import { registerErase } from './commands/erase.ts';
 import { registerInit } from './commands/init.ts';
 import { registerKeys } from './commands/keys.ts';
@@ -48,6 +49,7 @@ const registrars = [
   registerAudit,
   registerErase,
   registerRetention,
+  registerDsar,
   registerSeal,
   registerReplay,
   registerWebhooks,

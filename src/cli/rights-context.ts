@@ -5,8 +5,11 @@ import { makeRightsApi, type RightsApi } from '../app/rights/api.ts';
 import { type EraseService, makeEraseService } from '../app/rights/erase.ts';
 import type { Store } from '../app/store.ts';
 import type { Config } from '../config.ts';
+import type { IngestTenant } from '../ingest/ports.ts';
 import { actorRef } from '../rights/reference.ts';
+import { type EraseTargetBody, eraseTargetSchema } from '../schema/rights.ts';
 import { readSnapshot } from '../storage/snapshot.ts';
+import { CommandFailed } from './output.ts';
 import { noSuchTenant, withStore } from './run.ts';
 
 export interface RightsContext {
@@ -14,6 +17,7 @@ export interface RightsContext {
   readonly config: Config;
   readonly api: RightsApi;
   readonly eraser: EraseService;
+  readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
   /** The person at this terminal, by keyed reference. @throws {CommandFailed} when there is no such tenant */
   readonly operatorOf: (kid: string) => {
     readonly kid: string;
@@ -37,6 +41,7 @@ export function withRights<T>(command: Command, work: (context: RightsContext) =
       config,
       api,
       eraser,
+      ingestTenantOf,
       operatorOf: (kid) => {
         const tenant = tenantOf(kid);
         if (!tenant) throw noSuchTenant(kid);
@@ -50,4 +55,20 @@ export interface TargetOptions {
   readonly visitor?: string;
   readonly request?: string;
   readonly principal?: string;
+}
+
+/** Exactly one of --visitor, --request and --principal. */
+export function targetBody(options: TargetOptions): EraseTargetBody {
+  const { visitor, request, principal } = options;
+  const body = {
+    ...(visitor === undefined ? {} : { visitorId: visitor }),
+    ...(request === undefined ? {} : { requestId: request }),
+    ...(principal === undefined ? {} : { principalId: principal }),
+  };
+  if (Object.keys(body).length !== 1) {
+    throw new CommandFailed('usage', 'name one person: --visitor ID, --request ID or --principal ID');
+  }
+  const parsed = eraseTargetSchema.safeParse(body);
+  if (parsed.success) return parsed.data;
+  throw new CommandFailed('usage', `the id: ${parsed.error.issues[0]?.message ?? 'it names nobody'}`);
 }

@@ -18,6 +18,9 @@ const bound = (table: string, tenant: string, purpose: string): WrapContext => (
 
 export const serverSecretContext: WrapContext = bound('meta', '', SERVER_SECRET);
 
+/** The private key that signs exports for subjects. */
+export const archiveSignerContext: WrapContext = bound('meta', '', 'archive-signer');
+
 export function tenantSecretContext(kid: string, purpose: string): WrapContext {
   return bound('tenant_secrets', kid, purpose);
 }

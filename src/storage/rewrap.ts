@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import {
+  archiveSignerContext,
   SERVER_SECRET,
   serverSecretContext,
   tenantSecretContext,
@@ -7,6 +8,7 @@ import {
 } from '../keys/contexts.ts';
 import { wrapContext } from '../keys/generation.ts';
 import type { MasterKey } from '../keys/master-key.ts';
+import { hasArchiveSigner, rewrapArchiveSigner } from './archive-signer-store.ts';
 import type { Database } from './db.ts';
 import { writeMeta } from './meta-store.ts';
 import { bumpTenant } from './revision.ts';
@@ -75,8 +77,9 @@ export function rewrapAll(
     for (const { kid } of kids) await bumpTenant(tx, kid);
     const secrets = await rewrapSecrets(tx, rewrap);
     const sealKeys = await rewrapSealKeys(tx, rewrap);
+    const signers = await rewrapArchiveSigner(tx, (wrapped) => rewrap(wrapped, archiveSignerContext));
     await writeMeta(tx, SERVER_SECRET, to.wrap(serverSecret, serverSecretContext));
-    return { secrets: secrets + 1, sealKeys };
+    return { secrets: secrets + signers + 1, sealKeys };
   });
 }
 
@@ -87,6 +90,7 @@ export async function countWrapped(database: Database): Promise<RewrapCounts> {
     return Number(rows[0]?.n ?? 0);
   };
   const { read } = database;
-  const secrets = (await count(read('tenant_secrets'))) + (await count(read('webhooks'))) + 1;
+  const signers = (await hasArchiveSigner(database)) ? 1 : 0;
+  const secrets = (await count(read('tenant_secrets'))) + (await count(read('webhooks'))) + signers + 1;
   return { secrets, sealKeys: await count(read('seal_keys').whereNotNull('wrapped_private')) };
 }

@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
 import { Refusal } from '../../lib/errors.ts';
 import type { ErasureReceipt } from '../../rights/erase.ts';
-import { eraseTargetSchema } from '../../schema/rights.ts';
 import { countDecisions } from '../../storage/dsar-read.ts';
 import { CommandFailed, EXIT, print, table } from '../output.ts';
-import { type TargetOptions, withRights } from '../rights-context.ts';
+import { type TargetOptions, targetBody, withRights } from '../rights-context.ts';
 import { checkKid, confirm, wantsJson } from '../run.ts';
 
 const MAX_LIST = 1000;
@@ -13,22 +12,6 @@ interface EraseOptions extends TargetOptions {
   readonly tenant?: string;
   readonly yes?: boolean;
   readonly dryRun?: boolean;
-}
-
-/** Exactly one of --visitor, --request and --principal. */
-function targetBody(options: TargetOptions): ReturnType<typeof eraseTargetSchema.parse> {
-  const { visitor, request, principal } = options;
-  const body = {
-    ...(visitor === undefined ? {} : { visitorId: visitor }),
-    ...(request === undefined ? {} : { requestId: request }),
-    ...(principal === undefined ? {} : { principalId: principal }),
-  };
-  if (Object.keys(body).length !== 1) {
-    throw new CommandFailed('usage', 'name one person: --visitor ID, --request ID or --principal ID');
-  }
-  const parsed = eraseTargetSchema.safeParse(body);
-  if (parsed.success) return parsed.data;
-  throw new CommandFailed('usage', parsed.error.issues[0]?.message ?? 'that names nobody');
 }
 
 function requireTenantOption(options: { readonly tenant?: string }): string {

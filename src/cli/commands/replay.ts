@@ -7,8 +7,8 @@ import { BadLine, readLines } from '../replay/lines.ts';
 import { offlineRunner, type Runner, remoteRunner } from '../replay/runners.ts';
 import { makeSlots } from '../replay/slots.ts';
 import { count, newTally, type Tally } from '../replay/tally.ts';
+import { makeReporter } from '../reporter.ts';
 import { wantsJson, withStore } from '../run.ts';
-import type { Progress, ProgressState } from '../ui/progress.tsx';
 
 interface ReplayOptions {
   readonly url?: string;
@@ -17,7 +17,6 @@ interface ReplayOptions {
 }
 
 const REDRAW_MS = 100;
-const SAY_MS = 10_000;
 
 function sizeOf(file: string): number | null {
   if (file === '-') return null;
@@ -29,20 +28,6 @@ function sizeOf(file: string): number | null {
       `cannot read ${file}: name a file of NDJSON, or - for standard input`,
     );
   }
-}
-
-/** A bar on a terminal, a line now and then elsewhere. */
-async function makeReporter(first: ProgressState): Promise<Progress> {
-  if (process.stderr.isTTY) return (await import('../ui/progress.tsx')).drawProgress(first);
-  let last = first.now;
-  return {
-    update: (state) => {
-      if (state.now - last < SAY_MS) return;
-      last = state.now;
-      say(`${state.done} bundles`);
-    },
-    end: () => {},
-  };
 }
 
 /** In the order of the file, `concurrency` at a time: with more than one, which of two duplicates wins is open. */

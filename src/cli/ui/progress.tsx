@@ -9,6 +9,8 @@ export interface ProgressState {
   readonly totalBytes: number | null;
   readonly startedAt: number;
   readonly now: number;
+  /** What is counted; `bundles` when it is not said. */
+  readonly unit?: string;
 }
 
 const BAR_WIDTH = 30;
@@ -21,7 +23,7 @@ function timeLeft(share: number, elapsedSeconds: number): string {
 export function progressText(state: ProgressState): string {
   const elapsed = Math.max(0.001, (state.now - state.startedAt) / 1000);
   const rate = `${Math.round(state.done / elapsed).toLocaleString('en')} a second`;
-  const parts = [`${state.done.toLocaleString('en')} bundles`, rate];
+  const parts = [`${state.done.toLocaleString('en')} ${state.unit ?? 'bundles'}`, rate];
   if (state.totalBytes !== null && state.bytes > 0) {
     const share = Math.min(1, state.bytes / state.totalBytes);
     parts.unshift(`${Math.floor(share * 100)} %`);

@@ -1,0 +1,140 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { makeDsarArchive } from '../app/rights/archive.ts';
+import { openArchiveSigner } from '../app/rights/archive-signer.ts';
+import { BadRecipient, type Recipient, readRecipient } from '../app/rights/envelope.ts';
+import { makeStaffExports } from '../app/rights/staff-export.ts';
+import type { Store } from '../app/store.ts';
+import { baseUrl, type Config } from '../config.ts';
+import { DEFAULT_POLICY } from '../ingest/classify/policy.ts';
+import { VERSION } from '../version.ts';
+import { asCommand } from './commands/erase.ts';
+import { expectNoFile, writeNewFile } from './new-file.ts';
+import { CommandFailed, print, say } from './output.ts';
+import { makeReporter } from './reporter.ts';
+import { type RightsContext, type TargetOptions, targetBody, withRights } from './rights-context.ts';
+import { checkKid, wantsJson, withStore } from './run.ts';
+import type { Progress } from './ui/progress.tsx';
+
+export interface ExportOptions extends TargetOptions {
+  readonly tenant: string;
+  readonly out: string;
+  readonly encryptTo?: string;
+}
+
+const QUIET_MS = 2000;
+const REDRAW_MS = 100;
+
+function recipientOf(file: string | undefined): Recipient | undefined {
+  if (file === undefined) return undefined;
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(file);
+  } catch {
+    throw new CommandFailed('notFound', `cannot read ${file}: name the recipient's certificate`);
+  }
+  try {
+    return readRecipient(bytes, Date.now());
+  } catch (error) {
+    if (error instanceof BadRecipient) throw new CommandFailed('usage', `${file}: ${error.message}`);
+    throw error;
+  }
+}
+
+const signerOf = (store: Store, config: Config) => (): ReturnType<typeof openArchiveSigner> =>
+  openArchiveSigner({
+    ...store,
+    clock: Date.now,
+    host: new URL(baseUrl(config)).hostname,
+    onMake: () => say('Making the key that signs archives; this is done once.'),
+  });
+
+function exportsOf({ store, config, api, ingestTenantOf }: RightsContext) {
+  const archive = makeDsarArchive({
+    policyOf: (kid) => ingestTenantOf(kid)?.policy ?? DEFAULT_POLICY,
+    signer: signerOf(store, config),
+    version: VERSION,
+  });
+  return makeStaffExports({ database: store.database, api, archive, clock: Date.now });
+}
+
+type Update = (done: number, total: number) => void;
+
+/** Says nothing at first: most exports take a moment. */
+async function withProgress<T>(work: (update: Update) => Promise<T>): Promise<T> {
+  const startedAt = Date.now();
+  let drawn = startedAt + QUIET_MS - REDRAW_MS;
+  let reporter: Promise<Progress> | null = null;
+  let ended = false;
+  const update: Update = (done, total) => {
+    const now = Date.now();
+    if (now - drawn < REDRAW_MS) return;
+    drawn = now;
+    const state = { done, bytes: done, totalBytes: total, startedAt, now, unit: 'decisions' };
+    reporter ??= makeReporter(state);
+    void reporter.then((shown) => {
+      if (!ended) shown.update(state);
+    });
+  };
+  const shown = (): Promise<Progress> | null => reporter;
+  try {
+    return await work(update);
+  } finally {
+    ended = true;
+    (await shown())?.end();
+  }
+}
+
+/** What is broken off by Ctrl-C leaves no part of somebody's data behind. */
+async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const abort = new AbortController();
+  const stop = (): void => abort.abort(new CommandFailed('failure', 'broken off; no file was written'));
+  process.once('SIGINT', stop).once('SIGTERM', stop);
+  try {
+    return await work(abort.signal);
+  } catch (error) {
+    throw abort.signal.aborted ? abort.signal.reason : error;
+  } finally {
+    process.off('SIGINT', stop).off('SIGTERM', stop);
+  }
+}
+
+export async function exportArchive(options: ExportOptions, command: Command): Promise<void> {
+  const kid = checkKid(options.tenant);
+  const target = targetBody(options);
+  if (options.out === '-') throw new CommandFailed('usage', '--out takes a file: an archive is no text');
+  const file = resolve(options.out);
+  expectNoFile(file);
+  const recipient = recipientOf(options.encryptTo);
+  await withRights(command, async (context) => {
+    const { role, ref } = context.operatorOf(kid);
+    const exports = exportsOf(context);
+    const dsar = await asCommand(exports.find(kid, target));
+    if (!dsar) throw new CommandFailed('notFound', `nothing is held about this id in ${kid}`);
+    const written = await withProgress((onProgress) =>
+      interruptible((signal) =>
+        writeNewFile(file, (output) =>
+          exports.write(dsar, { role, ref }, output, { recipient, signal, onProgress }),
+        ),
+      ),
+    );
+    const { decisions, sha256, size, encrypted, signer } = written;
+    print(wantsJson(command), { file, decisions, sha256, size, encrypted, signer }, () => [
+      `${file}  ${decisions.toLocaleString('en')} ${decisions === 1 ? 'decision' : 'decisions'}, ${size.toLocaleString('en')} bytes${encrypted ? ', encrypted' : ''}`,
+      `SHA-256  ${sha256}`,
+    ]);
+    if (!encrypted)
+      say('It is not encrypted: hand it over by a way that nobody else reads, or use --encrypt-to.');
+  });
+}
+
+export async function printCertificate(command: Command): Promise<void> {
+  await withStore(command, async (store, config) => {
+    const signer = await signerOf(store, config)();
+    const { fingerprint, notAfter } = signer;
+    const value = { certificate: signer.certificate, fingerprint, notAfter: notAfter.toISOString() };
+    print(wantsJson(command), value, () => [signer.certificate.trimEnd()]);
+    if (!wantsJson(command)) say(`SHA-256 fingerprint ${fingerprint}, valid until ${value.notAfter}`);
+  });
+}
