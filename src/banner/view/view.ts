@@ -3,6 +3,7 @@ import type { ChoiceResult } from '../types.ts';
 import { css } from './banner.css';
 import { h } from './dom.ts';
 import { layerParts, reopenParts, type Speech, sheetParts } from './parts.ts';
+import { makeRoom } from './room.ts';
 
 /** The region, the settings and the button that stays, in a shadow root of their own. */
 
@@ -60,16 +61,12 @@ export function makeView(deps: ViewDeps): View {
   const dialog = h('dialog', { 'aria-labelledby': 'settings-title', close: () => closed() }, sheet);
   const heard = h('p', { class: 'heard', role: 'status' });
   root.append(layer, reopen, dialog, heard);
+  makeRoom(layer);
   let terms: Terms | null = null;
   let shown = '';
   let opener: HTMLElement | null = null;
-  let busy = false;
-
-  /** What is focused further down must not lie under the region (WCAG 2.2, 2.4.11). */
-  function makeRoom(): void {
-    const room = layer.hidden ? '' : `${layer.offsetHeight + 16}px`;
-    document.documentElement.style.scrollPaddingBlockEnd = room;
-  }
+  /** A press that is on its way; a second one there is the same. */
+  const busy = new Set<HTMLElement>();
 
   function render(next: Terms | null): void {
     terms = next;
@@ -92,24 +89,23 @@ export function makeView(deps: ViewDeps): View {
     layer.hidden = open.length === 0;
     reopen.hidden = !layer.hidden;
     reopen.replaceChildren(...nodes(reopenParts(speech, next.gpc)));
-    makeRoom();
     if (had && layer.hidden && !dialog.open) reopen.focus({ preventScroll: true });
   }
 
   async function answer(wants: ReadonlyMap<string, boolean>, place: HTMLElement): Promise<void> {
-    if (busy) return;
-    busy = true;
+    if (busy.has(place)) return;
+    busy.add(place);
     place.hidden = true;
     const { outcome } = await deps.choose(wants);
-    busy = false;
+    busy.delete(place);
     if (outcome === 'failed') {
       place.textContent = words.failed;
       place.hidden = false;
-      makeRoom();
       return;
     }
     heard.textContent = outcome === 'recorded' ? words.saved : words.later;
-    dialog.close();
+    // They may have been opened while the first layer's answer was on its way.
+    if (place === errors.sheet) dialog.close();
   }
 
   function show(): void {
