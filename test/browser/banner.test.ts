@@ -3,7 +3,16 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { SEEN_WITHIN } from '../http/support/expect.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { type BrowserName, launch, missingBrowser, type Visitor, visit } from './support/drivers.ts';
-import { AGENT, ANALYTICS, type Banner, bannerOf, GATED, type Shop, type ShopPage, startShop } from './support/shop.ts';
+import {
+  AGENT,
+  ANALYTICS,
+  type Banner,
+  bannerOf,
+  GATED,
+  type Shop,
+  type ShopPage,
+  startShop,
+} from './support/shop.ts';
 
 /** The journeys of a visitor, on a page of another origin under a strict policy, against the built server. */
 
@@ -63,7 +72,8 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
     it('asks with three answers of one size and one style, and none ticked', async () => {
       await open();
       await banner.waitFor('banner');
-      const looks = (await banner.inside(`return [...root.querySelectorAll('.layer .buttons button')].map((b) => {
+      const looks =
+        (await banner.inside(`return [...root.querySelectorAll('.layer .buttons button')].map((b) => {
         const { width, height } = b.getBoundingClientRect(); const s = getComputedStyle(b);
         return [Math.round(width), Math.round(height), s.color, s.backgroundColor, s.borderColor, s.fontWeight, s.fontSize].join(' '); });`)) as string[];
       expect(looks).toHaveLength(3);
@@ -84,7 +94,10 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
         gpc: false,
         principalId: expect.stringMatching(/^b_[\w-]{43}$/),
       });
-      expect(await shop.api.check(receipt.principalId ?? '')).toMatchObject({ allowed: true, proof: receipt.proof });
+      expect(await shop.api.check(receipt.principalId ?? '')).toMatchObject({
+        allowed: true,
+        proof: receipt.proof,
+      });
       expect(await shop.api.check(receipt.principalId ?? '', ANALYTICS)).toMatchObject({ allowed: true });
       const history = await shop.api.post('/v1/consent/history', { principalId: receipt.principalId });
       expect(history.json()).toMatchObject({ events: [{ source: 'browser' }, { source: 'browser' }] });
@@ -134,7 +147,9 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       await open();
       await banner.press('accept');
       await banner.press('reopen');
-      expect(await banner.inside("return [...root.querySelectorAll('input')].every((box) => box.checked)")).toBe(true);
+      expect(
+        await banner.inside("return [...root.querySelectorAll('input')].every((box) => box.checked)"),
+      ).toBe(true);
       await banner.tick(ANALYTICS);
       await banner.press('save');
       await banner.waitGone('save');
@@ -166,7 +181,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       expect((await other.receipt()).proof).toEqual((await banner.receipt()).proof);
       await second.evaluate('gpd.consent.withdraw()');
       await vi.waitFor(async () => expect((await banner.state()).granted).toEqual([]));
-      expect(await page.evaluate("heard.at(-1)")).toBe('change | decided | ');
+      expect(await page.evaluate('heard.at(-1)')).toBe('change | decided | ');
     });
 
     it('keyboard alone: Tab to the answers, Escape grants nothing, the focus comes back', async () => {
@@ -263,7 +278,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
         'update',
         { analytics_storage: 'granted', ad_storage: 'denied' },
       ]);
-      expect(await page.evaluate("Object.prototype.toString.call(dataLayer[0])")).toBe('[object Arguments]');
+      expect(await page.evaluate('Object.prototype.toString.call(dataLayer[0])')).toBe('[object Arguments]');
     });
 
     it('asks again when the choice expires, a refusal too, and says why', async () => {
@@ -273,7 +288,10 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       await page.evaluateOnNewDocument(`{ const now = Date.now; Date.now = () => now() + ${31 * DAY_MS}; }`);
       await page.goto(url);
       await banner.waitFor('banner');
-      expect((await banner.state()).purposes.map(({ status }) => status).sort()).toEqual(['denied', 'expired']);
+      expect((await banner.state()).purposes.map(({ status }) => status).sort()).toEqual([
+        'denied',
+        'expired',
+      ]);
       expect(await banner.text('.layer')).toContain('Your choice has expired');
       expect(await banner.text('.layer')).not.toContain('Device identification');
     });
@@ -286,7 +304,9 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       await visitor.leave();
       await open({ language: 'ar' });
       await banner.waitFor('banner');
-      expect(await banner.inside("return getComputedStyle(root.querySelector('.layer')).direction")).toBe('rtl');
+      expect(await banner.inside("return getComputedStyle(root.querySelector('.layer')).direction")).toBe(
+        'rtl',
+      );
       await visitor.leave();
       await open({ language: 'tlh', snippet: { 'data-lang': 'fi' } });
       await banner.waitFor('banner');
@@ -344,7 +364,11 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
         await banner.press('accept');
         await banner.waitFor('reopen');
         const before = await banner.receipt();
-        await shop.api.post('/v1/consent/policies', { text: 'Minor.', material: false }, shop.api.keys.operator);
+        await shop.api.post(
+          '/v1/consent/policies',
+          { text: 'Minor.', material: false },
+          shop.api.keys.operator,
+        );
         await vi.waitFor(async () => {
           const shown = await shop.api.get('/v1/consent/banner', shop.api.keys.publishable);
           expect(shown.json()).toMatchObject({ policy: { material: 0 } });
@@ -353,7 +377,11 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
         await page.goto(url);
         expect(await banner.state()).toMatchObject({ phase: 'decided' });
 
-        await shop.api.post('/v1/consent/policies', { text: 'Material.', material: true }, shop.api.keys.operator);
+        await shop.api.post(
+          '/v1/consent/policies',
+          { text: 'Material.', material: true },
+          shop.api.keys.operator,
+        );
         await vi.waitFor(async () => {
           await page.goto(url);
           expect(await banner.state()).toMatchObject({ phase: 'asking', granted: [] });

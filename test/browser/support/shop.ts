@@ -39,6 +39,8 @@ export interface ShopPage {
   readonly language?: string;
   readonly body?: string;
   readonly head?: string;
+  /** A further address that the policy lets the page connect to. */
+  readonly connect?: string;
 }
 
 export interface Shop {
@@ -48,11 +50,18 @@ export interface Shop {
   page(options?: ShopPage): string;
   /** Paths that the shop was asked for. */
   readonly asked: string[];
+  /** gpd goes away. */
+  stop(): Promise<void>;
+  /** gpd is there again, if it was away. */
   restart(): Promise<void>;
   close(): Promise<void>;
 }
 
-function html(gpd: string, key: string, { snippet = {}, own, language = 'en', head, body }: ShopPage): string {
+function html(
+  gpd: string,
+  key: string,
+  { snippet = {}, own, language = 'en', head, body }: ShopPage,
+): string {
   const attributes = { src: `${own ? '' : gpd}/v1/embed.js`, 'data-key': key, ...snippet };
   const text = Object.entries(attributes).map(([name, value]) => `${name}="${value}"`);
   return `<!doctype html><html lang="${language}"><head><meta charset="utf-8"><title>Shop</title>
@@ -66,13 +75,13 @@ function html(gpd: string, key: string, { snippet = {}, own, language = 'en', he
 }
 
 /** No inline style at all, no inline script without its nonce. */
-const policy = (gpd: string): string =>
+const policy = (gpd: string, connect = ''): string =>
   [
     "default-src 'none'",
     `script-src 'self' ${gpd} 'nonce-${NONCE}'`,
     "style-src 'self'",
-    `connect-src ${gpd}`,
-    "img-src data:",
+    `connect-src ${gpd} ${connect}`,
+    'img-src data:',
     "frame-src 'self'",
   ].join('; ');
 
@@ -138,7 +147,7 @@ export async function startShop({ analytics = true }: ShopOptions = {}): Promise
     const file = respond(request);
     response.writeHead(file ? 200 : 404, {
       'content-type': `${file?.[0] ?? 'text/plain'}; charset=utf-8`,
-      'content-security-policy': policy(gpdUrl),
+      'content-security-policy': policy(gpdUrl, pages.get(request.url ?? '')?.connect),
       'cache-control': 'no-store',
     });
     response.end(file?.[1]);
@@ -158,6 +167,7 @@ export async function startShop({ analytics = true }: ShopOptions = {}): Promise
   key = keys['publishable'] ?? '';
   const start = (port: string) => startGpd({ dataDir, args: ['--port', port] });
   let gpd = await start('0');
+  let away = false;
   const { port } = gpd;
   gpdUrl = `http://localhost:${port}`;
   const shop = {
@@ -169,14 +179,20 @@ export async function startShop({ analytics = true }: ShopOptions = {}): Promise
       pages.set(path, options);
       return `${origin}${path}`;
     },
+    async stop() {
+      await shop.api.stop();
+      away = true;
+    },
     async restart() {
+      if (!away) return;
       gpd = await start(String(port));
+      away = false;
       shop.api = apiOf(gpd, keys as Api['keys']);
     },
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
-      await shop.api.stop();
+      if (!away) await shop.api.stop();
     },
   };
   return shop;
@@ -186,7 +202,9 @@ export async function startShop({ analytics = true }: ShopOptions = {}): Promise
 export function bannerOf(page: Page) {
   const hook = (name: string): string => `gpd-consent >>> [data-testid="consent-${name}"]`;
   const inside = <T>(body: string): Promise<T> =>
-    page.evaluate(`(() => { const root = document.querySelector('gpd-consent')?.shadowRoot; ${body} })()`) as Promise<T>;
+    page.evaluate(
+      `(() => { const root = document.querySelector('gpd-consent')?.shadowRoot; ${body} })()`,
+    ) as Promise<T>;
   return {
     press: async (name: string): Promise<void> => {
       const element = await page.waitForSelector(hook(name), { visible: true });
