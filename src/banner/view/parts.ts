@@ -10,6 +10,9 @@ export interface Speech {
   readonly language: string;
 }
 
+/** A tenant's words may be of another direction than the banner's. */
+const own = (text: string): HTMLElement => h('bdi', {}, text);
+
 const chip = ({ words }: Speech): HTMLElement => h('span', { class: 'chip' }, words.gpc);
 
 const press = (name: string, hook: string, act: () => void): HTMLButtonElement =>
@@ -29,10 +32,20 @@ function purposeText(purposes: readonly Purpose[], { language }: Speech): Child 
   const [only, ...others] = purposes;
   if (!only) return null;
   if (others.length > 0) {
-    const titles = new Intl.ListFormat(language).format(purposes.map(({ title }) => title));
-    return h('p', {}, h('strong', {}, titles));
+    const titles = new Intl.ListFormat(language).formatToParts(purposes.map(({ title }) => title));
+    return h(
+      'p',
+      {},
+      h('strong', {}, ...titles.map(({ type, value }) => (type === 'element' ? own(value) : value))),
+    );
   }
-  return h('p', {}, h('strong', {}, only.title), only.description === '' ? '' : ` – ${only.description}`);
+  return h(
+    'p',
+    {},
+    h('strong', {}, own(only.title)),
+    only.description !== '' && ' – ',
+    own(only.description),
+  );
 }
 
 export interface LayerActions {
@@ -45,10 +58,10 @@ export function layerParts(speech: Speech, terms: Terms, actions: LayerActions):
   const { words } = speech;
   const { title, body } = terms.config;
   return [
-    h('h2', { id: 'title' }, title === '' ? words.title : title),
+    h('h2', { id: 'title' }, title === '' ? words.title : own(title)),
     whyText(speech, whyAsked(terms)),
     purposeText(asked(terms), speech),
-    h('p', {}, body === '' ? words.body : body),
+    h('p', {}, body === '' ? words.body : own(body)),
     terms.gpc && chip(speech),
     h(
       'div',
@@ -95,8 +108,8 @@ function purposeItem(speech: Speech, terms: Terms, purpose: Purpose, at: number)
   return h(
     'li',
     {},
-    h('label', {}, box, h('span', {}, purpose.title)),
-    h('p', { id: `about-${at}` }, purpose.description),
+    h('label', {}, box, own(purpose.title)),
+    h('p', { id: `about-${at}` }, own(purpose.description)),
     h('p', { id: `past-${at}`, class: 'quiet small' }, history(speech, terms, purpose)),
   );
 }

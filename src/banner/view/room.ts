@@ -10,7 +10,12 @@ export function makeRoom(layer: HTMLElement): void {
 
   /** Out of the flow, it lengthens what can be scrolled and nothing else. */
   function place(height: number): void {
-    Object.assign(room.style, { position: 'absolute', visibility: 'hidden', inset: 'auto', inlineSize: '1px' });
+    Object.assign(room.style, {
+      position: 'absolute',
+      visibility: 'hidden',
+      inset: 'auto',
+      inlineSize: '1px',
+    });
     room.style.blockSize = `${height}px`;
     room.style.top = '0';
     document.body.append(room);

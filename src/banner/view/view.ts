@@ -119,11 +119,14 @@ export function makeView(deps: ViewDeps): View {
     };
     sheet.replaceChildren(...nodes(sheetParts(speech, terms, actions, errors.sheet)));
     dialog.showModal();
+    // Its place stays: what is scrolled does not jump.
+    layer.classList.add('covered');
     deps.toggled('open');
   }
 
   /** Escape comes here too: nothing was chosen, and the keyboard goes back to where it was. */
   function closed(): void {
+    layer.classList.remove('covered');
     const target = opener && isShown(opener) ? opener : reopen;
     target.focus({ preventScroll: true });
     opener = null;

@@ -88,6 +88,11 @@ const policy = (gpd: string, connect = ''): string =>
 const FILES: Readonly<Record<string, readonly [type: string, body: string]>> = {
   '/page.js': ['text/javascript', PAGE_SCRIPT],
   '/page.css': ['text/css', ':root { color-scheme: light dark } body { font: 1rem/1.5 serif; margin: 2rem }'],
+  '/large.css': ['text/css', 'html { font-size: 200% }'],
+  '/theme.css': [
+    'text/css',
+    ':root { --gpd-paper: #0a141e; --gpd-ink: #f0f0c8; --gpd-radius: 0; } button { letter-spacing: 1em; color: red }',
+  ],
   '/gated.js': ['text/javascript', 'window.gated = [...(window.gated ?? []), "file"];'],
 };
 
