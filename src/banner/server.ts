@@ -57,7 +57,8 @@ async function ask(url: string, timeoutMs: number, init: RequestInit): Promise<A
 
 function failure({ status, body }: Answer): Failure {
   const { error } = body;
-  const transient = status === 0 || status === 408 || status === 429 || status >= 500;
+  // A key or an origin may be put right; a write that is wrong stays wrong.
+  const transient = ![400, 409, 413, 415, 422].includes(status);
   return { problem: typeof error === 'string' ? error : 'unreachable', transient };
 }
 

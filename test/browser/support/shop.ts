@@ -8,7 +8,7 @@ import { initGpd, startGpd } from '../../support/server.ts';
 
 /** A shop of another origin than gpd's, under the strictest policy that lets the snippet in, and the real gpd. */
 
-export const KID = 'shop';
+const KID = 'shop';
 export const AGENT = 'device-identification';
 export const ANALYTICS = 'analytics';
 
