@@ -10,8 +10,9 @@ import type { ChoiceResult, ConsentReceipt, ConsentSnapshot } from './types.ts';
 /** What is known, what is granted, and the order in which a choice takes force: a refusal here first, a grant there. */
 
 export interface ControllerDeps {
-  /** Null: the snippet names no key. */
+  /** Null where nobody can be asked; `missing` says what for. */
   readonly server: Server | null;
+  readonly missing: string;
   readonly store: Store;
   readonly language: string;
   /** The browser's own signal. */
@@ -77,7 +78,7 @@ export function makeController(deps: ControllerDeps) {
 
   /** Sends one write; what will never be taken is not kept to be sent again. */
   async function send(kid: string, write: Write) {
-    if (!server || !record) return { problem: 'no-key', transient: false };
+    if (!server || !record) return { problem: deps.missing, transient: false };
     const answer = await server.write(record, write);
     if (!isFailure(answer)) return answer;
     if (!answer.transient) update(kid, (present) => settle(present, write));
@@ -157,7 +158,7 @@ export function makeController(deps: ControllerDeps) {
   }
 
   async function load(): Promise<void> {
-    const answer = server ? await server.config(deps.language) : { problem: 'no-key', transient: false };
+    const answer = server ? await server.config(deps.language) : { problem: deps.missing, transient: false };
     if (isFailure(answer)) {
       ({ problem } = answer);
       tell();

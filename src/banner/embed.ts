@@ -34,7 +34,9 @@ function start(script: HTMLScriptElement): GpdConsent {
   const attribute = (name: string): string | null => script.getAttribute(`data-${name}`);
   const key = attribute('key');
   const base = (attribute('server') ?? script.src.replace(/\/v1\/embed\b.*$/, '')).replace(/\/+$/, '');
-  const server = key === null || key === '' ? null : makeServer(base, key);
+  // A principal's id is a hash, and browsers hash in secure contexts only.
+  const missing = key ? 'insecure-context' : 'no-key';
+  const server = key && globalThis.crypto?.subtle ? makeServer(base, key) : null;
   const language = pickLanguage([attribute('lang'), document.documentElement.lang, ...navigator.languages]);
   const google = makeGoogle(attribute('google-consent'));
   const listeners: Listeners = { ready: new Set(), change: new Set(), open: new Set(), close: new Set() };
@@ -65,6 +67,7 @@ function start(script: HTMLScriptElement): GpdConsent {
 
   const controller = makeController({
     server,
+    missing,
     store: makeStore(),
     language: language.code,
     gpc: () => (navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl === true,
@@ -121,7 +124,7 @@ function start(script: HTMLScriptElement): GpdConsent {
     },
     activate: act,
     link: (session, token) =>
-      server?.link(session, token) ?? Promise.resolve({ linked: false, status: 0, error: 'no-key' }),
+      server?.link(session, token) ?? Promise.resolve({ linked: false, status: 0, error: missing }),
   } satisfies GpdConsent);
 }
 

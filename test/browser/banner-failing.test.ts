@@ -105,6 +105,17 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       await expectUnharmed();
     });
 
+    it('no secure context: nobody is asked, because nobody could be named', async () => {
+      visitor = await visit(browser);
+      page = await visitor.tab(
+        "Object.defineProperty(Crypto.prototype, 'subtle', { get: () => undefined });",
+      );
+      banner = bannerOf(page);
+      await page.goto(shop.page());
+      expect(await banner.state()).toMatchObject({ phase: 'unavailable', problem: 'insecure-context' });
+      expect(await banner.receipt()).toMatchObject({ purposes: [] });
+    });
+
     it('away when Accept is pressed: said so, nothing granted, asked on; back: it is taken', async () => {
       await open({ own: true, snippet: { 'data-server': gpdUrl() } });
       await banner.waitFor('banner');

@@ -313,6 +313,38 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       expect(await banner.text('[data-testid="consent-accept"]')).toBe('Hyväksy');
     });
 
+    it('stands wherever the snippet stands, and a second one changes nothing', async () => {
+      const script = `<script src="${gpdUrl()}/v1/embed.js" data-key="${shop.api.keys.publishable}"></script>`;
+      await open({ head: script });
+      await banner.waitFor('banner');
+      expect(await page.evaluate("document.querySelectorAll('gpd-consent').length")).toBe(1);
+      await visitor.leave();
+      await open({ snippet: { async: '' } });
+      await banner.waitFor('banner');
+    });
+
+    it('takes the pinned script by its integrity, and other bytes never run', async () => {
+      const manifest = (await (await fetch(`${gpdUrl()}/v1/embed.json`)).json()) as {
+        src: string;
+        integrity: string;
+      };
+      const pinned = { src: `${gpdUrl()}${manifest.src}`, crossorigin: 'anonymous' };
+      await open({ snippet: { ...pinned, integrity: manifest.integrity } });
+      await banner.press('reject');
+      await banner.waitFor('reopen');
+      await visitor.leave();
+      await open({ snippet: { ...pinned, integrity: manifest.integrity.replace(/.{8}$/, 'AAAAAAA=') } });
+      expect(await page.evaluate("document.readyState + ' ' + typeof gpd")).toBe('complete undefined');
+      expect(await page.evaluate("document.querySelector('h1').textContent")).toBe('Shop');
+    });
+
+    it('follows the theme that the snippet names', async () => {
+      await open({ snippet: { 'data-theme': 'dark' } });
+      await banner.waitFor('banner');
+      const ground = "return getComputedStyle(root.querySelector('.layer')).backgroundColor";
+      expect(await banner.inside(ground)).toBe('rgb(30, 32, 36)');
+    });
+
     it('moves nothing on the page', async () => {
       const watch = `window.places = []; addEventListener('DOMContentLoaded', () => {
         const link = document.getElementById('first');
@@ -336,6 +368,26 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
     });
 
     describe('a change of what is asked', () => {
+      it('the tenant’s own words are shown as text, never as markup', async () => {
+        const markup = '<img src=x onerror=alert(1)><b>Hello</b>';
+        await shop.api.gpd.json([
+          'tenants',
+          'set',
+          'shop',
+          `banner.title=${markup}`,
+          `banner.body=${markup}`,
+        ]);
+        await vi.waitFor(async () => {
+          const shown = await shop.api.get('/v1/consent/banner', shop.api.keys.publishable);
+          expect(shown.json()).toMatchObject({ title: markup });
+        }, SEEN_WITHIN);
+        await open();
+        await banner.waitFor('banner');
+        expect(await banner.text('h2')).toBe(markup);
+        expect(await banner.inside("return root.querySelectorAll('img, b').length")).toBe(0);
+        await shop.api.gpd.json(['tenants', 'set', 'shop', 'banner.title=', 'banner.body=']);
+      });
+
       it('a new purpose is asked by itself, and what was granted stays granted', async () => {
         const url = await open();
         await banner.press('accept');
