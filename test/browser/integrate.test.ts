@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { gpdJson, tempDir } from '../support/command.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
 import { describeInChromium, launchChromium } from './support/chromium.ts';
@@ -62,16 +62,7 @@ describeInChromium('browser/docs/integrate.md', () => {
     writeFileSync(join(cwd, 'index.html'), local(blocks('html')[0] ?? '').replace('gpd_pk_…', publishable));
     writeFileSync(join(cwd, 'server.mjs'), local(blocks('js')[0] ?? '').replace('3000', String(port)));
     backend = spawn(process.execPath, ['server.mjs'], { cwd, env: { ...process.env, GPD_KEY: secret } });
-    await expect
-      .poll(
-        () =>
-          fetch(shop).then(
-            (answer) => answer.status,
-            () => 0,
-          ),
-        { timeout: 10_000 },
-      )
-      .toBe(200);
+    await vi.waitFor(async () => expect((await fetch(shop)).status).toBe(200), { timeout: 10_000 });
     browser = await launchChromium();
   });
   afterAll(async () => {
