@@ -108,7 +108,7 @@ function purposeItem(speech: Speech, terms: Terms, purpose: Purpose, at: number)
   return h(
     'li',
     {},
-    h('label', {}, box, own(purpose.title)),
+    h('label', {}, box, h('span', {}, own(purpose.title))),
     h('p', { id: `about-${at}` }, own(purpose.description)),
     h('p', { id: `past-${at}`, class: 'quiet small' }, history(speech, terms, purpose)),
   );

@@ -1,12 +1,10 @@
-import { existsSync } from 'node:fs';
 import puppeteer, { type Browser, type BrowserContext, type Page } from 'puppeteer-core';
 import { findChromium } from './chromium.ts';
+import { findFirefox } from './firefox.ts';
 
 /** Chromium and Firefox by one driver: what is said of the banner has to hold in both. */
 
 export type BrowserName = 'chromium' | 'firefox';
-
-const FIREFOX_PATHS = ['/usr/bin/firefox', '/usr/bin/firefox-esr', '/snap/bin/firefox'];
 
 /** First-run pages and background traffic off; nothing that a page could see. */
 const QUIET = {
@@ -18,11 +16,6 @@ const QUIET = {
   'network.connectivity-service.enabled': false,
   'termsofuse.bypassNotification': true,
 } as const;
-
-function findFirefox(): string | null {
-  const named = process.env['FIREFOX'];
-  return (named ? [named] : FIREFOX_PATHS).find((path) => existsSync(path)) ?? null;
-}
 
 /** Why a browser is not there; null when it is. */
 export function missingBrowser(name: BrowserName): string | null {
