@@ -355,16 +355,25 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       expect(new Set((await page.evaluate('places')) as number[]).size).toBe(1);
     });
 
-    it('links a request to a principal by a session, or says why not', async () => {
+    it('links the agent’s request to a principal by a session, and says when it cannot', async () => {
       await open();
-      await banner.waitFor('banner');
+      await banner.press('accept');
+      await banner.waitFor('reopen');
+      expect(await identify()).toMatchObject({ status: 200 });
       const session = await shop.api.session('u-1');
-      const answer = (await page.evaluate(`gpd.consent.link(${JSON.stringify(session)}, 'no token')`)) as {
-        linked: boolean;
-        status: number;
-      };
-      expect(answer).toMatchObject({ linked: false });
-      expect([400, 401, 404]).toContain(answer.status);
+      const link = (token: string): Promise<unknown> =>
+        page.evaluate(`gpd.consent.link(${JSON.stringify(session)}, ${token})`);
+      expect(await link("'no token'")).toMatchObject({
+        linked: false,
+        status: 401,
+        error: 'unauthenticated',
+      });
+      expect(await link('token')).toEqual({
+        linked: true,
+        principalId: 'u-1',
+        requestId: expect.stringMatching(/^req_/),
+        linkedAt: expect.any(String),
+      });
     });
 
     describe('a change of what is asked', () => {

@@ -27,6 +27,7 @@ const PAGE_SCRIPT = `
   window.identify = async (server, receipt) => {
     const { identify } = await import(server + '/v1/agent.js');
     const result = await identify({ kid: '${KID}', consent: receipt ?? (() => consent.receipt()), workerUrl: null });
+    window.token = result.response?.transparencyToken ?? '';
     return { sent: result.sent, reason: result.reason ?? result.response.reason, status: result.status ?? null };
   };
 `;
