@@ -62,7 +62,7 @@ export interface Store {
   /** Null for none, and for one that cannot be read: asked again. */
   load(kid: string): ConsentRecord | null;
   save(kid: string, record: ConsentRecord): void;
-  /** Calls back when another tab saved. */
+  /** Calls back when another page of the site may have saved. */
   watch(kid: string, changed: () => void): void;
 }
 
@@ -91,6 +91,10 @@ export function makeStore(): Store {
         // What another tab took away is not to come back from here.
         memory = null;
         changed();
+      });
+      // A page that comes back from the browser's cache was told of nothing in the meantime.
+      addEventListener('pageshow', ({ persisted }) => {
+        if (persisted) changed();
       });
     },
   };

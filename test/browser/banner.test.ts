@@ -301,6 +301,8 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       await banner.waitFor('banner');
       expect(await banner.text('[data-testid="consent-reject"]')).toBe('Ablehnen');
       expect(await page.evaluate("document.querySelector('gpd-consent').lang")).toBe('de-AT');
+      const files = "performance.getEntriesByType('resource').filter((e) => e.name.endsWith('.json')).length";
+      expect(await page.evaluate(files)).toBe(1);
       await visitor.leave();
       await open({ language: 'ar' });
       await banner.waitFor('banner');
