@@ -181,7 +181,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       expect((await other.receipt()).proof).toEqual((await banner.receipt()).proof);
       await second.evaluate('gpd.consent.withdraw()');
       await vi.waitFor(async () => expect((await banner.state()).granted).toEqual([]));
-      expect(await page.evaluate('heard.at(-1)')).toBe('change | decided | ');
+      await vi.waitFor(async () => expect(await page.evaluate('heard.at(-1)')).toBe('change | decided | '));
     });
 
     it('keyboard alone: Tab to the answers, Escape grants nothing, the focus comes back', async () => {
@@ -229,7 +229,9 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       await banner.waitFor('close');
       await page.keyboard.press('Escape');
       await vi.waitFor(async () => expect(await banner.focused()).toBe('opener'));
-      expect(await page.evaluate('heard.slice(-2)')).toEqual(['open | decided | ', 'close | decided | ']);
+      await vi.waitFor(async () => {
+        expect(await page.evaluate('heard.slice(-2)')).toEqual(['open | decided | ', 'close | decided | ']);
+      });
     });
 
     it('what is focused below the region is scrolled above it', async () => {
