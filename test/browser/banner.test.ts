@@ -104,7 +104,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       // The region is gone, the button stays, and the keyboard is not lost.
       expect(await banner.shown('banner')).toBe(false);
       expect(await banner.shown('reopen')).toBe(true);
-      expect(await banner.focused()).toBe('consent-reopen');
+      await vi.waitFor(async () => expect(await banner.focused()).toBe('consent-reopen'));
       expect(await violations()).toEqual([]);
     });
 
@@ -204,7 +204,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       await page.keyboard.press(' ' as KeyInput);
       await page.keyboard.press('Escape');
       await vi.waitFor(async () => expect(await banner.settingsOpen()).toBe(false));
-      expect(await banner.focused()).toBe('consent-settings');
+      await vi.waitFor(async () => expect(await banner.focused()).toBe('consent-settings'));
       expect(await banner.state()).toMatchObject({ phase: 'asking', granted: [] });
       expect(await banner.stored()).toBe(0);
       // Out of the region: no trap.
@@ -218,7 +218,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       await page.keyboard.press('Enter');
       await banner.waitFor('reopen');
       expect((await banner.state()).granted).toHaveLength(2);
-      expect(await banner.focused()).toBe('consent-reopen');
+      await vi.waitFor(async () => expect(await banner.focused()).toBe('consent-reopen'));
     });
 
     it('the page’s own opener has the focus again', async () => {
