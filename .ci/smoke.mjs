@@ -18,7 +18,12 @@ async function shopUrl() {
 }
 
 const shop = await shopUrl();
-for (const url of [shop, new URL('/healthz', shop), new URL('/v1/agent.js', shop)]) {
+for (const url of [
+  shop,
+  new URL('/healthz', shop),
+  new URL('/v1/agent.js', shop),
+  new URL('/v1/embed.js', shop),
+]) {
   const answer = await fetch(url);
   const { length } = await answer.text();
   console.log(`${answer.status} ${new URL(url).pathname} ${length} characters`);

@@ -161,6 +161,7 @@ async function build() {
   const steps = [
     [join('node_modules', 'typescript', 'bin', 'tsc'), '-p', '.'],
     [join('bin', 'build-agent.mjs')],
+    [join('bin', 'build-banner.mjs')],
   ];
   for (const step of steps) {
     const code = await run(process.execPath, step);

@@ -20,7 +20,7 @@ describe('src/', () => {
   it('is read whole', () => {
     const layers = [...new Set([...sources.keys()].map(layerOf))];
     expect(layers).toEqual(
-      expect.arrayContaining(['lib', 'schema', 'ingest', 'storage', 'http', 'app', 'cli', 'agent']),
+      expect.arrayContaining(['lib', 'schema', 'ingest', 'storage', 'http', 'app', 'cli', 'agent', 'banner']),
     );
     expect(sources.size).toBeGreaterThan(100);
   });
@@ -47,6 +47,9 @@ describe('the rules themselves', () => {
     ['a sibling domain', 'src/ingest/a.ts', "import type { B } from '../tenants/b.ts';"],
     ['a sibling adapter', 'src/http/a.ts', "import type { B } from '../storage/b.ts';"],
     ['the browser’s leaf', 'src/app/a.ts', "import { b } from '../agent/b.ts';"],
+    ['the banner', 'src/http/a.ts', "import { b } from '../banner/b.ts';"],
+    ['the agent in the banner', 'src/banner/a.ts', "import { b } from '../agent/b.ts';"],
+    ['the server in the banner', 'src/banner/a.ts', "import { b } from '../lib/b.ts';"],
     ['what is in no layer', 'src/app/a.ts', "import { b } from '../../test/b.ts';"],
     ['knex in a domain', 'src/consent/a.ts', "import type { Knex } from 'knex';"],
     ['knex in the composition root', 'src/app/a.ts', "import type { Knex } from 'knex';"],

@@ -13,6 +13,7 @@ const PAGES = [
   'CONTRIBUTING.md',
   'SECURITY.md',
   'docs/adr/README.md',
+  'docs/banner.md',
   'docs/dependencies.md',
   'docs/integrate.md',
   'docs/operate.md',

@@ -13,9 +13,11 @@ import { listPolicies, publishPolicy, savePurposes } from '../storage/consent-st
 import type { Database } from '../storage/db.ts';
 import { makeTenantStore } from '../storage/tenant-store.ts';
 import type { Purpose } from '../tenants/tenant.ts';
+import { makeBannerService } from './banner.ts';
 import { makeConsentService } from './consent-service.ts';
 import type { ConsentTenant } from './consent-tenant.ts';
 import type { Directory } from './directory.ts';
+import { makeEmbed } from './embed.ts';
 import { makeLogService } from './log-service.ts';
 import { issueReceipt } from './receipts.ts';
 import { type EraseService, KEEP_NOTHING } from './rights/erase.ts';
@@ -30,6 +32,8 @@ export interface ConsentApiParts {
   readonly eraser: EraseService;
   readonly clock: Clock;
 }
+
+const bannerFiles = new URL('../../dist/banner/', import.meta.url);
 
 export type ConsentApi = ReturnType<typeof makeConsentApi>;
 
@@ -48,6 +52,8 @@ export function makeConsentApi(parts: ConsentApiParts) {
       ? service.readSession((kid) => directory.consentTenant(kid), token)
       : Promise.resolve(null);
   const authorization = { findApiKey, findSession, limiter };
+  const embed = makeEmbed(bannerFiles);
+  const banners = makeBannerService({ database, clock, script: embed.scriptHash });
   return {
     idle: () => appender.idle(),
     proveConsent: ({ kid, principalId, purpose, proof }: Parameters<ProveConsent>[0]) =>
@@ -91,6 +97,14 @@ export function makeConsentApi(parts: ConsentApiParts) {
         });
       },
       knowsOrigin: (origin: string) => directory.knowsOrigin(origin),
+    },
+    embed: {
+      embed,
+      banner: {
+        ...authorization,
+        banner: (kid: string, request: Parameters<typeof banners.banner>[1]) =>
+          banners.banner(tenantOf(kid), request),
+      },
     },
     terms: {
       ...authorization,

@@ -25,6 +25,8 @@ export interface ConsentTenant {
   readonly receiptKey: { readonly publicX: string; readonly seed: string };
   /** `ledger.public`: the log is open to everybody. */
   readonly ledgerPublic: boolean;
+  /** Of the tenant's last change. */
+  readonly revision: number;
   /** Ids of the webhooks that want this event. */
   readonly webhooksFor: (event: WebhookEvent) => readonly string[];
 }
@@ -38,6 +40,7 @@ export interface ConsentTenantParts {
   readonly logOrigin: string;
   readonly ledgerSeed: Uint8Array;
   readonly settings: TenantSettings;
+  readonly revision: number;
   readonly webhooksFor: ConsentTenant['webhooksFor'];
 }
 
@@ -68,6 +71,7 @@ export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
       seed: Buffer.from(parts.ledgerSeed).toString('base64url'),
     },
     ledgerPublic: parts.settings['ledger.public'],
+    revision: parts.revision,
     webhooksFor: parts.webhooksFor,
   };
 }

@@ -34,45 +34,59 @@ function freePort(host: string): Promise<number> {
   });
 }
 
-async function seed(config: Config, origins: readonly string[]): Promise<string> {
+interface DemoKeys {
+  /** The shop's backend holds it. */
+  readonly secret: string;
+  /** Stands in the page. */
+  readonly publishable: string;
+}
+
+async function seed(config: Config, origins: readonly string[]): Promise<DemoKeys> {
   const store = await initialiseStore(config);
   try {
     const now = Date.now();
     await createTenant(store, { kid: DEMO_KID, origins, baseUrl: baseUrl(config), now });
-    const secret = makeApiKeySecret('secret', randomBytes);
-    const id = `key_${makeUlid(() => now, randomBytes)}`;
-    const key = {
-      id,
-      kid: DEMO_KID,
-      scope: 'secret',
-      name: 'demo shop backend',
-      hash: hashApiKey(secret),
-    } as const;
-    await makeApiKeyStore(store.database).insert({
-      ...key,
-      createdAt: now,
-      revokedAt: null,
-      lastUsedOn: null,
-    });
-    return secret;
+    const addKey = async (scope: 'secret' | 'publishable', name: string): Promise<string> => {
+      const made = makeApiKeySecret(scope, randomBytes);
+      await makeApiKeyStore(store.database).insert({
+        id: `key_${makeUlid(() => now, randomBytes)}`,
+        kid: DEMO_KID,
+        scope,
+        name,
+        hash: hashApiKey(made),
+        createdAt: now,
+        revokedAt: null,
+        lastUsedOn: null,
+      });
+      return made;
+    };
+    return {
+      secret: await addKey('secret', 'demo shop backend'),
+      publishable: await addKey('publishable', 'demo shop page'),
+    };
   } finally {
     await store.database.close();
   }
 }
 
 /** The shop's own backend: it asks gpd for the verdict with a key that the browser never sees. */
-function shopRoutes(apiKey: string, url: () => string): Router {
+function shopRoutes(keys: DemoKeys, url: () => string): Router {
   const router = Router();
   router.get('/', (_request, response) => response.redirect('/demo'));
   router.get('/demo', (_request, response) => {
     response.set('cache-control', 'no-store');
-    response.render('demo/shop', { kid: DEMO_KID, shopName: 'Lanterne', decisionsUrl: '/demo/decision' });
+    response.render('demo/shop', {
+      kid: DEMO_KID,
+      shopName: 'Lanterne',
+      publishableKey: keys.publishable,
+      decisionsUrl: '/demo/decision',
+    });
   });
   router.get('/demo/decision', async (request, response) => {
     const { requestId } = request.query;
     if (typeof requestId !== 'string') throw new Refusal('invalid-request');
     const answer = await fetch(new URL(`/v1/decisions/${encodeURIComponent(requestId)}`, url()), {
-      headers: { authorization: `Bearer ${apiKey}` },
+      headers: { authorization: `Bearer ${keys.secret}` },
     });
     response
       .status(answer.status)
@@ -95,10 +109,10 @@ export async function prepareDemo(base: Config): Promise<Demo> {
     port,
     base_url: base.base_url ?? `http://localhost:${port}`,
   };
-  const apiKey = await seed(config, [`http://localhost:${port}`, `http://127.0.0.1:${port}`]);
+  const keys = await seed(config, [`http://localhost:${port}`, `http://127.0.0.1:${port}`]);
   return {
     config,
-    routers: (context) => Promise.resolve([shopRoutes(apiKey, context.url)]),
+    routers: (context) => Promise.resolve([shopRoutes(keys, context.url)]),
     remove: () => rm(directory, { recursive: true, force: true }),
   };
 }

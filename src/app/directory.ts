@@ -84,6 +84,7 @@ function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock)
       logOrigin,
       ledgerSeed,
       settings,
+      revision: snapshot.revision,
       webhooksFor,
     }),
     tenant: {

@@ -1,8 +1,10 @@
 import type { RequestListener } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { Router, static as serveStatic } from 'express';
+import { builtFiles } from '../http/api/built-file.ts';
 import { consentRoutes } from '../http/api/consent.ts';
 import { decisionRoutes } from '../http/api/decisions.ts';
+import { embedRoutes } from '../http/api/embed.ts';
 import { healthRoutes } from '../http/api/health.ts';
 import { consentCors } from '../http/api/json-route.ts';
 import { ledgerRoutes } from '../http/api/ledger.ts';
@@ -61,7 +63,7 @@ export function makeRoutes(deps: RoutesDeps): RequestListener {
     routers: [
       healthRoutes({ version: deps.version, notReady: deps.notReady }),
       pubkeyRoutes(deps.findPublicKey),
-      scriptRoutes(agentFiles),
+      scriptRoutes(builtFiles(agentFiles)),
       Router().use(
         ['/v1/consent', '/v1/sessions', '/v1/principals', '/privacy', '/me'],
         consentCors(consent.consent.knowsOrigin),
@@ -71,6 +73,7 @@ export function makeRoutes(deps: RoutesDeps): RequestListener {
       meRoutes({ ...consent.authorization, ...rights.me, privacyLimiter: rights.limiter }),
       consentRoutes(consent.consent),
       termsRoutes(consent.terms),
+      embedRoutes(consent.embed),
       ledgerRoutes(consent.log),
       decisionRoutes({ ...consent.authorization, findDecision }),
       referenceRoutes(() => loadOpenApi(deps.version)),

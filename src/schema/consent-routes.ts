@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { bannerResponseSchema } from './banner.ts';
 import {
   batchRequestSchema,
   batchResponseSchema,
@@ -116,6 +117,15 @@ export const CONSENT_ROUTES: readonly Route[] = [
     request: policyRequestSchema,
     responses: { 201: { text: 'The version with the SHA-256 of its text', schema: open } },
     errors: WITH_BODY,
+  },
+  {
+    method: 'get',
+    path: '/v1/consent/banner',
+    summary: 'What the consent banner shows. The log knows of it before it is shown.',
+    credential: 'api-key',
+    optionalQuery: { lang: 'Primary subtag of the language; default `en`.' },
+    responses: { 200: { text: 'Policy version, purposes and texts', schema: bannerResponseSchema } },
+    errors: [...PROTECTED, 'invalid-request', 'unavailable'],
   },
   read('/v1/consent/receipts/{seq}', 'A signed copy of one entry for the person it is about.', json, [
     ...PROTECTED,

@@ -35,16 +35,17 @@ function securityOf({ credential }: Route): Doc {
 
 function operation(route: Route): Doc {
   const path = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
-  const parameter = (name: string, place: 'path' | 'query', description?: string): Doc => ({
+  const parameter = (name: string, place: 'path' | 'query', description?: string, required = true): Doc => ({
     name,
     in: place,
-    required: true,
+    required,
     schema: { type: 'string' },
     ...(description === undefined ? {} : { description }),
   });
   const parameters = [
     ...path.map((name) => parameter(name, 'path')),
     ...Object.entries(route.query ?? {}).map(([name, text]) => parameter(name, 'query', text)),
+    ...Object.entries(route.optionalQuery ?? {}).map(([name, text]) => parameter(name, 'query', text, false)),
   ];
   const answers = Object.entries(route.responses).map(([status, answer]) => {
     const content = answer.schema ? jsonContent(answer.schema) : { [answer.type ?? 'text/plain']: {} };

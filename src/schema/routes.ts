@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../lib/errors.ts';
+import { embedManifestSchema } from './banner.ts';
 import { sealedBundleSchema } from './bundle.ts';
 import {
   decisionResponseSchema,
@@ -16,6 +17,7 @@ export interface Route {
   readonly summary: string;
   readonly credential: 'none' | 'kid' | 'api-key' | 'oidc';
   readonly query?: Readonly<Record<string, string>>;
+  readonly optionalQuery?: Readonly<Record<string, string>>;
   readonly request?: z.ZodType;
   readonly responses: Readonly<
     Record<number, { readonly text: string; readonly schema?: z.ZodType; readonly type?: string }>
@@ -84,6 +86,46 @@ export const INGEST_ROUTES: readonly Route[] = [
     summary: 'The agent’s worker, to be served from the page’s own origin.',
     credential: 'none',
     responses: { 200: script },
+    errors: [],
+  },
+  {
+    method: 'get',
+    path: '/v1/embed.js',
+    summary: 'The consent banner, as it is now.',
+    credential: 'none',
+    responses: { 200: script },
+    errors: [],
+  },
+  {
+    method: 'get',
+    path: '/v1/embed/{version}/embed.js',
+    summary: 'The consent banner at an address whose bytes never change, for a page that pins them.',
+    credential: 'none',
+    responses: { 200: script },
+    errors: ['not-found'],
+  },
+  {
+    method: 'get',
+    path: '/v1/embed/{version}/{language}.json',
+    summary: 'The banner’s words in one language.',
+    credential: 'none',
+    responses: { 200: { text: 'The words', type: 'application/json' } },
+    errors: ['not-found'],
+  },
+  {
+    method: 'get',
+    path: '/v1/embed.json',
+    summary: 'The pinned address of the banner with its integrity hash.',
+    credential: 'none',
+    responses: { 200: { text: 'Address, hash and languages', schema: embedManifestSchema } },
+    errors: [],
+  },
+  {
+    method: 'get',
+    path: '/v1/embed.d.ts',
+    summary: 'TypeScript types of the banner’s page API.',
+    credential: 'none',
+    responses: { 200: { text: 'TypeScript declarations', type: 'text/plain' } },
     errors: [],
   },
   {

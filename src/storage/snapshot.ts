@@ -13,6 +13,8 @@ import { rowToWebhook, type Webhook, type WebhookRow } from './webhook-store.ts'
 /** A tenant as a server holds it in memory, secrets still wrapped. */
 export interface TenantSnapshot {
   readonly tenant: Tenant;
+  /** Of its last change. */
+  readonly revision: number;
   readonly secrets: ReadonlyMap<string, string>;
   readonly keys: readonly Generation[];
   readonly purposes: readonly Purpose[];
@@ -71,6 +73,7 @@ export async function readSnapshot(database: Database, since: number): Promise<S
   const webhooks = groupByKid(await of<WebhookRow>('webhooks'));
   const changed = stale.map((row) => ({
     tenant: rowToTenant(row),
+    revision: Number(row.revision),
     secrets: new Map((secrets.get(row.kid) ?? []).map((secret) => [secret.purpose, secret.wrapped])),
     keys: (keys.get(row.kid) ?? []).map(rowToGeneration),
     purposes: (purposes.get(row.kid) ?? []).map(rowToPurpose),

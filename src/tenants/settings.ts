@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type BannerSettings, bannerShape } from './banner.ts';
 
 /** What `gpd tenants set KID key=value` takes (contract section 9), with the defaults. */
 
@@ -36,8 +37,18 @@ export const tenantSettingsSchema = z.strictObject({
   'notice.recipients': notice,
   'notice.transfers': notice,
   'notice.authority': notice,
+  ...bannerShape,
 });
 
 export type TenantSettings = z.infer<typeof tenantSettingsSchema>;
 
 export const TENANT_SETTING_NAMES = Object.keys(tenantSettingsSchema.shape) as (keyof TenantSettings)[];
+
+export function bannerSettings(settings: TenantSettings): BannerSettings {
+  return {
+    title: settings['banner.title'],
+    body: settings['banner.body'],
+    policyUrl: settings['banner.policyUrl'],
+    texts: settings['banner.texts'],
+  };
+}

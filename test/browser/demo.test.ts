@@ -57,6 +57,7 @@ describeInChromium('browser/demo', () => {
 
   it('reads, keeps and asks nothing before a choice, and pre-selects none', async () => {
     await open();
+    await page.getByTestId('consent-accept').waitFor();
     expect(asked()).toEqual([]);
     expect(await page.evaluate('localStorage.length')).toBe(0);
     const [accept, reject] = await Promise.all(
@@ -113,6 +114,15 @@ describeInChromium('browser/demo', () => {
     expect(await read('result-confidence')).toBe('0.99');
   });
 
+  it('shows the entry of the ledger that says so', async () => {
+    await open();
+    await pressAndWait('consent-accept');
+    await expect
+      .poll(() => page.locator('[data-field="choice"]').textContent())
+      .toMatch(/^You accepted on .* It is entry \d+ of the consent ledger\./);
+    expect(heard).toContain('POST /v1/consent/grant');
+  });
+
   it('refuses in the browser after a rejection', async () => {
     await open();
     await pressAndWait('consent-reject');
@@ -123,22 +133,34 @@ describeInChromium('browser/demo', () => {
     expect(asked()).toEqual([]);
   });
 
-  it('honours Global Privacy Control against an Accept', async () => {
+  it('honours Global Privacy Control without a question', async () => {
     await open({}, "Object.defineProperty(Navigator.prototype, 'globalPrivacyControl', { get: () => true })");
-    await pressAndWait('consent-accept');
+    await page.getByTestId('result-reason').waitFor();
+    await idle();
     expect([await read('result-reason'), await read('result-status')]).toEqual(['gpc', 'not sent']);
+    expect(await page.getByTestId('consent-reopen').textContent()).toContain('Global Privacy Control');
+    expect(await page.getByTestId('consent-accept').isVisible()).toBe(false);
+    expect(await page.evaluate('localStorage.length')).toBe(0);
     expect(asked()).toEqual([]);
   });
 
   it('works by keyboard alone', async () => {
     await open();
-    const focused = () => page.evaluate('document.activeElement?.dataset.testid');
+    await page.getByTestId('consent-accept').waitFor();
+    const focused = () =>
+      page.evaluate(
+        '(document.activeElement.shadowRoot ?? document).activeElement?.dataset.testid ?? document.activeElement.dataset.action',
+      );
     await page.keyboard.press('Tab');
     expect(await focused()).toBe('consent-accept');
     await page.keyboard.press('Enter');
     await page.getByTestId('result-reason').waitFor();
     await idle();
-    expect(await focused()).toBe('consent-withdraw');
+    expect(await focused()).toBe('consent-reopen');
+    await page.getByTestId('consent-withdraw').focus();
+    await page.keyboard.press('Enter');
+    await expect.poll(() => read('result-reason')).toBe('consent-missing');
+    await expect.poll(focused).toBe('settings');
   });
 
   it('is readable without JavaScript and says what needs it', async () => {

@@ -14,7 +14,7 @@ const RANKS = [
   ['cli'],
 ] as const;
 
-type Layer = (typeof RANKS)[number][number] | 'agent';
+type Layer = (typeof RANKS)[number][number] | 'agent' | 'banner';
 
 /** Pure: time and randomness are handed in, the world is not touched. */
 const PURE_RANKS = 4;
@@ -64,10 +64,14 @@ const PACKAGES: Readonly<Record<Layer, readonly string[]>> = {
   ],
   cli: [ANY_NODE, 'zod', 'commander', 'ink', 'react'],
   agent: [],
+  banner: [],
 };
 
-/** What the browser's leaf may take from the server's side; of schema only types. */
-const AGENT_MAY_IMPORT = /^src\/(?:agent\/|lib\/|seal\/(?:constants|context)\.ts$)/;
+/** What the browser's leaves may take from the server's side; of schema only types. */
+const LEAVES: ReadonlyMap<Layer, RegExp> = new Map([
+  ['agent', /^src\/(?:agent\/|lib\/|seal\/(?:constants|context)\.ts$)/],
+  ['banner', /^src\/banner\//],
+]);
 
 const MAX_LINES = 250;
 const READS_ENVIRONMENT = new Set(['src/config.ts', 'src/cli/run.ts']);
@@ -102,12 +106,13 @@ function packageOf(target: string): string {
 function internalFault(file: string, layer: Layer, to: string, found: Import): string | null {
   const target = layerOf(to);
   if (target === null) return `${file} imports ${to}, which is in no layer`;
-  if (layer === 'agent') {
-    const allowed = AGENT_MAY_IMPORT.test(to) || (target === 'schema' && found.typeOnly);
-    return allowed ? null : `${file} (agent) imports ${to}`;
+  const mayImport = LEAVES.get(layer);
+  if (mayImport) {
+    const allowed = mayImport.test(to) || (target === 'schema' && found.typeOnly);
+    return allowed ? null : `${file} (${layer}) imports ${to}`;
   }
   if (target === layer) return null;
-  if (target === 'agent') return `${file} (${layer}) imports ${to}, the browser's leaf`;
+  if (LEAVES.has(target)) return `${file} (${layer}) imports ${to}, a browser's leaf`;
   if (rankOf(target) < rankOf(layer)) return null;
   const where = rankOf(target) === rankOf(layer) ? 'a sibling' : 'to the right';
   return `${file} (${layer}) imports ${to} (${target}), ${where}`;
@@ -130,7 +135,7 @@ function* faultsOf(file: string, source: string, module: Module): Generator<stri
   if (lines > MAX_LINES) yield `${file} has ${lines} lines`;
   if (module.defaultExport) yield `${file} has a default export`;
   if (module.readsEnvironment && !READS_ENVIRONMENT.has(file)) yield `${file} reads process.env`;
-  const pure = layer !== 'agent' && rankOf(layer) < PURE_RANKS;
+  const pure = !LEAVES.has(layer) && rankOf(layer) < PURE_RANKS;
   for (const impurity of pure ? module.impure : []) yield `${file} (${layer}) uses ${impurity}`;
   for (const found of module.imports) {
     if (found.target === null) {

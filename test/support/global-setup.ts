@@ -11,7 +11,7 @@ const run = promisify(execFile);
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 async function build(): Promise<void> {
-  const steps = ['node_modules/typescript/bin/tsc -p .', 'bin/build-agent.mjs'];
+  const steps = ['node_modules/typescript/bin/tsc -p .', 'bin/build-agent.mjs', 'bin/build-banner.mjs'];
   for (const step of steps) {
     const [script = '', ...args] = step.split(' ');
     if (!existsSync(join(root, script))) continue;

@@ -63,6 +63,10 @@ describe('tenant settings', () => {
       'notice.recipients': '',
       'notice.transfers': '',
       'notice.authority': '',
+      'banner.title': '',
+      'banner.body': '',
+      'banner.policyUrl': '',
+      'banner.texts': {},
     });
     expect([...TENANT_SETTING_NAMES].sort()).toEqual(Object.keys(tenantSettingsSchema.parse({})).sort());
   });
@@ -99,6 +103,25 @@ describe('tenant settings', () => {
     ['notice.contact', 'dpo@shop.example', 'dpo@shop.example'],
     ['notice.contact', 'x'.repeat(4001), 'refused'],
     ['notice.kontakt', 'x', 'refused'],
+    ['banner.title', ' Cookies? ', 'Cookies?'],
+    ['banner.title', 'x'.repeat(201), 'refused'],
+    ['banner.body', '\ud800', 'refused'],
+    ['banner.policyUrl', 'https://shop.example/privacy', 'https://shop.example/privacy'],
+    ['banner.policyUrl', 'javascript:alert(1)', 'refused'],
+    ['banner.policyUrl', '/privacy', 'refused'],
+    ['banner.texts', '', {}],
+    ['banner.texts', '{"de":{"title":"Wahl"}}', { de: { title: 'Wahl' } }],
+    [
+      'banner.texts',
+      { de: { purposes: { ads: { title: 'Werbung' } } } },
+      { de: { purposes: { ads: { title: 'Werbung', description: '' } } } },
+    ],
+    ['banner.texts', '{"de":', 'refused'],
+    ['banner.texts', '[]', 'refused'],
+    ['banner.texts', '{"de-AT":{"title":"Wahl"}}', 'refused'],
+    ['banner.texts', '{"de":{"titel":"Wahl"}}', 'refused'],
+    ['banner.texts', '{"de":{"policyUrl":"data:text/html,x"}}', 'refused'],
+    ['banner.texts', '{"__proto__":{"title":"x"}}', {}],
   ])('%s = %j', (name, value, expected) => {
     expect(setting(name, value)).toEqual(expected);
   });

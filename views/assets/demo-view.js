@@ -112,23 +112,28 @@ export function showStatus(sentence) {
 
 export const now = () => clock.format(Date.now());
 
-const CHOICES = {
-  granted: 'You accepted',
-  rejected: 'You rejected',
-  withdrawn: 'You withdrew your consent',
-};
+function choiceWords({ phase, problem, granted, gpc, purposes, proof, issuedAt }) {
+  if (phase === 'unavailable')
+    return `You could not be asked${problem ? ` (${problem})` : ''}, so nothing is collected.`;
+  if (phase !== 'decided') return 'You have not chosen. The shop works either way.';
+  if (gpc && !granted)
+    return 'Your browser sends Global Privacy Control, and that is honoured: you are not asked.';
+  const withdrawn = purposes?.some(({ status }) => status === 'withdrawn');
+  const said = granted ? 'You accepted' : withdrawn ? 'You withdrew your consent' : 'You rejected';
+  const where = proof ? ` It is entry ${proof.seq} of the consent ledger.` : '';
+  return `${said} on ${moment.format(issuedAt)}.${where} You can change this at any time.`;
+}
 
-/** @param choice null, or `{state, at}` */
+/** @param choice the banner's state, with whether the shop's purpose is granted and the proof of that */
 export function showChoice(choice) {
-  const state = choice?.state ?? null;
-  if (choice)
-    setText('choice', `${CHOICES[state]} on ${moment.format(choice.at)}. You can change this at any time.`);
+  const { phase, granted } = choice;
+  setText('choice', choiceWords(choice));
+  const decided = phase === 'decided';
   const visible = {
-    accept: state !== 'granted',
-    reject: state === null,
-    withdraw: state === 'granted',
-    check: state === 'granted',
-    'ask-anyway': state === 'rejected' || state === 'withdrawn',
+    settings: decided,
+    withdraw: decided && granted,
+    check: decided && granted,
+    'ask-anyway': decided && !granted,
   };
   for (const [action, shown] of Object.entries(visible))
     document.querySelector(`[data-action="${action}"]`).hidden = !shown;

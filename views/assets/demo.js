@@ -1,4 +1,4 @@
-// The demo shop: a plain choice, the agent behind it, and what the server makes of the visit.
+// The demo shop: the banner's choice, the agent behind it, and what the server makes of the visit.
 import {
   now,
   show,
@@ -10,40 +10,13 @@ import {
 } from './demo-view.js';
 
 const PURPOSE = 'device-identification';
-const POLICY_VERSION = 1;
-const STORE = 'gpd-demo-choice';
-const STATES = ['granted', 'rejected', 'withdrawn'];
 
 const { kid, decisionsUrl } = document.body.dataset;
 
-function readChoice() {
-  try {
-    const choice = JSON.parse(localStorage.getItem(STORE));
-    return STATES.includes(choice?.state) && Number.isSafeInteger(choice.at) ? choice : null;
-  } catch {
-    return null;
-  }
-}
+// The banner's script stands before this one; blocked, it leaves nothing behind.
+const consent = window.gpd?.consent ?? null;
 
-/** Written only here, so that nothing is stored before a choice. */
-function keepChoice(state) {
-  const choice = { state, at: Date.now() };
-  try {
-    localStorage.setItem(STORE, JSON.stringify(choice));
-  } catch {
-    // A browser that keeps nothing is asked again on the next visit.
-  }
-  return choice;
-}
-
-function receiptOf(choice) {
-  return {
-    purposes: choice?.state === 'granted' ? [PURPOSE] : [],
-    gpc: navigator.globalPrivacyControl === true,
-    version: POLICY_VERSION,
-    issuedAt: choice?.at ?? Date.now(),
-  };
-}
+const receipt = () => (consent ? consent.receipt() : null);
 
 const loadAgent = () => import('/v1/agent.js');
 
@@ -73,14 +46,14 @@ async function showResult(result) {
 
 async function check() {
   const agent = await loadAgent();
-  await showResult(await agent.identify({ kid, consent: receiptOf(readChoice()) }));
+  await showResult(await agent.identify({ kid, consent: receipt }));
 }
 
 /** Around the agent's own gate, with nothing in the bundle: the server is the one that has to refuse. */
 async function askAnyway() {
   const agent = await loadAgent();
   const key = await (await fetch(`/_fp/pubkey?kid=${encodeURIComponent(kid)}`)).json();
-  const plaintext = agent.makePlaintext({ ...receiptOf(null), purposes: [] }, {});
+  const plaintext = agent.makePlaintext({ ...(await receipt()), purposes: [] }, {});
   const answer = await fetch('/_fp/i/v1', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -90,15 +63,7 @@ async function askAnyway() {
   await showResult({ sent: true, status: answer.status, response: await answer.json() });
 }
 
-const choose = (state) => () => {
-  showChoice(keepChoice(state));
-  return check();
-};
-
 const ACTIONS = {
-  accept: choose('granted'),
-  reject: choose('rejected'),
-  withdraw: choose('withdrawn'),
   check,
   'ask-anyway': askAnyway,
 };
@@ -127,8 +92,34 @@ async function run(action, pressed) {
 }
 
 for (const button of document.querySelectorAll('button[data-action]'))
-  button.addEventListener('click', () => void run(button.dataset.action, button));
+  if (button.dataset.action in ACTIONS)
+    button.addEventListener('click', () => void run(button.dataset.action, button));
 
-const choice = readChoice();
-showChoice(choice);
-if (choice) void run('check');
+/** Whatever the choice is, the agent is asked: its gate and the server answer for themselves. */
+async function follow(state) {
+  const { proof, issuedAt } = state.phase === 'decided' ? await receipt() : {};
+  showChoice({ ...state, granted: state.granted.includes(PURPOSE), proof, issuedAt });
+  if (state.phase === 'decided') await run('check');
+}
+
+async function begin() {
+  if (!consent) {
+    showChoice({ phase: 'unavailable', granted: false });
+    return;
+  }
+  const on = (action, act) => {
+    const button = document.querySelector(`[data-action="${action}"]`);
+    button.addEventListener('click', () => void act(button));
+  };
+  on('settings', () => consent.open());
+  on('withdraw', async (button) => {
+    await consent.withdraw(PURPOSE);
+    keepFocus(button);
+  });
+  let last = follow(await consent.ready);
+  consent.on('change', (state) => {
+    last = last.then(() => follow(state));
+  });
+}
+
+void begin();

@@ -5,6 +5,7 @@ import { makeTenantStore } from '../../storage/tenant-store.ts';
 import { DEFAULT_TTL_DAYS, type Purpose } from '../../tenants/tenant.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';
+import { registerConsentBanners } from './consent-banners.ts';
 import { registerConsentDecisions } from './consent-decisions.ts';
 import { registerConsentLedger } from './consent-ledger.ts';
 
@@ -82,4 +83,5 @@ export function registerConsent(program: Command): void {
     .action(set);
   registerConsentDecisions(consent);
   registerConsentLedger(consent);
+  registerConsentBanners(consent);
 }

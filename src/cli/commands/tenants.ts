@@ -71,6 +71,11 @@ function parseAssignment(text: string): readonly [string, string] {
   return [name, text.slice(at + 1)];
 }
 
+function shown(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return Array.isArray(value) ? value.join(',') : JSON.stringify(value);
+}
+
 async function set(
   kidText: string,
   assignments: readonly string[],
@@ -90,7 +95,7 @@ async function set(
     }
     await store.saveSettings(kid, parsed.data);
     print(wantsJson(command), { kid, settings: parsed.data }, () =>
-      table(Object.keys(values).map((name) => [name, String(parsed.data[name as keyof typeof parsed.data])])),
+      table(Object.keys(values).map((name) => [name, shown(parsed.data[name as keyof typeof parsed.data])])),
     );
   });
 }

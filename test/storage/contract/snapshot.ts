@@ -59,6 +59,7 @@ export function snapshotContract(make: MakeDatabase): void {
       expect(changed).toEqual([
         {
           tenant: makeNewTenant(kid).tenant,
+          revision: expect.any(Number) as number,
           secrets: new Map([
             ['root', 'root of whole'],
             ['symmetric', 'wrapped symmetric'],

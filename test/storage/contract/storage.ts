@@ -1,5 +1,6 @@
 import { agentContract } from './agents.ts';
 import { apiKeyContract } from './api-keys.ts';
+import { bannerContract } from './banners.ts';
 import { crossingContract } from './crossing.ts';
 import type { MakeDatabase } from './database.ts';
 import { decisionContract } from './decisions.ts';
@@ -34,6 +35,7 @@ export function storageContract(make: MakeDatabase): void {
   agentContract(make);
   ledgerContract(make);
   termsContract(make);
+  bannerContract(make);
   erasureContract(make);
   rightsContract(make);
   webhookContract(make);

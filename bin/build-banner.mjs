@@ -1,0 +1,104 @@
+#!/usr/bin/env node
+// Builds the consent banner: one script with English inside, one JSON file a language, the types, and a manifest.
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import * as esbuild from 'esbuild';
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
+const source = join(root, 'src', 'banner');
+
+/** Where adopted style sheets, dialogs, :has and dvh are all there. */
+const TARGET = ['chrome111', 'firefox121', 'safari16.4'];
+
+/** Stands for the version while what it is a hash of is put together. */
+const PLACEHOLDER = '0000000000000000';
+
+/** @type {import('esbuild').Plugin} */
+const styleSheets = {
+  name: 'style sheets as text',
+  setup(build) {
+    build.onLoad({ filter: /\.css$/ }, async ({ path }) => {
+      const { code } = await esbuild.transform(await readFile(path, 'utf8'), {
+        loader: 'css',
+        minify: true,
+        target: TARGET,
+      });
+      return { contents: `export const css = ${JSON.stringify(code.trim())};`, loader: 'js' };
+    });
+  },
+};
+
+/** @param {string} entry @param {Record<string, string>} define */
+async function bundle(entry, define, format = /** @type {'iife' | 'esm'} */ ('iife')) {
+  const { outputFiles } = await esbuild.build({
+    entryPoints: [entry],
+    bundle: true,
+    minify: true,
+    write: false,
+    charset: 'utf8',
+    format,
+    target: TARGET,
+    legalComments: 'none',
+    logLevel: 'warning',
+    tsconfigRaw: '{}',
+    plugins: [styleSheets],
+    define,
+  });
+  return outputFiles[0]?.text ?? '';
+}
+
+/** @param {string} code a language's file @returns {Promise<string>} its words as JSON */
+async function wordsOf(code) {
+  const text = await bundle(join(source, 'locales', `${code}.ts`), {}, 'esm');
+  const { words } = await import(`data:text/javascript,${encodeURIComponent(text)}`);
+  return JSON.stringify(words);
+}
+
+const SURFACE = `
+declare global {
+  interface Window {
+    /** The banner puts \`consent\` there, the classic agent \`agent\`; each leaves the other. */
+    gpd?: { readonly consent?: GpdConsent };
+  }
+  interface DocumentEventMap {
+    'gpd-consent-ready': CustomEvent<ConsentSnapshot>;
+    'gpd-consent-change': CustomEvent<ConsentSnapshot>;
+    'gpd-consent-open': CustomEvent<ConsentSnapshot>;
+    'gpd-consent-close': CustomEvent<ConsentSnapshot>;
+  }
+}
+`;
+
+/**
+ * @param {{ outDir: string }} options where embed.js, embed.d.ts, manifest.json and the languages are written
+ */
+export async function buildBanner({ outDir }) {
+  await mkdir(outDir, { recursive: true });
+  const files = await readdir(join(source, 'locales'));
+  const languages = files.map((name) => name.replace(/\.ts$/, '')).sort();
+  const words = await Promise.all(languages.map(wordsOf));
+  const define = { LANGUAGES: JSON.stringify(languages), VERSION: JSON.stringify(PLACEHOLDER) };
+  const script = await bundle(join(source, 'embed.ts'), define);
+  if (script.split(PLACEHOLDER).length !== 2) throw new Error('the script has to name its version once');
+  const version = createHash('sha256')
+    .update(JSON.stringify([script, words]))
+    .digest('hex')
+    .slice(0, PLACEHOLDER.length);
+  const embed = script.replace(PLACEHOLDER, version);
+  const manifest = {
+    version,
+    src: `/v1/embed/${version}/embed.js`,
+    integrity: `sha384-${createHash('sha384').update(embed).digest('base64')}`,
+    languages,
+  };
+  await writeFile(join(outDir, 'embed.js'), embed);
+  await writeFile(join(outDir, 'embed.d.ts'), (await readFile(join(source, 'types.ts'), 'utf8')) + SURFACE);
+  await writeFile(join(outDir, 'manifest.json'), JSON.stringify(manifest));
+  await Promise.all(languages.map((code, i) => writeFile(join(outDir, `${code}.json`), words[i] ?? '')));
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  await buildBanner({ outDir: join(root, 'dist', 'banner') });
+}

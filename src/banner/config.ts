@@ -1,0 +1,52 @@
+/*
+ * What GET /v1/consent/banner answers. The server's schema brings zod along, so the shape is written here again;
+ * test/banner/types.test.ts holds the two equal.
+ */
+
+export interface Purpose {
+  readonly id: string;
+  readonly title: string;
+  readonly description: string;
+  readonly gpc: 'opt-out' | 'ignore';
+  readonly ttlDays: number;
+}
+
+export interface Config {
+  readonly kid: string;
+  readonly policy: { readonly version: number; readonly material: number; readonly url: string };
+  readonly title: string;
+  readonly body: string;
+  readonly purposes: readonly Purpose[];
+  readonly gpc: boolean;
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+function isPurpose(value: unknown): value is Purpose {
+  const { id, title, description, gpc, ttlDays } = (value ?? {}) as Record<string, unknown>;
+  return (
+    isText(id) &&
+    isText(title) &&
+    isText(description) &&
+    (gpc === 'opt-out' || gpc === 'ignore') &&
+    isCount(ttlDays)
+  );
+}
+
+/** Null for anything else: what cannot be read cannot be shown, and nothing is granted under it. */
+export function readConfig(value: unknown): Config | null {
+  const config = (value ?? {}) as Config;
+  const { kid, policy, title, body, purposes, gpc } = config;
+  const whole =
+    isText(kid) &&
+    isText(title) &&
+    isText(body) &&
+    isCount(policy?.version) &&
+    isCount(policy.material) &&
+    isText(policy.url) &&
+    typeof gpc === 'boolean' &&
+    Array.isArray(purposes) &&
+    purposes.every(isPurpose);
+  return whole ? config : null;
+}

@@ -1,0 +1,199 @@
+import type { Config } from './config.ts';
+import { planWrites, prove, remember, settle, type Wants } from './plan.ts';
+import { makeKey, makePrincipal } from './principal.ts';
+import { emptyReceipt, makeReceipt } from './receipt.ts';
+import type { ConsentRecord, Store, Write } from './record.ts';
+import { isFailure, type Server } from './server.ts';
+import { asked, choiceOf, granted, statusOf, type Terms } from './status.ts';
+import type { ChoiceResult, ConsentReceipt, ConsentSnapshot } from './types.ts';
+
+/** What is known, what is granted, and the order in which a choice takes force: a refusal here first, a grant there. */
+
+export interface ControllerDeps {
+  /** Null where nobody can be asked; `missing` says what for. */
+  readonly server: Server | null;
+  readonly missing: string;
+  readonly store: Store;
+  readonly language: string;
+  /** The browser's own signal. */
+  readonly gpc: () => boolean;
+  readonly now: () => number;
+  /** Called whenever the snapshot is another one. */
+  readonly changed: (snapshot: ConsentSnapshot) => void;
+}
+
+const RECORDED: ChoiceResult = { outcome: 'recorded', problem: null };
+
+export function makeController(deps: ControllerDeps) {
+  const { server, store, now } = deps;
+  let config: Config | null = null;
+  let record: ConsentRecord | null = null;
+  let problem: string | null = null;
+  let told = '';
+  let waiting: (() => void)[] = [];
+  let queue: Promise<unknown> = Promise.resolve();
+
+  const hasGpc = (): boolean => deps.gpc() || config?.gpc === true;
+  const terms = (): Terms | null => config && { config, record, gpc: hasGpc(), now: now() };
+
+  function snapshot(): ConsentSnapshot {
+    const known = terms();
+    const open = known !== null && asked(known).length > 0;
+    const phase =
+      known === null ? (problem === null ? 'loading' : 'unavailable') : open ? 'asking' : 'decided';
+    return {
+      phase,
+      problem,
+      gpc: hasGpc(),
+      granted: known ? granted(known).map(({ id }) => id) : [],
+      purposes: (known?.config.purposes ?? []).map((purpose) => ({
+        id: purpose.id,
+        title: purpose.title,
+        status: statusOf(known as Terms, purpose),
+        until: choiceOf(record, purpose.id)?.until ?? null,
+      })),
+      principalId: record?.principalId ?? null,
+    };
+  }
+
+  function tell(): void {
+    const state = snapshot();
+    const text = JSON.stringify(state);
+    if (text === told) return;
+    told = text;
+    deps.changed(state);
+    const woken = waiting;
+    waiting = [];
+    for (const wake of woken) wake();
+  }
+
+  /** On top of what another tab may have written in the meantime. */
+  function update(kid: string, change: (present: ConsentRecord) => ConsentRecord): void {
+    const present = store.load(kid) ?? record;
+    if (!present) return;
+    record = change(present);
+    store.save(kid, record);
+    tell();
+  }
+
+  /** Sends one write; what will never be taken is not kept to be sent again. */
+  async function send(kid: string, write: Write) {
+    if (!server || !record) return { problem: deps.missing, transient: false };
+    const answer = await server.write(record, write);
+    if (!isFailure(answer)) return answer;
+    if (!answer.transient) update(kid, (present) => settle(present, write));
+    return answer;
+  }
+
+  /** What an earlier page or an absent network left unsaid, in its order. */
+  async function flush(kid: string): Promise<void> {
+    for (const write of record?.pending ?? []) {
+      const answer = await send(kid, write);
+      if (!isFailure(answer)) update(kid, (present) => settle(prove(present, answer), write));
+      else if (answer.transient) return;
+    }
+  }
+
+  /** In force before the server knows: the next page sends what this one could not. */
+  async function refuse(known: Terms, write: Write): Promise<ChoiceResult> {
+    const { kid } = known.config;
+    update(kid, (present) => {
+      const kept = remember(present, write, known);
+      return { ...kept, pending: [...kept.pending, write] };
+    });
+    await flush(kid);
+    const open = record?.pending.some(({ key }) => key === write.key) === true;
+    const proven = write.purposes.every((id) => choiceOf(record, id)?.proof);
+    return proven ? RECORDED : { outcome: 'kept', problem: open ? 'unreachable' : 'refused' };
+  }
+
+  /** Nothing is granted before the ledger says so. */
+  async function grant(known: Terms, write: Write): Promise<ChoiceResult> {
+    const { kid } = known.config;
+    await flush(kid);
+    if (record?.pending.length) return { outcome: 'failed', problem: 'unreachable' };
+    const answer = await send(kid, write);
+    if (isFailure(answer)) return { outcome: 'failed', problem: answer.problem };
+    update(kid, (present) => remember(present, write, { ...known, now: now() }, answer));
+    return RECORDED;
+  }
+
+  async function choose(wants: Wants): Promise<ChoiceResult> {
+    const known = terms();
+    if (!known) return { outcome: 'failed', problem: problem ?? 'loading' };
+    const writes = planWrites(known, wants, makeKey);
+    if (writes.length === 0) return RECORDED;
+    // Made by the first choice, and kept with it.
+    record = store.load(known.config.kid) ??
+      record ?? { ...(await makePrincipal()), choices: {}, pending: [] };
+    let result = RECORDED;
+    for (const write of writes) {
+      const done = await (write.action === 'grant' ? grant(known, write) : refuse(known, write));
+      if (done.outcome !== 'recorded') result = done;
+    }
+    return result;
+  }
+
+  /** A grant that this browser's signal has overruled since is told to the ledger as the signal it is. */
+  async function reportSignal(known: Terms): Promise<void> {
+    const { kid, purposes, policy } = known.config;
+    const overruled = purposes
+      .filter((purpose) => statusOf(known, purpose) === 'gpc-opt-out')
+      .filter(({ id }) => choiceOf(record, id)?.choice === 'granted')
+      .map(({ id }) => id);
+    if (overruled.length === 0) return;
+    const write = { purposes: overruled, policyVersion: policy.version, gpc: true, key: makeKey() };
+    if (isFailure(await send(kid, { action: 'deny', ...write }))) return;
+    update(kid, (present) => {
+      const left = Object.entries(present.choices).filter(([id]) => !overruled.includes(id));
+      return { ...present, choices: Object.fromEntries(left) };
+    });
+  }
+
+  /** One after the other: two presses are two choices, in their order. */
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = queue.then(work);
+    queue = done.catch(() => {});
+    return done;
+  }
+
+  async function load(): Promise<void> {
+    const answer = server ? await server.config(deps.language) : { problem: deps.missing, transient: false };
+    if (isFailure(answer)) {
+      ({ problem } = answer);
+      tell();
+      return;
+    }
+    const { kid } = answer;
+    if (!config) store.watch(kid, () => read(kid));
+    config = answer;
+    problem = null;
+    read(kid);
+    void inTurn(async () => {
+      await flush(kid);
+      const known = terms();
+      if (known?.gpc) await reportSignal(known);
+    });
+  }
+
+  function read(kid: string): void {
+    record = store.load(kid);
+    tell();
+  }
+
+  return {
+    load,
+    snapshot,
+    terms,
+    choose: (wants: Wants) => inTurn(() => choose(wants)),
+    async receipt(): Promise<ConsentReceipt> {
+      for (;;) {
+        const { phase, granted: live } = snapshot();
+        if (phase === 'unavailable') return emptyReceipt(hasGpc(), now());
+        const known = terms();
+        if (known && (phase === 'decided' || live.length > 0)) return makeReceipt(known);
+        await new Promise<void>((wake) => waiting.push(wake));
+      }
+    },
+  };
+}

@@ -1,0 +1,135 @@
+import { makeController } from './controller.ts';
+import { makeGoogle } from './google.ts';
+import { directionOf, pickLanguage } from './language.ts';
+import { words as english } from './locales/en.ts';
+import { makeStore } from './record.ts';
+import { activateScripts } from './scripts.ts';
+import { makeServer } from './server.ts';
+import type { ConsentEvents, ConsentSnapshot, GpdConsent } from './types.ts';
+import { makeView, type View } from './view/view.ts';
+import type { Words } from './view/words.ts';
+
+/** The snippet: reads its own attributes, puts the page's API in place, asks the server, shows what has to be asked. */
+
+/** Names the files that this script was built with; the build hands it in. */
+declare const VERSION: string;
+
+type Listeners = { [Name in keyof ConsentEvents]: Set<(state: ConsentSnapshot) => void> };
+
+const loaded = (): Promise<void> =>
+  new Promise((done) => {
+    if (document.readyState !== 'loading') done();
+    else document.addEventListener('DOMContentLoaded', () => done());
+  });
+
+/** What is missing in a file of another version is said in English. */
+function mergeWords(found: unknown): Words {
+  const merged: Record<string, string> = { ...english };
+  for (const [name, text] of Object.entries(found ?? {}))
+    if (Object.hasOwn(english, name) && typeof text === 'string') merged[name] = text;
+  return merged as unknown as Words;
+}
+
+function start(script: HTMLScriptElement): GpdConsent {
+  const attribute = (name: string): string | null => script.getAttribute(`data-${name}`);
+  const key = attribute('key');
+  const base = (attribute('server') ?? script.src.replace(/\/v1\/embed\b.*$/, '')).replace(/\/+$/, '');
+  // A principal's id is a hash, and browsers hash in secure contexts only.
+  const missing = key ? 'insecure-context' : 'no-key';
+  const server = key && globalThis.crypto?.subtle ? makeServer(base, key) : null;
+  const language = pickLanguage([attribute('lang'), document.documentElement.lang, ...navigator.languages]);
+  const google = makeGoogle(attribute('google-consent'));
+  const listeners: Listeners = { ready: new Set(), change: new Set(), open: new Set(), close: new Set() };
+  let view: View | null = null;
+  let isReady = false;
+
+  function emit(name: keyof ConsentEvents): void {
+    const state = controller.snapshot();
+    for (const listen of listeners[name]) {
+      try {
+        listen(state);
+      } catch (error) {
+        reportError(error);
+      }
+    }
+    document.dispatchEvent(new CustomEvent(`gpd-consent-${name}`, { detail: state }));
+  }
+
+  const act = (): void => activateScripts(new Set(controller.snapshot().granted));
+
+  function changed({ phase, granted }: ConsentSnapshot): void {
+    if (phase === 'loading') return;
+    view?.render(controller.terms());
+    act();
+    google?.(new Set(granted));
+    if (isReady) emit('change');
+  }
+
+  const controller = makeController({
+    server,
+    missing,
+    store: makeStore(),
+    language: language.code,
+    gpc: () => (navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl === true,
+    now: Date.now,
+    changed,
+  });
+
+  async function load(): Promise<void> {
+    const file = `/v1/embed/${VERSION}/${language.code}.json`;
+    const english = language.code === 'en' || !server;
+    const [found] = await Promise.all([english ? null : server.words(file), controller.load(), loaded()]);
+    const terms = controller.terms();
+    if (!terms || view) return;
+    view = makeView({
+      speech: { words: mergeWords(found), language: language.tag },
+      direction: directionOf(language.code),
+      theme: attribute('theme'),
+      choose: controller.choose,
+      toggled: emit,
+    });
+    view.render(terms);
+    act();
+  }
+
+  async function begin(): Promise<ConsentSnapshot> {
+    // A fault of ours is not the page's: nothing is granted then.
+    await load().catch(reportError);
+    isReady = true;
+    emit('ready');
+    return controller.snapshot();
+  }
+
+  const withdraw: GpdConsent['withdraw'] = async (purposes) => {
+    const state = await ready;
+    const named =
+      typeof purposes === 'string' ? [purposes] : (purposes ?? state.purposes.map(({ id }) => id));
+    const live = new Set(controller.snapshot().granted);
+    return controller.choose(new Map(named.filter((id) => live.has(id)).map((id) => [id, false])));
+  };
+
+  const ready = begin();
+  return Object.freeze({
+    ready,
+    receipt: async () => {
+      await ready;
+      return controller.receipt();
+    },
+    state: () => controller.snapshot(),
+    open: () => void ready.then(() => (view ? undefined : load())).then(() => view?.open()),
+    withdraw,
+    on: (name, listen) => {
+      listeners[name].add(listen);
+      return () => listeners[name].delete(listen);
+    },
+    activate: act,
+    link: (session, token) =>
+      server?.link(session, token) ?? Promise.resolve({ linked: false, status: 0, error: missing }),
+  } satisfies GpdConsent);
+}
+
+const { currentScript } = document;
+// The agent shares the name: each adds itself and leaves the other. A second snippet changes nothing.
+const page = window as { gpd?: { consent?: GpdConsent } };
+page.gpd = page.gpd ?? {};
+if (currentScript instanceof HTMLScriptElement) page.gpd.consent ??= start(currentScript);

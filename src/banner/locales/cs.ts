@@ -1,0 +1,28 @@
+import type { Words } from '../view/words.ts';
+
+export const words: Words = {
+  title: 'Vaše volba',
+  body: 'Dokud nezvolíte, nic se neshromažďuje. Rozhodnutí můžete kdykoli změnit.',
+  accept: 'Přijmout',
+  reject: 'Odmítnout',
+  settings: 'Nastavení',
+  acceptAll: 'Přijmout vše',
+  rejectAll: 'Odmítnout vše',
+  save: 'Uložit volbu',
+  close: 'Zavřít',
+  reopen: 'Volby soukromí',
+  policy: 'Zásady ochrany soukromí',
+  gpc: 'Global Privacy Control je respektováno',
+  gpcWhy: 'Váš prohlížeč žádá weby, aby to nedělaly, proto to zůstává vypnuté.',
+  granted: 'Souhlas udělen: {date}.',
+  denied: 'Odmítnuto: {date}.',
+  withdrawn: 'Souhlas odvolán: {date}.',
+  until: 'Znovu se zeptáme po: {date}.',
+  entry: 'Záznam č. {seq}',
+  whyPolicy: 'Zásady se změnily, proto se ptáme znovu.',
+  whyExpired: 'Platnost vaší volby vypršela, proto se ptáme znovu.',
+  whyPurpose: 'Něco nového vyžaduje vaši volbu.',
+  saved: 'Vaše volba byla uložena.',
+  later: 'Vaše volba zde platí. Server se ji dozví, jakmile bude dostupný.',
+  failed: 'Volbu se nepodařilo uložit, proto se nic neshromažďuje. Zkuste to znovu.',
+};

@@ -1,0 +1,28 @@
+import type { Words } from '../view/words.ts';
+
+export const words: Words = {
+  title: 'Dit valg',
+  body: 'Intet indsamles, før du vælger. Du kan når som helst ændre mening.',
+  accept: 'Acceptér',
+  reject: 'Afvis',
+  settings: 'Indstillinger',
+  acceptAll: 'Acceptér alle',
+  rejectAll: 'Afvis alle',
+  save: 'Gem valg',
+  close: 'Luk',
+  reopen: 'Valg om privatliv',
+  policy: 'Privatlivspolitik',
+  gpc: 'Global Privacy Control respekteres',
+  gpcWhy: 'Din browser beder websteder om ikke at gøre dette, så det forbliver slået fra.',
+  granted: 'Du gav samtykke den {date}.',
+  denied: 'Du afviste den {date}.',
+  withdrawn: 'Du trak dit samtykke tilbage den {date}.',
+  until: 'Du bliver spurgt igen efter den {date}.',
+  entry: 'Post nr. {seq}',
+  whyPolicy: 'Politikken er ændret, så du bliver spurgt igen.',
+  whyExpired: 'Dit valg er udløbet, så du bliver spurgt igen.',
+  whyPurpose: 'Noget nyt kræver dit valg.',
+  saved: 'Dit valg er gemt.',
+  later: 'Dit valg gælder her. Serveren får besked, så snart den kan nås.',
+  failed: 'Dit valg kunne ikke gemmes, så intet indsamles. Prøv igen.',
+};

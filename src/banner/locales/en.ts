@@ -1,0 +1,28 @@
+import type { Words } from '../view/words.ts';
+
+export const words: Words = {
+  title: 'Your choice',
+  body: 'Nothing is collected before you choose. You can change your mind at any time.',
+  accept: 'Accept',
+  reject: 'Reject',
+  settings: 'Settings',
+  acceptAll: 'Accept all',
+  rejectAll: 'Reject all',
+  save: 'Save choices',
+  close: 'Close',
+  reopen: 'Privacy choices',
+  policy: 'Privacy policy',
+  gpc: 'Global Privacy Control honoured',
+  gpcWhy: 'Your browser asks sites not to do this, so it stays off.',
+  granted: 'You agreed on {date}.',
+  denied: 'You refused on {date}.',
+  withdrawn: 'You withdrew your consent on {date}.',
+  until: 'You are asked again after {date}.',
+  entry: 'Record no. {seq}',
+  whyPolicy: 'The policy has changed, so you are asked again.',
+  whyExpired: 'Your choice has expired, so you are asked again.',
+  whyPurpose: 'Something new needs your choice.',
+  saved: 'Your choice was saved.',
+  later: 'Your choice is in force here. The server is told as soon as it can be reached.',
+  failed: 'Your choice could not be saved, so nothing is collected. Please try again.',
+};

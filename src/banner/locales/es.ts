@@ -1,0 +1,28 @@
+import type { Words } from '../view/words.ts';
+
+export const words: Words = {
+  title: 'Su elección',
+  body: 'No se recoge nada antes de que elija. Puede cambiar de opinión en cualquier momento.',
+  accept: 'Aceptar',
+  reject: 'Rechazar',
+  settings: 'Configuración',
+  acceptAll: 'Aceptar todo',
+  rejectAll: 'Rechazar todo',
+  save: 'Guardar opciones',
+  close: 'Cerrar',
+  reopen: 'Opciones de privacidad',
+  policy: 'Política de privacidad',
+  gpc: 'Global Privacy Control respetado',
+  gpcWhy: 'Su navegador pide a los sitios que no lo hagan, así que queda desactivado.',
+  granted: 'Aceptó el {date}.',
+  denied: 'Rechazó el {date}.',
+  withdrawn: 'Retiró su consentimiento el {date}.',
+  until: 'Se le preguntará de nuevo después del {date}.',
+  entry: 'Registro n.º {seq}',
+  whyPolicy: 'La política ha cambiado, por eso le preguntamos de nuevo.',
+  whyExpired: 'Su elección ha caducado, por eso le preguntamos de nuevo.',
+  whyPurpose: 'Algo nuevo necesita su elección.',
+  saved: 'Su elección se ha guardado.',
+  later: 'Su elección está vigente aquí. Se informará al servidor en cuanto esté accesible.',
+  failed: 'No se pudo guardar su elección, así que no se recoge nada. Inténtelo de nuevo.',
+};

@@ -1,0 +1,28 @@
+import type { Words } from '../view/words.ts';
+
+export const words: Words = {
+  title: 'Sinu valik',
+  body: 'Enne sinu valikut ei koguta midagi. Võid igal ajal meelt muuta.',
+  accept: 'Nõustun',
+  reject: 'Keeldun',
+  settings: 'Seaded',
+  acceptAll: 'Nõustun kõigega',
+  rejectAll: 'Keeldun kõigest',
+  save: 'Salvesta valikud',
+  close: 'Sulge',
+  reopen: 'Privaatsusvalikud',
+  policy: 'Privaatsuspoliitika',
+  gpc: 'Global Privacy Controli järgitakse',
+  gpcWhy: 'Sinu brauser palub saitidel seda mitte teha, seega jääb see väljalülitatuks.',
+  granted: 'Nõustusid {date}.',
+  denied: 'Keeldusid {date}.',
+  withdrawn: 'Võtsid nõusoleku tagasi {date}.',
+  until: 'Küsime uuesti pärast {date}.',
+  entry: 'Kirje nr {seq}',
+  whyPolicy: 'Poliitika on muutunud, seetõttu küsime uuesti.',
+  whyExpired: 'Sinu valik on aegunud, seetõttu küsime uuesti.',
+  whyPurpose: 'Miski uus vajab sinu valikut.',
+  saved: 'Sinu valik on salvestatud.',
+  later: 'Sinu valik kehtib siin. Serverit teavitatakse kohe, kui see on kättesaadav.',
+  failed: 'Valikut ei saanud salvestada, seega ei koguta midagi. Proovi uuesti.',
+};

@@ -1,0 +1,28 @@
+import type { Words } from '../view/words.ts';
+
+export const words: Words = {
+  title: 'Valintasi',
+  body: 'Mitään ei kerätä ennen valintaasi. Voit muuttaa mielesi milloin tahansa.',
+  accept: 'Hyväksy',
+  reject: 'Hylkää',
+  settings: 'Asetukset',
+  acceptAll: 'Hyväksy kaikki',
+  rejectAll: 'Hylkää kaikki',
+  save: 'Tallenna valinnat',
+  close: 'Sulje',
+  reopen: 'Tietosuojavalinnat',
+  policy: 'Tietosuojakäytäntö',
+  gpc: 'Global Privacy Control huomioidaan',
+  gpcWhy: 'Selaimesi pyytää sivustoja olemaan tekemättä tätä, joten se pysyy poissa käytöstä.',
+  granted: 'Annoit suostumuksen {date}.',
+  denied: 'Kieltäydyit {date}.',
+  withdrawn: 'Peruutit suostumuksen {date}.',
+  until: 'Kysymme uudelleen tämän jälkeen: {date}.',
+  entry: 'Merkintä nro {seq}',
+  whyPolicy: 'Käytäntö on muuttunut, joten kysymme uudelleen.',
+  whyExpired: 'Valintasi on vanhentunut, joten kysymme uudelleen.',
+  whyPurpose: 'Jokin uusi asia vaatii valintasi.',
+  saved: 'Valintasi tallennettiin.',
+  later: 'Valintasi on voimassa täällä. Palvelimelle kerrotaan heti, kun siihen saadaan yhteys.',
+  failed: 'Valintaasi ei voitu tallentaa, joten mitään ei kerätä. Yritä uudelleen.',
+};

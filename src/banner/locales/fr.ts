@@ -1,0 +1,28 @@
+import type { Words } from '../view/words.ts';
+
+export const words: Words = {
+  title: 'Votre choix',
+  body: 'Rien n’est collecté avant votre choix. Vous pouvez changer d’avis à tout moment.',
+  accept: 'Accepter',
+  reject: 'Refuser',
+  settings: 'Paramètres',
+  acceptAll: 'Tout accepter',
+  rejectAll: 'Tout refuser',
+  save: 'Enregistrer mes choix',
+  close: 'Fermer',
+  reopen: 'Choix de confidentialité',
+  policy: 'Politique de confidentialité',
+  gpc: 'Global Privacy Control respecté',
+  gpcWhy: 'Votre navigateur demande aux sites de ne pas le faire : cela reste désactivé.',
+  granted: 'Vous avez accepté le {date}.',
+  denied: 'Vous avez refusé le {date}.',
+  withdrawn: 'Vous avez retiré votre consentement le {date}.',
+  until: 'Nous vous le redemanderons après le {date}.',
+  entry: 'Enregistrement n° {seq}',
+  whyPolicy: 'La politique a changé, c’est pourquoi nous vous le redemandons.',
+  whyExpired: 'Votre choix a expiré, c’est pourquoi nous vous le redemandons.',
+  whyPurpose: 'Un élément nouveau demande votre choix.',
+  saved: 'Votre choix a été enregistré.',
+  later: 'Votre choix s’applique ici. Le serveur en sera informé dès qu’il sera joignable.',
+  failed: 'Votre choix n’a pas pu être enregistré : rien n’est collecté. Veuillez réessayer.',
+};

@@ -1,0 +1,28 @@
+import type { Words } from '../view/words.ts';
+
+export const words: Words = {
+  title: 'Vaš izbor',
+  body: 'Ništa se ne prikuplja prije vašeg izbora. Odluku možete promijeniti u bilo kojem trenutku.',
+  accept: 'Prihvati',
+  reject: 'Odbij',
+  settings: 'Postavke',
+  acceptAll: 'Prihvati sve',
+  rejectAll: 'Odbij sve',
+  save: 'Spremi izbor',
+  close: 'Zatvori',
+  reopen: 'Izbor privatnosti',
+  policy: 'Pravila o privatnosti',
+  gpc: 'Global Privacy Control se poštuje',
+  gpcWhy: 'Vaš preglednik traži da stranice to ne čine, pa ostaje isključeno.',
+  granted: 'Pristali ste {date}',
+  denied: 'Odbili ste {date}',
+  withdrawn: 'Povukli ste privolu {date}',
+  until: 'Ponovno ćemo pitati nakon {date}',
+  entry: 'Zapis br. {seq}',
+  whyPolicy: 'Pravila su se promijenila, pa vas pitamo ponovno.',
+  whyExpired: 'Vaš je izbor istekao, pa vas pitamo ponovno.',
+  whyPurpose: 'Nešto novo traži vaš izbor.',
+  saved: 'Vaš je izbor spremljen.',
+  later: 'Vaš izbor ovdje vrijedi. Poslužitelj će biti obaviješten čim bude dostupan.',
+  failed: 'Vaš izbor nije bilo moguće spremiti, pa se ništa ne prikuplja. Pokušajte ponovno.',
+};

@@ -1,0 +1,28 @@
+import type { Words } from '../view/words.ts';
+
+export const words: Words = {
+  title: 'Az Ön döntése',
+  body: 'A döntése előtt semmit sem gyűjtünk. Bármikor meggondolhatja magát.',
+  accept: 'Elfogadom',
+  reject: 'Elutasítom',
+  settings: 'Beállítások',
+  acceptAll: 'Mindet elfogadom',
+  rejectAll: 'Mindet elutasítom',
+  save: 'Választás mentése',
+  close: 'Bezárás',
+  reopen: 'Adatvédelmi döntések',
+  policy: 'Adatvédelmi szabályzat',
+  gpc: 'A Global Privacy Control érvényesül',
+  gpcWhy: 'A böngészője kéri a webhelyeket, hogy ezt ne tegyék, ezért kikapcsolva marad.',
+  granted: 'Hozzájárult: {date}',
+  denied: 'Elutasította: {date}',
+  withdrawn: 'Visszavonta a hozzájárulását: {date}',
+  until: 'Újra megkérdezzük ezután: {date}',
+  entry: '{seq}. bejegyzés',
+  whyPolicy: 'A szabályzat megváltozott, ezért újra megkérdezzük.',
+  whyExpired: 'A döntése lejárt, ezért újra megkérdezzük.',
+  whyPurpose: 'Valami új az Ön döntését kéri.',
+  saved: 'A döntését elmentettük.',
+  later: 'A döntése itt érvényes. A kiszolgáló értesül róla, amint elérhető.',
+  failed: 'A döntését nem sikerült elmenteni, ezért semmit sem gyűjtünk. Próbálja újra.',
+};

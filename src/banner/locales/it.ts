@@ -1,0 +1,28 @@
+import type { Words } from '../view/words.ts';
+
+export const words: Words = {
+  title: 'La tua scelta',
+  body: 'Nulla viene raccolto prima della tua scelta. Puoi cambiare idea in qualsiasi momento.',
+  accept: 'Accetta',
+  reject: 'Rifiuta',
+  settings: 'Impostazioni',
+  acceptAll: 'Accetta tutto',
+  rejectAll: 'Rifiuta tutto',
+  save: 'Salva le scelte',
+  close: 'Chiudi',
+  reopen: 'Scelte sulla privacy',
+  policy: 'Informativa sulla privacy',
+  gpc: 'Global Privacy Control rispettato',
+  gpcWhy: 'Il tuo browser chiede ai siti di non farlo, quindi resta disattivato.',
+  granted: 'Hai acconsentito il {date}.',
+  denied: 'Hai rifiutato il {date}.',
+  withdrawn: 'Hai revocato il consenso il {date}.',
+  until: 'Te lo chiederemo di nuovo dopo il {date}.',
+  entry: 'Registrazione n. {seq}',
+  whyPolicy: 'L’informativa è cambiata, quindi te lo chiediamo di nuovo.',
+  whyExpired: 'La tua scelta è scaduta, quindi te la chiediamo di nuovo.',
+  whyPurpose: 'Qualcosa di nuovo richiede la tua scelta.',
+  saved: 'La tua scelta è stata salvata.',
+  later: 'La tua scelta vale qui. Il server ne sarà informato appena raggiungibile.',
+  failed: 'Non è stato possibile salvare la tua scelta, quindi nulla viene raccolto. Riprova.',
+};

@@ -1,0 +1,28 @@
+import type { Words } from '../view/words.ts';
+
+export const words: Words = {
+  title: 'Jūsų pasirinkimas',
+  body: 'Kol nepasirinksite, niekas nerenkama. Bet kada galite persigalvoti.',
+  accept: 'Sutinku',
+  reject: 'Nesutinku',
+  settings: 'Nustatymai',
+  acceptAll: 'Su viskuo sutinku',
+  rejectAll: 'Su niekuo nesutinku',
+  save: 'Išsaugoti pasirinkimus',
+  close: 'Uždaryti',
+  reopen: 'Privatumo pasirinkimai',
+  policy: 'Privatumo politika',
+  gpc: 'Global Privacy Control paisoma',
+  gpcWhy: 'Jūsų naršyklė prašo svetainių to nedaryti, todėl tai lieka išjungta.',
+  granted: 'Sutikote: {date}',
+  denied: 'Nesutikote: {date}',
+  withdrawn: 'Atšaukėte sutikimą: {date}',
+  until: 'Vėl paklausime po: {date}',
+  entry: 'Įrašas Nr. {seq}',
+  whyPolicy: 'Politika pasikeitė, todėl klausiame dar kartą.',
+  whyExpired: 'Jūsų pasirinkimo galiojimas baigėsi, todėl klausiame dar kartą.',
+  whyPurpose: 'Kažkas nauja reikalauja jūsų pasirinkimo.',
+  saved: 'Jūsų pasirinkimas išsaugotas.',
+  later: 'Jūsų pasirinkimas čia galioja. Serveriui bus pranešta, kai tik jis bus pasiekiamas.',
+  failed: 'Jūsų pasirinkimo išsaugoti nepavyko, todėl niekas nerenkama. Bandykite dar kartą.',
+};

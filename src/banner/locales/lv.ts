@@ -1,0 +1,28 @@
+import type { Words } from '../view/words.ts';
+
+export const words: Words = {
+  title: 'Jūsu izvēle',
+  body: 'Pirms jūsu izvēles nekas netiek vākts. Jūs jebkurā laikā varat mainīt savas domas.',
+  accept: 'Piekrist',
+  reject: 'Noraidīt',
+  settings: 'Iestatījumi',
+  acceptAll: 'Piekrist visam',
+  rejectAll: 'Noraidīt visu',
+  save: 'Saglabāt izvēli',
+  close: 'Aizvērt',
+  reopen: 'Privātuma izvēle',
+  policy: 'Privātuma politika',
+  gpc: 'Global Privacy Control tiek ievērots',
+  gpcWhy: 'Jūsu pārlūks lūdz vietnēm to nedarīt, tāpēc tas paliek izslēgts.',
+  granted: 'Jūs piekritāt: {date}.',
+  denied: 'Jūs noraidījāt: {date}.',
+  withdrawn: 'Jūs atsaucāt piekrišanu: {date}.',
+  until: 'Jautāsim vēlreiz pēc: {date}.',
+  entry: 'Ieraksts Nr. {seq}',
+  whyPolicy: 'Politika ir mainījusies, tāpēc jautājam vēlreiz.',
+  whyExpired: 'Jūsu izvēles termiņš ir beidzies, tāpēc jautājam vēlreiz.',
+  whyPurpose: 'Kaut kam jaunam ir vajadzīga jūsu izvēle.',
+  saved: 'Jūsu izvēle ir saglabāta.',
+  later: 'Jūsu izvēle šeit ir spēkā. Serverim tiks paziņots, tiklīdz tas būs sasniedzams.',
+  failed: 'Jūsu izvēli neizdevās saglabāt, tāpēc nekas netiek vākts. Mēģiniet vēlreiz.',
+};

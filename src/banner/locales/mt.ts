@@ -1,0 +1,28 @@
+import type { Words } from '../view/words.ts';
+
+export const words: Words = {
+  title: 'L-għażla tiegħek',
+  body: 'Ma jinġabar xejn qabel ma tagħżel. Tista’ tbiddel fehmtek meta trid.',
+  accept: 'Aċċetta',
+  reject: 'Irrifjuta',
+  settings: 'Settings',
+  acceptAll: 'Aċċetta kollox',
+  rejectAll: 'Irrifjuta kollox',
+  save: 'Issejvja l-għażliet',
+  close: 'Agħlaq',
+  reopen: 'Għażliet tal-privatezza',
+  policy: 'Politika tal-privatezza',
+  gpc: 'Global Privacy Control irrispettat',
+  gpcWhy: 'Il-browser tiegħek jitlob lis-siti biex ma jagħmlux dan, għalhekk jibqa’ mitfi.',
+  granted: 'Qbilt fi {date}.',
+  denied: 'Irrifjutajt fi {date}.',
+  withdrawn: 'Irtirajt il-kunsens tiegħek fi {date}.',
+  until: 'Terġa’ tiġi mistoqsi wara {date}.',
+  entry: 'Reġistrazzjoni nru {seq}',
+  whyPolicy: 'Il-politika nbidlet, għalhekk qed nerġgħu nistaqsuk.',
+  whyExpired: 'L-għażla tiegħek skadiet, għalhekk qed nerġgħu nistaqsuk.',
+  whyPurpose: 'Hemm xi ħaġa ġdida li teħtieġ l-għażla tiegħek.',
+  saved: 'L-għażla tiegħek ġiet issejvjata.',
+  later: 'L-għażla tiegħek tgħodd hawn. Is-server jiġi mgħarraf malli jkun jista’ jintlaħaq.',
+  failed: 'L-għażla tiegħek ma setgħetx tiġi ssejvjata, għalhekk ma jinġabar xejn. Erġa’ pprova.',
+};

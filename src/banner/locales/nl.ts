@@ -1,0 +1,28 @@
+import type { Words } from '../view/words.ts';
+
+export const words: Words = {
+  title: 'Uw keuze',
+  body: 'Er wordt niets verzameld voordat u kiest. U kunt uw keuze altijd wijzigen.',
+  accept: 'Accepteren',
+  reject: 'Weigeren',
+  settings: 'Instellingen',
+  acceptAll: 'Alles accepteren',
+  rejectAll: 'Alles weigeren',
+  save: 'Keuzes opslaan',
+  close: 'Sluiten',
+  reopen: 'Privacykeuzes',
+  policy: 'Privacybeleid',
+  gpc: 'Global Privacy Control gerespecteerd',
+  gpcWhy: 'Uw browser vraagt websites dit niet te doen, dus het blijft uit.',
+  granted: 'U stemde in op {date}.',
+  denied: 'U weigerde op {date}.',
+  withdrawn: 'U trok uw toestemming in op {date}.',
+  until: 'Na {date} wordt het u opnieuw gevraagd.',
+  entry: 'Vermelding nr. {seq}',
+  whyPolicy: 'Het beleid is gewijzigd, daarom vragen we het opnieuw.',
+  whyExpired: 'Uw keuze is verlopen, daarom vragen we het opnieuw.',
+  whyPurpose: 'Iets nieuws vraagt om uw keuze.',
+  saved: 'Uw keuze is opgeslagen.',
+  later: 'Uw keuze geldt hier. De server krijgt bericht zodra hij bereikbaar is.',
+  failed: 'Uw keuze kon niet worden opgeslagen, dus er wordt niets verzameld. Probeer het opnieuw.',
+};

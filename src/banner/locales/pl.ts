@@ -1,0 +1,28 @@
+import type { Words } from '../view/words.ts';
+
+export const words: Words = {
+  title: 'Twój wybór',
+  body: 'Zanim wybierzesz, niczego nie zbieramy. Decyzję możesz zmienić w każdej chwili.',
+  accept: 'Akceptuję',
+  reject: 'Odrzucam',
+  settings: 'Ustawienia',
+  acceptAll: 'Akceptuję wszystko',
+  rejectAll: 'Odrzucam wszystko',
+  save: 'Zapisz wybór',
+  close: 'Zamknij',
+  reopen: 'Wybory prywatności',
+  policy: 'Polityka prywatności',
+  gpc: 'Global Privacy Control jest respektowane',
+  gpcWhy: 'Twoja przeglądarka prosi strony, aby tego nie robiły, więc pozostaje to wyłączone.',
+  granted: 'Data wyrażenia zgody: {date}.',
+  denied: 'Data odmowy: {date}.',
+  withdrawn: 'Data wycofania zgody: {date}.',
+  until: 'Zapytamy ponownie po: {date}.',
+  entry: 'Wpis nr {seq}',
+  whyPolicy: 'Polityka się zmieniła, dlatego pytamy ponownie.',
+  whyExpired: 'Twój wybór wygasł, dlatego pytamy ponownie.',
+  whyPurpose: 'Coś nowego wymaga Twojego wyboru.',
+  saved: 'Twój wybór został zapisany.',
+  later: 'Twój wybór tutaj obowiązuje. Serwer dowie się o nim, gdy tylko będzie osiągalny.',
+  failed: 'Nie udało się zapisać wyboru, więc niczego nie zbieramy. Spróbuj ponownie.',
+};

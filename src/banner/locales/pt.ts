@@ -1,0 +1,28 @@
+import type { Words } from '../view/words.ts';
+
+export const words: Words = {
+  title: 'A sua escolha',
+  body: 'Nada é recolhido antes de escolher. Pode mudar de ideias a qualquer momento.',
+  accept: 'Aceitar',
+  reject: 'Rejeitar',
+  settings: 'Definições',
+  acceptAll: 'Aceitar tudo',
+  rejectAll: 'Rejeitar tudo',
+  save: 'Guardar escolhas',
+  close: 'Fechar',
+  reopen: 'Escolhas de privacidade',
+  policy: 'Política de privacidade',
+  gpc: 'Global Privacy Control respeitado',
+  gpcWhy: 'O seu navegador pede aos sítios que não o façam, por isso fica desligado.',
+  granted: 'Aceitou em {date}.',
+  denied: 'Recusou em {date}.',
+  withdrawn: 'Retirou o consentimento em {date}.',
+  until: 'Voltaremos a perguntar depois de {date}.',
+  entry: 'Registo n.º {seq}',
+  whyPolicy: 'A política mudou, por isso voltamos a perguntar.',
+  whyExpired: 'A sua escolha expirou, por isso voltamos a perguntar.',
+  whyPurpose: 'Algo novo precisa da sua escolha.',
+  saved: 'A sua escolha foi guardada.',
+  later: 'A sua escolha está em vigor aqui. O servidor será informado assim que estiver acessível.',
+  failed: 'Não foi possível guardar a sua escolha, por isso nada é recolhido. Tente novamente.',
+};

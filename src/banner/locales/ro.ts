@@ -1,0 +1,28 @@
+import type { Words } from '../view/words.ts';
+
+export const words: Words = {
+  title: 'Alegerea dvs.',
+  body: 'Nu se colectează nimic înainte să alegeți. Vă puteți răzgândi oricând.',
+  accept: 'Accept',
+  reject: 'Refuz',
+  settings: 'Setări',
+  acceptAll: 'Accept tot',
+  rejectAll: 'Refuz tot',
+  save: 'Salvează opțiunile',
+  close: 'Închide',
+  reopen: 'Opțiuni de confidențialitate',
+  policy: 'Politica de confidențialitate',
+  gpc: 'Global Privacy Control este respectat',
+  gpcWhy: 'Browserul dvs. cere site-urilor să nu facă acest lucru, deci rămâne dezactivat.',
+  granted: 'Ați fost de acord la {date}.',
+  denied: 'Ați refuzat la {date}.',
+  withdrawn: 'V-ați retras consimțământul la {date}.',
+  until: 'Vă vom întreba din nou după {date}.',
+  entry: 'Înregistrarea nr. {seq}',
+  whyPolicy: 'Politica s-a schimbat, de aceea vă întrebăm din nou.',
+  whyExpired: 'Alegerea dvs. a expirat, de aceea vă întrebăm din nou.',
+  whyPurpose: 'Ceva nou are nevoie de alegerea dvs.',
+  saved: 'Alegerea dvs. a fost salvată.',
+  later: 'Alegerea dvs. este valabilă aici. Serverul va fi informat imediat ce poate fi contactat.',
+  failed: 'Alegerea dvs. nu a putut fi salvată, deci nu se colectează nimic. Încercați din nou.',
+};

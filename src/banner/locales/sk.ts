@@ -1,0 +1,28 @@
+import type { Words } from '../view/words.ts';
+
+export const words: Words = {
+  title: 'Vaša voľba',
+  body: 'Kým si nevyberiete, nič sa nezhromažďuje. Rozhodnutie môžete kedykoľvek zmeniť.',
+  accept: 'Prijať',
+  reject: 'Odmietnuť',
+  settings: 'Nastavenia',
+  acceptAll: 'Prijať všetko',
+  rejectAll: 'Odmietnuť všetko',
+  save: 'Uložiť voľbu',
+  close: 'Zavrieť',
+  reopen: 'Voľby súkromia',
+  policy: 'Zásady ochrany súkromia',
+  gpc: 'Global Privacy Control sa rešpektuje',
+  gpcWhy: 'Váš prehliadač žiada stránky, aby to nerobili, preto to zostáva vypnuté.',
+  granted: 'Súhlas udelený: {date}.',
+  denied: 'Odmietnuté: {date}.',
+  withdrawn: 'Súhlas odvolaný: {date}.',
+  until: 'Znova sa opýtame po: {date}.',
+  entry: 'Záznam č. {seq}',
+  whyPolicy: 'Zásady sa zmenili, preto sa pýtame znova.',
+  whyExpired: 'Platnosť vašej voľby uplynula, preto sa pýtame znova.',
+  whyPurpose: 'Niečo nové si vyžaduje vašu voľbu.',
+  saved: 'Vaša voľba bola uložená.',
+  later: 'Vaša voľba tu platí. Server sa o nej dozvie, hneď ako bude dostupný.',
+  failed: 'Voľbu sa nepodarilo uložiť, preto sa nič nezhromažďuje. Skúste to znova.',
+};

@@ -1,0 +1,28 @@
+import type { Words } from '../view/words.ts';
+
+export const words: Words = {
+  title: 'Vaša izbira',
+  body: 'Pred vašo izbiro se ne zbira nič. Odločitev lahko kadar koli spremenite.',
+  accept: 'Sprejmi',
+  reject: 'Zavrni',
+  settings: 'Nastavitve',
+  acceptAll: 'Sprejmi vse',
+  rejectAll: 'Zavrni vse',
+  save: 'Shrani izbiro',
+  close: 'Zapri',
+  reopen: 'Izbira zasebnosti',
+  policy: 'Pravilnik o zasebnosti',
+  gpc: 'Global Privacy Control se upošteva',
+  gpcWhy: 'Vaš brskalnik prosi spletna mesta, naj tega ne počnejo, zato ostane izklopljeno.',
+  granted: 'Privolili ste: {date}.',
+  denied: 'Zavrnili ste: {date}.',
+  withdrawn: 'Privolitev ste preklicali: {date}.',
+  until: 'Znova bomo vprašali po: {date}.',
+  entry: 'Zapis št. {seq}',
+  whyPolicy: 'Pravilnik se je spremenil, zato vas sprašujemo znova.',
+  whyExpired: 'Vaša izbira je potekla, zato vas sprašujemo znova.',
+  whyPurpose: 'Nekaj novega potrebuje vašo izbiro.',
+  saved: 'Vaša izbira je shranjena.',
+  later: 'Vaša izbira tukaj velja. Strežnik bo obveščen, takoj ko bo dosegljiv.',
+  failed: 'Izbire ni bilo mogoče shraniti, zato se ne zbira nič. Poskusite znova.',
+};

@@ -1,0 +1,28 @@
+import type { Words } from '../view/words.ts';
+
+export const words: Words = {
+  title: 'Ditt val',
+  body: 'Ingenting samlas in innan du väljer. Du kan ändra dig när som helst.',
+  accept: 'Godkänn',
+  reject: 'Avvisa',
+  settings: 'Inställningar',
+  acceptAll: 'Godkänn alla',
+  rejectAll: 'Avvisa alla',
+  save: 'Spara val',
+  close: 'Stäng',
+  reopen: 'Integritetsval',
+  policy: 'Integritetspolicy',
+  gpc: 'Global Privacy Control respekteras',
+  gpcWhy: 'Din webbläsare ber webbplatser att inte göra detta, så det förblir avstängt.',
+  granted: 'Du samtyckte den {date}.',
+  denied: 'Du avvisade den {date}.',
+  withdrawn: 'Du återkallade ditt samtycke den {date}.',
+  until: 'Du blir tillfrågad igen efter den {date}.',
+  entry: 'Post nr {seq}',
+  whyPolicy: 'Policyn har ändrats, så du blir tillfrågad igen.',
+  whyExpired: 'Ditt val har gått ut, så du blir tillfrågad igen.',
+  whyPurpose: 'Något nytt behöver ditt val.',
+  saved: 'Ditt val har sparats.',
+  later: 'Ditt val gäller här. Servern får veta det så snart den kan nås.',
+  failed: 'Ditt val kunde inte sparas, så ingenting samlas in. Försök igen.',
+};

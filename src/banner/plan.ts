@@ -1,0 +1,70 @@
+import type { Purpose } from './config.ts';
+import type { Action, Choice, ConsentRecord, Write } from './record.ts';
+import type { Entry } from './server.ts';
+import { choiceOf, statusOf, type Terms } from './status.ts';
+
+/** From what a person wants to what is written, refusals first: whatever breaks in between, less is granted. Pure. */
+
+const DAY_MS = 86_400_000;
+
+/** Wanted or not, by purpose id; what is not named stays as it is. */
+export type Wants = ReadonlyMap<string, boolean>;
+
+const ACTIONS: readonly Action[] = ['withdraw', 'deny', 'grant'];
+
+function actionFor(terms: Terms, purpose: Purpose, wanted: boolean): Action | null {
+  const status = statusOf(terms, purpose);
+  // A signal is not a choice, and no choice is made of it.
+  if (status === 'gpc-opt-out' || (status === 'granted') === wanted) {
+    const asks = status === 'unasked' || status === 'expired' || status === 'policy-outdated';
+    return asks ? 'deny' : null;
+  }
+  if (wanted) return 'grant';
+  return status === 'granted' ? 'withdraw' : 'deny';
+}
+
+export function planWrites(terms: Terms, wants: Wants, makeKey: () => string): readonly Write[] {
+  const { config, gpc } = terms;
+  const planned = config.purposes.map((purpose) => {
+    const wanted = wants.get(purpose.id);
+    return { id: purpose.id, action: wanted === undefined ? null : actionFor(terms, purpose, wanted) };
+  });
+  return ACTIONS.flatMap((action) => {
+    const purposes = planned.filter((plan) => plan.action === action).map(({ id }) => id);
+    if (purposes.length === 0) return [];
+    return [{ action, purposes, policyVersion: config.policy.version, gpc, key: makeKey() }];
+  });
+}
+
+const WORD = { grant: 'granted', deny: 'denied', withdraw: 'withdrawn' } as const;
+
+/** What the record says after a write; without entries it is in force here and not in the ledger yet. */
+export function remember(
+  record: ConsentRecord,
+  write: Write,
+  { config, now }: Pick<Terms, 'config' | 'now'>,
+  entries: readonly Entry[] = [],
+): ConsentRecord {
+  const days = new Map(config.purposes.map(({ id, ttlDays }) => [id, ttlDays]));
+  const made = write.purposes.map((id): [string, Choice] => {
+    const entry = entries.find(({ purpose }) => purpose === id);
+    const proof = entry ? { seq: entry.seq, hash: entry.hash } : null;
+    const until = now + (days.get(id) ?? 0) * DAY_MS;
+    return [id, { choice: WORD[write.action], version: write.policyVersion, at: now, until, proof }];
+  });
+  return { ...record, choices: { ...record.choices, ...Object.fromEntries(made) } };
+}
+
+/** A refusal that reached the ledger after all: only its proof is new. */
+export function prove(record: ConsentRecord, entries: readonly Entry[]): ConsentRecord {
+  const proven = entries.flatMap(({ purpose, seq, hash }): [string, Choice][] => {
+    const choice = choiceOf(record, purpose);
+    return choice && choice.proof === null ? [[purpose, { ...choice, proof: { seq, hash } }]] : [];
+  });
+  return { ...record, choices: { ...record.choices, ...Object.fromEntries(proven) } };
+}
+
+export const settle = (record: ConsentRecord, { key }: Write): ConsentRecord => ({
+  ...record,
+  pending: record.pending.filter((write) => write.key !== key),
+});

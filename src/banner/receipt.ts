@@ -1,0 +1,38 @@
+import type { ConsentRecord } from './record.ts';
+import { choiceOf, granted, type Terms } from './status.ts';
+import type { ConsentReceipt } from './types.ts';
+
+/** What the agent asks for; its grant is the one whose proof goes along. */
+const AGENT_PURPOSE = 'device-identification';
+
+/** Nothing is granted: the server could not be asked. */
+export const emptyReceipt = (gpc: boolean, now: number): ConsentReceipt => ({
+  purposes: [],
+  gpc,
+  version: 0,
+  issuedAt: now,
+});
+
+/** Version, time and proof are of one entry: the agent's grant, else the latest choice. */
+function leading(terms: Terms, record: ConsentRecord, purposes: readonly string[]) {
+  const latest = Object.keys(record.choices).sort(
+    (a, b) => (choiceOf(record, b)?.at ?? 0) - (choiceOf(record, a)?.at ?? 0),
+  );
+  const known = new Set(terms.config.purposes.map(({ id }) => id));
+  const own = purposes.includes(AGENT_PURPOSE) ? AGENT_PURPOSE : purposes[0];
+  return choiceOf(record, own ?? latest.find((id) => known.has(id)) ?? '');
+}
+
+export function makeReceipt(terms: Terms): ConsentReceipt {
+  const { config, record, gpc, now } = terms;
+  const empty = { ...emptyReceipt(gpc, now), version: config.policy.version };
+  if (!record) return empty;
+  const purposes = granted(terms).map(({ id }) => id);
+  const lead = leading(terms, record, purposes);
+  return {
+    ...empty,
+    purposes,
+    principalId: record.principalId,
+    ...(lead && { version: lead.version, issuedAt: lead.at, ...(lead.proof && { proof: lead.proof }) }),
+  };
+}

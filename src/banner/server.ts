@@ -1,0 +1,108 @@
+import { type Config, readConfig } from './config.ts';
+import type { ConsentRecord, Write } from './record.ts';
+import type { LinkResult } from './types.ts';
+
+/** The consent API as a page may use it: a publishable key, no cookie, an answer for every failure. */
+
+const CONFIG_TIMEOUT_MS = 6000;
+const WRITE_TIMEOUT_MS = 10_000;
+
+export interface Failure {
+  /** The server's error code, or `unreachable`. */
+  readonly problem: string;
+  /** The same may succeed later. */
+  readonly transient: boolean;
+}
+
+export interface Entry {
+  readonly purpose: string;
+  readonly seq: number;
+  readonly hash: string;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: Record<string, unknown>;
+}
+
+export interface Server {
+  config(language: string): Promise<Config | Failure>;
+  write(record: ConsentRecord, write: Write): Promise<readonly Entry[] | Failure>;
+  words(url: string): Promise<unknown>;
+  link(session: string, token: string): Promise<LinkResult>;
+}
+
+export const isFailure = (answer: object): answer is Failure => 'problem' in answer;
+
+/** Status 0: no answer, or none that this page may read. */
+async function ask(url: string, timeoutMs: number, init: RequestInit): Promise<Answer> {
+  const abort = new AbortController();
+  const timer = setTimeout(() => abort.abort(), timeoutMs);
+  try {
+    const response = await fetch(url, {
+      credentials: 'omit',
+      redirect: 'error',
+      referrerPolicy: 'strict-origin',
+      ...init,
+      signal: abort.signal,
+    });
+    const body: unknown = await response.json().catch(() => null);
+    return { status: response.status, body: (body ?? {}) as Record<string, unknown> };
+  } catch {
+    return { status: 0, body: {} };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function failure({ status, body }: Answer): Failure {
+  const { error } = body;
+  // A key or an origin may be put right; a write that is wrong stays wrong.
+  const transient = ![400, 409, 413, 415, 422].includes(status);
+  return { problem: typeof error === 'string' ? error : 'unreachable', transient };
+}
+
+const post = (body: unknown, headers: Record<string, string>): RequestInit => ({
+  method: 'POST',
+  // A choice is made on the way out, too.
+  keepalive: true,
+  headers: { 'content-type': 'application/json', ...headers },
+  body: JSON.stringify(body),
+});
+
+export function makeServer(base: string, key: string): Server {
+  const authorization = `Bearer ${key}`;
+  return {
+    async config(language) {
+      const url = `${base}/v1/consent/banner?lang=${language}`;
+      const answer = await ask(url, CONFIG_TIMEOUT_MS, { cache: 'no-store', headers: { authorization } });
+      return (answer.status === 200 && readConfig(answer.body)) || failure(answer);
+    },
+
+    async write({ principalId, secret }, { action, key: idempotencyKey, ...write }) {
+      const body = { principalId, principalSecret: secret, ...write };
+      const headers = { authorization, 'idempotency-key': idempotencyKey };
+      const answer = await ask(`${base}/v1/consent/${action}`, WRITE_TIMEOUT_MS, post(body, headers));
+      const { entries } = answer.body;
+      return answer.status === 201 && Array.isArray(entries) ? (entries as Entry[]) : failure(answer);
+    },
+
+    async words(url) {
+      const { status, body } = await ask(`${base}${url}`, CONFIG_TIMEOUT_MS, {});
+      return status === 200 ? body : null;
+    },
+
+    /** The cookie that the token is bound to goes along. */
+    async link(session, token) {
+      const init = {
+        ...post({ token }, { authorization: `Bearer ${session}` }),
+        credentials: 'include',
+      } as const;
+      const { status, body } = await ask(`${base}/v1/principals/link`, WRITE_TIMEOUT_MS, init);
+      const { principalId, requestId, linkedAt, error } = body as Readonly<Record<string, string>>;
+      return status === 201 && principalId && requestId && linkedAt
+        ? { linked: true, principalId, requestId, linkedAt }
+        : { linked: false, status, error: error ?? 'unreachable' };
+    },
+  };
+}

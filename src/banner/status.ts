@@ -1,0 +1,43 @@
+import type { Config, Purpose } from './config.ts';
+import type { Choice, ConsentRecord } from './record.ts';
+import type { PurposeStatus } from './types.ts';
+
+/** What is granted and what has to be asked, from the tenant's terms and what this browser remembers. Pure. */
+
+export type Why = 'first' | 'policy' | 'expired' | 'purpose';
+
+export interface Terms {
+  readonly config: Config;
+  readonly record: ConsentRecord | null;
+  readonly gpc: boolean;
+  readonly now: number;
+}
+
+export function choiceOf(record: ConsentRecord | null, id: string): Choice | undefined {
+  return record && Object.hasOwn(record.choices, id) ? record.choices[id] : undefined;
+}
+
+/** The order is the ledger's (contract section 7): a signal before a choice, an expiry before an outdated policy. */
+export function statusOf({ config, record, gpc, now }: Terms, purpose: Purpose): PurposeStatus {
+  const choice = choiceOf(record, purpose.id);
+  if (gpc && purpose.gpc === 'opt-out') return 'gpc-opt-out';
+  if (!choice) return 'unasked';
+  if (choice.until <= now) return 'expired';
+  return choice.version < config.policy.material ? 'policy-outdated' : choice.choice;
+}
+
+const OPEN: ReadonlySet<PurposeStatus> = new Set(['unasked', 'expired', 'policy-outdated']);
+
+export const asked = (terms: Terms): readonly Purpose[] =>
+  terms.config.purposes.filter((purpose) => OPEN.has(statusOf(terms, purpose)));
+
+export const granted = (terms: Terms): readonly Purpose[] =>
+  terms.config.purposes.filter((purpose) => statusOf(terms, purpose) === 'granted');
+
+/** Why the person is asked, again or for the first time. */
+export function whyAsked(terms: Terms): Why {
+  const statuses = new Set(asked(terms).map((purpose) => statusOf(terms, purpose)));
+  if (statuses.has('policy-outdated')) return 'policy';
+  if (statuses.has('expired')) return 'expired';
+  return Object.keys(terms.record?.choices ?? {}).length > 0 ? 'purpose' : 'first';
+}

@@ -1,0 +1,97 @@
+/*
+ * The public types of the banner. The build publishes this file inside embed.d.ts, so it imports nothing;
+ * test/banner/types.test.ts holds it to src/schema and to the agent.
+ */
+
+/** What the agent is handed (interface section 2): asserted here, proven by the ledger where the tenant wants that. */
+export interface ConsentReceipt {
+  /** Purpose ids that are granted and live now; empty after a refusal, and when the server could not be asked. */
+  readonly purposes: readonly string[];
+  /** Global Privacy Control, of this browser or of a header on its way. */
+  readonly gpc: boolean;
+  /** Version of the policy that the choice was made under. */
+  readonly version: number;
+  /** Epoch milliseconds of the choice. */
+  readonly issuedAt: number;
+  /** The entry of the ledger that says so. */
+  readonly proof?: { readonly seq: number; readonly hash: string } | undefined;
+  readonly principalId?: string | undefined;
+}
+
+/** `expired`, `policy-outdated` and `unasked` are asked; all others are settled. Only `granted` allows. */
+export type PurposeStatus =
+  | 'granted'
+  | 'denied'
+  | 'withdrawn'
+  | 'expired'
+  | 'policy-outdated'
+  | 'gpc-opt-out'
+  | 'unasked';
+
+export interface PurposeState {
+  readonly id: string;
+  readonly title: string;
+  readonly status: PurposeStatus;
+  /** When the choice ends and the person is asked again, in epoch milliseconds. */
+  readonly until: number | null;
+}
+
+export interface ConsentSnapshot {
+  /** `asking`: something is open. `unavailable`: the server could not be asked, so nothing is granted. */
+  readonly phase: 'loading' | 'asking' | 'decided' | 'unavailable';
+  /** Why it is unavailable: an error code of the server, or `unreachable`, `no-key`, `insecure-context`. */
+  readonly problem: string | null;
+  readonly gpc: boolean;
+  readonly granted: readonly string[];
+  readonly purposes: readonly PurposeState[];
+  /** Of this browser; null before the first choice. */
+  readonly principalId: string | null;
+}
+
+/** `recorded`: in the ledger. `kept`: in force in this browser, and sent again later. `failed`: nothing was granted. */
+export interface ChoiceResult {
+  readonly outcome: 'recorded' | 'kept' | 'failed';
+  /** The server's error code, or `unreachable`. */
+  readonly problem: string | null;
+}
+
+export type LinkResult =
+  | {
+      readonly linked: true;
+      readonly principalId: string;
+      readonly requestId: string;
+      readonly linkedAt: string;
+    }
+  | { readonly linked: false; readonly status: number; readonly error: string };
+
+export interface ConsentEvents {
+  /** The state is known for the first time, or known not to be. */
+  readonly ready: ConsentSnapshot;
+  /** What is granted, or what is asked, changed: here or in another tab. */
+  readonly change: ConsentSnapshot;
+  /** The settings were opened or closed. */
+  readonly open: ConsentSnapshot;
+  readonly close: ConsentSnapshot;
+}
+
+export interface GpdConsent {
+  /** Resolves when the state is known, whichever it is. */
+  readonly ready: Promise<ConsentSnapshot>;
+  /** Waits while the person is asked and nothing is granted. Never rejects. */
+  receipt(): Promise<ConsentReceipt>;
+  state(): ConsentSnapshot;
+  /** Opens the settings; asks the server once more when it could not be asked before. */
+  open(): void;
+  /** All purposes, or those named. In force here at once, whatever the server says. */
+  withdraw(purposes?: string | readonly string[]): Promise<ChoiceResult>;
+  /** @returns a function that stops listening */
+  on<Name extends keyof ConsentEvents>(name: Name, listen: (state: ConsentEvents[Name]) => void): () => void;
+  /** Runs gated scripts that were added after the page was loaded. */
+  activate(): void;
+  /**
+   * Ties the request of an ingest answer to a logged-in principal.
+   * @param session `gpd_ps_…`, which your backend opened for the principal
+   * @param token `transparencyToken` of the ingest answer
+   */
+  link(session: string, token: string): Promise<LinkResult>;
+}

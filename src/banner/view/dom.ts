@@ -1,0 +1,24 @@
+/** Elements without markup in strings: nothing that a policy or a Trusted Types rule could refuse. */
+
+type Attributes = Readonly<Record<string, string | boolean | ((event: Event) => void)>>;
+
+export type Child = Node | string | false | null;
+
+export function h<Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag,
+  attributes: Attributes = {},
+  ...children: readonly Child[]
+): HTMLElementTagNameMap[Tag] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === 'function') element.addEventListener(name, value);
+    else if (value !== false) element.setAttribute(name, value === true ? '' : value);
+  }
+  element.append(...children.filter((child) => child !== false && child !== null));
+  return element;
+}
+
+/** Fills in {name}. */
+export function fill(text: string, values: Readonly<Record<string, string>>): string {
+  return text.replace(/\{(\w+)\}/g, (_whole, name: string) => values[name] ?? '');
+}

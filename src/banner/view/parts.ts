@@ -1,0 +1,155 @@
+import type { Purpose } from '../config.ts';
+import { asked, choiceOf, statusOf, type Terms, type Why, whyAsked } from '../status.ts';
+import { type Child, fill, h } from './dom.ts';
+import type { Words } from './words.ts';
+
+/** What the first layer and the settings are made of; texts go in as text. */
+
+export interface Speech {
+  readonly words: Words;
+  readonly language: string;
+}
+
+/** A tenant's words may be of another direction than the banner's. */
+const own = (text: string): HTMLElement => h('bdi', {}, text);
+
+const chip = ({ words }: Speech): HTMLElement => h('span', { class: 'chip' }, words.gpc);
+
+const press = (name: string, hook: string, act: () => void): HTMLButtonElement =>
+  h('button', { type: 'button', 'data-testid': hook, click: act }, name);
+
+function policyLink({ words }: Speech, { config }: Terms): Child {
+  return config.policy.url !== '' && h('a', { href: config.policy.url, rel: 'noopener' }, words.policy);
+}
+
+function whyText({ words }: Speech, why: Why): Child {
+  if (why === 'first') return null;
+  return h('p', {}, { policy: words.whyPolicy, expired: words.whyExpired, purpose: words.whyPurpose }[why]);
+}
+
+/** One purpose is told whole, several by their names. */
+function purposeText(purposes: readonly Purpose[], { language }: Speech): Child {
+  const [only, ...others] = purposes;
+  if (!only) return null;
+  if (others.length > 0) {
+    const titles = new Intl.ListFormat(language).formatToParts(purposes.map(({ title }) => title));
+    return h(
+      'p',
+      {},
+      h('strong', {}, ...titles.map(({ type, value }) => (type === 'element' ? own(value) : value))),
+    );
+  }
+  return h(
+    'p',
+    {},
+    h('strong', {}, own(only.title)),
+    only.description !== '' && ' – ',
+    own(only.description),
+  );
+}
+
+export interface LayerActions {
+  readonly choose: (wanted: boolean) => void;
+  readonly open: () => void;
+}
+
+/** The first layer: three answers, none louder than another. */
+export function layerParts(speech: Speech, terms: Terms, actions: LayerActions): Child[] {
+  const { words } = speech;
+  const { title, body } = terms.config;
+  return [
+    h('h2', { id: 'title' }, title === '' ? words.title : own(title)),
+    whyText(speech, whyAsked(terms)),
+    purposeText(asked(terms), speech),
+    h('p', {}, body === '' ? words.body : own(body)),
+    terms.gpc && chip(speech),
+    h(
+      'div',
+      { class: 'buttons' },
+      press(words.accept, 'consent-accept', () => actions.choose(true)),
+      press(words.reject, 'consent-reject', () => actions.choose(false)),
+      press(words.settings, 'consent-settings', actions.open),
+    ),
+    policyLink(speech, terms),
+  ];
+}
+
+export const reopenParts = (speech: Speech, gpc: boolean): Child[] => [
+  speech.words.reopen,
+  gpc && chip(speech),
+];
+
+function history({ words, language }: Speech, terms: Terms, purpose: Purpose): string {
+  const choice = choiceOf(terms.record, purpose.id);
+  if (statusOf(terms, purpose) === 'gpc-opt-out') return words.gpcWhy;
+  if (!choice) return '';
+  const format = new Intl.DateTimeFormat(language, { dateStyle: 'long' });
+  const seq =
+    choice.proof && new Intl.NumberFormat(language, { useGrouping: false }).format(choice.proof.seq);
+  return [
+    fill(words[choice.choice], { date: format.format(choice.at) }),
+    choice.until > terms.now && fill(words.until, { date: format.format(choice.until) }),
+    seq && `${fill(words.entry, { seq })}.`,
+  ]
+    .filter(Boolean)
+    .join(' ');
+}
+
+function purposeItem(speech: Speech, terms: Terms, purpose: Purpose, at: number): HTMLLIElement {
+  const status = statusOf(terms, purpose);
+  const box = h('input', {
+    type: 'checkbox',
+    name: purpose.id,
+    'aria-describedby': `about-${at} past-${at}`,
+    disabled: status === 'gpc-opt-out',
+  });
+  // Ticked is what was granted, and nothing else ever.
+  box.checked = status === 'granted';
+  return h(
+    'li',
+    {},
+    h('label', {}, box, h('span', {}, own(purpose.title))),
+    h('p', { id: `about-${at}` }, own(purpose.description)),
+    h('p', { id: `past-${at}`, class: 'quiet small' }, history(speech, terms, purpose)),
+  );
+}
+
+export interface SheetActions {
+  readonly save: (wants: ReadonlyMap<string, boolean>) => void;
+  readonly close: () => void;
+}
+
+/** The settings: purpose by purpose, ticked or not, and when it was said. */
+export function sheetParts(speech: Speech, terms: Terms, actions: SheetActions, error: HTMLElement): Child[] {
+  const { words } = speech;
+  const { purposes } = terms.config;
+  const list = h(
+    'ul',
+    { class: 'purposes' },
+    ...purposes.map((one, at) => purposeItem(speech, terms, one, at)),
+  );
+  const all = (wanted: boolean) => () => actions.save(new Map(purposes.map(({ id }) => [id, wanted])));
+  const ticked = (): void => {
+    const boxes = [...list.querySelectorAll('input')];
+    actions.save(new Map(boxes.map(({ name, checked }) => [name, checked])));
+  };
+  return [
+    h(
+      'div',
+      { class: 'head' },
+      h('h2', { id: 'settings-title', tabindex: '-1', autofocus: true }, words.reopen),
+      press(words.close, 'consent-close', actions.close),
+    ),
+    terms.gpc && chip(speech),
+    list,
+    error,
+    h(
+      'div',
+      { class: 'buttons' },
+      press(words.save, 'consent-save', ticked),
+      press(words.acceptAll, 'consent-accept-all', all(true)),
+      press(words.rejectAll, 'consent-reject-all', all(false)),
+    ),
+    policyLink(speech, terms),
+  ];
+}

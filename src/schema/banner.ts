@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { purposeIdSchema } from './bundle.ts';
+
+/** What the consent banner asks the server for, and what it is told. */
+
+export const languageSchema = z.string().regex(/^[a-z]{2,3}$/);
+
+export const bannerResponseSchema = z.object({
+  kid: z.string(),
+  policy: z.object({
+    /** The version that a choice is made under; 0: none was published. */
+    version: z.int(),
+    /** A choice under an older version than this is asked again. */
+    material: z.int(),
+    url: z.string(),
+  }),
+  /** The tenant's own words; empty: the banner's. */
+  title: z.string(),
+  body: z.string(),
+  purposes: z.array(
+    z.object({
+      id: purposeIdSchema,
+      title: z.string(),
+      description: z.string(),
+      gpc: z.enum(['opt-out', 'ignore']),
+      ttlDays: z.int(),
+    }),
+  ),
+  /** The request carried Sec-GPC. */
+  gpc: z.boolean(),
+});
+export type BannerResponse = z.infer<typeof bannerResponseSchema>;
+
+export const embedManifestSchema = z.object({
+  version: z.string(),
+  /** The address that never changes its bytes. */
+  src: z.string(),
+  /** For the attribute `integrity`. */
+  integrity: z.string(),
+  languages: z.array(z.string()),
+});
+export type EmbedManifest = z.infer<typeof embedManifestSchema>;

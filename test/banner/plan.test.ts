@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest';
+import { planWrites, prove, remember, settle } from '../../src/banner/plan.ts';
+import { NOW } from '../support/make.ts';
+import { AGENT, DAY, makeChoice, makeRecord, makeTerms } from './support.ts';
+
+const key = (): string => 'key';
+const plan = (wants: Record<string, boolean>, terms = makeTerms()) =>
+  planWrites(terms, new Map(Object.entries(wants)), key).map(({ action, purposes, gpc, policyVersion }) => ({
+    action,
+    purposes,
+    gpc,
+    policyVersion,
+  }));
+const common = { gpc: false, policyVersion: 3 };
+const ALL = { [AGENT]: true, analytics: true };
+const NONE = { [AGENT]: false, analytics: false };
+
+describe('what is written', () => {
+  it('accept: one grant of what was asked; reject: one denial', () => {
+    expect(plan(ALL)).toEqual([{ action: 'grant', purposes: [AGENT, 'analytics'], ...common }]);
+    expect(plan(NONE)).toEqual([{ action: 'deny', purposes: [AGENT, 'analytics'], ...common }]);
+  });
+
+  it('refusals come first: whatever breaks in between, less is granted', () => {
+    const record = makeRecord({ [AGENT]: makeChoice() });
+    expect(plan({ [AGENT]: false, analytics: true }, makeTerms({ record }))).toEqual([
+      { action: 'withdraw', purposes: [AGENT], ...common },
+      { action: 'grant', purposes: ['analytics'], ...common },
+    ]);
+  });
+
+  it('what is not changed is not written again, and what is not named stays', () => {
+    const record = makeRecord({ [AGENT]: makeChoice(), analytics: makeChoice({ choice: 'denied' }) });
+    const terms = makeTerms({ record });
+    expect(plan({ [AGENT]: true, analytics: false }, terms)).toEqual([]);
+    expect(plan({}, terms)).toEqual([]);
+    expect(plan({ unknown: true }, terms)).toEqual([]);
+    expect(plan({ analytics: true }, terms)).toEqual([
+      { action: 'grant', purposes: ['analytics'], ...common },
+    ]);
+  });
+
+  it('what is asked again is written again, a refusal too', () => {
+    const record = makeRecord({
+      [AGENT]: makeChoice({ choice: 'denied', until: NOW }),
+      analytics: makeChoice({ version: 1 }),
+    });
+    expect(plan(NONE, makeTerms({ record }))).toEqual([
+      { action: 'deny', purposes: [AGENT, 'analytics'], ...common },
+    ]);
+  });
+
+  it('under GPC the signal’s purposes are never written, and the others carry it', () => {
+    const expected = { purposes: ['analytics'], gpc: true, policyVersion: 3 };
+    expect(plan(ALL, makeTerms({ gpc: true }))).toEqual([{ action: 'grant', ...expected }]);
+    expect(plan(NONE, makeTerms({ gpc: true }))).toEqual([{ action: 'deny', ...expected }]);
+    const record = makeRecord({ [AGENT]: makeChoice() });
+    expect(plan({ [AGENT]: false }, makeTerms({ gpc: true, record }))).toEqual([]);
+  });
+});
+
+describe('what is remembered', () => {
+  const write = {
+    action: 'grant',
+    purposes: [AGENT, 'analytics'],
+    policyVersion: 3,
+    gpc: false,
+    key: 'k',
+  } as const;
+  const entries = [
+    { purpose: AGENT, seq: 4, hash: 'd'.repeat(64) },
+    { purpose: 'analytics', seq: 5, hash: 'e'.repeat(64) },
+  ];
+
+  it('a grant, as long as its purpose says, with its entry', () => {
+    const { choices } = remember(makeRecord(), write, makeTerms(), entries);
+    expect(choices).toEqual({
+      [AGENT]: {
+        choice: 'granted',
+        version: 3,
+        at: NOW,
+        until: NOW + 180 * DAY,
+        proof: { seq: 4, hash: 'd'.repeat(64) },
+      },
+      analytics: {
+        choice: 'granted',
+        version: 3,
+        at: NOW,
+        until: NOW + 30 * DAY,
+        proof: { seq: 5, hash: 'e'.repeat(64) },
+      },
+    });
+  });
+
+  it('a refusal, as long as a grant, and its proof once the ledger has it', () => {
+    const refusal = { ...write, action: 'deny' } as const;
+    const record = remember(makeRecord({}, { pending: [refusal] }), refusal, makeTerms());
+    expect(record.choices[AGENT]).toMatchObject({ choice: 'denied', until: NOW + 180 * DAY, proof: null });
+    const proven = settle(prove(record, entries), refusal);
+    expect(proven.choices[AGENT]).toMatchObject({ choice: 'denied', at: NOW, proof: { seq: 4 } });
+    expect(proven.pending).toEqual([]);
+  });
+
+  it('a late proof does not touch a choice that came after it', () => {
+    const record = makeRecord({ [AGENT]: makeChoice() });
+    expect(prove(record, entries).choices[AGENT]).toEqual(makeChoice());
+  });
+});

@@ -1,0 +1,129 @@
+import {
+  createServer,
+  type Server as HttpServer,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { makeServer, type Server } from '../../src/banner/server.ts';
+import { makeConfig, makeRecord } from './support.ts';
+
+/** The calls as they go out, and every answer that is not the one hoped for. */
+
+let http: HttpServer;
+let server: Server;
+let seen: { path: string; headers: IncomingMessage['headers']; body: string }[] = [];
+let respond: (response: ServerResponse) => void;
+
+beforeAll(async () => {
+  http = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { url: path = '', headers } = request;
+      seen.push({ path, headers, body: Buffer.concat(chunks).toString() });
+      respond(response);
+    });
+  });
+  await new Promise<void>((resolve) => void http.listen(0, '127.0.0.1', resolve));
+  server = makeServer(`http://127.0.0.1:${(http.address() as AddressInfo).port}`, 'gpd_pk_key');
+});
+afterAll(() => new Promise((resolve) => void http.close(resolve)));
+beforeEach(() => {
+  seen = [];
+});
+
+function answer(status: number, body: unknown, headers: Record<string, string> = {}): void {
+  respond = (response) => {
+    response.writeHead(status, { 'content-type': 'application/json', ...headers });
+    response.end(typeof body === 'string' ? body : JSON.stringify(body));
+  };
+}
+
+const WRITE = { action: 'deny', purposes: ['ads'], policyVersion: 3, gpc: false, key: 'once' } as const;
+
+describe('the configuration', () => {
+  it('is asked for by the publishable key and in one language', async () => {
+    answer(200, makeConfig());
+    expect(await server.config('de')).toEqual(makeConfig());
+    expect(seen[0]).toMatchObject({
+      path: '/v1/consent/banner?lang=de',
+      headers: { authorization: 'Bearer gpd_pk_key' },
+    });
+  });
+
+  it.each([
+    ['another shape', 200, { kid: 'shop' }, 'unreachable'],
+    ['no JSON', 200, '<html>', 'unreachable'],
+    ['nothing', 204, '', 'unreachable'],
+    ['a revoked key', 401, { error: 'unauthenticated' }, 'unauthenticated'],
+    ['a busy server', 503, { error: 'unavailable' }, 'unavailable'],
+    ['a proxy that speaks for itself', 502, 'Bad gateway', 'unreachable'],
+  ])('%s is a failure', async (_what, status, body, problem) => {
+    respond = (response) => {
+      response.writeHead(status, { 'content-type': 'application/json' });
+      response.end(status === 204 ? undefined : typeof body === 'string' ? body : JSON.stringify(body));
+    };
+    expect(await server.config('en')).toEqual({ problem, transient: true });
+  });
+
+  it('that lies elsewhere is not fetched from there', async () => {
+    answer(302, '', { location: '/v1/consent/banner?lang=xx' });
+    expect(await server.config('en')).toMatchObject({ problem: 'unreachable' });
+    expect(seen).toHaveLength(1);
+  });
+});
+
+describe('a write', () => {
+  it('carries the principal’s secret and a key that lets it count once', async () => {
+    const entries = [{ purpose: 'ads', seq: 4, hash: 'f'.repeat(64) }];
+    answer(201, { entries, seq: 4, hash: 'f'.repeat(64) });
+    const record = makeRecord();
+    expect(await server.write(record, WRITE)).toEqual(entries);
+    expect(seen[0]).toMatchObject({ path: '/v1/consent/deny', headers: { 'idempotency-key': 'once' } });
+    expect(JSON.parse(seen[0]?.body ?? '')).toEqual({
+      principalId: record.principalId,
+      principalSecret: record.secret,
+      purposes: ['ads'],
+      policyVersion: 3,
+      gpc: false,
+    });
+  });
+
+  it.each([
+    [400, 'invalid-request', false],
+    [409, 'idempotency-conflict', false],
+    [422, 'unknown-purpose', false],
+    [401, 'unauthenticated', true],
+    [403, 'origin-not-allowed', true],
+    [429, 'rate-limited', true],
+    [500, 'internal', true],
+  ])('%d %s: may the same succeed later? %j', async (status, error, transient) => {
+    answer(status, { error });
+    expect(await server.write(makeRecord(), WRITE)).toEqual({ problem: error, transient });
+  });
+});
+
+describe('a link', () => {
+  const linked = { principalId: 'u-1', requestId: 'req_1', linkedAt: '2026-11-20T12:00:00.000Z' };
+
+  it('goes out under the session, with the token', async () => {
+    answer(201, linked);
+    expect(await server.link('gpd_ps_session', 'token')).toEqual({ linked: true, ...linked });
+    expect(seen[0]).toMatchObject({
+      path: '/v1/principals/link',
+      headers: { authorization: 'Bearer gpd_ps_session' },
+      body: '{"token":"token"}',
+    });
+  });
+
+  it.each([
+    [401, { error: 'unauthenticated' }, 'unauthenticated'],
+    [409, { error: 'claimed-by-another' }, 'claimed-by-another'],
+    [201, {}, 'unreachable'],
+  ])('%d is told as it is', async (status, body, error) => {
+    answer(status, body);
+    expect(await server.link('s', 't')).toEqual({ linked: false, status, error });
+  });
+});

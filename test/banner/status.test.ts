@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest';
+import { makeReceipt } from '../../src/banner/receipt.ts';
+import { asked, granted, statusOf, whyAsked } from '../../src/banner/status.ts';
+import { decideConsent } from '../../src/consent/decide.ts';
+import { NOW } from '../support/make.ts';
+import {
+  AGENT,
+  analytics,
+  DAY,
+  makeChoice,
+  makeConfig,
+  makePurpose,
+  makeRecord,
+  makeTerms,
+} from './support.ts';
+
+const status = (choice: Parameters<typeof makeChoice>[0] | null, gpc = false, purpose = makePurpose()) =>
+  statusOf(
+    makeTerms({ gpc, record: makeRecord(choice ? { [purpose.id]: makeChoice(choice) } : {}) }),
+    purpose,
+  );
+
+describe('a purpose', () => {
+  it.each([
+    ['never asked', null, 'unasked'],
+    ['granted', {}, 'granted'],
+    ['denied', { choice: 'denied' }, 'denied'],
+    ['withdrawn', { choice: 'withdrawn' }, 'withdrawn'],
+    ['granted, to its last millisecond', { until: NOW + 1 }, 'granted'],
+    ['granted and over', { until: NOW }, 'expired'],
+    ['denied and over', { choice: 'denied', until: NOW }, 'expired'],
+    ['granted under the material version', { version: 2 }, 'granted'],
+    ['granted before it', { version: 1 }, 'policy-outdated'],
+    ['denied before it', { choice: 'denied', version: 1 }, 'policy-outdated'],
+    ['over and outdated', { version: 1, until: NOW }, 'expired'],
+  ] as const)('%s', (_what, choice, expected) => {
+    expect(status(choice)).toBe(expected);
+  });
+
+  it('that GPC opts out of is settled by it, whatever was said; another is not', () => {
+    expect(status({}, true)).toBe('gpc-opt-out');
+    expect(status(null, true)).toBe('gpc-opt-out');
+    expect(status({}, true, analytics)).toBe('granted');
+    expect(status(null, true, analytics)).toBe('unasked');
+  });
+
+  it('is granted here only where the ledger says so too', () => {
+    for (const gpc of [false, true])
+      for (const choice of ['granted', 'denied', 'withdrawn'] as const)
+        for (const until of [NOW, NOW + 1])
+          for (const version of [1, 2, 3]) {
+            const event = { choice, policyVersion: version, expiresAt: until, seq: 7, hash: 'a' };
+            const state = { erased: false, gpc, event, head: { seq: 9, hash: 'b' } };
+            const rules = { gpcOf: () => 'opt-out' as const, currentVersion: 3, materialVersion: 2 };
+            const ledger = decideConsent(AGENT, state, rules, NOW);
+            expect(status({ choice, until, version }, gpc) === 'granted').toBe(ledger.allowed);
+          }
+  });
+
+  it('of the name of a property of every object was never asked', () => {
+    expect(status(null, false, makePurpose({ id: 'constructor' }))).toBe('unasked');
+  });
+});
+
+describe('what is asked', () => {
+  it.each([
+    ['the first time', {}, 'first', 2],
+    ['for what is new', { [AGENT]: makeChoice() }, 'purpose', 1],
+    [
+      'after a material change',
+      { [AGENT]: makeChoice({ version: 1 }), analytics: makeChoice() },
+      'policy',
+      1,
+    ],
+    ['after an expiry', { [AGENT]: makeChoice({ until: NOW }), analytics: makeChoice() }, 'expired', 1],
+    ['nothing', { [AGENT]: makeChoice({ choice: 'denied' }), analytics: makeChoice() }, 'purpose', 0],
+  ] as const)('%s', (_when, choices, why, count) => {
+    const terms = makeTerms({ record: makeRecord(choices) });
+    expect(asked(terms)).toHaveLength(count);
+    if (count > 0) expect(whyAsked(terms)).toBe(why);
+  });
+});
+
+describe('a receipt', () => {
+  it('before any choice has nothing but the version and the signal', () => {
+    expect(makeReceipt(makeTerms({ gpc: true }))).toEqual({
+      purposes: [],
+      gpc: true,
+      version: 3,
+      issuedAt: NOW,
+    });
+  });
+
+  it('has version, time and proof of the agent’s own grant', () => {
+    const proof = { seq: 41, hash: 'b'.repeat(64) };
+    const own = makeChoice({ version: 2, at: NOW - 2 * DAY, proof });
+    const record = makeRecord({ analytics: makeChoice(), [AGENT]: own });
+    expect(makeReceipt(makeTerms({ record }))).toEqual({
+      purposes: [AGENT, 'analytics'],
+      gpc: false,
+      version: 2,
+      issuedAt: NOW - 2 * DAY,
+      proof,
+      principalId: record.principalId,
+    });
+  });
+
+  it('after a refusal has the latest entry, and none while the ledger does not know', () => {
+    const proof = { seq: 9, hash: 'c'.repeat(64) };
+    const record = makeRecord({
+      [AGENT]: makeChoice({ choice: 'denied', at: NOW - 1, proof }),
+      analytics: makeChoice({ choice: 'withdrawn', at: NOW - 2 }),
+    });
+    expect(makeReceipt(makeTerms({ record }))).toMatchObject({ purposes: [], proof, issuedAt: NOW - 1 });
+    const unsaid = makeRecord({ [AGENT]: makeChoice({ choice: 'withdrawn', proof: null }) });
+    expect(makeReceipt(makeTerms({ record: unsaid }))).not.toHaveProperty('proof');
+  });
+
+  it('never names a purpose that is not asked any more', () => {
+    const record = makeRecord({ gone: makeChoice(), [AGENT]: makeChoice() });
+    const config = makeConfig({ purposes: [makePurpose()] });
+    expect(makeReceipt(makeTerms({ config, record })).purposes).toEqual([AGENT]);
+    expect(granted(makeTerms({ config, record, gpc: true }))).toEqual([]);
+  });
+});

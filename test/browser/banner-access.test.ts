@@ -1,0 +1,203 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import type { AxeResults } from 'axe-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describeInChromium, launchChromium } from './support/chromium.ts';
+import { type Shop, type ShopPage, startShop } from './support/shop.ts';
+
+/** WCAG 2.2 AA as far as a program can judge it, and how the banner looks; SHOTS=DIR keeps the pictures. */
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+const GPC = "Object.defineProperty(Navigator.prototype, 'globalPrivacyControl', { get: () => true })";
+
+const LAYER = ['button-name', 'target-size', 'color-contrast', 'heading-order', 'landmark-unique'];
+
+interface View {
+  readonly context: BrowserContextOptions;
+  readonly page?: ShopPage;
+  readonly script?: string;
+}
+
+const DESK = { viewport: { width: 1024, height: 720 } };
+const VIEWS: Readonly<Record<string, View>> = {
+  light: { context: { ...DESK, colorScheme: 'light' } },
+  dark: { context: { ...DESK, colorScheme: 'dark' } },
+  'right to left': { context: DESK, page: { language: 'ar' } },
+  'German, whose words are long': { context: DESK, page: { language: 'de' } },
+  '320 px': { context: { viewport: { width: 320, height: 640 } } },
+  '320 px in Greek': { context: { viewport: { width: 320, height: 640 } }, page: { language: 'el' } },
+  'forced colours': { context: { ...DESK, forcedColors: 'active' } },
+  'forced colours in the dark': { context: { ...DESK, forcedColors: 'active', colorScheme: 'dark' } },
+  'text of 200 %': {
+    context: { viewport: { width: 640, height: 480 } },
+    page: { head: '<link rel="stylesheet" href="/large.css">' },
+  },
+  'Global Privacy Control': { context: DESK, script: GPC },
+};
+
+describeInChromium('browser/banner for everybody', () => {
+  let shop: Shop;
+  let browser: Browser;
+  let page: Page;
+
+  beforeAll(async () => {
+    [shop, browser] = await Promise.all([startShop(), launchChromium()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await shop?.close();
+  });
+  afterEach(async () => {
+    await page?.context().close();
+  });
+
+  async function open({ context, page: options, script }: View): Promise<void> {
+    page = await (await browser.newContext(context)).newPage();
+    if (script !== undefined) await page.addInitScript(script);
+    await page.goto(shop.page(options));
+    await page.getByTestId('consent-banner').waitFor();
+  }
+
+  async function expectAccessible(sees: readonly string[] = ['button-name', 'target-size']): Promise<void> {
+    await page.evaluate(AXE);
+    const run = `axe.run({ include: [['gpd-consent']] }, { runOnly: ${JSON.stringify(TAGS)} })`;
+    const { violations, passes } = (await page.evaluate(run)) as AxeResults;
+    expect(
+      violations.map(({ id, nodes }) => [id, nodes.map((node) => [node.html, node.failureSummary])]),
+    ).toEqual([]);
+    // axe went into the shadow root: it saw the buttons.
+    expect(passes.map(({ id }) => id)).toEqual(expect.arrayContaining([...sees]));
+  }
+
+  async function shot(name: string): Promise<void> {
+    const dir = process.env['SHOTS'];
+    if (dir !== undefined) await page.screenshot({ path: join(dir, `${name.replace(/\W+/g, '-')}.png`) });
+  }
+
+  const inside = <T>(body: string): Promise<T> =>
+    page.evaluate(`(() => { const root = document.querySelector('gpd-consent').shadowRoot; ${body} })()`);
+
+  /** Nothing is cut off, nothing needs a second direction of scrolling. */
+  async function expectReflow(selector: string): Promise<void> {
+    const sizes = await inside<
+      Record<string, number>
+    >(`const e = root.querySelector(${JSON.stringify(selector)});
+      const box = e.getBoundingClientRect();
+      return { left: box.left, right: innerWidth - box.right, top: box.top, bottom: innerHeight - box.bottom,
+        across: e.clientWidth - e.scrollWidth, page: innerWidth - document.documentElement.scrollWidth };`);
+    for (const [side, room] of Object.entries(sizes)) expect([side, room >= 0]).toEqual([side, true]);
+  }
+
+  describe.each(Object.entries(VIEWS))('%s', (name, view) => {
+    it('the first layer, the settings and the button that stays', async () => {
+      await open(view);
+      await expectAccessible(LAYER);
+      await expectReflow('.layer');
+      await shot(`${name} first layer`);
+
+      await page.getByTestId('consent-settings').click();
+      await expectAccessible();
+      await expectReflow('dialog');
+      await shot(`${name} settings`);
+      await page.keyboard.press('Escape');
+
+      await page.getByTestId('consent-accept').click();
+      await page.getByTestId('consent-reopen').waitFor();
+      await expectAccessible();
+      await expectReflow('.reopen');
+      await page.getByTestId('consent-reopen').click();
+      await expectAccessible();
+      await shot(`${name} reopened`);
+    });
+  });
+
+  it('an error is announced, and looks like one', async () => {
+    await open({ context: DESK });
+    await shop.stop();
+    await page.getByTestId('consent-accept').click();
+    await page.getByRole('alert').waitFor();
+    await expectAccessible();
+    await expectReflow('.layer');
+    await shot('error');
+    await shop.restart();
+  });
+
+  it('every target is 24 pixels or more, both ways', async () => {
+    await open({ context: { viewport: { width: 320, height: 640 } } });
+    const small = `return [...root.querySelectorAll('button, input, a')].filter((e) => e.getClientRects().length > 0)
+      .map((e) => e.getBoundingClientRect()).filter((box) => box.width < 24 || box.height < 24).length;`;
+    expect(await inside(small)).toBe(0);
+    await page.getByTestId('consent-settings').click();
+    expect(await inside(small)).toBe(0);
+  });
+
+  it('screen readers meet names, roles and descriptions', async () => {
+    await open({ context: DESK });
+    const names = await page.locator('gpd-consent').ariaSnapshot();
+    expect(names).toContain('region "Your choice"');
+    for (const button of ['Accept', 'Reject', 'Settings']) expect(names).toContain(`button "${button}"`);
+    await page.getByTestId('consent-settings').click();
+    const sheet = page.getByRole('dialog', { name: 'Privacy choices' });
+    await sheet.waitFor();
+    const box = sheet.getByRole('checkbox', { name: 'Device identification' });
+    expect(await box.isChecked()).toBe(false);
+    expect(await sheet.getByRole('checkbox').count()).toBe(2);
+  });
+
+  it('nothing moves by itself, whatever the person prefers', async () => {
+    await open({ context: DESK });
+    expect(await inside('return document.getAnimations().length + root.getAnimations().length;')).toBe(0);
+    expect(
+      await inside(
+        "return [...root.querySelectorAll('*')].filter((e) => { const s = getComputedStyle(e); return s.transitionDuration !== '0s' || s.animationName !== 'none'; }).length;",
+      ),
+    ).toBe(0);
+  });
+
+  it('a page changes its colours and shape by custom properties, and nothing else of it', async () => {
+    await open({ context: DESK, page: { head: '<link rel="stylesheet" href="/theme.css">' } });
+    const look = await inside<
+      Record<string, string>
+    >(`const s = getComputedStyle(root.querySelector('.layer'));
+      const b = getComputedStyle(root.querySelector('button'));
+      return { ground: s.backgroundColor, radius: s.borderRadius, button: b.color, spacing: b.letterSpacing };`);
+    expect(look).toEqual({
+      ground: 'rgb(10, 20, 30)',
+      radius: '0px',
+      button: 'rgb(240, 240, 200)',
+      spacing: 'normal',
+    });
+  });
+
+  it('costs the main thread no more than 30 ms', async () => {
+    const cost = async (options: ShopPage): Promise<number> => {
+      page = await (await browser.newContext(DESK)).newPage();
+      const session = await page.context().newCDPSession(page);
+      // The thread's own time: what other programs take does not count.
+      await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+      await page.goto(shop.page(options));
+      if (options.snippet === undefined) await page.getByTestId('consent-banner').waitFor();
+      await page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done)))');
+      const { metrics } = await session.send('Performance.getMetrics');
+      const ms = (name: string): number => (metrics.find((one) => one.name === name)?.value ?? 0) * 1000;
+      await page.context().close();
+      return ms('ScriptDuration') + ms('LayoutDuration') + ms('RecalcStyleDuration');
+    };
+    const without: number[] = [];
+    const shown: number[] = [];
+    // In turns, so that a busy machine slows both.
+    for (let i = 0; i < 7; i += 1) {
+      without.push(await cost({ own: true, snippet: { src: '/gated.js' } }));
+      shown.push(await cost({}));
+    }
+    const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[3] ?? 0;
+    const own = median(shown) - median(without);
+    process.stderr.write(
+      `banner: ${own.toFixed(1)} ms of main thread (script, layout, style; page with it ${median(shown).toFixed(1)}, without ${median(without).toFixed(1)})\n`,
+    );
+    expect(own).toBeLessThanOrEqual(30);
+  });
+});

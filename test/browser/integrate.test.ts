@@ -1,0 +1,99 @@
+import { spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { gpdJson, tempDir } from '../support/command.ts';
+import { type Gpd, startGpd } from '../support/server.ts';
+import { describeInChromium, launchChromium } from './support/chromium.ts';
+
+/** docs/integrate.md, its ten minutes taken from the page word by word: what it shows has to run. */
+
+const text = readFileSync(new URL('../../docs/integrate.md', import.meta.url), 'utf8');
+const [, walk = ''] = /^## Ten minutes[^\n]*\n([\s\S]*?)^## /m.exec(text) ?? [];
+const blocks = (language: string): string[] =>
+  [...walk.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))].map(
+    (block) => block[1] ?? '',
+  );
+
+/** The lines of a block as arguments, quotes taken as a shell would. */
+function commands(block: string): string[][] {
+  const lines = block.replaceAll('\\\n', ' ').trim().split('\n');
+  return lines.map((line) =>
+    [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? ''),
+  );
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const probe = createServer().listen(0, 'localhost', () => {
+      const { port } = probe.address() as { port: number };
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+describeInChromium('browser/docs/integrate.md', () => {
+  let gpd: Gpd;
+  let browser: Browser;
+  let shop: string;
+  let backend: ReturnType<typeof spawn>;
+
+  beforeAll(async () => {
+    const dataDir = join(tempDir('integrate'), 'gpd-data');
+    const port = await freePort();
+    shop = `http://localhost:${port}`;
+    const put = (command: readonly string[]): string[] =>
+      command.slice(1).map((word) => word.replace('http://localhost:3000', shop));
+    const [setUp = '', asked = ''] = blocks('sh');
+    const keys: string[] = [];
+    for (const command of [...commands(setUp), ...commands(asked)]) {
+      expect(command[0]).toBe('gpd');
+      if (command[1] === 'serve') continue;
+      const made = await gpdJson<{ key?: string }>(put(command), { env: { GPD_DATA_DIR: dataDir } });
+      if (made.key !== undefined) keys.push(made.key);
+    }
+    const [publishable = '', secret = ''] = keys;
+    gpd = await startGpd({ dataDir });
+    const url = `http://localhost:${gpd.port}`;
+    const cwd = tempDir('backend');
+    const local = (code: string): string => code.replaceAll('http://localhost:8080', url);
+    writeFileSync(join(cwd, 'index.html'), local(blocks('html')[0] ?? '').replace('gpd_pk_…', publishable));
+    writeFileSync(join(cwd, 'server.mjs'), local(blocks('js')[0] ?? '').replace('3000', String(port)));
+    backend = spawn(process.execPath, ['server.mjs'], { cwd, env: { ...process.env, GPD_KEY: secret } });
+    await vi.waitFor(async () => expect((await fetch(shop)).status).toBe(200), { timeout: 10_000 });
+    browser = await launchChromium();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    backend?.kill();
+    await gpd?.stop();
+  });
+
+  it('shows what it says it shows', async () => {
+    const page = await browser.newPage();
+    await page.goto(shop);
+    const answer = async () =>
+      JSON.parse((await page.locator('pre').textContent()) ?? '') as Record<string, never>;
+    await page.getByText('We recognise this device to keep others out of your account.').waitFor();
+    expect(await page.getByRole('link', { name: 'Privacy policy' }).getAttribute('href')).toBe(
+      'https://shop.example/privacy',
+    );
+    await page.getByRole('button', { name: 'Accept' }).click();
+    await page.getByText('"allowed": true').waitFor();
+    expect(await answer()).toMatchObject({
+      consent: { allowed: true, reason: 'granted', proof: { seq: expect.any(Number) } },
+      verdict: { reason: 'ok', rules: expect.any(Array) },
+    });
+
+    await page.getByRole('button', { name: 'Privacy choices' }).click();
+    await page.getByRole('checkbox', { name: 'Recognising your device' }).uncheck();
+    await page.getByRole('button', { name: 'Save choices' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'hidden' });
+    await page.reload();
+    await page.getByText('"reason": "withdrawn"').waitFor();
+    expect(await answer()).toMatchObject({ consent: { allowed: false, reason: 'withdrawn' }, verdict: null });
+    expect(await gpd.json(['consent', 'verify', 'shop'])).toMatchObject({ ok: true });
+  });
+});

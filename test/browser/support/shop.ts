@@ -1,0 +1,255 @@
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Page } from 'puppeteer-core';
+import { type Api, apiOf } from '../../consent-api/support/api.ts';
+import { execute } from '../../support/database.ts';
+import { initGpd, startGpd } from '../../support/server.ts';
+
+/** A shop of another origin than gpd's, under the strictest policy that lets the snippet in, and the real gpd. */
+
+const KID = 'shop';
+export const AGENT = 'device-identification';
+export const ANALYTICS = 'analytics';
+
+const BUILT = new URL('../../../dist/banner/', import.meta.url);
+const NONCE = 'bm9uY2Utb2YtdGhlLXRlc3Q';
+
+/** A page's own script: keeps the events and lets a test ask the agent. */
+const PAGE_SCRIPT = `
+  window.heard = [];
+  window.violations = [];
+  addEventListener('securitypolicyviolation', (e) => violations.push(e.effectiveDirective + ' ' + e.blockedURI));
+  const consent = window.gpd?.consent;
+  if (consent) for (const name of ['ready', 'change', 'open', 'close'])
+    consent.on(name, (state) => heard.push([name, state.phase, state.granted.join(' ')].join(' | ')));
+  document.getElementById('opener').addEventListener('click', () => consent.open());
+  window.identify = async (server, receipt) => {
+    const { identify } = await import(server + '/v1/agent.js');
+    const result = await identify({ kid: '${KID}', consent: receipt ?? (() => consent.receipt()), workerUrl: null });
+    window.token = result.response?.transparencyToken ?? '';
+    return { sent: result.sent, reason: result.reason ?? result.response.reason, status: result.status ?? null };
+  };
+`;
+
+export interface ShopPage {
+  /** Attributes of the snippet beside src, data-key and defer. */
+  readonly snippet?: Readonly<Record<string, string>>;
+  /** The shop serves the script itself. */
+  readonly own?: boolean;
+  readonly language?: string;
+  readonly body?: string;
+  readonly head?: string;
+  /** A further address that the policy lets the page connect to. */
+  readonly connect?: string;
+}
+
+export interface Shop {
+  readonly api: Api;
+  readonly origin: string;
+  /** Address of a page. */
+  page(options?: ShopPage): string;
+  /** Paths that the shop was asked for. */
+  readonly asked: string[];
+  /** gpd goes away. */
+  stop(): Promise<void>;
+  /** gpd is there again, if it was away. */
+  restart(): Promise<void>;
+  close(): Promise<void>;
+}
+
+function html(
+  gpd: string,
+  key: string,
+  { snippet = {}, own, language = 'en', head, body }: ShopPage,
+): string {
+  const attributes = { src: `${own ? '' : gpd}/v1/embed.js`, 'data-key': key, ...snippet };
+  const text = Object.entries(attributes).map(([name, value]) => `${name}="${value}"`);
+  return `<!doctype html><html lang="${language}"><head><meta charset="utf-8"><title>Shop</title>
+    <meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">
+    <link rel="stylesheet" href="/page.css">${head ?? ''}
+    <script ${text.join(' ')} defer></script><script src="/page.js" defer></script></head>
+    <body><header><a id="first" href="#end">Skip to the end</a></header><main><h1>Shop</h1>
+    <button id="opener" type="button">Your privacy</button>${body ?? ''}
+    ${'<p>Paper, ink and things that keep a record.</p>'.repeat(30)}
+    <p><a id="end" href="#first">The last link</a></p></main></body></html>`;
+}
+
+/** No inline style at all, no inline script without its nonce. */
+const policy = (gpd: string, connect = ''): string =>
+  [
+    "default-src 'none'",
+    `script-src 'self' ${gpd} 'nonce-${NONCE}'`,
+    "style-src 'self'",
+    `connect-src ${gpd} ${connect}`,
+    'img-src data:',
+    "frame-src 'self'",
+  ].join('; ');
+
+const FILES: Readonly<Record<string, readonly [type: string, body: string]>> = {
+  '/page.js': ['text/javascript', PAGE_SCRIPT],
+  '/page.css': ['text/css', ':root { color-scheme: light dark } body { font: 1rem/1.5 serif; margin: 2rem }'],
+  '/large.css': ['text/css', 'html { font-size: 200% }'],
+  '/theme.css': [
+    'text/css',
+    ':root { --gpd-paper: #0a141e; --gpd-ink: #f0f0c8; --gpd-radius: 0; } button { letter-spacing: 1em; color: red }',
+  ],
+  '/gated.js': ['text/javascript', 'window.gated = [...(window.gated ?? []), "file"];'],
+};
+
+/** Inline under the page's nonce, and a file: both wait for their purposes. */
+export const GATED = `
+  <script type="text/plain" data-purpose="${ANALYTICS}" nonce="${NONCE}">window.gated = [...(window.gated ?? []), "inline"];</script>
+  <script type="text/plain" data-purpose="${ANALYTICS}" data-src="/gated.js"></script>
+  <script type="text/plain" data-purpose="${ANALYTICS} ${AGENT}" nonce="${NONCE}">window.gated = [...(window.gated ?? []), "both"];</script>`;
+
+function makeKey(scope: string, prefix: string, seed: string) {
+  const key = `gpd_${prefix}_${Buffer.from(seed.padEnd(32, '.')).toString('base64url')}`;
+  return { key, scope };
+}
+
+async function insertKeys(dataDir: string) {
+  const { createHash } = await import('node:crypto');
+  const keys = {
+    publishable: makeKey('publishable', 'pk', 'page'),
+    secret: makeKey('secret', 'sk', 'backend'),
+    operator: makeKey('operator', 'op', 'operator'),
+  };
+  for (const { key, scope } of Object.values(keys)) {
+    const hash = createHash('sha256').update(key).digest('hex');
+    await execute(
+      dataDir,
+      `INSERT INTO api_keys (kid, id, scope, name, hash, created_at, revoked_at)
+        VALUES ('${KID}', 'key_${hash.slice(0, 26)}', '${scope}', 'test', '${hash}', 1, NULL)`,
+    );
+  }
+  return Object.fromEntries(Object.entries(keys).map(([name, { key }]) => [name, key]));
+}
+
+const analyticsSql = `INSERT INTO purposes (kid, id, title, description, lawful_basis, gpc, ttl_days)
+  VALUES ('${KID}', '${ANALYTICS}', 'Audience measurement', 'Counts visits to learn which pages are read.',
+    'consent', 'ignore', 30)`;
+
+export interface ShopOptions {
+  /** With a second purpose, which Global Privacy Control does not touch. */
+  readonly analytics?: boolean;
+}
+
+/** A tenant that wants consent proven by its ledger, so that the server judges what the page says. */
+export async function startShop({ analytics = true }: ShopOptions = {}): Promise<Shop> {
+  const pages = new Map<string, ShopPage>();
+  const asked: string[] = [];
+  let gpdUrl = '';
+  let key = '';
+  const respond = (request: IncomingMessage): readonly [type: string, body: string] | null => {
+    const { pathname } = new URL(request.url ?? '/', 'http://shop');
+    asked.push(pathname);
+    if (pathname === '/v1/embed.js')
+      return ['text/javascript', readFileSync(new URL('embed.js', BUILT), 'utf8')];
+    const page = pages.get(pathname);
+    return page ? ['text/html', html(gpdUrl, key, page)] : (FILES[pathname] ?? null);
+  };
+  const server = createServer((request, response) => {
+    const file = respond(request);
+    response.writeHead(file ? 200 : 404, {
+      'content-type': `${file?.[0] ?? 'text/plain'}; charset=utf-8`,
+      'content-security-policy': policy(gpdUrl, pages.get(request.url ?? '')?.connect),
+      'cache-control': 'no-store',
+    });
+    response.end(file?.[1]);
+  });
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  const origin = `http://localhost:${(server.address() as AddressInfo).port}`;
+
+  // `localhost` for both: two origins of one site.
+  const { dataDir } = await initGpd([{ kid: KID, origins: ['https://placeholder.example'] }]);
+  await execute(
+    dataDir,
+    `UPDATE tenants SET settings = json_set(settings, '$.origins', json('["${origin}"]'), '$."consent.basis"', 'ledger')
+      WHERE kid = '${KID}'`,
+    ...(analytics ? [analyticsSql] : []),
+  );
+  const keys = await insertKeys(dataDir);
+  key = keys['publishable'] ?? '';
+  const start = (port: string) => startGpd({ dataDir, args: ['--port', port] });
+  let gpd = await start('0');
+  let away = false;
+  const { port } = gpd;
+  gpdUrl = `http://localhost:${port}`;
+  const shop = {
+    api: apiOf(gpd, keys as Api['keys']),
+    origin,
+    asked,
+    page(options: ShopPage = {}) {
+      const path = `/page-${pages.size}`;
+      pages.set(path, options);
+      return `${origin}${path}`;
+    },
+    async stop() {
+      await shop.api.stop();
+      away = true;
+    },
+    async restart() {
+      if (!away) return;
+      gpd = await start(String(port));
+      away = false;
+      shop.api = apiOf(gpd, keys as Api['keys']);
+    },
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      if (!away) await shop.api.stop();
+    },
+  };
+  return shop;
+}
+
+/** The banner of a page as a person meets it. */
+export function bannerOf(page: Page) {
+  const hook = (name: string): string => `gpd-consent >>> [data-testid="consent-${name}"]`;
+  const inside = <T>(body: string): Promise<T> =>
+    page.evaluate(
+      `(() => { const root = document.querySelector('gpd-consent')?.shadowRoot; ${body} })()`,
+    ) as Promise<T>;
+  return {
+    press: async (name: string): Promise<void> => {
+      const element = await page.waitForSelector(hook(name), { visible: true });
+      await element?.click();
+    },
+    shown: (name: string): Promise<boolean> =>
+      inside(`const e = root?.querySelector('[data-testid="consent-${name}"]');
+        return !!e && e.getClientRects().length > 0;`),
+    waitFor: (name: string): Promise<unknown> => page.waitForSelector(hook(name), { visible: true }),
+    waitGone: (name: string): Promise<unknown> => page.waitForSelector(hook(name), { hidden: true }),
+    inside,
+    text: (selector: string): Promise<string> =>
+      inside(`return root.querySelector(${JSON.stringify(selector)})?.textContent ?? '';`),
+    settingsOpen: (): Promise<boolean> => inside("return root.querySelector('dialog').open;"),
+    tick: async (purpose: string): Promise<void> => {
+      const box = await page.waitForSelector(`gpd-consent >>> input[name="${purpose}"]`, { visible: true });
+      await box?.click();
+    },
+    /** The hook or id of what has the keyboard. */
+    focused: (): Promise<string> =>
+      page.evaluate(`(() => { let at = document.activeElement; while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+        return at?.dataset?.testid || at?.id || at?.tagName || ''; })()`) as Promise<string>,
+    state: (): Promise<{
+      phase: string;
+      problem: string | null;
+      gpc: boolean;
+      granted: string[];
+      principalId: string | null;
+      purposes: { id: string; status: string }[];
+    }> => page.evaluate('gpd.consent.ready.then(() => gpd.consent.state())') as never,
+    receipt: (): Promise<{
+      purposes: string[];
+      gpc: boolean;
+      version: number;
+      issuedAt: number;
+      proof?: { seq: number; hash: string };
+      principalId?: string;
+    }> => page.evaluate('gpd.consent.receipt()') as never,
+    stored: (): Promise<number> => page.evaluate('localStorage.length') as Promise<number>,
+  };
+}
+export type Banner = ReturnType<typeof bannerOf>;
