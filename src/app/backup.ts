@@ -9,7 +9,7 @@ import { type BackupCipher, beginBackup, openBackup } from '../keys/backup-forma
 import { isoTime } from '../lib/clock.ts';
 import { openDatabase } from '../storage/db.ts';
 import { copyInto, quickCheck, usedBytes } from '../storage/file-copy.ts';
-import { writeMeta } from '../storage/meta-store.ts';
+import { LAST_BACKUP, writeMeta } from '../storage/meta-store.ts';
 import { lastMigration } from '../storage/migrate.ts';
 import { BackupFailed } from './backup-failed.ts';
 import { DamagedBackup, meter, openBytes, readHead, sealBytes } from './backup-stream.ts';
@@ -19,8 +19,6 @@ import type { Store } from './store.ts';
 
 export const DATABASE_PART = 'gpd.db';
 export const ERASURES_PART = 'erasures.log';
-/** In `meta`: when the last backup was made, for `gpd doctor`. */
-export const LAST_BACKUP = 'last-backup';
 
 export type Stage = 'copying' | 'writing' | 'reading back' | 'checking';
 /** `done` of `total` bytes of a stage. */

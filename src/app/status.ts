@@ -1,10 +1,9 @@
 import { type Config, databaseLocation } from '../config.ts';
 import { isoTime } from '../lib/clock.ts';
 import { incompleteErasures, overdueContests } from '../storage/inspect.ts';
-import { readMeta } from '../storage/meta-store.ts';
+import { LAST_BACKUP, readMeta } from '../storage/meta-store.ts';
 import { lastMigration } from '../storage/migrate.ts';
 import { readStock, readTraffic, type Stock, type Traffic } from '../storage/stock.ts';
-import { LAST_BACKUP } from './backup.ts';
 import { gatherServer, localUrl } from './doctor/gather-outside.ts';
 import type { Store } from './store.ts';
 

@@ -1,6 +1,9 @@
 import type { Knex } from 'knex';
 import type { Database } from './db.ts';
 
+/** When the last backup was made, and how large it is. */
+export const LAST_BACKUP = 'last-backup';
+
 /** Facts about the installation itself: the master key's check value and the wrapped server secret. */
 export async function readMeta(database: Database, name: string): Promise<string | null> {
   const row = await database.read('meta').where({ name }).first<{ value: string } | undefined>('value');

@@ -206,6 +206,19 @@ describe('what stands in the way', () => {
     expect(found(person.ids)).toEqual([]);
   }, 30_000);
 
+  it('a backup keeps what it has, sealed, and the receipt says so', async () => {
+    const person = await makePerson('backed-up');
+    const file = join(rights.gpd.dataDir, 'nightly.backup');
+    expect((await rights.gpd.cli(['backup', file])).code).toBe(0);
+    const receipt = (await rights.call('/privacy/erase', {}, person.token)).json() as Receipt;
+    expect(receipt.incomplete).toBe(false);
+    expect(receipt.scopes.find(({ scope }) => scope === 'backups')).toMatchObject({
+      action: 'retained',
+      basis: expect.stringContaining('restore') as string,
+    });
+    expect(found([...person.ids, person.sub])).toEqual([]);
+  });
+
   it('a tombstone stands outside the database, and names nobody', async () => {
     const person = await makePerson('tombstone');
     const receipt = (await rights.call('/privacy/erase', {}, person.token)).json() as Receipt;

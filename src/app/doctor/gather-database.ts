@@ -21,9 +21,8 @@ import {
   overdueContests,
   readPragmas,
 } from '../../storage/inspect.ts';
-import { readMeta } from '../../storage/meta-store.ts';
+import { LAST_BACKUP, readMeta } from '../../storage/meta-store.ts';
 import { schemaState } from '../../storage/migrate.ts';
-import { LAST_BACKUP } from '../backup.ts';
 import { countUndone } from '../erasure-log.ts';
 import type { Tombstone } from '../rights/tombstones.ts';
 import type { DatabaseFacts, MasterKeyFacts } from './facts.ts';

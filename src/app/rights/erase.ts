@@ -30,7 +30,7 @@ import {
   unfinishedErasures,
 } from '../../storage/erasure-receipts.ts';
 import { lockHead } from '../../storage/ledger-append.ts';
-import { readMeta } from '../../storage/meta-store.ts';
+import { LAST_BACKUP, readMeta } from '../../storage/meta-store.ts';
 import { shredWithin } from '../../storage/principal-erase.ts';
 import { notifications } from '../consent-service.ts';
 import type { ConsentTenant } from '../consent-tenant.ts';
@@ -151,12 +151,9 @@ async function eraseAll(deps: EraseDeps, request: EraseRequest, now: number) {
   });
 }
 
-/** Backups that were made of this data and may still exist (`gpd backup` notes them). */
+/** One line for whatever was written: how many copies still lie about, only the operator knows. */
 async function countBackups(database: Database): Promise<number> {
-  const noted = await readMeta(database, 'backups');
-  if (noted === null) return 0;
-  const list = JSON.parse(noted) as unknown;
-  return Array.isArray(list) ? list.length : 0;
+  return (await readMeta(database, LAST_BACKUP)) === null ? 0 : 1;
 }
 
 /** The tombstone, outside the database. */
