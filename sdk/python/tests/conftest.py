@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import socket
+import threading
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -16,6 +18,40 @@ _reports: list[tuple[str, bool]] = []
 def servers() -> Iterator[Servers]:
     with start_servers() as told:
         yield told
+
+
+@pytest.fixture
+def server() -> Iterator[Callable[[Callable[[socket.socket], None]], str]]:
+    """A server that does one thing with each connection; its address."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    accepted: list[socket.socket] = []
+    ending = threading.Event()
+
+    def start(serve: Callable[[socket.socket], None]) -> str:
+        def run(connection: socket.socket) -> None:
+            with connection:
+                try:
+                    connection.recv(65536)
+                    serve(connection)
+                    ending.wait(10)
+                except OSError:
+                    pass
+
+        def accept() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                accepted.append(connection)
+                threading.Thread(target=run, args=(connection,), daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+    yield start
+    ending.set()
+    listener.close()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

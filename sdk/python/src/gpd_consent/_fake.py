@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from . import _checks as checks_of
 from ._errors import ConsentError
+from ._fake_log import GENESIS, TIME, Choice, Event, history_of, state_of
 from ._options import OnUnavailable
 from ._shapes import unavailable
 from ._types import (
@@ -16,9 +17,7 @@ from ._types import (
     Decision,
     Health,
     History,
-    HistoryEvent,
     ProofRef,
-    PurposeState,
     Receipt,
     Session,
     Verdict,
@@ -27,28 +26,12 @@ from ._types import (
 )
 from ._version import VERSION
 
-_Choice = Literal["granted", "denied", "withdrawn"]
-
-_GENESIS = ProofRef(0, "0" * 64)
-_TIME = "2026-01-01T00:00:00.000Z"
-"""Nothing in a test depends on the day."""
-
 
 @dataclass(frozen=True, slots=True)
 class FakeCall:
     method: str
     args: Mapping[str, Any]
     """By name; what was not given is not in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Event:
-    principal_id: str
-    purpose: str
-    choice: _Choice
-    policy_version: int
-    gpc: bool
-    proof: ProofRef
 
 
 class FakeConsent:
@@ -62,7 +45,7 @@ class FakeConsent:
         self.calls = []
         self.sessions = FakeSessions(self)
         self._on_unavailable = on_unavailable
-        self._events: list[_Event] = []
+        self._events: list[Event] = []
         self._verdicts: dict[str, Verdict] = {}
         self._unavailable = False
         self._closed = False
@@ -77,7 +60,7 @@ class FakeConsent:
         *,
         class_: str = "human",
         reason: str = "ok",
-        decided_at: str = _TIME,
+        decided_at: str = TIME,
         restricted: bool = False,
         **more: Any,
     ) -> None:
@@ -144,7 +127,7 @@ class FakeConsent:
         checks_of.check_principal("state", principal_id)
         self._reach("state", principal_id=principal_id)
         last = {event.purpose: event for event in self._events if event.principal_id == principal_id}
-        return ConsentState(principal_id, tuple(map(_state_of, last.values())))
+        return ConsentState(principal_id, tuple(map(state_of, last.values())))
 
     def history(
         self,
@@ -164,7 +147,7 @@ class FakeConsent:
         ]
         page = found[: 50 if limit is None else limit]
         cursor_after = str(page[-1].proof.seq) if page and len(found) > len(page) else None
-        return History(principal_id, tuple(map(_history_of, page)), cursor_after)
+        return History(principal_id, tuple(map(history_of, page)), cursor_after)
 
     def receipt(self, seq: int, *, timeout: float | None = None) -> Receipt:
         checks_of.check_seq("receipt", seq)
@@ -218,13 +201,13 @@ class FakeConsent:
                 return Decision(
                     event.choice == "granted", event.choice, event.proof, event.policy_version, None
                 )
-        head = self._events[-1].proof if self._events else _GENESIS
+        head = self._events[-1].proof if self._events else GENESIS
         return Decision(False, "never-asked", head, 0, None)
 
     def _write(
         self,
         method: str,
-        choice: _Choice,
+        choice: Choice,
         principal_id: str,
         purposes: Sequence[str],
         policy_version: int | None,
@@ -246,36 +229,10 @@ class FakeConsent:
         for purpose in purposes:
             seq = len(self._events) + 1
             proof = ProofRef(seq, hashlib.sha256(f"fake entry {seq}".encode()).hexdigest())
-            event = _Event(principal_id, purpose, choice, policy_version or 0, gpc is True, proof)
+            event = Event(principal_id, purpose, choice, policy_version or 0, gpc is True, proof)
             self._events.append(event)
             entries.append(WriteEntry(purpose, proof.seq, proof.hash))
         return WriteResult(tuple(entries), entries[-1].seq, entries[-1].hash)
-
-
-def _state_of(event: _Event) -> PurposeState:
-    return PurposeState(
-        purpose=event.purpose,
-        choice=event.choice,
-        at=_TIME,
-        allowed=event.choice == "granted",
-        reason=event.choice,
-        proof=event.proof,
-        policy_version=event.policy_version,
-        expires_at=None,
-    )
-
-
-def _history_of(event: _Event) -> HistoryEvent:
-    return HistoryEvent(
-        seq=event.proof.seq,
-        type=f"consent.{event.choice}",
-        purpose=event.purpose,
-        time=_TIME,
-        policy_version=event.policy_version,
-        gpc=event.gpc,
-        source="backend",
-        expires_at=None,
-    )
 
 
 class FakeSessions:
@@ -285,4 +242,4 @@ class FakeSessions:
     def create(self, principal_id: str, *, timeout: float | None = None) -> Session:
         checks_of.check_principal("sessions.create", principal_id)
         self._fake._reach("sessions.create", principal_id=principal_id)
-        return Session(f"gpd_ps_fake{len(self._fake.calls)}", principal_id, _TIME)
+        return Session(f"gpd_ps_fake{len(self._fake.calls)}", principal_id, TIME)
