@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from conformance.cases import read_cases
 from conformance.drivers import DRIVERS
 from conformance.servers import Servers, start_servers
 
@@ -68,7 +69,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     passed = [
         name for name in names if [good for one, good in _reports if one == name] == [True] * len(DRIVERS)
     ]
-    line = f"gpd-conformance python {len(passed)}/{len(names)}\n"
+    line = f"gpd-conformance python {len(passed)}/{len(read_cases())}\n"
     terminalreporter.write("\n" + line)
     report = os.environ.get("GPD_CONFORMANCE_REPORT")
     if report:
