@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from gpd_consent import AsyncConsentClient, ConsentClient, ConsentError
+from gpd_consent._deadline import DeadlineTransport
 from support import KEY, PERSON, client_of, kind_of
 
 
@@ -164,3 +165,27 @@ def test_a_server_whose_certificate_nobody_signed_is_not_asked(server: Any) -> N
     url = server(lambda connection: connection.sendall(b"no TLS"))
     with ConsentClient(url.replace("http:", "https:"), KEY, retries=0) as client:
         assert kind_of(client.ping) == "network network"
+
+
+def test_calls_that_were_dropped_give_their_connections_back(server: Any) -> None:
+    url = server(lambda _connection: None)
+    with ConsentClient(url, KEY, timeout=0.05) as client:
+        for _ in range(5):
+            assert client.can_process(PERSON, "a").reason == "unavailable"
+        transport = client._transport._http
+        assert isinstance(transport, DeadlineTransport)
+        assert transport._pool.connections == []
+
+    async def main() -> None:
+        async with AsyncConsentClient(url, KEY, timeout=5) as client:
+            running = [asyncio.create_task(client.is_allowed(PERSON, "a")) for _ in range(5)]
+            await asyncio.sleep(0.3)
+            for task in running:
+                task.cancel()
+            outcomes = await asyncio.gather(*running, return_exceptions=True)
+            assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
+            transport = client._transport._http
+            assert isinstance(transport, httpx.AsyncHTTPTransport)
+            assert transport._pool.connections == []
+
+    asyncio.run(main())
