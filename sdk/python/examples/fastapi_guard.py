@@ -1,0 +1,56 @@
+"""A dependency for FastAPI: behind it, processing is permitted.
+
+pip install fastapi uvicorn gpd-consent, then
+GPD_CONSENT_URL=… GPD_CONSENT_KEY=… uvicorn --factory fastapi_guard:create_app
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from fastapi import Depends, FastAPI, HTTPException, Request
+
+from gpd_consent import AsyncConsent, AsyncConsentClient
+
+
+def require_consent(
+    consent: AsyncConsent, purpose: str, principal_of: Callable[[Request], str | None]
+) -> Callable[[Request], Awaitable[str]]:
+    """Gives the route the principal when the person granted the purpose; else 403, and 401 for nobody."""
+
+    async def dependency(request: Request) -> str:
+        principal_id = principal_of(request)
+        if not principal_id:
+            raise HTTPException(401, {"error": "sign-in-needed"})
+        # What is raised here (a wrong key) becomes a 500: nothing is processed either.
+        decision = await consent.can_process(principal_id, purpose)
+        if not decision.allowed:
+            raise HTTPException(
+                403, {"error": "consent-needed", "purpose": purpose, "reason": decision.reason}
+            )
+        return principal_id
+
+    return dependency
+
+
+def principal_of(request: Request) -> str | None:
+    """Your session says who it is; this header stands for it."""
+    return request.headers.get("x-user")
+
+
+def create_app(consent: AsyncConsent | None = None) -> FastAPI:
+    client = consent or AsyncConsentClient.from_env()
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        yield
+        await client.close()
+
+    app = FastAPI(lifespan=lifespan)
+
+    @app.get("/offers")
+    async def offers(
+        principal_id: str = Depends(require_consent(client, "newsletter", principal_of)),
+    ) -> dict[str, list[str]]:
+        return {"offers": [f"for {principal_id}"]}
+
+    return app

@@ -1,0 +1,53 @@
+"""Asks a gpd server whether personal data may be processed, records consent, verifies its proofs offline."""
+
+from ._async_client import AsyncConsentClient
+from ._client import ConsentClient
+from ._errors import ConsentError, ErrorKind
+from ._proof import verify_proof
+from ._protocols import AsyncConsent, Consent
+from ._types import (
+    Check,
+    ConsentState,
+    Decision,
+    Health,
+    History,
+    HistoryEvent,
+    ProofRef,
+    ProvenEntry,
+    PurposeState,
+    Receipt,
+    Session,
+    Verdict,
+    WebhookEvent,
+    WriteEntry,
+    WriteResult,
+)
+from ._version import VERSION as __version__
+from ._webhook import verify_webhook
+
+__all__ = [
+    "AsyncConsent",
+    "AsyncConsentClient",
+    "Check",
+    "Consent",
+    "ConsentClient",
+    "ConsentError",
+    "ConsentState",
+    "Decision",
+    "ErrorKind",
+    "Health",
+    "History",
+    "HistoryEvent",
+    "ProofRef",
+    "ProvenEntry",
+    "PurposeState",
+    "Receipt",
+    "Session",
+    "Verdict",
+    "WebhookEvent",
+    "WriteEntry",
+    "WriteResult",
+    "__version__",
+    "verify_proof",
+    "verify_webhook",
+]

@@ -1,0 +1,201 @@
+"""The asynchronous client: as client.py, awaited."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+
+from . import _network
+from ._async_transport import AsyncTransport
+from ._course import Course
+from ._operations import Operation, Operations, WriteName
+from ._options import OnUnavailable, check_seconds, read_environment, read_settings
+from ._types import ConsentState, Decision, Health, History, Receipt, Session, Verdict, WriteResult
+
+T = TypeVar("T")
+
+
+class AsyncConsentClient:
+    """A client of gpd's consent API for asyncio. Make one for an event loop, share it, keep it."""
+
+    sessions: AsyncSessions
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        *,
+        timeout: float = 2.0,
+        write_timeout: float = 10.0,
+        retries: int = 2,
+        on_unavailable: OnUnavailable = "deny",
+        ssl_context: ssl.SSLContext | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._settings = read_settings(
+            url,
+            key,
+            timeout=timeout,
+            write_timeout=write_timeout,
+            retries=retries,
+            on_unavailable=on_unavailable,
+        )
+        self._operations = Operations(self._settings)
+        http = transport or _network.asynchronous(self._settings.base, ssl_context)
+        self._transport = AsyncTransport(self._settings, http)
+        self.sessions = AsyncSessions(self)
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None, **options: Any) -> Self:
+        """From GPD_CONSENT_URL and GPD_CONSENT_KEY; `options` are those of the constructor."""
+        url, key = read_environment(os.environ if environ is None else environ)
+        return cls(url, key, **options)
+
+    async def is_allowed(
+        self, principal_id: str, purpose: str, *, min_seq: int | None = None, timeout: float | None = None
+    ) -> bool:
+        """May this processing happen? True for nothing but a decision that says so."""
+        operation = self._operations.check("is_allowed", principal_id, purpose, min_seq)
+        return (await self._run(operation, timeout)).allowed
+
+    async def can_process(
+        self, principal_id: str, purpose: str, *, min_seq: int | None = None, timeout: float | None = None
+    ) -> Decision:
+        """The decision with its reason and proof; `min_seq` asks for a log that has reached that entry."""
+        return await self._run(self._operations.check("can_process", principal_id, purpose, min_seq), timeout)
+
+    async def can_process_many(
+        self, checks: Sequence[tuple[str, str]], *, timeout: float | None = None
+    ) -> list[Decision]:
+        """Up to 100 decisions of one snapshot, in the order asked: pairs (principal_id, purpose)."""
+        operation = self._operations.check_many(checks)
+        return await self._run(operation, timeout) if len(checks) > 0 else []
+
+    async def grant(
+        self,
+        principal_id: str,
+        purposes: Sequence[str],
+        *,
+        policy_version: int | None = None,
+        gpc: bool | None = None,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> WriteResult:
+        return await self._write(
+            "grant", principal_id, purposes, policy_version, gpc, idempotency_key, timeout
+        )
+
+    async def deny(
+        self,
+        principal_id: str,
+        purposes: Sequence[str],
+        *,
+        policy_version: int | None = None,
+        gpc: bool | None = None,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> WriteResult:
+        return await self._write(
+            "deny", principal_id, purposes, policy_version, gpc, idempotency_key, timeout
+        )
+
+    async def withdraw(
+        self,
+        principal_id: str,
+        purposes: Sequence[str],
+        *,
+        policy_version: int | None = None,
+        gpc: bool | None = None,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> WriteResult:
+        """Once it returns, the very next check is denied, on every node."""
+        return await self._write(
+            "withdraw", principal_id, purposes, policy_version, gpc, idempotency_key, timeout
+        )
+
+    async def state(self, principal_id: str, *, timeout: float | None = None) -> ConsentState:
+        """What a person said last, purpose by purpose."""
+        return await self._run(self._operations.state(principal_id), timeout)
+
+    async def history(
+        self,
+        principal_id: str,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> History:
+        """What a person said, newest first."""
+        return await self._run(self._operations.history(principal_id, cursor, limit), timeout)
+
+    async def receipt(self, seq: int, *, timeout: float | None = None) -> Receipt:
+        """A signed copy of one entry, for the person it is about."""
+        return await self._run(self._operations.receipt(seq), timeout)
+
+    async def proof(self, seq: int, *, timeout: float | None = None) -> str:
+        """The proof of one entry as text, for `verify_proof` or an auditor."""
+        return await self._run(self._operations.proof(seq), timeout)
+
+    async def decision(self, request_id: str, *, timeout: float | None = None) -> Verdict:
+        """The verdict of one ingest: a browser must not be the messenger of its own."""
+        return await self._run(self._operations.decision(request_id), timeout)
+
+    async def ping(self, *, timeout: float | None = None) -> Health:
+        """Whether the server answers; says nothing about the key."""
+        return await self._run(self._operations.ping(), timeout)
+
+    async def close(self) -> None:
+        """Ends what is running in other tasks; later calls are refused."""
+        await self._transport.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._settings.base!r})"
+
+    async def _run(self, operation: Operation[T], timeout: float | None) -> T:
+        seconds = None if timeout is None else check_seconds("timeout", timeout)
+        course = Course(operation.call, self._settings, seconds)
+        return operation.conclude(await self._transport.send(course), course)
+
+    async def _write(
+        self,
+        name: WriteName,
+        principal_id: str,
+        purposes: Sequence[str],
+        policy_version: int | None,
+        gpc: bool | None,
+        idempotency_key: str | None,
+        timeout: float | None,
+    ) -> WriteResult:
+        operation = self._operations.write(
+            name,
+            principal_id,
+            purposes,
+            policy_version=policy_version,
+            gpc=gpc,
+            idempotency_key=idempotency_key,
+        )
+        return await self._run(operation, timeout)
+
+
+class AsyncSessions:
+    def __init__(self, client: AsyncConsentClient) -> None:
+        self._client = client
+
+    async def create(self, principal_id: str, *, timeout: float | None = None) -> Session:
+        """A token for one person, for at most 15 minutes: for that person's browser and nobody else."""
+        client = self._client
+        return await client._run(client._operations.session(principal_id), timeout)

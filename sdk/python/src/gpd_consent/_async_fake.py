@@ -1,0 +1,126 @@
+"""The fake for asyncio: the same memory, awaited."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ._fake import FakeCall, FakeConsent
+from ._options import OnUnavailable
+from ._types import ConsentState, Decision, Health, History, Receipt, Session, Verdict, WriteResult
+
+
+class AsyncFakeConsent:
+    """Has the surface of AsyncConsentClient."""
+
+    sessions: AsyncFakeSessions
+
+    def __init__(self, *, on_unavailable: OnUnavailable = "deny") -> None:
+        self._fake = FakeConsent(on_unavailable=on_unavailable)
+        self.sessions = AsyncFakeSessions(self._fake)
+
+    @property
+    def calls(self) -> list[FakeCall]:
+        """What was called, in order."""
+        return self._fake.calls
+
+    def set_unavailable(self, unavailable: bool) -> None:
+        """From now on everything answers as if the server were gone, or as before again."""
+        self._fake.set_unavailable(unavailable)
+
+    def set_decision(self, request_id: str, **verdict: Any) -> None:
+        """What `decision` answers for this request: fields of Verdict."""
+        self._fake.set_decision(request_id, **verdict)
+
+    async def is_allowed(
+        self, principal_id: str, purpose: str, *, min_seq: int | None = None, timeout: float | None = None
+    ) -> bool:
+        return self._fake.is_allowed(principal_id, purpose, min_seq=min_seq)
+
+    async def can_process(
+        self, principal_id: str, purpose: str, *, min_seq: int | None = None, timeout: float | None = None
+    ) -> Decision:
+        return self._fake.can_process(principal_id, purpose, min_seq=min_seq)
+
+    async def can_process_many(
+        self, checks: Sequence[tuple[str, str]], *, timeout: float | None = None
+    ) -> list[Decision]:
+        return self._fake.can_process_many(checks)
+
+    async def grant(
+        self,
+        principal_id: str,
+        purposes: Sequence[str],
+        *,
+        policy_version: int | None = None,
+        gpc: bool | None = None,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> WriteResult:
+        return self._fake.grant(
+            principal_id, purposes, policy_version=policy_version, gpc=gpc, idempotency_key=idempotency_key
+        )
+
+    async def deny(
+        self,
+        principal_id: str,
+        purposes: Sequence[str],
+        *,
+        policy_version: int | None = None,
+        gpc: bool | None = None,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> WriteResult:
+        return self._fake.deny(
+            principal_id, purposes, policy_version=policy_version, gpc=gpc, idempotency_key=idempotency_key
+        )
+
+    async def withdraw(
+        self,
+        principal_id: str,
+        purposes: Sequence[str],
+        *,
+        policy_version: int | None = None,
+        gpc: bool | None = None,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> WriteResult:
+        return self._fake.withdraw(
+            principal_id, purposes, policy_version=policy_version, gpc=gpc, idempotency_key=idempotency_key
+        )
+
+    async def state(self, principal_id: str, *, timeout: float | None = None) -> ConsentState:
+        return self._fake.state(principal_id)
+
+    async def history(
+        self,
+        principal_id: str,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> History:
+        return self._fake.history(principal_id, cursor=cursor, limit=limit)
+
+    async def receipt(self, seq: int, *, timeout: float | None = None) -> Receipt:
+        return self._fake.receipt(seq)
+
+    async def proof(self, seq: int, *, timeout: float | None = None) -> str:
+        return self._fake.proof(seq)
+
+    async def decision(self, request_id: str, *, timeout: float | None = None) -> Verdict:
+        return self._fake.decision(request_id)
+
+    async def ping(self, *, timeout: float | None = None) -> Health:
+        return self._fake.ping()
+
+    async def close(self) -> None:
+        self._fake.close()
+
+
+class AsyncFakeSessions:
+    def __init__(self, fake: FakeConsent) -> None:
+        self._fake = fake
+
+    async def create(self, principal_id: str, *, timeout: float | None = None) -> Session:
+        return self._fake.sessions.create(principal_id)

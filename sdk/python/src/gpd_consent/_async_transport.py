@@ -1,0 +1,94 @@
+"""Carries the calls of an asynchronous client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable
+from typing import cast
+
+import httpx
+
+from ._course import MAX_BODY_BYTES, Answer, Break, Course, RequestMaker, break_of
+from ._errors import ConsentError
+from ._options import Settings
+
+
+class AsyncTransport:
+    """For one event loop: the connections are that loop's."""
+
+    def __init__(self, settings: Settings, http: httpx.AsyncBaseTransport) -> None:
+        self._requests = RequestMaker(settings)
+        self._http = http
+        self._closed = False
+        self._running: set[asyncio.Timeout] = set()
+        self._idle = asyncio.Event()
+
+    async def send(self, course: Course) -> Answer | ConsentError:
+        name = course.call.name
+        if self._closed:
+            return ConsentError(name, "config", code="closed")
+        limit = asyncio.timeout(course.remaining())
+        try:
+            async with limit:
+                self._running.add(limit)
+                return await self._attempts(course)
+        except TimeoutError:
+            pass
+        finally:
+            self._running.discard(limit)
+            if not self._running:
+                self._idle.set()
+        if self._closed:
+            return ConsentError(name, "config", code="closed")
+        return ConsentError(name, "timeout")
+
+    async def close(self) -> None:
+        """Ends what is running and gives the connections back."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._running:
+            self._idle.clear()
+            now = asyncio.get_running_loop().time()
+            for limit in self._running:
+                if not limit.expired():
+                    limit.reschedule(now)
+            await self._idle.wait()
+        await self._http.aclose()
+
+    async def _attempts(self, course: Course) -> Answer | ConsentError:
+        while True:
+            step = course.judge(await self._attempt(course))
+            if not isinstance(step, float):
+                return step
+            if step > 0:
+                await asyncio.sleep(step)
+
+    async def _attempt(self, course: Course) -> Answer | Break:
+        # The scope around all attempts is the only clock: none a read.
+        request = self._requests.make(course.call, {})
+        begun = False
+        try:
+            response = await self._http.handle_async_request(request)
+            begun = True
+            try:
+                body = await self._read(response)
+            finally:
+                await response.aclose()
+        except httpx.DecodingError:
+            return Answer(response.status_code, response.headers, None)
+        except httpx.TransportError as error:
+            return break_of(error, begun)
+        return Answer(response.status_code, response.headers, body)
+
+    @staticmethod
+    async def _read(response: httpx.Response) -> bytes | None:
+        """None when it is too large; closing the response then closes the connection."""
+        plain = "content-encoding" not in response.headers
+        chunks = cast("AsyncIterable[bytes]", response.stream) if plain else response.aiter_bytes()
+        body = bytearray()
+        async for chunk in chunks:
+            body += chunk
+            if len(body) > MAX_BODY_BYTES:
+                return None
+        return bytes(body)

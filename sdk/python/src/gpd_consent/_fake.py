@@ -1,0 +1,245 @@
+"""For your tests, in place of a client: in memory, and nothing is allowed that was not granted."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import _checks as checks_of
+from ._errors import ConsentError
+from ._fake_log import GENESIS, TIME, Choice, Event, history_of, state_of
+from ._options import OnUnavailable
+from ._shapes import unavailable
+from ._types import (
+    ConsentState,
+    Decision,
+    Health,
+    History,
+    ProofRef,
+    Receipt,
+    Session,
+    Verdict,
+    WriteEntry,
+    WriteResult,
+)
+from ._version import VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class FakeCall:
+    method: str
+    args: Mapping[str, Any]
+    """By name; what was not given is not in it."""
+
+
+class FakeConsent:
+    """Has the surface of ConsentClient. Times are accepted and mean nothing."""
+
+    calls: list[FakeCall]
+    """What was called, in order."""
+    sessions: FakeSessions
+
+    def __init__(self, *, on_unavailable: OnUnavailable = "deny") -> None:
+        self.calls = []
+        self.sessions = FakeSessions(self)
+        self._on_unavailable = on_unavailable
+        self._events: list[Event] = []
+        self._verdicts: dict[str, Verdict] = {}
+        self._unavailable = False
+        self._closed = False
+
+    def set_unavailable(self, unavailable: bool) -> None:
+        """From now on everything answers as if the server were gone, or as before again."""
+        self._unavailable = unavailable
+
+    def set_decision(
+        self,
+        request_id: str,
+        *,
+        class_: str = "human",
+        reason: str = "ok",
+        decided_at: str = TIME,
+        restricted: bool = False,
+        **more: Any,
+    ) -> None:
+        """What `decision` answers for this request; `more` are other fields of Verdict."""
+        self._verdicts[request_id] = Verdict(request_id, class_, reason, decided_at, restricted, **more)
+
+    def is_allowed(
+        self, principal_id: str, purpose: str, *, min_seq: int | None = None, timeout: float | None = None
+    ) -> bool:
+        return self._check("is_allowed", principal_id, purpose, min_seq).allowed
+
+    def can_process(
+        self, principal_id: str, purpose: str, *, min_seq: int | None = None, timeout: float | None = None
+    ) -> Decision:
+        return self._check("can_process", principal_id, purpose, min_seq)
+
+    def can_process_many(
+        self, checks: Sequence[tuple[str, str]], *, timeout: float | None = None
+    ) -> list[Decision]:
+        name = "can_process_many"
+        checks_of.check_batch(name, checks)
+        self._called(name, checks=list(checks))
+        return [self._decide(name, principal_id, purpose) for principal_id, purpose in checks]
+
+    def grant(
+        self,
+        principal_id: str,
+        purposes: Sequence[str],
+        *,
+        policy_version: int | None = None,
+        gpc: bool | None = None,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> WriteResult:
+        return self._write("grant", "granted", principal_id, purposes, policy_version, gpc, idempotency_key)
+
+    def deny(
+        self,
+        principal_id: str,
+        purposes: Sequence[str],
+        *,
+        policy_version: int | None = None,
+        gpc: bool | None = None,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> WriteResult:
+        return self._write("deny", "denied", principal_id, purposes, policy_version, gpc, idempotency_key)
+
+    def withdraw(
+        self,
+        principal_id: str,
+        purposes: Sequence[str],
+        *,
+        policy_version: int | None = None,
+        gpc: bool | None = None,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> WriteResult:
+        return self._write(
+            "withdraw", "withdrawn", principal_id, purposes, policy_version, gpc, idempotency_key
+        )
+
+    def state(self, principal_id: str, *, timeout: float | None = None) -> ConsentState:
+        checks_of.check_principal("state", principal_id)
+        self._reach("state", principal_id=principal_id)
+        last = {event.purpose: event for event in self._events if event.principal_id == principal_id}
+        return ConsentState(principal_id, tuple(map(state_of, last.values())))
+
+    def history(
+        self,
+        principal_id: str,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> History:
+        checks_of.check_principal("history", principal_id)
+        self._reach("history", principal_id=principal_id, cursor=cursor, limit=limit)
+        before = len(self._events) + 1 if cursor is None else int(cursor)
+        found = [
+            event
+            for event in reversed(self._events)
+            if event.principal_id == principal_id and event.proof.seq < before
+        ]
+        page = found[: 50 if limit is None else limit]
+        cursor_after = str(page[-1].proof.seq) if page and len(found) > len(page) else None
+        return History(principal_id, tuple(map(history_of, page)), cursor_after)
+
+    def receipt(self, seq: int, *, timeout: float | None = None) -> Receipt:
+        checks_of.check_seq("receipt", seq)
+        self._reach("receipt", seq=seq)
+        raise ConsentError("receipt", "not-found", status=404)
+
+    def proof(self, seq: int, *, timeout: float | None = None) -> str:
+        checks_of.check_seq("proof", seq)
+        self._reach("proof", seq=seq)
+        raise ConsentError("proof", "not-found", status=404)
+
+    def decision(self, request_id: str, *, timeout: float | None = None) -> Verdict:
+        checks_of.check_request_id("decision", request_id)
+        self._reach("decision", request_id=request_id)
+        verdict = self._verdicts.get(request_id)
+        if verdict is None:
+            raise ConsentError("decision", "not-found", code="no-such-decision", status=404)
+        return verdict
+
+    def ping(self, *, timeout: float | None = None) -> Health:
+        self._reach("ping")
+        return Health("ok", f"fake {VERSION}")
+
+    def close(self) -> None:
+        self._closed = True
+
+    def _called(self, method: str, **args: Any) -> None:
+        if self._closed:
+            raise ConsentError(method, "config", code="closed")
+        given = {name: value for name, value in args.items() if value is not None}
+        self.calls.append(FakeCall(method, given))
+
+    def _reach(self, method: str, **args: Any) -> None:
+        self._called(method, **args)
+        if self._unavailable:
+            raise ConsentError(method, "network")
+
+    def _check(self, method: str, principal_id: str, purpose: str, min_seq: int | None) -> Decision:
+        checks_of.check_check(method, principal_id, purpose, min_seq)
+        self._called(method, principal_id=principal_id, purpose=purpose, min_seq=min_seq)
+        return self._decide(method, principal_id, purpose)
+
+    def _decide(self, method: str, principal_id: str, purpose: str) -> Decision:
+        if self._unavailable:
+            error = ConsentError(method, "network")
+            if self._on_unavailable == "error":
+                raise error
+            return unavailable(error)
+        for event in reversed(self._events):
+            if event.principal_id == principal_id and event.purpose == purpose:
+                return Decision(
+                    event.choice == "granted", event.choice, event.proof, event.policy_version, None
+                )
+        head = self._events[-1].proof if self._events else GENESIS
+        return Decision(False, "never-asked", head, 0, None)
+
+    def _write(
+        self,
+        method: str,
+        choice: Choice,
+        principal_id: str,
+        purposes: Sequence[str],
+        policy_version: int | None,
+        gpc: bool | None,
+        idempotency_key: str | None,
+    ) -> WriteResult:
+        checks_of.check_write(method, principal_id, purposes)
+        if idempotency_key is not None:
+            checks_of.check_idempotency_key(method, idempotency_key)
+        self._reach(
+            method,
+            principal_id=principal_id,
+            purposes=list(purposes),
+            policy_version=policy_version,
+            gpc=gpc,
+            idempotency_key=idempotency_key,
+        )
+        entries = []
+        for purpose in purposes:
+            seq = len(self._events) + 1
+            proof = ProofRef(seq, hashlib.sha256(f"fake entry {seq}".encode()).hexdigest())
+            event = Event(principal_id, purpose, choice, policy_version or 0, gpc is True, proof)
+            self._events.append(event)
+            entries.append(WriteEntry(purpose, proof.seq, proof.hash))
+        return WriteResult(tuple(entries), entries[-1].seq, entries[-1].hash)
+
+
+class FakeSessions:
+    def __init__(self, fake: FakeConsent) -> None:
+        self._fake = fake
+
+    def create(self, principal_id: str, *, timeout: float | None = None) -> Session:
+        checks_of.check_principal("sessions.create", principal_id)
+        self._fake._reach("sessions.create", principal_id=principal_id)
+        return Session(f"gpd_ps_fake{len(self._fake.calls)}", principal_id, TIME)

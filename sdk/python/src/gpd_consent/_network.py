@@ -1,0 +1,28 @@
+"""The connections of a client, when it was not given some."""
+
+from __future__ import annotations
+
+import ssl
+
+import httpx
+
+from ._deadline import DeadlineTransport
+
+_LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=100, keepalive_expiry=30.0)
+
+
+def _context(base: str, given: ssl.SSLContext | None) -> ssl.SSLContext:
+    if given is not None:
+        return given
+    # Reading the certificates takes longer than many a call; without them this context trusts nobody.
+    return (
+        httpx.create_ssl_context() if base.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    )
+
+
+def blocking(base: str, ssl_context: ssl.SSLContext | None) -> httpx.BaseTransport:
+    return DeadlineTransport(_context(base, ssl_context), _LIMITS)
+
+
+def asynchronous(base: str, ssl_context: ssl.SSLContext | None) -> httpx.AsyncBaseTransport:
+    return httpx.AsyncHTTPTransport(verify=_context(base, ssl_context), limits=_LIMITS)

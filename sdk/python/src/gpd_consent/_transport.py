@@ -1,0 +1,96 @@
+"""Carries the calls of a blocking client."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import cast
+
+import httpx
+
+from ._course import MAX_BODY_BYTES, Answer, Break, Course, RequestMaker, break_of
+from ._deadline import Budget, DeadlineTransport
+from ._errors import ConsentError
+from ._options import Settings
+
+
+class Transport:
+    def __init__(self, settings: Settings, http: httpx.BaseTransport) -> None:
+        self._requests = RequestMaker(settings)
+        self._http = http
+        self._closing = threading.Event()
+        self._lock = threading.Lock()
+        self._running = 0
+
+    def send(self, course: Course) -> Answer | ConsentError:
+        name = course.call.name
+        with self._lock:
+            if self._closing.is_set():
+                return ConsentError(name, "config", code="closed")
+            self._running += 1
+        try:
+            return self._attempts(course)
+        finally:
+            with self._lock:
+                self._running -= 1
+                last = self._closing.is_set() and self._running == 0
+            if last:
+                self._http.close()
+
+    def close(self) -> None:
+        """Ends what is running; the last call to end gives the connections back."""
+        with self._lock:
+            if self._closing.is_set():
+                return
+            self._closing.set()
+            idle = self._running == 0
+        if idle:
+            self._http.close()
+        elif isinstance(self._http, DeadlineTransport):
+            self._http.interrupt()
+
+    def _attempts(self, course: Course) -> Answer | ConsentError:
+        while True:
+            outcome = self._attempt(course)
+            if self._closing.is_set() and not isinstance(outcome, Answer):
+                return ConsentError(course.call.name, "config", code="closed")
+            step = course.judge(outcome)
+            if not isinstance(step, float):
+                return step
+            if step > 0 and self._closing.wait(step):
+                return ConsentError(course.call.name, "config", code="closed")
+
+    def _attempt(self, course: Course) -> Answer | Break:
+        if course.remaining() <= 0:
+            return "timeout"
+        budget = Budget.until(course.deadline)
+        timeouts = {"connect": budget, "read": budget, "write": budget, "pool": budget}
+        request = self._requests.make(course.call, cast("dict[str, float]", timeouts))
+        begun = False
+        try:
+            response = self._http.handle_request(request)
+            begun = True
+            try:
+                body = self._read(response, course)
+            finally:
+                response.close()
+        except httpx.DecodingError:
+            return Answer(response.status_code, response.headers, None)
+        except httpx.TransportError as error:
+            return "timeout" if course.remaining() <= 0 else break_of(error, begun)
+        return Answer(response.status_code, response.headers, body)
+
+    @staticmethod
+    def _read(response: httpx.Response, course: Course) -> bytes | None:
+        """None when it is too large; closing the response then closes the connection."""
+        plain = "content-encoding" not in response.headers
+        chunks = cast("Iterable[bytes]", response.stream) if plain else response.iter_bytes()
+        body = bytearray()
+        for chunk in chunks:
+            body += chunk
+            if len(body) > MAX_BODY_BYTES:
+                return None
+            # For a transport that was handed in; the own one keeps the deadline by itself.
+            if course.remaining() <= 0:
+                raise httpx.ReadTimeout("deadline")
+        return bytes(body)

@@ -1,0 +1,103 @@
+"""A delivery of gpd, signed after Standard Webhooks (SPEC.md section 7)."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ._base64 import decode_base64
+from ._errors import ConsentError
+from ._json import is_integer, is_object, parse_json
+from ._types import WebhookEvent
+
+_METHOD = "verify_webhook"
+_PREFIX = "whsec_"
+_SECONDS = re.compile(r"[0-9]{1,15}")
+
+
+WebhookHeaders = Mapping[str, str] | Iterable[tuple[str, str]]
+"""Of a request of any framework, or pairs."""
+
+
+def _refusal(code: str) -> ConsentError:
+    return ConsentError(_METHOD, "proof", code=code)
+
+
+def _read_secret(secret: object) -> bytes | None:
+    if not isinstance(secret, str) or not secret.startswith(_PREFIX):
+        return None
+    key = decode_base64(secret.removeprefix(_PREFIX))
+    return key if key is not None and 24 <= len(key) <= 64 else None
+
+
+def _read_secrets(secrets: str | Iterable[str]) -> list[bytes]:
+    given = [secrets] if isinstance(secrets, str) else list(secrets)
+    keys = [key for key in map(_read_secret, given) if key is not None]
+    if not keys or len(keys) != len(given):
+        raise ConsentError(_METHOD, "config", hint="secrets are whsec_ and base64 of 24 to 64 bytes")
+    return keys
+
+
+def _read_header(headers: WebhookHeaders, name: str) -> str:
+    """There, once, and not empty."""
+    # httpx joins what came twice in its items.
+    items = getattr(headers, "multi_items", None) or getattr(headers, "items", None)
+    pairs: Iterable[Any] = headers if items is None else items()
+    values = [value for key, value in pairs if isinstance(key, str) and key.lower() == name]
+    if len(values) != 1 or not isinstance(values[0], str) or values[0] == "":
+        raise _refusal("missing-header")
+    return values[0]
+
+
+def _is_signed(keys: list[bytes], signed: bytes, signatures: str) -> bool:
+    macs = [hmac.digest(key, signed, hashlib.sha256) for key in keys]
+    given = [decode_base64(item[3:]) for item in signatures.split(" ") if item.startswith("v1,")]
+    return any(mac is not None and hmac.compare_digest(mac, own) for mac in given for own in macs)
+
+
+def _read_event(name: str, body: bytes) -> WebhookEvent | None:
+    value = parse_json(body)
+    if not is_object(value):
+        return None
+    kind, timestamp, seq, data = (value.get(field) for field in ("type", "timestamp", "seq", "data"))
+    if not isinstance(kind, str) or not isinstance(timestamp, str):
+        return None
+    if not is_integer(seq) or not is_object(data):
+        return None
+    return WebhookEvent(name, kind, timestamp, seq, data)
+
+
+def verify_webhook(
+    body: bytes | str,
+    headers: WebhookHeaders,
+    *,
+    secrets: str | Iterable[str],
+    tolerance_seconds: float = 300,
+    now: float | None = None,
+) -> WebhookEvent:
+    """`body` is the raw bytes as they came: parse nothing before. `secrets` is the `whsec_…` that
+    `gpd webhooks add` printed, or several during a change of secret.
+
+    Raises a ConsentError of kind `proof`, whose code says which check failed; `config` for no secret.
+    """
+    keys = _read_secrets(secrets)
+    name = _read_header(headers, "webhook-id")
+    timestamp = _read_header(headers, "webhook-timestamp")
+    signatures = _read_header(headers, "webhook-signature")
+    if not _SECONDS.fullmatch(timestamp):
+        raise _refusal("malformed-header")
+    raw = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else bytes(body)
+    signed = f"{name}.{timestamp}.".encode("utf-8", "surrogatepass") + raw
+    if not _is_signed(keys, signed, signatures):
+        raise _refusal("bad-signature")
+    # Written so that a `now` that is not a number is stale too.
+    if not abs(int(timestamp) - (time.time() if now is None else now)) <= tolerance_seconds:
+        raise _refusal("stale")
+    event = _read_event(name, raw)
+    if event is None:
+        raise _refusal("malformed-event")
+    return event

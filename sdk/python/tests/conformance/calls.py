@@ -1,0 +1,84 @@
+"""From the words of the cases to Python, and back. What is not listed here is a KeyError."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from gpd_consent import AsyncConsentClient, Check, ConsentClient, Verdict, verify_proof, verify_webhook
+
+Client = ConsentClient | AsyncConsentClient
+
+_METHODS = {
+    "isAllowed": "is_allowed",
+    "canProcess": "can_process",
+    "canProcessMany": "can_process_many",
+    "grant": "grant",
+    "deny": "deny",
+    "withdraw": "withdraw",
+    "state": "state",
+    "history": "history",
+    "receipt": "receipt",
+    "proof": "proof",
+    "decision": "decision",
+    "ping": "ping",
+    "close": "close",
+}
+_NAMES = {
+    "principalId": "principal_id",
+    "minSeq": "min_seq",
+    "policyVersion": "policy_version",
+    "requestId": "request_id",
+    "idempotencyKey": "idempotency_key",
+    "toleranceSeconds": "tolerance_seconds",
+    "onUnavailable": "on_unavailable",
+    "proof": "text",
+    **{name: name for name in ("purpose", "purposes", "gpc", "cursor", "limit", "seq", "hash", "type")},
+    **{name: name for name in ("vkey", "body", "headers", "secrets", "now", "retries", "url", "key")},
+}
+_MILLISECONDS = {"timeoutMs": "timeout", "writeTimeoutMs": "write_timeout"}
+
+
+def to_python(words: dict[str, Any]) -> dict[str, Any]:
+    """Arguments and options by keyword."""
+    named: dict[str, Any] = {}
+    for name, value in words.items():
+        if name in _MILLISECONDS:
+            named[_MILLISECONDS[name]] = value / 1000
+        elif name == "checks":
+            named["checks"] = [Check(**to_python(check)) for check in value]
+        else:
+            named[_NAMES[name]] = value
+    return named
+
+
+def call_of(name: str, client: Client | None) -> Callable[..., Any]:
+    if name == "verifyProof":
+        return verify_proof
+    if name == "verifyWebhook":
+        return verify_webhook
+    assert client is not None, "this case has no client"
+    if name == "sessions.create":
+        return client.sessions.create
+    method: Callable[..., Any] = getattr(client, _METHODS[name])
+    return method
+
+
+def _camel(name: str) -> str:
+    first, *more = name.rstrip("_").split("_")
+    return first + "".join(part.capitalize() for part in more)
+
+
+def to_wire(value: Any) -> Any:
+    """A result as the wire's JSON."""
+    if isinstance(value, Verdict):
+        told = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        del told["raw"]
+        return {_camel(name): to_wire(inner) for name, inner in told.items()}
+    if dataclasses.is_dataclass(value):
+        fields = dataclasses.fields(value)
+        return {_camel(field.name): to_wire(getattr(value, field.name)) for field in fields}
+    if isinstance(value, (list, tuple)):
+        return [to_wire(item) for item in value]
+    return value

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from gpd_consent._course import MAX_BODY_BYTES
+from gpd_consent._json import MALFORMED, parse_json
+from support import GRANTED, PERSON, client_of, kind_of, says
+
+
+def test_a_decision_is_as_true_as_its_allowed() -> None:
+    assert client_of(says(GRANTED)).can_process(PERSON, "a")
+    assert not client_of(says({**GRANTED, "allowed": False})).can_process(PERSON, "a")
+    assert not client_of(says({})).can_process(PERSON, "a")
+
+
+def test_an_answer_of_more_than_4_mib_denies() -> None:
+    large = {**GRANTED, "padding": "x" * MAX_BODY_BYTES}
+    decision = client_of(says(large)).can_process(PERSON, "a")
+    assert decision.error is not None
+    assert decision.error.kind == "response"
+    packed = gzip.compress(json.dumps(large).encode())
+    headers = {"content-encoding": "gzip"}
+    decision = client_of(lambda _: httpx.Response(200, content=packed, headers=headers)).can_process(
+        PERSON, "a"
+    )
+    assert decision.error is not None
+    assert decision.error.kind == "response"
+    small = gzip.compress(json.dumps(GRANTED).encode())
+    assert client_of(lambda _: httpx.Response(200, content=small, headers=headers)).is_allowed(PERSON, "a")
+
+
+def test_a_coding_that_is_broken_is_malformed() -> None:
+    class Broken(httpx.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            yield b"no gzip"
+
+    def answer(_request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, headers={"content-encoding": "gzip"}, stream=Broken())
+
+    decision = client_of(answer).can_process(PERSON, "a")
+    assert decision.error is not None
+    assert (decision.error.kind, decision.error.status) == ("response", 200)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"NaN", b'{"a": Infinity}', b"\xff", b"\xef\xbb\xbf{}", b"[" * 100_000, b"1" * 10_000, b"{'a': 1}"],
+)
+def test_what_python_would_read_or_choke_on_is_malformed(text: bytes) -> None:
+    assert parse_json(text) is MALFORMED
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"allowed": 1},
+        {"proof": {"seq": True, "hash": "ab" * 32}},
+        {"proof": {"seq": 2**53, "hash": "ab" * 32}},
+        {"proof": {"seq": 1, "hash": "ab" * 32 + "\n"}},
+        {"policyVersion": "1"},
+        {"expiresAt": 5},
+    ],
+)
+def test_no_decision_with_a_field_of_another_type(wrong: dict[str, object]) -> None:
+    assert client_of(says({**GRANTED, **wrong})).can_process(PERSON, "a").reason == "unavailable"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"requestId": "req_2"}, {"class": None}, {"restricted": "no"}, {"rules": [1]}, {"confidence": "1"}],
+)
+def test_no_verdict_is_believed_with_another_request_or_type(wrong: dict[str, object]) -> None:
+    verdict = {
+        "requestId": "req_1",
+        "class": "human",
+        "reason": "ok",
+        "decidedAt": "now",
+        "restricted": False,
+    }
+    assert client_of(says({**verdict, "later": 1})).decision("req_1").raw["later"] == 1
+    assert kind_of(lambda: client_of(says({**verdict, **wrong})).decision("req_1")) == "response response"
