@@ -57,8 +57,8 @@ export const SDKS = [
   },
   {
     name: 'java',
-    probe: ['mvn', '--version'],
-    needs: 'JDK 17 and Maven (apt-get install openjdk-17-jdk-headless maven)',
+    probe: ['sh', '-c', 'mvn --version && javac --release 17 --version'],
+    needs: 'JDK 17 or later and Maven (apt-get install default-jdk-headless maven)',
     commands: [['mvn', '--quiet', '--batch-mode', 'test']],
     bench: [['sh', 'bench/run.sh']],
   },
