@@ -1,0 +1,132 @@
+package consent
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// One attempt of a call, and what its answer says.
+
+const maxBody = 4 << 20
+
+func (s *sender) headerOf(c call) http.Header {
+	header := http.Header{"User-Agent": {userAgent}, "Accept": {"application/json"}}
+	if c.accept != "" {
+		header["Accept"] = []string{c.accept}
+	}
+	if !c.isOpen {
+		header["Authorization"] = []string{"Bearer " + s.settings.key()}
+	}
+	if c.key != "" {
+		header["Idempotency-Key"] = []string{c.key}
+	}
+	if c.body != nil {
+		header["Content-Type"] = []string{"application/json"}
+	}
+	return header
+}
+
+// A RoundTripper follows no redirect and keeps no cookie.
+func (s *sender) attempt(ctx context.Context, c call, header http.Header) (answer, *failure) {
+	var connections atomic.Int32
+	var hasBegun atomic.Bool
+	trace := &httptrace.ClientTrace{
+		GotConn:              func(httptrace.GotConnInfo) { connections.Add(1) },
+		GotFirstResponseByte: func() { hasBegun.Store(true) },
+	}
+	var body io.Reader
+	if c.body != nil {
+		body = bytes.NewReader(c.body)
+	}
+	request, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), c.verb, s.settings.base+c.path, body)
+	if err != nil {
+		return answer{}, &failure{err: plain(c.name, KindConfig), isFinal: true}
+	}
+	request.Header = header
+	response, err := s.http.RoundTrip(request)
+	if err != nil {
+		isStale := connections.Load() > 0 && !hasBegun.Load()
+		wasReplayed := connections.Load() > 1
+		return answer{}, &failure{err: plain(c.name, KindNetwork), isStale: isStale, wasReplayed: wasReplayed}
+	}
+	defer response.Body.Close()
+	return s.read(c, response)
+}
+
+func (s *sender) read(c call, response *http.Response) (answer, *failure) {
+	var body []byte
+	// After 101 the connection is another protocol's and has no end.
+	if response.StatusCode != http.StatusSwitchingProtocols {
+		var err error
+		if body, err = readBody(response); err != nil {
+			return answer{}, &failure{err: plain(c.name, KindNetwork)}
+		}
+	}
+	requestID := s.requestIDOf(c, response)
+	if response.StatusCode == c.status {
+		return answer{body, requestID}, nil
+	}
+	kind := kindOfStatus(response.StatusCode)
+	err := &Error{
+		Method:            c.name,
+		Kind:              kind,
+		Code:              s.codeOf(c, kind, body),
+		Status:            response.StatusCode,
+		RequestID:         requestID,
+		RetryAfterSeconds: retryAfter(response.Header.Get("Retry-After"), time.Now()),
+	}
+	return answer{}, &failure{err: err, isFinal: !isRetryable(response.StatusCode)}
+}
+
+func readBody(response *http.Response) ([]byte, error) {
+	var buffer bytes.Buffer
+	if length := response.ContentLength; length > 0 && length <= maxBody {
+		buffer.Grow(int(length) + bytes.MinRead)
+	}
+	if _, err := buffer.ReadFrom(io.LimitReader(response.Body, maxBody+1)); err != nil {
+		return nil, err
+	}
+	if buffer.Len() > maxBody {
+		return nil, nil
+	}
+	return buffer.Bytes(), nil
+}
+
+var (
+	errorCode     = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
+	wireRequestID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+)
+
+func (s *sender) codeOf(c call, kind Kind, body []byte) string {
+	code, _ := parseObject(body)["error"].(string)
+	if errorCode.MatchString(code) && !s.tells(c, code) {
+		return code
+	}
+	return string(kind)
+}
+
+func (s *sender) requestIDOf(c call, response *http.Response) string {
+	id := response.Header.Get("X-Request-Id")
+	if wireRequestID.MatchString(id) && !s.tells(c, id) {
+		return id
+	}
+	return ""
+}
+
+// tells: a proxy may echo what it was sent. A shorter secret stands in many an honest word.
+func (s *sender) tells(c call, text string) bool {
+	const minContained = 4
+	for _, secret := range append([]string{s.settings.key()}, c.principals...) {
+		if text == secret || (len(secret) >= minContained && strings.Contains(text, secret)) {
+			return true
+		}
+	}
+	return false
+}

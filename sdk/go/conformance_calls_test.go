@@ -1,0 +1,166 @@
+package consent_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	consent "gpd.dev/consent-go"
+)
+
+// From the calls and arguments of a case to those of this package, and back.
+
+func (r *run) configure(args object) error {
+	options := consent.Options{}
+	for name, value := range args {
+		switch name {
+		case "url":
+			options.URL = value.(string)
+		case "key":
+			options.Key = value.(string)
+		case "timeoutMs":
+			options.Timeout = time.Duration(value.(float64)) * time.Millisecond
+		case "writeTimeoutMs":
+			options.WriteTimeout = time.Duration(value.(float64)) * time.Millisecond
+		case "retries":
+			options.Retries = consent.Retries(int(value.(float64)))
+		case "onUnavailable":
+			options.OnUnavailable = consent.OnUnavailable(value.(string))
+		default:
+			panic("there is no option " + name)
+		}
+	}
+	client, err := consent.New(options)
+	if err == nil {
+		r.client = client
+	}
+	return err
+}
+
+func (r *run) fromEnv(args object) error {
+	env, _ := args["env"].(object)
+	client, err := consent.FromEnv(consent.Options{Getenv: func(name string) string {
+		value, _ := env[name].(string)
+		return value
+	}})
+	if err == nil {
+		r.client = client
+	}
+	return err
+}
+
+func (r *run) invoke(ctx context.Context, name string, args, options object) (any, error) {
+	result, err := r.call(ctx, name, args, options)
+	if err != nil {
+		return nil, err
+	}
+	switch of := result.(type) {
+	case consent.Decision:
+		r.checkDenial(of)
+	case consent.Verdict:
+		return of.Fields, nil
+	}
+	var wire any
+	asWire(result, &wire)
+	return wire, nil
+}
+
+// checkDenial: a denial of the SDK's own says why, and its error tells no more than one that is raised.
+func (r *run) checkDenial(decision consent.Decision) {
+	if (decision.Proof == nil) != (decision.Err != nil) {
+		panic(fmt.Sprintf("a decision without proof has an error, and no other: %v", decision.Err))
+	}
+	if decision.Err == nil {
+		return
+	}
+	if problem := r.leak(decision.Err, nil); problem != "" {
+		panic(problem)
+	}
+}
+
+func (r *run) call(ctx context.Context, name string, args, options object) (any, error) {
+	principalID, _ := args["principalId"].(string)
+	seq, _ := args["seq"].(float64)
+	switch name {
+	case "isAllowed":
+		return r.client.IsAllowed(ctx, checkOf(args))
+	case "canProcess":
+		return r.client.CanProcess(ctx, checkOf(args))
+	case "canProcessMany":
+		var checks []consent.Check
+		asWire(args["checks"], &checks)
+		return r.client.CanProcessMany(ctx, checks)
+	case "grant":
+		return r.client.Grant(ctx, writeOf(args, options))
+	case "deny":
+		return r.client.Deny(ctx, writeOf(args, options))
+	case "withdraw":
+		return r.client.Withdraw(ctx, writeOf(args, options))
+	case "state":
+		return r.client.State(ctx, principalID)
+	case "history":
+		var page consent.Page
+		asWire(args, &page)
+		return r.client.History(ctx, principalID, page)
+	case "sessions.create":
+		return r.client.Sessions.Create(ctx, principalID)
+	case "receipt":
+		return r.client.Receipt(ctx, int64(seq))
+	case "proof":
+		return r.client.Proof(ctx, int64(seq))
+	case "decision":
+		return r.client.Decision(ctx, args["requestId"].(string))
+	case "ping":
+		return r.client.Ping(ctx)
+	case "close":
+		return nil, r.client.Close()
+	case "configure":
+		return nil, r.configure(args)
+	case "fromEnv":
+		return nil, r.fromEnv(args)
+	case "verifyProof":
+		return verifyProof(args)
+	case "verifyWebhook":
+		return verifyWebhook(args)
+	}
+	panic("there is no call " + name)
+}
+
+func checkOf(args object) consent.Check {
+	var check consent.Check
+	asWire(args, &check)
+	return check
+}
+
+func writeOf(args, options object) consent.Write {
+	var write consent.Write
+	asWire(args, &write)
+	write.IdempotencyKey, _ = options["idempotencyKey"].(string)
+	return write
+}
+
+func verifyProof(args object) (any, error) {
+	options := consent.ProofOptions{VKey: args["vkey"].(string)}
+	options.Hash, _ = args["hash"].(string)
+	options.Type, _ = args["type"].(string)
+	options.Purpose, _ = args["purpose"].(string)
+	if seq, ok := args["seq"].(float64); ok {
+		whole := int64(seq)
+		options.Seq = &whole
+	}
+	return consent.VerifyProof(args["proof"].(string), options)
+}
+
+func verifyWebhook(args object) (any, error) {
+	header := http.Header{}
+	for name, value := range args["headers"].(object) {
+		header[name] = []string{value.(string)}
+	}
+	options := consent.WebhookOptions{Now: time.Unix(int64(args["now"].(float64)), 0)}
+	asWire(args["secrets"], &options.Secrets)
+	if seconds, ok := args["toleranceSeconds"].(float64); ok {
+		options.Tolerance = time.Duration(seconds) * time.Second
+	}
+	return consent.VerifyWebhook([]byte(args["body"].(string)), header, options)
+}

@@ -1,0 +1,140 @@
+package consenttest
+
+import (
+	"context"
+	"fmt"
+
+	consent "gpd.dev/consent-go"
+	"gpd.dev/consent-go/internal/rules"
+)
+
+func (f *Fake) IsAllowed(ctx context.Context, check consent.Check) (bool, error) {
+	decision, err := f.check(ctx, "IsAllowed", check)
+	return decision.Allowed, err
+}
+
+func (f *Fake) CanProcess(ctx context.Context, check consent.Check) (consent.Decision, error) {
+	return f.check(ctx, "CanProcess", check)
+}
+
+func (f *Fake) CanProcessMany(ctx context.Context, checks []consent.Check) ([]consent.Decision, error) {
+	const name = "CanProcessMany"
+	if err := f.begin(ctx, name, batchHint(checks), checks); err != nil {
+		return nil, err
+	}
+	defer f.mutex.Unlock()
+	decisions := make([]consent.Decision, len(checks))
+	for i, check := range checks {
+		var err error
+		if decisions[i], err = f.decide(name, check); err != nil {
+			return nil, err
+		}
+	}
+	return decisions, nil
+}
+
+func batchHint(checks []consent.Check) string {
+	asked := make([]rules.Asked, len(checks))
+	for i, check := range checks {
+		asked[i] = rules.Asked{PrincipalID: check.PrincipalID, Purpose: check.Purpose, MinSeq: check.MinSeq}
+	}
+	return rules.Batch(asked)
+}
+
+func (f *Fake) Grant(ctx context.Context, write consent.Write) (consent.WriteResult, error) {
+	return f.write(ctx, "Grant", "granted", write)
+}
+
+func (f *Fake) Deny(ctx context.Context, write consent.Write) (consent.WriteResult, error) {
+	return f.write(ctx, "Deny", "denied", write)
+}
+
+func (f *Fake) Withdraw(ctx context.Context, write consent.Write) (consent.WriteResult, error) {
+	return f.write(ctx, "Withdraw", "withdrawn", write)
+}
+
+func (f *Fake) State(ctx context.Context, principalID string) (consent.State, error) {
+	if err := f.reach(ctx, "State", rules.Principal(principalID), principalID); err != nil {
+		return consent.State{}, err
+	}
+	defer f.mutex.Unlock()
+	state := consent.State{PrincipalID: principalID, Purposes: []consent.PurposeState{}}
+	seen := map[string]bool{}
+	for _, one := range f.events {
+		if one.principalID != principalID || seen[one.purpose] {
+			continue
+		}
+		seen[one.purpose] = true
+		choice, time := f.last(principalID, one.purpose).choice, at
+		decision := f.judge(principalID, one.purpose)
+		state.Purposes = append(state.Purposes, consent.PurposeState{
+			Purpose: one.purpose, Choice: &choice, At: &time, Decision: decision,
+		})
+	}
+	return state, nil
+}
+
+func (f *Fake) History(ctx context.Context, principalID string, page consent.Page) (consent.History, error) {
+	if err := f.reach(ctx, "History", rules.Principal(principalID), principalID, page); err != nil {
+		return consent.History{}, err
+	}
+	defer f.mutex.Unlock()
+	return f.historyOf(principalID, page), nil
+}
+
+// Sessions of a fake.
+type Sessions struct{ fake *Fake }
+
+func (s *Sessions) Create(ctx context.Context, principalID string) (consent.Session, error) {
+	if err := s.fake.reach(ctx, "Sessions.Create", rules.Principal(principalID), principalID); err != nil {
+		return consent.Session{}, err
+	}
+	defer s.fake.mutex.Unlock()
+	token := fmt.Sprint("gpd_ps_fake", len(s.fake.calls))
+	return consent.Session{Token: token, PrincipalID: principalID, ExpiresAt: at}, nil
+}
+
+// Receipt is always not-found: there is no log.
+func (f *Fake) Receipt(ctx context.Context, seq int64) (consent.Receipt, error) {
+	if err := f.reach(ctx, "Receipt", rules.Seq(seq), seq); err != nil {
+		return consent.Receipt{}, err
+	}
+	defer f.mutex.Unlock()
+	return consent.Receipt{}, notFound("Receipt", "not-found")
+}
+
+// Proof is always not-found: there is no log.
+func (f *Fake) Proof(ctx context.Context, seq int64) (string, error) {
+	if err := f.reach(ctx, "Proof", rules.Seq(seq), seq); err != nil {
+		return "", err
+	}
+	defer f.mutex.Unlock()
+	return "", notFound("Proof", "not-found")
+}
+
+// Decision that SetDecision told, or not-found.
+func (f *Fake) Decision(ctx context.Context, requestID string) (consent.Verdict, error) {
+	if err := f.reach(ctx, "Decision", rules.RequestID(requestID), requestID); err != nil {
+		return consent.Verdict{}, err
+	}
+	defer f.mutex.Unlock()
+	if verdict, ok := f.verdicts[requestID]; ok {
+		return verdict, nil
+	}
+	return consent.Verdict{}, notFound("Decision", "no-such-decision")
+}
+
+func (f *Fake) Ping(ctx context.Context) (consent.Health, error) {
+	if err := f.reach(ctx, "Ping", ""); err != nil {
+		return consent.Health{}, err
+	}
+	defer f.mutex.Unlock()
+	return consent.Health{Status: "ok", Version: "fake " + consent.Version}, nil
+}
+
+func (f *Fake) Close() error {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.isClosed = true
+	return nil
+}

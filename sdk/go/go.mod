@@ -1,0 +1,3 @@
+module gpd.dev/consent-go
+
+go 1.19

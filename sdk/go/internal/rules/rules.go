@@ -1,0 +1,97 @@
+// Package rules holds what is refused without a call. Each rule answers what to mend, or an empty string; the words hold no value.
+package rules
+
+import (
+	"regexp"
+	"unicode/utf8"
+)
+
+const (
+	maxSeq    = 1<<53 - 1
+	maxChecks = 100
+)
+
+var (
+	requestID      = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	idempotencyKey = regexp.MustCompile(`^[\x21-\x7e]{1,255}$`)
+)
+
+// Broken UTF-8 would be repaired on its way, and so two ids become one.
+func isText(value string) bool { return value != "" && utf8.ValidString(value) }
+
+func Principal(principalID string) string {
+	if isText(principalID) {
+		return ""
+	}
+	return "PrincipalID is a text in UTF-8 that is not empty"
+}
+
+func Check(principalID, purpose string, minSeq *int64) string {
+	if hint := Principal(principalID); hint != "" {
+		return hint
+	}
+	if !isText(purpose) {
+		return "Purpose is a text in UTF-8 that is not empty"
+	}
+	if minSeq != nil && !isSeq(*minSeq) {
+		return "MinSeq is an integer from 0 on"
+	}
+	return ""
+}
+
+func Write(principalID string, purposes []string, key string) string {
+	if hint := Principal(principalID); hint != "" {
+		return hint
+	}
+	if len(purposes) == 0 {
+		return "Purposes names at least one"
+	}
+	for _, purpose := range purposes {
+		if !isText(purpose) {
+			return "Purposes are texts in UTF-8 that are not empty"
+		}
+	}
+	if key != "" && !idempotencyKey.MatchString(key) {
+		return "IdempotencyKey is 1 to 255 visible ASCII characters"
+	}
+	return ""
+}
+
+func isSeq(seq int64) bool { return seq >= 0 && seq <= maxSeq }
+
+func Seq(seq int64) string {
+	if isSeq(seq) {
+		return ""
+	}
+	return "seq is an integer from 0 on"
+}
+
+func RequestID(id string) string {
+	if requestID.MatchString(id) {
+		return ""
+	}
+	return "requestID is that of an ingest, req_…"
+}
+
+// Asked is one check of a batch.
+type Asked struct {
+	PrincipalID string
+	Purpose     string
+	MinSeq      *int64
+}
+
+func Batch(checks []Asked) string {
+	if len(checks) > maxChecks {
+		return "one call takes 100 checks: they are of one snapshot"
+	}
+	for _, check := range checks {
+		if hint := Check(check.PrincipalID, check.Purpose, nil); hint != "" {
+			return hint
+		}
+		// Passing over it would promise what the wire cannot carry.
+		if check.MinSeq != nil {
+			return "a batch has no MinSeq"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,122 @@
+package consent
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"gpd.dev/consent-go/internal/rules"
+)
+
+// Grant records that a person agrees.
+func (c *Client) Grant(ctx context.Context, write Write) (WriteResult, error) {
+	return c.write(ctx, "Grant", "/v1/consent/grant", write)
+}
+
+// Deny records that a person does not agree.
+func (c *Client) Deny(ctx context.Context, write Write) (WriteResult, error) {
+	return c.write(ctx, "Deny", "/v1/consent/deny", write)
+}
+
+// Withdraw takes a grant back: once it returns, the very next check is denied, on every node.
+func (c *Client) Withdraw(ctx context.Context, write Write) (WriteResult, error) {
+	return c.write(ctx, "Withdraw", "/v1/consent/withdraw", write)
+}
+
+func (c *Client) write(ctx context.Context, name, path string, write Write) (WriteResult, error) {
+	if hint := rules.Write(write.PrincipalID, write.Purposes, write.IdempotencyKey); hint != "" {
+		return WriteResult{}, hinted(name, KindInvalidRequest, hint)
+	}
+	key := write.IdempotencyKey
+	if key == "" {
+		made, err := newKey()
+		if err != nil {
+			return WriteResult{}, hinted(name, KindConfig, "the system has no source of chance")
+		}
+		key = made
+	}
+	asked := c.post(name, path, write, write.PrincipalID)
+	asked.status, asked.timeout, asked.key = http.StatusCreated, c.settings.writeTimeout, key
+	return fetch(ctx, c, asked, readWriteResult)
+}
+
+type ofPrincipal struct {
+	PrincipalID string `json:"principalId"`
+	Cursor      string `json:"cursor,omitempty"`
+	Limit       int    `json:"limit,omitempty"`
+}
+
+// State is what a person said last, purpose by purpose.
+func (c *Client) State(ctx context.Context, principalID string) (State, error) {
+	if hint := rules.Principal(principalID); hint != "" {
+		return State{}, hinted("State", KindInvalidRequest, hint)
+	}
+	asked := c.post("State", "/v1/consent/state", ofPrincipal{PrincipalID: principalID}, principalID)
+	return fetch(ctx, c, asked, readState)
+}
+
+// History is what a person said, newest first.
+func (c *Client) History(ctx context.Context, principalID string, page Page) (History, error) {
+	if hint := rules.Principal(principalID); hint != "" {
+		return History{}, hinted("History", KindInvalidRequest, hint)
+	}
+	body := ofPrincipal{principalID, page.Cursor, page.Limit}
+	return fetch(ctx, c, c.post("History", "/v1/consent/history", body, principalID), readHistory)
+}
+
+// Sessions of a client.
+type Sessions struct{ client *Client }
+
+// Create makes a token for one person, for at most 15 minutes: hand it to that person's browser and to nobody else.
+func (s *Sessions) Create(ctx context.Context, principalID string) (Session, error) {
+	if hint := rules.Principal(principalID); hint != "" {
+		return Session{}, hinted("Sessions.Create", KindInvalidRequest, hint)
+	}
+	asked := s.client.post("Sessions.Create", "/v1/sessions", ofPrincipal{PrincipalID: principalID}, principalID)
+	asked.status, asked.timeout = http.StatusCreated, s.client.settings.writeTimeout
+	return fetch(ctx, s.client, asked, readSession)
+}
+
+// Receipt is a signed copy of one entry, for the person it is about.
+func (c *Client) Receipt(ctx context.Context, seq int64) (Receipt, error) {
+	if hint := rules.Seq(seq); hint != "" {
+		return Receipt{}, hinted("Receipt", KindInvalidRequest, hint)
+	}
+	return fetch(ctx, c, c.get("Receipt", "/v1/consent/receipts/"+strconv.FormatInt(seq, 10)), readReceipt)
+}
+
+// Proof of one entry as text, for VerifyProof or an auditor.
+func (c *Client) Proof(ctx context.Context, seq int64) (string, error) {
+	if hint := rules.Seq(seq); hint != "" {
+		return "", hinted("Proof", KindInvalidRequest, hint)
+	}
+	asked := c.get("Proof", "/v1/consent/proofs/"+strconv.FormatInt(seq, 10))
+	asked.accept = "text/plain"
+	got, err := c.sender.send(ctx, asked)
+	if err != nil {
+		return "", err
+	}
+	if got.body == nil {
+		return "", malformed(asked, got)
+	}
+	return string(got.body), nil
+}
+
+// Decision is the verdict of one ingest: a browser must not be the messenger of its own.
+func (c *Client) Decision(ctx context.Context, requestID string) (Verdict, error) {
+	if hint := rules.RequestID(requestID); hint != "" {
+		return Verdict{}, hinted("Decision", KindInvalidRequest, hint)
+	}
+	return fetch(ctx, c, c.get("Decision", "/v1/decisions/"+requestID), func(f *fields) Verdict {
+		verdict := readVerdict(f)
+		f.require(verdict.RequestID == requestID)
+		return verdict
+	})
+}
+
+// Ping tells whether the server answers; nothing about the key.
+func (c *Client) Ping(ctx context.Context) (Health, error) {
+	asked := c.get("Ping", "/healthz")
+	asked.isOpen = true
+	return fetch(ctx, c, asked, readHealth)
+}

@@ -1,0 +1,103 @@
+package consent
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// C2SP signed-note with Ed25519 keys: https://c2sp.org/signed-note
+
+const (
+	algorithmEd25519 = 1
+	keyIDBytes       = 4
+	maxSignatures    = 64
+)
+
+type verifierKey struct {
+	name   string
+	id     []byte
+	public ed25519.PublicKey
+}
+
+func isName(text string) bool {
+	isForeign := func(r rune) bool { return r == '+' || unicode.IsSpace(r) || unicode.IsControl(r) }
+	return text != "" && utf8.ValidString(text) && strings.IndexFunc(text, isForeign) < 0
+}
+
+// parseVerifierKey reads name+hex(id)+base64(0x01 ‖ public key). Base64 has pluses of its own: the first two part it.
+func parseVerifierKey(text string) (verifierKey, bool) {
+	parts := strings.SplitN(strings.TrimSpace(text), "+", 3)
+	if len(parts) != 3 || !isName(parts[0]) {
+		return verifierKey{}, false
+	}
+	typed, ok := decodeBase64(parts[2])
+	if !ok || len(typed) != 1+ed25519.PublicKeySize || typed[0] != algorithmEd25519 {
+		return verifierKey{}, false
+	}
+	digest := sha256.Sum256(append([]byte(parts[0]+"\n"), typed...))
+	id := digest[:keyIDBytes]
+	return verifierKey{parts[0], id, ed25519.PublicKey(typed[1:])}, hex.EncodeToString(id) == parts[1]
+}
+
+type noteSignature struct {
+	name  string
+	bytes []byte
+}
+
+type signedNote struct {
+	// text with its last line end: what is signed.
+	text       string
+	signatures []noteSignature
+}
+
+func parseSignature(line string) (noteSignature, bool) {
+	parts := strings.Split(line, " ")
+	if len(parts) != 3 || parts[0] != "—" || !isName(parts[1]) {
+		return noteSignature{}, false
+	}
+	decoded, ok := decodeBase64(parts[2])
+	return noteSignature{parts[1], decoded}, ok && len(decoded) > keyIDBytes
+}
+
+// parseNote: the text may hold empty lines, the last one parts it from the signatures.
+func parseNote(note string) (signedNote, bool) {
+	gap := strings.LastIndex(note, "\n\n")
+	isControl := func(r rune) bool { return r != '\n' && unicode.IsControl(r) }
+	isText := utf8.ValidString(note) && strings.IndexFunc(note, isControl) < 0
+	if gap < 0 || !strings.HasSuffix(note, "\n") || !isText {
+		return signedNote{}, false
+	}
+	lines := strings.Split(strings.TrimSuffix(note[gap+2:], "\n"), "\n")
+	if len(lines) > maxSignatures {
+		return signedNote{}, false
+	}
+	parsed := signedNote{text: note[:gap+1]}
+	for _, line := range lines {
+		signature, ok := parseSignature(line)
+		if !ok {
+			return signedNote{}, false
+		}
+		parsed.signatures = append(parsed.signatures, signature)
+	}
+	return parsed, true
+}
+
+// isBy: at least one signature is of this key, and each that claims to be is right.
+func (n signedNote) isBy(key verifierKey) bool {
+	isSigned := false
+	for _, signature := range n.signatures {
+		if signature.name != key.name || !bytes.HasPrefix(signature.bytes, key.id) {
+			continue
+		}
+		if !ed25519.Verify(key.public, []byte(n.text), signature.bytes[keyIDBytes:]) {
+			return false
+		}
+		isSigned = true
+	}
+	return isSigned
+}

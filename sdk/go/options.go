@@ -1,0 +1,137 @@
+package consent
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// OnUnavailable says what a check does that cannot be decided.
+type OnUnavailable string
+
+const (
+	// DenyUnavailable: a denial with reason "unavailable".
+	DenyUnavailable OnUnavailable = "deny"
+	// RaiseUnavailable: an error.
+	RaiseUnavailable OnUnavailable = "error"
+)
+
+// Options of a client. A zero field takes its default.
+type Options struct {
+	// URL is gpd's base address, such as https://id.shop.example.
+	URL string
+	// Key is an API key of the tenant, gpd_sk_….
+	Key string `json:"-"`
+	// Timeout is the whole time of a reading call, retries included; 2 s.
+	Timeout time.Duration
+	// WriteTimeout is the same for a writing call; 10 s.
+	WriteTimeout time.Duration
+	// Retries are further attempts after the first; 2. Retries(0) for none.
+	Retries *int
+	// OnUnavailable is DenyUnavailable unless told.
+	OnUnavailable OnUnavailable
+	// Transport in place of the client's own, such as one through a proxy. Close leaves its connections alone.
+	Transport http.RoundTripper
+	// Getenv is what FromEnv reads; os.Getenv by default.
+	Getenv func(string) string
+}
+
+// Retries for Options.
+func Retries(count int) *int { return &count }
+
+// Format never tells the key.
+func (Options) Format(state fmt.State, _ rune) { fmt.Fprint(state, "consent.Options") }
+
+type settings struct {
+	base string
+	// A function, because fmt reaches into what lies deeper, and no Format there is asked.
+	key           func() string
+	timeout       time.Duration
+	writeTimeout  time.Duration
+	retries       int
+	onUnavailable OnUnavailable
+}
+
+const (
+	maxTimeout = 10 * time.Minute
+	maxRetries = 10
+)
+
+var visibleASCII = regexp.MustCompile(`^[\x21-\x7e]+$`)
+
+func refuse(method, hint string) *Error { return hinted(method, KindConfig, hint) }
+
+func baseOf(method, text string) (string, *Error) {
+	parsed, err := url.Parse(text)
+	plain := err == nil && parsed.User == nil && parsed.Hostname() != "" && !strings.ContainsAny(text, "?#")
+	if !plain || (parsed.Scheme != "http" && parsed.Scheme != "https") {
+		// Not the cause: it quotes the address.
+		return "", refuse(method, "URL is an http or https address without user info, query and fragment")
+	}
+	return parsed.Scheme + "://" + parsed.Host + strings.TrimRight(parsed.EscapedPath(), "/"), nil
+}
+
+func durationOf(method, name string, value, fallback time.Duration) (time.Duration, *Error) {
+	if value == 0 {
+		return fallback, nil
+	}
+	if value < time.Millisecond || value > maxTimeout {
+		return 0, refuse(method, name+" is a time from 1 ms to 10 min")
+	}
+	return value, nil
+}
+
+func readOptions(method string, options Options) (settings, *Error) {
+	if !visibleASCII.MatchString(options.Key) {
+		return settings{}, refuse(method, "Key is an API key: visible ASCII")
+	}
+	base, err := baseOf(method, options.URL)
+	if err != nil {
+		return settings{}, err
+	}
+	timeout, err := durationOf(method, "Timeout", options.Timeout, 2*time.Second)
+	if err != nil {
+		return settings{}, err
+	}
+	writeTimeout, err := durationOf(method, "WriteTimeout", options.WriteTimeout, 10*time.Second)
+	if err != nil {
+		return settings{}, err
+	}
+	retries := 2
+	if options.Retries != nil {
+		retries = *options.Retries
+	}
+	if retries < 0 || retries > maxRetries {
+		return settings{}, refuse(method, "Retries is an integer from 0 to 10")
+	}
+	onUnavailable := options.OnUnavailable
+	switch onUnavailable {
+	case "":
+		onUnavailable = DenyUnavailable
+	case DenyUnavailable, RaiseUnavailable:
+	default:
+		return settings{}, refuse(method, "OnUnavailable is DenyUnavailable or RaiseUnavailable")
+	}
+	key := options.Key
+	return settings{base, func() string { return key }, timeout, writeTimeout, retries, onUnavailable}, nil
+}
+
+// withEnv puts the two variables into the options.
+func withEnv(options Options) (Options, *Error) {
+	getenv := options.Getenv
+	if getenv == nil {
+		getenv = os.Getenv
+	}
+	options.URL, options.Key = getenv("GPD_CONSENT_URL"), getenv("GPD_CONSENT_KEY")
+	if options.URL == "" {
+		return options, refuse("FromEnv", "GPD_CONSENT_URL is not set")
+	}
+	if options.Key == "" {
+		return options, refuse("FromEnv", "GPD_CONSENT_KEY is not set")
+	}
+	return options, nil
+}

@@ -1,0 +1,167 @@
+package consent
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// ProofOptions say under which key a proof has to verify, and of what.
+type ProofOptions struct {
+	// VKey is the log's verifier key, got once by another way than the proof, and kept.
+	VKey string
+	// Seq and Hash are those of a decision's proof; without them a true proof of another entry passes.
+	Seq  *int64
+	Hash string
+	// Type is such as "consent.granted"; not asked for when empty, like Hash and Purpose.
+	Type    string
+	Purpose string
+}
+
+// ProvenEntry is what a proof proves.
+type ProvenEntry struct {
+	Seq  int64  `json:"seq"`
+	Hash string `json:"hash"`
+	// Entry as JSON tells it; subject and body of a personal one are commitments.
+	Entry map[string]any `json:"entry"`
+	// Origin is the log's name.
+	Origin string `json:"origin"`
+	// Size and Root are those of the log that the checkpoint signs.
+	Size int64  `json:"size"`
+	Root string `json:"root"`
+}
+
+const maxPath = 63
+
+// decodeBase64 takes the canonical padded spelling alone: two spellings of one value would let a proof be changed unnoticed. The
+// standard decoder also passes over line ends.
+func decodeBase64(text string) ([]byte, bool) {
+	decoded, err := base64.StdEncoding.DecodeString(text)
+	return decoded, err == nil && base64.StdEncoding.EncodeToString(decoded) == text
+}
+
+func decodeHash(text string) ([]byte, bool) {
+	decoded, ok := decodeBase64(text)
+	return decoded, ok && len(decoded) == 32
+}
+
+// parseDecimal takes no sign, no leading zero and at most 2^53-1.
+func parseDecimal(text string) (int64, bool) {
+	value, err := strconv.ParseInt(text, 10, 64)
+	return value, err == nil && value <= maxSafeInteger && value >= 0 && strconv.FormatInt(value, 10) == text
+}
+
+type tlogProof struct {
+	entry      []byte
+	index      int64
+	path       [][]byte
+	checkpoint string
+}
+
+func parseProof(text string) (tlogProof, bool) {
+	head, checkpoint, found := strings.Cut(text, "\n\n")
+	lines := strings.Split(head, "\n")
+	if !found || len(lines) < 3 || len(lines) > 3+maxPath || lines[0] != "c2sp.org/tlog-proof@v1" {
+		return tlogProof{}, false
+	}
+	if !strings.HasPrefix(lines[1], "extra ") || !strings.HasPrefix(lines[2], "index ") {
+		return tlogProof{}, false
+	}
+	entry, isEntry := decodeBase64(lines[1][len("extra "):])
+	index, isIndex := parseDecimal(lines[2][len("index "):])
+	proof := tlogProof{entry: entry, index: index, checkpoint: checkpoint}
+	for _, line := range lines[3:] {
+		hash, ok := decodeHash(line)
+		if !ok {
+			return tlogProof{}, false
+		}
+		proof.path = append(proof.path, hash)
+	}
+	return proof, isEntry && isIndex
+}
+
+type checkpoint struct {
+	origin string
+	size   int64
+	root   []byte
+}
+
+func parseCheckpoint(text string) (checkpoint, bool) {
+	lines := strings.Split(text, "\n")
+	if len(lines) != 4 || lines[0] == "" || lines[3] != "" {
+		return checkpoint{}, false
+	}
+	size, isSize := parseDecimal(lines[1])
+	root, isRoot := decodeHash(lines[2])
+	return checkpoint{lines[0], size, root}, isSize && isRoot
+}
+
+func parseEntry(body []byte) map[string]any {
+	entry := parseObject(body)
+	if _, isText := entry["type"].(string); !isText || entry["v"] != 1.0 || !utf8.Valid(body) {
+		return nil
+	}
+	return entry
+}
+
+func (found ProvenEntry) is(expected ProofOptions) bool {
+	return (expected.Seq == nil || *expected.Seq == found.Seq) &&
+		(expected.Hash == "" || expected.Hash == found.Hash) &&
+		(expected.Type == "" || expected.Type == found.Entry["type"]) &&
+		(expected.Purpose == "" || expected.Purpose == found.Entry["purpose"])
+}
+
+// VerifyProof checks a c2sp.org/tlog-proof@v1 with its entry, offline (SPEC.md section 6). It fails with kind proof; the Code says
+// which check failed.
+func VerifyProof(text string, options ProofOptions) (ProvenEntry, error) {
+	found, code := verifyProof(text, options)
+	if code != "" {
+		return ProvenEntry{}, coded("VerifyProof", KindProof, code)
+	}
+	return found, nil
+}
+
+func verifyProof(text string, options ProofOptions) (ProvenEntry, string) {
+	key, ok := parseVerifierKey(options.VKey)
+	if !ok {
+		return ProvenEntry{}, "malformed-key"
+	}
+	proof, ok := parseProof(text)
+	if !ok {
+		return ProvenEntry{}, "malformed-proof"
+	}
+	signed, ok := parseNote(proof.checkpoint)
+	if !ok {
+		return ProvenEntry{}, "malformed-checkpoint"
+	}
+	if !signed.isBy(key) {
+		return ProvenEntry{}, "not-signed"
+	}
+	point, ok := parseCheckpoint(signed.text)
+	if !ok {
+		return ProvenEntry{}, "malformed-checkpoint"
+	}
+	if point.origin != key.name {
+		return ProvenEntry{}, "other-log"
+	}
+	leaf := leafHash(proof.entry)
+	root, ok := rootOf(leaf, proof.index, point.size, proof.path)
+	if !ok || !bytes.Equal(root, point.root) {
+		return ProvenEntry{}, "not-included"
+	}
+	entry := parseEntry(proof.entry)
+	if entry == nil {
+		return ProvenEntry{}, "malformed-entry"
+	}
+	found := ProvenEntry{
+		Seq: proof.index, Hash: hex.EncodeToString(leaf), Entry: entry,
+		Origin: point.origin, Size: point.size, Root: hex.EncodeToString(root),
+	}
+	if !found.is(options) {
+		return ProvenEntry{}, "unexpected-entry"
+	}
+	return found, ""
+}

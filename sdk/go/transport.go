@@ -1,0 +1,187 @@
+package consent
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// One call: a deadline, attempts and waits inside it, and a body or an error at the end (SPEC.md sections 3 to 5).
+
+type call struct {
+	// name of the method, for errors.
+	name    string
+	verb    string
+	path    string
+	body    []byte
+	accept  string
+	key     string
+	isOpen  bool
+	status  int
+	timeout time.Duration
+	// principals of the call must not be in an error.
+	principals []string
+}
+
+type answer struct {
+	// body is nil when it was larger than maxBody.
+	body      []byte
+	requestID string
+}
+
+// failure of an attempt, and what may follow it.
+type failure struct {
+	err     *Error
+	isFinal bool
+	// isStale: the connection ended before a byte of an answer came.
+	isStale bool
+	// wasReplayed: net/http already did by itself what is due once a call.
+	wasReplayed bool
+}
+
+type sender struct {
+	settings settings
+	http     http.RoundTripper
+	// close gives back the connections that are the sender's own.
+	close func()
+
+	mutex   sync.Mutex
+	closed  bool
+	last    int
+	running map[int]context.CancelFunc
+}
+
+func newSender(of settings, custom http.RoundTripper) *sender {
+	s := &sender{settings: of, http: custom, close: func() {}, running: map[int]context.CancelFunc{}}
+	if custom == nil {
+		own := newTransport()
+		s.http, s.close = own, own.CloseIdleConnections
+	}
+	return s
+}
+
+// No proxy of the environment, and idle connections enough for many goroutines: net/http keeps 2 a host. A dialer of one's own keeps
+// to HTTP/1.1.
+func newTransport() *http.Transport {
+	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
+	return &http.Transport{
+		DialContext:         dialer.DialContext,
+		MaxIdleConnsPerHost: 256,
+		IdleConnTimeout:     90 * time.Second,
+		TLSHandshakeTimeout: 10 * time.Second,
+		DisableCompression:  true,
+	}
+}
+
+// begin registers a call for shut; false when the client is closed.
+func (s *sender) begin(cancel context.CancelFunc) (int, bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.closed {
+		return 0, false
+	}
+	s.last++
+	s.running[s.last] = cancel
+	return s.last, true
+}
+
+func (s *sender) end(id int) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	delete(s.running, id)
+}
+
+func (s *sender) isClosed() bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.closed
+}
+
+// shut ends what is running.
+func (s *sender) shut() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.closed = true
+	for _, cancel := range s.running {
+		cancel()
+	}
+	s.close()
+}
+
+// send answers, or fails with an *Error or with context.Canceled.
+func (s *sender) send(parent context.Context, c call) (answer, error) {
+	ctx, cancel := context.WithTimeout(parent, c.timeout)
+	defer cancel()
+	id, ok := s.begin(cancel)
+	if !ok {
+		return answer{}, coded(c.name, KindConfig, "closed")
+	}
+	defer s.end(id)
+	if err := parent.Err(); err != nil {
+		return answer{}, s.ended(parent, c)
+	}
+	got, err := s.attempts(ctx, c)
+	if err == nil {
+		return got, nil
+	}
+	if parent.Err() == context.Canceled || (ctx.Err() != nil && err.Status == 0) {
+		return answer{}, s.ended(parent, c)
+	}
+	return answer{}, err
+}
+
+// ended says why the context of a call is over.
+func (s *sender) ended(parent context.Context, c call) error {
+	if parent.Err() == context.Canceled {
+		return context.Canceled
+	}
+	if s.isClosed() {
+		return coded(c.name, KindConfig, "closed")
+	}
+	return plain(c.name, KindTimeout)
+}
+
+func (s *sender) attempts(ctx context.Context, c call) (answer, *Error) {
+	header := s.headerOf(c)
+	deadline, _ := ctx.Deadline()
+	replayed := false
+	for retry := 1; ; {
+		got, failed := s.attempt(ctx, c, header)
+		if failed == nil {
+			return got, nil
+		}
+		if failed.isFinal || ctx.Err() != nil {
+			return answer{}, failed.err
+		}
+		replayed = replayed || failed.wasReplayed
+		if failed.isStale && !replayed {
+			replayed = true
+			continue
+		}
+		if retry > s.settings.retries {
+			return answer{}, failed.err
+		}
+		wait, ok := waitBefore(retry, failed.err.RetryAfterSeconds, time.Until(deadline), chance())
+		if !ok {
+			return answer{}, failed.err
+		}
+		if !sleep(ctx, wait) {
+			return answer{}, plain(c.name, KindTimeout)
+		}
+		retry++
+	}
+}
+
+// sleep is false when the context ended it.
+func sleep(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

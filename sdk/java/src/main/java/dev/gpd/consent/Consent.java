@@ -1,0 +1,186 @@
+package dev.gpd.consent;
+
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * What a client and the fake have in common: let your own code ask for this. Every method throws {@link ConsentException}; its twin with
+ * {@code Async} completes with it. Interrupting the thread, or cancelling the future, ends a call at once.
+ */
+public interface Consent extends AutoCloseable {
+  /** May this processing happen? True for nothing but a decision that says so. */
+  default boolean isAllowed(String principalId, String purpose) {
+    return isAllowed(Check.of(principalId, purpose), CallOptions.NONE);
+  }
+
+  boolean isAllowed(Check check, CallOptions options);
+
+  default CompletableFuture<Boolean> isAllowedAsync(String principalId, String purpose) {
+    return isAllowedAsync(Check.of(principalId, purpose), CallOptions.NONE);
+  }
+
+  CompletableFuture<Boolean> isAllowedAsync(Check check, CallOptions options);
+
+  /** The decision with its reason and proof. */
+  default Decision canProcess(String principalId, String purpose) {
+    return canProcess(Check.of(principalId, purpose), CallOptions.NONE);
+  }
+
+  Decision canProcess(Check check, CallOptions options);
+
+  default CompletableFuture<Decision> canProcessAsync(String principalId, String purpose) {
+    return canProcessAsync(Check.of(principalId, purpose), CallOptions.NONE);
+  }
+
+  CompletableFuture<Decision> canProcessAsync(Check check, CallOptions options);
+
+  /** Up to 100 decisions of one snapshot, in the order asked. A check with {@code minSeq} is refused. */
+  default List<Decision> canProcessMany(List<Check> checks) {
+    return canProcessMany(checks, CallOptions.NONE);
+  }
+
+  List<Decision> canProcessMany(List<Check> checks, CallOptions options);
+
+  default CompletableFuture<List<Decision>> canProcessManyAsync(List<Check> checks) {
+    return canProcessManyAsync(checks, CallOptions.NONE);
+  }
+
+  CompletableFuture<List<Decision>> canProcessManyAsync(List<Check> checks, CallOptions options);
+
+  default WriteResult grant(ConsentWrite write) {
+    return grant(write, CallOptions.NONE);
+  }
+
+  WriteResult grant(ConsentWrite write, CallOptions options);
+
+  default CompletableFuture<WriteResult> grantAsync(ConsentWrite write) {
+    return grantAsync(write, CallOptions.NONE);
+  }
+
+  CompletableFuture<WriteResult> grantAsync(ConsentWrite write, CallOptions options);
+
+  default WriteResult deny(ConsentWrite write) {
+    return deny(write, CallOptions.NONE);
+  }
+
+  WriteResult deny(ConsentWrite write, CallOptions options);
+
+  default CompletableFuture<WriteResult> denyAsync(ConsentWrite write) {
+    return denyAsync(write, CallOptions.NONE);
+  }
+
+  CompletableFuture<WriteResult> denyAsync(ConsentWrite write, CallOptions options);
+
+  /** Once it returns, the very next check is denied, on every node. */
+  default WriteResult withdraw(ConsentWrite write) {
+    return withdraw(write, CallOptions.NONE);
+  }
+
+  WriteResult withdraw(ConsentWrite write, CallOptions options);
+
+  default CompletableFuture<WriteResult> withdrawAsync(ConsentWrite write) {
+    return withdrawAsync(write, CallOptions.NONE);
+  }
+
+  CompletableFuture<WriteResult> withdrawAsync(ConsentWrite write, CallOptions options);
+
+  /** What a person said last, purpose by purpose. */
+  default ConsentState state(String principalId) {
+    return state(principalId, CallOptions.NONE);
+  }
+
+  ConsentState state(String principalId, CallOptions options);
+
+  default CompletableFuture<ConsentState> stateAsync(String principalId) {
+    return stateAsync(principalId, CallOptions.NONE);
+  }
+
+  CompletableFuture<ConsentState> stateAsync(String principalId, CallOptions options);
+
+  /** What a person said, newest first. */
+  default History history(String principalId) {
+    return history(principalId, History.Page.FIRST, CallOptions.NONE);
+  }
+
+  History history(String principalId, History.Page page, CallOptions options);
+
+  default CompletableFuture<History> historyAsync(String principalId) {
+    return historyAsync(principalId, History.Page.FIRST, CallOptions.NONE);
+  }
+
+  CompletableFuture<History> historyAsync(String principalId, History.Page page, CallOptions options);
+
+  Sessions sessions();
+
+  /** Tokens for people's browsers. */
+  interface Sessions {
+    /** For one person, for at most 15 minutes: hand it to that person's browser and to nobody else. */
+    default Session create(String principalId) {
+      return create(principalId, CallOptions.NONE);
+    }
+
+    Session create(String principalId, CallOptions options);
+
+    default CompletableFuture<Session> createAsync(String principalId) {
+      return createAsync(principalId, CallOptions.NONE);
+    }
+
+    CompletableFuture<Session> createAsync(String principalId, CallOptions options);
+  }
+
+  /** A signed copy of one entry, for the person it is about. */
+  default Receipt receipt(long seq) {
+    return receipt(seq, CallOptions.NONE);
+  }
+
+  Receipt receipt(long seq, CallOptions options);
+
+  default CompletableFuture<Receipt> receiptAsync(long seq) {
+    return receiptAsync(seq, CallOptions.NONE);
+  }
+
+  CompletableFuture<Receipt> receiptAsync(long seq, CallOptions options);
+
+  /** The proof of one entry as text, for {@link Proofs#verify} or an auditor. */
+  default String proof(long seq) {
+    return proof(seq, CallOptions.NONE);
+  }
+
+  String proof(long seq, CallOptions options);
+
+  default CompletableFuture<String> proofAsync(long seq) {
+    return proofAsync(seq, CallOptions.NONE);
+  }
+
+  CompletableFuture<String> proofAsync(long seq, CallOptions options);
+
+  /** The verdict of one ingest: a browser must not be the messenger of its own. */
+  default Verdict decision(String requestId) {
+    return decision(requestId, CallOptions.NONE);
+  }
+
+  Verdict decision(String requestId, CallOptions options);
+
+  default CompletableFuture<Verdict> decisionAsync(String requestId) {
+    return decisionAsync(requestId, CallOptions.NONE);
+  }
+
+  CompletableFuture<Verdict> decisionAsync(String requestId, CallOptions options);
+
+  /** Whether the server answers; says nothing about the key. */
+  default Health ping() {
+    return ping(CallOptions.NONE);
+  }
+
+  Health ping(CallOptions options);
+
+  default CompletableFuture<Health> pingAsync() {
+    return pingAsync(CallOptions.NONE);
+  }
+
+  CompletableFuture<Health> pingAsync(CallOptions options);
+
+  /** Ends what is running; later calls are refused. */
+  @Override
+  void close();
+}

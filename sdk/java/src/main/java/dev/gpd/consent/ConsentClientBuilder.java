@@ -1,0 +1,125 @@
+package dev.gpd.consent;
+
+import java.net.URI;
+import java.net.URISyntaxException;
+import java.net.http.HttpClient;
+import java.time.Duration;
+import java.util.Map;
+import java.util.regex.Pattern;
+
+/** Options of a {@link ConsentClient}; one that is out of its rule is refused by {@link #build}, and its value is not told. */
+public final class ConsentClientBuilder {
+  private static final Duration MIN_TIMEOUT = Duration.ofMillis(1);
+  private static final Duration MAX_TIMEOUT = Duration.ofMinutes(10);
+  private static final Pattern VISIBLE_ASCII = Pattern.compile("[\\x21-\\x7e]+");
+  private static final String NAME = "ConsentClient";
+
+  private String url;
+  private String key;
+  private Duration timeout = Duration.ofSeconds(2);
+  private Duration writeTimeout = Duration.ofSeconds(10);
+  private int retries = 2;
+  private OnUnavailable onUnavailable = OnUnavailable.DENY;
+  private HttpClient httpClient;
+
+  ConsentClientBuilder() {}
+
+  private static ConsentException refusal(String hint) {
+    return ConsentException.hinted(NAME, ErrorKind.CONFIG, hint);
+  }
+
+  /** gpd's base address, such as {@code https://id.shop.example}. */
+  public ConsentClientBuilder url(String value) {
+    url = value;
+    return this;
+  }
+
+  /** An API key of the tenant, {@code gpd_sk_…}. */
+  public ConsentClientBuilder key(String value) {
+    key = value;
+    return this;
+  }
+
+  /** Takes address and key from GPD_CONSENT_URL and GPD_CONSENT_KEY of this environment. */
+  public ConsentClientBuilder env(Map<String, String> environment) {
+    return url(read(environment, "GPD_CONSENT_URL")).key(read(environment, "GPD_CONSENT_KEY"));
+  }
+
+  private static String read(Map<String, String> environment, String name) {
+    String value = environment.get(name);
+    if (value == null || value.isEmpty()) throw refusal(name + " is not set");
+    return value;
+  }
+
+  /** Whole time of a reading call, retries included; 2 s. */
+  public ConsentClientBuilder timeout(Duration value) {
+    timeout = value;
+    return this;
+  }
+
+  /** Whole time of a writing call; 10 s. */
+  public ConsentClientBuilder writeTimeout(Duration value) {
+    writeTimeout = value;
+    return this;
+  }
+
+  /** Further attempts after the first; 2. */
+  public ConsentClientBuilder retries(int value) {
+    retries = value;
+    return this;
+  }
+
+  public ConsentClientBuilder onUnavailable(OnUnavailable value) {
+    onUnavailable = value;
+    return this;
+  }
+
+  /** Another one, such as one through a proxy; it must neither follow redirects nor keep cookies. */
+  public ConsentClientBuilder httpClient(HttpClient value) {
+    httpClient = value;
+    return this;
+  }
+
+  static void checkTimeout(String method, String name, Duration value) {
+    if (value == null || value.compareTo(MIN_TIMEOUT) < 0 || value.compareTo(MAX_TIMEOUT) > 0) {
+      throw ConsentException.hinted(method, ErrorKind.CONFIG, name + " is a time from 1 ms to 10 min");
+    }
+  }
+
+  private static String baseOf(String text) {
+    URI parsed = null;
+    try {
+      parsed = new URI(text == null ? "" : text);
+    } catch (URISyntaxException malformed) {
+      // Its message quotes the address.
+    }
+    boolean isPlain =
+        parsed != null
+            && parsed.getHost() != null
+            && parsed.getRawUserInfo() == null
+            && ("http".equalsIgnoreCase(parsed.getScheme()) || "https".equalsIgnoreCase(parsed.getScheme()))
+            && text.indexOf('?') < 0
+            && text.indexOf('#') < 0;
+    if (!isPlain) throw refusal("url is an http or https address without user info, query and fragment");
+    String path = parsed.getRawPath();
+    int end = path.length();
+    while (end > 0 && path.charAt(end - 1) == '/') end--;
+    return parsed.getScheme() + "://" + parsed.getRawAuthority() + path.substring(0, end);
+  }
+
+  /** @throws ConsentException config */
+  public ConsentClient build() {
+    if (key == null || !VISIBLE_ASCII.matcher(key).matches()) throw refusal("key is an API key: visible ASCII");
+    String base = baseOf(url);
+    checkTimeout(NAME, "timeout", timeout);
+    checkTimeout(NAME, "writeTimeout", writeTimeout);
+    if (retries < 0 || retries > 10) throw refusal("retries is an integer from 0 to 10");
+    if (onUnavailable == null) throw refusal("onUnavailable is DENY or ERROR");
+    HttpClient http = httpClient == null ? Transport.newHttpClient() : httpClient;
+    if (http.followRedirects() != HttpClient.Redirect.NEVER || http.cookieHandler().isPresent()) {
+      throw refusal("httpClient must neither follow redirects nor keep cookies");
+    }
+    Settings settings = new Settings(base, key, timeout, writeTimeout, retries, onUnavailable);
+    return new ConsentClient(new Transport(settings, http));
+  }
+}

@@ -1,0 +1,198 @@
+package dev.gpd.consent;
+
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.http.HttpResponse;
+import java.time.Instant;
+import java.util.Optional;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import javax.net.ssl.SSLException;
+
+/**
+ * One call: attempts and waits until an answer, an error, or somebody's end of it (SPEC.md section 4). It has two drivers: {@link #await} does
+ * all in the caller's thread, because the futures of the JDK's client make a detour through the common pool, which on a small machine
+ * starts a thread for every call; {@link #start} is for those who want a future.
+ */
+final class Operation {
+  /** No further attempt: the outcome is there. */
+  private static final long DONE = -1;
+
+  final CompletableFuture<Answer> outcome = new CompletableFuture<>();
+  final Call call;
+  private final Transport transport;
+  private final long deadline;
+  private int retry = 1;
+  private boolean isReplayed;
+  /** What an end of the call has to stop: an exchange or a wait, or a thread. */
+  private Future<?> running;
+  private Thread waiter;
+  private boolean isWoken;
+
+  Operation(Transport transport, Call call, long timeoutNanos) {
+    this.transport = transport;
+    this.call = call;
+    this.deadline = System.nanoTime() + timeoutNanos;
+  }
+
+  private long remainingNanos() {
+    return deadline - System.nanoTime();
+  }
+
+  /** Ends the call with this, at once; false when it has ended. */
+  synchronized boolean end(RuntimeException how) {
+    if (!outcome.completeExceptionally(how)) return false;
+    if (waiter != null) {
+      isWoken = true;
+      waiter.interrupt();
+    }
+    if (running != null) running.cancel(true);
+    return true;
+  }
+
+  boolean cancel() {
+    return end(new CancellationException());
+  }
+
+  void expireWhenDue() {
+    if (remainingNanos() <= 0) end(ConsentException.of(call.name(), ErrorKind.TIMEOUT));
+  }
+
+  /** Returns with an outcome. An interruption from outside cancels the call and is kept. */
+  void await() {
+    attach();
+    try {
+      for (long wait = 0; wait != DONE; wait = attempt()) TimeUnit.NANOSECONDS.sleep(wait);
+    } catch (ConsentException closed) {
+      end(closed);
+    } catch (InterruptedException interrupted) {
+      detach();
+      // Else it was the end of this call that woke the thread.
+      if (cancel()) Thread.currentThread().interrupt();
+    } finally {
+      detach();
+    }
+  }
+
+  private synchronized void attach() {
+    waiter = Thread.currentThread();
+  }
+
+  private synchronized void detach() {
+    waiter = null;
+    if (isWoken) Thread.interrupted();
+    isWoken = false;
+  }
+
+  private long attempt() throws InterruptedException {
+    if (outcome.isDone()) return DONE;
+    AtomicBoolean hasBegun = new AtomicBoolean();
+    HttpResponse.BodyHandler<byte[]> handler =
+        head -> {
+          hasBegun.set(true);
+          return new Collector();
+        };
+    try {
+      HttpResponse<byte[]> response = transport.open(call).send(transport.request(call), handler);
+      return answered(new Head(response.statusCode(), response.headers()), response.body());
+    } catch (IOException broken) {
+      return failed(broken, hasBegun.get());
+    }
+  }
+
+  void start() {
+    if (outcome.isDone()) return;
+    AtomicBoolean isOver = new AtomicBoolean();
+    AtomicBoolean hasBegun = new AtomicBoolean();
+    HttpResponse.BodyHandler<byte[]> handler =
+        info -> {
+          hasBegun.set(true);
+          Head head = new Head(info.statusCode(), info.headers());
+          Collector collector = new Collector();
+          collector
+              .getBody()
+              .whenComplete(
+                  (body, broken) -> {
+                    if (isOver.compareAndSet(false, true)) {
+                      proceed(broken == null ? answered(head, body) : failed(broken, true));
+                    }
+                  });
+          return collector;
+        };
+    CompletableFuture<HttpResponse<byte[]>> exchange;
+    try {
+      exchange = transport.open(call).sendAsync(transport.request(call), handler);
+    } catch (ConsentException closed) {
+      end(closed);
+      return;
+    }
+    run(exchange);
+    exchange.whenComplete(
+        (response, broken) -> {
+          if (broken != null && isOver.compareAndSet(false, true)) proceed(failed(broken, hasBegun.get()));
+        });
+  }
+
+  private void proceed(long wait) {
+    if (wait == 0) start();
+    else if (wait != DONE) run(Transport.TIMER.schedule(this::start, wait, TimeUnit.NANOSECONDS));
+  }
+
+  private synchronized void run(Future<?> what) {
+    running = what;
+    if (outcome.isDone()) what.cancel(true);
+  }
+
+  /** Nanoseconds until the next attempt, or DONE; so does {@link #failed}. */
+  private long answered(Head head, byte[] body) {
+    if (head.status() == call.status()) {
+      outcome.complete(new Answer(body, transport.requestIdOf(call, head.headers())));
+      return DONE;
+    }
+    ConsentException error = transport.errorOf(call, head, body, Instant.now());
+    if (Schedule.isRetryable(head.status())) return again(error);
+    outcome.completeExceptionally(error);
+    return DONE;
+  }
+
+  private long failed(Throwable wrapped, boolean hasBegun) {
+    boolean isWrapped = wrapped instanceof CompletionException && wrapped.getCause() != null;
+    if (!hasBegun && isStale(isWrapped ? wrapped.getCause() : wrapped)) {
+      boolean isSecond = isReplayed;
+      isReplayed = true;
+      boolean isByJdk = call.body() == null;
+      if (!isSecond && !isByJdk) return 0;
+      // The JDK replays a GET by itself, in every attempt: after the first one its replay counts as a retry.
+      if (isSecond && isByJdk) retry++;
+    }
+    return again(ConsentException.of(call.name(), ErrorKind.NETWORK));
+  }
+
+  /** The connection was there, and ended before a byte of an answer came. The JDK tells the latter in words alone. */
+  private static boolean isStale(Throwable broken) {
+    if (!(broken instanceof IOException) || broken instanceof ConnectException || broken instanceof SSLException) {
+      return false;
+    }
+    String words = broken.getMessage();
+    return words == null || !words.startsWith("parsing HTTP/1.1");
+  }
+
+  private long again(ConsentException error) {
+    Optional<Long> wait =
+        retry > transport.settings.retries
+            ? Optional.empty()
+            : Schedule.waitNanos(
+                retry, error.retryAfterSeconds(), remainingNanos(), ThreadLocalRandom.current().nextDouble());
+    if (wait.isEmpty()) {
+      outcome.completeExceptionally(error);
+      return DONE;
+    }
+    retry++;
+    return wait.get();
+  }
+}

@@ -1,0 +1,59 @@
+package dev.gpd.consent;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.function.Function;
+import java.util.function.Supplier;
+
+/**
+ * A call that has not been sent: to be waited for, or to become a future.
+ *
+ * @param begin makes it, or throws what is refused
+ * @param result reads an answer
+ * @param otherwise makes a result of an error, or throws it
+ */
+record Pending<T>(Supplier<Operation> begin, Function<Answer, T> result, Function<ConsentException, T> otherwise) {
+
+  /** @throws java.util.concurrent.CancellationException when the thread was interrupted, which it stays */
+  T await() {
+    Operation operation = begin.get();
+    operation.await();
+    try {
+      return resultOf(operation.outcome.join(), null);
+    } catch (CompletionException failed) {
+      return resultOf(null, failed.getCause());
+    }
+  }
+
+  private T resultOf(Answer answer, Throwable failed) {
+    try {
+      if (failed instanceof ConsentException error) throw error;
+      if (failed instanceof RuntimeException other) throw other;
+      return result.apply(answer);
+    } catch (ConsentException error) {
+      return otherwise.apply(error);
+    }
+  }
+
+  /** Whoever ends the future, by cancel, a timeout of its own or in another way, ends the call. */
+  CompletableFuture<T> future() {
+    CompletableFuture<T> future = new CompletableFuture<>();
+    try {
+      Operation operation = begin.get();
+      operation.outcome.whenComplete((answer, failed) -> settle(future, answer, failed));
+      future.whenComplete((value, error) -> operation.cancel());
+      operation.start();
+    } catch (ConsentException refused) {
+      future.completeExceptionally(refused);
+    }
+    return future;
+  }
+
+  private void settle(CompletableFuture<T> future, Answer answer, Throwable failed) {
+    try {
+      future.complete(resultOf(answer, failed));
+    } catch (RuntimeException error) {
+      future.completeExceptionally(error);
+    }
+  }
+}

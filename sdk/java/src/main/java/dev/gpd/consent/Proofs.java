@@ -1,0 +1,87 @@
+package dev.gpd.consent;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+
+/** c2sp.org/tlog-proof@v1 with its entry, checked offline (SPEC.md section 6). */
+public final class Proofs {
+  private static final int MAX_PATH = 63;
+
+  private Proofs() {}
+
+  private record Parsed(byte[] entry, long index, List<byte[]> path, String checkpoint) {}
+
+  private record Checkpoint(String origin, long size, byte[] root) {}
+
+  private static ConsentException refusal(String code) {
+    return ConsentException.of("Proofs.verify", ErrorKind.PROOF, code);
+  }
+
+  private static <T> T required(T value, String code) {
+    if (value == null) throw refusal(code);
+    return value;
+  }
+
+  private static void require(boolean holds, String code) {
+    if (!holds) throw refusal(code);
+  }
+
+  private static Parsed parse(String text) {
+    int gap = text == null ? -1 : text.indexOf("\n\n");
+    if (gap < 0) return null;
+    String[] lines = text.substring(0, gap).split("\n", -1);
+    if (lines.length < 3 || lines.length > 3 + MAX_PATH || !lines[0].equals("c2sp.org/tlog-proof@v1")) return null;
+    if (!lines[1].startsWith("extra ") || !lines[2].startsWith("index ")) return null;
+    byte[] entry = Bytes.ofBase64(lines[1].substring("extra ".length()));
+    long index = Bytes.decimal(lines[2].substring("index ".length()));
+    List<byte[]> path = new ArrayList<>();
+    for (String line : Arrays.asList(lines).subList(3, lines.length)) {
+      byte[] hash = Bytes.hashOfBase64(line);
+      if (hash == null) return null;
+      path.add(hash);
+    }
+    return entry == null || index < 0 ? null : new Parsed(entry, index, path, text.substring(gap + 2));
+  }
+
+  private static Checkpoint checkpoint(String text) {
+    String[] lines = text.split("\n", -1);
+    if (lines.length != 4 || lines[0].isEmpty() || !lines[3].isEmpty()) return null;
+    long size = Bytes.decimal(lines[1]);
+    byte[] root = Bytes.hashOfBase64(lines[2]);
+    return size < 0 || root == null ? null : new Checkpoint(lines[0], size, root);
+  }
+
+  private static Map<String, Object> entry(byte[] bytes) {
+    Map<String, Object> entry = Bytes.isUtf8(bytes) ? Json.object(bytes) : null;
+    boolean isOne = entry != null && Long.valueOf(1).equals(entry.get("v")) && entry.get("type") instanceof String;
+    return isOne ? entry : null;
+  }
+
+  private static boolean isExpected(ProvenEntry found, ProofOptions options) {
+    return (options.seq() == null || options.seq() == found.seq())
+        && (options.hash() == null || options.hash().equals(found.hash()))
+        && (options.type() == null || options.type().equals(found.entry().get("type")))
+        && (options.purpose() == null || options.purpose().equals(found.entry().get("purpose")));
+  }
+
+  /** @throws ConsentException proof; its code says which check failed */
+  public static ProvenEntry verify(String text, ProofOptions options) {
+    SignedNote.Key key = required(SignedNote.key(options.vkey()), "malformed-key");
+    Parsed proof = required(parse(text), "malformed-proof");
+    SignedNote note = required(SignedNote.parse(proof.checkpoint()), "malformed-checkpoint");
+    require(note.isBy(key), "not-signed");
+    Checkpoint checkpoint = required(checkpoint(note.text()), "malformed-checkpoint");
+    require(checkpoint.origin().equals(key.name()), "other-log");
+    byte[] leaf = Inclusion.leafHash(proof.entry());
+    byte[] root = Inclusion.root(leaf, proof.index(), checkpoint.size(), proof.path());
+    require(Arrays.equals(root, checkpoint.root()), "not-included");
+    Map<String, Object> entry = required(entry(proof.entry()), "malformed-entry");
+    ProvenEntry found =
+        new ProvenEntry(
+            proof.index(), Bytes.hex(leaf), entry, checkpoint.origin(), checkpoint.size(), Bytes.hex(root));
+    require(isExpected(found, options), "unexpected-entry");
+    return found;
+  }
+}

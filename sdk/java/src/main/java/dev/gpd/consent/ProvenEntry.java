@@ -1,0 +1,13 @@
+package dev.gpd.consent;
+
+import java.util.Map;
+
+/**
+ * What a proof proves.
+ *
+ * @param entry as JSON tells it; {@code subject} and {@code body} of a personal one are commitments
+ * @param origin the log's name
+ * @param size of the log that the checkpoint signs
+ */
+public record ProvenEntry(
+    long seq, String hash, Map<String, Object> entry, String origin, long size, String root) {}

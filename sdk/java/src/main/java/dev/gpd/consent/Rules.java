@@ -1,0 +1,70 @@
+package dev.gpd.consent;
+
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.regex.Pattern;
+
+/** Refused without a call. The messages hold no value. */
+final class Rules {
+  private static final int MAX_CHECKS = 100;
+  private static final Pattern REQUEST_ID = Pattern.compile("[A-Za-z0-9_-]{1,64}");
+  private static final Pattern IDEMPOTENCY_KEY = Pattern.compile("[\\x21-\\x7e]{1,255}");
+
+  private Rules() {}
+
+  private static void require(String method, boolean holds, String hint) {
+    if (!holds) throw ConsentException.hinted(method, ErrorKind.INVALID_REQUEST, hint);
+  }
+
+  /** Half a surrogate pair would become a question mark on its way, and so two ids one. */
+  private static boolean isText(String value) {
+    return value != null && !value.isEmpty() && StandardCharsets.UTF_8.newEncoder().canEncode(value);
+  }
+
+  static void principal(String method, String principalId) {
+    require(method, isText(principalId), "principalId is a text that is not empty");
+  }
+
+  static void check(String method, Check check) {
+    require(method, check != null, "there is no check");
+    principal(method, check.principalId());
+    require(method, isText(check.purpose()), "purpose is a text that is not empty");
+    require(method, check.minSeq() == null || isSeq(check.minSeq()), "minSeq is an integer from 0 on");
+  }
+
+  static void batch(String method, List<Check> checks) {
+    require(method, checks != null, "there are no checks");
+    String hint = "one call takes " + MAX_CHECKS + " checks: they are of one snapshot";
+    require(method, checks.size() <= MAX_CHECKS, hint);
+    for (Check one : checks) {
+      check(method, one);
+      // Passing over it would promise what the wire cannot carry.
+      require(method, one.minSeq() == null, "a batch has no minSeq");
+    }
+  }
+
+  static void write(String method, ConsentWrite write) {
+    require(method, write != null, "there is nothing to write");
+    principal(method, write.principalId());
+    List<String> purposes = write.purposes();
+    boolean named = purposes != null && !purposes.isEmpty() && purposes.stream().allMatch(Rules::isText);
+    require(method, named, "purposes is a list of texts that is not empty");
+  }
+
+  private static boolean isSeq(long seq) {
+    return seq >= 0 && seq <= Json.MAX_SAFE_INTEGER;
+  }
+
+  static void seq(String method, long seq) {
+    require(method, isSeq(seq), "seq is an integer from 0 on");
+  }
+
+  static void requestId(String method, String id) {
+    require(method, id != null && REQUEST_ID.matcher(id).matches(), "requestId is that of an ingest, req_…");
+  }
+
+  static void idempotencyKey(String method, String key) {
+    boolean holds = IDEMPOTENCY_KEY.matcher(key).matches();
+    require(method, holds, "idempotencyKey is 1 to 255 visible ASCII characters");
+  }
+}

@@ -1,0 +1,10 @@
+package dev.gpd.consent;
+
+/** A token for one person's browser. */
+public record Session(String token, String principalId, String expiresAt) {
+  /** Without the token: whoever has it speaks for that person. */
+  @Override
+  public String toString() {
+    return "Session[expiresAt=" + expiresAt + "]";
+  }
+}

@@ -1,0 +1,23 @@
+package dev.gpd.consent;
+
+import java.time.Duration;
+
+/** Options that were found right. No record: it would print the key. */
+final class Settings {
+  final String base;
+  final String key;
+  final Duration timeout;
+  final Duration writeTimeout;
+  final int retries;
+  final OnUnavailable onUnavailable;
+
+  Settings(
+      String base, String key, Duration timeout, Duration writeTimeout, int retries, OnUnavailable onUnavailable) {
+    this.base = base;
+    this.key = key;
+    this.timeout = timeout;
+    this.writeTimeout = writeTimeout;
+    this.retries = retries;
+    this.onUnavailable = onUnavailable;
+  }
+}

@@ -1,0 +1,89 @@
+package dev.gpd.consent;
+
+import java.security.GeneralSecurityException;
+import java.security.KeyFactory;
+import java.security.PublicKey;
+import java.security.Signature;
+import java.security.spec.X509EncodedKeySpec;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.List;
+
+/** C2SP signed-note with Ed25519 keys: https://c2sp.org/signed-note */
+record SignedNote(String text, List<Line> signatures) {
+  record Line(String name, byte[] bytes) {}
+
+  /** @param publicKey 32 bytes */
+  record Key(String name, byte[] id, byte[] publicKey) {}
+
+  private static final int ED25519 = 1;
+  private static final int KEY_ID_BYTES = 4;
+  private static final int MAX_SIGNATURES = 64;
+  private static final byte[] SPKI_PREFIX = HexFormat.of().parseHex("302a300506032b6570032100");
+
+  private static boolean isForeign(int c) {
+    return c == '+' || Character.isWhitespace(c) || Character.isSpaceChar(c) || Character.isISOControl(c);
+  }
+
+  private static boolean isName(String text) {
+    return !text.isEmpty() && text.codePoints().noneMatch(SignedNote::isForeign);
+  }
+
+  /** name+hex(id)+base64(0x01 || public key), or null. Base64 has pluses of its own: the first two part it. */
+  static Key key(String text) {
+    String[] parts = text == null ? new String[0] : text.strip().split("\\+", 3);
+    if (parts.length != 3 || !isName(parts[0])) return null;
+    byte[] typed = Bytes.ofBase64(parts[2]);
+    if (typed == null || typed.length != 33 || typed[0] != ED25519) return null;
+    byte[] id = Arrays.copyOf(Bytes.sha256(Bytes.utf8(parts[0] + "\n"), typed), KEY_ID_BYTES);
+    return Bytes.hex(id).equals(parts[1]) ? new Key(parts[0], id, Arrays.copyOfRange(typed, 1, 33)) : null;
+  }
+
+  private static Line line(String text) {
+    String[] parts = text.split(" ", -1);
+    if (parts.length != 3 || !parts[0].equals("—") || !isName(parts[1])) return null;
+    byte[] bytes = Bytes.ofBase64(parts[2]);
+    return bytes != null && bytes.length > KEY_ID_BYTES ? new Line(parts[1], bytes) : null;
+  }
+
+  /** Null when it is no note. The text may hold empty lines: the last one parts it from the signatures. */
+  static SignedNote parse(String note) {
+    int gap = note.lastIndexOf("\n\n");
+    boolean hasControls = note.codePoints().anyMatch(c -> c != '\n' && Character.isISOControl(c));
+    if (gap < 0 || !note.endsWith("\n") || hasControls || gap + 2 > note.length() - 1) return null;
+    String[] lines = note.substring(gap + 2, note.length() - 1).split("\n", -1);
+    if (lines.length > MAX_SIGNATURES) return null;
+    List<Line> signatures = new ArrayList<>();
+    for (String text : lines) {
+      Line line = line(text);
+      if (line == null) return null;
+      signatures.add(line);
+    }
+    return new SignedNote(note.substring(0, gap + 1), signatures);
+  }
+
+  /** At least one signature is of this key, and each that claims to be is right. */
+  boolean isBy(Key key) {
+    List<Line> own =
+        signatures.stream()
+            .filter(one -> one.name().equals(key.name()))
+            .filter(one -> Arrays.equals(Arrays.copyOf(one.bytes(), KEY_ID_BYTES), key.id()))
+            .toList();
+    return !own.isEmpty() && own.stream().allMatch(one -> verifies(key, one));
+  }
+
+  private boolean verifies(Key key, Line line) {
+    byte[] der = Arrays.copyOf(SPKI_PREFIX, SPKI_PREFIX.length + 32);
+    System.arraycopy(key.publicKey(), 0, der, SPKI_PREFIX.length, 32);
+    try {
+      PublicKey parsed = KeyFactory.getInstance("Ed25519").generatePublic(new X509EncodedKeySpec(der));
+      Signature signature = Signature.getInstance("Ed25519");
+      signature.initVerify(parsed);
+      signature.update(Bytes.utf8(text));
+      return signature.verify(line.bytes(), KEY_ID_BYTES, line.bytes().length - KEY_ID_BYTES);
+    } catch (GeneralSecurityException none) {
+      return false;
+    }
+  }
+}

@@ -1,0 +1,125 @@
+package dev.gpd.consent;
+
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpHeaders;
+import java.net.http.HttpRequest;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Map;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+
+/** The connections of a client, and what an answer says (SPEC.md sections 3 and 5). */
+final class Transport {
+  static final String VERSION = "0.1.0";
+  static final ScheduledThreadPoolExecutor TIMER = timer();
+
+  private static final Pattern CODE = Pattern.compile("[a-z][a-z0-9-]{0,63}");
+  private static final Pattern REQUEST_ID = Pattern.compile("[A-Za-z0-9_-]{1,64}");
+  /** A shorter secret stands in many an honest word. */
+  private static final int MIN_CONTAINED = 4;
+
+  final Settings settings;
+  private final Watchdog watchdog = new Watchdog();
+  /** Null once closed: the JDK gives connections back when nobody holds their client. */
+  private volatile HttpClient http;
+
+  Transport(Settings settings, HttpClient http) {
+    this.settings = settings;
+    this.http = http;
+  }
+
+  private static ScheduledThreadPoolExecutor timer() {
+    ScheduledThreadPoolExecutor timer =
+        new ScheduledThreadPoolExecutor(
+            1,
+            task -> {
+              Thread thread = new Thread(task, "gpd-consent-timer");
+              thread.setDaemon(true);
+              return thread;
+            });
+    timer.setRemoveOnCancelPolicy(true);
+    return timer;
+  }
+
+  static HttpClient newHttpClient() {
+    return HttpClient.newBuilder()
+        .version(HttpClient.Version.HTTP_1_1)
+        .followRedirects(HttpClient.Redirect.NEVER)
+        .proxy(HttpClient.Builder.NO_PROXY)
+        .build();
+  }
+
+  private static ConsentException closed(Call call) {
+    return ConsentException.of(call.name(), ErrorKind.CONFIG, "closed");
+  }
+
+  /** A call that nobody drives yet. */
+  Operation begin(Call call, CallOptions options) {
+    open(call);
+    Duration timeout = options.timeout();
+    boolean isShorter = timeout != null && timeout.compareTo(call.timeout()) < 0;
+    Operation operation = new Operation(this, call, (isShorter ? timeout : call.timeout()).toNanos());
+    watchdog.add(operation);
+    operation.outcome.whenComplete((answer, error) -> watchdog.remove(operation));
+    return operation;
+  }
+
+  void close() {
+    http = null;
+    for (Operation operation : watchdog.running()) operation.end(closed(operation.call));
+  }
+
+  /** @throws ConsentException config when the client is closed */
+  HttpClient open(Call call) {
+    HttpClient client = http;
+    if (client == null) throw closed(call);
+    return client;
+  }
+
+  HttpRequest request(Call call) {
+    HttpRequest.Builder request =
+        HttpRequest.newBuilder(URI.create(settings.base + call.path()))
+            .version(HttpClient.Version.HTTP_1_1)
+            .method(call.method(), call.publisher())
+            .header("User-Agent", "gpd-consent-java/" + VERSION)
+            .header("Accept", call.accept());
+    if (!call.isOpen()) request.header("Authorization", "Bearer " + settings.key);
+    if (call.body() != null) request.header("Content-Type", "application/json");
+    if (call.idempotencyKey() != null) request.header("Idempotency-Key", call.idempotencyKey());
+    return request.build();
+  }
+
+  ConsentException errorOf(Call call, Head head, byte[] body, Instant now) {
+    ErrorKind kind = ErrorKind.ofStatus(head.status());
+    String retryAfter = head.headers().firstValue("retry-after").orElse(null);
+    return ConsentException.answered(
+        call.name(),
+        kind,
+        codeOf(call, kind, Json.object(body)),
+        head.status(),
+        requestIdOf(call, head.headers()),
+        Schedule.retryAfter(retryAfter, now));
+  }
+
+  private String codeOf(Call call, ErrorKind kind, Map<String, Object> body) {
+    boolean isCode =
+        body != null && body.get("error") instanceof String code && CODE.matcher(code).matches() && !tells(call, code);
+    return isCode ? (String) body.get("error") : kind.toString();
+  }
+
+  String requestIdOf(Call call, HttpHeaders headers) {
+    return headers
+        .firstValue("x-request-id")
+        .filter(id -> REQUEST_ID.matcher(id).matches() && !tells(call, id))
+        .orElse(null);
+  }
+
+  /** A proxy may echo what it was sent. */
+  private boolean tells(Call call, String text) {
+    Stream<String> secrets = Stream.concat(Stream.of(settings.key), call.principals().stream());
+    return secrets.anyMatch(one -> one.length() < MIN_CONTAINED ? text.equals(one) : text.contains(one));
+  }
+}

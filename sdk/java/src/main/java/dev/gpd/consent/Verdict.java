@@ -1,0 +1,28 @@
+package dev.gpd.consent;
+
+import java.util.Map;
+
+/**
+ * The verdict of one ingest.
+ *
+ * @param visitorId null when nobody was identified
+ * @param suspectScore null when there is none
+ * @param restricted a contest is open: do not act on this verdict
+ * @param fields all that the server told, in the names of the wire
+ */
+public record Verdict(
+    String requestId,
+    String verdictClass,
+    String reason,
+    String visitorId,
+    Double confidence,
+    Double suspectScore,
+    String decidedAt,
+    boolean restricted,
+    Map<String, Object> fields) {
+  /** For your tests: nobody identified, nothing restricted. */
+  public static Verdict of(String requestId, String verdictClass) {
+    Map<String, Object> fields = Map.of("requestId", requestId, "class", verdictClass);
+    return new Verdict(requestId, verdictClass, "ok", null, null, null, "2026-01-01T00:00:00.000Z", false, fields);
+  }
+}

@@ -1,0 +1,96 @@
+package dev.gpd.consent;
+
+import java.security.GeneralSecurityException;
+import java.security.MessageDigest;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Pattern;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+
+/** A delivery of gpd, signed after Standard Webhooks (SPEC.md section 7). */
+public final class Webhooks {
+  private static final String NAME = "Webhooks.verify";
+  private static final String PREFIX = "whsec_";
+  private static final Pattern TIME = Pattern.compile("[0-9]{1,15}");
+
+  private Webhooks() {}
+
+  private static ConsentException refusal(String code) {
+    return ConsentException.of(NAME, ErrorKind.PROOF, code);
+  }
+
+  private static List<byte[]> keys(List<String> secrets) {
+    List<byte[]> keys = new ArrayList<>();
+    for (String secret : secrets) {
+      byte[] key = secret.startsWith(PREFIX) ? Bytes.ofBase64(secret.substring(PREFIX.length())) : null;
+      if (key != null && key.length >= 24 && key.length <= 64) keys.add(key);
+    }
+    if (!keys.isEmpty() && keys.size() == secrets.size()) return keys;
+    throw ConsentException.hinted(NAME, ErrorKind.CONFIG, "secrets are whsec_ and base64 of 24 to 64 bytes");
+  }
+
+  /** There, once, and not empty. */
+  private static String once(Map<String, List<String>> headers, String name) {
+    List<String> values =
+        headers.entrySet().stream()
+            .filter(header -> name.equalsIgnoreCase(header.getKey()))
+            .flatMap(header -> header.getValue().stream())
+            .toList();
+    if (values.size() != 1 || values.get(0).isEmpty()) throw refusal("missing-header");
+    return values.get(0);
+  }
+
+  private static byte[] mac(byte[] key, byte[] head, byte[] body) {
+    try {
+      Mac mac = Mac.getInstance("HmacSHA256");
+      mac.init(new SecretKeySpec(key, "HmacSHA256"));
+      mac.update(head);
+      return mac.doFinal(body);
+    } catch (GeneralSecurityException every) {
+      throw new IllegalStateException("every JDK has HmacSHA256");
+    }
+  }
+
+  private static boolean isSigned(List<byte[]> keys, byte[] head, byte[] body, String signatures) {
+    List<byte[]> macs = keys.stream().map(key -> mac(key, head, body)).toList();
+    boolean isOne = false;
+    for (String item : signatures.split(" ")) {
+      byte[] given = item.startsWith("v1,") ? Bytes.ofBase64(item.substring("v1,".length())) : null;
+      if (given == null) continue;
+      for (byte[] own : macs) isOne |= MessageDigest.isEqual(own, given);
+    }
+    return isOne;
+  }
+
+  private static WebhookEvent event(String id, byte[] body) {
+    Map<String, Object> object = Json.object(body);
+    if (object == null) throw refusal("malformed-event");
+    Fields fields = new Fields(object);
+    try {
+      return new WebhookEvent(
+          id, fields.text("type"), fields.text("timestamp"), fields.integer("seq"), fields.object("data").of());
+    } catch (Fields.Malformed malformed) {
+      throw refusal("malformed-event");
+    }
+  }
+
+  /**
+   * @param body the raw bytes as they came: parse nothing before
+   * @throws ConsentException proof, with the check that failed as its code; config for a secret that is none
+   */
+  public static WebhookEvent verify(byte[] body, Map<String, List<String>> headers, WebhookOptions options) {
+    List<byte[]> keys = keys(options.secrets);
+    String id = once(headers, "webhook-id");
+    String timestamp = once(headers, "webhook-timestamp");
+    String signatures = once(headers, "webhook-signature");
+    if (!TIME.matcher(timestamp).matches()) throw refusal("malformed-header");
+    if (!isSigned(keys, Bytes.utf8(id + "." + timestamp + "."), body, signatures)) throw refusal("bad-signature");
+    Instant now = options.now == null ? Instant.now() : options.now;
+    long off = Math.abs(Long.parseLong(timestamp) - now.getEpochSecond());
+    if (off > options.tolerance.toSeconds()) throw refusal("stale");
+    return event(id, body);
+  }
+}

@@ -1,0 +1,7 @@
+/** Asks a gpd server whether personal data may be processed, records what people say, verifies proofs offline. */
+module dev.gpd.consent {
+  requires transitive java.net.http;
+  requires com.google.gson;
+
+  exports dev.gpd.consent;
+}

@@ -1,0 +1,238 @@
+package dev.gpd.consent;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+
+/** Runs one case; throws what is wrong with it. */
+final class CaseRun {
+  private static final HttpClient HTTP = Transport.newHttpClient();
+
+  private final Map<String, Object> one;
+  private final Servers servers;
+  private final boolean isAsync;
+  private final Map<String, Object> variables = new LinkedHashMap<>();
+  private final Invocation invocation = new Invocation();
+
+  CaseRun(Map<String, Object> one, Servers servers, boolean isAsync) {
+    this.one = one;
+    this.servers = servers;
+    this.isAsync = isAsync;
+  }
+
+  private static String hex() {
+    return UUID.randomUUID().toString().replace("-", "").substring(0, 16);
+  }
+
+  private static void require(boolean holds, String problem) {
+    if (!holds) throw new AssertionError(problem);
+  }
+
+  private static Object talk(String method, String address, Object body) throws IOException, InterruptedException {
+    HttpRequest request =
+        HttpRequest.newBuilder(URI.create(address))
+            .method(method, HttpRequest.BodyPublishers.ofString(Match.show(body)))
+            .build();
+    HttpResponse<String> response = HTTP.send(request, HttpResponse.BodyHandlers.ofString());
+    require(response.statusCode() < 300, "the stub answered " + response.statusCode());
+    return Match.json(response.body());
+  }
+
+  void run() throws IOException, InterruptedException {
+    boolean isStub = one.get("kind").equals("stub");
+    String id = hex();
+    String base = isStub ? servers.text("stub") + "/c/" + id : servers.text("url");
+    Map<String, Object> client = new LinkedHashMap<>(Schema.fields(one.get("client")));
+    Object key = client.remove("key");
+    variables.put("principal", "käthe+" + hex() + "@shop.example");
+    variables.put("principal2", "käthe+" + hex() + "@shop.example");
+    variables.put("plainPrincipal", "u" + hex());
+    variables.put("unique", hex());
+    variables.put("url", base);
+    variables.put("key", servers.key(key == null ? "secret" : (String) key));
+    variables.put("publishableKey", servers.key("publishable"));
+    variables.put("vkey", servers.text("vkey"));
+    variables.put("requestId", servers.text("requestId"));
+    if (!one.get("kind").equals("pure")) {
+      client.put("url", base);
+      client.put("key", variables.get("key"));
+      invocation.configure(client);
+    }
+    if (isStub) talk("PUT", servers.text("stub") + "/script/" + id, Match.substitute(one.get("script"), variables));
+    List<?> steps = Schema.items(one.get("steps"));
+    for (int i = 0; i < steps.size(); i++) steps(i, Schema.fields(steps.get(i)));
+    if (invocation.client != null) invocation.client.close();
+    if (one.get("requests") != null) {
+      Object expected = Match.substitute(one.get("requests"), variables);
+      requests(Schema.items(talk("GET", servers.text("stub") + "/requests/" + id, null)), Schema.fields(expected));
+    }
+  }
+
+  private void steps(int i, Map<String, Object> step) throws InterruptedException {
+    if (step.get("waitMs") instanceof Double wait) Thread.sleep(wait.longValue());
+    int times = step.get("times") instanceof Double told ? told.intValue() : 1;
+    for (int time = 0; time < times; time++) {
+      try {
+        step(step);
+      } catch (AssertionError problem) {
+        throw new AssertionError("step " + i + " (" + step.get("call") + "): " + problem.getMessage(), problem);
+      }
+    }
+  }
+
+  private void step(Map<String, Object> step) throws InterruptedException {
+    Map<String, Object> args = Schema.fields(Match.substitute(step.get("args"), variables));
+    Map<String, Object> given = Schema.fields(Match.substitute(step.getOrDefault("options", Map.of()), variables));
+    Duration timeout = given.get("timeoutMs") instanceof Double ms ? Duration.ofMillis(ms.longValue()) : null;
+    CallOptions options = new CallOptions(timeout, (String) given.get("idempotencyKey"));
+    Map<String, Object> expected = Schema.fields(Match.substitute(step.get("expect"), variables));
+    Object result = null;
+    Throwable failed = null;
+    long startedAt = System.nanoTime();
+    try {
+      result = invoke((String) step.get("call"), args, options, (Double) step.get("cancelAfterMs"));
+    } catch (RuntimeException error) {
+      failed = error;
+    }
+    double elapsed = (System.nanoTime() - startedAt) / 1e6;
+    judge(result, failed, expected);
+    require(
+        Match.within(elapsed, expected.get("elapsedMs")),
+        "it took " + elapsed + " ms, expected was " + Match.show(expected.get("elapsedMs")));
+    for (Map.Entry<String, Object> saved : Schema.fields(step.get("save")).entrySet()) {
+      Object value = result;
+      for (String part : ((String) saved.getValue()).split("\\.")) {
+        if (!part.isEmpty()) value = Schema.fields(value).get(part);
+      }
+      variables.put(saved.getKey(), value);
+    }
+  }
+
+  private Object invoke(String name, Map<String, Object> args, CallOptions options, Double cancelAfter)
+      throws InterruptedException {
+    CompletableFuture<?> future = isAsync ? invocation.future(name, args, options) : null;
+    Thread caller = Thread.currentThread();
+    Runnable cancel = future == null ? caller::interrupt : () -> future.cancel(true);
+    Future<?> alarm =
+        cancelAfter == null
+            ? null
+            : Transport.TIMER.schedule(cancel, cancelAfter.longValue(), TimeUnit.MILLISECONDS);
+    try {
+      if (future == null) return invocation.call(name, args, options);
+      return Invocation.asWire(future.get());
+    } catch (ExecutionException failed) {
+      if (failed.getCause() instanceof RuntimeException error) throw error;
+      throw new AssertionError(failed);
+    } finally {
+      if (alarm != null) alarm.cancel(false);
+      boolean wasInterrupted = Thread.interrupted();
+      boolean isDue = future == null && cancelAfter != null;
+      if (wasInterrupted != isDue) throw new AssertionError("the thread's interruption was not kept: " + wasInterrupted);
+    }
+  }
+
+  private void judge(Object result, Throwable failed, Map<String, Object> expected) {
+    if (failed != null) leaks(failed, expected.get("hides"));
+    if (Boolean.TRUE.equals(expected.get("cancelled"))) {
+      require(failed instanceof CancellationException, "cancelled, and it gave " + failed);
+    } else if (expected.get("error") != null) {
+      require(failed instanceof ConsentException, "it gave " + (failed == null ? Match.show(result) : failed));
+      differs(facts((ConsentException) failed), expected.get("error"), "error");
+    } else if (failed != null) {
+      throw new AssertionError(failed.toString(), failed);
+    } else if (expected.containsKey("result")) {
+      differs(result, expected.get("result"), "result");
+    }
+  }
+
+  private static void differs(Object actual, Object expected, String at) {
+    String found = Match.difference(actual, expected, at, false);
+    require(found == null, found);
+  }
+
+  private static Map<String, Object> facts(ConsentException error) {
+    Map<String, Object> facts = new LinkedHashMap<>();
+    facts.put("kind", error.kind().toString());
+    facts.put("code", error.code());
+    facts.put("status", error.status() == null ? null : error.status().doubleValue());
+    facts.put("requestId", error.requestId());
+    facts.put("retryAfterSeconds", error.retryAfterSeconds() == null ? null : error.retryAfterSeconds().doubleValue());
+    return facts;
+  }
+
+  /** The whole trace, with causes and what was suppressed. */
+  private void leaks(Throwable failed, Object more) {
+    StringWriter told = new StringWriter();
+    failed.printStackTrace(new PrintWriter(told));
+    Stream<Object> own =
+        Stream.of("principal", "principal2", "plainPrincipal", "key", "publishableKey").map(variables::get);
+    Stream.concat(own, Schema.items(more).stream())
+        .forEach(text -> require(!told.toString().contains(text.toString()), "the error tells " + text + ": " + told));
+  }
+
+  private static void requests(List<?> requests, Map<String, Object> expected) {
+    Set<Object> connections = new HashSet<>();
+    for (Object request : requests) connections.add(Schema.fields(request).get("connection"));
+    Object count = expected.get("count");
+    require(count == null || requests.size() == (Double) count, requests.size() + " requests came, expected were " + count);
+    require(
+        Match.within(connections.size(), expected.get("connections")),
+        connections.size() + " connections were used, expected were " + expected.get("connections"));
+    if (expected.get("idempotencyKey") instanceof String rule) keys(requests, rule);
+    for (Object request : requests) each(Schema.fields(request), Schema.fields(expected.get("each")));
+    List<?> gaps = Schema.items(expected.get("gapsMs"));
+    for (int i = 0; i < gaps.size(); i++) {
+      double gap = (Double) Schema.fields(requests.get(i + 1)).get("atMs") - (Double) Schema.fields(requests.get(i)).get("atMs");
+      require(Match.within(gap, gaps.get(i)), gap + " ms lay between request " + i + " and the next");
+    }
+  }
+
+  private static void each(Map<String, Object> request, Map<String, Object> each) {
+    Map<String, Object> rest = new LinkedHashMap<>(each);
+    List<?> absent = Schema.items(rest.remove("absentHeaders"));
+    Object body = rest.remove("body");
+    differs(request, rest, "request");
+    if (body != null) {
+      String found = Match.difference(Match.json((String) request.get("body")), body, "request.body", true);
+      require(found == null, found);
+    }
+    for (Object name : absent) {
+      require(!Schema.fields(request.get("headers")).containsKey(name), "the request has " + name);
+    }
+  }
+
+  private static void keys(List<?> requests, String rule) {
+    List<?> keys =
+        requests.stream()
+            .map(request -> Schema.fields(Schema.fields(request).get("headers")).get("idempotency-key"))
+            .filter(key -> key != null)
+            .toList();
+    int different = new HashSet<Object>(keys).size();
+    boolean isAll = keys.size() == requests.size();
+    boolean holds =
+        switch (rule) {
+          case "none" -> keys.isEmpty();
+          case "one" -> isAll && different == 1;
+          case "distinct" -> isAll && different == keys.size();
+          default -> throw new AssertionError("there is no rule " + rule);
+        };
+    require(holds, "Idempotency-Key: expected was " + rule + ", there were " + keys);
+  }
+}

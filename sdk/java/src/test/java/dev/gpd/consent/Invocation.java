@@ -1,0 +1,198 @@
+package dev.gpd.consent;
+
+import com.google.gson.ExclusionStrategy;
+import com.google.gson.FieldAttributes;
+import com.google.gson.Gson;
+import com.google.gson.GsonBuilder;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+
+/** From the calls and arguments of a case to those of this package, and back to what the wire would have. */
+final class Invocation {
+  private static final Gson GSON =
+      new GsonBuilder()
+          .serializeNulls()
+          .setExclusionStrategies(
+              new ExclusionStrategy() {
+                @Override
+                public boolean shouldSkipField(FieldAttributes field) {
+                  return field.getDeclaredClass() == ConsentException.class;
+                }
+
+                @Override
+                public boolean shouldSkipClass(Class<?> type) {
+                  return false;
+                }
+              })
+          .create();
+
+  /** The case's client; configure and fromEnv put another in its place. */
+  ConsentClient client;
+
+  private static Object wire(Object result) {
+    if (result instanceof Verdict verdict) return Match.json(GSON.toJson(verdict.fields()));
+    Object told = Match.json(GSON.toJson(result));
+    if (result instanceof ConsentState) {
+      for (Object item : Schema.items(Schema.fields(told).get("purposes"))) {
+        Map<String, Object> fields = Schema.fields(item);
+        fields.putAll(Schema.fields(fields.remove("decision")));
+      }
+    }
+    return told;
+  }
+
+  private static Long whole(Object value) {
+    return value == null ? null : ((Double) value).longValue();
+  }
+
+  private static Duration millis(Object value) {
+    return Duration.ofMillis(whole(value));
+  }
+
+  private static Check check(Object value) {
+    Map<String, Object> args = Schema.fields(value);
+    return new Check((String) args.get("principalId"), (String) args.get("purpose"), whole(args.get("minSeq")));
+  }
+
+  private static List<String> texts(Object value) {
+    List<String> texts = new ArrayList<>();
+    for (Object item : Schema.items(value)) texts.add((String) item);
+    return texts;
+  }
+
+  void configure(Map<String, Object> args) {
+    ConsentClientBuilder builder = ConsentClient.builder();
+    args.forEach(
+        (name, value) -> {
+          switch (name) {
+            case "url" -> builder.url((String) value);
+            case "key" -> builder.key((String) value);
+            case "timeoutMs" -> builder.timeout(millis(value));
+            case "writeTimeoutMs" -> builder.writeTimeout(millis(value));
+            case "retries" -> builder.retries(whole(value).intValue());
+            case "onUnavailable" -> builder.onUnavailable(onUnavailable(value));
+            default -> throw new AssertionError("there is no option " + name);
+          }
+        });
+    client = builder.build();
+  }
+
+  /** Null is what a Java program can hand in at most in place of another word. */
+  private static OnUnavailable onUnavailable(Object value) {
+    return value.equals("deny") ? OnUnavailable.DENY : value.equals("error") ? OnUnavailable.ERROR : null;
+  }
+
+  Object call(String name, Map<String, Object> args, CallOptions options) {
+    return wire(blocking(name, args, options));
+  }
+
+  private Object blocking(String name, Map<String, Object> args, CallOptions options) {
+    String principalId = (String) args.get("principalId");
+    return switch (name) {
+      case "isAllowed" -> client.isAllowed(check(args), options);
+      case "canProcess" -> client.canProcess(check(args), options);
+      case "canProcessMany" -> client.canProcessMany(checks(args), options);
+      case "grant" -> client.grant(write(args), options);
+      case "deny" -> client.deny(write(args), options);
+      case "withdraw" -> client.withdraw(write(args), options);
+      case "state" -> client.state(principalId, options);
+      case "history" -> client.history(principalId, page(args), options);
+      case "sessions.create" -> client.sessions().create(principalId, options);
+      case "receipt" -> client.receipt(whole(args.get("seq")), options);
+      case "proof" -> client.proof(whole(args.get("seq")), options);
+      case "decision" -> client.decision((String) args.get("requestId"), options);
+      case "ping" -> client.ping(options);
+      default -> other(name, args);
+    };
+  }
+
+  /** Null for what has no future. */
+  CompletableFuture<?> future(String name, Map<String, Object> args, CallOptions options) {
+    String principalId = (String) args.get("principalId");
+    return switch (name) {
+      case "isAllowed" -> client.isAllowedAsync(check(args), options);
+      case "canProcess" -> client.canProcessAsync(check(args), options);
+      case "canProcessMany" -> client.canProcessManyAsync(checks(args), options);
+      case "grant" -> client.grantAsync(write(args), options);
+      case "deny" -> client.denyAsync(write(args), options);
+      case "withdraw" -> client.withdrawAsync(write(args), options);
+      case "state" -> client.stateAsync(principalId, options);
+      case "history" -> client.historyAsync(principalId, page(args), options);
+      case "sessions.create" -> client.sessions().createAsync(principalId, options);
+      case "receipt" -> client.receiptAsync(whole(args.get("seq")), options);
+      case "proof" -> client.proofAsync(whole(args.get("seq")), options);
+      case "decision" -> client.decisionAsync((String) args.get("requestId"), options);
+      case "ping" -> client.pingAsync(options);
+      default -> null;
+    };
+  }
+
+  static Object asWire(Object result) {
+    return wire(result);
+  }
+
+  private Object other(String name, Map<String, Object> args) {
+    switch (name) {
+      case "close" -> client.close();
+      case "configure" -> configure(args);
+      case "fromEnv" -> client = ConsentClient.builder().env(environment(args)).build();
+      case "verifyProof" -> {
+        return verifyProof(args);
+      }
+      case "verifyWebhook" -> {
+        return verifyWebhook(args);
+      }
+      default -> throw new AssertionError("there is no call " + name);
+    }
+    return null;
+  }
+
+  private static Map<String, String> environment(Map<String, Object> args) {
+    Map<String, String> environment = new LinkedHashMap<>();
+    Schema.fields(args.get("env")).forEach((name, value) -> environment.put(name, (String) value));
+    return environment;
+  }
+
+  private static List<Check> checks(Map<String, Object> args) {
+    return Schema.items(args.get("checks")).stream().map(Invocation::check).toList();
+  }
+
+  private static ConsentWrite write(Map<String, Object> args) {
+    String principalId = (String) args.get("principalId");
+    return new ConsentWrite(
+        principalId, texts(args.get("purposes")), whole(args.get("policyVersion")), (Boolean) args.get("gpc"));
+  }
+
+  private static History.Page page(Map<String, Object> args) {
+    Long limit = whole(args.get("limit"));
+    return new History.Page((String) args.get("cursor"), limit == null ? null : limit.intValue());
+  }
+
+  private static Object verifyProof(Map<String, Object> args) {
+    ProofOptions options =
+        new ProofOptions(
+            (String) args.get("vkey"),
+            whole(args.get("seq")),
+            (String) args.get("hash"),
+            (String) args.get("type"),
+            (String) args.get("purpose"));
+    return Proofs.verify((String) args.get("proof"), options);
+  }
+
+  private static Object verifyWebhook(Map<String, Object> args) {
+    Map<String, List<String>> headers = new LinkedHashMap<>();
+    Schema.fields(args.get("headers")).forEach((name, value) -> headers.put(name, List.of((String) value)));
+    WebhookOptions options =
+        WebhookOptions.secrets(texts(args.get("secrets")).toArray(String[]::new))
+            .now(Instant.ofEpochSecond(whole(args.get("now"))));
+    if (args.get("toleranceSeconds") != null) {
+      options = options.tolerance(Duration.ofSeconds(whole(args.get("toleranceSeconds"))));
+    }
+    return Webhooks.verify(Bytes.utf8((String) args.get("body")), headers, options);
+  }
+}

@@ -1,0 +1,46 @@
+package dev.gpd.consent;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.Map;
+
+/** What serve.mjs tells; started unless GPD_CONFORMANCE tells of servers that run. */
+record Servers(Map<String, Object> told, Process process) implements AutoCloseable {
+  static final Path CONFORMANCE = Path.of("..", "conformance");
+
+  static Servers start() throws IOException {
+    String known = System.getenv("GPD_CONFORMANCE");
+    if (known != null && !known.isEmpty()) return new Servers(Schema.fields(Match.json(known)), null);
+    Process process =
+        new ProcessBuilder("node", CONFORMANCE.resolve("serve.mjs").toString())
+            .redirectError(ProcessBuilder.Redirect.INHERIT)
+            .start();
+    BufferedReader lines =
+        new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
+    String line = lines.readLine();
+    if (line == null) throw new IOException("serve.mjs ended before it told its addresses");
+    return new Servers(Schema.fields(Match.json(line)), process);
+  }
+
+  String text(String name) {
+    return (String) told.get(name);
+  }
+
+  String key(String name) {
+    return (String) Schema.fields(told.get("keys")).get(name);
+  }
+
+  @Override
+  public void close() throws IOException {
+    if (process == null) return;
+    process.getOutputStream().close();
+    try {
+      process.waitFor();
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}
