@@ -46,9 +46,9 @@ const PACKAGES: Readonly<Record<Layer, readonly string[]>> = {
     'pg',
     'sqlite3',
   ],
-  egress: [ANY_NODE, 'zod', 'jose'],
+  egress: [ANY_NODE, 'zod', 'jose', 'openid-client'],
   http: [ANY_NODE, 'zod', 'express', 'helmet', 'rate-limiter-flexible'],
-  console: [ANY_NODE, 'zod', 'express', 'openid-client'],
+  console: [ANY_NODE, 'zod', 'express'],
   app: [
     ANY_NODE,
     'zod',

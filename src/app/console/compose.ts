@@ -1,0 +1,57 @@
+import { randomBytes } from 'node:crypto';
+import type { Router } from 'express';
+import type { Config } from '../../config.ts';
+import { consoleRoutes } from '../../console/router.ts';
+import { readBody } from '../../http/body.ts';
+import { cookieValues } from '../../http/cookies.ts';
+import type { IngestTenant } from '../../ingest/ports.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { hmacSha256 } from '../../lib/hash.ts';
+import { poolRandom } from '../../lib/random.ts';
+import { saveDraft } from '../../storage/console-sessions.ts';
+import type { Database } from '../../storage/db.ts';
+import type { ConsentTenant } from '../consent-tenant.ts';
+import type { RightsApi } from '../rights/api.ts';
+import type { EraseService } from '../rights/erase.ts';
+import { makeCasePort, makeQueuePort } from './cases.ts';
+import { makeLoginPort, makeSessionPort } from './sign-in.ts';
+
+/** Hands the console its services. */
+
+export interface ConsoleParts {
+  readonly config: Config;
+  readonly database: Database;
+  readonly serverSecret: Uint8Array;
+  readonly views: string;
+  readonly origin: () => string;
+  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
+  readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
+  readonly rights: RightsApi;
+  readonly eraser: EraseService;
+  readonly clock: Clock;
+  readonly onFault: (requestId: string, error: unknown) => void;
+  readonly onLoginFault: (error: unknown) => void;
+}
+
+export function composeConsole(parts: ConsoleParts): Router {
+  const { config, database, tenantOf, ingestTenantOf, rights, clock, origin } = parts;
+  const caseDeps = { database, contests: rights.contests, tenantOf, ingestTenantOf, clock };
+  const signIn = { config, database, tenantOf, clock, origin, onFault: parts.onLoginFault };
+  return consoleRoutes({
+    origin,
+    loginKey: hmacSha256(parts.serverSecret, 'gpd/console-login/v1'),
+    random: poolRandom(randomBytes),
+    clock,
+    http: { readBody, cookieValues },
+    login: makeLoginPort(signIn),
+    sessions: makeSessionPort(signIn),
+    drafts: {
+      save: (session, draft) =>
+        saveDraft(database, { ...draft, kid: session.kid, actor: session.actor, at: clock() }),
+    },
+    onFault: parts.onFault,
+    views: parts.views,
+    queue: makeQueuePort(caseDeps),
+    cases: makeCasePort(caseDeps),
+  });
+}

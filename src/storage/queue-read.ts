@@ -1,0 +1,191 @@
+import { DAY } from '../lib/clock.ts';
+import type { Contest } from '../rights/contest.ts';
+import { oneMonthAfter } from '../rights/due.ts';
+import { rowToContest } from './contest-store.ts';
+import type { Database } from './db.ts';
+
+/** The review queue: mine, then what nobody holds, then what others hold; each by due date. */
+
+export const QUEUE_GROUPS = ['mine', 'free', 'held'] as const;
+export type QueueGroup = (typeof QUEUE_GROUPS)[number];
+
+export interface QueueFilter {
+  readonly class?: string | undefined;
+  /** Filed before this moment. */
+  readonly filedBefore?: number | undefined;
+  readonly dueBefore?: number | undefined;
+}
+
+/** Keyset: what comes after this row. */
+export interface QueueCursor {
+  readonly group: QueueGroup;
+  readonly at: number;
+  readonly contestId: string;
+}
+
+export interface QueueRow {
+  readonly group: QueueGroup;
+  readonly contest: Contest;
+}
+
+type StoredRow = Parameters<typeof rowToContest>[0];
+
+/** SQLite and PostgreSQL both read a row comparison off the index. */
+const AFTER = '(due_at, contest_id) > (?, ?)';
+
+async function groupPage(
+  database: Database,
+  kid: string,
+  who: { readonly me: string; readonly now: number },
+  group: QueueGroup,
+  filter: QueueFilter,
+  after: QueueCursor | null,
+  limit: number,
+): Promise<QueueRow[]> {
+  const { me, now } = who;
+  const query = database.read<StoredRow>('contests').where({ kid, status: 'open' });
+  if (group === 'mine') query.where('claimed_by', me).where('claimed_until', '>', now);
+  else if (group === 'held') query.whereNot('claimed_by', me).where('claimed_until', '>', now);
+  else {
+    query.where((free) => {
+      free.whereNull('claimed_until').orWhere('claimed_until', '<=', now);
+    });
+  }
+  if (filter.class !== undefined) query.where('class', filter.class);
+  if (filter.dueBefore !== undefined) query.where('due_at', '<', filter.dueBefore);
+  if (filter.filedBefore !== undefined) {
+    query.where('filed_at', '<', filter.filedBefore);
+    // The order is by due date: this ends the walk where older ones cannot come. Short months reorder within a day.
+    query.where('due_at', '<=', oneMonthAfter(filter.filedBefore) + DAY);
+  }
+  if (after !== null) query.whereRaw(AFTER, [after.at, after.contestId]);
+  const rows = await query.orderBy(['due_at', 'contest_id']).limit(limit);
+  return (rows as StoredRow[]).map((row) => ({ group, contest: rowToContest(row) }));
+}
+
+/** Open contests in the order of the queue. */
+export async function queuePage(
+  database: Database,
+  kid: string,
+  who: { readonly me: string; readonly now: number },
+  filter: QueueFilter,
+  after: QueueCursor | null,
+  limit: number,
+): Promise<readonly QueueRow[]> {
+  const rows: QueueRow[] = [];
+  const start = after === null ? 0 : QUEUE_GROUPS.indexOf(after.group);
+  for (const group of QUEUE_GROUPS.slice(start)) {
+    if (rows.length >= limit) break;
+    const from = after?.group === group ? after : null;
+    rows.push(...(await groupPage(database, kid, who, group, filter, from, limit - rows.length)));
+  }
+  return rows;
+}
+
+/** Resolved contests, the latest first. */
+export async function resolvedPage(
+  database: Database,
+  kid: string,
+  filter: Pick<QueueFilter, 'class'>,
+  after: Pick<QueueCursor, 'at' | 'contestId'> | null,
+  limit: number,
+): Promise<readonly Contest[]> {
+  const query = database.read<StoredRow>('contests').where({ kid, status: 'resolved' });
+  if (filter.class !== undefined) query.where('class', filter.class);
+  if (after !== null) query.whereRaw('(resolved_at, contest_id) < (?, ?)', [after.at, after.contestId]);
+  const order = [
+    { column: 'resolved_at', order: 'desc' },
+    { column: 'contest_id', order: 'desc' },
+  ];
+  const rows = await query.orderBy(order).limit(limit);
+  return (rows as StoredRow[]).map(rowToContest);
+}
+
+export interface QueueCounts {
+  readonly open: number;
+  readonly overdue: number;
+  readonly mine: number;
+  readonly held: number;
+  readonly resolved: number;
+}
+
+/** Counts stop here: a page must not cost more because a queue is long. */
+export const COUNT_CAP = 10_000;
+
+async function capped(database: Database, query: ReturnType<Database['read']>): Promise<number> {
+  const [row] = (await database
+    .read(
+      query
+        .select(database.read.raw('1 as one'))
+        .limit(COUNT_CAP + 1)
+        .as('some'),
+    )
+    .count({ n: '*' })) as { n: number }[];
+  return Number(row?.n ?? 0);
+}
+
+/** More than COUNT_CAP is COUNT_CAP + 1. */
+export async function queueCounts(
+  database: Database,
+  kid: string,
+  who: { readonly me: string; readonly now: number },
+): Promise<QueueCounts> {
+  const of = (status: string) => database.read('contests').where({ kid, status });
+  const { me, now } = who;
+  const [open, overdue, mine, claimed, resolved] = await Promise.all([
+    capped(database, of('open')),
+    capped(database, of('open').where('due_at', '<', now)),
+    capped(database, of('open').where('claimed_by', me).where('claimed_until', '>', now)),
+    capped(database, of('open').whereNotNull('claimed_by').where('claimed_until', '>', now)),
+    capped(database, of('resolved')),
+  ]);
+  return { open, overdue, mine, held: claimed - mine, resolved };
+}
+
+export interface Workload {
+  readonly label: string;
+  readonly actor: string;
+  readonly claimed: number;
+  /** The due date of the most urgent one. */
+  readonly nextDueAt: number;
+}
+
+/** Who holds how many cases now. */
+export async function workload(database: Database, kid: string, now: number): Promise<readonly Workload[]> {
+  const rows = (await database
+    .read('contests')
+    .where({ kid, status: 'open' })
+    .whereNotNull('claimed_by')
+    .where('claimed_until', '>', now)
+    .groupBy('claimed_by')
+    .select('claimed_by')
+    .max({ label: 'claimed_label' })
+    .count({ n: '*' })
+    .min({ due: 'due_at' })
+    .limit(100)) as { claimed_by: string; label: string | null; n: number; due: number }[];
+  return rows
+    .map(({ claimed_by: actor, label, n, due }) => {
+      return { actor, label: label ?? '', claimed: Number(n), nextDueAt: Number(due) };
+    })
+    .sort((a, b) => b.claimed - a.claimed);
+}
+
+/** Open contests by the days that are left, as many as there are in each bucket of `bounds`. */
+export async function openByDue(
+  database: Database,
+  kid: string,
+  bounds: readonly (readonly [from: number, to: number])[],
+): Promise<readonly number[]> {
+  return Promise.all(
+    bounds.map(([from, to]) =>
+      capped(
+        database,
+        database
+          .read('contests')
+          .where({ kid, status: 'open' })
+          .where('due_at', '>=', from)
+          .where('due_at', '<', to),
+      ),
+    ),
+  );
+}
