@@ -4,7 +4,7 @@ import { activeClaim, OUTCOMES, type Outcome } from '../rights/contest.ts';
 import { reasonSchema } from '../schema/rights.ts';
 import type { Desk, Posted, Visit } from './desk.ts';
 import { field } from './form.ts';
-import type { CasePort, CaseView } from './ports.ts';
+import type { CasePort, CaseView } from './ports-cases.ts';
 import type { Render } from './render.ts';
 import type { Translate } from './strings.ts';
 

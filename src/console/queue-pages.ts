@@ -1,7 +1,7 @@
 import type { Request, Router } from 'express';
 import { DAY } from '../lib/clock.ts';
 import type { Desk } from './desk.ts';
-import type { QueueCursor, QueueFilter, QueueGroup, QueuePort } from './ports.ts';
+import type { QueueCursor, QueueFilter, QueueGroup, QueuePort } from './ports-cases.ts';
 import type { Render } from './render.ts';
 
 /** The review queue: every filter is in the address, so that a view can be kept and sent. */

@@ -1,4 +1,3 @@
-import type { Knex } from 'knex';
 import { DAY } from '../lib/clock.ts';
 import type { Database } from './db.ts';
 
@@ -51,8 +50,7 @@ export async function readKeyTraffic(
   });
 }
 
-export async function purgeKeyTraffic(tx: Knex.Transaction, now: number): Promise<void> {
-  await tx('key_traffic')
-    .where('day', '<', Math.floor(now / DAY) - KEEP_DAYS)
-    .delete();
+export async function purgeKeyTraffic(database: Database, now: number): Promise<void> {
+  const oldest = Math.floor(now / DAY) - KEEP_DAYS;
+  await database.transaction((tx) => tx('key_traffic').where('day', '<', oldest).delete());
 }

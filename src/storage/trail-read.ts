@@ -10,6 +10,8 @@ export interface TrailEntry {
   readonly class: string;
   readonly suspectScore: number;
   readonly overridden: boolean;
+  /** The id may be shared. */
+  readonly needsAttestation: boolean;
 }
 
 /** The newest first. */
@@ -26,8 +28,9 @@ export async function deviceTrail(
     .limit(limit)
     .pluck('verdict')) as string[];
   return rows.map((text) => {
-    const { requestId, decidedAt, class: name, suspectScore, overridden } = JSON.parse(text) as Verdict;
-    return { requestId, decidedAt, class: name, suspectScore, overridden };
+    const verdict = JSON.parse(text) as Verdict;
+    const { requestId, decidedAt, suspectScore, overridden, needsAttestation } = verdict;
+    return { requestId, decidedAt, class: verdict.class, suspectScore, overridden, needsAttestation };
   });
 }
 
@@ -56,4 +59,15 @@ export async function deviceContests(database: Database, kid: string, durable: s
     .orderBy('contest_id', 'desc')
     .limit(limit)) as Parameters<typeof rowToContest>[0][];
   return rows.map(rowToContest);
+}
+
+/** When the oldest decision that is still held was made. */
+export async function oldestDecision(database: Database, kid: string): Promise<number | null> {
+  const row = await database
+    .read('decisions')
+    .where({ kid })
+    .orderBy('decided_at')
+    .limit(1)
+    .first<{ decided_at: number } | undefined>('decided_at');
+  return row ? Number(row.decided_at) : null;
 }

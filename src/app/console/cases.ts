@@ -1,4 +1,5 @@
-import type { CasePort, CaseView, QueuePort, Staff } from '../../console/ports.ts';
+import type { Staff } from '../../console/ports.ts';
+import type { CasePort, CaseView, QueuePort } from '../../console/ports-cases.ts';
 import type { IngestTenant } from '../../ingest/ports.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { rightsRef } from '../../rights/reference.ts';

@@ -13,8 +13,13 @@ import type { Database } from '../../storage/db.ts';
 import type { ConsentTenant } from '../consent-tenant.ts';
 import type { RightsApi } from '../rights/api.ts';
 import type { EraseService } from '../rights/erase.ts';
+import { makeAuditPort } from './audit.ts';
 import { makeCasePort, makeQueuePort } from './cases.ts';
+import { makeHoldService } from './holds.ts';
+import { makeInsightPort } from './insight.ts';
+import { makeJobs } from './jobs.ts';
 import { makeLoginPort, makeSessionPort } from './sign-in.ts';
+import { makeSubjectPort } from './subjects.ts';
 
 /** Hands the console its services. */
 
@@ -31,13 +36,22 @@ export interface ConsoleParts {
   readonly clock: Clock;
   readonly onFault: (requestId: string, error: unknown) => void;
   readonly onLoginFault: (error: unknown) => void;
+  readonly onJobFault: (error: unknown) => void;
 }
 
-export function composeConsole(parts: ConsoleParts): Router {
+export interface ConsoleApp {
+  readonly router: Router;
+  /** Throws away what exports have written. */
+  stop(): Promise<void>;
+}
+
+export function composeConsole(parts: ConsoleParts): ConsoleApp {
   const { config, database, tenantOf, ingestTenantOf, rights, clock, origin } = parts;
   const caseDeps = { database, contests: rights.contests, tenantOf, ingestTenantOf, clock };
   const signIn = { config, database, tenantOf, clock, origin, onFault: parts.onLoginFault };
-  return consoleRoutes({
+  const jobs = makeJobs(clock, parts.onJobFault);
+  const holds = makeHoldService({ database, eraser: parts.eraser, clock });
+  const router = consoleRoutes({
     origin,
     loginKey: hmacSha256(parts.serverSecret, 'gpd/console-login/v1'),
     random: poolRandom(randomBytes),
@@ -53,5 +67,16 @@ export function composeConsole(parts: ConsoleParts): Router {
     views: parts.views,
     queue: makeQueuePort(caseDeps),
     cases: makeCasePort(caseDeps),
+    subjects: makeSubjectPort({ database, rights, tenantOf, jobs, holds, clock }),
+    jobs,
+    audit: makeAuditPort(database, clock),
+    insight: makeInsightPort({
+      database,
+      tenantOf,
+      jobs,
+      kAnonymityFloor: config.k_anonymity_floor,
+      clock,
+    }),
   });
+  return { router, stop: () => jobs.stop() };
 }
