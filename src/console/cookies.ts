@@ -70,7 +70,7 @@ export function openLogin(key: Uint8Array, value: string, now: number): PendingL
 export function safeBack(value: unknown): string {
   const ok =
     typeof value === 'string' && value.length <= 512 && /^\/console(?:[/?][\w./?=&%~-]*)?$/.test(value);
-  return ok && !value.includes('//') && !/^\/console\/(?:login|callback|logout)\b/.test(value)
+  return ok && !/\/\/|\.\./.test(value) && !/^\/console\/(?:login|callback|logout)\b/.test(value)
     ? value
     : '/console';
 }

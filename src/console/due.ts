@@ -1,4 +1,4 @@
-import { DAY, HOUR } from '../lib/clock.ts';
+import { DAY, HOUR, MINUTE } from '../lib/clock.ts';
 import type { Translate } from './strings.ts';
 
 /** The clock of article 12(3): one month. In words, and in a colour beside them. */
@@ -27,7 +27,8 @@ export function dueIn(t: Translate, dueAt: number, now: number): Due {
 /** How long ago, in the largest unit that fits. */
 export function ago(t: Translate, at: number, now: number): string {
   const past = Math.max(0, now - at);
-  if (past < HOUR) return t('ago.minutes', { n: Math.floor(past / 60_000) });
+  if (past < MINUTE) return t('ago.now');
+  if (past < HOUR) return t('ago.minutes', { n: Math.floor(past / MINUTE) });
   if (past < 2 * DAY) return t('ago.hours', { n: Math.floor(past / HOUR) });
   return t('ago.days', { n: Math.floor(past / DAY) });
 }
