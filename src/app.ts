@@ -5,11 +5,13 @@ import type { Router } from 'express';
 import type { Logger } from 'pino';
 import { startAgents } from './app/agents.ts';
 import { makeConsentApi } from './app/consent-api.ts';
+import { makeConsole } from './app/console/lazy.ts';
 import { makeDecisionFinder, makeKeyUse } from './app/decisions.ts';
 import { makeDirectory } from './app/directory.ts';
 import { removeLeftStaging } from './app/durable-file.ts';
 import { startHousekeeping } from './app/housekeeping.ts';
 import { makeIngestDeps, publicNames } from './app/ingest-deps.ts';
+import { makeKeyUseCounter } from './app/key-use.ts';
 import { makeDaySalt, makeLimiters } from './app/limits.ts';
 import { listen, parseRanges, readTls } from './app/listen.ts';
 import { describeFault } from './app/log.ts';
@@ -80,7 +82,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     clock,
     onFault: logFault('metrics-failed'),
   });
-  const directory = makeDirectory(clock);
+  const keyUse = makeKeyUseCounter(database, clock);
+  const directory = makeDirectory(clock, keyUse.note);
   const polling = await startPolling(database, directory, store.masterKey, {
     rereadMasterKey: () => readMasterKeyFile(masterKeyPath(config)),
     onFault: logFault('reload-failed'),
@@ -142,11 +145,22 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     onFault,
   });
 
+  const staffConsole = makeConsole(config, {
+    database,
+    serverSecret,
+    views,
+    origin: () => new URL(url).origin,
+    directory,
+    eraser,
+    clock,
+    onFault,
+    logFault,
+  });
   // Express and its pages are loaded beside the start, not before it: the hot lane answers first.
   const express: Promise<RequestListener> = (async () => {
     const { makeRoutes } = await import('./app/routes.ts');
     const { wireRights } = await import('./app/rights/wire.ts');
-    const extra = (await options.routers?.({ url: () => url })) ?? [];
+    const extra = [staffConsole.router, ...((await options.routers?.({ url: () => url })) ?? [])];
     return makeRoutes({
       version: VERSION,
       notReady,
@@ -214,6 +228,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     database,
     epochDays: config.epoch_days,
     resumeErasures: () => eraser.resumeStale(),
+    flushKeyUse: keyUse.flush,
     clock,
     onFault: logFault('sweep-failed'),
   });
@@ -230,7 +245,9 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
         housekeeping.stop(),
         dispatcher.stop(),
         metrics?.stop(),
+        staffConsole.stop(),
       ]);
+      await keyUse.flush().catch(logFault('key-use-lost'));
       await database.close();
     },
   };

@@ -4,9 +4,9 @@ import { addKeyTraffic, type KeyUse } from '../storage/key-traffic.ts';
 
 /** Counts in memory which generation opened a bundle, and writes the sums now and then: nothing on the hot path waits. */
 export interface KeyUseCounter {
-  note(kid: string, generation: number): void;
+  readonly note: (kid: string, generation: number) => void;
   /** What could not be written is counted with the next flush. */
-  flush(): Promise<void>;
+  readonly flush: () => Promise<void>;
 }
 
 export function makeKeyUseCounter(database: Database, clock: Clock): KeyUseCounter {

@@ -4,7 +4,7 @@ import type { Random } from '../lib/random.ts';
 
 /** Sessions of staff in the console: server-side, revocable, 30 minutes idle and 8 hours in all. */
 
-export const CONSOLE_IDLE_MS = 30 * MINUTE;
+const CONSOLE_IDLE_MS = 30 * MINUTE;
 export const CONSOLE_ABSOLUTE_MS = 8 * HOUR;
 
 export type StaffRole = 'reviewer' | 'dpo';

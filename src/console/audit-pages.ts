@@ -28,7 +28,8 @@ type Fields = Readonly<Record<string, unknown>>;
 
 function readFilter(query: Fields): AuditFilter {
   const to = dayOf(query['to']);
-  const before = /^\d{1,15}$/.exec(String(query['before'] ?? ''))?.[0];
+  const page = query['before'];
+  const before = /^\d{1,15}$/.exec(typeof page === 'string' ? page : '')?.[0];
   return {
     action: AUDIT_ACTIONS.find((name) => name === query['action']),
     role: ROLES.find((name) => name === query['role']),

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import axeCore from 'axe-core';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeInChromium, launchChromium } from '../browser/support/chromium.ts';
@@ -7,7 +7,6 @@ import { type Console, startConsole } from './support/console.ts';
 
 /** People at the console, in a real browser: with the mouse, by keyboard alone, without JavaScript; axe on every page. */
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const REASON = 'Your statement and the trail agree that a person was here.';
 
 interface AxeResults {
@@ -20,7 +19,7 @@ interface AxeResults {
 /** What axe finds wrong, one line a place. */
 async function axe(page: Page): Promise<string[]> {
   // Run by the protocol, past the page's policy: the page itself lets nothing in.
-  await page.evaluate(AXE);
+  await page.evaluate(axeCore.source);
   const { violations } = (await page.evaluate(
     `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })`,
   )) as AxeResults;

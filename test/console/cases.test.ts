@@ -52,7 +52,7 @@ describe('claiming', () => {
       grace.post(`${path}/claim`, { csrf: csrf.grace }),
     ]);
     const lost = first.status === 303 ? second : first;
-    expect([first.status, second.status].sort()).toEqual([303, 409]);
+    expect([first.status, second.status].sort((a, b) => a - b)).toEqual([303, 409]);
     const holder = first.status === 303 ? 'Ada Lovelace' : 'Grace Hopper';
     expect(lost.text).toContain(`${holder} holds this case until`);
     expect(lost.text).not.toContain('id="reason"');
@@ -153,7 +153,7 @@ describe('resolving', () => {
       resolve('ada', path, { version }),
       resolve('grace', path, { version, outcome: 'upheld', text: 'Several strong signs agree, I think.' }),
     ]);
-    expect(replies.map(({ status }) => status).sort()).toEqual([303, 409]);
+    expect(replies.map(({ status }) => status).sort((a, b) => a - b)).toEqual([303, 409]);
     const lost = replies.find(({ status }) => status === 409)!;
     expect(lost.text).toContain('Somebody else was faster');
     expect(lost.text).toContain(lost === replies[0] ? REASON : 'Several strong signs agree');

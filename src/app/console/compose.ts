@@ -11,7 +11,7 @@ import { poolRandom } from '../../lib/random.ts';
 import { saveDraft } from '../../storage/console-sessions.ts';
 import type { Database } from '../../storage/db.ts';
 import type { ConsentTenant } from '../consent-tenant.ts';
-import type { RightsApi } from '../rights/api.ts';
+import { makeRightsApi } from '../rights/api.ts';
 import type { EraseService } from '../rights/erase.ts';
 import { makeAuditPort } from './audit.ts';
 import { makeCasePort, makeQueuePort } from './cases.ts';
@@ -25,13 +25,14 @@ import { makeSubjectPort } from './subjects.ts';
 
 export interface ConsoleParts {
   readonly config: Config;
+  /** Of the OIDC client; null when the console is not configured. */
+  readonly clientSecret: string | null;
   readonly database: Database;
   readonly serverSecret: Uint8Array;
   readonly views: string;
   readonly origin: () => string;
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
-  readonly rights: RightsApi;
   readonly eraser: EraseService;
   readonly clock: Clock;
   readonly onFault: (requestId: string, error: unknown) => void;
@@ -46,9 +47,18 @@ export interface ConsoleApp {
 }
 
 export function composeConsole(parts: ConsoleParts): ConsoleApp {
-  const { config, database, tenantOf, ingestTenantOf, rights, clock, origin } = parts;
+  const { config, database, tenantOf, ingestTenantOf, clock, origin } = parts;
+  const rights = makeRightsApi(parts);
   const caseDeps = { database, contests: rights.contests, tenantOf, ingestTenantOf, clock };
-  const signIn = { config, database, tenantOf, clock, origin, onFault: parts.onLoginFault };
+  const signIn = {
+    config,
+    clientSecret: parts.clientSecret,
+    database,
+    tenantOf,
+    clock,
+    origin,
+    onFault: parts.onLoginFault,
+  };
   const jobs = makeJobs(clock, parts.onJobFault);
   const holds = makeHoldService({ database, eraser: parts.eraser, clock });
   const router = consoleRoutes({

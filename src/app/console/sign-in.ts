@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { type Caller, ClaimRefused, readCaller } from '../../auth/claims.ts';
 import {
   CONSOLE_ABSOLUTE_MS,
@@ -11,9 +10,8 @@ import {
 } from '../../auth/console-session.ts';
 import type { Claims } from '../../auth/jwt.ts';
 import type { LoginProvider, VerifiedLogin } from '../../auth/ports.ts';
-import { type Config, ConfigError } from '../../config.ts';
+import type { Config } from '../../config.ts';
 import type { LoginPort, SessionPort, SignIn, Staff } from '../../console/ports.ts';
-import { makeLoginProvider } from '../../egress/oidc-login.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { AuditAction } from '../../rights/audit.ts';
 import { actorRef } from '../../rights/reference.ts';
@@ -33,6 +31,7 @@ import type { ConsentTenant } from '../consent-tenant.ts';
 
 export interface SignInDeps {
   readonly config: Config;
+  readonly clientSecret: string | null;
   readonly database: Database;
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly clock: Clock;
@@ -41,7 +40,7 @@ export interface SignInDeps {
 }
 
 /** One sentence a setting; the page and `gpd doctor` say the same. */
-export function missingConsoleSettings(config: Config): readonly string[] {
+function missingConsoleSettings(config: Config): readonly string[] {
   const what = {
     oidc_issuer: 'the issuer of your identity provider',
     console_client_id: 'the client id that it knows the console by',
@@ -52,26 +51,20 @@ export function missingConsoleSettings(config: Config): readonly string[] {
     .map((name) => `${environmentName(name)}: ${what[name]}`);
 }
 
-function readSecret(path: string): string {
-  try {
-    return readFileSync(path, 'utf8').trim();
-  } catch {
-    throw new ConfigError(`GPD_CONSOLE_CLIENT_SECRET_FILE: cannot read ${path}`);
-  }
-}
-
-function makeProvider(deps: SignInDeps): LoginProvider | null {
+/** Loaded with the first sign-in; discovered anew by itself. */
+function makeProvider(deps: SignInDeps): () => Promise<LoginProvider> {
   const { oidc_issuer: issuer, console_client_id: clientId } = deps.config;
-  const file = deps.config.console_client_secret_file;
-  if (issuer === null || clientId === null || file === null) return null;
-  return makeLoginProvider({
-    issuer,
-    clientId,
-    clientSecret: readSecret(file),
-    redirectUri: () => `${deps.origin()}/console/callback`,
-    clock: deps.clock,
-    onFault: deps.onFault,
-  });
+  const { clientSecret, clock, onFault, origin } = deps;
+  let provider: Promise<LoginProvider> | null = null;
+  return () => {
+    if (issuer === null || clientId === null || clientSecret === null)
+      throw new Error('the console is not configured');
+    const redirectUri = (): string => `${origin()}/console/callback`;
+    provider ??= import('../../egress/oidc-login.ts').then(({ makeLoginProvider }) =>
+      makeLoginProvider({ issuer, clientId, clientSecret, redirectUri, clock, onFault }),
+    );
+    return provider;
+  };
 }
 
 /** A name for colleagues; what looks like a mail address is cut before its @. */
@@ -144,13 +137,9 @@ export function makeLoginPort(deps: SignInDeps): LoginPort {
 
   return {
     missing: () => missingConsoleSettings(config),
-    begin: () => {
-      if (!provider) throw new Error('the console is not configured');
-      return provider.begin();
-    },
+    begin: async () => (await provider()).begin(),
     async finish(callback, begun) {
-      if (!provider) throw new Error('the console is not configured');
-      const { caller, claims } = await whoIs(await provider.finish(callback, begun));
+      const { caller, claims } = await whoIs(await (await provider()).finish(callback, begun));
       if (!caller || !isStaff(caller)) return { ok: false, why: 'no-role' };
       if (caller.tenant === null) return { ok: false, why: 'no-tenant' };
       const tenant = tenantOf(caller.tenant);

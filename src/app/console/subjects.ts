@@ -31,9 +31,7 @@ export interface SubjectDeps {
 
 const LATEST = 10;
 /** What `legal_holds` can keep: consent evidence and backups have rules of their own. */
-export const HOLDABLE: readonly Scope[] = SCOPES.filter(
-  (scope) => scope !== 'consent' && scope !== 'backups',
-);
+const HOLDABLE: readonly Scope[] = SCOPES.filter((scope) => scope !== 'consent' && scope !== 'backups');
 
 /** Thrown to roll back what was tried: a plan deletes nothing. */
 class Tried extends Error {

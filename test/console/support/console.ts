@@ -13,13 +13,13 @@ import { type Gpd, type GpdOptions, startGpd, type TenantSpec } from '../../supp
 /** A running gpd with its console, and the identity provider that its staff sign in by. */
 
 export const KID = 'acme';
-export const OTHER = 'globex';
+const OTHER = 'globex';
 const TENANTS: readonly TenantSpec[] = [
   { kid: KID, origins: ['https://shop.example'] },
   { kid: OTHER, origins: ['https://other.example'] },
 ];
 
-export const ACCOUNTS: NonNullable<IdpOptions['accounts']> = {
+const ACCOUNTS: NonNullable<IdpOptions['accounts']> = {
   ada: { gpd_role: ['reviewer'], gpd_tenant: KID, name: 'Ada Lovelace' },
   grace: { gpd_role: ['reviewer'], gpd_tenant: KID, name: 'Grace Hopper' },
   dora: { gpd_role: ['dpo'], gpd_tenant: KID, name: 'Dora Privat' },
@@ -43,7 +43,7 @@ export interface Console {
   stop(): Promise<void>;
 }
 
-export function freePort(): Promise<number> {
+function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
     probe.once('error', reject);
