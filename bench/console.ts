@@ -26,6 +26,8 @@ const CSRF = 'c'.repeat(43);
 const ACTOR = 'r'.repeat(43);
 const CHUNK = 5000;
 const DAYS = 30;
+/** The epoch of now, so that retention leaves the visitor ids. */
+const EPOCH = Math.floor(Date.now() / (DAYS * DAY));
 const CLASSES = ['human', 'undeclared_automation', 'unknown', 'declared_agent'];
 
 /** ULID-like: sorted by number, 26 characters of its alphabet. */
@@ -40,7 +42,7 @@ function verdictOf(i: number, decidedAt: number, durable: string): string {
     decidedAt,
     class: CLASSES[i % 4],
     durable,
-    epoch: 686,
+    epoch: EPOCH,
     confidence: 0.6,
     suspectScore: 0.9,
     smartSignals: { bot: true, incognito: false, tampered: false, inconsistency: 1 },
@@ -111,7 +113,7 @@ async function seed(rig: Rig, name: string, size: ConsolePlan['few'], chance: ()
       hash(`c${i}`),
     ];
   });
-  await inChunks(database, devices, SIGHTINGS, (i) => [KID, durableOf(i), now - DAY, now, 5, 686]);
+  await inChunks(database, devices, SIGHTINGS, (i) => [KID, durableOf(i), now - DAY, now, 5, EPOCH]);
   await inChunks(database, devices, INDEX, (i) => [
     KID,
     hash(`visitor ${i}`).slice(0, 22),
@@ -121,11 +123,14 @@ async function seed(rig: Rig, name: string, size: ConsolePlan['few'], chance: ()
   await inChunks(database, size.contests, CONTESTS, (i) => {
     const filedAt = Math.floor(now - 45 * DAY * chance());
     const open = i % 2 === 0;
-    const held = open && i % 50 === 0;
+    // As many as a few dozen people hold at a time.
+    const held = open && i % Math.max(10, Math.floor(size.contests / 200)) === 0;
     const resolved = open
       ? [null, null, null, null, null]
       : ['upheld', 'because of what was seen', now - i, 'reviewer', ACTOR];
-    const claim = held ? [i % 100 === 0 ? ACTOR : hash('other'), 'Somebody', now + HOUR] : [null, null, null];
+    const claim = held
+      ? [chance() < 0.1 ? ACTOR : hash('other'), 'Somebody', now + HOUR]
+      : [null, null, null];
     const text = 'I am a person and I was taken for a machine. '.repeat(4);
     const [outcome, reason, at, role, by] = resolved;
     const head = [

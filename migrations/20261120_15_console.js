@@ -75,17 +75,12 @@ async function createIndexes(knex) {
   await knex.schema.alterTable('contests', (t) => {
     t.index(['kid', 'status', 'class', 'due_at', 'contest_id']);
     t.index(['kid', 'status', 'resolved_at', 'contest_id']);
-    t.index(['kid', 'claimed_by', 'claimed_until']);
+    t.index(['kid', 'status', 'claimed_until']);
   });
   await knex.schema.alterTable('audit_log', (t) => {
     t.index(['kid', 'seq']);
     t.index(['kid', 'action', 'seq']);
     t.index(['kid', 'actor', 'seq']);
-  });
-  // A device's trail is read newest first.
-  await knex.schema.alterTable('decisions', (t) => {
-    t.dropIndex(['kid', 'durable']);
-    t.index(['kid', 'durable', 'request_id']);
   });
 }
 
@@ -98,10 +93,6 @@ export async function up(knex) {
 
 /** @param {import('knex').Knex} knex */
 export async function down(knex) {
-  await knex.schema.alterTable('decisions', (t) => {
-    t.dropIndex(['kid', 'durable', 'request_id']);
-    t.index(['kid', 'durable']);
-  });
   await knex.schema.alterTable('audit_log', (t) => {
     t.dropIndex(['kid', 'seq']);
     t.dropIndex(['kid', 'action', 'seq']);
@@ -110,7 +101,7 @@ export async function down(knex) {
   await knex.schema.alterTable('contests', (t) => {
     t.dropIndex(['kid', 'status', 'class', 'due_at', 'contest_id']);
     t.dropIndex(['kid', 'status', 'resolved_at', 'contest_id']);
-    t.dropIndex(['kid', 'claimed_by', 'claimed_until']);
+    t.dropIndex(['kid', 'status', 'claimed_until']);
   });
   const tables = [
     'key_traffic',

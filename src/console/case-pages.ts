@@ -53,6 +53,7 @@ export function casePages(router: Router, { cases, desk, render, t }: CaseDeps):
       {
         here: 'queue',
         view,
+        cap: view.cap,
         claim,
         holds: claim?.by === staff.ref,
         isOwn: contest.filedBy === staff.ref,

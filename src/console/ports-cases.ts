@@ -85,8 +85,9 @@ export interface CaseView {
   readonly monitor: boolean;
   /** The latest decisions of the same device, this one among them. */
   readonly trail: readonly TrailRow[];
-  /** At most COUNT_CAP + 1. */
+  /** At most `cap + 1`. */
   readonly trailTotal: number;
+  readonly cap: number;
   readonly earlier: readonly Contest[];
   readonly audit: readonly AuditLine[];
   readonly fourEyes: boolean;

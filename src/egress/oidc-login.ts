@@ -18,7 +18,7 @@ import {
   randomState,
   WWWAuthenticateChallengeError,
 } from 'openid-client';
-import { type Claims, readToken } from '../auth/jwt.ts';
+import { type Claims, readClaims, readJws } from '../auth/jwt.ts';
 import { LoginRefused } from '../auth/login.ts';
 import type { LoginBegun, LoginProvider, VerifiedLogin } from '../auth/ports.ts';
 import { type Clock, MINUTE, SECOND } from '../lib/clock.ts';
@@ -149,9 +149,9 @@ export function makeLoginProvider(options: LoginOptions): LoginProvider {
           idTokenExpected: true,
         });
         // openid-client takes every algorithm that the provider announces; gpd takes ES256 and RS256.
-        const read = readToken(tokens.id_token ?? '');
-        if (typeof read === 'string') throw new LoginRefused('token');
-        const claims: Claims = read.claims;
+        const read = readJws(tokens.id_token ?? '');
+        const claims: Claims | null = typeof read === 'string' ? null : readClaims(read.payload);
+        if (!claims) throw new LoginRefused('token');
         return {
           claims,
           more: async () => {

@@ -33,24 +33,53 @@ type StoredRow = Parameters<typeof rowToContest>[0];
 /** SQLite and PostgreSQL both read a row comparison off the index. */
 const AFTER = '(due_at, contest_id) > (?, ?)';
 
-async function groupPage(
+/** Whoever looks, and when: a claim that has ended is none. */
+export interface Onlooker {
+  readonly me: string;
+  readonly now: number;
+}
+
+/** Claims last an hour and are made by hand: there are as many as people can click, and no more are read. */
+const MAX_CLAIMS = 1000;
+
+async function claimedContests(database: Database, kid: string, now: number): Promise<readonly Contest[]> {
+  const rows = await database
+    .read<StoredRow>('contests')
+    .where({ kid, status: 'open' })
+    .where('claimed_until', '>', now)
+    .limit(MAX_CLAIMS);
+  return (rows as StoredRow[])
+    .map(rowToContest)
+    .sort((a, b) => a.dueAt - b.dueAt || (a.contestId < b.contestId ? -1 : 1));
+}
+
+function fits(contest: Contest, filter: QueueFilter): boolean {
+  const {
+    class: wanted,
+    dueBefore = Number.POSITIVE_INFINITY,
+    filedBefore = Number.POSITIVE_INFINITY,
+  } = filter;
+  const rightClass = wanted === undefined || contest.class === wanted;
+  return rightClass && contest.dueAt < dueBefore && contest.filedAt < filedBefore;
+}
+
+function isAfter(contest: Contest, after: QueueCursor | null): boolean {
+  if (after === null) return true;
+  return contest.dueAt > after.at || (contest.dueAt === after.at && contest.contestId > after.contestId);
+}
+
+async function freePage(
   database: Database,
   kid: string,
-  who: { readonly me: string; readonly now: number },
-  group: QueueGroup,
+  now: number,
   filter: QueueFilter,
   after: QueueCursor | null,
   limit: number,
 ): Promise<QueueRow[]> {
-  const { me, now } = who;
   const query = database.read<StoredRow>('contests').where({ kid, status: 'open' });
-  if (group === 'mine') query.where('claimed_by', me).where('claimed_until', '>', now);
-  else if (group === 'held') query.whereNot('claimed_by', me).where('claimed_until', '>', now);
-  else {
-    query.where((free) => {
-      free.whereNull('claimed_until').orWhere('claimed_until', '<=', now);
-    });
-  }
+  query.where((free) => {
+    free.whereNull('claimed_until').orWhere('claimed_until', '<=', now);
+  });
   if (filter.class !== undefined) query.where('class', filter.class);
   if (filter.dueBefore !== undefined) query.where('due_at', '<', filter.dueBefore);
   if (filter.filedBefore !== undefined) {
@@ -60,24 +89,32 @@ async function groupPage(
   }
   if (after !== null) query.whereRaw(AFTER, [after.at, after.contestId]);
   const rows = await query.orderBy(['due_at', 'contest_id']).limit(limit);
-  return (rows as StoredRow[]).map((row) => ({ group, contest: rowToContest(row) }));
+  return (rows as StoredRow[]).map((row) => ({ group: 'free', contest: rowToContest(row) }));
 }
 
 /** Open contests in the order of the queue. */
 export async function queuePage(
   database: Database,
   kid: string,
-  who: { readonly me: string; readonly now: number },
+  who: Onlooker,
   filter: QueueFilter,
   after: QueueCursor | null,
   limit: number,
 ): Promise<readonly QueueRow[]> {
+  const claimed = (await claimedContests(database, kid, who.now)).filter((contest) => fits(contest, filter));
   const rows: QueueRow[] = [];
   const start = after === null ? 0 : QUEUE_GROUPS.indexOf(after.group);
   for (const group of QUEUE_GROUPS.slice(start)) {
-    if (rows.length >= limit) break;
+    const left = limit - rows.length;
+    if (left <= 0) break;
     const from = after?.group === group ? after : null;
-    rows.push(...(await groupPage(database, kid, who, group, filter, from, limit - rows.length)));
+    if (group === 'free') {
+      rows.push(...(await freePage(database, kid, who.now, filter, from, left)));
+      continue;
+    }
+    const own = claimed.filter((contest) => (contest.claim?.by === who.me) === (group === 'mine'));
+    const page = own.filter((contest) => isAfter(contest, from)).slice(0, left);
+    rows.push(...page.map((contest) => ({ group, contest })));
   }
   return rows;
 }
@@ -110,36 +147,29 @@ export interface QueueCounts {
 }
 
 /** Counts stop here: a page must not cost more because a queue is long. */
-export const COUNT_CAP = 10_000;
+export const COUNT_CAP = 1000;
 
 async function capped(database: Database, query: ReturnType<Database['read']>): Promise<number> {
-  const [row] = (await database
-    .read(
-      query
-        .select(database.read.raw('1 as one'))
-        .limit(COUNT_CAP + 1)
-        .as('some'),
-    )
-    .count({ n: '*' })) as { n: number }[];
+  const some = query
+    .select(database.read.raw('1 as one'))
+    .limit(COUNT_CAP + 1)
+    .as('some');
+  const [row] = (await database.read(some).count({ n: '*' })) as { n: number }[];
   return Number(row?.n ?? 0);
 }
 
 /** More than COUNT_CAP is COUNT_CAP + 1. */
-export async function queueCounts(
-  database: Database,
-  kid: string,
-  who: { readonly me: string; readonly now: number },
-): Promise<QueueCounts> {
+export async function queueCounts(database: Database, kid: string, who: Onlooker): Promise<QueueCounts> {
   const of = (status: string) => database.read('contests').where({ kid, status });
   const { me, now } = who;
-  const [open, overdue, mine, claimed, resolved] = await Promise.all([
+  const [open, overdue, resolved, claimed] = await Promise.all([
     capped(database, of('open')),
     capped(database, of('open').where('due_at', '<', now)),
-    capped(database, of('open').where('claimed_by', me).where('claimed_until', '>', now)),
-    capped(database, of('open').whereNotNull('claimed_by').where('claimed_until', '>', now)),
     capped(database, of('resolved')),
+    claimedContests(database, kid, now),
   ]);
-  return { open, overdue, mine, held: claimed - mine, resolved };
+  const mine = claimed.filter((contest) => contest.claim?.by === me).length;
+  return { open, overdue, mine, held: claimed.length - mine, resolved };
 }
 
 export interface Workload {
@@ -150,24 +180,17 @@ export interface Workload {
   readonly nextDueAt: number;
 }
 
-/** Who holds how many cases now. */
+/** Who holds how many cases now, the busiest first. */
 export async function workload(database: Database, kid: string, now: number): Promise<readonly Workload[]> {
-  const rows = (await database
-    .read('contests')
-    .where({ kid, status: 'open' })
-    .whereNotNull('claimed_by')
-    .where('claimed_until', '>', now)
-    .groupBy('claimed_by')
-    .select('claimed_by')
-    .max({ label: 'claimed_label' })
-    .count({ n: '*' })
-    .min({ due: 'due_at' })
-    .limit(100)) as { claimed_by: string; label: string | null; n: number; due: number }[];
-  return rows
-    .map(({ claimed_by: actor, label, n, due }) => {
-      return { actor, label: label ?? '', claimed: Number(n), nextDueAt: Number(due) };
-    })
-    .sort((a, b) => b.claimed - a.claimed);
+  const load = new Map<string, Workload>();
+  for (const { claim, dueAt } of await claimedContests(database, kid, now)) {
+    if (claim === null) continue;
+    const { by: actor, label } = claim;
+    // The first one of each is the most urgent: they come by due date.
+    const { claimed = 0, nextDueAt = dueAt } = load.get(actor) ?? {};
+    load.set(actor, { actor, label, claimed: claimed + 1, nextDueAt });
+  }
+  return [...load.values()].sort((a, b) => b.claimed - a.claimed);
 }
 
 /** Open contests by the days that are left, as many as there are in each bucket of `bounds`. */

@@ -183,18 +183,16 @@ describe('exporting', () => {
     await expect.poll(async () => (await dora.get(job)).text, SEEN_WITHIN).toContain('The export is ready');
     expect((await dora.get(job)).text).toContain('4 of 4');
     const file = await dora.get(`${job}/file`);
-    expect(file.headers['content-disposition']).toMatch(
-      /^attachment; filename="dsar-\d{4}-\d\d-\d\d\.json"$/,
-    );
-    const body = file.json() as { decisions: { requestId: string }[]; notice: object };
-    expect(body.decisions).toHaveLength(4);
-    expect(body.decisions[0]?.requestId).toBe(requestId);
-    expect(body.notice).toBeTypeOf('object');
+    expect(file.headers['content-type']).toBe('application/zip');
+    expect(file.headers['content-disposition']).toMatch(/^attachment; filename="dsar-\d{4}-\d\d-\d\d\.zip"$/);
+    for (const name of ['index.html', 'export.json', 'decisions.csv', 'manifest.json', 'manifest.p7s']) {
+      expect(file.text).toContain(name);
+    }
     // Of nobody else, not even of another dpo.
     for (const path of [job, `${job}/file`]) expect((await olaf.get(path)).status).toBe(404);
     const log = (await rows(site, 'audit_log')).filter((row) => row['action'] === 'dsar.staff-exported');
     expect(log).toHaveLength(1);
-    expect(log[0]?.['detail']).toBe('{"decisions":4}');
+    expect(log[0]?.['detail']).toBe('{"decisions":4,"encrypted":false}');
   });
 
   it('a job that is none: 404', async () => {

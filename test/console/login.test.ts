@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask } from '../support/http.ts';
+import type { FaultRule } from '../support/idp/messages.ts';
 import { startGpd } from '../support/server.ts';
 import { type Console, makeVisitor, signIn, startConsole } from './support/console.ts';
 
@@ -183,7 +184,19 @@ describe('an identity provider that is away', () => {
     expect((await signIn(site.url, 'ada')).last.status).toBe(303);
   });
 
-  const faults = ['hang', 'garbage', 'huge', 'redirect', 'empty', 'wrong-issuer', 'drip'] as const;
+  const stranger = JSON.stringify({
+    issuer: 'https://other.example',
+    authorization_endpoint: 'https://other.example/a',
+  });
+  const faults: readonly (readonly [string, FaultRule])[] = [
+    ['silence', { fault: 'hang' }],
+    ['a byte now and then', { fault: 'drip' }],
+    ['no JSON', { fault: 'body', target: '{"issuer": <html>' }],
+    ['another issuer', { fault: 'body', target: stranger }],
+    ['ten megabytes', { fault: 'huge' }],
+    ['a redirect', { fault: 'redirect', target: 'http://127.0.0.1:9/' }],
+    ['an error', { fault: 'error' }],
+  ];
   describe('from the start', () => {
     let own: Console;
     beforeAll(async () => {
@@ -191,8 +204,8 @@ describe('an identity provider that is away', () => {
     });
     afterAll(() => own.stop());
 
-    it.each(faults)('%s: 503 in seconds, with what to do', async (fault) => {
-      await own.idp.fault({ fault, target: 'http://127.0.0.1:9/' });
+    it.each(faults)('%s: 503 in seconds, with what to do', async (_name, rule) => {
+      await own.idp.fault(rule);
       // Past the second in which the provider is left alone after a failure.
       await new Promise((resolve) => void setTimeout(resolve, 1100));
       await own.idp.asked();

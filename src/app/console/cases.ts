@@ -12,14 +12,14 @@ import { heldOverride } from '../../storage/dsar-read.ts';
 import { COUNT_CAP, queueCounts, queuePage, resolvedPage, workload } from '../../storage/queue-read.ts';
 import { countTrail, deviceContests, deviceTrail } from '../../storage/trail-read.ts';
 import type { ConsentTenant } from '../consent-tenant.ts';
-import type { ContestService } from '../rights/contests.ts';
+import type { makeContestService } from '../rights/contests.ts';
 import { describeDecision } from '../rights/dsar.ts';
 
 /** The queue and its cases, over the contest service: what the console shows and what it changes. */
 
 export interface CaseDeps {
   readonly database: Database;
-  readonly contests: ContestService;
+  readonly contests: ReturnType<typeof makeContestService>;
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
   readonly clock: Clock;
@@ -78,11 +78,13 @@ export function makeCasePort(deps: CaseDeps): CasePort {
       const { trail, trailTotal, others } = device;
       return {
         contest,
-        decision: stored && describeDecision({ verdict: stored.verdict, summary: null }, ingest, contest),
+        decision:
+          stored && describeDecision({ requestId, verdict: stored.verdict, summary: null }, ingest, contest),
         incomplete: stored?.verdict.incomplete ?? false,
         monitor: stored?.verdict.monitor ?? false,
         trail,
         trailTotal,
+        cap: COUNT_CAP,
         earlier: others.filter((other) => other.contestId !== contestId),
         audit,
         fourEyes: tenant.settings['review.fourEyes'],

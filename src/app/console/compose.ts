@@ -4,15 +4,21 @@ import type { Config } from '../../config.ts';
 import { consoleRoutes } from '../../console/router.ts';
 import { readBody } from '../../http/body.ts';
 import { cookieValues } from '../../http/cookies.ts';
+import { DEFAULT_POLICY } from '../../ingest/classify/policy.ts';
 import type { IngestTenant } from '../../ingest/ports.ts';
+import type { MasterKey } from '../../keys/master-key.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { hmacSha256 } from '../../lib/hash.ts';
 import { poolRandom } from '../../lib/random.ts';
 import { saveDraft } from '../../storage/console-sessions.ts';
 import type { Database } from '../../storage/db.ts';
+import { VERSION } from '../../version.ts';
 import type { ConsentTenant } from '../consent-tenant.ts';
-import { makeRightsApi } from '../rights/api.ts';
+import { makeRightsApi, type RightsApi } from '../rights/api.ts';
+import { makeDsarArchive } from '../rights/archive.ts';
+import { openArchiveSigner } from '../rights/archive-signer.ts';
 import type { EraseService } from '../rights/erase.ts';
+import { makeStaffExports } from '../rights/staff-export.ts';
 import { makeAuditPort } from './audit.ts';
 import { makeCasePort, makeQueuePort } from './cases.ts';
 import { makeHoldService } from './holds.ts';
@@ -29,6 +35,7 @@ export interface ConsoleParts {
   readonly clientSecret: string | null;
   readonly database: Database;
   readonly serverSecret: Uint8Array;
+  readonly masterKey: () => MasterKey;
   readonly views: string;
   readonly origin: () => string;
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
@@ -44,6 +51,18 @@ export interface ConsoleApp {
   readonly router: Router;
   /** Throws away what exports have written. */
   stop(): Promise<void>;
+}
+
+/** Signed by the installation's own key, which is made with the first export. */
+function exportsOf(parts: ConsoleParts, api: RightsApi) {
+  const { database, masterKey, ingestTenantOf, clock, origin } = parts;
+  const archive = makeDsarArchive({
+    policyOf: (kid) => ingestTenantOf(kid)?.policy ?? DEFAULT_POLICY,
+    signer: () =>
+      openArchiveSigner({ database, masterKey: masterKey(), clock, host: new URL(origin()).hostname }),
+    version: VERSION,
+  });
+  return makeStaffExports({ database, api, archive, clock });
 }
 
 export function composeConsole(parts: ConsoleParts): ConsoleApp {
@@ -77,7 +96,7 @@ export function composeConsole(parts: ConsoleParts): ConsoleApp {
     views: parts.views,
     queue: makeQueuePort(caseDeps),
     cases: makeCasePort(caseDeps),
-    subjects: makeSubjectPort({ database, rights, tenantOf, jobs, holds, clock }),
+    subjects: makeSubjectPort({ ...parts, rights, exports: exportsOf(parts, rights), jobs, holds }),
     jobs,
     audit: makeAuditPort(database, clock),
     insight: makeInsightPort({

@@ -3,8 +3,7 @@ import { createWriteStream } from 'node:fs';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import type { Writable } from 'node:stream';
 import type { Staff } from '../../console/ports.ts';
 import type { JobPort, JobView } from '../../console/ports-dpo.ts';
 import { type Clock, MINUTE } from '../../lib/clock.ts';
@@ -28,7 +27,7 @@ export type Report = (done: number, total?: number) => void;
 export interface ExportFile {
   readonly name: string;
   readonly type: string;
-  readonly bytes: AsyncIterable<string | Uint8Array>;
+  readonly write: (output: Writable) => Promise<unknown>;
 }
 
 const KEEP_MS = 15 * MINUTE;
@@ -117,10 +116,10 @@ export function makeJobs(clock: Clock, onFault: (error: unknown) => void): Jobs 
     startFile(staff, total, work) {
       const job = open(staff, 'export', total);
       return run(job, async (report) => {
-        const { name, type, bytes } = work(report);
+        const { name, type, write } = work(report);
         job.directory = await mkdtemp(join(tmpdir(), 'gpd-export-'));
         const path = join(job.directory, 'export');
-        await pipeline(Readable.from(bytes), createWriteStream(path, { mode: 0o600, flags: 'wx' }));
+        await write(createWriteStream(path, { mode: 0o600, flags: 'wx' }));
         job.file = { path, name, type, bytes: (await stat(path)).size };
       });
     },

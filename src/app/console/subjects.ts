@@ -8,21 +8,22 @@ import { displayHandle, rightsRef } from '../../rights/reference.ts';
 import { recordAudit } from '../../storage/audit-store.ts';
 import type { Database } from '../../storage/db.ts';
 import { eraseRows } from '../../storage/erase-store.ts';
-import { findErasure, listErasures } from '../../storage/erasure-receipts.ts';
 import { lockHead } from '../../storage/ledger-append.ts';
 import { deviceTrail } from '../../storage/trail-read.ts';
 import type { ConsentTenant } from '../consent-tenant.ts';
 import type { RightsApi } from '../rights/api.ts';
-import { type Dsar, dsarJson } from '../rights/dsar.ts';
-import { receiptOf } from '../rights/erase.ts';
+import type { EraseService } from '../rights/erase.ts';
+import type { makeStaffExports } from '../rights/staff-export.ts';
 import { type HoldService, holdView } from './holds.ts';
-import type { Jobs, Report } from './jobs.ts';
+import type { Jobs } from './jobs.ts';
 
 /** A dpo at work on one subject: find, plan, erase, export. Every step is in the audit log, by keyed reference. */
 
 export interface SubjectDeps {
   readonly database: Database;
   readonly rights: RightsApi;
+  readonly eraser: EraseService;
+  readonly exports: ReturnType<typeof makeStaffExports>;
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly jobs: Jobs;
   readonly holds: HoldService;
@@ -43,7 +44,7 @@ class Tried extends Error {
 }
 
 export function makeSubjectPort(deps: SubjectDeps): SubjectPort {
-  const { database, rights, jobs, holds, clock } = deps;
+  const { database, rights, eraser, exports, jobs, holds, clock } = deps;
 
   function tenantFor(staff: Staff): ConsentTenant {
     const tenant = deps.tenantOf(staff.kid);
@@ -61,17 +62,6 @@ export function makeSubjectPort(deps: SubjectDeps): SubjectPort {
       if (error instanceof Refusal && error.code === 'cross-tenant-denied') return null;
       throw error;
     }
-  }
-
-  function gather(staff: Staff, key: SubjectKey, target: ErasureTarget): Promise<Dsar | null> {
-    return rights.dsars.gather({
-      kid: staff.kid,
-      durable: target.durables[0] ?? null,
-      visitorId: key.kind === 'visitor' ? key.id : null,
-      linked: new Set(target.requests),
-      principal: target.principal?.ref ?? null,
-      principalId: target.principal?.id ?? null,
-    });
   }
 
   function handleOf(tenant: ConsentTenant, target: ErasureTarget): string {
@@ -119,26 +109,11 @@ export function makeSubjectPort(deps: SubjectDeps): SubjectPort {
     }
   }
 
-  /** Counts what has been written, for the page that waits. */
-  function counted(dsar: Dsar, report: Report): Dsar {
-    return {
-      ...dsar,
-      async *decisions() {
-        let done = 0;
-        for await (const page of dsar.decisions()) {
-          done += page.length;
-          report(done);
-          yield page;
-        }
-      },
-    };
-  }
-
   return {
     async find(staff, key): Promise<SubjectView | null> {
       const tenant = tenantFor(staff);
       const target = await targetOf(staff, key);
-      const dsar = target && (await gather(staff, key, target));
+      const dsar = target && (await exports.find(staff.kid, bodyOf(key)));
       const object = dsar?.head.subject.reference ?? null;
       await note(staff, 'subject.searched', object, { by: key.kind, found: dsar !== null });
       if (!target || !dsar) return null;
@@ -174,14 +149,13 @@ export function makeSubjectPort(deps: SubjectDeps): SubjectPort {
 
     async startExport(staff, key) {
       const target = await targetOf(staff, key);
-      const dsar = target && (await gather(staff, key, target));
+      const dsar = target && (await exports.find(staff.kid, bodyOf(key)));
       if (!dsar) return null;
-      const { reference } = dsar.head.subject;
-      await note(staff, 'dsar.staff-exported', reference, { decisions: dsar.total });
+      const actor = { role: staff.role, ref: staff.ref };
       return jobs.startFile(staff, dsar.total, (report) => ({
-        name: `dsar-${dsar.head.generatedAt.slice(0, 10)}.json`,
-        type: 'application/json; charset=utf-8',
-        bytes: dsarJson(counted(dsar, report)),
+        name: `dsar-${dsar.head.generatedAt.slice(0, 10)}.zip`,
+        type: 'application/zip',
+        write: (output) => exports.write(dsar, actor, output, { onProgress: report }),
       }));
     },
 
@@ -199,13 +173,12 @@ export function makeSubjectPort(deps: SubjectDeps): SubjectPort {
     },
 
     async receipts(staff, limit) {
-      const found = await listErasures(database, staff.kid, limit);
-      return found.map((erasure) => ({ ...receiptOf(erasure), erasedAtMs: erasure.erasedAt }));
+      const found = await eraser.list(staff.kid, limit);
+      return found.map((receipt) => ({ ...receipt, erasedAtMs: Date.parse(receipt.erasedAt) }));
     },
     async receipt(staff, id) {
-      const found = await findErasure(database, id);
-      if (found?.kid !== staff.kid) return null;
-      return { ...receiptOf(found), erasedAtMs: found.erasedAt };
+      const found = await eraser.status(id);
+      return found?.tenant === staff.kid ? { ...found, erasedAtMs: Date.parse(found.erasedAt) } : null;
     },
   };
 }
