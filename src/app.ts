@@ -238,7 +238,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
       await running.drain(deadlineMs);
       await Promise.all([recorder.idle(), consent.idle()]);
       const others = [polling, agents, housekeeping, dispatcher, metrics, { stop: stopConsole }];
-      await Promise.all(others.map((part) => part?.stop()));
+      await Promise.all(others.map(async (part) => part?.stop()));
       await keyUse.flush().catch(logFault('key-use-lost'));
       await database.close();
     },

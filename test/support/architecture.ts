@@ -60,6 +60,7 @@ const PACKAGES: Readonly<Record<Layer, readonly string[]>> = {
     'smol-toml',
     'node-forge',
     'maxmind',
+    'oidc-provider',
     'yazl',
   ],
   cli: [ANY_NODE, 'zod', 'commander', 'ink', 'react'],
