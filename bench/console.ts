@@ -219,7 +219,7 @@ const PAGES: readonly Page[] = [
 ];
 
 /** Milliseconds until the whole page is there. @throws unless it is a 200 of some length */
-function visit({ server, agent }: Seeded, page: Page): Promise<number> {
+function visit({ server, agent, data }: Seeded, page: Page): Promise<number> {
   const origin = `http://127.0.0.1:${server.port}`;
   const body = page.form && new URLSearchParams({ csrf: CSRF, ...page.form }).toString();
   const headers = {
@@ -245,7 +245,7 @@ function visit({ server, agent }: Seeded, page: Page): Promise<number> {
       response.once('end', () => {
         const ok = response.statusCode === 200 && bytes > 1000;
         if (ok) resolve(performance.now() - start);
-        else reject(new Error(`${page.path}: ${response.statusCode}, ${bytes} bytes`));
+        else reject(new Error(`${data}: ${page.path}: ${response.statusCode}, ${bytes} bytes`));
       });
     });
     sent.end(body);
