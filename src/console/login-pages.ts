@@ -25,8 +25,21 @@ export function loginPages(router: Router, core: ConsoleCore, desk: Desk, render
     render(response, 'sign-in', { why }, status);
   }
 
+  /** The provider sends everybody back to the public origin: the cookie has to be there. Once, or a proxy makes a circle. */
+  function elsewhere(request: Request): string | null {
+    const origin = new URL(core.origin());
+    if (request.headers.host === origin.host || request.query['here'] !== undefined) return null;
+    const back = encodeURIComponent(safeBack(request.query['back']));
+    return `${origin.origin}/console/login?here=1&back=${back}`;
+  }
+
   router.get('/login', async (request, response) => {
     if (unconfigured(response)) return;
+    const address = elsewhere(request);
+    if (address !== null) {
+      response.redirect(302, address);
+      return;
+    }
     try {
       const { url, ...begun } = await login.begin();
       const names = cookieNames(core.origin());
@@ -58,6 +71,10 @@ export function loginPages(router: Router, core: ConsoleCore, desk: Desk, render
       fail(response, signedIn.why, 403);
       return;
     }
+    // Whoever signs in anew has no use for the session before.
+    const [old] = core.http.cookieValues(request.headers.cookie, names.session);
+    const before = old === undefined || old.length > 128 ? null : await core.sessions.find(old);
+    if (before) await core.sessions.end(before);
     const cookie = setCookie(names.session, signedIn.token, CONSOLE_ABSOLUTE_MS, names.secure);
     response.append('set-cookie', cookie).set({ 'cache-control': 'no-store' }).redirect(303, back);
   }

@@ -119,6 +119,29 @@ describe('sign-in', () => {
     expect([...visitor.cookies.keys()]).toEqual([]);
   });
 
+  it('begun at another name of this server, it goes on at the public one, and makes no circle', async () => {
+    const { port } = new URL(site.url);
+    const headers = { host: `localhost:${port}` };
+    const reply = await ask(site.url, '/console/login?back=%2Fconsole%2Fkeys', { headers });
+    expect(reply.headers.location).toBe(`${site.url}/console/login?here=1&back=%2Fconsole%2Fkeys`);
+    const again = await ask(site.url, '/console/login?here=1', { headers });
+    expect(new URL(again.headers.location!).origin).toBe(site.idp.issuer);
+  });
+
+  it('a new sign-in ends the session before it', async () => {
+    const first = await signIn(site.url, 'ada');
+    const stolen = makeVisitor(site.url);
+    for (const [name, value] of first.cookies) stolen.cookies.set(name, value);
+    const began = await first.get('/console/login');
+    let at = began.headers.location!;
+    for (let hop = 0; hop < 5 && !at.startsWith(`${site.url}/console/callback`); hop += 1) {
+      at = new URL((await first.get(at)).headers.location!, at).href;
+    }
+    expect((await first.get(at)).status).toBe(303);
+    expect((await stolen.get('/console/queue')).status).toBe(303);
+    expect((await first.get('/console/queue')).status).toBe(200);
+  });
+
   it('sign-out ends the session on the server', async () => {
     const staff = await signIn(site.url, 'ada');
     const stolen = makeVisitor(site.url);
