@@ -187,6 +187,19 @@ describeInChromium('the console in a browser', () => {
     await page.getByText('You are signed out').waitFor();
   });
 
+  it('printed, a case is the evidence without the forms', async () => {
+    const { contestId } = await makeCase();
+    const page = await enter('ada');
+    await page.goto(`${site.url}/console/contests/${contestId}`);
+    await page.emulateMedia({ media: 'print' });
+    for (const hidden of ['#reason', '#question', '.bar nav', '[data-claim]']) {
+      expect(await page.locator(hidden).first().isVisible()).toBe(false);
+    }
+    for (const shown of ['#statement-title', '#verdict-title', '#trail-title', '#audit-title']) {
+      expect(await page.locator(shown).isVisible()).toBe(true);
+    }
+  });
+
   it('a statement of an enemy runs nothing and turns nothing around', async () => {
     const statement = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>\u202eevil`;
     const { requestId } = await makeCase(undefined, statement);
