@@ -2,6 +2,7 @@ import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { benchClassify } from './classify.ts';
 import { benchConsent } from './consent.ts';
+import { benchConsole } from './console.ts';
 import { benchIngest } from './ingest.ts';
 import { formatJson, formatTable, note, type Row, statusOf } from './lib/report.ts';
 import { makeRig, type Rig } from './lib/rig.ts';
@@ -21,7 +22,7 @@ interface Bench {
 }
 
 const USAGE =
-  'usage: npm run bench -- [ingest|metrics|memory|start|consent|proof|classify|replay|sdk …] [--quick] [--peers] [--json] [--assert] [--seed N]';
+  'usage: npm run bench -- [ingest|metrics|memory|start|consent|proof|classify|replay|sdk|console …] [--quick] [--peers] [--json] [--assert] [--seed N]';
 
 function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench> {
   const ingest = quick ? { pairs: 2, warmUp: 3000, count: 8000 } : { pairs: 5, warmUp: 5000, count: 20_000 };
@@ -41,6 +42,12 @@ function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench>
   };
   const classifying = { seed: 1, ...(quick ? { rounds: 5, count: 10_000 } : { rounds: 11, count: 30_000 }) };
   const sdk = { rounds: quick ? 5 : 11, warmUp: 5000, count: quick ? 2000 : 5000 };
+  const desk = {
+    few: { contests: 100, decisions: 100 },
+    many: quick ? { contests: 10_000, decisions: 50_000 } : { contests: 100_000, decisions: 1_000_000 },
+    rounds: quick ? 7 : 21,
+    seed: 1,
+  };
   return new Map<string, Bench>([
     ['ingest', { bundles: ingest.warmUp + ingest.count, run: (rig) => benchIngest(rig, ingest) }],
     ['metrics', { bundles: ingest.warmUp + ingest.count, run: (rig) => benchMetrics(rig, ingest) }],
@@ -49,6 +56,7 @@ function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench>
     ['consent', { bundles: 0, run: (rig) => benchConsent(rig, consent) }],
     ['proof', { bundles: 0, run: (rig) => benchProof(rig, proof) }],
     ['classify', { bundles: 0, run: () => benchClassify(classifying) }],
+    ['console', { bundles: 0, run: (rig) => benchConsole(rig, desk) }],
     ['replay', { bundles: replay.many, run: (rig) => benchReplay(rig, replay) }],
     ['sdk', { bundles: 0, run: (rig) => benchSdk(rig, sdk) }],
   ]);

@@ -5,11 +5,13 @@ import type { Router } from 'express';
 import type { Logger } from 'pino';
 import { startAgents } from './app/agents.ts';
 import { makeConsentApi } from './app/consent-api.ts';
+import { readClientSecret } from './app/console/secret.ts';
 import { makeDecisionFinder, makeKeyUse } from './app/decisions.ts';
 import { makeDirectory } from './app/directory.ts';
 import { removeLeftStaging } from './app/durable-file.ts';
 import { startHousekeeping } from './app/housekeeping.ts';
 import { makeIngestDeps, publicNames } from './app/ingest-deps.ts';
+import { makeKeyUseCounter } from './app/key-use.ts';
 import { makeDaySalt, makeLimiters } from './app/limits.ts';
 import { listen, parseRanges, readTls } from './app/listen.ts';
 import { describeFault } from './app/log.ts';
@@ -27,6 +29,7 @@ import { makeConsentLane } from './http/consent-lane.ts';
 import { makeIngestLane } from './http/ingest-lane.ts';
 import { makeServer } from './http/server.ts';
 import { type IngestInput, ingest } from './ingest/pipeline.ts';
+import type { MasterKey } from './keys/master-key.ts';
 import { type Clock, SECOND } from './lib/clock.ts';
 import { poolRandom } from './lib/random.ts';
 import { makeUlid } from './lib/ulid.ts';
@@ -65,6 +68,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const clock = options.clock ?? Date.now;
   const random = poolRandom(randomBytes);
   const tls = readTls(config);
+  const clientSecret = readClientSecret(config);
   const trustedProxies = parseRanges(config.trusted_proxies);
   const isHosting = config.mmdb_file === null ? unknownNetwork : await openNetworkTypes(config.mmdb_file);
   const store = await openStore(config, { onUnknownCommit: options.onFatal });
@@ -80,7 +84,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     clock,
     onFault: logFault('metrics-failed'),
   });
-  const directory = makeDirectory(clock);
+  const keyUse = makeKeyUseCounter(database, clock);
+  const directory = makeDirectory(clock, keyUse.note);
   const polling = await startPolling(database, directory, store.masterKey, {
     rereadMasterKey: () => readMasterKeyFile(masterKeyPath(config)),
     onFault: logFault('reload-failed'),
@@ -93,6 +98,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const limiters = makeLimiters(config, database, serverSecret, clock);
 
   let draining = false;
+  let stopConsole = async (): Promise<void> => {};
   let url = baseUrl(config);
   const publicHttps = url.startsWith('https:');
   const notReady = (): string[] => [
@@ -146,7 +152,13 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const express: Promise<RequestListener> = (async () => {
     const { makeRoutes } = await import('./app/routes.ts');
     const { wireRights } = await import('./app/rights/wire.ts');
+    const { makeConsole } = await import('./app/console/lazy.ts');
     const extra = (await options.routers?.({ url: () => url })) ?? [];
+    const masterKey = (): MasterKey => polling.masterKey();
+    const wiring = { database, serverSecret, clientSecret, masterKey, views, directory, eraser, clock };
+    const origin = (): string => new URL(url).origin;
+    const staffConsole = makeConsole(config, { ...wiring, origin, onFault, logFault });
+    stopConsole = () => staffConsole.stop();
     return makeRoutes({
       version: VERSION,
       notReady,
@@ -166,7 +178,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
       findDecision: makeDecisionFinder(database, directory),
       views,
       https: publicHttps,
-      extra,
+      extra: [staffConsole.router, ...extra],
       onFault,
     });
   })();
@@ -214,6 +226,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     database,
     epochDays: config.epoch_days,
     resumeErasures: () => eraser.resumeStale(),
+    flushKeyUse: keyUse.flush,
     clock,
     onFault: logFault('sweep-failed'),
   });
@@ -224,13 +237,9 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
       draining = true;
       await running.drain(deadlineMs);
       await Promise.all([recorder.idle(), consent.idle()]);
-      await Promise.all([
-        polling.stop(),
-        agents.stop(),
-        housekeeping.stop(),
-        dispatcher.stop(),
-        metrics?.stop(),
-      ]);
+      const others = [polling, agents, housekeeping, dispatcher, metrics, { stop: stopConsole }];
+      await Promise.all(others.map(async (part) => part?.stop()));
+      await keyUse.flush().catch(logFault('key-use-lost'));
       await database.close();
     },
   };

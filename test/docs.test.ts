@@ -14,6 +14,7 @@ const PAGES = [
   'SECURITY.md',
   'docs/adr/README.md',
   'docs/banner.md',
+  'docs/console.md',
   'docs/dependencies.md',
   'docs/integrate.md',
   'docs/operate.md',

@@ -1,15 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Router } from 'express';
+import { json, Router } from 'express';
 import { hashApiKey, makeApiKeySecret } from '../auth/api-key.ts';
 import { baseUrl, type Config } from '../config.ts';
 import { Refusal } from '../lib/errors.ts';
 import { makeUlid } from '../lib/ulid.ts';
 import { makeApiKeyStore } from '../storage/api-key-store.ts';
 import { createTenant } from './create-tenant.ts';
+import { DEMO_USERS, type DemoIdp, type DemoUser, startDemoIdp } from './demo-idp.ts';
 import { initialiseStore } from './store.ts';
 
 /** `gpd demo`: a throw-away installation with one tenant and a shop page. Database, keys and server are the real ones. */
@@ -17,6 +18,7 @@ import { initialiseStore } from './store.ts';
 const DEMO_KID = 'demo-shop';
 
 export interface Demo {
+  readonly users: readonly DemoUser[];
   readonly config: Config;
   readonly routers: (context: { readonly url: () => string }) => Promise<readonly Router[]>;
   remove(): Promise<void>;
@@ -70,8 +72,12 @@ async function seed(config: Config, origins: readonly string[]): Promise<DemoKey
 }
 
 /** The shop's own backend: it asks gpd for the verdict with a key that the browser never sees. */
-function shopRoutes(keys: DemoKeys, url: () => string): Router {
+function shopRoutes(keys: DemoKeys, idp: DemoIdp, url: () => string): Router {
   const router = Router();
+  const decisionOf = (requestId: string): Promise<Response> =>
+    fetch(new URL(`/v1/decisions/${encodeURIComponent(requestId)}`, url()), {
+      headers: { authorization: `Bearer ${keys.secret}` },
+    });
   router.get('/', (_request, response) => response.redirect('/demo'));
   router.get('/demo', (_request, response) => {
     response.set('cache-control', 'no-store');
@@ -85,8 +91,22 @@ function shopRoutes(keys: DemoKeys, url: () => string): Router {
   router.get('/demo/decision', async (request, response) => {
     const { requestId } = request.query;
     if (typeof requestId !== 'string') throw new Refusal('invalid-request');
-    const answer = await fetch(new URL(`/v1/decisions/${encodeURIComponent(requestId)}`, url()), {
-      headers: { authorization: `Bearer ${keys.secret}` },
+    const answer = await decisionOf(requestId);
+    response
+      .status(answer.status)
+      .set('cache-control', 'no-store')
+      .json(await answer.json());
+  });
+  // The customer is signed in at the shop, and the shop's identity provider vouches for the browser that they came with.
+  router.post('/demo/contest', json({ limit: '4kb' }), async (request, response) => {
+    const { requestId } = request.body as { requestId?: unknown };
+    if (typeof requestId !== 'string') throw new Refusal('invalid-request');
+    const decision = (await (await decisionOf(requestId)).json()) as { visitorId?: string | null };
+    const token = await idp.subjectToken(decision.visitorId ?? 'nobody');
+    const answer = await fetch(new URL('/privacy/contest', url()), {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ requestId, statement: 'I am a person, and I am trying out this demo.' }),
     });
     response
       .status(answer.status)
@@ -100,19 +120,31 @@ function shopRoutes(keys: DemoKeys, url: () => string): Router {
 export async function prepareDemo(base: Config): Promise<Demo> {
   const directory = await mkdtemp(join(tmpdir(), 'gpd-demo-'));
   const port = base.port === 0 ? await freePort(base.host) : base.port;
+  const origin = base.base_url ?? `http://localhost:${port}`;
+  const idp = await startDemoIdp(DEMO_KID, origin);
+  const secretFile = join(directory, 'console-client-secret');
+  await writeFile(secretFile, idp.clientSecret, { mode: 0o600 });
   const config: Config = {
     ...base,
+    oidc_issuer: idp.issuer,
+    oidc_audience: idp.audience,
+    console_client_id: idp.clientId,
+    console_client_secret_file: secretFile,
     data_dir: directory,
     database_url: null,
     master_key_file: null,
     credentialsDirectory: null,
     port,
-    base_url: base.base_url ?? `http://localhost:${port}`,
+    base_url: origin,
   };
   const keys = await seed(config, [`http://localhost:${port}`, `http://127.0.0.1:${port}`]);
   return {
     config,
-    routers: (context) => Promise.resolve([shopRoutes(keys, context.url)]),
-    remove: () => rm(directory, { recursive: true, force: true }),
+    users: DEMO_USERS,
+    routers: (context) => Promise.resolve([shopRoutes(keys, idp, context.url)]),
+    async remove() {
+      await idp.stop();
+      await rm(directory, { recursive: true, force: true });
+    },
   };
 }

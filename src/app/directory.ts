@@ -9,7 +9,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { PubKeyResponse } from '../schema/responses.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import { ASYMMETRIC_ALG } from '../seal/constants.ts';
-import { makeOpener, makeSymmetricOpener } from '../seal/open.ts';
+import { makeOpener, makeSymmetricOpener, type Opener } from '../seal/open.ts';
 import type { SnapshotPage, TenantSnapshot } from '../storage/snapshot.ts';
 import type { Webhook } from '../storage/webhook-store.ts';
 import { deriveTenantKeys } from '../tenants/tenant.ts';
@@ -49,7 +49,10 @@ function memoiseEpochs(derive: (epoch: number) => Buffer): (epoch: number) => Bu
   };
 }
 
-function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock): Entry {
+/** Told which generation opened a bundle. */
+export type OnOpened = (kid: string, generation: number) => void;
+
+function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock, onOpened: OnOpened): Entry {
   const { tenant, keys } = snapshot;
   const { kid, settings } = tenant;
   const { live, shadow } = snapshot.policies;
@@ -64,9 +67,13 @@ function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock)
   const symmetric = secret(SYMMETRIC_SECRET);
   const openers = liveGenerations(keys, clock()).flatMap((key) => {
     if (key.wrappedPrivate === null) return [];
-    return [
-      { key, open: makeOpener(masterKey.unwrap(key.wrappedPrivate, wrapContext(kid, key.generation))) },
-    ];
+    const opener = makeOpener(masterKey.unwrap(key.wrappedPrivate, wrapContext(kid, key.generation)));
+    const open: Opener = (bundle) => {
+      const opened = opener(bundle);
+      if (opened) onOpened(kid, key.generation);
+      return opened;
+    };
+    return [{ key, open }];
   });
   const policies = new Map(snapshot.purposes.map((purpose) => [purpose.id, purpose.gpc]));
   const published = keys.find((key) => key.state === 'published');
@@ -118,7 +125,7 @@ export interface LiveDirectory extends Directory {
   apply(page: SnapshotPage, masterKey: MasterKey): void;
 }
 
-export function makeDirectory(clock: Clock): LiveDirectory {
+export function makeDirectory(clock: Clock, onOpened: OnOpened = () => {}): LiveDirectory {
   let entries = new Map<string, Entry>();
   let apiKeys = new Map<string, ApiKey>();
   let origins = new Set<string>();
@@ -141,7 +148,7 @@ export function makeDirectory(clock: Clock): LiveDirectory {
       if (kids === null) return;
       const next = new Map([...entries].filter(([kid]) => kids.has(kid)));
       for (const snapshot of page.changed)
-        next.set(snapshot.tenant.kid, makeEntry(snapshot, masterKey, clock));
+        next.set(snapshot.tenant.kid, makeEntry(snapshot, masterKey, clock, onOpened));
       entries = next;
       const all = [...next.values()];
       apiKeys = new Map(all.flatMap((entry) => entry.apiKeys.map((key) => [key.hash, key])));

@@ -2,14 +2,17 @@ import { planSweep } from '../keys/rotate.ts';
 import { type Clock, DAY, HOUR, MINUTE } from '../lib/clock.ts';
 import { purgeAgentNonces } from '../storage/agent-store.ts';
 import { sealAudit } from '../storage/audit-seal.ts';
+import { purgeConsole } from '../storage/console-sessions.ts';
 import type { Database } from '../storage/db.ts';
 import { purgeNonces } from '../storage/decision-store.ts';
+import { purgeKeyTraffic } from '../storage/key-traffic.ts';
 import { purgeNetworks } from '../storage/network-store.ts';
 import { purgeCounters } from '../storage/rate-counter.ts';
 import { type RetentionCounts, retain } from '../storage/retention.ts';
 import { makeSealKeyStore } from '../storage/seal-key-store.ts';
 import { purgeExpired } from '../storage/session-store.ts';
 import { purgeSummaries } from '../storage/summary-store.ts';
+import { tally } from '../storage/tally-store.ts';
 import { makeTenantStore } from '../storage/tenant-store.ts';
 import { sealVerdicts } from '../storage/verdict-seal.ts';
 import { purgeOutbox } from '../storage/webhook-store.ts';
@@ -46,9 +49,12 @@ async function sweep(database: Database, now: number): Promise<Swept> {
   await purgeExpired(database, now);
   await purgeOutbox(database, now - OUTBOX_MS);
   await purgeSummaries(database, now);
+  await purgeConsole(database, now - DAY, now - DAY);
+  await purgeKeyTraffic(database, now);
   for (const { kid } of await makeTenantStore(database).list()) {
     await sealVerdicts(database, kid, now);
     await sealAudit(database, kid, now);
+    await tally(database, kid, now);
   }
   await purgeNetworks(database, Math.floor(now / DAY));
   return { nonces, counters, keys: await sweepKeys(database, now) };
@@ -73,6 +79,8 @@ export interface HousekeepingDeps {
   readonly epochDays: number;
   /** Finishes erasures that something held up. */
   readonly resumeErasures: () => Promise<unknown>;
+  /** Writes down which seal keys were in use. */
+  readonly flushKeyUse: () => Promise<void>;
   readonly clock: Clock;
   readonly onFault: (error: unknown) => void;
 }
@@ -85,6 +93,7 @@ export function startHousekeeping(deps: HousekeepingDeps): { stop(): Promise<voi
   async function work(): Promise<void> {
     await sweep(database, clock());
     await deps.resumeErasures();
+    await deps.flushKeyUse();
     if (clock() - retainedAt < HOUR) return;
     retainedAt = clock();
     await runRetention(database, deps.epochDays, clock());

@@ -1,5 +1,6 @@
 import type { ApiKey } from './api-key.ts';
 import type { SigningAlgorithm, SigningKey } from './jwks.ts';
+import type { Claims } from './jwt.ts';
 
 /** API keys of a tenant. Revoking is final; both bump the revision that running servers poll. */
 export interface ApiKeyStore {
@@ -19,4 +20,30 @@ export interface IssuerKeys {
    * @throws {Unavailable} when no keys were ever learnt and the provider cannot be read now
    */
   candidates(alg: SigningAlgorithm, kid: string | null): Promise<readonly SigningKey[]>;
+}
+
+/** What a sign-in has to remember until the person comes back from the identity provider. */
+export interface LoginBegun {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+}
+
+/** OIDC authorization code flow with PKCE (RFC 6749 section 4.1, RFC 7636, RFC 9700). */
+export interface LoginProvider {
+  /** Where the browser goes. @throws {Unavailable} when the provider cannot be read */
+  begin(): Promise<LoginBegun & { readonly url: string }>;
+  /**
+   * The verified claims of who came back.
+   * @throws {LoginRefused} the answer is not one to this sign-in, or the person or the provider said no
+   * @throws {Unavailable} when the provider cannot be reached
+   */
+  finish(callback: URL, begun: LoginBegun): Promise<VerifiedLogin>;
+}
+
+export interface VerifiedLogin {
+  /** Of the ID token, whose signature, issuer, audience, expiry and nonce were checked. */
+  readonly claims: Claims;
+  /** The same and what the userinfo endpoint adds; asked for when the ID token says too little. */
+  more(): Promise<Claims>;
 }

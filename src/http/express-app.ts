@@ -65,6 +65,7 @@ export function makeExpressApp(deps: ExpressDeps): Express {
   const app = express();
   app.set('views', deps.views);
   app.set('view engine', 'ejs');
+  app.enable('view cache');
   app.set('etag', false);
   app.set('query parser', 'simple');
   app.disable('x-powered-by');

@@ -19,6 +19,8 @@ export const AUDIT_ACTIONS = [
   'hold.released',
   'retention.run',
   'staff.signed-in',
+  'staff.signed-out',
+  'staff.session-revoked',
   'audit.exported',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];

@@ -1,6 +1,13 @@
 import type { Knex } from 'knex';
 import { DAY } from '../lib/clock.ts';
-import { DEFENCE_BASIS, type Keep, type Scope, type ScopeCount, type ScopeCounts } from '../rights/erase.ts';
+import {
+  DEFENCE_BASIS,
+  type Keep,
+  type Requester,
+  type Scope,
+  type ScopeCount,
+  type ScopeCounts,
+} from '../rights/erase.ts';
 import { type ErasedVerdict, keepCommitments } from './verdict-seal.ts';
 
 /** Deletes the rows of an erasure, all in the caller's transaction; the head of the tenant's log has to be locked. */
@@ -14,6 +21,8 @@ export interface RowTarget {
   /** The keyed reference under which events about a request wait in the outbox. */
   readonly requestRef: (requestId: string) => string;
   readonly keep: Keep;
+  /** Noted at every hold that this erasure meets. */
+  readonly requestedBy: Requester;
 }
 
 export interface ErasedRows {
@@ -78,6 +87,7 @@ export async function eraseRows(tx: Knex.Transaction, target: RowTarget, now: nu
   const holds = (await tx('legal_holds')
     .where({ kid })
     .whereIn('durable', [...durables])) as Hold[];
+  if (holds.length > 0) await rememberRequest(tx, target);
   const heldBasis = (scope: Scope): string | undefined => holds.find((hold) => hold.scope === scope)?.basis;
   const counts: Partial<Record<Scope, ScopeCount>> = {};
   const visitorIds = (await tx('visitor_index')
@@ -157,6 +167,16 @@ export async function eraseRows(tx: Knex.Transaction, target: RowTarget, now: nu
     }
   }
   return { counts, requests: heldBasis('decisions') === undefined ? going : [], visitorIds };
+}
+
+/** What `/me forget` leaves is the person's own: only a whole erasure waits for a hold. */
+async function rememberRequest(tx: Knex.Transaction, target: RowTarget): Promise<void> {
+  const { kid, durables, keep, requestedBy } = target;
+  if (keep.openContests || keep.override) return;
+  await tx('legal_holds')
+    .where({ kid })
+    .whereIn('durable', [...durables])
+    .update({ requested_by: requestedBy });
 }
 
 async function keepOverrides(

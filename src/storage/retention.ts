@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { DAY, HOUR } from '../lib/clock.ts';
+import type { Scope } from '../rights/erase.ts';
 import type { Database } from './db.ts';
 
 /** What time alone takes away, in small steps, so that the writer is never held long. Safe on many nodes at once. */
@@ -26,6 +27,15 @@ const AUDIT_DAYS = 730;
 const STEP = 1000;
 
 type Select = (db: Knex) => Knex.QueryBuilder;
+
+/** A legal hold on this kind of data of the row's device: retention leaves it as an erasure does. */
+function unlessHeld(query: Knex.QueryBuilder, db: Knex, table: string, scope: Scope): Knex.QueryBuilder {
+  return query.whereNotExists(
+    db('legal_holds')
+      .whereRaw('legal_holds.kid = ??.kid AND legal_holds.durable = ??.durable', [table, table])
+      .where('legal_holds.scope', scope),
+  );
+}
 
 /** Deletes what `select` finds, by key, a step a transaction. */
 async function deleteBy(
@@ -79,15 +89,17 @@ export async function retain(database: Database, rules: RetentionRules): Promise
     database,
     'decisions',
     ['kid', 'request_id'],
-    (db) =>
-      db('decisions')
+    (db) => {
+      const query = db('decisions')
         .where({ kid })
         .where('decided_at', '<', cutoff)
         .whereNotExists(
           db('contests')
             .whereRaw('contests.kid = decisions.kid AND contests.request_id = decisions.request_id')
             .where('contests.status', 'open'),
-        ),
+        );
+      return unlessHeld(query, db, 'decisions', 'decisions');
+    },
     async (tx, rows) => {
       const ids = rows.map((row) => String(row['request_id']));
       for (const table of ['webhook_outbox', 'signal_summaries'])
@@ -95,7 +107,12 @@ export async function retain(database: Database, rules: RetentionRules): Promise
     },
   );
   const contests = await deleteBy(database, 'contests', ['contest_id'], (db) =>
-    db('contests').where({ kid, status: 'resolved' }).where('resolved_at', '<', cutoff),
+    unlessHeld(
+      db('contests').where({ kid, status: 'resolved' }).where('resolved_at', '<', cutoff),
+      db,
+      'contests',
+      'contests',
+    ),
   );
   const links = await deleteBy(database, 'links', ['kid', 'request_id'], (db) =>
     db('links')
@@ -106,11 +123,11 @@ export async function retain(database: Database, rules: RetentionRules): Promise
       ),
   );
   const sightings = await deleteBy(database, 'sightings', ['kid', 'durable'], (db) =>
-    db('sightings').where({ kid }).where('last_at', '<', cutoff),
+    unlessHeld(db('sightings').where({ kid }).where('last_at', '<', cutoff), db, 'sightings', 'sightings'),
   );
   const oldest = Math.floor(cutoff / (rules.epochDays * DAY));
-  const visitorIndex = await deleteBy(database, 'visitor_index', ['kid', 'visitor_id'], (db) =>
-    db('visitor_index')
+  const visitorIndex = await deleteBy(database, 'visitor_index', ['kid', 'visitor_id'], (db) => {
+    const query = db('visitor_index')
       .where({ kid })
       .where((either) => {
         either
@@ -120,8 +137,9 @@ export async function retain(database: Database, rules: RetentionRules): Promise
               'sightings.kid = visitor_index.kid AND sightings.durable = visitor_index.durable',
             ),
           );
-      }),
-  );
+      });
+    return unlessHeld(query, db, 'visitor_index', 'visitor-index');
+  });
   const audit = await deleteBy(database, 'audit_log', ['seq'], (db) =>
     db('audit_log').where({ kid }).where('at', '<', auditCutoff),
   );

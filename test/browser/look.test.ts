@@ -88,6 +88,8 @@ const FLOORS: readonly (readonly [token: string, floor: number])[] = [
   ['ink-2', 4.5],
   ['accent', 4.5],
   ['control', 3],
+  ['warn', 4.5],
+  ['late', 4.5],
   ...CLASSES.map((name) => [name, 4.5] as const),
 ];
 
@@ -107,9 +109,9 @@ describe.each(SCHEMES)('the tokens in %s', (scheme) => {
   });
 });
 
-describe('the demo under a strict policy', () => {
+describe('pages under a strict policy', () => {
   const files = readdirSync(views, { recursive: true, encoding: 'utf8' }).filter((path) =>
-    /^(?:demo|assets)[/\\].*\.(?:ejs|css|js|svg)$/.test(path),
+    /^(?:demo|console|assets)[/\\].*\.(?:ejs|css|js|svg)$/.test(path),
   );
 
   it.each(files)('%s has nothing inline and nothing from elsewhere', (path) => {

@@ -31,6 +31,7 @@ export interface IdpOptions {
     readonly secret: string;
     readonly redirectUri: string;
   }[];
+  readonly claimsInIdToken?: boolean;
 }
 
 export interface Idp {
@@ -109,6 +110,7 @@ export async function startIdp(options: IdpOptions = {}): Promise<Idp> {
     audience: AUDIENCE,
     clients: clientsOf(options),
     accounts,
+    claimsInIdToken: options.claimsInIdToken ?? false,
     jwks: [keys.ES256, keys.RS256],
   };
   const { port } = await tell(child, { do: 'start', setup }).catch((error: unknown) => {

@@ -20,6 +20,9 @@ const receipt = () => (consent ? consent.receipt() : null);
 
 const loadAgent = () => import('/v1/agent.js');
 
+/** What a contest is about. */
+let lastRequestId = null;
+
 async function lookUp(requestId) {
   try {
     const url = new URL(decisionsUrl, location.href);
@@ -40,6 +43,7 @@ async function showResult(result) {
   const { status, response } = result;
   const ok = response.reason === 'ok';
   showResponse(status, response);
+  lastRequestId = response.requestId;
   showDecision(ok ? await lookUp(response.requestId) : null);
   showStatus(ok ? `Decided at ${now()}.` : `Refused at ${now()}. Nothing was written down.`);
 }
@@ -63,8 +67,23 @@ async function askAnyway() {
   await showResult({ sent: true, status: answer.status, response: await answer.json() });
 }
 
+/** By the shop, whose customer is signed in; gpd sees a token that vouches for this browser. */
+async function contest() {
+  const answer = await fetch('/demo/contest', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ requestId: lastRequestId }),
+  });
+  showStatus(
+    answer.ok
+      ? 'Contested. A person will look at it: sign in to the console as a reviewer to be that person.'
+      : 'The contest was not taken: nobody was identified in this visit.',
+  );
+}
+
 const ACTIONS = {
   check,
+  contest,
   'ask-anyway': askAnyway,
 };
 

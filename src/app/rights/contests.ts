@@ -29,6 +29,7 @@ import {
 import type { Database } from '../../storage/db.ts';
 import { decisionKey } from '../../storage/decision-store.ts';
 import { lockHead } from '../../storage/ledger-append.ts';
+import { countReview } from '../../storage/tally-store.ts';
 import { enqueue } from '../../storage/webhook-store.ts';
 import { notifications } from '../consent-service.ts';
 import type { ConsentTenant } from '../consent-tenant.ts';
@@ -208,7 +209,10 @@ export function makeContestService(deps: ContestDeps) {
             await insertOverride(tx, { kid, durable, requestId, at: now });
           }
           await note(tx, next, actorOf(reviewer), resolved ? 'contest.resolved' : 'contest.proposed', now);
-          if (resolved) await tell(tx, next, 'contest.resolved', now);
+          if (resolved) {
+            await countReview(tx, kid, requestId, outcome);
+            await tell(tx, next, 'contest.resolved', now);
+          }
         },
       );
     },

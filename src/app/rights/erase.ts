@@ -105,7 +105,7 @@ async function eraseAll(deps: EraseDeps, request: EraseRequest, now: number) {
     const requestRef = (id: string): string => rightsRef(tenant.rightsKey, 'request', id);
     const rows = await eraseRows(
       tx,
-      { kid, durables, requests, linksOf, requestRef, keep: request.keep },
+      { kid, durables, requests, linksOf, requestRef, keep: request.keep, requestedBy },
       now,
     );
     const counts: ScopeCounts = { ...rows.counts };

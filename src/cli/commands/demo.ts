@@ -26,9 +26,12 @@ export function registerDemo(program: Command): void {
           },
         });
         const signalled = untilSignal();
-        const urls = { shop: `${app.url}/demo` };
-        print(wantsJson(command), { urls }, () => [
+        const urls = { shop: `${app.url}/demo`, console: `${app.url}/console` };
+        const { users } = demo;
+        print(wantsJson(command), { urls, users }, () => [
           `shop page   ${urls.shop}`,
+          `console     ${urls.console}`,
+          ...users.map(({ name, about }) => `  sign in as ${name.padEnd(14)} ${about}`),
           '',
           'Everything lies in a throw-away directory and is gone when you press Ctrl-C.',
         ]);

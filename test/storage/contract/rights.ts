@@ -61,6 +61,7 @@ export function rightsContract(make: MakeDatabase): void {
       linksOf: null,
       requestRef: (id) => `ref of ${id}`,
       keep: { openContests: false, override: false },
+      requestedBy: 'dpo' as const,
       ...over,
     });
     const erase = (kid: string, over: Partial<RowTarget>) =>

@@ -1,6 +1,7 @@
 import { agentContract } from './agents.ts';
 import { apiKeyContract } from './api-keys.ts';
 import { bannerContract } from './banners.ts';
+import { consoleContract } from './console.ts';
 import { crossingContract } from './crossing.ts';
 import type { MakeDatabase } from './database.ts';
 import { decisionContract } from './decisions.ts';
@@ -40,4 +41,5 @@ export function storageContract(make: MakeDatabase): void {
   rightsContract(make);
   webhookContract(make);
   rateCounterContract(make);
+  consoleContract(make);
 }

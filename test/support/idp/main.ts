@@ -49,11 +49,14 @@ function configurationOf(setup: IdpSetup, jwks: IdpSetup['jwks']): Configuration
     claims: {
       openid: ['sub', ...new Set(Object.values(setup.accounts).flatMap((claims) => Object.keys(claims)))],
     },
+    conformIdTokenClaims: !setup.claimsInIdToken,
     features: {
       clientCredentials: { enabled: true },
       resourceIndicators: {
         enabled: true,
-        defaultResource: () => setup.audience,
+        // A sign-in of the console asks for no API: its access token is for userinfo alone.
+        defaultResource: (_ctx, client) =>
+          client.clientId.startsWith('console') ? (undefined as never) : setup.audience,
         useGrantedResource: () => true,
         getResourceServerInfo: (ctx) => {
           const alg: SigningAlgorithm = ctx.get(ALG_HEADER) === 'RS256' ? 'RS256' : 'ES256';

@@ -27,6 +27,8 @@ export interface IdpSetup {
   readonly clients: readonly IdpClient[];
   /** Claims by account, for the authorization-code flow. */
   readonly accounts: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** Claims stand in the ID token itself; otherwise at userinfo, as OIDC core section 5.4 has it. */
+  readonly claimsInIdToken: boolean;
   /** Private JWKs; the provider signs with the first of an algorithm. */
   readonly jwks: readonly JWK[];
 }

@@ -1,0 +1,111 @@
+import { randomBytes } from 'node:crypto';
+import type { Router } from 'express';
+import type { Config } from '../../config.ts';
+import { consoleRoutes } from '../../console/router.ts';
+import { readBody } from '../../http/body.ts';
+import { cookieValues } from '../../http/cookies.ts';
+import { DEFAULT_POLICY } from '../../ingest/classify/policy.ts';
+import type { IngestTenant } from '../../ingest/ports.ts';
+import type { MasterKey } from '../../keys/master-key.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { hmacSha256 } from '../../lib/hash.ts';
+import { poolRandom } from '../../lib/random.ts';
+import { saveDraft } from '../../storage/console-sessions.ts';
+import type { Database } from '../../storage/db.ts';
+import { VERSION } from '../../version.ts';
+import type { ConsentTenant } from '../consent-tenant.ts';
+import { makeRightsApi, type RightsApi } from '../rights/api.ts';
+import { makeDsarArchive } from '../rights/archive.ts';
+import { openArchiveSigner } from '../rights/archive-signer.ts';
+import type { EraseService } from '../rights/erase.ts';
+import { makeStaffExports } from '../rights/staff-export.ts';
+import { makeAuditPort } from './audit.ts';
+import { makeCasePort, makeQueuePort } from './cases.ts';
+import { makeHoldService } from './holds.ts';
+import { makeInsightPort } from './insight.ts';
+import { makeJobs } from './jobs.ts';
+import { makeLoginPort, makeSessionPort } from './sign-in.ts';
+import { makeSubjectPort } from './subjects.ts';
+
+/** Hands the console its services. */
+
+export interface ConsoleParts {
+  readonly config: Config;
+  /** Of the OIDC client; null when the console is not configured. */
+  readonly clientSecret: string | null;
+  readonly database: Database;
+  readonly serverSecret: Uint8Array;
+  readonly masterKey: () => MasterKey;
+  readonly views: string;
+  readonly origin: () => string;
+  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
+  readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
+  readonly eraser: EraseService;
+  readonly clock: Clock;
+  readonly onFault: (requestId: string, error: unknown) => void;
+  readonly onLoginFault: (error: unknown) => void;
+  readonly onJobFault: (error: unknown) => void;
+}
+
+export interface ConsoleApp {
+  readonly router: Router;
+  /** Throws away what exports have written. */
+  stop(): Promise<void>;
+}
+
+/** Signed by the installation's own key, which is made with the first export. */
+function exportsOf(parts: ConsoleParts, api: RightsApi) {
+  const { database, masterKey, ingestTenantOf, clock, origin } = parts;
+  const archive = makeDsarArchive({
+    policyOf: (kid) => ingestTenantOf(kid)?.policy ?? DEFAULT_POLICY,
+    signer: () =>
+      openArchiveSigner({ database, masterKey: masterKey(), clock, host: new URL(origin()).hostname }),
+    version: VERSION,
+  });
+  return makeStaffExports({ database, api, archive, clock });
+}
+
+export function composeConsole(parts: ConsoleParts): ConsoleApp {
+  const { config, database, tenantOf, ingestTenantOf, clock, origin } = parts;
+  const rights = makeRightsApi(parts);
+  const caseDeps = { database, contests: rights.contests, tenantOf, ingestTenantOf, clock };
+  const signIn = {
+    config,
+    clientSecret: parts.clientSecret,
+    database,
+    tenantOf,
+    clock,
+    origin,
+    onFault: parts.onLoginFault,
+  };
+  const jobs = makeJobs(clock, parts.onJobFault);
+  const holds = makeHoldService({ database, eraser: parts.eraser, clock });
+  const router = consoleRoutes({
+    origin,
+    loginKey: hmacSha256(parts.serverSecret, 'gpd/console-login/v1'),
+    random: poolRandom(randomBytes),
+    clock,
+    http: { readBody, cookieValues },
+    login: makeLoginPort(signIn),
+    sessions: makeSessionPort(signIn),
+    drafts: {
+      save: (session, draft) =>
+        saveDraft(database, { ...draft, kid: session.kid, actor: session.actor, at: clock() }),
+    },
+    onFault: parts.onFault,
+    views: parts.views,
+    queue: makeQueuePort(caseDeps),
+    cases: makeCasePort(caseDeps),
+    subjects: makeSubjectPort({ ...parts, rights, exports: exportsOf(parts, rights), jobs, holds }),
+    jobs,
+    audit: makeAuditPort(database, clock),
+    insight: makeInsightPort({
+      database,
+      tenantOf,
+      jobs,
+      kAnonymityFloor: config.k_anonymity_floor,
+      clock,
+    }),
+  });
+  return { router, stop: () => jobs.stop() };
+}

@@ -1,0 +1,180 @@
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
+import Provider, { type Configuration, type KoaContextWithOIDC } from 'oidc-provider';
+import { SECOND } from '../lib/clock.ts';
+
+/**
+ * The demo's identity provider: oidc-provider on this machine, with its keys, endpoints and tokens. Only its sign-in page
+ * is not a real one: whoever sits here picks a person, without a password. Everything is gone when the demo ends.
+ */
+
+export interface DemoUser {
+  readonly account: string;
+  readonly name: string;
+  readonly role: 'reviewer' | 'dpo' | 'subject';
+  readonly about: string;
+}
+
+export const DEMO_USERS: readonly DemoUser[] = [
+  { account: 'rosa', name: 'Rosa Reviewer', role: 'reviewer', about: 'decides contests' },
+  { account: 'remy', name: 'Remy Reviewer', role: 'reviewer', about: 'the second pair of eyes' },
+  { account: 'dora', name: 'Dora Privacy', role: 'dpo', about: 'finds, exports and erases subjects' },
+  {
+    account: 'sam',
+    name: 'Sam Shopper',
+    role: 'subject',
+    about: 'a customer; the console lets nobody like that in',
+  },
+];
+
+export interface DemoIdp {
+  readonly issuer: string;
+  readonly audience: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** What the shop's sign-in would hand its customer: a token that vouches for this browser's visitorId. */
+  subjectToken(visitorId: string): Promise<string>;
+  stop(): Promise<void>;
+}
+
+const CLIENT_ID = 'console';
+const TOKEN_SECONDS = 300;
+const MAX_BODY = 1024;
+
+type Claims = Readonly<Record<string, unknown>>;
+
+function claimsOf(kid: string, account: string): Claims | null {
+  const user = DEMO_USERS.find((one) => one.account === account);
+  return user ? { sub: account, name: user.name, gpd_role: user.role, gpd_tenant: kid } : null;
+}
+
+/** Consent of staff to their employer's console is not asked: it is granted as soon as they are signed in. */
+async function grantAll(ctx: KoaContextWithOIDC) {
+  const { session, client, provider } = ctx.oidc;
+  if (!session?.accountId || !client) return undefined;
+  const grant = new provider.Grant({ clientId: client.clientId, accountId: session.accountId });
+  grant.addOIDCScope('openid profile');
+  await grant.save();
+  return grant;
+}
+
+interface Setup {
+  readonly kid: string;
+  readonly redirectUri: string;
+  readonly secret: string;
+  readonly jwk: JWK;
+}
+
+function configurationOf({ kid, redirectUri, secret, jwk }: Setup): Configuration {
+  return {
+    jwks: { keys: [jwk] } as NonNullable<Configuration['jwks']>,
+    clients: [
+      {
+        client_id: CLIENT_ID,
+        client_secret: secret,
+        redirect_uris: [redirectUri],
+        id_token_signed_response_alg: 'ES256',
+      },
+    ],
+    cookies: { keys: [randomBytes(32).toString('base64url')] },
+    claims: { openid: ['sub', 'gpd_role', 'gpd_tenant'], profile: ['name'] },
+    findAccount: (_ctx, account) => {
+      const claims = claimsOf(kid, account);
+      return claims ? { accountId: account, claims: () => ({ ...claims, sub: account }) } : undefined;
+    },
+    interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
+    loadExistingGrant: grantAll,
+    features: { devInteractions: { enabled: false } },
+    ttl: {
+      Session: 8 * 3600,
+      Grant: 8 * 3600,
+      Interaction: 600,
+      AccessToken: TOKEN_SECONDS,
+      IdToken: TOKEN_SECONDS,
+    },
+  };
+}
+
+function page(action: string): string {
+  const people = DEMO_USERS.map(
+    ({ account, name, about }) =>
+      `<p><button name="account" value="${account}">${name}</button> ${about}</p>`,
+  );
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Demo sign-in</title></head><body><main><h1>Who are you today?</h1>
+<p>The demo’s identity provider takes your word for it. Yours would not.</p>
+<form method="post" action="${action}">${people.join('\n')}</form></main></body></html>`;
+}
+
+async function readAccount(request: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const chunk of request) {
+    text += String(chunk);
+    if (text.length > MAX_BODY) return '';
+  }
+  return new URLSearchParams(text).get('account') ?? '';
+}
+
+async function interact(
+  provider: Provider,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  try {
+    const { uid } = await provider.interactionDetails(request, response);
+    const account = request.method === 'POST' ? await readAccount(request) : '';
+    if (DEMO_USERS.some((user) => user.account === account)) {
+      await provider.interactionFinished(request, response, { login: { accountId: account } });
+      return;
+    }
+    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' });
+    response.end(page(`/interaction/${uid}`));
+  } catch {
+    response.writeHead(400, { 'content-type': 'text/plain' }).end('This sign-in is over. Start again.');
+  }
+}
+
+/** @param baseUrl of the demo's gpd, whose console is the one client */
+export async function startDemoIdp(kid: string, baseUrl: string): Promise<DemoIdp> {
+  const { privateKey } = await generateKeyPair('ES256', { extractable: true });
+  const jwk: JWK = { ...(await exportJWK(privateKey)), kid: 'demo', alg: 'ES256', use: 'sig' };
+  const secret = randomBytes(32).toString('base64url');
+  let listener = (_request: IncomingMessage, response: ServerResponse): void =>
+    void response.writeHead(503).end();
+  const server = createServer((request, response) => listener(request, response));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const setup = { kid, redirectUri: `${baseUrl}/console/callback`, secret, jwk };
+  const provider = new Provider(issuer, configurationOf(setup));
+  const protocol = provider.callback();
+  listener = (request, response) => {
+    const own = request.url?.startsWith('/interaction/') === true;
+    void (own ? interact(provider, request, response) : protocol(request, response));
+  };
+  return {
+    issuer,
+    audience: baseUrl,
+    clientId: CLIENT_ID,
+    clientSecret: secret,
+    subjectToken: (visitorId) =>
+      new SignJWT({ gpd_role: 'subject', gpd_tenant: kid, gpd_visitor: visitorId })
+        .setProtectedHeader({ alg: 'ES256', kid: 'demo', typ: 'at+jwt' })
+        .setIssuer(issuer)
+        .setAudience(baseUrl)
+        .setSubject('sam')
+        .setIssuedAt()
+        .setExpirationTime(`${TOKEN_SECONDS}s`)
+        .sign(privateKey),
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        setTimeout(() => server.closeAllConnections(), SECOND).unref();
+        server.closeIdleConnections();
+      }),
+  };
+}

@@ -1,0 +1,42 @@
+import { HOUR, MINUTE } from '../lib/clock.ts';
+import { sha256 } from '../lib/hash.ts';
+import type { Random } from '../lib/random.ts';
+
+/** Sessions of staff in the console: server-side, revocable, 30 minutes idle and 8 hours in all. */
+
+const CONSOLE_IDLE_MS = 30 * MINUTE;
+export const CONSOLE_ABSOLUTE_MS = 8 * HOUR;
+
+export type StaffRole = 'reviewer' | 'dpo';
+
+export interface ConsoleSession {
+  /** SHA-256 of the cookie's value; what the database holds. */
+  readonly hash: string;
+  readonly kid: string;
+  /** Keyed reference of the person. */
+  readonly actor: string;
+  /** How colleagues are told who holds a case. */
+  readonly label: string;
+  readonly roles: readonly string[];
+  readonly csrf: string;
+  readonly createdAt: number;
+  readonly seenAt: number;
+  readonly expiresAt: number;
+}
+
+export function makeConsoleToken(random: Random): string {
+  return random(32).toString('base64url');
+}
+
+export function hashConsoleToken(token: string): string {
+  return sha256(token).toString('hex');
+}
+
+export function isLiveSession(session: ConsoleSession, now: number): boolean {
+  return now < session.expiresAt && now < session.seenAt + CONSOLE_IDLE_MS;
+}
+
+/** A dpo may do what a reviewer may. */
+export function roleOf(session: Pick<ConsoleSession, 'roles'>): StaffRole {
+  return session.roles.includes('dpo') ? 'dpo' : 'reviewer';
+}

@@ -1,0 +1,102 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Router } from 'express';
+import { DAY, isoTime } from '../lib/clock.ts';
+import { type ActorRole, AUDIT_ACTIONS } from '../rights/audit.ts';
+import type { Desk } from './desk.ts';
+import type { AuditLine } from './ports-cases.ts';
+import type { AuditFilter, AuditPort } from './ports-dpo.ts';
+import type { Render } from './render.ts';
+import { csvLine } from './text.ts';
+
+/** The audit log: who did what, by keyed reference, with filters in the address and a CSV of the same. */
+
+const PAGE = 50;
+const ROLES: readonly ActorRole[] = ['subject', 'reviewer', 'dpo', 'operator', 'system'];
+const REFERENCE = /^[\w-]{43}$/;
+
+/** A day in UTC, as the field of a form gives it. */
+function dayOf(value: unknown): number | undefined {
+  const at = typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value) ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(at) ? undefined : at;
+}
+
+const reference = (value: unknown): string | undefined =>
+  typeof value === 'string' && REFERENCE.test(value) ? value : undefined;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function readFilter(query: Fields): AuditFilter {
+  const to = dayOf(query['to']);
+  const page = query['before'];
+  const before = /^\d{1,15}$/.exec(typeof page === 'string' ? page : '')?.[0];
+  return {
+    action: AUDIT_ACTIONS.find((name) => name === query['action']),
+    role: ROLES.find((name) => name === query['role']),
+    actor: reference(query['actor']),
+    object: reference(query['object']),
+    from: dayOf(query['from']),
+    // The day itself is meant too.
+    to: to === undefined ? undefined : to + DAY,
+    before: before === undefined ? undefined : Number(before),
+  };
+}
+
+/** What stands in the form again, and in the links. */
+function spell(filter: AuditFilter): Record<string, string> {
+  const { action = '', role = '', actor = '', object = '', from, to } = filter;
+  const day = (at: number | undefined): string => (at === undefined ? '' : isoTime(at).slice(0, 10));
+  return { action, role, actor, object, from: day(from), to: day(to === undefined ? undefined : to - DAY) };
+}
+
+function linkTo(path: string, filter: AuditFilter, before: number | null): string {
+  const query = new URLSearchParams(Object.entries(spell(filter)).filter(([, value]) => value !== ''));
+  if (before !== null) query.set('before', String(before));
+  const text = query.toString();
+  return text === '' ? path : `${path}?${text}`;
+}
+
+async function* csv(pages: AsyncIterable<readonly AuditLine[]>): AsyncGenerator<string> {
+  yield csvLine(['seq', 'at', 'role', 'actor', 'action', 'object', 'detail']);
+  for await (const page of pages) {
+    for (const { seq, at, role, actor, action, object, detail } of page) {
+      yield csvLine([seq, isoTime(at), role, actor, action, object, JSON.stringify(detail)]);
+    }
+  }
+}
+
+export function auditPages(router: Router, audit: AuditPort, desk: Desk, render: Render): void {
+  router.get(
+    '/audit',
+    desk.page('dpo', async ({ request, response, staff }) => {
+      const filter = readFilter(request.query);
+      const rows = await audit.list(staff, filter, PAGE + 1);
+      const shown = rows.slice(0, PAGE);
+      const last = shown.at(-1);
+      render(response, 'audit', {
+        here: 'audit',
+        rows: shown,
+        wanted: spell(filter),
+        actions: AUDIT_ACTIONS,
+        roles: ROLES,
+        first: filter.before === undefined ? null : linkTo('/console/audit', filter, null),
+        next: rows.length > PAGE && last ? linkTo('/console/audit', filter, last.seq) : null,
+      });
+    }),
+  );
+
+  // A form and not a link: it leaves a row in the log, and the row is this person's.
+  router.post(
+    '/audit/export',
+    desk.action('dpo', async ({ response, staff, form }) => {
+      const { before: _page, ...filter } = readFilter(Object.fromEntries(form));
+      const pages = await audit.exportAll(staff, filter);
+      response.set({
+        'content-type': 'text/csv; charset=utf-8',
+        'content-disposition': `attachment; filename="audit-${staff.kid}.csv"`,
+        'cache-control': 'no-store',
+      });
+      await pipeline(Readable.from(csv(pages)), response);
+    }),
+  );
+}

@@ -1,0 +1,91 @@
+import { DAY, HOUR } from '../lib/clock.ts';
+import type { HourCount } from './ports-insight.ts';
+
+/** Charts as numbers for a template: bars from zero, direct labels, and no count of few people. */
+
+/** A count under the floor is told as "under N": few people are easily told apart. */
+export interface Cell {
+  readonly n: number;
+  /** 1 to floor - 1. */
+  readonly few: boolean;
+}
+
+export interface Series {
+  readonly name: string;
+  readonly total: Cell;
+  readonly cells: readonly Cell[];
+  readonly bars: readonly {
+    readonly x: number;
+    readonly width: number;
+    readonly height: number;
+    readonly few: boolean;
+  }[];
+}
+
+export interface BarChart {
+  readonly slots: readonly number[];
+  readonly series: readonly Series[];
+  /** The largest value that is shown; every row of bars has this scale. */
+  readonly top: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+const WIDTH = 720;
+const HEIGHT = 56;
+const GAP = 0.15;
+
+export function cellOf(n: number, floor: number): Cell {
+  return { n, few: n > 0 && n < floor };
+}
+
+/** Small multiples: a row of bars a name, one scale for all of them. */
+export function barChart(
+  counts: readonly HourCount[],
+  names: readonly string[],
+  slots: readonly number[],
+  step: number,
+  floor: number,
+): BarChart {
+  const first = slots[0] ?? 0;
+  const sums = new Map(names.map((name) => [name, slots.map(() => 0)]));
+  for (const { hour, name, n } of counts) {
+    const row = sums.get(name);
+    const at = Math.floor((hour - first) / step);
+    if (row && at >= 0 && at < row.length) row[at] = (row[at] ?? 0) + n;
+  }
+  const largest = Math.max(0, ...[...sums.values()].flat());
+  const top = Math.max(largest, floor);
+  const slot = WIDTH / Math.max(1, slots.length);
+  const series = names.map((name): Series => {
+    const row = sums.get(name) ?? [];
+    const cells = row.map((n) => cellOf(n, floor));
+    const bars = cells.flatMap(({ n, few }, i) => {
+      if (n === 0) return [];
+      // Somewhere between one and the floor: an outline up to the floor, whatever the number.
+      const height = ((few ? floor : n) / top) * HEIGHT;
+      return [{ x: i * slot + slot * GAP, width: slot * (1 - 2 * GAP), height, few }];
+    });
+    return {
+      name,
+      total: cellOf(
+        row.reduce((sum, n) => sum + n, 0),
+        floor,
+      ),
+      cells,
+      bars,
+    };
+  });
+  return { slots, series, top, width: WIDTH, height: HEIGHT };
+}
+
+/** The last `count` hours, the running one among them. */
+export function lastHours(now: number, count: number): readonly number[] {
+  const last = Math.floor(now / HOUR) * HOUR;
+  return Array.from({ length: count }, (_, i) => last - (count - 1 - i) * HOUR);
+}
+
+export function lastDays(now: number, count: number): readonly number[] {
+  const last = Math.floor(now / DAY) * DAY;
+  return Array.from({ length: count }, (_, i) => last - (count - 1 - i) * DAY);
+}

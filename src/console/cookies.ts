@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import type { LoginBegun } from '../auth/ports.ts';
+import { MINUTE } from '../lib/clock.ts';
+import { decryptGcm, encryptGcm, GCM_IV_BYTES } from '../lib/gcm.ts';
+import type { Random } from '../lib/random.ts';
+
+/**
+ * The console's cookies. Over https both are `__Host-` (RFC 6265bis section 4.1.3.2): no sibling host can set them. Plain
+ * http is for this machine alone, where browsers refuse that prefix without Secure: there they have a plain name.
+ */
+
+export const LOGIN_MS = 10 * MINUTE;
+
+export interface CookieNames {
+  readonly session: string;
+  readonly login: (state: string) => string;
+  readonly secure: boolean;
+}
+
+export function cookieNames(origin: string): CookieNames {
+  const secure = origin.startsWith('https:');
+  const prefix = secure ? '__Host-' : '';
+  // One for each sign-in that is under way, so that two tabs do not spoil each other's.
+  return {
+    session: `${prefix}gpd_console`,
+    login: (state) => `${prefix}gpd_login_${state.replace(/[^\w-]/g, '').slice(0, 8)}`,
+    secure,
+  };
+}
+
+/** Plain http is taken from this machine alone: elsewhere the session would travel in the clear. */
+export function mayServe(origin: string): boolean {
+  const { protocol, hostname } = new URL(origin);
+  return protocol === 'https:' || /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
+}
+
+/** Lax and not Strict: the way back from the identity provider is a navigation from another site. */
+export function setCookie(name: string, value: string, maxAgeMs: number, secure: boolean): string {
+  const age = Math.max(0, Math.floor(maxAgeMs / 1000));
+  return `${name}=${value}; HttpOnly; ${secure ? 'Secure; ' : ''}SameSite=Lax; Path=/; Max-Age=${age}`;
+}
+
+export interface PendingLogin extends LoginBegun {
+  /** Where the person wanted to go. */
+  readonly back: string;
+}
+
+const AAD = Buffer.from('gpd/console-login/v1');
+const pendingSchema = z.tuple([z.string(), z.string(), z.string(), z.string(), z.number()]);
+
+/** Sealed and not stored: a stranger who begins a thousand sign-ins writes nothing. */
+export function sealLogin(key: Uint8Array, random: Random, login: PendingLogin, now: number): string {
+  const iv = random(GCM_IV_BYTES);
+  const { state, nonce, verifier, back } = login;
+  const text = JSON.stringify([state, nonce, verifier, back, now + LOGIN_MS]);
+  return Buffer.concat([iv, encryptGcm(key, iv, AAD, Buffer.from(text))]).toString('base64url');
+}
+
+/** Null for every cause alike. */
+export function openLogin(key: Uint8Array, value: string, now: number): PendingLogin | null {
+  const bytes = Buffer.from(value, 'base64url');
+  if (bytes.length <= GCM_IV_BYTES) return null;
+  const plain = decryptGcm(key, bytes.subarray(0, GCM_IV_BYTES), AAD, bytes.subarray(GCM_IV_BYTES));
+  if (!plain) return null;
+  const [state, nonce, verifier, back, expiresAt] = pendingSchema.parse(JSON.parse(plain.toString()));
+  return now < expiresAt ? { state, nonce, verifier, back } : null;
+}
+
+/** Only addresses of the console itself: an open redirect is a phisher's tool. */
+export function safeBack(value: unknown): string {
+  const ok =
+    typeof value === 'string' && value.length <= 512 && /^\/console(?:[/?][\w./?=&%~-]*)?$/.test(value);
+  return ok && !/\/\/|\.\./.test(value) && !/^\/console\/(?:login|callback|logout)\b/.test(value)
+    ? value
+    : '/console';
+}

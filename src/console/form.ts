@@ -1,0 +1,53 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { Refusal } from '../lib/errors.ts';
+import { sha256 } from '../lib/hash.ts';
+import type { HttpPort } from './ports.ts';
+
+/** Forms as a browser without JavaScript sends them. */
+export type Form = ReadonlyMap<string, string>;
+
+/** 4,000 characters of four bytes each, percent-encoded, and the rest of the form. */
+const MAX_FORM_BYTES = 65_536;
+const MAX_FIELDS = 64;
+
+/** @throws {Refusal} `payload-too-large`, `unsupported-media-type`, `invalid-request` */
+export async function readForm(http: HttpPort, request: IncomingMessage): Promise<Form> {
+  const closing = { headers: { connection: 'close' } };
+  const { headers } = request;
+  if (Number(headers['content-length'] ?? 0) > MAX_FORM_BYTES)
+    throw new Refusal('payload-too-large', closing);
+  const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
+  const encoded = (headers['content-encoding'] ?? 'identity') !== 'identity';
+  if (type !== 'application/x-www-form-urlencoded' || encoded)
+    throw new Refusal('unsupported-media-type', closing);
+  const body = await http.readBody(request, MAX_FORM_BYTES);
+  if (!body) throw new Refusal('payload-too-large', closing);
+  const fields = [...new URLSearchParams(body.toString('utf8'))];
+  const form = new Map(fields.map(([name, value]) => [name, value.replace(/\r\n?/g, '\n')]));
+  // Twice the same field: whoever checked one of them has not checked the other.
+  if (fields.length > MAX_FIELDS || form.size !== fields.length) throw new Refusal('invalid-request');
+  return form;
+}
+
+/**
+ * The browser's own word on where a request comes from (Fetch metadata; the Origin header of RFC 6454). One of the two has to
+ * be there: every browser of today sends Origin with a POST.
+ */
+export function isSameOrigin(request: IncomingMessage, origin: string): boolean {
+  const site = request.headers['sec-fetch-site'];
+  const from = request.headers.origin;
+  if (site === undefined && from === undefined) return false;
+  return (site === undefined || site === 'same-origin') && (from === undefined || from === origin);
+}
+
+/** Over digests, so that lengths do not show. */
+export function sameToken(a: string, b: string): boolean {
+  return timingSafeEqual(sha256(a), sha256(b));
+}
+
+/** Trimmed; empty is none. */
+export function field(form: Form, name: string): string | null {
+  const value = form.get(name)?.trim() ?? '';
+  return value === '' ? null : value;
+}

@@ -1,0 +1,93 @@
+import type { Router } from 'express';
+import { DAY, HOUR } from '../lib/clock.ts';
+import { Refusal } from '../lib/errors.ts';
+import { barChart, cellOf, lastDays, lastHours } from './charts.ts';
+import type { Desk } from './desk.ts';
+import type { GenerationView, InsightPort, OverviewView } from './ports-insight.ts';
+import type { Render } from './render.ts';
+
+/** Overview, ledger, keys and purposes: what there is, in numbers with their denominators. */
+
+const CLASSES = ['human', 'declared_agent', 'undeclared_automation', 'unknown'];
+const CHOICES = ['granted', 'withdrawn', 'denied', 'gpc-opt-out'];
+const HOURS = 24;
+const DAYS = 14;
+const SEQ = /^(?:0|[1-9]\d{0,14})$/;
+/** Browsers hold a public key for five minutes; an open page may hold it for as long as it is open. */
+const QUIET_MS = DAY;
+
+/** When destroying a generation is safe: nothing was sealed to it for a day. */
+export function adviceFor(key: GenerationView, now: number): string {
+  if (key.state !== 'retiring') return key.state;
+  const last = Math.max(key.lastAt ?? 0, key.publishedAt ?? 0);
+  if (key.lastAt !== null && now - key.lastAt < QUIET_MS) return 'in-use';
+  return now - last < QUIET_MS ? 'wait' : 'safe';
+}
+
+function rulesByError(rules: OverviewView['rules']) {
+  return rules
+    .map((row) => ({ ...row, total: row.upheld + row.overturned }))
+    .filter((row) => row.total > 0)
+    .map((row) => ({ ...row, share: row.overturned / row.total }))
+    .sort((a, b) => b.share - a.share || b.total - a.total || a.rule.localeCompare(b.rule));
+}
+
+export function insightPages(router: Router, insight: InsightPort, desk: Desk, render: Render): void {
+  router.get(
+    '/overview',
+    desk.page('reviewer', async ({ response, staff, now }) => {
+      const hours = lastHours(now, HOURS);
+      const days = lastDays(now, DAYS);
+      const from = { verdicts: hours[0] ?? now, consent: days[0] ?? now };
+      const view = await insight.overview(staff, from);
+      const { floor } = view;
+      const sum = view.verdicts.reduce((total, { n }) => total + n, 0);
+      render(response, 'overview', {
+        here: 'overview',
+        view,
+        total: cellOf(sum, floor),
+        verdicts: barChart(view.verdicts, CLASSES, hours, HOUR, floor),
+        consent: barChart(view.consent, CHOICES, days, DAY, floor),
+        rules: rulesByError(view.rules),
+        advice: (key: GenerationView) => adviceFor(key, now),
+        live: view.keys.filter((key) => key.state !== 'destroyed'),
+      });
+    }),
+  );
+
+  router.get(
+    '/ledger',
+    desk.page('reviewer', async ({ request, response, staff }) => {
+      const ledger = await insight.ledger(staff);
+      if (!ledger) throw new Refusal('not-found');
+      const asked = request.query['seq'];
+      const seq = typeof asked === 'string' && SEQ.test(asked.trim()) ? Number(asked.trim()) : null;
+      const proof = seq === null ? null : await insight.proof(staff, seq);
+      const values = { here: 'ledger', ledger, asked: typeof asked === 'string' ? asked : null, seq, proof };
+      render(response, 'ledger', values, asked !== undefined && proof === null ? 404 : 200);
+    }),
+  );
+
+  router.post(
+    '/ledger/verify',
+    desk.action('reviewer', ({ response, staff }) =>
+      Promise.resolve(response.redirect(303, `/console/jobs/${insight.startVerify(staff)}`)),
+    ),
+  );
+
+  router.get(
+    '/keys',
+    desk.page('reviewer', async ({ response, staff, now }) => {
+      const keys = await insight.keys(staff);
+      const advice = (key: GenerationView): string => adviceFor(key, now);
+      render(response, 'keys', { here: 'keys', keys: [...keys].reverse(), advice });
+    }),
+  );
+
+  router.get(
+    '/terms',
+    desk.page('reviewer', async ({ response, staff }) => {
+      render(response, 'terms', { here: 'terms', ...(await insight.terms(staff)) });
+    }),
+  );
+}

@@ -1,0 +1,46 @@
+import { createReadStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import type { Router } from 'express';
+import { Refusal } from '../lib/errors.ts';
+import type { Desk, Visit } from './desk.ts';
+import type { JobPort, JobView } from './ports-dpo.ts';
+import type { Render } from './render.ts';
+
+/** The page of a job: it reloads itself until there is something to fetch or to read. */
+
+const JOB_ID = /^[0-9a-f]{32}$/;
+const RELOAD_SECONDS = 2;
+
+export function jobPages(router: Router, jobs: JobPort, desk: Desk, render: Render): void {
+  function read({ request, staff }: Visit): JobView {
+    const { id } = request.params;
+    const job = typeof id === 'string' && JOB_ID.test(id) ? jobs.get(staff, id) : null;
+    if (!job) throw new Refusal('not-found');
+    return job;
+  }
+
+  router.get(
+    '/jobs/:id',
+    desk.page('reviewer', (visit) => {
+      const job = read(visit);
+      const refresh = job.state === 'running' ? RELOAD_SECONDS : null;
+      const here = job.kind === 'export' ? 'subjects' : 'ledger';
+      return Promise.resolve(render(visit.response, 'job', { here, job, refresh }));
+    }),
+  );
+
+  router.get(
+    '/jobs/:id/file',
+    desk.page('dpo', async (visit) => {
+      const { file } = read(visit);
+      if (!file) throw new Refusal('not-found');
+      visit.response.set({
+        'content-type': file.type,
+        'content-length': String(file.bytes),
+        'content-disposition': `attachment; filename="${file.name}"`,
+        'cache-control': 'no-store',
+      });
+      await pipeline(createReadStream(file.path), visit.response);
+    }),
+  );
+}

@@ -1,0 +1,119 @@
+import type { Contest, Outcome } from '../rights/contest.ts';
+import type { DsarDecision } from '../rights/dsar.ts';
+import type { Staff } from './ports.ts';
+
+/** What the queue and the cases need. */
+
+export type QueueGroup = 'mine' | 'free' | 'held';
+
+export interface QueueFilter {
+  readonly class?: string | undefined;
+  readonly filedBefore?: number | undefined;
+  readonly dueBefore?: number | undefined;
+}
+
+export interface QueueCursor {
+  readonly group: QueueGroup;
+  readonly at: number;
+  readonly contestId: string;
+}
+
+export interface QueueRow {
+  readonly group: QueueGroup;
+  readonly contest: Contest;
+}
+
+export interface QueueCounts {
+  readonly open: number;
+  readonly overdue: number;
+  readonly mine: number;
+  readonly held: number;
+  readonly resolved: number;
+}
+
+export interface QueuePort {
+  open(
+    staff: Staff,
+    filter: QueueFilter,
+    after: QueueCursor | null,
+    limit: number,
+  ): Promise<readonly QueueRow[]>;
+  resolved(
+    staff: Staff,
+    filter: QueueFilter,
+    after: QueueCursor | null,
+    limit: number,
+  ): Promise<readonly Contest[]>;
+  counts(staff: Staff): Promise<QueueCounts>;
+  /** By the id of a contest or of a request. */
+  find(staff: Staff, id: string): Promise<string | null>;
+  workload(staff: Staff): Promise<
+    readonly {
+      readonly label: string;
+      readonly actor: string;
+      readonly claimed: number;
+      readonly nextDueAt: number;
+    }[]
+  >;
+  /** Counts above this are told as "more than". */
+  readonly cap: number;
+}
+
+export interface TrailRow {
+  readonly requestId: string;
+  readonly decidedAt: number;
+  readonly class: string;
+  readonly suspectScore: number;
+  readonly overridden: boolean;
+}
+
+export interface AuditLine {
+  readonly seq: number;
+  readonly at: number;
+  readonly role: string;
+  readonly actor: string;
+  readonly action: string;
+  readonly object: string | null;
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+export interface CaseView {
+  readonly contest: Contest;
+  /** Null: the decision was erased. */
+  readonly decision: DsarDecision | null;
+  readonly incomplete: boolean;
+  readonly monitor: boolean;
+  /** The latest decisions of the same device, this one among them. */
+  readonly trail: readonly TrailRow[];
+  /** At most `cap + 1`. */
+  readonly trailTotal: number;
+  readonly cap: number;
+  readonly earlier: readonly Contest[];
+  readonly audit: readonly AuditLine[];
+  readonly fourEyes: boolean;
+  readonly hasOverride: boolean;
+  readonly webhooks: number;
+  readonly drafts: readonly {
+    readonly kind: string;
+    readonly outcome: string | null;
+    readonly text: string;
+  }[];
+}
+
+export interface CasePort {
+  /** Null: there is none in this tenant. */
+  read(staff: Staff, contestId: string): Promise<CaseView | null>;
+  claim(staff: Staff, contestId: string): Promise<void>;
+  release(staff: Staff, contestId: string): Promise<void>;
+  ask(staff: Staff, contestId: string, question: string): Promise<void>;
+  /** @returns how it stands afterwards */
+  resolve(
+    staff: Staff,
+    ruling: {
+      readonly contestId: string;
+      readonly outcome: Outcome;
+      readonly reason: string;
+      readonly version: number | null;
+    },
+  ): Promise<Contest>;
+}

@@ -1,0 +1,116 @@
+import type { ActorRole, AuditAction } from '../rights/audit.ts';
+import type { ErasureReceipt, Scope, ScopeResult } from '../rights/erase.ts';
+import type { Staff } from './ports.ts';
+import type { AuditLine, TrailRow } from './ports-cases.ts';
+
+/** What the pages of a data-protection officer need. */
+
+/** How a dpo names a subject. */
+export interface SubjectKey {
+  readonly kind: 'visitor' | 'request' | 'principal';
+  readonly id: string;
+}
+
+export interface HoldView {
+  /** Keyed reference of the device, in place of its id. */
+  readonly device: string;
+  readonly handle: string;
+  readonly scope: Scope;
+  readonly basis: string;
+  readonly createdAt: number;
+  /** Who asked for the erasure that waits for it. */
+  readonly requestedBy: string | null;
+}
+
+export interface SubjectView {
+  readonly key: SubjectKey;
+  readonly handle: string;
+  readonly device: {
+    readonly firstSeenAt: string | null;
+    readonly lastSeenAt: string | null;
+    readonly seen: number;
+  } | null;
+  readonly decisions: number;
+  readonly latest: readonly TrailRow[];
+  readonly contests: readonly {
+    readonly contestId: string;
+    readonly filedAt: string;
+    readonly outcome: string | null;
+  }[];
+  readonly links: number;
+  readonly hasOverride: boolean;
+  readonly consentEvents: number;
+  readonly shared: boolean;
+  readonly holds: readonly HoldView[];
+  /** Scopes that a hold can keep; none when no device is known. */
+  readonly holdable: readonly Scope[];
+}
+
+export interface ErasurePlan {
+  readonly key: SubjectKey;
+  readonly handle: string;
+  readonly scopes: readonly ScopeResult[];
+  readonly shared: boolean;
+}
+
+export interface ReceiptView extends ErasureReceipt {
+  readonly erasedAtMs: number;
+}
+
+export interface SubjectPort {
+  /** Null: nothing is held. Searching is audited. */
+  find(staff: Staff, key: SubjectKey): Promise<SubjectView | null>;
+  /** What would go, without that anything goes. */
+  plan(staff: Staff, key: SubjectKey): Promise<ErasurePlan | null>;
+  erase(staff: Staff, key: SubjectKey): Promise<ErasureReceipt>;
+  /** @returns the id of the job; null when nothing is held */
+  startExport(staff: Staff, key: SubjectKey): Promise<string | null>;
+  placeHold(staff: Staff, key: SubjectKey, scopes: readonly Scope[], basis: string): Promise<boolean>;
+  /** @returns the receipt of the erasure that had waited, if one had; null: there is no such hold */
+  releaseHold(
+    staff: Staff,
+    device: string,
+    scope: string,
+  ): Promise<{ readonly receipt: ErasureReceipt | null } | null>;
+  holds(staff: Staff): Promise<readonly HoldView[]>;
+  receipts(staff: Staff, limit: number): Promise<readonly ReceiptView[]>;
+  receipt(staff: Staff, id: string): Promise<ReceiptView | null>;
+}
+
+/** Work that takes longer than a page may: the page looks again until it is done. */
+export interface JobView {
+  readonly id: string;
+  readonly kind: 'export' | 'verify';
+  readonly state: 'running' | 'done' | 'failed';
+  readonly done: number;
+  readonly total: number;
+  readonly startedAt: number;
+  readonly file: {
+    readonly path: string;
+    readonly name: string;
+    readonly type: string;
+    readonly bytes: number;
+  } | null;
+  readonly result: unknown;
+}
+
+export interface JobPort {
+  /** One's own jobs alone. */
+  get(staff: Staff, id: string): JobView | null;
+}
+
+export interface AuditFilter {
+  readonly action?: AuditAction | undefined;
+  readonly role?: ActorRole | undefined;
+  readonly actor?: string | undefined;
+  readonly object?: string | undefined;
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+  readonly before?: number | undefined;
+}
+
+export interface AuditPort {
+  list(staff: Staff, filter: AuditFilter, limit: number): Promise<readonly AuditLine[]>;
+  /** Every row that fits, and one more that says that they were exported. */
+  exportAll(staff: Staff, filter: AuditFilter): Promise<AsyncIterable<readonly AuditLine[]>>;
+}

@@ -1,0 +1,74 @@
+import type { Response } from 'express';
+import { isoTime } from '../lib/clock.ts';
+import type { Random } from '../lib/random.ts';
+import { ago, dueIn } from './due.ts';
+import type { Translate } from './strings.ts';
+import { excerpt, visible } from './text.ts';
+
+/** Pages: what every template may use, and the headers that every page carries. */
+export type Render = (
+  response: Response,
+  view: string,
+  values?: Readonly<Record<string, unknown>>,
+  status?: number,
+) => void;
+
+/** Nothing but what carries this answer's nonce; no framing, no inline code, forms to ourselves alone. */
+function policy(nonce: string): string {
+  return [
+    "default-src 'none'",
+    `script-src 'nonce-${nonce}'`,
+    `style-src 'nonce-${nonce}'`,
+    "img-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+export function safeRequestId(response: Response): string {
+  const id = response.getHeader('x-request-id');
+  return typeof id === 'string' ? id : '';
+}
+
+/** In the viewer's zone where the script runs; without it in UTC, and it says so. */
+function utc(at: number): string {
+  return `${isoTime(at).slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+export interface RenderDeps {
+  readonly t: Translate;
+  readonly random: Random;
+  readonly clock: () => number;
+}
+
+export function makeRender({ t, random, clock }: RenderDeps): Render {
+  const number = new Intl.NumberFormat('en-US');
+  return (response, view, values = {}, status = 200) => {
+    const nonce = random(16).toString('base64');
+    const now = clock();
+    response.status(status).set({
+      'content-security-policy': policy(nonce),
+      'cache-control': 'no-store',
+      // Under no-referrer browsers send `Origin: null` with a form, and every form would be refused.
+      'referrer-policy': 'same-origin',
+    });
+    response.render(`console/${view}`, {
+      staff: null,
+      csrf: '',
+      here: '',
+      ...response.locals,
+      ...values,
+      t,
+      nonce,
+      now,
+      utc,
+      iso: isoTime,
+      num: (value: number) => number.format(value),
+      due: (at: number) => dueIn(t, at, now),
+      ago: (at: number) => ago(t, at, now),
+      visible,
+      excerpt,
+    });
+  };
+}

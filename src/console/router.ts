@@ -1,0 +1,51 @@
+import { Router } from 'express';
+import { Refusal } from '../lib/errors.ts';
+import { auditPages } from './audit-pages.ts';
+import { casePages } from './case-pages.ts';
+import { makeDesk } from './desk.ts';
+import { insightPages } from './insight-pages.ts';
+import { jobPages } from './job-pages.ts';
+import { loginPages } from './login-pages.ts';
+import type { ConsoleCore } from './ports.ts';
+import type { CasePort, QueuePort } from './ports-cases.ts';
+import type { AuditPort, JobPort, SubjectPort } from './ports-dpo.ts';
+import type { InsightPort } from './ports-insight.ts';
+import { queuePages } from './queue-pages.ts';
+import { makeRender } from './render.ts';
+import { loadStrings } from './strings.ts';
+import { subjectPages } from './subject-pages.ts';
+
+/** The console under /console: every page, its role and its address, from top to bottom. */
+
+export interface ConsoleDeps extends ConsoleCore {
+  readonly views: string;
+  readonly queue: QueuePort;
+  readonly cases: CasePort;
+  readonly subjects: SubjectPort;
+  readonly jobs: JobPort;
+  readonly audit: AuditPort;
+  readonly insight: InsightPort;
+}
+
+export function consoleRoutes(deps: ConsoleDeps): Router {
+  const t = loadStrings(deps.views);
+  const render = makeRender({ t, random: deps.random, clock: deps.clock });
+  const desk = makeDesk(deps, render);
+  const pages = Router({ caseSensitive: true });
+  pages.get(
+    '/',
+    desk.page('reviewer', ({ response }) => Promise.resolve(response.redirect(303, '/console/queue'))),
+  );
+  loginPages(pages, deps, desk, render);
+  queuePages(pages, deps.queue, desk, render);
+  casePages(pages, { cases: deps.cases, desk, render, t });
+  subjectPages(pages, deps.subjects, desk, render);
+  jobPages(pages, deps.jobs, desk, render);
+  auditPages(pages, deps.audit, desk, render);
+  insightPages(pages, deps.insight, desk, render);
+  pages.use(() => {
+    throw new Refusal('not-found');
+  });
+  pages.use(desk.onError);
+  return Router().use('/console', pages);
+}

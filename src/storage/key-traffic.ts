@@ -1,0 +1,56 @@
+import { DAY } from '../lib/clock.ts';
+import type { Database } from './db.ts';
+
+/** How many bundles each generation of a seal key opened, by day: what says when destroying one is safe. */
+
+export interface KeyUse {
+  readonly kid: string;
+  readonly generation: number;
+  readonly bundles: number;
+  readonly lastAt: number;
+}
+
+const KEEP_DAYS = 60;
+
+export async function addKeyTraffic(database: Database, uses: readonly KeyUse[]): Promise<void> {
+  if (uses.length === 0) return;
+  await database.transaction(async (tx) => {
+    for (const { kid, generation, bundles, lastAt } of uses) {
+      const row = { kid, generation, day: Math.floor(lastAt / DAY), bundles, last_at: lastAt };
+      await tx('key_traffic')
+        .insert(row)
+        .onConflict(['kid', 'generation', 'day'])
+        .merge({ bundles: tx.raw('key_traffic.bundles + ?', [bundles]), last_at: lastAt });
+    }
+  });
+}
+
+export interface KeyTraffic {
+  readonly generation: number;
+  readonly bundles: number;
+  readonly lastAt: number;
+}
+
+/** Since that day, by generation. */
+export async function readKeyTraffic(
+  database: Database,
+  kid: string,
+  since: number,
+): Promise<readonly KeyTraffic[]> {
+  const rows = (await database
+    .read('key_traffic')
+    .where({ kid })
+    .where('day', '>=', Math.floor(since / DAY))
+    .groupBy('generation')
+    .select('generation')
+    .sum({ bundles: 'bundles' })
+    .max({ last_at: 'last_at' })) as { generation: number; bundles: number; last_at: number }[];
+  return rows.map(({ generation, bundles, last_at: lastAt }) => {
+    return { generation, bundles: Number(bundles), lastAt: Number(lastAt) };
+  });
+}
+
+export async function purgeKeyTraffic(database: Database, now: number): Promise<void> {
+  const oldest = Math.floor(now / DAY) - KEEP_DAYS;
+  await database.transaction((tx) => tx('key_traffic').where('day', '<', oldest).delete());
+}

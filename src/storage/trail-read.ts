@@ -1,0 +1,73 @@
+import type { Verdict } from '../ingest/verdict.ts';
+import { rowToContest } from './contest-store.ts';
+import type { Database } from './db.ts';
+
+/** What a reviewer sees beside a contested decision: the same device's other visits and contests. */
+
+export interface TrailEntry {
+  readonly requestId: string;
+  readonly decidedAt: number;
+  readonly class: string;
+  readonly suspectScore: number;
+  readonly overridden: boolean;
+  /** The id may be shared. */
+  readonly needsAttestation: boolean;
+}
+
+/** The newest first. */
+export async function deviceTrail(
+  database: Database,
+  kid: string,
+  durable: string,
+  limit: number,
+): Promise<readonly TrailEntry[]> {
+  const rows = (await database
+    .read('decisions')
+    .where({ kid, durable })
+    .orderBy('request_id', 'desc')
+    .limit(limit)
+    .pluck('verdict')) as string[];
+  return rows.map((text) => {
+    const verdict = JSON.parse(text) as Verdict;
+    const { requestId, decidedAt, suspectScore, overridden, needsAttestation } = verdict;
+    return { requestId, decidedAt, class: verdict.class, suspectScore, overridden, needsAttestation };
+  });
+}
+
+/** At most `cap + 1`. */
+export async function countTrail(
+  database: Database,
+  kid: string,
+  durable: string,
+  cap: number,
+): Promise<number> {
+  const some = database
+    .read('decisions')
+    .where({ kid, durable })
+    .select('request_id')
+    .limit(cap + 1)
+    .as('some');
+  const [row] = (await database.read(some).count({ n: '*' })) as { n: number }[];
+  return Number(row?.n ?? 0);
+}
+
+/** Contests of the same device, the newest first. */
+export async function deviceContests(database: Database, kid: string, durable: string, limit: number) {
+  const rows = (await database
+    .read('contests')
+    .where({ kid, durable })
+    .orderBy('contest_id', 'desc')
+    .limit(limit)) as Parameters<typeof rowToContest>[0][];
+  return rows.map(rowToContest);
+}
+
+/** When the oldest decision that is still held was made. */
+export async function oldestDecision(database: Database, kid: string): Promise<number | null> {
+  const row = await database
+    .read('decisions')
+    .where({ kid })
+    .orderBy('decided_at')
+    .limit(1)
+    .first<{ decided_at: number } | undefined>('decided_at');
+  return row ? Number(row.decided_at) : null;
+}

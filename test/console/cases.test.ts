@@ -1,0 +1,320 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Console, KID, signIn, startConsole, type Visitor } from './support/console.ts';
+import { change, idle, rows } from './support/data.ts';
+
+/** Two reviewers and a dpo at one queue, over the built program. */
+
+let site: Console;
+let ada: Visitor;
+let grace: Visitor;
+let olaf: Visitor;
+let csrf: Record<'ada' | 'grace' | 'olaf', string>;
+
+beforeAll(async () => {
+  site = await startConsole();
+  [ada, grace, olaf] = await Promise.all([
+    signIn(site.url, 'ada'),
+    signIn(site.url, 'grace'),
+    signIn(site.url, 'olaf'),
+  ]);
+  csrf = { ada: await ada.csrf(), grace: await grace.csrf(), olaf: await olaf.csrf() };
+});
+afterAll(() => site.stop());
+
+const REASON = 'The trail shows a person who reads slowly and pays.';
+
+async function makeCase(statement?: string, sub?: string) {
+  const decided = await site.decide();
+  const contestId = await site.contest(decided.requestId, decided.visitorId, statement, sub);
+  return { ...decided, contestId, path: `/console/contests/${contestId}` };
+}
+
+const versionOf = async (who: Visitor, path: string): Promise<string> =>
+  /name="version" value="(\d+)"/.exec((await who.get(path)).text)?.[1] ?? '';
+
+const resolve = async (who: 'ada' | 'grace', path: string, more: Record<string, string> = {}) => {
+  const visitor = who === 'ada' ? ada : grace;
+  const version = more['version'] ?? (await versionOf(visitor, path));
+  return visitor.post(`${path}/resolve`, {
+    csrf: csrf[who],
+    outcome: 'overturned',
+    text: REASON,
+    ...more,
+    version,
+  });
+};
+
+describe('claiming', () => {
+  it('losing a race names the holder, and the case stays theirs', async () => {
+    const { path } = await makeCase();
+    const [first, second] = await Promise.all([
+      ada.post(`${path}/claim`, { csrf: csrf.ada }),
+      grace.post(`${path}/claim`, { csrf: csrf.grace }),
+    ]);
+    const lost = first.status === 303 ? second : first;
+    expect([first.status, second.status].sort((a, b) => a - b)).toEqual([303, 409]);
+    const holder = first.status === 303 ? 'Ada Lovelace' : 'Grace Hopper';
+    expect(lost.text).toContain(`${holder} holds this case until`);
+    expect(lost.text).not.toContain('id="reason"');
+  });
+
+  it('a claim ends by itself after an hour', async () => {
+    const { path, contestId } = await makeCase();
+    expect((await ada.post(`${path}/claim`, { csrf: csrf.ada })).status).toBe(303);
+    await change(site, (tx) =>
+      tx('contests').where({ contest_id: contestId }).update({ claimed_until: Date.now() }),
+    );
+    expect((await grace.post(`${path}/claim`, { csrf: csrf.grace })).status).toBe(303);
+    expect((await ada.get(path)).text).toContain('Grace Hopper holds this case until');
+  });
+
+  it('released, it is free for others; the queue shows mine first, then nobody’s, then others’', async () => {
+    const [mine, free, held] = [
+      await makeCase('of mine'),
+      await makeCase('of nobody'),
+      await makeCase('of grace'),
+    ];
+    await ada.post(`${mine.path}/claim`, { csrf: csrf.ada });
+    await grace.post(`${held.path}/claim`, { csrf: csrf.grace });
+    const order = ['Yours', 'of mine', 'Held by nobody', 'of nobody', 'Held by others', 'of grace'];
+    const { text } = await ada.get('/console/queue');
+    const at = order.map((words) => text.indexOf(words));
+    expect(at.every((place) => place !== -1)).toBe(true);
+    expect([...at].sort((a, b) => a - b)).toEqual(at);
+    const released = await ada.post(`${mine.path}/release`, { csrf: csrf.ada, from: 'queue' });
+    expect(released.headers.location).toBe('/console/queue?done=released');
+    expect((await grace.post(`${mine.path}/claim`, { csrf: csrf.grace })).status).toBe(303);
+    expect(free.contestId).not.toBe('');
+  });
+});
+
+describe('resolving', () => {
+  it('overturned: the next verdict about the device is human', async () => {
+    const device = 'overturned-device';
+    const before = await site.decide(device);
+    expect(before.class).toBe('undeclared_automation');
+    const contestId = await site.contest(before.requestId, before.visitorId);
+    const path = `/console/contests/${contestId}`;
+    const preview = (await ada.get(path)).text;
+    expect(preview).toContain('What overturning does');
+    expect((await resolve('ada', path)).headers.location).toBe(`${path}?done=resolved`);
+    expect((await site.decide(device)).class).toBe('human');
+    const page = (await ada.get(path)).text;
+    expect(page).toContain('Overturned');
+    expect(page).toContain(REASON);
+    const audit = await rows<{ action: string; detail: string }>(site, 'audit_log');
+    expect(audit.filter(({ action }) => action === 'contest.resolved').length).toBeGreaterThan(0);
+    for (const { detail } of audit) {
+      for (const id of [before.requestId, before.visitorId, contestId, REASON])
+        expect(detail).not.toContain(id);
+    }
+    const reviews = await rows(site, 'rule_reviews');
+    expect(reviews).toContainEqual({ kid: KID, rule: 'A1', upheld: 0, overturned: 1 });
+  });
+
+  const wrong = [
+    ['too short', { text: 'too short' }, '20 to 4,000 characters'],
+    ['control characters', { text: `a reason with a \u0000 in the middle of it` }, '20 to 4,000 characters'],
+    ['too long', { text: 'x'.repeat(4001) }, '20 to 4,000 characters'],
+    ['no outcome', { outcome: '' }, 'Choose whether'],
+    ['an outcome of one’s own', { outcome: 'erase' }, 'Choose whether'],
+    [
+      'a template as it is',
+      { text: 'Your statement explains what the rules took for automation, and the trail agrees: ' },
+      'only a start',
+    ],
+  ] as const;
+  it.each(wrong)('%s: refused, and what was typed is still there', async (_name, fields, words) => {
+    const { path } = await makeCase();
+    const typed = { text: 'A reason that is long enough to be one.', ...fields };
+    const reply = await resolve('ada', path, typed);
+    expect(reply.status).toBe(400);
+    expect(reply.text).toContain(words);
+    if (typed.text.length < 100)
+      expect(reply.text).toContain(typed.text.replaceAll('\u0000', '\u0000').trim().slice(0, 9));
+    expect((await ada.get(path)).text).toContain('Resolve the case');
+  });
+
+  it('a page that is older than the case: refused with the text kept', async () => {
+    const { path } = await makeCase();
+    const version = await versionOf(ada, path);
+    await ada.post(`${path}/ask`, { csrf: csrf.ada, text: 'Which assistive tools do you use?' });
+    const reply = await resolve('ada', path, { version });
+    expect(reply.status).toBe(409);
+    expect(reply.text).toContain('changed while you were writing');
+    expect(reply.text).toContain(REASON);
+    expect((await ada.get(path)).text).toContain('Which assistive tools do you use?');
+  });
+
+  it('two at once: the second reads that it is resolved, and keeps their text', async () => {
+    const { path } = await makeCase();
+    const version = await versionOf(ada, path);
+    const replies = await Promise.all([
+      resolve('ada', path, { version }),
+      resolve('grace', path, { version, outcome: 'upheld', text: 'Several strong signs agree, I think.' }),
+    ]);
+    expect(replies.map(({ status }) => status).sort((a, b) => a - b)).toEqual([303, 409]);
+    const lost = replies.find(({ status }) => status === 409)!;
+    expect(lost.text).toContain('Somebody else was faster');
+    expect(lost.text).toContain(lost === replies[0] ? REASON : 'Several strong signs agree');
+  });
+
+  it('nobody decides their own contest', async () => {
+    const { path } = await makeCase('mine', 'ada');
+    const page = await ada.get(path);
+    expect(page.text).toContain('You filed this contest yourself');
+    expect(page.text).not.toContain('id="reason"');
+    for (const name of ['claim', 'resolve', 'ask']) {
+      const reply = await ada.post(`${path}/${name}`, {
+        csrf: csrf.ada,
+        outcome: 'overturned',
+        text: REASON,
+        version: '1',
+      });
+      expect(reply.status).toBe(403);
+      expect(reply.text).toContain('a colleague has to decide it');
+    }
+    expect((await grace.post(`${path}/claim`, { csrf: csrf.grace })).status).toBe(303);
+  });
+
+  it('four eyes: one proposes, another confirms, nobody does both', async () => {
+    await site.gpd.json(['tenants', 'set', KID, 'review.fourEyes=true']);
+    try {
+      const { path } = await makeCase();
+      await expect
+        .poll(async () => (await ada.get(path)).text, { timeout: 8000 })
+        .toContain('wants two reviewers');
+      expect((await resolve('ada', path)).headers.location).toBe(`${path}?done=proposed`);
+      expect((await ada.get(path)).text).toContain('Another reviewer has to confirm it');
+      // Again by the same person: still a proposal.
+      expect((await resolve('ada', path)).headers.location).toBe(`${path}?done=proposed`);
+      expect((await grace.get(path)).text).toContain('Another reviewer proposes: Overturned');
+      expect((await resolve('grace', path)).headers.location).toBe(`${path}?done=resolved`);
+    } finally {
+      await site.gpd.json(['tenants', 'set', KID, 'review.fourEyes=false']);
+    }
+  });
+});
+
+describe('an expired session', () => {
+  it('keeps what was written, and it stands in the form after the next sign-in', async () => {
+    const { path, contestId } = await makeCase();
+    const visitor = await signIn(site.url, 'grace');
+    const token = await visitor.csrf();
+    const version = await versionOf(visitor, path);
+    await idle(site, 'Grace Hopper');
+    const text = 'A long thought about a device that many people share.';
+    const reply = await visitor.post(`${path}/resolve`, { csrf: token, outcome: 'upheld', text, version });
+    expect(reply.status).toBe(401);
+    expect(reply.text).toContain('Your text was kept');
+    expect(reply.text).toContain(`/console/login?back=${encodeURIComponent(path)}`);
+    grace = await signIn(site.url, 'grace', path);
+    csrf.grace = await grace.csrf();
+    const page = (await grace.get(path)).text;
+    expect(page).toContain(text);
+    expect(page).toMatch(/value="upheld" id="outcome-upheld" required checked/);
+    // Of nobody else.
+    expect((await ada.get(path)).text).not.toContain(text);
+    expect((await resolve('grace', path)).status).toBe(303);
+    expect(
+      (await rows<{ contest_id: string }>(site, 'console_drafts')).map((row) => row.contest_id),
+    ).not.toContain(contestId);
+  });
+
+  it('without the old token nothing is kept, and the text is on the page', async () => {
+    const { path } = await makeCase();
+    const visitor = await signIn(site.url, 'grace');
+    await idle(site, 'Grace Hopper');
+    const text = 'Planted by somebody else, from another page.';
+    const reply = await visitor.post(`${path}/resolve`, {
+      csrf: 'guessed',
+      outcome: 'upheld',
+      text,
+      version: '1',
+    });
+    expect(reply.status).toBe(401);
+    expect(reply.text).toContain('Copy your text');
+    expect(reply.text).toContain(text);
+    grace = await signIn(site.url, 'grace');
+    csrf.grace = await grace.csrf();
+    expect((await grace.get(path)).text).not.toContain(text);
+  });
+
+  it('after eight hours it ends, however busy', async () => {
+    const visitor = await signIn(site.url, 'grace');
+    expect((await visitor.get('/console/queue')).status).toBe(200);
+    await change(site, (tx) =>
+      tx('console_sessions')
+        .where({ label: 'Grace Hopper' })
+        .update({ expires_at: Date.now() - 1, seen_at: Date.now() }),
+    );
+    expect((await visitor.get('/console/queue')).status).toBe(303);
+    grace = await signIn(site.url, 'grace');
+    csrf.grace = await grace.csrf();
+  });
+});
+
+describe('another tenant', () => {
+  it('its contests are 404, in every way to reach them', async () => {
+    const { path, requestId, contestId } = await makeCase('a secret of acme');
+    expect((await olaf.get(path)).status).toBe(404);
+    for (const name of ['claim', 'release', 'ask', 'resolve']) {
+      const fields = { csrf: csrf.olaf, outcome: 'upheld', text: REASON, version: '1' };
+      expect((await olaf.post(`${path}/${name}`, fields)).status).toBe(404);
+    }
+    const queue = (await olaf.get('/console/queue')).text;
+    expect(queue).not.toContain('a secret of acme');
+    for (const id of [requestId, contestId]) {
+      const found = await olaf.get(`/console/queue?q=${id}`);
+      expect(found.status).toBe(200);
+      expect(found.text).toContain('No contest of this tenant has that id');
+    }
+  });
+});
+
+describe('filters and paging', () => {
+  it('finds by request id and by contest id', async () => {
+    const { requestId, contestId, path } = await makeCase();
+    for (const id of [requestId, contestId, ` ${requestId} `]) {
+      const reply = await ada.get(`/console/queue?q=${encodeURIComponent(id)}`);
+      expect(reply.headers.location).toBe(path);
+    }
+  });
+
+  it('age, due date, class and state narrow it; junk in the address is passed over', async () => {
+    const old = await makeCase('an old one');
+    const fresh = await makeCase('a fresh one');
+    const day = 86_400_000;
+    await change(site, (tx) =>
+      tx('contests')
+        .where({ contest_id: old.contestId })
+        .update({ filed_at: Date.now() - 29 * day, due_at: Date.now() + day }),
+    );
+    const has = async (query: string) => {
+      const { text, status } = await ada.get(`/console/queue?${query}`);
+      expect(status).toBe(200);
+      return [text.includes('an old one'), text.includes('a fresh one')];
+    };
+    expect(await has('age=28')).toEqual([true, false]);
+    expect(await has('due=2')).toEqual([true, false]);
+    expect(await has('due=late')).toEqual([false, false]);
+    expect(await has('class=unknown')).toEqual([false, false]);
+    expect(await has('class=undeclared_automation&state=open')).toEqual([true, true]);
+    expect(await has('state=resolved')).toEqual([false, false]);
+    expect(await has('age=9e9&due=%27&class=<b>&after=free~x~y&state=all')).toEqual([true, true]);
+    expect((await ada.get('/console/queue?due=2')).text).toContain('due in ');
+    expect(fresh.path).not.toBe(old.path);
+  });
+
+  it('pages by key: every contest once, in the order of due dates', async () => {
+    const made = await Promise.all(Array.from({ length: 32 }, (_, i) => makeCase(`number ${i} of many`)));
+    const seen: string[] = [];
+    for (let path: string | undefined = '/console/queue'; path; ) {
+      const { text } = await ada.get(path);
+      seen.push(...[...text.matchAll(/href="\/console\/contests\/(con_\w{26})"/g)].map(([, id]) => id!));
+      path = /<a href="([^"]+)" rel="next"/.exec(text)?.[1]?.replaceAll('&amp;', '&');
+    }
+    expect(new Set(seen).size).toBe(seen.length);
+    for (const { contestId } of made) expect(seen).toContain(contestId);
+  });
+});

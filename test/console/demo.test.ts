@@ -1,0 +1,55 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { describeInChromium, launchChromium } from '../browser/support/chromium.ts';
+import { type Demo, startDemo } from '../browser/support/demo.ts';
+
+/** `gpd demo` whole: a shop, a customer who contests, an identity provider, and a reviewer who decides. */
+
+describeInChromium('the console of the demo', () => {
+  let demo: Demo;
+  let browser: Browser;
+
+  beforeAll(async () => {
+    [demo, browser] = await Promise.all([startDemo(), launchChromium()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await demo?.stop();
+  });
+
+  const base = (): string => new URL(demo.shop).origin;
+
+  async function enter(name: string): Promise<Page> {
+    const page = await (await browser.newContext()).newPage();
+    await page.goto(`${base()}/console`);
+    await page.getByRole('button', { name }).click();
+    return page;
+  }
+
+  it('a visit is contested, and a reviewer overturns it', async () => {
+    const shop = await (await browser.newContext()).newPage();
+    await shop.goto(demo.shop);
+    await shop.getByTestId('consent-accept').click();
+    await shop.getByTestId('result-reason').waitFor();
+    expect(await shop.locator('[data-part="verdict"]').getAttribute('data-class')).not.toBe('human');
+    await shop.getByTestId('contest').click();
+    await shop.getByText('A person will look at it').waitFor();
+
+    const page = await enter('Rosa Reviewer');
+    await page.getByRole('button', { name: 'Claim' }).click();
+    await page.getByLabel('Overturn it.').check();
+    await page
+      .getByLabel('Your reason, for the person')
+      .fill('You are trying out the demo, and that is human.');
+    await page.getByRole('button', { name: 'Resolve the case' }).click();
+    await page.getByText('the subject is told').waitFor();
+
+    await shop.getByTestId('check-again').click();
+    await shop.locator('[data-part="verdict"][data-class="human"]').waitFor();
+  });
+
+  it('a customer is not let in', async () => {
+    const page = await enter('Sam Shopper');
+    await page.getByText('You have no role here').waitFor();
+  });
+});

@@ -1,0 +1,254 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SEEN_WITHIN } from '../http/support/expect.ts';
+import { type Console, KID, signIn, startConsole, type Visitor } from './support/console.ts';
+import { rows } from './support/data.ts';
+
+/** The data-protection officer: find, hold, export, erase, and the log that says so. */
+
+let site: Console;
+let dora: Visitor;
+let olaf: Visitor;
+let csrf = '';
+let others = '';
+
+beforeAll(async () => {
+  site = await startConsole();
+  dora = await signIn(site.url, 'dora');
+  olaf = await signIn(site.url, 'olaf');
+  csrf = await dora.csrf();
+  others = await olaf.csrf();
+});
+afterAll(() => site.stop());
+
+const handleOf = (text: string): string =>
+  /<code>([0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4})<\/code>/.exec(text)?.[1] ?? '';
+const find = (kind: string, id: string) => dora.post('/console/subjects', { csrf, kind, id });
+
+describe('finding a subject', () => {
+  it('by visitor id, by request id and by principal; the id is in no address and in no row of the log', async () => {
+    const one = await site.decide();
+    const before = (await rows(site, 'audit_log')).length;
+    for (const [kind, id] of [
+      ['visitor', one.visitorId],
+      ['request', one.requestId],
+    ] as const) {
+      const reply = await find(kind, id);
+      expect(reply.status).toBe(200);
+      expect(reply.text).toContain('Undeclared automation');
+      expect(handleOf(reply.text)).not.toBe('');
+      expect([...reply.text.matchAll(/(?:href|action)="([^"]+)"/g)].join()).not.toContain(id);
+    }
+    const log = (await rows(site, 'audit_log')).slice(before);
+    expect(log.map((row) => row['action'])).toEqual(['subject.searched', 'subject.searched']);
+    expect(JSON.stringify(log)).not.toContain(one.visitorId);
+    expect(JSON.stringify(log)).not.toContain(one.requestId);
+  });
+
+  const unknown = [
+    ['visitor', 'AAAAAAAAAAAAAAAAAAAAAA', 404],
+    ['request', 'req_01KAG0000000000000000000AA', 404],
+    ['principal', 'nobody-we-know', 404],
+    ['visitor', '', 400],
+    ['visitor', 'x'.repeat(300), 400],
+    ['principal', 'a\u0000b', 400],
+    ['durable', 'acme|abc', 400],
+  ] as const;
+  it.each(unknown)('%s %j: %d', async (kind, id, status) => {
+    expect((await find(kind, id)).status).toBe(status);
+  });
+
+  it('another tenant finds nothing', async () => {
+    const { requestId, visitorId } = await site.decide();
+    for (const [kind, id] of [
+      ['visitor', visitorId],
+      ['request', requestId],
+    ] as const) {
+      for (const path of ['', '/plan', '/erase', '/export']) {
+        const reply = await olaf.post(`/console/subjects${path}`, { csrf: others, kind, id, confirm: 'x' });
+        expect(reply.status).toBe(404);
+      }
+      const held = {
+        csrf: others,
+        kind,
+        id,
+        'scope-decisions': 'on',
+        basis: 'Because we would like to keep it.',
+      };
+      expect((await olaf.post('/console/subjects/hold', held)).status).toBe(404);
+    }
+    expect((await find('request', requestId)).status).toBe(200);
+  });
+
+  it('a reviewer is not let in, by page or by form', async () => {
+    const ada = await signIn(site.url, 'ada');
+    for (const path of ['/subjects', '/receipts', '/holds', '/audit']) {
+      expect((await ada.get(`/console${path}`)).status).toBe(403);
+    }
+    const own = await ada.csrf();
+    const { requestId } = await site.decide();
+    for (const path of [
+      '/subjects',
+      '/subjects/plan',
+      '/subjects/erase',
+      '/subjects/export',
+      '/audit/export',
+    ]) {
+      const reply = await ada.post(`/console${path}`, { csrf: own, kind: 'request', id: requestId });
+      expect(reply.status).toBe(403);
+      expect(reply.text).toContain('for the data-protection officer');
+    }
+  });
+});
+
+describe('erasing', () => {
+  it('a plan takes nothing; the wrong words take nothing; the handle takes it all, and the receipt stays', async () => {
+    const { requestId, visitorId } = await site.decide();
+    await site.contest(requestId, visitorId, 'a statement that goes too');
+    const key = { csrf, kind: 'request', id: requestId };
+    const plan = await dora.post('/console/subjects/plan', key);
+    expect(plan.status).toBe(200);
+    expect(plan.text).toContain('Nothing is gone yet');
+    const handle = handleOf(plan.text);
+    const counted = [
+      ...plan.text.matchAll(/<tr><th scope="row"[^>]*>([^<]+)<\/th><td[^>]*>goes<\/td><td[^>]*>(\d+)</g),
+    ];
+    expect(counted.map(([, what, n]) => [what, Number(n)])).toEqual([
+      ['When the device was seen', 1],
+      ['Visitor ids', 1],
+      ['Decisions', 1],
+      ['Contests', 1],
+      ['Counts of networks', 2],
+    ]);
+    expect((await find('request', requestId)).status).toBe(200);
+    for (const confirm of ['', 'erase', requestId, handle.slice(0, -1)]) {
+      const reply = await dora.post('/console/subjects/erase', { ...key, confirm });
+      expect(reply.status).toBe(400);
+      expect(reply.text).toContain('Nothing was erased');
+    }
+    expect((await find('request', requestId)).status).toBe(200);
+    const done = await dora.post('/console/subjects/erase', { ...key, confirm: ` ${handle.toUpperCase()} ` });
+    expect(done.status).toBe(303);
+    expect(done.headers.location).toMatch(/^\/console\/receipts\/era_\w{26}\?done=erased$/);
+    const receipt = await dora.get(done.headers.location!);
+    expect(receipt.text).toContain('The subject is erased');
+    expect(receipt.text).not.toContain(requestId);
+    expect(receipt.text).not.toContain(visitorId);
+    expect((await find('request', requestId)).status).toBe(404);
+    expect((await dora.get('/console/receipts')).text).toContain(done.headers.location!.split('?')[0]);
+    expect((await olaf.get(done.headers.location!)).status).toBe(404);
+    expect((await olaf.get('/console/receipts')).text).toContain('Nothing was erased yet');
+  });
+
+  it('meets a legal hold, and its release runs what had waited', async () => {
+    const { requestId } = await site.decide();
+    const key = { csrf, kind: 'request', id: requestId };
+    const basis = 'Proceedings 12/26 before the district court.';
+    const bad = await dora.post('/console/subjects/hold', { ...key, basis, 'scope-backups': 'off' });
+    expect(bad.status).toBe(400);
+    expect(bad.text).toContain(basis);
+    const placed = await dora.post('/console/subjects/hold', { ...key, basis, 'scope-decisions': 'on' });
+    expect(placed.headers.location).toBe('/console/holds?done=placed');
+    const plan = await dora.post('/console/subjects/plan', key);
+    expect(plan.text).toContain(basis);
+    const handle = handleOf(plan.text);
+    const erased = await dora.post('/console/subjects/erase', { ...key, confirm: handle });
+    const receipt = (await dora.get(erased.headers.location!)).text;
+    expect(receipt).toContain('retained');
+    expect(receipt).toContain(basis);
+    expect((await rows(site, 'decisions')).map((row) => row['request_id'])).toContain(requestId);
+
+    const holds = (await dora.get('/console/holds')).text;
+    expect(holds).toContain(handle);
+    expect(holds).toContain('yes, asked for by: Data-protection officer');
+    const device = /name="device" value="([\w-]{43})"/.exec(holds)?.[1] ?? '';
+    const release = { csrf, device, scope: 'decisions' };
+    expect((await olaf.post('/console/holds/release', { ...release, csrf: others })).status).toBe(404);
+    const released = await dora.post('/console/holds/release', release);
+    expect(released.headers.location).toMatch(/^\/console\/receipts\/era_\w{26}\?done=released$/);
+    expect((await rows(site, 'decisions')).map((row) => row['request_id'])).not.toContain(requestId);
+    expect((await dora.post('/console/holds/release', release)).status).toBe(404);
+    const actions = (await rows(site, 'audit_log')).map((row) => row['action']);
+    expect(actions).toEqual(expect.arrayContaining(['hold.placed', 'hold.released', 'subject.erased']));
+  });
+});
+
+describe('exporting', () => {
+  it('a job with progress, then a file of one’s own', async () => {
+    const device = 'exported-device';
+    for (let i = 0; i < 3; i += 1) await site.decide(device);
+    const { requestId } = await site.decide(device);
+    const started = await dora.post('/console/subjects/export', { csrf, kind: 'request', id: requestId });
+    expect(started.status).toBe(303);
+    const job = started.headers.location!;
+    await expect.poll(async () => (await dora.get(job)).text, SEEN_WITHIN).toContain('The export is ready');
+    expect((await dora.get(job)).text).toContain('4 of 4');
+    const file = await dora.get(`${job}/file`);
+    expect(file.headers['content-type']).toBe('application/zip');
+    expect(file.headers['content-disposition']).toMatch(/^attachment; filename="dsar-\d{4}-\d\d-\d\d\.zip"$/);
+    for (const name of ['index.html', 'export.json', 'decisions.csv', 'manifest.json', 'manifest.p7s']) {
+      expect(file.text).toContain(name);
+    }
+    // Of nobody else, not even of another dpo.
+    for (const path of [job, `${job}/file`]) expect((await olaf.get(path)).status).toBe(404);
+    const log = (await rows(site, 'audit_log')).filter((row) => row['action'] === 'dsar.staff-exported');
+    expect(log).toHaveLength(1);
+    expect(log[0]?.['detail']).toBe('{"decisions":4,"encrypted":false}');
+  });
+
+  it('a job that is none: 404', async () => {
+    for (const id of ['0'.repeat(32), 'x', '..%2f..'])
+      expect((await dora.get(`/console/jobs/${id}`)).status).toBe(404);
+  });
+});
+
+describe('the audit log', () => {
+  it('filters, pages, and is exported as a CSV that no spreadsheet runs', async () => {
+    const { text } = await dora.get('/console/audit?action=subject.erased&role=dpo');
+    expect(text).toContain('Subject erased');
+    expect(text).not.toContain('Signed in</td>');
+    const junk = await dora.get(
+      '/console/audit?action=x&role=%00&from=yesterday&to=2026-99-99&actor=%3Cb%3E&before=-1',
+    );
+    expect(junk.status).toBe(200);
+    expect((await dora.get('/console/audit?to=2001-01-01')).text).toContain('No row fits');
+    const today = new Date().toISOString().slice(0, 10);
+    expect((await dora.get(`/console/audit?from=${today}&to=${today}`)).text).toContain('Signed in</td>');
+    const csv = await dora.post('/console/audit/export', { csrf, action: 'subject.erased' });
+    expect(csv.headers['content-type']).toMatch(/^text\/csv/);
+    const [head, ...lines] = csv.text.trim().split('\r\n');
+    expect(head).toBe('seq,at,role,actor,action,object,detail');
+    expect(lines.length).toBeGreaterThan(0);
+    for (const line of lines) expect(line).toMatch(/^\d+,[\dTZ:.-]+,\w+,'?[\w-]{43},subject\.erased,/);
+    expect((await dora.get('/console/audit?action=audit.exported')).text).toContain('Audit log exported');
+    expect((await olaf.get('/console/audit')).text).not.toContain('Subject erased</td>');
+  });
+});
+
+describe('insight', () => {
+  it('the ledger is verified by a job; a proof is looked up', async () => {
+    const started = await dora.post('/console/ledger/verify', { csrf });
+    const job = started.headers.location!;
+    await expect.poll(async () => (await dora.get(job)).text, SEEN_WITHIN).toContain('The ledger is whole');
+    const proof = await dora.get('/console/ledger?seq=0');
+    expect(proof.text).toContain('c2sp.org/tlog-proof@v1');
+    for (const seq of ['999999', '-1', 'x', '%3Cscript%3E']) {
+      const reply = await dora.get(`/console/ledger?seq=${seq}`);
+      expect(reply.status).toBe(404);
+      expect(reply.text).not.toContain('<script>');
+    }
+  });
+
+  it('keys say when destroying one is safe', async () => {
+    await site.gpd.json(['keys', 'rotate', KID]);
+    const { text } = await dora.get('/console/keys');
+    expect(text).toContain('No: browsers seal to it right now');
+    expect(text).toContain('Not yet: ');
+  });
+
+  it('the overview and the purposes have their pages', async () => {
+    expect((await dora.get('/console/overview')).text).toContain('Verdicts by class and hour');
+    const terms = (await dora.get('/console/terms')).text;
+    expect(terms).toContain('device-identification');
+    expect(terms).toContain('Preview of the banner');
+  });
+});

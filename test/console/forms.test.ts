@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ask } from '../support/http.ts';
+import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
+
+/** Forms as an enemy sends them. */
+
+let site: Console;
+let dora: Visitor;
+let csrf = '';
+let path = '';
+let requestId = '';
+
+beforeAll(async () => {
+  site = await startConsole();
+  dora = await signIn(site.url, 'dora');
+  csrf = await dora.csrf();
+  const decided = await site.decide();
+  requestId = decided.requestId;
+  path = `/console/contests/${await site.contest(requestId, decided.visitorId)}`;
+});
+afterAll(() => site.stop());
+
+const POSTS = (): readonly string[] => [
+  '/console/logout',
+  '/console/sessions/revoke',
+  ...['claim', 'release', 'ask', 'resolve'].map((name) => `${path}/${name}`),
+  ...['', '/plan', '/erase', '/export', '/hold'].map((name) => `/console/subjects${name}`),
+  '/console/holds/release',
+  '/console/audit/export',
+  '/console/ledger/verify',
+];
+
+describe('every form', () => {
+  it('without the token, with another one, or from another site: refused, and nothing is changed', async () => {
+    const other = await (await signIn(site.url, 'olaf')).csrf();
+    for (const address of POSTS()) {
+      const fields = {
+        outcome: 'overturned',
+        text: 'x'.repeat(30),
+        version: '1',
+        kind: 'request',
+        id: requestId,
+      };
+      const attempts = [
+        await dora.post(address, fields),
+        await dora.post(address, { ...fields, csrf: '' }),
+        await dora.post(address, { ...fields, csrf: other }),
+        await dora.post(
+          address,
+          { ...fields, csrf },
+          { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' },
+        ),
+        await dora.post(address, { ...fields, csrf }, { 'sec-fetch-site': 'same-site' }),
+        await dora.post(address, { ...fields, csrf }, { origin: 'null' }),
+      ];
+      expect(attempts.map(({ status }) => [address, status])).toEqual(attempts.map(() => [address, 403]));
+    }
+    const bare = await ask(site.url, `${path}/claim`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        cookie: [...dora.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+      },
+      body: `csrf=${csrf}`,
+    });
+    expect(bare.status).toBe(403);
+    expect((await dora.get(path)).text).toContain('Claim this case');
+  });
+
+  it('takes 1 MB for what it is: too much, said before it is read', async () => {
+    const fields = { csrf, outcome: 'overturned', text: 'x'.repeat(1_000_000), version: '1' };
+    const reply = await dora.post(`${path}/resolve`, fields);
+    expect(reply.status).toBe(413);
+    expect(reply.text).toContain('too much text');
+    expect(reply.headers.connection).toBe('close');
+    expect((await dora.get(path)).status).toBe(200);
+  });
+
+  const bodies = [
+    ['JSON', 'application/json', '{"csrf":"x"}', 415],
+    ['multipart', 'multipart/form-data; boundary=x', '--x--', 415],
+    ['no type', '', 'csrf=x', 415],
+    ['a field twice', 'application/x-www-form-urlencoded', 'csrf=a&csrf=b', 400],
+    [
+      'a hundred fields',
+      'application/x-www-form-urlencoded',
+      Array.from({ length: 100 }, (_, i) => `f${i}=x`).join('&'),
+      400,
+    ],
+  ] as const;
+  it.each(bodies)('%s', async (_name, type, body, status) => {
+    const reply = await ask(site.url, `${path}/claim`, {
+      method: 'POST',
+      headers: {
+        ...(type === '' ? {} : { 'content-type': type }),
+        origin: site.url,
+        cookie: [...dora.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+      },
+      body,
+    });
+    expect(reply.status).toBe(status);
+    expect(reply.headers['content-type']).toMatch(/^text\/html/);
+  });
+
+  const hostile = [
+    ['HTML', `<img src=x onerror=alert(1)> "><script>alert('x')</script> and more text`],
+    ['closing the field', `</textarea><script>alert(1)</script> and some more of it`],
+    ['a template', `<%= process.env %> \${7*7} {{7*7}} and some more of the same`],
+    ['directions', `abc \u202e\u2066 def \u2069 \u200f and some more of the same`],
+    ['emoji', '👩‍👩‍👧‍👦'.repeat(30)],
+    ['right to left', 'هذا النص طويل بما يكفي ليكون سؤالا عن الأدوات المستخدمة'],
+  ] as const;
+  it.each(hostile)('%s in a field comes back as text', async (_name, text) => {
+    const asked = await dora.post(`${path}/ask`, { csrf, text });
+    expect(asked.status).toBe(303);
+    const page = (await dora.get(path)).text;
+    expect(page).not.toMatch(/<img src=x|<script>alert|<\/textarea><script/);
+    expect(page).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u200e\u200f]/);
+    expect(page).not.toContain('49 {{');
+  });
+});
+
+describe('pages', () => {
+  it('an address that is none is a page of the console, with its status and headers', async () => {
+    for (const address of [
+      '/console/nothing',
+      '/console/contests/con_x',
+      '/console/contests/%00',
+      '/console/receipts/..%2f',
+    ]) {
+      const reply = await dora.get(address);
+      expect(reply.status).toBe(404);
+      expect(reply.headers['content-type']).toMatch(/^text\/html/);
+      expect(reply.headers['content-security-policy']).toContain("default-src 'none'");
+      expect(reply.text).toContain('href="/console"');
+    }
+    expect((await dora.get('/console/contests/%E0%A4%A')).status).toBe(400);
+  });
+
+  it('no page of the console can be framed or cached, and none has anything inline', async () => {
+    const pages = [
+      'queue',
+      'overview',
+      'subjects',
+      'receipts',
+      'holds',
+      'audit',
+      'ledger',
+      'keys',
+      'terms',
+      'sessions',
+      'help',
+    ];
+    for (const page of [...pages.map((name) => `/console/${name}`), path]) {
+      const { status, headers, text } = await dora.get(page);
+      expect([page, status]).toEqual([page, 200]);
+      expect(headers['x-frame-options']).toBe('DENY');
+      expect(headers['cache-control']).toBe('no-store');
+      expect(text).not.toMatch(/\sstyle="|\son\w+="|<script(?! type="module" nonce=)|javascript:/);
+    }
+  });
+
+  it('what is secret stands in no log', async () => {
+    const logs = site.gpd.logs();
+    for (const [, value] of dora.cookies) expect(logs).not.toContain(value);
+    expect(logs).not.toContain(csrf);
+    expect(logs).not.toContain('"fault"');
+  });
+});

@@ -1,0 +1,291 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ask } from '../support/http.ts';
+import type { FaultRule } from '../support/idp/messages.ts';
+import { startGpd } from '../support/server.ts';
+import { type Console, makeVisitor, signIn, startConsole } from './support/console.ts';
+
+/** Sign-in against a real identity provider: OIDC authorization code with PKCE. */
+
+let site: Console;
+beforeAll(async () => {
+  site = await startConsole();
+});
+afterAll(() => site.stop());
+
+const NONCED = /^default-src 'none'; script-src 'nonce-([\w+/=]+)'; style-src 'nonce-\1'; /;
+
+describe('sign-in', () => {
+  it('sends a stranger to the provider with state, nonce and PKCE, and keeps nothing but a sealed cookie', async () => {
+    const visitor = makeVisitor(site.url);
+    const first = await visitor.get('/console/queue?state=resolved');
+    expect(first.status).toBe(303);
+    expect(first.headers.location).toBe('/console/login?back=%2Fconsole%2Fqueue%3Fstate%3Dresolved');
+    const reply = await visitor.get(first.headers.location!);
+    expect(reply.status).toBe(302);
+    const to = new URL(reply.headers.location!);
+    expect(to.origin).toBe(site.idp.issuer);
+    expect(Object.fromEntries(to.searchParams)).toMatchObject({
+      client_id: 'console',
+      response_type: 'code',
+      code_challenge_method: 'S256',
+      redirect_uri: `${site.url}/console/callback`,
+    });
+    for (const name of ['state', 'nonce', 'code_challenge']) {
+      expect(to.searchParams.get(name)).toMatch(/^[\w-]{43}$/);
+    }
+    expect(reply.headers['set-cookie']).toEqual([
+      expect.stringMatching(/^gpd_login_[\w-]{8}=[\w-]+; HttpOnly; SameSite=Lax; Path=\/; Max-Age=600$/),
+    ]);
+  });
+
+  it('lets a reviewer in, back to where they wanted to go, with a Lax cookie that scripts do not see', async () => {
+    const staff = await signIn(site.url, 'ada', '/console/queue?due=7');
+    expect(staff.last.status).toBe(303);
+    expect(staff.last.headers.location).toBe('/console/queue?due=7');
+    expect(staff.last.headers['set-cookie']).toContainEqual(
+      expect.stringMatching(/^gpd_console=[\w-]{43}; HttpOnly; SameSite=Lax; Path=\/; Max-Age=28800$/),
+    );
+    const page = await staff.get('/console/queue');
+    expect(page.status).toBe(200);
+    expect(page.text).toContain('Ada Lovelace');
+    expect(page.text).not.toContain('/console/audit');
+    expect(page.headers['content-security-policy']).toMatch(NONCED);
+    expect(page.headers['content-security-policy']).toContain("frame-ancestors 'none'");
+    expect(page.headers['cache-control']).toBe('no-store');
+    expect(page.headers['referrer-policy']).toBe('same-origin');
+  });
+
+  it('a nonce is used once', async () => {
+    const staff = await signIn(site.url, 'ada');
+    const policies = [await staff.get('/console/queue'), await staff.get('/console/queue')].map(
+      ({ headers }) => headers['content-security-policy'],
+    );
+    expect(policies[0]).not.toBe(policies[1]);
+  });
+
+  const refused = [
+    ['sam', 'You have no role here'],
+    ['una', 'bound to no tenant'],
+    ['nils', 'a tenant that is not here'],
+    ['nobody', 'You have no role here'],
+  ] as const;
+  it.each(refused)('%s is not let in: %s', async (account, words) => {
+    const staff = await signIn(site.url, account);
+    expect(staff.last.status).toBe(403);
+    expect(staff.last.text).toContain(words);
+    expect([...staff.cookies.keys()]).toEqual([]);
+  });
+
+  const backs = [
+    'https://evil.example/',
+    '//evil.example',
+    '/console//evil.example',
+    '/v1/x',
+    '/console/logout',
+    '/console@evil',
+  ];
+  it.each(backs)('back=%s leads to the console itself', async (back) => {
+    const staff = await signIn(site.url, 'ada', back);
+    expect(staff.last.headers.location).toBe('/console');
+  });
+
+  it('the answer to a sign-in that another browser began is refused', async () => {
+    const mine = makeVisitor(site.url);
+    const began = new URL((await mine.get('/console/login')).headers.location!);
+    const state = began.searchParams.get('state');
+    const other = makeVisitor(site.url);
+    const reply = await other.get(`/console/callback?code=abc&state=${state}`);
+    expect(reply.status).toBe(400);
+    expect(reply.text).toContain('did not begin here');
+    expect(other.cookies.has('gpd_console')).toBe(false);
+  });
+
+  const callbacks = [
+    ['an error of the provider', 'error=server_error', 400],
+    ['a person who cancelled', 'error=access_denied', 403],
+    ['a code that is none', 'code=made-up', 400],
+    ['no code', 'x=1', 400],
+  ] as const;
+  it.each(callbacks)('%s: a page that says so', async (_name, query, status) => {
+    const visitor = makeVisitor(site.url);
+    const began = new URL((await visitor.get('/console/login')).headers.location!);
+    const iss = encodeURIComponent(site.idp.issuer);
+    const reply = await visitor.get(
+      `/console/callback?${query}&state=${began.searchParams.get('state')}&iss=${iss}`,
+    );
+    expect(reply.status).toBe(status);
+    expect(reply.text).toContain('Sign in again');
+    // The pending sign-in is used up.
+    expect([...visitor.cookies.keys()]).toEqual([]);
+  });
+
+  it('begun at another name of this server, it goes on at the public one, and makes no circle', async () => {
+    const { port } = new URL(site.url);
+    const headers = { host: `localhost:${port}` };
+    const reply = await ask(site.url, '/console/login?back=%2Fconsole%2Fkeys', { headers });
+    expect(reply.headers.location).toBe(`${site.url}/console/login?here=1&back=%2Fconsole%2Fkeys`);
+    const again = await ask(site.url, '/console/login?here=1', { headers });
+    expect(new URL(again.headers.location!).origin).toBe(site.idp.issuer);
+  });
+
+  it('a new sign-in ends the session before it', async () => {
+    const first = await signIn(site.url, 'ada');
+    const stolen = makeVisitor(site.url);
+    for (const [name, value] of first.cookies) stolen.cookies.set(name, value);
+    const began = await first.get('/console/login');
+    let at = began.headers.location!;
+    for (let hop = 0; hop < 5 && !at.startsWith(`${site.url}/console/callback`); hop += 1) {
+      at = new URL((await first.get(at)).headers.location!, at).href;
+    }
+    expect((await first.get(at)).status).toBe(303);
+    expect((await stolen.get('/console/queue')).status).toBe(303);
+    expect((await first.get('/console/queue')).status).toBe(200);
+  });
+
+  it('sign-out ends the session on the server', async () => {
+    const staff = await signIn(site.url, 'ada');
+    const stolen = makeVisitor(site.url);
+    for (const [name, value] of staff.cookies) stolen.cookies.set(name, value);
+    expect((await stolen.get('/console/queue')).status).toBe(200);
+    const out = await staff.post('/console/logout', { csrf: await staff.csrf() });
+    expect(out.status).toBe(200);
+    expect(out.text).toContain('You are signed out');
+    expect((await stolen.get('/console/queue')).status).toBe(303);
+  });
+
+  it('a dpo ends a colleague’s session; a reviewer sees their own alone', async () => {
+    const ada = await signIn(site.url, 'ada');
+    const dora = await signIn(site.url, 'dora');
+    const other = await signIn(site.url, 'olaf');
+    expect((await ada.get('/console/sessions')).text).not.toContain('Dora Privat');
+    const list = (await dora.get('/console/sessions')).text;
+    expect(list).toContain('Dora Privat');
+    expect(list).not.toContain('Olaf Other');
+    const ids = [...list.matchAll(/name="id" value="(\w{16})"/g)].map(([, id]) => id!);
+    expect(ids.length).toBeGreaterThan(0);
+    // Of another tenant: not within reach.
+    for (const id of ids) {
+      expect((await other.post('/console/sessions/revoke', { csrf: await other.csrf(), id })).status).toBe(
+        303,
+      );
+    }
+    expect((await ada.get('/console/queue')).status).toBe(200);
+    for (const id of ids) await dora.post('/console/sessions/revoke', { csrf: await dora.csrf(), id });
+    expect((await ada.get('/console/queue')).status).toBe(303);
+    expect((await dora.get('/console/queue')).status).toBe(200);
+  });
+});
+
+describe('an identity provider that puts the claims into the ID token', () => {
+  it('lets staff in all the same', async () => {
+    const own = await startConsole({ idp: { claimsInIdToken: true } });
+    try {
+      const staff = await signIn(own.url, 'dora');
+      expect((await staff.get('/console/queue')).text).toContain('Data-protection officer');
+    } finally {
+      await own.stop();
+    }
+  });
+});
+
+describe('an identity provider that is away', () => {
+  it('a page says so, open sessions go on, and it works again afterwards', async () => {
+    const staff = await signIn(site.url, 'ada');
+    await site.idp.fault({ fault: 'error' });
+    try {
+      // Discovery is remembered; the token endpoint is what fails.
+      const visitor = makeVisitor(site.url);
+      const began = new URL((await visitor.get('/console/login')).headers.location!);
+      const iss = encodeURIComponent(site.idp.issuer);
+      const path = `/console/callback?code=x&state=${began.searchParams.get('state')}&iss=${iss}`;
+      const reply = await visitor.get(path);
+      expect(reply.status).toBeGreaterThanOrEqual(400);
+      expect((await staff.get('/console/queue')).status).toBe(200);
+    } finally {
+      await site.idp.fault(null);
+    }
+    expect((await signIn(site.url, 'ada')).last.status).toBe(303);
+  });
+
+  const stranger = JSON.stringify({
+    issuer: 'https://other.example',
+    authorization_endpoint: 'https://other.example/a',
+  });
+  const faults: readonly (readonly [string, FaultRule])[] = [
+    ['silence', { fault: 'hang' }],
+    ['a byte now and then', { fault: 'drip' }],
+    ['no JSON', { fault: 'body', target: '{"issuer": <html>' }],
+    ['another issuer', { fault: 'body', target: stranger }],
+    ['ten megabytes', { fault: 'huge' }],
+    ['a redirect', { fault: 'redirect', target: 'http://127.0.0.1:9/' }],
+    ['an error', { fault: 'error' }],
+  ];
+  describe('from the start', () => {
+    let own: Console;
+    beforeAll(async () => {
+      own = await startConsole();
+    });
+    afterAll(() => own.stop());
+
+    it.each(faults)('%s: 503 in seconds, with what to do', async (_name, rule) => {
+      await own.idp.fault(rule);
+      // Past the second in which the provider is left alone after a failure.
+      await new Promise((resolve) => void setTimeout(resolve, 1100));
+      await own.idp.asked();
+      const start = performance.now();
+      const reply = await makeVisitor(own.url).get('/console/login');
+      expect(reply.status).toBe(503);
+      expect(reply.headers['retry-after']).toMatch(/^\d+$/);
+      expect(reply.text).toContain('does not answer');
+      expect(performance.now() - start).toBeLessThan(8000);
+      expect(await own.idp.asked()).not.toEqual([]);
+    });
+
+    it('lets staff in once it is back', async () => {
+      await own.idp.fault(null);
+      await new Promise((resolve) => void setTimeout(resolve, 1100));
+      expect((await signIn(own.url, 'ada')).last.status).toBe(303);
+    });
+  });
+});
+
+describe('not configured', () => {
+  it('says what to set, and lets nobody in', async () => {
+    const gpd = await startGpd();
+    try {
+      for (const path of ['/console/login', '/console/callback?code=x']) {
+        const reply = await ask(gpd.url, path);
+        expect(reply.status).toBe(503);
+        for (const name of ['GPD_OIDC_ISSUER', 'GPD_CONSOLE_CLIENT_ID', 'GPD_CONSOLE_CLIENT_SECRET_FILE']) {
+          expect(reply.text).toContain(name);
+        }
+      }
+      expect((await ask(gpd.url, '/console')).headers.location).toBe('/console/login?back=%2Fconsole');
+    } finally {
+      await gpd.stop();
+    }
+  });
+
+  it('plain http on a public name: nobody is let in', async () => {
+    const own = await startConsole({ gpd: { settings: { GPD_BASE_URL: 'http://gpd.example' } } });
+    try {
+      const reply = await ask(`http://127.0.0.1:${own.gpd.port}`, '/console/login');
+      expect(reply.status).toBe(503);
+      expect(reply.text).toContain('needs https');
+    } finally {
+      await own.stop();
+    }
+  });
+
+  it('a wrong client secret: the provider refuses, and the page says so', async () => {
+    const own = await startConsole({ secret: 'wrong' });
+    try {
+      const staff = await signIn(own.url, 'ada');
+      expect(staff.last.status).toBe(400);
+      expect(staff.last.text).toContain('The identity provider refused');
+      expect(own.gpd.logs()).not.toContain('wrong');
+    } finally {
+      await own.stop();
+    }
+  });
+});

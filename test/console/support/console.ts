@@ -1,0 +1,195 @@
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { post } from '../../http/support/expect.ts';
+import { tempDir } from '../../support/command.ts';
+import { ask, type Reply } from '../../support/http.ts';
+import { type Idp, type IdpOptions, startIdp } from '../../support/oidc.ts';
+import { headlessChrome, type SampleSignals } from '../../support/samples.ts';
+import { makeBundle } from '../../support/seal.ts';
+import { type Gpd, type GpdOptions, startGpd, type TenantSpec } from '../../support/server.ts';
+
+/** A running gpd with its console, and the identity provider that its staff sign in by. */
+
+export const KID = 'acme';
+const OTHER = 'globex';
+const TENANTS: readonly TenantSpec[] = [
+  { kid: KID, origins: ['https://shop.example'] },
+  { kid: OTHER, origins: ['https://other.example'] },
+];
+
+const ACCOUNTS: NonNullable<IdpOptions['accounts']> = {
+  ada: { gpd_role: ['reviewer'], gpd_tenant: KID, name: 'Ada Lovelace' },
+  grace: { gpd_role: ['reviewer'], gpd_tenant: KID, name: 'Grace Hopper' },
+  dora: { gpd_role: ['dpo'], gpd_tenant: KID, name: 'Dora Privat' },
+  olaf: { gpd_role: ['reviewer', 'dpo'], gpd_tenant: OTHER, name: 'Olaf Other' },
+  sam: { gpd_role: ['subject'], gpd_tenant: KID, name: 'Sam Subject' },
+  una: { gpd_role: ['reviewer'], name: 'Una Unbound' },
+  nils: { gpd_role: ['dpo'], gpd_tenant: 'gone', name: 'Nils Nowhere' },
+};
+
+export interface Console {
+  readonly gpd: Gpd;
+  readonly idp: Idp;
+  readonly url: string;
+  /** A decision about a device that looks driven by a script. */
+  decide(
+    device?: string,
+    signals?: SampleSignals,
+  ): Promise<{ requestId: string; visitorId: string; class: string }>;
+  /** Files a contest of it, as the person. */
+  contest(requestId: string, visitorId: string, statement?: string, sub?: string): Promise<string>;
+  stop(): Promise<void>;
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });
+}
+
+export interface ConsoleOptions {
+  readonly idp?: IdpOptions;
+  readonly gpd?: GpdOptions;
+  readonly secret?: string;
+}
+
+/** Settings of a console whose client the identity provider knows. */
+export async function startConsole(options: ConsoleOptions = {}): Promise<Console> {
+  const port = await freePort();
+  const secret = randomBytes(24).toString('base64url');
+  const redirectUri = `http://127.0.0.1:${port}/console/callback`;
+  const clients = [{ id: 'console', secret, redirectUri }];
+  const idp = await startIdp({ accounts: ACCOUNTS, clients, ...options.idp });
+  const file = join(tempDir('secret'), 'client-secret');
+  writeFileSync(file, `${options.secret ?? secret}\n`);
+  const gpd = await startGpd({
+    tenants: TENANTS,
+    args: ['--port', String(port)],
+    ...options.gpd,
+    settings: {
+      ...idp.settings,
+      GPD_CONSOLE_CLIENT_ID: 'console',
+      GPD_CONSOLE_CLIENT_SECRET_FILE: file,
+      GPD_RATE_PRIVACY: 'off',
+      ...options.gpd?.settings,
+    },
+  });
+  const [target] = gpd.targets;
+  return {
+    gpd,
+    idp,
+    url: gpd.url,
+    async decide(device = randomBytes(8).toString('hex'), signals = headlessChrome(device)) {
+      if (!target) throw new Error('the installation was made elsewhere');
+      const reply = await post(gpd.url, makeBundle(target, { signals }));
+      return reply.json() as { requestId: string; visitorId: string; class: string };
+    },
+    async contest(requestId, visitorId, statement, sub = 'subject-1') {
+      const token = await idp.token({ gpd_role: 'subject', gpd_tenant: KID, gpd_visitor: visitorId, sub });
+      const reply = await ask(gpd.url, '/privacy/contest', {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ requestId, ...(statement === undefined ? {} : { statement }) }),
+      });
+      if (reply.status !== 202) throw new Error(`the contest was refused: ${reply.status} ${reply.text}`);
+      return (reply.json() as { contestId: string }).contestId;
+    },
+    async stop() {
+      await Promise.all([gpd.stop(), idp.stop()]);
+    },
+  };
+}
+
+/** A browser without scripts: it keeps cookies, follows nothing by itself and sends what a form sends. */
+export interface Visitor {
+  readonly cookies: Map<string, string>;
+  get(path: string, headers?: Readonly<Record<string, string>>): Promise<Reply>;
+  post(
+    path: string,
+    fields: Readonly<Record<string, string>>,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<Reply>;
+  /** The hidden token of a page's forms. */
+  csrf(path?: string): Promise<string>;
+}
+
+const jarKey = (url: URL): string => url.origin;
+
+export function makeVisitor(base: string): Visitor {
+  const jars = new Map<string, Map<string, string>>();
+  const jarOf = (url: URL): Map<string, string> => {
+    const found = jars.get(jarKey(url)) ?? new Map<string, string>();
+    jars.set(jarKey(url), found);
+    return found;
+  };
+  async function send(address: string, options: Parameters<typeof ask>[2]): Promise<Reply> {
+    const url = new URL(address, base);
+    const jar = jarOf(url);
+    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
+    const headers = { ...(cookie === '' ? {} : { cookie }), ...options?.headers };
+    const reply = await ask(url.origin, url.pathname + url.search, { ...options, headers });
+    for (const line of reply.headers['set-cookie'] ?? []) {
+      const [pair = ''] = line.split(';');
+      const at = pair.indexOf('=');
+      if (/Max-Age=0/.test(line)) jar.delete(pair.slice(0, at));
+      else jar.set(pair.slice(0, at), pair.slice(at + 1));
+    }
+    return reply;
+  }
+  const visitor: Visitor = {
+    cookies: jarOf(new URL(base)),
+    get: (path, headers = {}) => send(path, { headers }),
+    post: (path, fields, headers = {}) =>
+      send(path, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/x-www-form-urlencoded',
+          origin: new URL(path, base).origin,
+          'sec-fetch-site': 'same-origin',
+          ...headers,
+        },
+        body: new URLSearchParams(fields).toString(),
+      }),
+    async csrf(path = '/console/help') {
+      const { text } = await visitor.get(path);
+      return /name="csrf" value="([\w-]+)"/.exec(text)?.[1] ?? '';
+    },
+  };
+  return visitor;
+}
+
+const MAX_HOPS = 20;
+
+/** Follows redirects and fills in the provider's own forms until the console answers. */
+export async function signIn(
+  base: string,
+  account: string,
+  back = '/console',
+): Promise<Visitor & { readonly last: Reply }> {
+  const visitor = makeVisitor(base);
+  let at = new URL(`/console/login?back=${encodeURIComponent(back)}`, base);
+  let reply = await visitor.get(at.href);
+  for (let hop = 0; hop < MAX_HOPS; hop += 1) {
+    const { location } = reply.headers;
+    if (location !== undefined) {
+      at = new URL(location, at);
+      if (at.origin === new URL(base).origin && at.pathname !== '/console/callback') break;
+      reply = await visitor.get(at.href);
+      continue;
+    }
+    const action = /<form[^>]* action="([^"]+)"/.exec(reply.text)?.[1];
+    const prompt = /name="prompt" value="(\w+)"/.exec(reply.text)?.[1];
+    if (at.origin === new URL(base).origin || action === undefined || prompt === undefined) break;
+    const fields: Record<string, string> =
+      prompt === 'login' ? { prompt, login: account, password: 'x' } : { prompt };
+    reply = await visitor.post(new URL(action, at).href, fields);
+  }
+  return { ...visitor, last: reply };
+}

@@ -1,0 +1,183 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { barChart, cellOf, lastHours } from '../../src/console/charts.ts';
+import {
+  cookieNames,
+  mayServe,
+  openLogin,
+  safeBack,
+  sealLogin,
+  setCookie,
+} from '../../src/console/cookies.ts';
+import { dueIn } from '../../src/console/due.ts';
+import { adviceFor } from '../../src/console/insight-pages.ts';
+import { loadStrings } from '../../src/console/strings.ts';
+import { csvLine, excerpt, visible } from '../../src/console/text.ts';
+import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts';
+import { sha256 } from '../../src/lib/hash.ts';
+import { AUDIT_ACTIONS } from '../../src/rights/audit.ts';
+import { NOW, seededRandom } from '../support/make.ts';
+
+const views = fileURLToPath(new URL('../../views', import.meta.url));
+const t = loadStrings(views);
+
+describe('cookies', () => {
+  it('over https they are __Host- and Secure; over plain http, on this machine alone, neither', () => {
+    expect(cookieNames('https://gpd.example').session).toBe('__Host-gpd_console');
+    expect(cookieNames('http://localhost:8080').session).toBe('gpd_console');
+    expect(setCookie('__Host-a', 'v', 1000, true)).toBe(
+      '__Host-a=v; HttpOnly; Secure; SameSite=Lax; Path=/; Max-Age=1',
+    );
+    expect(
+      ['https://gpd.example', 'http://localhost:1', 'http://127.0.0.1', 'http://[::1]:8'].every(mayServe),
+    ).toBe(true);
+    expect(['http://gpd.example', 'http://10.0.0.1', 'http://127.0.0.1.evil.example'].some(mayServe)).toBe(
+      false,
+    );
+  });
+
+  it('a pending sign-in opens until it is ten minutes old, and not when it was touched', () => {
+    const key = sha256('key');
+    const login = { state: 's', nonce: 'n', verifier: 'v', back: '/console' };
+    const sealed = sealLogin(key, seededRandom('login'), login, NOW);
+    expect(openLogin(key, sealed, NOW + 10 * MINUTE - 1)).toEqual(login);
+    expect(openLogin(key, sealed, NOW + 10 * MINUTE)).toBeNull();
+    expect(openLogin(sha256('other'), sealed, NOW)).toBeNull();
+    expect(openLogin(key, `${sealed.slice(0, -2)}AA`, NOW)).toBeNull();
+    for (const junk of ['', 'AAAA', '%']) expect(openLogin(key, junk, NOW)).toBeNull();
+  });
+
+  it('safeBack keeps addresses of the console', () => {
+    for (const good of ['/console', '/console/queue?due=2', '/console/contests/con_01'])
+      expect(safeBack(good)).toBe(good);
+    for (const bad of [
+      undefined,
+      ['/console/x'],
+      '/console/../v1',
+      '/consolex',
+      '/console/a\\b',
+      `/console/${'a'.repeat(600)}`,
+    ]) {
+      expect(safeBack(bad)).toBe('/console');
+    }
+  });
+});
+
+describe('text', () => {
+  it('what steers a reader becomes visible', () => {
+    expect(visible('a\u202eb\u0000c\u200bd\r\ne\tf')).toBe('a⟨U+202E⟩b⟨U+0000⟩c⟨U+200B⟩d\ne\tf');
+    expect(visible('\ud800x')).toBe('\ufffdx');
+  });
+  it('an excerpt is cut between characters', () => {
+    expect(excerpt('👩👩👩👩', 3)).toBe('👩👩…');
+    expect(excerpt(' a \n b ', 10)).toBe('a b');
+  });
+  it.each(['=1+1', '+1', '-1', '@x', '\tx'])('%j is no formula in a CSV', (cell) => {
+    expect(csvLine([cell, 'a"b', 'c,d', 1, null])).toBe(
+      `${/[\t]/.test(cell) ? `'${cell}` : `'${cell}`},"a""b","c,d",1,\r\n`,
+    );
+  });
+});
+
+describe('the clock of a contest', () => {
+  const cases = [
+    [29 * DAY + 5 * HOUR, 'due in 29 days', 'calm'],
+    [7 * DAY, 'due in 7 days', 'calm'],
+    [7 * DAY - 1, 'due in 6 days', 'soon'],
+    [2 * DAY - 1, 'due in 1 day', 'urgent'],
+    [5 * HOUR, 'due in 5 hours', 'urgent'],
+    [1, 'due within the hour', 'urgent'],
+    [-1, 'overdue since today', 'late'],
+    [-DAY - 1, 'overdue by 1 day', 'late'],
+    [-9 * DAY - 1, 'overdue by 9 days', 'late'],
+  ] as const;
+  it.each(cases)('%d ms: %s', (left, text, level) => {
+    expect(dueIn(t, NOW + left, NOW)).toEqual({ text, level });
+  });
+});
+
+describe('charts', () => {
+  const hours = lastHours(NOW, 3);
+  const at = (i: number): number => hours[i]!;
+  it('bars begin at zero on one scale, and few people are an outline up to the floor', () => {
+    const counts = [
+      { hour: at(0), name: 'human', n: 200 },
+      { hour: at(1), name: 'human', n: 49 },
+      { hour: at(2), name: 'unknown', n: 50 },
+      { hour: at(0) - HOUR, name: 'human', n: 9999 },
+    ];
+    const chart = barChart(counts, ['human', 'unknown'], hours, HOUR, 50);
+    expect(chart.top).toBe(200);
+    const [human, unknown] = chart.series;
+    expect(human?.bars.map(({ height, few }) => [height / chart.height, few])).toEqual([
+      [1, false],
+      [0.25, true],
+    ]);
+    expect(unknown?.bars.map(({ height, few }) => [height / chart.height, few])).toEqual([[0.25, false]]);
+    // An outline says nothing of the number behind it.
+    const one = barChart([{ hour: at(1), name: 'human', n: 1 }], ['human'], hours, HOUR, 50);
+    const more = barChart([{ hour: at(1), name: 'human', n: 48 }], ['human'], hours, HOUR, 50);
+    expect(one.series[0]?.bars).toEqual(more.series[0]?.bars);
+  });
+  it.each([
+    [0, false],
+    [1, true],
+    [49, true],
+    [50, false],
+  ])('%d under a floor of 50: few is %s', (n, few) => {
+    expect(cellOf(n, 50).few).toBe(few);
+  });
+});
+
+describe('advice about a key', () => {
+  const key = {
+    generation: 1,
+    state: 'retiring',
+    createdAt: NOW - 90 * DAY,
+    publishedAt: NOW - 80 * DAY,
+    retiresAt: NOW + DAY,
+    destroyedAt: null,
+    bundles: 5,
+    lastAt: NOW - 2 * DAY,
+  };
+  it.each([
+    [{}, 'safe'],
+    [{ lastAt: NOW - HOUR }, 'in-use'],
+    [{ lastAt: null, publishedAt: NOW - HOUR }, 'wait'],
+    [{ lastAt: null }, 'safe'],
+    [{ state: 'published' }, 'published'],
+    [{ state: 'staged' }, 'staged'],
+    [{ state: 'destroyed' }, 'destroyed'],
+  ] as const)('%j: %s', (over, words) => {
+    expect(adviceFor({ ...key, ...over }, NOW)).toBe(words);
+  });
+});
+
+describe('strings', () => {
+  const keys = Object.keys(JSON.parse(readFileSync(`${views}/console/strings.en.json`, 'utf8')) as object);
+  const sources = [
+    ...readdirSync(`${views}/console`, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ejs'))
+      .map((file) => readFileSync(`${views}/console/${file}`, 'utf8')),
+    ...readdirSync(new URL('../../src/console', import.meta.url)).map((file) =>
+      readFileSync(new URL(`../../src/console/${file}`, import.meta.url), 'utf8'),
+    ),
+  ].join('\n');
+
+  it('every key that is written out has its words', () => {
+    const used = [...sources.matchAll(/\bt\('([\w.-]+)'[,)]/g)].map(([, key]) => key!);
+    expect(used.length).toBeGreaterThan(100);
+    expect(used.filter((key) => !keys.includes(key))).toEqual([]);
+  });
+
+  it('every action of the audit log has its words', () => {
+    expect(AUDIT_ACTIONS.filter((action) => !keys.includes(`audit.${action}`))).toEqual([]);
+  });
+
+  it('numbers are grouped, one is singular, an unknown key is a bug', () => {
+    expect(t('count.more', { n: 10_000 })).toBe('more than 10,000');
+    expect(t('ago.days', { n: 1 })).toBe('1 day ago');
+    expect(() => t('no.such.key')).toThrow('no words');
+  });
+});
