@@ -78,7 +78,7 @@ export async function heldContests(
     either.whereIn('request_id', [...reach.linked]);
     if (reach.durable !== null) either.orWhere('durable', reach.durable);
   });
-  const rows = (await query.orderBy('filed_at')) as Parameters<typeof rowToContest>[0][];
+  const rows = (await query.orderBy(['filed_at', 'contest_id'])) as Parameters<typeof rowToContest>[0][];
   return rows.map(rowToContest);
 }
 
