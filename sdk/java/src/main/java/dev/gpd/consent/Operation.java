@@ -92,14 +92,8 @@ final class Operation {
   private long attempt() throws InterruptedException {
     if (outcome.isDone()) return DONE;
     AtomicBoolean hasBegun = new AtomicBoolean();
-    HttpResponse.BodyHandler<byte[]> handler =
-        head -> {
-          hasBegun.set(true);
-          return new Collector();
-        };
     try {
-      HttpResponse<byte[]> response = transport.open(call).send(transport.request(call), handler);
-      return answered(new Head(response.statusCode(), response.headers()), response.body());
+      return answered(transport.open(call).send(transport.request(call), collecting(hasBegun)));
     } catch (IOException broken) {
       return failed(broken, hasBegun.get());
     }
@@ -107,35 +101,25 @@ final class Operation {
 
   void start() {
     if (outcome.isDone()) return;
-    AtomicBoolean isOver = new AtomicBoolean();
     AtomicBoolean hasBegun = new AtomicBoolean();
-    HttpResponse.BodyHandler<byte[]> handler =
-        info -> {
-          hasBegun.set(true);
-          Head head = new Head(info.statusCode(), info.headers());
-          Collector collector = new Collector();
-          collector
-              .getBody()
-              .whenComplete(
-                  (body, broken) -> {
-                    if (isOver.compareAndSet(false, true)) {
-                      proceed(broken == null ? answered(head, body) : failed(broken, true));
-                    }
-                  });
-          return collector;
-        };
     CompletableFuture<HttpResponse<byte[]>> exchange;
     try {
-      exchange = transport.open(call).sendAsync(transport.request(call), handler);
+      exchange = transport.open(call).sendAsync(transport.request(call), collecting(hasBegun));
     } catch (ConsentException closed) {
       end(closed);
       return;
     }
     run(exchange);
     exchange.whenComplete(
-        (response, broken) -> {
-          if (broken != null && isOver.compareAndSet(false, true)) proceed(failed(broken, hasBegun.get()));
-        });
+        (response, broken) ->
+            proceed(broken == null ? answered(response) : failed(broken, hasBegun.get())));
+  }
+
+  private static HttpResponse.BodyHandler<byte[]> collecting(AtomicBoolean hasBegun) {
+    return head -> {
+      hasBegun.set(true);
+      return new Collector();
+    };
   }
 
   private void proceed(long wait) {
@@ -149,13 +133,13 @@ final class Operation {
   }
 
   /** Nanoseconds until the next attempt, or DONE; so does {@link #failed}. */
-  private long answered(Head head, byte[] body) {
-    if (head.status() == call.status()) {
-      outcome.complete(new Answer(body, transport.requestIdOf(call, head.headers())));
+  private long answered(HttpResponse<byte[]> response) {
+    if (response.statusCode() == call.status()) {
+      outcome.complete(new Answer(response.body(), transport.requestIdOf(call, response.headers())));
       return DONE;
     }
-    ConsentException error = transport.errorOf(call, head, body, Instant.now());
-    if (Schedule.isRetryable(head.status())) return again(error);
+    ConsentException error = transport.errorOf(call, response, Instant.now());
+    if (Schedule.isRetryable(response.statusCode())) return again(error);
     outcome.completeExceptionally(error);
     return DONE;
   }

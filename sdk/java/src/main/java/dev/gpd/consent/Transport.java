@@ -4,6 +4,7 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpHeaders;
 import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Map;
@@ -92,15 +93,15 @@ final class Transport {
     return request.build();
   }
 
-  ConsentException errorOf(Call call, Head head, byte[] body, Instant now) {
-    ErrorKind kind = ErrorKind.ofStatus(head.status());
-    String retryAfter = head.headers().firstValue("retry-after").orElse(null);
+  ConsentException errorOf(Call call, HttpResponse<byte[]> response, Instant now) {
+    ErrorKind kind = ErrorKind.ofStatus(response.statusCode());
+    String retryAfter = response.headers().firstValue("retry-after").orElse(null);
     return ConsentException.answered(
         call.name(),
         kind,
-        codeOf(call, kind, Json.object(body)),
-        head.status(),
-        requestIdOf(call, head.headers()),
+        codeOf(call, kind, Json.object(response.body())),
+        response.statusCode(),
+        requestIdOf(call, response.headers()),
         Schedule.retryAfter(retryAfter, now));
   }
 
