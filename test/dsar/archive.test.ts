@@ -239,6 +239,12 @@ describeWithTool('the signature of an archive', noOpenssl ?? noUnzip, () => {
     verify(manifest, signature, '-CAfile', certificate);
   });
 
+  it('is verified without -binary too, which takes a text line by line', () => {
+    const [manifest, signature] = [join(directory, 'manifest.json'), join(directory, 'manifest.p7s')];
+    const from = ['-inform', 'DER', '-in', signature, '-content', manifest, '-out', '/dev/null'];
+    run('openssl', ['cms', '-verify', ...from, '-CAfile', certificate]);
+  });
+
   it('is not verified against another certificate', () => {
     const other = makeRecipient().certificate;
     const [manifest, signature] = [join(directory, 'manifest.json'), join(directory, 'manifest.p7s')];

@@ -22,6 +22,7 @@ import { durableOfVisitor, linkedRequests, linkRequest } from '../../../src/stor
 import { retain } from '../../../src/storage/retention.ts';
 import { findSummary } from '../../../src/storage/summary-store.ts';
 import { checkSeals, sealVerdicts } from '../../../src/storage/verdict-seal.ts';
+import { enqueue } from '../../../src/storage/webhook-store.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 
@@ -188,6 +189,40 @@ export function rightsContract(make: MakeDatabase): void {
       expect(counts.decisions).toEqual({ erased: 0, retained: 1, basis: 'case 7' });
       expect(requests).toEqual([]);
       expect(await findDecision(other, kid, 'req_h1')).not.toBeNull();
+    });
+
+    it('leaves a held decision to the hold, by its request alone too', async () => {
+      const kid = await addTenant(db.database, 'held-alone');
+      await record(kid, 'ha');
+      const hold = { kid, durable: 'durable-1', scope: 'decisions', basis: 'case 8', created_at: NOW };
+      await db.database.transaction((tx) => tx('legal_holds').insert(hold));
+      const { counts } = await erase(kid, { requests: ['req_ha'] });
+      expect(counts.decisions).toEqual({ erased: 0, retained: 1, basis: 'case 8' });
+      expect(await findDecision(other, kid, 'req_ha')).not.toBeNull();
+    });
+
+    it('reaches what hangs on a contest whose decision retention took before', async () => {
+      const kid = await addTenant(db.database, 'orphan');
+      await file(contestOn(kid, 'gone', 'mine'));
+      const told = { kid, webhook: 'w', principal: 'ref of req_gone', at: NOW, sealed: 's' };
+      await db.database.transaction(async (tx) => {
+        await enqueue(tx, [{ ...told, event: 'contest.resolved', requestId: null }]);
+        await linkRequest(tx, { kid, requestId: 'req_gone', principal: 'p', linkedAt: NOW });
+      });
+      const { counts, requests } = await erase(kid, { durables: ['mine'] });
+      expect(counts).toMatchObject({ contests: { erased: 1 }, links: { erased: 1 } });
+      expect(requests).toEqual(['req_gone']);
+      expect(await other.read('webhook_outbox').where({ kid })).toEqual([]);
+    });
+
+    it('an override that is kept names none of the erased requests, however many there were', async () => {
+      const kid = await addTenant(db.database, 'many');
+      const ids = Array.from({ length: 700 }, (_, i) => `n${i}`);
+      await Promise.all(ids.map((id) => record(kid, id)));
+      const override = { kid, durable: 'durable-1', requestId: 'req_n699', at: NOW };
+      await db.database.transaction((tx) => insertOverride(tx, override));
+      await erase(kid, { durables: ['durable-1'], keep: { openContests: true, override: true } });
+      expect(await other.read('overrides').where({ kid }).pluck('request_id')).toEqual([null]);
     });
 
     it('seals hold over erasures of sealed and of unsealed hours, whatever their order', async () => {
