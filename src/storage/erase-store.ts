@@ -106,7 +106,10 @@ export async function eraseRows(tx: Knex.Transaction, target: RowTarget, now: nu
   const all = await decisionsOf(tx, target);
   const stays = await defended(tx, target);
   // A hold is on the device, whatever the erasure was asked for by.
-  const touched = new Set([...durables, ...all.flatMap(({ durable }) => (durable === null ? [] : [durable]))]);
+  const touched = new Set([
+    ...durables,
+    ...all.flatMap(({ durable }) => (durable === null ? [] : [durable])),
+  ]);
   const holds = await holdsOn(tx, kid, [...touched]);
   if (holds.length > 0) await rememberRequest(tx, target);
   const heldBasis = (scope: Scope): string | undefined => holds.find((hold) => hold.scope === scope)?.basis;

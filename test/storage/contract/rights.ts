@@ -284,7 +284,7 @@ export function rightsContract(make: MakeDatabase): void {
         const sqlite = db.database.kind === 'sqlite';
         if (!sqlite) await tx.raw('SET LOCAL enable_seqscan = off');
         const query = tx('webhook_outbox').where({ kid: 'k' }).whereIn('request_id', ['a', 'b']).delete();
-        return tx.raw(`EXPLAIN ${sqlite ? 'QUERY PLAN ' : ''}${query.toString()}`);
+        return tx.raw(`EXPLAIN ${sqlite ? 'QUERY PLAN ' : ''}${query.toQuery()}`);
       });
       expect(JSON.stringify(rowsOf(plan))).toContain('webhook_outbox_request');
     });
