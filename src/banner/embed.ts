@@ -104,8 +104,10 @@ function start(script: HTMLScriptElement): GpdConsent {
     const state = await ready;
     const named =
       typeof purposes === 'string' ? [purposes] : (purposes ?? state.purposes.map(({ id }) => id));
-    const live = new Set(controller.snapshot().granted);
-    return controller.choose(new Map(named.filter((id) => live.has(id)).map((id) => [id, false])));
+    const { purposes: known } = controller.snapshot();
+    const live = known.filter(({ status }) => status === 'granted' || status === 'gpc-opt-out');
+    const ids = new Set(live.map(({ id }) => id));
+    return controller.choose(new Map(named.filter((id) => ids.has(id)).map((id) => [id, false])));
   };
 
   const ready = begin();

@@ -14,6 +14,9 @@ const ACTIONS: readonly Action[] = ['withdraw', 'deny', 'grant'];
 
 function actionFor(terms: Terms, purpose: Purpose, wanted: boolean): Action | null {
   const status = statusOf(terms, purpose);
+  // The signal may end, and a grant that it overrules would come back: taking it back is the person's own choice.
+  const overruled = status === 'gpc-opt-out' && choiceOf(terms.record, purpose.id)?.choice === 'granted';
+  if (overruled && !wanted) return 'withdraw';
   // A signal is not a choice, and no choice is made of it.
   if (status === 'gpc-opt-out' || (status === 'granted') === wanted) {
     const asks = status === 'unasked' || status === 'expired' || status === 'policy-outdated';

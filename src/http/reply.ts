@@ -29,5 +29,8 @@ export function errorReply(
   headers: Readonly<Record<string, string>> = {},
   details?: readonly string[],
 ): HotReply {
-  return jsonReply(ERRORS[code][0], errorBody(code, details), headers);
+  const [status] = ERRORS[code];
+  // RFC 9110 section 15.5.2: a 401 without a challenge is none.
+  const challenge = status === 401 ? { 'www-authenticate': 'Bearer' } : {};
+  return jsonReply(status, errorBody(code, details), { ...challenge, ...headers });
 }

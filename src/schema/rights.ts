@@ -61,7 +61,8 @@ export const meRequestSchema = z.looseObject({
   action: z.unknown().optional(),
 });
 
-export const linkRequestSchema = z.strictObject({ token: z.string().min(1).max(2048) });
+/** As with `/me`, whatever is wrong with the token is 401. */
+export const linkRequestSchema = z.strictObject({ token: z.unknown().optional() });
 
 export const contestResponseSchema = z.object({
   contestId: contestIdSchema,

@@ -81,12 +81,36 @@ async function defended(tx: Knex.Transaction, target: RowTarget): Promise<Readon
   return new Set(rows);
 }
 
+async function holdsOn(tx: Knex.Transaction, kid: string, durables: readonly string[]): Promise<Hold[]> {
+  const holds: Hold[] = [];
+  await inChunks(durables, async (chunk) =>
+    holds.push(...((await tx('legal_holds').where({ kid }).whereIn('durable', chunk)) as Hold[])),
+  );
+  return holds;
+}
+
+async function contestedOf(
+  tx: Knex.Transaction,
+  kid: string,
+  durables: readonly string[],
+): Promise<readonly string[]> {
+  const query = tx('contests')
+    .where({ kid })
+    .whereIn('durable', [...durables]);
+  return (await query.pluck('request_id')) as string[];
+}
+
 /** Erases what is of these devices or requests, scope by scope. */
 export async function eraseRows(tx: Knex.Transaction, target: RowTarget, now: number): Promise<ErasedRows> {
   const { kid, durables, keep } = target;
-  const holds = (await tx('legal_holds')
-    .where({ kid })
-    .whereIn('durable', [...durables])) as Hold[];
+  const all = await decisionsOf(tx, target);
+  const stays = await defended(tx, target);
+  // A hold is on the device, whatever the erasure was asked for by.
+  const touched = new Set([
+    ...durables,
+    ...all.flatMap(({ durable }) => (durable === null ? [] : [durable])),
+  ]);
+  const holds = await holdsOn(tx, kid, [...touched]);
   if (holds.length > 0) await rememberRequest(tx, target);
   const heldBasis = (scope: Scope): string | undefined => holds.find((hold) => hold.scope === scope)?.basis;
   const counts: Partial<Record<Scope, ScopeCount>> = {};
@@ -94,9 +118,9 @@ export async function eraseRows(tx: Knex.Transaction, target: RowTarget, now: nu
     .where({ kid })
     .whereIn('durable', [...durables])
     .pluck('visitor_id')) as string[];
-  const all = await decisionsOf(tx, target);
-  const stays = await defended(tx, target);
-  const requests = [...new Set([...all.map((row) => row.request_id), ...target.requests])];
+  // A contest outlives its decision in the retention, and links and messages name it still.
+  const contested = await contestedOf(tx, kid, durables);
+  const requests = [...new Set([...all.map((row) => row.request_id), ...contested, ...target.requests])];
   const going = requests.filter((id) => !stays.has(id));
 
   /** Counts instead of deleting where a hold, or the person's own defence, keeps the rows. */
@@ -138,9 +162,10 @@ export async function eraseRows(tx: Knex.Transaction, target: RowTarget, now: nu
   for (let i = 0; i < going.length || i === 0; i += MAX_IN) {
     const chunk = going.slice(i, i + MAX_IN);
     await scope('decisions', ['decisions'], (table) => ofRequests(table, chunk));
+    await scope('contests', ['contests'], (table) => ofRequests(table, chunk));
+    // After the contests: whoever resolves one of them meanwhile has put the outcome here before it lets go.
     if (heldBasis('decisions') === undefined) await ofRequests('webhook_outbox', chunk).delete();
     await tx('webhook_outbox').where({ kid }).whereIn('principal', chunk.map(target.requestRef)).delete();
-    await scope('contests', ['contests'], (table) => ofRequests(table, chunk));
     await scope('links', ['links'], (table) => ofRequests(table, chunk));
     await scope('signal-summaries', ['signal_summaries'], (table) => ofRequests(table, chunk));
     if (!keep.override) await scope('override', ['overrides'], (table) => ofRequests(table, chunk));
@@ -192,8 +217,8 @@ async function keepOverrides(
   const retained = Number(rows[0]?.n ?? 0);
   if (retained > 0) counts.override = { erased: 0, retained, basis: DEFENCE_BASIS };
   // The override stays for its device; that this request led to it is told no more.
-  await tx('overrides')
-    .where({ kid: target.kid })
-    .whereIn('request_id', requests.slice(0, MAX_IN))
-    .update({ request_id: null });
+  const { kid } = target;
+  await inChunks(requests, (chunk) =>
+    tx('overrides').where({ kid }).whereIn('request_id', chunk).update({ request_id: null }),
+  );
 }

@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import { DAY, HOUR } from '../lib/clock.ts';
 import type { Scope } from '../rights/erase.ts';
 import type { Database } from './db.ts';
+import { lockHead } from './ledger-append.ts';
 
 /** What time alone takes away, in small steps, so that the writer is never held long. Safe on many nodes at once. */
 
@@ -43,16 +44,20 @@ async function deleteBy(
   table: string,
   key: readonly string[],
   select: Select,
-  also?: (tx: Knex.Transaction, rows: readonly Record<string, unknown>[]) => Promise<void>,
+  around: {
+    readonly before?: (tx: Knex.Transaction) => Promise<void>;
+    readonly also?: (tx: Knex.Transaction, rows: readonly Record<string, unknown>[]) => Promise<void>;
+  } = {},
 ): Promise<number> {
   let total = 0;
   for (;;) {
     const gone = await database.transaction(async (tx) => {
+      await around.before?.(tx);
       const rows = (await select(tx)
         .select([...key])
         .limit(STEP)) as Record<string, unknown>[];
       if (rows.length === 0) return 0;
-      await also?.(tx, rows);
+      await around.also?.(tx, rows);
       const values = rows.map((row) => key.map((name) => row[name] as Knex.Value));
       await tx(table)
         .whereIn([...key], values)
@@ -78,7 +83,7 @@ async function dropSeals(
   });
 }
 
-/** Decisions under an open contest stay until it is resolved. */
+/** Decisions under an open contest stay until it is resolved, those under a legal hold until it is released. */
 export async function retain(database: Database, rules: RetentionRules): Promise<RetentionCounts> {
   const { kid, now } = rules;
   const floorHour = (at: number): number => Math.floor(at / HOUR) * HOUR;
@@ -100,10 +105,14 @@ export async function retain(database: Database, rules: RetentionRules): Promise
         );
       return unlessHeld(query, db, 'decisions', 'decisions');
     },
-    async (tx, rows) => {
-      const ids = rows.map((row) => String(row['request_id']));
-      for (const table of ['webhook_outbox', 'signal_summaries'])
-        await tx(table).where({ kid }).whereIn('request_id', ids).delete();
+    {
+      // Filing a contest takes this lock: none is filed against a decision that is just going.
+      before: (tx) => lockHead(tx, kid),
+      also: async (tx, rows) => {
+        const ids = rows.map((row) => String(row['request_id']));
+        for (const table of ['webhook_outbox', 'signal_summaries'])
+          await tx(table).where({ kid }).whereIn('request_id', ids).delete();
+      },
     },
   );
   const contests = await deleteBy(database, 'contests', ['contest_id'], (db) =>

@@ -55,7 +55,16 @@ describe('what is written', () => {
     expect(plan(ALL, makeTerms({ gpc: true }))).toEqual([{ action: 'grant', ...expected }]);
     expect(plan(NONE, makeTerms({ gpc: true }))).toEqual([{ action: 'deny', ...expected }]);
     const record = makeRecord({ [AGENT]: makeChoice() });
-    expect(plan({ [AGENT]: false }, makeTerms({ gpc: true, record }))).toEqual([]);
+    expect(plan({ [AGENT]: true }, makeTerms({ gpc: true, record }))).toEqual([]);
+  });
+
+  it('a grant that the ledger was not told the signal about yet can be withdrawn under the signal', () => {
+    const record = makeRecord({ [AGENT]: makeChoice() });
+    expect(plan({ [AGENT]: false }, makeTerms({ gpc: true, record }))).toEqual([
+      { action: 'withdraw', purposes: [AGENT], gpc: true, policyVersion: 3 },
+    ]);
+    const withdrawn = makeRecord({ [AGENT]: makeChoice({ choice: 'withdrawn' }) });
+    expect(plan({ [AGENT]: false }, makeTerms({ gpc: true, record: withdrawn }))).toEqual([]);
   });
 });
 

@@ -82,6 +82,10 @@ describe('gpd completion', () => {
   });
 
   it('knows three shells', async () => {
+    expect(await gpdJson(['completion', 'bash'])).toMatchObject({
+      shell: 'bash',
+      script: expect.any(String),
+    });
     expect(await runGpd(['completion', 'tcsh'])).toMatchObject({ code: 2, stdout: '' });
     await expect(gpdJson(['completion', 'constructor'])).rejects.toThrow(/ended with 2/);
   });

@@ -38,6 +38,28 @@ describe('a publishable key', () => {
     });
   });
 
+  it('under Sec-GPC is a grant under GPC, unless the page says that the person lifted it', async () => {
+    const browser = makeBrowser();
+    const grant = (more: object, headers: Record<string, string>) =>
+      api.post(GRANT, { ...browser, purposes: [PURPOSE], ...more }, api.keys.publishable, {
+        origin: ORIGIN,
+        ...headers,
+      });
+    expect((await grant({}, { 'sec-gpc': '1' })).status).toBe(201);
+    expect(await api.check(browser.principalId)).toMatchObject({ allowed: false, reason: 'gpc-opt-out' });
+    expect((await grant({}, {})).status).toBe(201);
+    expect(await api.check(browser.principalId)).toMatchObject({ reason: 'gpc-opt-out' });
+    expect((await grant({ gpc: false }, { 'sec-gpc': '1' })).status).toBe(201);
+    expect(await api.check(browser.principalId)).toMatchObject({ reason: 'granted' });
+  });
+
+  it('a backend speaks for its user, and its own headers say nothing about them', async () => {
+    const { principalId } = makeBrowser();
+    const grant = { principalId, purposes: [PURPOSE] };
+    expect((await api.post(GRANT, grant, api.keys.secret, { 'sec-gpc': '1' })).status).toBe(201);
+    expect(await api.check(principalId)).toMatchObject({ reason: 'granted' });
+  });
+
   it.each([
     ['no origin', null],
     ['an origin that nobody registered', 'https://elsewhere.example'],

@@ -128,7 +128,7 @@ describeWithTool('gpd dsar export', noUnzip, () => {
 
   it('a requestId leads to the same device', async () => {
     const [byRequest, byVisitor] = await Promise.all([
-      exportTo('r.zip', '--request', requestId(2)),
+      exportTo('r.zip', '--request', requestId(1)),
       exportTo('v.zip', `--visitor=${VISITOR}`),
     ]);
     const [one, other] = [byRequest, byVisitor].map(({ file }) => exported(unpack(file)));
@@ -237,6 +237,12 @@ describeWithTool('the signature of an archive', noOpenssl ?? noUnzip, () => {
     const [manifest, signature] = [join(directory, 'manifest.json'), join(directory, 'manifest.p7s')];
     verify(manifest, signature, '-noverify');
     verify(manifest, signature, '-CAfile', certificate);
+  });
+
+  it('is verified without -binary too, which takes a text line by line', () => {
+    const [manifest, signature] = [join(directory, 'manifest.json'), join(directory, 'manifest.p7s')];
+    const from = ['-inform', 'DER', '-in', signature, '-content', manifest, '-out', '/dev/null'];
+    run('openssl', ['cms', '-verify', ...from, '-CAfile', certificate]);
   });
 
   it('is not verified against another certificate', () => {

@@ -75,6 +75,22 @@ describe('gpd contests', () => {
     expect((await cli('contests', ...args(contestId))).code).toBe(code);
   });
 
+  it('--dry-run says what would become of it, and changes nothing', async () => {
+    const { contestId } = await contested();
+    const args = [
+      'contests',
+      'resolve',
+      contestId,
+      '--outcome',
+      'overturned',
+      '--reason',
+      REASON,
+      '--dry-run',
+    ];
+    expect(await rights.gpd.json(args)).toMatchObject({ contestId, outcome: 'overturned', dryRun: true });
+    expect(await rights.gpd.json(['contests', 'show', contestId])).toMatchObject({ status: 'open' });
+  });
+
   it('another outcome afterwards is a conflict', async () => {
     const { contestId } = await contested();
     const rule = (outcome: string) =>

@@ -4,6 +4,8 @@ import sqlite3 from 'sqlite3';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { SCOPES } from '../../src/rights/erase.ts';
 import { expectError, SEEN_WITHIN } from '../http/support/expect.ts';
+import { tempDir } from '../support/command.ts';
+import { desktopChrome } from '../support/samples.ts';
 import { KID, ORIGIN } from '../support/server.ts';
 import { apiKey, REASON, type Rights, startRights, type Visit } from './support/rights.ts';
 
@@ -120,7 +122,10 @@ describe('a subject’s erasure', () => {
     const person = await makePerson('person-two');
     await rights.call('/privacy/erase', {}, person.token);
     const again = (await rights.call('/privacy/erase', {}, person.token)).json() as Receipt;
-    expect(new Set(Object.values(actions(again)))).toEqual(new Set(['none']));
+    const { consent, ...others } = actions(again);
+    expect(new Set(Object.values(others))).toEqual(new Set(['none']));
+    // The evidence of consent is held still, and the receipt does not deny it.
+    expect(consent).toBe('retained');
     expect(again.incomplete).toBe(false);
     expectError(
       await rights.call('/privacy/contest', { requestId: person.visit.requestId }, person.token),
@@ -180,6 +185,33 @@ describe('a dpo’s erasure', () => {
     const check = { principalId: person.sub, purpose: 'device-identification' };
     const answer = (await rights.call('/v1/consent/can-process', check, secret)).json();
     expect(answer).toMatchObject({ allowed: false, reason: 'erased' });
+  });
+});
+
+describe('who else there is', () => {
+  it('a request whose id other people may share is erased and exported alone', async () => {
+    const signals = desktopChrome('e'.repeat(32));
+    Object.assign(signals['graphics'] as object, { renderer: 'Google SwiftShader' });
+    const theirs = await rights.visit({ signals });
+    const mine = await rights.visit({ signals });
+    expect(mine.answer.needsAttestation).toBe(true);
+    const file = join(tempDir('shared'), 'shared.zip');
+    const dpo = await rights.as({ gpd_role: 'dpo', sub: 'dora' });
+    const out = ['dsar', 'export', '--tenant', KID, '--request', mine.requestId, '--out', file];
+    expect(await rights.gpd.json(out)).toMatchObject({ decisions: 1 });
+    const reply = await rights.call('/privacy/erase', { requestId: mine.requestId }, dpo);
+    expect(actions(reply.json() as Receipt)).toMatchObject({ decisions: 'erased', sightings: 'none' });
+    expectError(await rights.decision(mine.requestId, secret), 'no-such-decision');
+    expect((await rights.decision(theirs.requestId, secret)).status).toBe(200);
+  });
+
+  it('a subject’s receipt tells of the consent evidence that stays, links or none', async () => {
+    const visit = await rights.visit();
+    const grant = { principalId: 'witness', purposes: ['device-identification'] };
+    expect((await rights.call('/v1/consent/grant', grant, secret)).status).toBe(201);
+    const claims = { gpd_role: 'subject', sub: 'witness', gpd_visitor: visit.visitorId };
+    const receipt = (await rights.call('/privacy/erase', {}, await rights.as(claims))).json() as Receipt;
+    expect(actions(receipt)).toMatchObject({ decisions: 'erased', consent: 'retained' });
   });
 });
 

@@ -54,6 +54,7 @@ describe('the token', () => {
     const told = replies.map(({ status, text }) => `${status} ${text}`);
     expect(told).toEqual(told.map(() => told[0]));
     expectError(replies[0]!, 'unauthenticated');
+    expect(replies[0]?.headers['www-authenticate']).toBe('Bearer');
     expect(await rows('decisions', `request_id = '${visit.requestId}'`)).toBe(1);
   });
 
@@ -209,7 +210,7 @@ describe('view', () => {
 describe('linking', () => {
   const session = async (principalId: string): Promise<string> =>
     ((await rights.call('/v1/sessions', { principalId }, secret)).json() as { token: string }).token;
-  const link = (visit: { token: string; session: string }, token: string, change: object = {}) =>
+  const link = (visit: { token: unknown; session: string }, token: string, change: object = {}) =>
     rights.call('/v1/principals/link', { token: visit.token }, token, {
       cookie: `gp_session=${visit.session}`,
       origin: ORIGIN,
@@ -232,6 +233,8 @@ describe('linking', () => {
     expectError(await link(visit, anna, { cookie: 'gp_session=other' }), 'unauthenticated');
     expectError(await link(visit, anna, { origin: 'https://evil.example' }), 'unauthenticated');
     expectError(await link({ ...visit, token: 'x' }, anna), 'unauthenticated');
+    for (const token of [undefined, null, 7, '', 'x'.repeat(5000)])
+      expectError(await link({ ...visit, token }, anna), 'unauthenticated');
     expectError(await link(visit, secret), 'insufficient-scope');
     expectError(await link(visit, ''), 'unauthenticated');
     const foreign = await rights.visit({ target: rights.other });

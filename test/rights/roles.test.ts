@@ -178,6 +178,16 @@ describe('order of refusals', () => {
     expect(got.headers['allow']).toContain('POST');
   });
 
+  it('every 401 says how to authenticate, as RFC 9110 wants it', async () => {
+    const reply = await rights.call(
+      '/privacy/dsar',
+      {},
+      await rights.as({ gpd_role: 'subject', sub: 'zoe' }),
+    );
+    expectError(reply, 'subject-not-identified');
+    expect(reply.headers['www-authenticate']).toBe('Bearer');
+  });
+
   it.each(ROUTES)('%s: the role before the body', async (path) => {
     const reviewer = path.endsWith('resolve') ? { gpd_role: 'subject' } : { gpd_role: 'reviewer' };
     const reply = await rights.call(path, 'no json', await rights.as(reviewer));

@@ -9,7 +9,7 @@ import { identifySubject, type Reach } from '../../rights/subject.ts';
 import type { EraseTargetBody } from '../../schema/rights.ts';
 import { recordAudit } from '../../storage/audit-store.ts';
 import type { Database } from '../../storage/db.ts';
-import { decisionKey, tenantOfDecision } from '../../storage/decision-store.ts';
+import { findDecision, tenantOfDecision } from '../../storage/decision-store.ts';
 import { durableOfVisitor, linkedRequests } from '../../storage/link-store.ts';
 import type { ConsentTenant } from '../consent-tenant.ts';
 import { contestResponse, makeContestService, type Reviewer } from './contests.ts';
@@ -62,19 +62,21 @@ export function makeRightsApi(deps: RightsApiDeps) {
       durables: reach.durable === null ? [] : [reach.durable],
       requests: [...reach.linked],
       principal: null,
-      linksOf: reach.linked.size > 0 ? reach.principal : null,
+      linksOf: reach.principal,
     };
   }
 
   async function targetOfRequest(kid: string, requestId: string): Promise<ErasureTarget> {
-    const decision = await decisionKey(database.read, kid, requestId);
-    if (!decision) {
+    const found = await findDecision(database, kid, requestId);
+    if (!found) {
       const owner = await tenantOfDecision(database, requestId);
       if (owner !== null && owner !== kid) throw new Refusal('cross-tenant-denied');
       return NOTHING;
     }
-    const { durable } = decision;
-    return { ...NOTHING, requests: [requestId], durables: durable === null ? [] : [durable] };
+    const { durable, needsAttestation } = found.verdict;
+    // One request does not open what may be other people's too; who means the device names its visitorId.
+    const alone = durable === null || needsAttestation;
+    return { ...NOTHING, requests: [requestId], durables: alone ? [] : [durable] };
   }
 
   /** Whose rows a dpo or an operator means. An unknown target is nobody. @throws {Refusal} `cross-tenant-denied` */

@@ -47,5 +47,6 @@ export function makeManifest(head: DsarHead, facts: ManifestFacts): Buffer {
     decisions,
     files,
   };
-  return Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`);
+  // CR LF, to which openssl turns a text unless it is told `-binary`: so the signature holds either way.
+  return Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`.replaceAll('\n', '\r\n'));
 }

@@ -98,6 +98,8 @@ async function eraseAll(deps: EraseDeps, request: EraseRequest, now: number) {
   const { kid } = tenant;
   const refs = refsOf(tenant, target);
   const subject = request.again?.subject ?? subjectRef(tenant, target);
+  // Before the transaction: a read inside it waits for a second connection of a pool that others wait for too.
+  const backups = await countBackups(database);
   return database.transaction(async (tx) => {
     // Sealing the hour takes this lock too.
     await lockHead(tx, kid);
@@ -127,7 +129,7 @@ async function eraseAll(deps: EraseDeps, request: EraseRequest, now: number) {
     const scopes = scopeResults({
       ...counts,
       consent: { ...consent, basis: CONSENT_BASIS },
-      backups: { erased: 0, retained: await countBackups(database), basis: BACKUP_BASIS },
+      backups: { erased: 0, retained: backups, basis: BACKUP_BASIS },
     });
     const erasedSomething = scopes.some(({ action }) => action === 'erased');
     const erasure: StoredErasure = {

@@ -19,7 +19,8 @@ export interface ReapplyDeps {
   readonly eraser: EraseService;
 }
 
-type Wanted = Map<string, { readonly kind: 'durable' | 'request'; readonly tombstone: Tombstone }>;
+/** By reference: one device may have been erased more than once, and each time something else was kept. */
+type Wanted = Map<string, Tombstone[]>;
 
 /** The ids behind the references, by receipt. */
 async function resolve(
@@ -32,16 +33,17 @@ async function resolve(
   for (const tombstone of tombstones) {
     found.set(tombstone.receiptId, { durables: new Set(), requests: new Set() });
     for (const { kind, ref } of tombstone.refs)
-      if (kind === 'durable' || kind === 'request') wanted.set(ref, { kind, tombstone });
+      if (kind === 'durable' || kind === 'request') wanted.set(ref, [...(wanted.get(ref) ?? []), tombstone]);
   }
   for (const [kind, column] of [
     ['durable', 'durable'],
     ['request', 'request_id'],
   ] as const) {
     for await (const id of heldIds(deps.database, tenant.kid, column)) {
-      const match = wanted.get(rightsRef(tenant.rightsKey, kind, id));
-      const ids = match && found.get(match.tombstone.receiptId);
-      if (ids) (kind === 'durable' ? ids.durables : ids.requests).add(id);
+      for (const { receiptId } of wanted.get(rightsRef(tenant.rightsKey, kind, id)) ?? []) {
+        const ids = found.get(receiptId);
+        (kind === 'durable' ? ids?.durables : ids?.requests)?.add(id);
+      }
     }
   }
   return found;

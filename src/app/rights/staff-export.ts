@@ -21,8 +21,8 @@ export function makeStaffExports(deps: StaffExportDeps) {
   const { database, api, archive, clock } = deps;
   return {
     /**
-     * What is held about the one that is named: everything of the device behind a visitorId or a requestId; the linked
-     * requests and the consent of a principal. Null when nothing is.
+     * What is held about the one that is named: everything of the device behind a visitorId or a requestId, that request
+     * alone where the id needs attestation; the linked requests and the consent of a principal. Null when nothing is.
      * @throws {Refusal} `cross-tenant-denied`
      */
     async find(kid: string, body: EraseTargetBody): Promise<Dsar | null> {

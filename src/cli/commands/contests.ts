@@ -93,7 +93,12 @@ function printable(text: string): string {
 
 async function resolve(
   contestId: string,
-  options: { readonly outcome?: string; readonly reason?: string; readonly yes?: boolean },
+  options: {
+    readonly outcome?: string;
+    readonly reason?: string;
+    readonly yes?: boolean;
+    readonly dryRun?: boolean;
+  },
   command: Command,
 ): Promise<void> {
   const { outcome } = options;
@@ -105,6 +110,16 @@ async function resolve(
     const contest = await findContest(store.database.read, contestId);
     if (!contest) throw new CommandFailed('notFound', 'there is no contest of that id');
     if (!api.ingestTenantOf(contest.kid)) throw noSuchTenant(contest.kid);
+    if (options.dryRun === true) {
+      const plan = { contestId, tenant: contest.kid, status: contest.status, outcome, dryRun: true };
+      print(wantsJson(command), plan, () => [
+        contest.status === 'resolved'
+          ? `${contestId} is resolved already: ${contest.outcome}`
+          : `would resolve ${contestId} as ${outcome}`,
+        'Nothing was changed.',
+      ]);
+      return;
+    }
     await confirm(options, `this resolves the contest as ${outcome}, for good`);
     const ruling = { contestId, outcome, reason: reason.data, version: null } as const;
     const resolved = await asCommand(api.contests.resolve(operatorOf(contest.kid), ruling));
@@ -130,6 +145,7 @@ export function registerContests(program: Command): void {
     .description('decide a contest')
     .option('--outcome <outcome>', 'upheld or overturned')
     .option('--reason <text>', 'why, for the person who contested; 20 to 4,000 characters')
+    .option('--dry-run', 'say what would become of it, and change nothing')
     .option('--yes', 'do not ask')
     .action(resolve);
 }

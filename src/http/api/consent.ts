@@ -81,6 +81,14 @@ function sourceOf(caller: Caller): WriteSource {
   return caller.key.scope === 'publishable' ? 'browser' : 'backend';
 }
 
+/** A browser that sends Sec-GPC asserts it where the page's script says nothing; what the script says stands. */
+function heedSignal(caller: Caller, request: Request, body: ConsentWrite): ConsentWrite {
+  const byBrowser = sourceOf(caller) !== 'backend';
+  return byBrowser && body.gpc === undefined && request.headers['sec-gpc'] === '1'
+    ? { ...body, gpc: true }
+    : body;
+}
+
 export function consentRoutes(deps: ConsentRouteDeps): Router {
   const router = Router();
   router
@@ -110,7 +118,7 @@ export function consentRoutes(deps: ConsentRouteDeps): Router {
         const { principalSecret: _secret, ...written } = body;
         const answer = await deps.write(caller.kid, {
           action,
-          body: written,
+          body: heedSignal(caller, request, written),
           source: sourceOf(caller),
           caller: callerId,
           idempotencyKey: key,

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Contest, fileContest, resolveContest } from '../../../src/rights/contest.ts';
 import { DEFENCE_BASIS } from '../../../src/rights/erase.ts';
@@ -20,10 +21,12 @@ import { makeRecorder } from '../../../src/storage/ingest-store.ts';
 import { lockHead } from '../../../src/storage/ledger-append.ts';
 import { durableOfVisitor, linkedRequests, linkRequest } from '../../../src/storage/link-store.ts';
 import { retain } from '../../../src/storage/retention.ts';
+import { rowsOf } from '../../../src/storage/sql.ts';
 import { findSummary } from '../../../src/storage/summary-store.ts';
 import { checkSeals, sealVerdicts } from '../../../src/storage/verdict-seal.ts';
+import { enqueue } from '../../../src/storage/webhook-store.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
-import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
+import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
 
 const DAY = 86_400_000;
 const HOUR = 3_600_000;
@@ -190,6 +193,41 @@ export function rightsContract(make: MakeDatabase): void {
       expect(await findDecision(other, kid, 'req_h1')).not.toBeNull();
     });
 
+    it('leaves a held decision to the hold, by its request alone too', async () => {
+      const kid = await addTenant(db.database, 'held-alone');
+      await record(kid, 'ha');
+      const hold = { kid, durable: 'durable-1', scope: 'decisions', basis: 'case 8', created_at: NOW };
+      await db.database.transaction((tx) => tx('legal_holds').insert(hold));
+      const { counts } = await erase(kid, { requests: ['req_ha'] });
+      expect(counts.decisions).toEqual({ erased: 0, retained: 1, basis: 'case 8' });
+      expect(await findDecision(other, kid, 'req_ha')).not.toBeNull();
+    });
+
+    it('reaches what hangs on a contest whose decision retention took before', async () => {
+      const kid = await addTenant(db.database, 'orphan');
+      await file(contestOn(kid, 'gone', 'mine'));
+      const told = { kid, webhook: 'w', principal: 'ref of req_gone', at: NOW, sealed: 's' };
+      await db.database.transaction(async (tx) => {
+        await enqueue(tx, [{ ...told, event: 'contest.resolved', requestId: null }]);
+        await linkRequest(tx, { kid, requestId: 'req_gone', principal: 'p', linkedAt: NOW });
+      });
+      const { counts, requests } = await erase(kid, { durables: ['mine'] });
+      expect(counts).toMatchObject({ contests: { erased: 1 }, links: { erased: 1 } });
+      expect(requests).toEqual(['req_gone']);
+      expect(await other.read('webhook_outbox').where({ kid })).toEqual([]);
+    });
+
+    it('an override that is kept names none of the erased requests, however many there were', async () => {
+      const kid = await addTenant(db.database, 'many');
+      const ids = Array.from({ length: 700 }, (_, i) => `n${i}`);
+      const recorder = makeRecorder(db.database);
+      await Promise.all(ids.map((id) => recorder.record(makeEntry({ kid, id }))));
+      const override = { kid, durable: 'durable-1', requestId: 'req_n699', at: NOW };
+      await db.database.transaction((tx) => insertOverride(tx, override));
+      await erase(kid, { durables: ['durable-1'], keep: { openContests: true, override: true } });
+      expect(await other.read('overrides').where({ kid }).pluck('request_id')).toEqual([null]);
+    });
+
     it('seals hold over erasures of sealed and of unsealed hours, whatever their order', async () => {
       const kid = await addTenant(db.database, 'sealed-erase');
       const begin = Math.floor(NOW / HOUR) * HOUR;
@@ -221,6 +259,34 @@ export function rightsContract(make: MakeDatabase): void {
       expect(await retain(db.database, rules)).toMatchObject({ decisions: 0, sightings: 0, visitorIndex: 0 });
       expect(await findDecision(other, kid, 'req_r2')).not.toBeNull();
       expect(await checkSeals(other, kid)).toEqual([]);
+    });
+
+    it('retention leaves a decision that is contested at this moment, and one under a legal hold', async () => {
+      const kid = await addTenant(db.database, 'retention-race');
+      const old = { decidedAt: NOW - 40 * DAY };
+      await record(kid, 'rc', { ...old, durable: 'rc' });
+      await record(kid, 'rh', { ...old, durable: 'rh' });
+      const hold = { kid, durable: 'rh', scope: 'decisions', basis: 'case 9', created_at: NOW };
+      await db.database.transaction((tx) => tx('legal_holds').insert(hold));
+      const filing = await holdTransaction(db.database, async (tx) => {
+        await lockHead(tx, kid);
+        await insertContest(tx, contestOn(kid, 'rc', 'rc'));
+      });
+      const retained = retain(other, { kid, days: 30, epochDays: 30, now: NOW });
+      await Promise.race([retained, sleep(300)]);
+      await filing.commit();
+      expect(await retained).toMatchObject({ decisions: 0 });
+      for (const id of ['req_rc', 'req_rh']) expect(await findDecision(other, kid, id), id).not.toBeNull();
+    });
+
+    it('finds the messages about a request by an index', async () => {
+      const plan = await db.database.transaction(async (tx) => {
+        const sqlite = db.database.kind === 'sqlite';
+        if (!sqlite) await tx.raw('SET LOCAL enable_seqscan = off');
+        const query = tx('webhook_outbox').where({ kid: 'k' }).whereIn('request_id', ['a', 'b']).delete();
+        return tx.raw(`EXPLAIN ${sqlite ? 'QUERY PLAN ' : ''}${query.toQuery()}`);
+      });
+      expect(JSON.stringify(rowsOf(plan))).toContain('webhook_outbox_request');
     });
 
     it('seals the audit log', async () => {
