@@ -118,7 +118,7 @@ async function seed(rig: Rig, name: string, size: ConsolePlan['few'], chance: ()
     KID,
     hash(`visitor ${i}`).slice(0, 22),
     durableOf(i),
-    686,
+    EPOCH,
   ]);
   await inChunks(database, size.contests, CONTESTS, (i) => {
     const filedAt = Math.floor(now - 45 * DAY * chance());
