@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
-import Provider, { type Configuration, type KoaContextWithOIDC } from 'oidc-provider';
+import type Provider from 'oidc-provider';
+import type { Configuration, KoaContextWithOIDC } from 'oidc-provider';
 import { SECOND } from '../lib/clock.ts';
 
 /**
@@ -136,6 +137,18 @@ async function interact(
   }
 }
 
+/** What the library says to whoever runs it in production stays out of the demo's output. */
+async function quietly<T>(work: () => Promise<T>): Promise<T> {
+  const before = { ...globalThis.console };
+  const nothing = (): void => {};
+  Object.assign(globalThis.console, { warn: nothing, info: nothing });
+  try {
+    return await work();
+  } finally {
+    Object.assign(globalThis.console, before);
+  }
+}
+
 /** @param baseUrl of the demo's gpd, whose console is the one client */
 export async function startDemoIdp(kid: string, baseUrl: string): Promise<DemoIdp> {
   const { privateKey } = await generateKeyPair('ES256', { extractable: true });
@@ -150,7 +163,10 @@ export async function startDemoIdp(kid: string, baseUrl: string): Promise<DemoId
   });
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const setup = { kid, redirectUri: `${baseUrl}/console/callback`, secret, jwk };
-  const provider = new Provider(issuer, configurationOf(setup));
+  const provider = await quietly(async () => {
+    const { default: Oidc } = await import('oidc-provider');
+    return new Oidc(issuer, configurationOf(setup));
+  });
   const protocol = provider.callback();
   listener = (request, response) => {
     const own = request.url?.startsWith('/interaction/') === true;

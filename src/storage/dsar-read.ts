@@ -1,3 +1,4 @@
+import type { Knex } from 'knex';
 import type { Verdict } from '../ingest/verdict.ts';
 import type { Contest } from '../rights/contest.ts';
 import { rowToContest } from './contest-store.ts';
@@ -68,16 +69,28 @@ export async function heldOverride(
   return null;
 }
 
+/** An empty list beside an OR keeps SQLite from both indexes: it would read the tenant's whole table. */
+function withinReach(
+  query: Knex.QueryBuilder,
+  reach: { readonly durable: string | null; readonly linked: readonly string[] },
+): void {
+  const { durable, linked } = reach;
+  if (durable === null) query.whereIn('request_id', [...linked]);
+  else if (linked.length === 0) query.where({ durable });
+  else {
+    query.where((either) => {
+      either.whereIn('request_id', [...linked]).orWhere({ durable });
+    });
+  }
+}
+
 export async function heldContests(
   database: Database,
   kid: string,
   reach: { readonly durable: string | null; readonly linked: readonly string[] },
 ): Promise<readonly Contest[]> {
   const query = database.read('contests').where({ kid });
-  query.where((either) => {
-    either.whereIn('request_id', [...reach.linked]);
-    if (reach.durable !== null) either.orWhere('durable', reach.durable);
-  });
+  withinReach(query, reach);
   const rows = (await query.orderBy(['filed_at', 'contest_id'])) as Parameters<typeof rowToContest>[0][];
   return rows.map(rowToContest);
 }
@@ -163,10 +176,7 @@ export async function countDecisions(
   reach: { readonly durable: string | null; readonly linked: readonly string[] },
 ): Promise<number> {
   const query = database.read('decisions').where({ kid });
-  query.where((either) => {
-    either.whereIn('request_id', [...reach.linked]);
-    if (reach.durable !== null) either.orWhere('durable', reach.durable);
-  });
+  withinReach(query, reach);
   const [row] = await query.count<{ n: number }[]>({ n: '*' });
   return Number(row?.n ?? 0);
 }
