@@ -1,3 +1,4 @@
+import type { Knex } from 'knex';
 import type { Verdict } from '../ingest/verdict.ts';
 import type { Contest } from '../rights/contest.ts';
 import { rowToContest } from './contest-store.ts';
@@ -46,11 +47,27 @@ export interface HeldOverride {
   readonly requestId: string | null;
 }
 
-async function overrideBy(database: Database, where: object): Promise<HeldOverride | null> {
-  const row = (await database.read('overrides').where(where).first()) as
-    | { created_at: number; request_id: string | null }
-    | undefined;
-  return row ? { createdAt: Number(row.created_at), requestId: row.request_id } : null;
+interface OverrideRow {
+  readonly created_at: number;
+  readonly request_id: string | null;
+}
+
+function rowToOverride(row: OverrideRow): HeldOverride {
+  return { createdAt: Number(row.created_at), requestId: row.request_id };
+}
+
+async function overrideOf(database: Database, kid: string, durable: string): Promise<HeldOverride | null> {
+  const row = (await database.read('overrides').where({ kid, durable }).first()) as OverrideRow | undefined;
+  return row ? rowToOverride(row) : null;
+}
+
+const CHUNK = 500;
+
+/** A statement takes so many parameters; a principal may have more links. */
+function chunksOf(ids: readonly string[]): string[][] {
+  return Array.from({ length: Math.ceil(ids.length / CHUNK) }, (_, i) =>
+    ids.slice(i * CHUNK, (i + 1) * CHUNK),
+  );
 }
 
 /** The override of the device, or the one that a linked request led to. */
@@ -59,11 +76,12 @@ export async function heldOverride(
   kid: string,
   reach: { readonly durable: string | null; readonly linked: readonly string[] },
 ): Promise<HeldOverride | null> {
-  const own = reach.durable === null ? null : await overrideBy(database, { kid, durable: reach.durable });
+  const own = reach.durable === null ? null : await overrideOf(database, kid, reach.durable);
   if (own) return own;
-  for (const requestId of reach.linked) {
-    const found = await overrideBy(database, { kid, request_id: requestId });
-    if (found) return found;
+  for (const ids of chunksOf(reach.linked)) {
+    const query = database.read('overrides').where({ kid }).whereIn('request_id', ids);
+    const row = (await query.first()) as OverrideRow | undefined;
+    if (row) return rowToOverride(row);
   }
   return null;
 }
@@ -73,13 +91,13 @@ export async function heldContests(
   kid: string,
   reach: { readonly durable: string | null; readonly linked: readonly string[] },
 ): Promise<readonly Contest[]> {
-  const query = database.read('contests').where({ kid });
-  query.where((either) => {
-    either.whereIn('request_id', [...reach.linked]);
-    if (reach.durable !== null) either.orWhere('durable', reach.durable);
-  });
-  const rows = (await query.orderBy(['filed_at', 'contest_id'])) as Parameters<typeof rowToContest>[0][];
-  return rows.map(rowToContest);
+  type Row = Parameters<typeof rowToContest>[0];
+  const { durable, linked } = reach;
+  const all = (): Knex.QueryBuilder => database.read('contests').where({ kid });
+  const rows = durable === null ? [] : ((await all().where({ durable })) as Row[]);
+  for (const ids of chunksOf(linked)) rows.push(...((await all().whereIn('request_id', ids)) as Row[]));
+  const contests = new Map(rows.map((row) => [row.contest_id, rowToContest(row)]));
+  return [...contests.values()].sort((one, other) => one.filedAt - other.filedAt);
 }
 
 export interface HeldLink {
@@ -162,11 +180,18 @@ export async function countDecisions(
   kid: string,
   reach: { readonly durable: string | null; readonly linked: readonly string[] },
 ): Promise<number> {
-  const query = database.read('decisions').where({ kid });
-  query.where((either) => {
-    either.whereIn('request_id', [...reach.linked]);
-    if (reach.durable !== null) either.orWhere('durable', reach.durable);
-  });
-  const [row] = await query.count<{ n: number }[]>({ n: '*' });
-  return Number(row?.n ?? 0);
+  const { durable, linked } = reach;
+  const count = async (query: Knex.QueryBuilder): Promise<number> => {
+    const [row] = (await query.count({ n: '*' })) as { n: number }[];
+    return Number(row?.n ?? 0);
+  };
+  const all = (): Knex.QueryBuilder => database.read('decisions').where({ kid });
+  let total = durable === null ? 0 : await count(all().where({ durable }));
+  for (const ids of chunksOf(linked)) {
+    const query = all().whereIn('request_id', ids);
+    // What the device has was counted.
+    if (durable !== null) query.where((own) => own.whereNull('durable').orWhereNot({ durable }));
+    total += await count(query);
+  }
+  return total;
 }
