@@ -97,7 +97,9 @@ export async function heldContests(
   const rows = durable === null ? [] : ((await all().where({ durable })) as Row[]);
   for (const ids of chunksOf(linked)) rows.push(...((await all().whereIn('request_id', ids)) as Row[]));
   const contests = new Map(rows.map((row) => [row.contest_id, rowToContest(row)]));
-  return [...contests.values()].sort((one, other) => one.filedAt - other.filedAt);
+  const before = (one: Contest, other: Contest): number =>
+    one.filedAt - other.filedAt || (one.contestId < other.contestId ? -1 : 1);
+  return [...contests.values()].sort(before);
 }
 
 export interface HeldLink {
@@ -190,7 +192,7 @@ export async function countDecisions(
   for (const ids of chunksOf(linked)) {
     const query = all().whereIn('request_id', ids);
     // What the device has was counted.
-    if (durable !== null) query.where((own) => own.whereNull('durable').orWhereNot({ durable }));
+    if (durable !== null) query.whereRaw('(durable IS NULL OR durable <> ?)', [durable]);
     total += await count(query);
   }
   return total;
