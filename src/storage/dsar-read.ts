@@ -47,11 +47,27 @@ export interface HeldOverride {
   readonly requestId: string | null;
 }
 
-async function overrideBy(database: Database, where: object): Promise<HeldOverride | null> {
-  const row = (await database.read('overrides').where(where).first()) as
-    | { created_at: number; request_id: string | null }
-    | undefined;
-  return row ? { createdAt: Number(row.created_at), requestId: row.request_id } : null;
+interface OverrideRow {
+  readonly created_at: number;
+  readonly request_id: string | null;
+}
+
+function rowToOverride(row: OverrideRow): HeldOverride {
+  return { createdAt: Number(row.created_at), requestId: row.request_id };
+}
+
+async function overrideOf(database: Database, kid: string, durable: string): Promise<HeldOverride | null> {
+  const row = (await database.read('overrides').where({ kid, durable }).first()) as OverrideRow | undefined;
+  return row ? rowToOverride(row) : null;
+}
+
+const CHUNK = 500;
+
+/** A statement takes so many parameters; a principal may have more links. */
+function chunksOf(ids: readonly string[]): string[][] {
+  return Array.from({ length: Math.ceil(ids.length / CHUNK) }, (_, i) =>
+    ids.slice(i * CHUNK, (i + 1) * CHUNK),
+  );
 }
 
 /** The override of the device, or the one that a linked request led to. */
@@ -60,28 +76,14 @@ export async function heldOverride(
   kid: string,
   reach: { readonly durable: string | null; readonly linked: readonly string[] },
 ): Promise<HeldOverride | null> {
-  const own = reach.durable === null ? null : await overrideBy(database, { kid, durable: reach.durable });
+  const own = reach.durable === null ? null : await overrideOf(database, kid, reach.durable);
   if (own) return own;
-  for (const requestId of reach.linked) {
-    const found = await overrideBy(database, { kid, request_id: requestId });
-    if (found) return found;
+  for (const ids of chunksOf(reach.linked)) {
+    const query = database.read('overrides').where({ kid }).whereIn('request_id', ids);
+    const row = (await query.first()) as OverrideRow | undefined;
+    if (row) return rowToOverride(row);
   }
   return null;
-}
-
-/** An empty list beside an OR keeps SQLite from both indexes: it would read the tenant's whole table. */
-function withinReach(
-  query: Knex.QueryBuilder,
-  reach: { readonly durable: string | null; readonly linked: readonly string[] },
-): void {
-  const { durable, linked } = reach;
-  if (durable === null) query.whereIn('request_id', [...linked]);
-  else if (linked.length === 0) query.where({ durable });
-  else {
-    query.where((either) => {
-      either.whereIn('request_id', [...linked]).orWhere({ durable });
-    });
-  }
 }
 
 export async function heldContests(
@@ -89,10 +91,15 @@ export async function heldContests(
   kid: string,
   reach: { readonly durable: string | null; readonly linked: readonly string[] },
 ): Promise<readonly Contest[]> {
-  const query = database.read('contests').where({ kid });
-  withinReach(query, reach);
-  const rows = (await query.orderBy(['filed_at', 'contest_id'])) as Parameters<typeof rowToContest>[0][];
-  return rows.map(rowToContest);
+  type Row = Parameters<typeof rowToContest>[0];
+  const { durable, linked } = reach;
+  const all = (): Knex.QueryBuilder => database.read('contests').where({ kid });
+  const rows = durable === null ? [] : ((await all().where({ durable })) as Row[]);
+  for (const ids of chunksOf(linked)) rows.push(...((await all().whereIn('request_id', ids)) as Row[]));
+  const contests = new Map(rows.map((row) => [row.contest_id, rowToContest(row)]));
+  const before = (one: Contest, other: Contest): number =>
+    one.filedAt - other.filedAt || (one.contestId < other.contestId ? -1 : 1);
+  return [...contests.values()].sort(before);
 }
 
 export interface HeldLink {
@@ -175,8 +182,18 @@ export async function countDecisions(
   kid: string,
   reach: { readonly durable: string | null; readonly linked: readonly string[] },
 ): Promise<number> {
-  const query = database.read('decisions').where({ kid });
-  withinReach(query, reach);
-  const [row] = await query.count<{ n: number }[]>({ n: '*' });
-  return Number(row?.n ?? 0);
+  const { durable, linked } = reach;
+  const count = async (query: Knex.QueryBuilder): Promise<number> => {
+    const [row] = (await query.count({ n: '*' })) as { n: number }[];
+    return Number(row?.n ?? 0);
+  };
+  const all = (): Knex.QueryBuilder => database.read('decisions').where({ kid });
+  let total = durable === null ? 0 : await count(all().where({ durable }));
+  for (const ids of chunksOf(linked)) {
+    const query = all().whereIn('request_id', ids);
+    // What the device has was counted.
+    if (durable !== null) query.whereRaw('(durable IS NULL OR durable <> ?)', [durable]);
+    total += await count(query);
+  }
+  return total;
 }

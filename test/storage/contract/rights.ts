@@ -15,6 +15,7 @@ import {
 } from '../../../src/storage/contest-store.ts';
 import type { Database } from '../../../src/storage/db.ts';
 import { findDecision, tenantOfDecision } from '../../../src/storage/decision-store.ts';
+import { countDecisions, heldContests, heldOverride } from '../../../src/storage/dsar-read.ts';
 import { eraseRows, type RowTarget } from '../../../src/storage/erase-store.ts';
 import { heldIds } from '../../../src/storage/held-ids.ts';
 import { makeRecorder } from '../../../src/storage/ingest-store.ts';
@@ -277,6 +278,24 @@ export function rightsContract(make: MakeDatabase): void {
       await filing.commit();
       expect(await retained).toMatchObject({ decisions: 0 });
       for (const id of ['req_rc', 'req_rh']) expect(await findDecision(other, kid, id), id).not.toBeNull();
+    });
+
+    it('reads what is held by more links than a statement has parameters', async () => {
+      const kid = await addTenant(db.database, 'linked');
+      for (const id of ['l1', 'l2']) await record(kid, id, { durable: id });
+      await file(contestOn(kid, 'l1', 'l1'));
+      const override = { kid, durable: 'l1', requestId: 'req_l1', at: NOW };
+      await db.database.transaction((tx) => insertOverride(tx, override));
+      const others = Array.from({ length: 70_000 }, (_, i) => `req_no${i}`);
+      const linked = [...others, 'req_l1', 'req_l2'];
+      const reach = { durable: null, linked };
+      expect(await countDecisions(other, kid, reach)).toBe(2);
+      expect(await heldContests(other, kid, reach)).toMatchObject([{ requestId: 'req_l1' }]);
+      expect(await heldOverride(other, kid, reach)).toMatchObject({ requestId: 'req_l1' });
+      const both = { durable: 'l1', linked: ['req_l1', 'req_l2'] };
+      expect(await countDecisions(other, kid, both)).toBe(2);
+      expect(await heldContests(other, kid, both)).toHaveLength(1);
+      expect(await countDecisions(other, kid, { durable: null, linked: [] })).toBe(0);
     });
 
     it('finds the messages about a request by an index', async () => {
