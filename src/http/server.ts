@@ -6,6 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
+import type { Socket } from 'node:net';
 import { type Address, forwardedHops, limitKey, networkKey, type Range, resolveClient } from '../lib/ip.ts';
 import { readBody } from './body.ts';
 import { makeClientErrors } from './client-error.ts';
@@ -204,7 +205,9 @@ export function makeServer(deps: ServerDeps): RunningServer {
   const server = deps.tls
     ? createTlsServer({ ...options, ...deps.tls }, listener)
     : createServer(options, listener);
-  server.on('clientError', clientErrors.onError);
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
+    clientErrors.onError(error, socket),
+  );
   // Without a listener Node answers 100 Continue by itself, before any limit has been looked at.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     if (Number(request.headers['content-length'] ?? 0) <= MAX_CONTINUE_BYTES) response.writeContinue();

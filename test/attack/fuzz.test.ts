@@ -107,7 +107,7 @@ it(
     };
     await Promise.all(Array.from({ length: LANES }, lane));
     const grown = residentMb() - warm;
-    const words = [...counts].sort().map(([name, n]) => `${name} ${n}`);
+    const words = [...counts].map(([name, n]) => `${name} ${n}`);
     tell(
       'fuzz',
       `${ROUNDS} mutations (${words.join(', ')}); resident memory ${grown.toFixed(1)} MB more than after the first third`,

@@ -119,7 +119,7 @@ export function makeMutator(random: Random): Mutator {
     },
     json(value) {
       // A member of the top first: most leaves are signals, and the rest shall have its turn too.
-      const [top = '', child] = pick(Object.entries(value as object));
+      const [top, child] = pick(Object.entries(value as object));
       const inside = paths(child, [top]);
       return write(value, below(4) === 0 || inside.length === 0 ? [top] : pick(inside), below(8));
     },
