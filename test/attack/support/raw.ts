@@ -34,11 +34,7 @@ function readChunks(text: string): { body: string; rest: string } | null {
   }
 }
 
-/** @param heads how many answers are to HEAD, and have no body */
-export function readAnswers(
-  text: string,
-  methods: readonly string[] = [],
-): Pick<Exchanged, 'answers' | 'rest'> {
+export function readAnswers(text: string): Pick<Exchanged, 'answers' | 'rest'> {
   const answers: RawAnswer[] = [];
   let rest = text;
   while (rest.startsWith('HTTP/1.1 ')) {
@@ -57,7 +53,7 @@ export function readAnswers(
       rest = after;
       continue;
     }
-    const bodiless = status === 204 || status === 304 || methods[answers.length] === 'HEAD';
+    const bodiless = status === 204 || status === 304;
     const length = Number(headers.get('content-length') ?? 0);
     const chunked = headers.get('transfer-encoding') === 'chunked';
     const read = chunked && !bodiless ? readChunks(after) : null;
@@ -70,11 +66,22 @@ export function readAnswers(
   return { answers, rest };
 }
 
-/** @param quietMs how long nothing may come before an open connection counts as silent */
+/** A server that says nothing for so long hangs. */
+const HANG_MS = 10_000;
+
+export interface ExchangeOptions {
+  /** The server has to close: waited for. */
+  readonly closes?: boolean;
+  /** So many answers are waited for, and then a little for one too many. */
+  readonly answers?: number;
+  readonly quietMs?: number;
+  readonly gapMs?: number;
+}
+
 export async function exchange(
   port: number,
   parts: readonly (string | Uint8Array)[],
-  { quietMs = 200, gapMs = 30, methods = [] as readonly string[] } = {},
+  { closes = false, answers = 1, quietMs = 150, gapMs = 30 }: ExchangeOptions = {},
 ): Promise<Exchanged> {
   const begun = performance.now();
   const socket: Socket = connect({ port, host: '127.0.0.1' });
@@ -95,9 +102,10 @@ export async function exchange(
     if (!closed) socket.write(latin1(part));
   }
   heardAt = performance.now();
-  while (!closed && performance.now() - heardAt < quietMs) await pause(10);
+  const isDue = (): boolean => closes || readAnswers(text).answers.length < answers;
+  while (!closed && performance.now() - heardAt < (isDue() ? HANG_MS : quietMs)) await pause(10);
   const ms = performance.now() - begun;
   const wasClosed = closed;
   socket.destroy();
-  return { ...readAnswers(text, methods), closed: wasClosed, ms };
+  return { ...readAnswers(text), closed: wasClosed, ms };
 }
