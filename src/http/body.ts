@@ -1,8 +1,17 @@
 import type { IncomingMessage } from 'node:http';
 
+/** Nobody is there to be answered, and nothing is wrong here. */
+export class SenderLeft extends Error {
+  constructor() {
+    super('the sender went away');
+    this.name = 'SenderLeft';
+  }
+}
+
 /**
  * Reads a body of at most `limit` bytes; null when there are more, and the rest is left unread (a parser that drains
- * first can be made to read gigabytes). Rejects when the sender goes away in the middle.
+ * first can be made to read gigabytes). Rejects with
+ * SenderLeft when the sender goes away in the middle.
  */
 export function readBody(request: IncomingMessage, limit: number): Promise<Buffer | null> {
   return new Promise((resolve, reject) => {
@@ -28,7 +37,7 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
     const onClose = (): void => {
       if (settled) return;
       settled = true;
-      reject(new Error('the sender went away'));
+      reject(new SenderLeft());
     };
     request.on('data', onData);
     request.on('end', onEnd);

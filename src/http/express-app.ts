@@ -1,6 +1,7 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from 'express';
 import helmet from 'helmet';
 import { Refusal, Unavailable } from '../lib/errors.ts';
+import { SenderLeft } from './body.ts';
 import { errorReply } from './reply.ts';
 import { requestFacts } from './server.ts';
 
@@ -41,7 +42,9 @@ function errorHandler(onFault: (requestId: string, error: unknown) => void): Err
   // Four parameters are what makes it an error handler; Express's own would print the error whole.
   return (error: unknown, request, response, _next) => {
     const refusal = toRefusal(error);
-    const left = (error as { code?: unknown } | null)?.code === 'ERR_STREAM_PREMATURE_CLOSE';
+    const left =
+      error instanceof SenderLeft ||
+      (error as { code?: unknown } | null)?.code === 'ERR_STREAM_PREMATURE_CLOSE';
     if (!refusal && !left) onFault(requestFacts(request).requestId, error);
     if (response.headersSent) {
       response.destroy();

@@ -7,11 +7,12 @@ import {
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
-import { errorBody } from '../lib/errors.ts';
 import { type Address, forwardedHops, limitKey, networkKey, type Range, resolveClient } from '../lib/ip.ts';
 import { readBody } from './body.ts';
+import { makeClientErrors } from './client-error.ts';
 import type { HotHandler, HotReply } from './hot.ts';
 import { errorReply } from './reply.ts';
+import { originForm, pathOf } from './target.ts';
 
 /** Slow senders get 408: the whole request has to be there within this time. */
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -54,13 +55,6 @@ export function requestFacts(request: IncomingMessage): RequestFacts {
   return found;
 }
 
-/** The path of a request target; the absolute form is a proxy's way to say it (RFC 9112 section 3.2.2). */
-function pathOf(target: string): string {
-  const path = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]*/i, '') || '/';
-  const query = path.indexOf('?');
-  return query === -1 ? path : path.slice(0, query);
-}
-
 function send(response: ServerResponse, reply: HotReply): void {
   if (response.headersSent || response.destroyed) return;
   for (const name in reply.headers) response.setHeader(name, reply.headers[name] as string);
@@ -69,22 +63,15 @@ function send(response: ServerResponse, reply: HotReply): void {
   response.end(reply.body);
 }
 
-/** A request that never became one: told in the same words, then closed. */
-function onClientError(error: NodeJS.ErrnoException, socket: Socket, requestId: string): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
-    socket.destroy();
-    return;
+/** RFC 9112 section 3.2: exactly one, and none is needed in HTTP/1.0. Node keeps the first of several. */
+function namesOneHost(request: IncomingMessage): boolean {
+  const { rawHeaders } = request;
+  let names = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') names += 1;
   }
-  const late = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-  const body = JSON.stringify(errorBody(late ? 'request-timeout' : 'invalid-request'));
-  const head = [
-    late ? 'HTTP/1.1 408 Request Timeout' : 'HTTP/1.1 400 Bad Request',
-    'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    `X-Request-Id: ${requestId}`,
-    'Connection: close',
-  ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  return names === 1 || (names === 0 && request.httpVersion !== '1.1');
 }
 
 function headerText(request: IncomingMessage, name: string): string | undefined {
@@ -178,8 +165,11 @@ export function makeServer(deps: ServerDeps): RunningServer {
   const clientOf = makeClientReader(deps.trustedProxies);
   let draining = false;
   const open = new Set<ServerResponse>();
+  const clientErrors = makeClientErrors(deps.makeRequestId);
   const listener: RequestListener = (request, response) => {
-    const path = pathOf(request.url ?? '/');
+    clientErrors.began({ request, response });
+    const target = originForm(request.url ?? '/');
+    const path = pathOf(target ?? '');
     const begun = deps.onAnswered ? performance.now() : 0;
     open.add(response);
     response.once('close', () => {
@@ -191,13 +181,18 @@ export function makeServer(deps: ServerDeps): RunningServer {
     facts.set(request, known);
     response.setHeader('X-Request-Id', known.requestId);
     if (draining) response.setHeader('Connection', 'close');
-    if (request.headers.host === undefined && request.httpVersion === '1.1') {
+    if (target === null || !namesOneHost(request)) {
       send(response, errorReply('invalid-request', { connection: 'close' }));
       return;
     }
     const lane = deps.lanes.get(path);
-    if (lane) void runLane(deps, lane, request, response);
-    else deps.express(request, response);
+    if (lane) {
+      void runLane(deps, lane, request, response);
+      return;
+    }
+    // Express parses an absolute form by url.parse(), which warns on stderr in the stranger's own words.
+    request.url = target;
+    deps.express(request, response);
   };
   const options = {
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -211,7 +206,7 @@ export function makeServer(deps: ServerDeps): RunningServer {
     ? createTlsServer({ ...options, ...deps.tls }, listener)
     : createServer(options, listener);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
-    onClientError(error, socket, deps.makeRequestId()),
+    clientErrors.onError(error, socket),
   );
   // Without a listener Node answers 100 Continue by itself, before any limit has been looked at.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {

@@ -1,9 +1,10 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { ErrorCode } from '../lib/errors.ts';
 import { embedManifestSchema } from './banner.ts';
 import { sealedBundleSchema } from './bundle.ts';
 import {
   decisionResponseSchema,
+  errorBodySchema,
   healthSchema,
   ingestResponseSchema,
   pubKeyResponseSchema,
@@ -38,7 +39,7 @@ export const INGEST_ROUTES: readonly Route[] = [
       200: { text: 'ok: classified, and identified when the signals allow it', schema: ingestResponseSchema },
       400: {
         text: 'stale or decrypt-failed; malformed-sealed-bundle has the error shape',
-        schema: ingestResponseSchema,
+        schema: z.union([ingestResponseSchema, errorBodySchema]),
       },
       401: { text: 'unknown-key (symmetric form only)', schema: ingestResponseSchema },
       409: { text: 'replay: the nonce was claimed before', schema: ingestResponseSchema },

@@ -105,7 +105,12 @@ function identityPatched({ signals }: Facts): boolean {
   return (signals.tells?.patched ?? []).some((name) => IDENTITY_NATIVES.has(name));
 }
 
-const withoutPlatform = (userAgent: string): string => userAgent.replace(/\([^)]*\)/, '');
+/** Without its first parentheses. No regular expression: many that never close would take the square of their number. */
+function withoutPlatform(userAgent: string): string {
+  const open = userAgent.indexOf('(');
+  const close = userAgent.indexOf(')', open);
+  return open === -1 || close === -1 ? userAgent : userAgent.slice(0, open) + userAgent.slice(close + 1);
+}
 
 /** Firefox RFP names one operating system in the request and another in the page. */
 function headerDiffers({ signals, network, defenses }: Facts): boolean {

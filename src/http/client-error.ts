@@ -1,0 +1,79 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { type ErrorCode, errorBody } from '../lib/errors.ts';
+
+/** Bytes that are no request, or not in time: told in the same words, once, and never in the place of another answer. */
+
+/** For the answer to arrive: closing on unread bytes resets the connection, and a peer may keep its half open for ever. */
+const LINGER_MS = 1000;
+
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+/** Pipelined: answers come in the order of requests. */
+interface Queued extends Exchange {
+  readonly before: ServerResponse | null;
+}
+
+export interface ClientErrors {
+  /** The newest request of its connection. */
+  began(exchange: Exchange): void;
+  onError(error: NodeJS.ErrnoException, socket: Socket): void;
+}
+
+function refuse(socket: Socket, code: ErrorCode, requestId: string): void {
+  const body = JSON.stringify(errorBody(code));
+  const head = [
+    code === 'request-timeout' ? 'HTTP/1.1 408 Request Timeout' : 'HTTP/1.1 400 Bad Request',
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${requestId}`,
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}
+
+function afterwards(response: ServerResponse | null, next: () => void): void {
+  if (response && !response.writableFinished) response.once('finish', next);
+  else next();
+}
+
+export function makeClientErrors(makeRequestId: () => string): ClientErrors {
+  const newest = new WeakMap<Socket, Queued>();
+  const refused = new WeakSet<Socket>();
+
+  function onBadBody(socket: Socket, response: ServerResponse, code: ErrorCode): void {
+    // One answer for one request: early, or now.
+    if (!response.headersSent) refuse(socket, code, makeRequestId());
+    else if (response.writableEnded) socket.destroySoon();
+    else socket.destroy();
+  }
+
+  return {
+    began({ request, response }) {
+      const before = newest.get(request.socket)?.response ?? null;
+      newest.set(request.socket, {
+        request,
+        response,
+        before: before?.writableFinished === true ? null : before,
+      });
+    },
+    onError(error, socket) {
+      if (!socket.writable || error.code === 'ECONNRESET') {
+        socket.destroy();
+        return;
+      }
+      // The parser goes on failing with every byte that follows.
+      if (refused.has(socket)) return;
+      refused.add(socket);
+      const code = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'request-timeout' : 'invalid-request';
+      const { request, response, before } = newest.get(socket) ?? {};
+      if (!request || !response) refuse(socket, code, makeRequestId());
+      else if (request.complete) afterwards(response, () => refuse(socket, code, makeRequestId()));
+      else afterwards(before ?? null, () => onBadBody(socket, response, code));
+    },
+  };
+}

@@ -1,0 +1,18 @@
+/** Request targets (RFC 9112 section 3.2): the origin form, the absolute form of a proxy, and the asterisk. */
+
+/** With an authority, which is not looked at: one gpd answers under all its names. */
+const ABSOLUTE = /^https?:\/\/[^/?#]+/i;
+
+/** The target as a path with its query; null when it is none of the forms that a server takes. */
+export function originForm(target: string): string | null {
+  if (target.startsWith('/') || target === '*') return target;
+  const absolute = ABSOLUTE.exec(target)?.[0];
+  if (absolute === undefined) return null;
+  const rest = target.slice(absolute.length);
+  return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+export function pathOf(target: string): string {
+  const query = target.indexOf('?');
+  return query === -1 ? target : target.slice(0, query);
+}

@@ -1,0 +1,221 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { renderFile } from 'ejs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startDemo } from '../browser/support/demo.ts';
+import { apiKey, type Rights, startRights } from '../rights/support/rights.ts';
+import { ask, type Reply } from '../support/http.ts';
+import { makeBundle } from '../support/seal.ts';
+import { exchange } from './support/raw.ts';
+import { tell } from './support/size.ts';
+
+/** What a stranger writes stays text: in a page, in a header, in a line of the log. */
+
+const VIEWS = fileURLToPath(new URL('../../views', import.meta.url));
+const HOSTILE = `"'><script>alert(1)</script><img src=x onerror=alert(1)><%= 7*7 %>\${7*7}{{7*7}}&lt;`;
+
+const templates = readdirSync(VIEWS, { recursive: true, encoding: 'utf8' }).filter((name) =>
+  name.endsWith('.ejs'),
+);
+
+/** Raw, because it is a file of ours: the style sheet of an archive, which is read without a server. */
+const OWN_TEXT: Readonly<Record<string, readonly string[]>> = { 'dsar/partials/head.ejs': ['style'] };
+
+describe('templates', () => {
+  it.each(templates)('%s prints nothing raw but other templates, and quotes every attribute', (name) => {
+    const text = readFileSync(join(VIEWS, name), 'utf8');
+    const raw = [...text.matchAll(/<%-([\s\S]*?)%>/g)].map((match) => (match[1] ?? '').trim());
+    const own = OWN_TEXT[name.replaceAll('\\', '/')] ?? [];
+    expect(raw.filter((code) => !/^include\('[\w/-]+'/.test(code) && !own.includes(code))).toEqual([]);
+    // An unquoted attribute ends at a blank, which escaping leaves alone; a script or a style is no text at all.
+    expect([...text.matchAll(/\s[\w:-]+\s*=\s*<%/g)]).toEqual([]);
+    for (const [, inside = ''] of text
+      .replace(/<%[\s\S]*?%>/g, '')
+      .matchAll(/<(?:script|style)\b[^>]*>([\s\S]*?)<\/(?:script|style)>/g)) {
+      expect(inside.trim()).toBe('');
+    }
+    expect(text).not.toMatch(/\son\w+\s*=|javascript:|srcdoc/i);
+  });
+
+  const operation = {
+    id: HOSTILE,
+    method: HOSTILE,
+    path: HOSTILE,
+    summary: HOSTILE,
+    request: { [HOSTILE]: HOSTILE },
+    responses: [{ status: HOSTILE, description: HOSTILE }],
+  };
+  it.each([
+    ['my-data.ejs', { kid: HOSTILE }],
+    ['reference.ejs', { version: HOSTILE, operations: [operation] }],
+    ['demo/shop.ejs', { kid: HOSTILE, shopName: HOSTILE, publishableKey: HOSTILE, decisionsUrl: HOSTILE }],
+  ])('%s shows hostile values as text', async (name, values) => {
+    const html = await renderFile(join(VIEWS, name), values, { async: false });
+    expect(html).not.toMatch(/<script>alert|<img src=x|>49</);
+    expect(html).toContain('&lt;script&gt;alert(1)');
+    // Each value that was handed in is there, escaped.
+    expect(html.split('&#34;&#39;&gt;').length - 1).toBeGreaterThanOrEqual(Object.keys(values).length);
+  });
+});
+
+/** Told to EJS by Express where a page is rendered from what a query holds. */
+const OPTIONS = [
+  'settings[view options][outputFunctionName]=x;process.exit();s',
+  'settings[view options][escapeFunction]=process.exit',
+  'settings[view options][client]=1',
+  'outputFunctionName=x;process.exit();s',
+  'delimiter=%3F&openDelimiter=%5B',
+  'debug=true&compileDebug=true&cache=false',
+  '__proto__[outputFunctionName]=x;process.exit();s',
+].map((text) => text.replaceAll(' ', '%20'));
+
+let rights: Rights;
+let key = '';
+let written = 0;
+beforeAll(async () => {
+  rights = await startRights({ settings: { GPD_LOG_LEVEL: 'trace' } });
+  key = await apiKey(rights, 'secret');
+});
+afterAll(() => rights.stop());
+
+function expectPlain({ status, text }: Reply): void {
+  expect(status).toBeLessThan(500);
+  expect(text).not.toMatch(/<script>alert|onerror=alert|>49</);
+}
+
+describe('pages', () => {
+  it.each(OPTIONS)('/my-data and /docs are the same with ?%s', async (query) => {
+    for (const path of ['/my-data?kid=acme', '/docs?x=1']) {
+      const plain = await ask(rights.gpd.url, path);
+      const other = await ask(rights.gpd.url, `${path}&${query}`);
+      expect({ status: other.status, text: other.text }).toEqual({ status: 200, text: plain.text });
+    }
+  });
+
+  it.each([
+    '/my-data?kid=',
+    '/docs?',
+    '/docs/',
+    '/_fp/pubkey?kid=',
+    '/v1/embed.js?lang=',
+    '/v1/consent/banner?kid=',
+  ])('%s shows no markup that it was sent', async (path) => {
+    for (const text of [HOSTILE, '<script>alert(1)</script>', '"onerror=alert(1)', '%3Cscript%3E']) {
+      expectPlain(await ask(rights.gpd.url, path + encodeURIComponent(text)));
+    }
+  });
+
+  it('the shop of gpd demo asks for a decision, and for nothing else, whatever the id is', async () => {
+    const demo = await startDemo();
+    try {
+      const origin = new URL(demo.shop).origin;
+      expectPlain(await ask(origin, `/demo?shopName=${encodeURIComponent(HOSTILE)}`));
+      for (const id of [
+        '..',
+        '.',
+        '../ledger/vkey',
+        '%2e%2e',
+        '..%2f..%2fhealthz',
+        '?',
+        '#',
+        HOSTILE,
+        'x'.repeat(2000),
+      ]) {
+        const reply = await ask(origin, `/demo/decision?requestId=${encodeURIComponent(id)}`);
+        expectPlain(reply);
+        expect({ id, status: reply.status >= 400 }).toEqual({ id, status: true });
+      }
+    } finally {
+      await demo.stop();
+    }
+  });
+});
+
+const FORGED = 'FORGED-c4n4ry';
+/** New lines of every kind, terminal escapes, a line of JSON. */
+const LINES = [
+  `\r\n{"level":30,"event":"${FORGED}"}`,
+  `\n${FORGED}`,
+  `\r${FORGED}`,
+  `\u2028${FORGED}`,
+  `\u001b[2J${FORGED}`,
+  `\u009b31m${FORGED}`,
+  `\u0007\u0008${FORGED}`,
+];
+const bytesOf = (text: string): string => Buffer.from(text).toString('latin1');
+
+describe('the log', () => {
+  it('has no line and no word of what strangers write', async () => {
+    const { gpd } = rights;
+    for (const line of LINES) {
+      const encoded = encodeURIComponent(line);
+      const paths = [
+        `/${encoded}`,
+        `/v1/decisions/${encoded}`,
+        `/_fp/pubkey?kid=${encoded}`,
+        `/assets/${encoded}`,
+        `/v1/ledger/tile/${encoded}`,
+      ];
+      for (const path of paths) {
+        await ask(gpd.url, path, { headers: { authorization: `Bearer ${key}` } });
+        written += 1;
+      }
+      const names = [
+        'user-agent',
+        'origin',
+        'x-forwarded-for',
+        'forwarded',
+        'x-request-id',
+        'authorization',
+        'cookie',
+        'signature-agent',
+        'signature-input',
+        'signature',
+        'host',
+        'idempotency-key',
+        'content-type',
+        'accept-encoding',
+        'expect',
+        'te',
+      ];
+      await Promise.all(
+        names.map(async (name) => {
+          const head = `POST /v1/consent/grant HTTP/1.1\r\nHost: x\r\n${name}: ${bytesOf(line)}\r\nContent-Length: 0\r\n\r\n`;
+          await exchange(gpd.port, [head]);
+          written += 1;
+        }),
+      );
+      const body = { principalId: line, purposes: [line], requestId: line, contestId: line, token: line };
+      for (const path of ['/v1/consent/grant', '/me', '/privacy/erase', '/_fp/i/v1']) {
+        await rights.call(path, body, path.startsWith('/v1') ? key : '');
+        written += 1;
+      }
+      const signals = { page: { userAgent: line, platform: line }, [line]: line };
+      await rights.call('/_fp/i/v1', makeBundle(rights.acme, { signals }));
+      await exchange(gpd.port, [`GET http://${FORGED}:${FORGED}/healthz HTTP/1.1\r\nHost: x\r\n\r\n`]);
+      written += 2;
+    }
+    const lines = gpd
+      .logs()
+      .split('\n')
+      .filter((line) => line !== '');
+    expect(lines.length).toBeGreaterThan(0);
+    for (const line of lines) expect(JSON.parse(line)).toMatchObject({ level: expect.any(Number) });
+    expect(gpd.logs()).not.toContain(FORGED);
+    expect(gpd.logs()).not.toMatch(/(?!\n)[\p{Cc}\u2028\u2029]/u);
+    tell('injection', `${written} hostile values, ${lines.length} lines in the log, none of theirs`);
+  });
+
+  it('and no header of an answer repeats them', async () => {
+    for (const line of LINES) {
+      const { answers } = await exchange(rights.gpd.port, [
+        `OPTIONS /v1/consent/grant HTTP/1.1\r\nHost: x\r\nOrigin: https://shop.example${bytesOf(line)}\r\nX-Request-Id: ${bytesOf(line)}\r\n\r\n`,
+      ]);
+      for (const { headers, body } of answers) {
+        expect(JSON.stringify([...headers])).not.toContain(FORGED);
+        expect(body).not.toContain(FORGED);
+      }
+    }
+  });
+});

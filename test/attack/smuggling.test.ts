@@ -1,0 +1,210 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Gpd, startGpd } from '../support/server.ts';
+import { badBodies, badHeads, HOST, post, SMUGGLED } from './support/bad-requests.ts';
+import { type Exchanged, exchange, pause } from './support/raw.ts';
+import { tell } from './support/size.ts';
+
+/** Bytes that two readers could read in two ways: at most one answer a request, in order, then the end. */
+
+let gpd: Gpd;
+let cases = 0;
+beforeAll(async () => {
+  gpd = await startGpd();
+});
+afterAll(async () => {
+  tell('smuggling', `${cases} exchanges on raw sockets`);
+  expect(gpd.logs()).not.toMatch(/"event":"fault"|DeprecationWarning|^\(node/m);
+  await gpd.stop();
+});
+
+const send: typeof exchange = (...args) => {
+  cases += 1;
+  return exchange(...args);
+};
+
+const statuses = ({ answers }: Exchanged): number[] => answers.map(({ status }) => status);
+
+/** One refusal in the common shape, nothing behind it, and the connection is over. */
+function expectOneRefusal(found: Exchanged): void {
+  expect({ statuses: statuses(found), closed: found.closed, rest: found.rest }).toEqual({
+    statuses: [400],
+    closed: true,
+    rest: '',
+  });
+  const [answer] = found.answers;
+  expect(JSON.parse(answer?.body ?? '')).toMatchObject({ error: 'invalid-request' });
+  expect(answer?.headers.get('x-request-id')).toMatch(/^req_/);
+}
+
+/** The hot lanes and Express read bodies each in its own way. */
+const ROUTES = ['/_fp/i/v1', '/v1/consent/can-process', '/v1/consent/grant', '/me', '/privacy/dsar'];
+
+/** Where the head is whole, a refusal of the head may come first: without a credential /v1 and /privacy say 401. */
+function expectOneAnswer(found: Exchanged, allowed: readonly number[]): void {
+  expect({ answers: found.answers.length, closed: found.closed, rest: found.rest }).toEqual({
+    answers: 1,
+    closed: true,
+    rest: '',
+  });
+  expect(allowed).toContain(found.answers[0]?.status);
+  expect(JSON.parse(found.answers[0]?.body ?? '')).toHaveProperty('error');
+}
+
+async function each(run: (path: string) => Promise<void>): Promise<void> {
+  await Promise.all(ROUTES.map(run));
+}
+const nth = (
+  cases: (path: string) => readonly (readonly [string, string])[],
+  i: number,
+  path: string,
+): string => cases(path)[i]?.[1] ?? '';
+
+describe.concurrent('every way to read a body', () => {
+  it.each(badHeads('').map(([name], i) => [name, i] as const))(
+    '%s: one refusal, and what follows is no request',
+    (_name, i) =>
+      each(async (path) =>
+        expectOneRefusal(await send(gpd.port, [nth(badHeads, i, path) + SMUGGLED], { closes: true })),
+      ),
+  );
+
+  it.each(badBodies('').map(([name], i) => [name, i] as const))('%s: one answer, then the end', (_name, i) =>
+    each(async (path) => {
+      const found = await send(gpd.port, [nth(badBodies, i, path) + SMUGGLED], { closes: true });
+      expectOneAnswer(found, [400, 401]);
+    }),
+  );
+
+  it('a body that goes wrong after an early answer gets no second one', () =>
+    each(async (path) => {
+      // Without a credential /v1 and /privacy answer before the body is there.
+      const found = await send(gpd.port, [post(path, 'Transfer-Encoding: chunked'), `zz\r\n${SMUGGLED}`], {
+        closes: true,
+      });
+      expect(found.answers).toHaveLength(1);
+      expect(found).toMatchObject({ closed: true, rest: '' });
+    }));
+
+  it('garbage behind a whole request does not take the place of its answer', () =>
+    each(async (path) => {
+      const found = await send(gpd.port, [`${post(path, 'Content-Length: 2')}{}GARBAGE\r\n\r\n`], {
+        closes: true,
+      });
+      expect(statuses(found)).toHaveLength(2);
+      expect(statuses(found)[0]).not.toBe(404);
+      expect(found.answers[0]?.headers.get('connection')).not.toBe('close');
+      expect(statuses(found)[1]).toBe(400);
+      expect(found).toMatchObject({ closed: true, rest: '' });
+    }));
+});
+
+describe('a pipeline', () => {
+  it('is answered request by request, in its order', async () => {
+    const one = ['/healthz', '/nothing', '/healthz', '/v1/ledger/vkey', '/healthz'];
+    const text = one.map((path) => `GET ${path} HTTP/1.1\r\n${HOST}\r\n`).join('');
+    const found = await send(gpd.port, [text.repeat(10)], { answers: 50 });
+    expect(statuses(found)).toEqual(Array.from({ length: 10 }, () => [200, 404, 200, 401, 200]).flat());
+    expect(found.rest).toBe('');
+  });
+
+  it('with a bad body at its end is answered up to there, in order', async () => {
+    const bad = `${post('/me', 'Transfer-Encoding: chunked')}zz\r\n`;
+    const found = await send(gpd.port, [SMUGGLED + SMUGGLED + bad + SMUGGLED], { closes: true });
+    expect(statuses(found)).toEqual([200, 200, 400]);
+    expect(found).toMatchObject({ closed: true, rest: '' });
+  });
+
+  it('a body that looks like a request is a body', async () => {
+    const found = await send(gpd.port, [`${post('/me', `Content-Length: ${SMUGGLED.length}`)}${SMUGGLED}`]);
+    expect(statuses(found)).toEqual([400]);
+    expect(JSON.parse(found.answers[0]?.body ?? '')).toMatchObject({ error: 'invalid-json' });
+  });
+});
+
+describe.concurrent('a request target', () => {
+  it.each([
+    'http://gpd.test/healthz',
+    'HTTP://gpd.test/healthz',
+    'https://other.test:99999/healthz?x=http://y',
+    'http://a:b:c/healthz',
+    'http://[::1]:abc/healthz',
+    'http://[/healthz',
+    'http://xn--a/healthz',
+    'http://user:pass@gpd.test/healthz',
+  ])('%s is its path', async (target) => {
+    const found = await send(gpd.port, [`GET ${target} HTTP/1.1\r\n${HOST}\r\n`]);
+    expect(statuses(found)).toEqual([200]);
+    expect(found.answers[0]?.body).toContain('"ok"');
+  });
+
+  it.each([
+    'http://',
+    'http:///healthz',
+    'ftp://gpd.test/healthz',
+    'gopher://x/healthz',
+    'healthz',
+    'http:/healthz',
+  ])('%s is none', async (target) => {
+    expectOneRefusal(await send(gpd.port, [`GET ${target} HTTP/1.1\r\n${HOST}\r\n`], { closes: true }));
+  });
+
+  it.each([
+    '*',
+    'http://gpd.test',
+    'http://[',
+    'http://a:b:c?x',
+    '/%',
+    '/%00',
+    '//gpd.test/healthz',
+    '/\\healthz',
+    '/#a',
+  ])('%s leads nowhere, in the common shape', async (target) => {
+    await Promise.all(
+      ['GET', 'OPTIONS', 'POST'].map(async (method) => {
+        const head = `${method} ${target} HTTP/1.1\r\n${HOST}Content-Length: 0\r\n\r\n`;
+        const found = await send(gpd.port, [head]);
+        expect(found.answers).toHaveLength(1);
+        expect([400, 404]).toContain(found.answers[0]?.status);
+        expect(JSON.parse(found.answers[0]?.body ?? '')).toHaveProperty('error');
+      }),
+    );
+  });
+});
+
+describe.concurrent('a connection', () => {
+  it.each([
+    ['CONNECT', `CONNECT gpd.test:443 HTTP/1.1\r\n${HOST}\r\n`, true],
+    ['HTTP/2 by prior knowledge', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', true],
+    ['TLS on a plain port', Buffer.from('16030100a5010000a10303', 'hex'), true],
+    ['a request of 1991', 'GET /healthz\r\n\r\n', true],
+    ['HTTP/3.7', `GET /healthz HTTP/3.7\r\n${HOST}\r\n`, true],
+    [
+      'an upgrade that nobody offers',
+      `GET /healthz HTTP/1.1\r\n${HOST}Connection: upgrade\r\nUpgrade: h2c\r\n\r\n`,
+      false,
+    ],
+  ] as const)('%s: at most one answer, no hang', async (_name, bytes, closes) => {
+    const found = await send(gpd.port, [bytes], { closes });
+    expect(found.answers.length).toBeLessThanOrEqual(1);
+    expect({ closed: found.closed, rest: found.rest }).toEqual({ closed: closes, rest: '' });
+  });
+
+  it('that keeps its own half open after a refusal is cut off', async () => {
+    cases += 1;
+    const socket = connect({ port: gpd.port, host: '127.0.0.1', allowHalfOpen: true });
+    let failed = false;
+    socket.on('error', () => {
+      failed = true;
+    });
+    socket.resume().write('GARBAGE\r\n\r\n');
+    const begun = performance.now();
+    // A byte to a peer that is gone comes back as a reset.
+    while (!failed && performance.now() - begun < 4000) {
+      await pause(300);
+      if (!socket.destroyed) socket.write('x');
+    }
+    socket.destroy();
+    expect(failed).toBe(true);
+  });
+});
