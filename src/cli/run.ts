@@ -65,6 +65,14 @@ export async function confirm(options: { readonly yes?: boolean }, what: string)
   if (answer.trim() !== 'yes') throw new CommandFailed('failure', 'nothing was changed');
 }
 
+/** Knex puts the statement with its values before the driver's words: ids of people do not belong on a terminal. */
+function withoutSql(error: Error): string {
+  const byDriver = 'code' in error && typeof error.code === 'string';
+  return byDriver
+    ? error.message.slice(error.message.lastIndexOf(' - ') + 1).replace(/^- /, '')
+    : error.message;
+}
+
 function exitOf(error: unknown): { exit: ExitName; message: string } {
   if (error instanceof CommandFailed) return { exit: error.exit, message: error.message };
   if (error instanceof ConfigError) return { exit: 'badConfig', message: error.message };
@@ -72,7 +80,7 @@ function exitOf(error: unknown): { exit: ExitName; message: string } {
     return { exit: 'tryAgain', message: `${error.message}; try again in a moment` };
   if (error instanceof AlreadyInitialised) return { exit: 'conflict', message: error.message };
   if (error instanceof BackupFailed && error.conflict) return { exit: 'conflict', message: error.message };
-  return { exit: 'failure', message: error instanceof Error ? error.message : String(error) };
+  return { exit: 'failure', message: error instanceof Error ? withoutSql(error) : String(error) };
 }
 
 /** Turns what a command throws into one sentence and an exit code. */

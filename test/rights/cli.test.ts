@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectError } from '../http/support/expect.ts';
-import { KID } from '../support/server.ts';
+import { runGpd } from '../support/command.ts';
+import { execute } from '../support/database.ts';
+import { initGpd, KID } from '../support/server.ts';
 import { apiKey, OTHER, REASON, type Rights, startRights, type Visit } from './support/rights.ts';
 
 /** The same rights from a terminal. */
@@ -167,5 +169,17 @@ describe('gpd retention run', () => {
     await rights.gpd.json(['retention', 'run']);
     expectError(await rights.decision(visit.requestId, secret), 'no-such-decision');
     expect(await rights.gpd.json(['consent', 'verify', KID])).toMatchObject({ ok: true });
+  });
+});
+
+describe('a failure of the database', () => {
+  it('is told in its own words, without the statement and the ids in it', async () => {
+    const { dataDir } = await initGpd();
+    await execute(dataDir, 'ALTER TABLE visitor_index RENAME TO elsewhere');
+    const env = { GPD_DATA_DIR: dataDir };
+    const ran = await runGpd(['erase', '--tenant', KID, '--visitor', 'somebodys-id', '--yes'], { env });
+    expect(ran.code).toBe(1);
+    expect(ran.stderr).toContain('no such table');
+    expect(ran.stderr).not.toMatch(/somebodys-id|select/i);
   });
 });
