@@ -7,7 +7,7 @@ import { tell } from './support/size.ts';
 /** A limit that a client can step out of by what it writes is none. */
 
 const LIMIT = 5;
-const TRIES = 40;
+const TRIES = 20;
 const SETTINGS = { GPD_RATE_INGEST: `${LIMIT}/600`, GPD_RATE_PRIVACY: `${LIMIT}/600` };
 
 type Headers = Readonly<Record<string, string | readonly string[]>>;
