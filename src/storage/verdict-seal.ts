@@ -3,6 +3,7 @@ import { commitVerdict } from '../ledger/commitment.ts';
 import { HOUR } from '../lib/clock.ts';
 import type { Database } from './db.ts';
 import { checkHours, nextHour, type SealedTable, sealHours } from './hourly-seal.ts';
+import { type Bindings, insertMany } from './sql.ts';
 
 /** Verdicts, sealed by the hour. An erased one leaves its commitment at its place, and the root still holds. */
 
@@ -60,7 +61,9 @@ export async function keepCommitments(
   const byHour = new Map<number, ErasedVerdict[]>();
   for (const verdict of verdicts) {
     const hour = Math.floor(Number(verdict.decided_at) / HOUR) * HOUR;
-    byHour.set(hour, [...(byHour.get(hour) ?? []), verdict]);
+    const known = byHour.get(hour);
+    if (known) known.push(verdict);
+    else byHour.set(hour, [verdict]);
   }
   for (const [hour, erased] of byHour) {
     if (!(await tx('verdict_seals').where({ kid, hour }).first('hour'))) continue;
@@ -68,15 +71,37 @@ export async function keepCommitments(
       .where({ kid, hour })
       .orderBy('position')
       .pluck('position')) as number[];
-    for (const { request_id, commitment } of erased) {
-      const before = await hourOf(tx, kid, hour)
-        .where('request_id', '<', request_id)
-        .count<{ n: number }[]>({ n: '*' });
-      let position = Number(before[0]?.n ?? 0);
+    const places = await placesOf(tx, kid, hour, erased);
+    const rows = erased.map(({ request_id, commitment }): Bindings => {
+      let position = places.get(request_id) ?? 0;
       for (const place of taken) if (place <= position) position += 1;
-      await tx('erased_verdicts').insert({ kid, hour, position, commitment });
-    }
+      return [kid, hour, position, commitment];
+    });
+    await insertMany(tx, 'INSERT INTO erased_verdicts (kid, hour, position, commitment)', rows);
   }
+}
+
+/** Past so many the whole hour is read instead of naming each. */
+const MAX_NAMED = 500;
+
+/** The places of verdicts among those that are there, in one pass over the hour. */
+async function placesOf(
+  tx: Knex.Transaction,
+  kid: string,
+  hour: number,
+  erased: readonly ErasedVerdict[],
+): Promise<ReadonlyMap<string, number>> {
+  const ranked = hourOf(tx, kid, hour)
+    .select('request_id', tx.raw('ROW_NUMBER() OVER (ORDER BY request_id) - 1 AS place'))
+    .as('ranked');
+  const query = tx.from(ranked).select('request_id', 'place');
+  if (erased.length <= MAX_NAMED)
+    query.whereIn(
+      'request_id',
+      erased.map((verdict) => verdict.request_id),
+    );
+  const rows = (await query) as { request_id: string; place: number }[];
+  return new Map(rows.map((row) => [row.request_id, Number(row.place)]));
 }
 
 interface DecisionRow {
