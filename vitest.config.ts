@@ -1,9 +1,13 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
+
+/** Suites with a command of their own: `npm run test:attack`, `npm run test:runbooks`. */
+const heavy = ['test/attack/**', 'test/runbooks/**'];
 
 // One list of suites; a suite whose tool is missing says so by name (test/support/tools.ts).
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts', 'test/**/*.test.tsx'],
+    exclude: [...configDefaults.exclude, ...(process.env['HEAVY'] === '1' ? [] : heavy)],
     maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
