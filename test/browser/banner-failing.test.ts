@@ -161,7 +161,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       await shop.stop();
       await banner.press('reject');
       await banner.waitFor('reopen');
-      expect(await banner.text('.heard')).toContain('in force here');
+      await vi.waitFor(async () => expect(await banner.text('.heard')).toContain('in force here'));
       await banner.press('reopen');
       await banner.press('accept-all');
       await page.waitForSelector('gpd-consent >>> dialog .error', { visible: true });
