@@ -240,6 +240,8 @@ describeInChromium('the console in a browser', () => {
         const open = await makeCase();
         const page = await enter('dora', options);
         const look = async (what: string): Promise<void> => {
+          // With its style: a page that was just sent to has none for a moment.
+          await page.waitForLoadState('load');
           expect({ what, found: await axe(page) }).toEqual({ what, found: [] });
           const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
           expect({ what, wider: Math.max(0, wider) }).toEqual({ what, wider: 0 });
