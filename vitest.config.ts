@@ -9,8 +9,6 @@ export default defineConfig({
     include: ['test/**/*.test.ts', 'test/**/*.test.tsx'],
     exclude: [...configDefaults.exclude, ...(process.env['HEAVY'] === '1' ? [] : heavy)],
     maxWorkers: 2,
-    // Real browsers and real processes beside each other: once more on a loaded CI, and said in the report.
-    retry: process.env['CI'] ? 1 : 0,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     globalSetup: ['test/support/global-setup.ts'],

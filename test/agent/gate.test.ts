@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isRefused, PURPOSE, passGate } from '../../src/agent/gate.ts';
+import { fc } from '../support/property.ts';
 
 const makeReceipt = (more: object = {}) => ({
   purposes: [PURPOSE],

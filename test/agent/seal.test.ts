@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { sealBundle, sealWith } from '../../src/agent/seal.ts';
 import { sealedBundleSchema } from '../../src/schema/bundle.ts';
 import { makeOpener } from '../../src/seal/open.ts';
+import { fc } from '../support/property.ts';
 
 const vector = JSON.parse(
   readFileSync(new URL('../vectors/gpd-seal-1.json', import.meta.url), 'utf8'),

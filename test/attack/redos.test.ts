@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { announcedSeed } from '../support/make.ts';
+import { fc } from '../support/property.ts';
 import { type Found, findRegexes } from './support/regexes.ts';
 import { FULL, sized, tell } from './support/size.ts';
 

@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Authenticate, makeAuthenticator } from '../../src/app/oidc.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';
+import { fc } from '../support/property.ts';
 import { answerTo, oidcSettings } from './support.ts';
 
 /** Whatever is sent is a caller or one of the two refusals: answerTo throws anything else on. */

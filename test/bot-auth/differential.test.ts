@@ -1,9 +1,9 @@
 import { createPublicKey } from 'node:crypto';
-import fc from 'fast-check';
 import { createVerifier, httpbis } from 'http-message-signatures';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
 import { announcedSeed, NOW } from '../support/make.ts';
+import { fc } from '../support/property.ts';
 import {
   AGENT_ORIGIN,
   HOST,

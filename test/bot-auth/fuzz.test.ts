@@ -1,7 +1,8 @@
-import fc from 'fast-check';
+import { parseDictionary, serializeDictionary } from 'structured-headers';
 import { describe, expect, it } from 'vitest';
 import { verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
 import { announcedSeed, NOW } from '../support/make.ts';
+import { fc } from '../support/property.ts';
 import { AGENT_ORIGIN, makeAgent, makeDeps, makeRequest, quoted, signedHeaders } from './support/agent.ts';
 
 /** Whatever stands in the three headers: no throw, and no name without a signature over just this. */
@@ -147,7 +148,7 @@ describe('malformed headers', () => {
   });
 });
 
-/** The forms in which one thing may be written: what is left without white space, in which base64 and in which address. */
+/** The forms in which one thing may be written: what is left in canonical form, in which base64 and in which address. */
 function sameMeaning(
   good: Readonly<Record<string, string>>,
   changed: Readonly<Record<string, string>>,
@@ -156,8 +157,11 @@ function sameMeaning(
   const [before, after] = [good[name] ?? '', changed[name] ?? ''];
   if (name === 'signature') return bytesOf(before) === bytesOf(after);
   if (name === 'signature-agent') return addressOf(before) === addressOf(after);
-  return before.replace(/\s/g, '') === after.replace(/\s/g, '');
+  return canonical(before) === canonical(after);
 }
+
+/** The form that RFC 9651 gives what was read: white space and a number's leading zeros say nothing. */
+const canonical = (text: string): string => serializeDictionary(parseDictionary(text));
 
 const bytesOf = (text: string): string =>
   Buffer.from(/:([^:]*):/.exec(text)?.[1] ?? '', 'base64').toString('hex');

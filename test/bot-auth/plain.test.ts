@@ -1,10 +1,10 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { verifyGeneral } from '../../src/ingest/bot-auth/general.ts';
 import type { BotAuthRequest, Claim, OwnRequest } from '../../src/ingest/bot-auth/message.ts';
 import { type PlainSignature, readPlain } from '../../src/ingest/bot-auth/plain.ts';
 import { verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
 import { announcedSeed, NOW } from '../support/make.ts';
+import { fc } from '../support/property.ts';
 import {
   AGENT_ORIGIN,
   HOST,

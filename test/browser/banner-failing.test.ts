@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:net';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { SEEN_WITHIN } from '../http/support/expect.ts';
-import { describeWithTool } from '../support/tools.ts';
+import { describeInBrowser } from '../support/tools.ts';
 import { type BrowserName, launch, missingBrowser, type Visitor, visit } from './support/drivers.ts';
 import {
   AGENT,
@@ -18,7 +18,7 @@ import {
 /** The server is away, silent, or says no: nothing is collected, the page works, the choice is asked again. */
 
 for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
-  describeWithTool(`browser/banner without its server in ${name}`, missingBrowser(name), () => {
+  describeInBrowser(`browser/banner without its server in ${name}`, missingBrowser(name), () => {
     let shop: Shop;
     let browser: Browser;
     let visitor: Visitor;

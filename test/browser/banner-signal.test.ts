@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { describeWithTool } from '../support/tools.ts';
+import { describeInBrowser } from '../support/tools.ts';
 import { type BrowserName, launch, missingBrowser, type Visitor, visit } from './support/drivers.ts';
 import { AGENT, ANALYTICS, type Banner, bannerOf, type Shop, startShop } from './support/shop.ts';
 
@@ -13,7 +13,7 @@ const PREFERENCES = {
 };
 
 for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
-  describeWithTool(`browser/banner under Global Privacy Control in ${name}`, missingBrowser(name), () => {
+  describeInBrowser(`browser/banner under Global Privacy Control in ${name}`, missingBrowser(name), () => {
     let shop: Shop;
     let plain: Shop;
     let browser: Browser;

@@ -1,7 +1,7 @@
 import type { Browser, KeyInput, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { SEEN_WITHIN } from '../http/support/expect.ts';
-import { describeWithTool } from '../support/tools.ts';
+import { describeInBrowser } from '../support/tools.ts';
 import { type BrowserName, launch, missingBrowser, type Visitor, visit } from './support/drivers.ts';
 import {
   AGENT,
@@ -19,7 +19,7 @@ import {
 const DAY_MS = 86_400_000;
 
 for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
-  describeWithTool(`browser/banner in ${name}`, missingBrowser(name), () => {
+  describeInBrowser(`browser/banner in ${name}`, missingBrowser(name), () => {
     let shop: Shop;
     let browser: Browser;
     let visitor: Visitor;

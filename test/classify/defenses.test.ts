@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { announcedSeed } from '../support/make.ts';
+import { fc } from '../support/property.ts';
 import {
   type Browser,
   brave,

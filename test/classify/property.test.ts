@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { announcedSeed } from '../support/make.ts';
+import { fc } from '../support/property.ts';
 import { type Browser, chrome, judge } from './support/browsers.ts';
 
 /** Signals as nobody would send them: no throw, and never `human` by omission. */

@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readEnvelope } from '../../src/ingest/envelope.ts';
+import { fc } from '../support/property.ts';
 
 const bytes = (size: number): string => Buffer.alloc(size, 7).toString('base64');
 const bundle = { kid: 'acme', iv: bytes(12), ct: bytes(40), epk: bytes(65) };

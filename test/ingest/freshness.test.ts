@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isFresh, nonceExpiry } from '../../src/ingest/freshness.ts';
 import { NOW } from '../support/make.ts';
+import { fc } from '../support/property.ts';
 
 const SKEW = 300_000;
 

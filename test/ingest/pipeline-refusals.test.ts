@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { makeReceipt, NOW } from '../support/make.ts';
 import { makeRawSignals } from '../support/make-signals.ts';
+import { fc } from '../support/property.ts';
 import { HEADERS, run, type World } from './support.ts';
 
 const refusedAs = (reason: string, status: number) => ({

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   formatMasterKey,
@@ -8,6 +7,7 @@ import {
   WrongMasterKey,
 } from '../../src/keys/master-key.ts';
 import { seededRandom } from '../support/make.ts';
+import { fc } from '../support/property.ts';
 
 const random = seededRandom('test/keys/master-key');
 const KEY = Buffer.from(Array.from({ length: 32 }, (_, i) => i));

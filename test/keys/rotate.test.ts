@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Generation, isLive, liveGenerations } from '../../src/keys/generation.ts';
 import {
@@ -10,6 +9,7 @@ import {
   planSweep,
 } from '../../src/keys/rotate.ts';
 import { makeGenerationRow, NOW } from '../support/make.ts';
+import { fc } from '../support/property.ts';
 
 const DAY = 86_400_000;
 

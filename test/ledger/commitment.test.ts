@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { commitVerdict } from '../../src/ledger/commitment.ts';
+import { fc } from '../support/property.ts';
 
 const SALT = Buffer.alloc(16, 5);
 

@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { commitVerdict } from '../../src/ledger/commitment.ts';
 import {
@@ -15,6 +14,7 @@ import { makeNoteSigner } from '../../src/ledger/note.ts';
 import { openPersonalEntry, parseEntry } from '../../src/ledger/parse-entry.ts';
 import type { Opening } from '../../src/ledger/personal-commitment.ts';
 import { sealedBody, sealedRoot } from '../../src/ledger/sealed-root.ts';
+import { fc } from '../support/property.ts';
 import { flipBit, naiveRoot } from './support.ts';
 
 const AT = Date.UTC(2026, 10, 20, 10, 0, 2, 987);

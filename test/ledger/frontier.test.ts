@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   appendLeaves,
@@ -9,6 +8,7 @@ import {
   frontierRoot,
 } from '../../src/ledger/frontier.ts';
 import { EMPTY_ROOT, leafHash, nodeHash } from '../../src/ledger/merkle.ts';
+import { fc } from '../support/property.ts';
 import { makeLeaves, naiveRoot } from './support.ts';
 
 const sha256 = (...parts: readonly Buffer[]): Buffer => {

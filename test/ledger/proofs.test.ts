@@ -1,9 +1,9 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { appendLeaves, EMPTY_FRONTIER, frontierRoot } from '../../src/ledger/frontier.ts';
 import { EMPTY_ROOT, nodeHash } from '../../src/ledger/merkle.ts';
 import { consistencyProof, type HashReader, inclusionProof, rootAt } from '../../src/ledger/proofs.ts';
 import { verifyConsistency, verifyInclusion } from '../../src/ledger/verify.ts';
+import { fc } from '../support/property.ts';
 import { flipBit, makeLeaves, makeLog, naiveRoot } from './support.ts';
 
 const leaves = makeLeaves(1300);

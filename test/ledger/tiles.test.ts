@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeEntryBundle, encodeEntryBundle, encodeHashTile } from '../../src/ledger/tile-bytes.ts';
 import { formatTilePath, parseTilePath, type Tile, tileSpan } from '../../src/ledger/tile-path.ts';
+import { fc } from '../support/property.ts';
 import { makeLeaves } from './support.ts';
 
 describe('the path of a tile', () => {

@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeBase64, decodeBase64Url } from '../../src/lib/base64.ts';
+import { fc } from '../support/property.ts';
 
 const bytesOf = fc.uint8Array({ maxLength: 100 });
 

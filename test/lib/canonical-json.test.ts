@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonicalJson, type Json } from '../../src/lib/canonical-json.ts';
+import { fc } from '../support/property.ts';
 
 describe('canonicalJson (RFC 8785)', () => {
   it('gives the example of the RFC, section 3.2.3 and 3.2.4', () => {

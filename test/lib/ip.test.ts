@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   forwardedHops,
@@ -8,6 +7,7 @@ import {
   parseRange,
   resolveClient,
 } from '../../src/lib/ip.ts';
+import { fc } from '../support/property.ts';
 
 const shown = (text: string): string | null => parseAddress(text)?.toString() ?? null;
 

@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { JsonRefused, parseStrictJson } from '../../src/lib/strict-json.ts';
+import { fc } from '../support/property.ts';
 
 const refused = (text: string, maxDepth?: number): string => {
   try {

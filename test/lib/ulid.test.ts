@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { makeUlid } from '../../src/lib/ulid.ts';
 import { seededRandom } from '../support/make.ts';
+import { fc } from '../support/property.ts';
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const MAX_TIME = 2 ** 48 - 1;

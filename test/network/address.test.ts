@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { inRanges, limitKey, networkKey, parseAddress, parseRange } from '../../src/lib/ip.ts';
 import { announcedSeed } from '../support/make.ts';
+import { fc } from '../support/property.ts';
 
 /** Addresses as proxies and attackers write them. */
 

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   forwardedHops,
@@ -9,6 +8,7 @@ import {
   resolveClient,
 } from '../../src/lib/ip.ts';
 import { announcedSeed } from '../support/make.ts';
+import { fc } from '../support/property.ts';
 
 /** Right to left through the trusted proxies; whatever stands left of the first stranger was written by the stranger. */
 

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Refusal } from '../../src/lib/errors.ts';
 import {
@@ -10,6 +9,7 @@ import {
   releaseContest,
   resolveContest,
 } from '../../src/rights/contest.ts';
+import { fc } from '../support/property.ts';
 
 const NOW = Date.parse('2026-11-20T12:00:00Z');
 const HOUR = 3_600_000;

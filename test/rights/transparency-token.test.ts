@@ -1,9 +1,9 @@
 import { createCipheriv } from 'node:crypto';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { hmacSha256, sha256 } from '../../src/lib/hash.ts';
 import { issueToken, openToken, TOKEN_TTL_MS } from '../../src/rights/transparency-token.ts';
 import { NOW, seededRandom } from '../support/make.ts';
+import { fc } from '../support/property.ts';
 
 const DAY = 86_400_000;
 const SECRET = Buffer.alloc(32, 3);

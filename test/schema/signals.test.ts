@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readSignals } from '../../src/schema/signals.ts';
 import { makeRawSignals } from '../support/make-signals.ts';
+import { fc } from '../support/property.ts';
 
 type Raw = Record<string, unknown>;
 const GROUPS = [

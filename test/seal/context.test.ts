@@ -1,9 +1,9 @@
 import { createECDH, hkdfSync } from 'node:crypto';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ASYMMETRIC_ALG, SEAL_VERSION, SYMMETRIC_ALG } from '../../src/seal/constants.ts';
 import { additionalData, keyInfo, lengthPrefixed, type SealContext } from '../../src/seal/context.ts';
 import { deriveKey } from '../../src/seal/derive.ts';
+import { fc } from '../support/property.ts';
 import { readSealVector } from '../support/vectors.ts';
 
 const vector = readSealVector();

@@ -1,10 +1,10 @@
 import { createECDH, ECDH } from 'node:crypto';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { SealedBundle } from '../../src/schema/bundle.ts';
 import { makeOpener } from '../../src/seal/open.ts';
 import { sealTo } from '../../src/seal/seal.ts';
 import { announcedSeed, seededRandom } from '../support/make.ts';
+import { fc } from '../support/property.ts';
 import { readSealVector } from '../support/vectors.ts';
 import { forge, makePair } from './support.ts';
 

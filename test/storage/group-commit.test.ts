@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { type GroupOptions, makeGroup } from '../../src/storage/group-commit.ts';
+import { fc } from '../support/property.ts';
 
 interface Batch {
   readonly items: readonly number[];

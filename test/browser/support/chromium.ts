@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
-import { describeWithTool } from '../../support/tools.ts';
+import { describeInBrowser } from '../../support/tools.ts';
 
 const PATHS = [
   '/usr/bin/chromium',
@@ -37,5 +37,5 @@ export async function launchChromium(args: readonly string[] = []): Promise<Brow
 /** A suite that needs Chromium. Without it the suite says so by name, and fails where the tools are required. */
 export function describeInChromium(name: string, suite: () => void): void {
   const missing = findChromium() === null ? 'Chromium is not installed (apt-get install chromium)' : null;
-  describeWithTool(name, missing, suite);
+  describeInBrowser(name, missing, suite);
 }
