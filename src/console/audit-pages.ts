@@ -2,10 +2,9 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Router } from 'express';
 import { DAY, isoTime } from '../lib/clock.ts';
-import { type ActorRole, AUDIT_ACTIONS } from '../rights/audit.ts';
+import { type ActorRole, AUDIT_ACTIONS, type AuditFilter, type AuditRow } from '../rights/audit.ts';
 import type { Desk } from './desk.ts';
-import type { AuditLine } from './ports-cases.ts';
-import type { AuditFilter, AuditPort } from './ports-dpo.ts';
+import type { AuditPort } from './ports-dpo.ts';
 import type { Render } from './render.ts';
 import { csvLine } from './text.ts';
 
@@ -56,7 +55,7 @@ function linkTo(path: string, filter: AuditFilter, before: number | null): strin
   return text === '' ? path : `${path}?${text}`;
 }
 
-async function* csv(pages: AsyncIterable<readonly AuditLine[]>): AsyncGenerator<string> {
+async function* csv(pages: AsyncIterable<readonly AuditRow[]>): AsyncGenerator<string> {
   yield csvLine(['seq', 'at', 'role', 'actor', 'action', 'object', 'detail']);
   for await (const page of pages) {
     for (const { seq, at, role, actor, action, object, detail } of page) {

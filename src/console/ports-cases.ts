@@ -1,27 +1,10 @@
+import type { AuditRow } from '../rights/audit.ts';
 import type { Contest, Outcome } from '../rights/contest.ts';
 import type { DsarDecision } from '../rights/dsar.ts';
+import type { QueueCursor, QueueFilter, QueueRow } from '../rights/queue.ts';
 import type { Staff } from './ports.ts';
 
 /** What the queue and the cases need. */
-
-export type QueueGroup = 'mine' | 'free' | 'held';
-
-export interface QueueFilter {
-  readonly class?: string | undefined;
-  readonly filedBefore?: number | undefined;
-  readonly dueBefore?: number | undefined;
-}
-
-export interface QueueCursor {
-  readonly group: QueueGroup;
-  readonly at: number;
-  readonly contestId: string;
-}
-
-export interface QueueRow {
-  readonly group: QueueGroup;
-  readonly contest: Contest;
-}
 
 export interface QueueCounts {
   readonly open: number;
@@ -67,16 +50,6 @@ export interface TrailRow {
   readonly overridden: boolean;
 }
 
-export interface AuditLine {
-  readonly seq: number;
-  readonly at: number;
-  readonly role: string;
-  readonly actor: string;
-  readonly action: string;
-  readonly object: string | null;
-  readonly detail: Readonly<Record<string, unknown>>;
-}
-
 export interface CaseView {
   readonly contest: Contest;
   /** Null: the decision was erased. */
@@ -89,7 +62,7 @@ export interface CaseView {
   readonly trailTotal: number;
   readonly cap: number;
   readonly earlier: readonly Contest[];
-  readonly audit: readonly AuditLine[];
+  readonly audit: readonly AuditRow[];
   readonly fourEyes: boolean;
   readonly hasOverride: boolean;
   readonly webhooks: number;

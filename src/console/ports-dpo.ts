@@ -1,7 +1,7 @@
-import type { ActorRole, AuditAction } from '../rights/audit.ts';
+import type { AuditFilter, AuditRow } from '../rights/audit.ts';
 import type { ErasureReceipt, Scope, ScopeResult } from '../rights/erase.ts';
 import type { Staff } from './ports.ts';
-import type { AuditLine, TrailRow } from './ports-cases.ts';
+import type { TrailRow } from './ports-cases.ts';
 
 /** What the pages of a data-protection officer need. */
 
@@ -99,18 +99,8 @@ export interface JobPort {
   get(staff: Staff, id: string): JobView | null;
 }
 
-export interface AuditFilter {
-  readonly action?: AuditAction | undefined;
-  readonly role?: ActorRole | undefined;
-  readonly actor?: string | undefined;
-  readonly object?: string | undefined;
-  readonly from?: number | undefined;
-  readonly to?: number | undefined;
-  readonly before?: number | undefined;
-}
-
 export interface AuditPort {
-  list(staff: Staff, filter: AuditFilter, limit: number): Promise<readonly AuditLine[]>;
+  list(staff: Staff, filter: AuditFilter, limit: number): Promise<readonly AuditRow[]>;
   /** Every row that fits, and one more that says that they were exported. */
-  exportAll(staff: Staff, filter: AuditFilter): Promise<AsyncIterable<readonly AuditLine[]>>;
+  exportAll(staff: Staff, filter: AuditFilter): Promise<AsyncIterable<readonly AuditRow[]>>;
 }

@@ -1,7 +1,8 @@
 import type { Request, Router } from 'express';
 import { DAY } from '../lib/clock.ts';
+import { QUEUE_GROUPS, type QueueCursor, type QueueFilter, type QueueGroup } from '../rights/queue.ts';
 import type { Desk } from './desk.ts';
-import type { QueueCursor, QueueFilter, QueueGroup, QueuePort } from './ports-cases.ts';
+import type { QueuePort } from './ports-cases.ts';
 import type { Render } from './render.ts';
 
 /** The review queue: every filter is in the address, so that a view can be kept and sent. */
@@ -10,7 +11,7 @@ const PAGE = 25;
 const AGES = ['7', '14', '21', '28'];
 const DUES = ['late', '2', '7'];
 const CLASSES = ['human', 'declared_agent', 'undeclared_automation', 'unknown'];
-const GROUPS: readonly string[] = ['mine', 'free', 'held'];
+const GROUPS: readonly string[] = QUEUE_GROUPS;
 
 interface Wanted {
   readonly state: 'open' | 'resolved';

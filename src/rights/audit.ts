@@ -17,7 +17,6 @@ export const AUDIT_ACTIONS = [
   'subject.searched',
   'hold.placed',
   'hold.released',
-  'retention.run',
   'staff.signed-in',
   'staff.signed-out',
   'staff.session-revoked',
@@ -44,14 +43,36 @@ export interface AuditEvent {
   readonly detail: { readonly [name: string]: Json };
 }
 
-/** What a row commits to, in one spelling. `detail` is the stored text. */
-export function auditText(row: {
+/** A row of the log as it is read back. */
+export interface AuditRow {
+  readonly seq: number;
   readonly at: number;
-  readonly role: string;
+  readonly role: ActorRole;
   readonly actor: string;
-  readonly action: string;
+  readonly action: AuditAction;
   readonly object: string | null;
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+/** What a row commits to; `detail` is the stored text. */
+export interface AuditFields extends Omit<AuditRow, 'seq' | 'detail'> {
   readonly detail: string;
-}): string {
+}
+
+export interface AuditFilter {
+  readonly action?: AuditAction | undefined;
+  readonly role?: ActorRole | undefined;
+  readonly actor?: string | undefined;
+  readonly object?: string | undefined;
+  /** Epoch milliseconds, inclusive. */
+  readonly from?: number | undefined;
+  /** Epoch milliseconds, exclusive. */
+  readonly to?: number | undefined;
+  /** Keyset: rows before this one. */
+  readonly before?: number | undefined;
+}
+
+/** The fields in one spelling. */
+export function auditText(row: AuditFields): string {
   return JSON.stringify([Number(row.at), row.role, row.actor, row.action, row.object, row.detail]);
 }

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { commitAudit } from '../ledger/commitment.ts';
 import { HOUR } from '../lib/clock.ts';
-import { auditText } from '../rights/audit.ts';
+import { type AuditFields, auditText } from '../rights/audit.ts';
 import type { Database } from './db.ts';
 import { checkHours, type SealedTable, sealHours } from './hourly-seal.ts';
 
@@ -28,14 +28,8 @@ export function sealAudit(database: Database, kid: string, now: number): Promise
   return sealHours(database, AUDIT, kid, now);
 }
 
-interface Row {
+interface Row extends AuditFields {
   readonly seq: number;
-  readonly at: number;
-  readonly role: string;
-  readonly actor: string;
-  readonly action: string;
-  readonly object: string | null;
-  readonly detail: string;
   readonly salt: string;
   readonly commitment: string;
 }

@@ -1,7 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import { commitAudit } from '../ledger/commitment.ts';
-import { type ActorRole, type AuditAction, type AuditEvent, auditText } from '../rights/audit.ts';
+import {
+  type AuditEvent,
+  type AuditFields,
+  type AuditFilter,
+  type AuditRow,
+  auditText,
+} from '../rights/audit.ts';
 import type { Database } from './db.ts';
 
 const SALT_BYTES = 16;
@@ -27,31 +33,8 @@ export function recordAudit(database: Database, event: AuditEvent): Promise<void
   return database.transaction((tx) => writeAudit(tx, event));
 }
 
-export interface AuditRow {
+interface StoredRow extends AuditFields {
   readonly seq: number;
-  readonly at: number;
-  readonly role: ActorRole;
-  readonly actor: string;
-  readonly action: AuditAction;
-  readonly object: string | null;
-  readonly detail: Readonly<Record<string, unknown>>;
-}
-
-export interface AuditFilter {
-  readonly action?: AuditAction | undefined;
-  readonly role?: ActorRole | undefined;
-  readonly actor?: string | undefined;
-  readonly object?: string | undefined;
-  /** Epoch milliseconds, inclusive. */
-  readonly from?: number | undefined;
-  /** Epoch milliseconds, exclusive. */
-  readonly to?: number | undefined;
-  /** Keyset: rows before this one. */
-  readonly before?: number | undefined;
-}
-
-interface StoredRow extends Omit<AuditRow, 'detail'> {
-  readonly detail: string;
 }
 
 /** Newest first. */

@@ -1,19 +1,7 @@
+import type { ConsoleSession } from '../auth/console-session.ts';
 import type { Database } from './db.ts';
 
 /** Sessions of staff, by the hash of their cookie, and the drafts that an expired one left behind. */
-
-export interface StoredConsoleSession {
-  readonly hash: string;
-  readonly kid: string;
-  /** Keyed reference. */
-  readonly actor: string;
-  readonly label: string;
-  readonly roles: readonly string[];
-  readonly csrf: string;
-  readonly createdAt: number;
-  readonly seenAt: number;
-  readonly expiresAt: number;
-}
 
 interface Row {
   readonly hash: string;
@@ -27,7 +15,7 @@ interface Row {
   readonly expires_at: number;
 }
 
-function rowToSession(row: Row): StoredConsoleSession {
+function rowToSession(row: Row): ConsoleSession {
   const { hash, kid, actor, label, csrf } = row;
   return {
     hash,
@@ -44,7 +32,7 @@ function rowToSession(row: Row): StoredConsoleSession {
 
 type Tx = Parameters<Parameters<Database['transaction']>[0]>[0];
 
-export async function insertConsoleSession(tx: Tx, session: StoredConsoleSession): Promise<void> {
+export async function insertConsoleSession(tx: Tx, session: ConsoleSession): Promise<void> {
   const { hash, kid, actor, label, csrf } = session;
   const row: Row = {
     hash,
@@ -61,10 +49,7 @@ export async function insertConsoleSession(tx: Tx, session: StoredConsoleSession
 }
 
 /** Whatever its age: whether it still holds is for the caller to say. */
-export async function findConsoleSession(
-  database: Database,
-  hash: string,
-): Promise<StoredConsoleSession | null> {
+export async function findConsoleSession(database: Database, hash: string): Promise<ConsoleSession | null> {
   const row = await database.read<Row>('console_sessions').where({ hash }).first<Row | undefined>();
   return row ? rowToSession(row) : null;
 }
@@ -84,7 +69,7 @@ export async function listConsoleSessions(
   kid: string,
   since: number,
   limit: number,
-): Promise<readonly StoredConsoleSession[]> {
+): Promise<readonly ConsoleSession[]> {
   const rows = await database
     .read<Row>('console_sessions')
     .where({ kid })

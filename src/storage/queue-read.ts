@@ -1,32 +1,11 @@
 import { DAY } from '../lib/clock.ts';
 import type { Contest } from '../rights/contest.ts';
 import { oneMonthAfter } from '../rights/due.ts';
+import { QUEUE_GROUPS, type QueueCursor, type QueueFilter, type QueueRow } from '../rights/queue.ts';
 import { rowToContest } from './contest-store.ts';
 import type { Database } from './db.ts';
 
-/** The review queue: mine, then what nobody holds, then what others hold; each by due date. */
-
-export const QUEUE_GROUPS = ['mine', 'free', 'held'] as const;
-export type QueueGroup = (typeof QUEUE_GROUPS)[number];
-
-export interface QueueFilter {
-  readonly class?: string | undefined;
-  /** Filed before this moment. */
-  readonly filedBefore?: number | undefined;
-  readonly dueBefore?: number | undefined;
-}
-
-/** Keyset: what comes after this row. */
-export interface QueueCursor {
-  readonly group: QueueGroup;
-  readonly at: number;
-  readonly contestId: string;
-}
-
-export interface QueueRow {
-  readonly group: QueueGroup;
-  readonly contest: Contest;
-}
+/** Pages of the review queue. */
 
 type StoredRow = Parameters<typeof rowToContest>[0];
 

@@ -1,7 +1,7 @@
 import type { Staff } from '../../console/ports.ts';
-import type { AuditLine } from '../../console/ports-cases.ts';
-import type { AuditFilter, AuditPort } from '../../console/ports-dpo.ts';
+import type { AuditPort } from '../../console/ports-dpo.ts';
 import type { Clock } from '../../lib/clock.ts';
+import type { AuditFilter, AuditRow } from '../../rights/audit.ts';
 import { listAudit, recordAudit } from '../../storage/audit-store.ts';
 import type { Database } from '../../storage/db.ts';
 
@@ -10,7 +10,7 @@ import type { Database } from '../../storage/db.ts';
 const PAGE = 1000;
 
 export function makeAuditPort(database: Database, clock: Clock): AuditPort {
-  async function* pages(staff: Staff, filter: AuditFilter): AsyncGenerator<readonly AuditLine[]> {
+  async function* pages(staff: Staff, filter: AuditFilter): AsyncGenerator<readonly AuditRow[]> {
     for (let before: number | undefined; ; ) {
       const rows = await listAudit(database, staff.kid, { ...filter, before }, PAGE);
       if (rows.length > 0) yield rows;

@@ -13,6 +13,7 @@ import {
   makeNotice,
 } from '../../rights/dsar.ts';
 import { rightsRef } from '../../rights/reference.ts';
+import type { Reach } from '../../rights/subject.ts';
 import { listHistory, listState } from '../../storage/consent-store.ts';
 import type { Database } from '../../storage/db.ts';
 import {
@@ -35,16 +36,6 @@ export interface DsarDeps {
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
   readonly clock: Clock;
-}
-
-/** Whose data: a subject within their reach, or somebody a dpo names. */
-export interface DsarReach {
-  readonly kid: string;
-  readonly durable: string | null;
-  readonly visitorId: string | null;
-  readonly linked: ReadonlySet<string>;
-  readonly principal: string | null;
-  readonly principalId: string | null;
 }
 
 export interface Dsar {
@@ -129,7 +120,7 @@ export function makeDsarService(deps: DsarDeps) {
 
   return {
     /** Null when nothing at all is held. */
-    async gather(reach: DsarReach): Promise<Dsar | null> {
+    async gather(reach: Reach): Promise<Dsar | null> {
       const { kid, durable, principal, principalId } = reach;
       const tenant = tenantOf(kid);
       const ingest = ingestTenantOf(kid);
