@@ -1,6 +1,6 @@
 import { decodeBase64Url } from '../lib/base64.ts';
 import { entryTime } from './entries.ts';
-import { appendLeaves, EMPTY_FRONTIER, frontierRoot } from './frontier.ts';
+import { appendLeaves, type Frontier, frontierRoot } from './frontier.ts';
 import { leafHash } from './merkle.ts';
 
 /** The body of `verdicts.sealed` and `audit.sealed` (contract section 7). */
@@ -16,21 +16,21 @@ export interface SealedBody {
 }
 
 /**
- * RFC 6962 root over commitments in their order, a leaf being the raw bytes of one. One that is changed, missing, added or out
+ * RFC 6962 tree over commitments in their order, a leaf being the raw bytes of one. One that is changed, missing, added or out
  * of order gives another root.
- * @param commitments base64url, for example of `commitVerdict`
+ * @param commitments base64url, for example of `commitVerdict`; those that come after the ones in `frontier`
  */
-export function sealedRoot(commitments: readonly string[]): Buffer {
+export function addCommitments(frontier: Frontier, commitments: readonly string[]): Frontier {
   const leaves = commitments.map((text) => {
     const bytes = decodeBase64Url(text);
     if (bytes === null) throw new TypeError('a commitment is not base64url');
     return leafHash(bytes);
   });
-  return frontierRoot(appendLeaves(EMPTY_FRONTIER, leaves).frontier);
+  return appendLeaves(frontier, leaves).frontier;
 }
 
 /** @param from epoch milliseconds, as `to`; the rows covered are those from `from` on and before `to` */
-export function sealedBody(from: number, to: number, commitments: readonly string[]): SealedBody {
-  const root = sealedRoot(commitments).toString('hex');
-  return { from: entryTime(from), to: entryTime(to), count: commitments.length, root };
+export function sealedBody(from: number, to: number, frontier: Frontier): SealedBody {
+  const root = frontierRoot(frontier).toString('hex');
+  return { from: entryTime(from), to: entryTime(to), count: frontier.size, root };
 }

@@ -1,6 +1,7 @@
 import type { AgentKey } from '../ingest/bot-auth/directory.ts';
 import type { Database } from './db.ts';
 import { makeGroup } from './group-commit.ts';
+import { purge } from './purge.ts';
 import { bump, readRevision } from './revision.ts';
 import { type Bindings, insertMany } from './sql.ts';
 
@@ -107,6 +108,6 @@ export function makeNonceClaimer(database: Database): (nonce: string, expiresAt:
   return (nonce, expiresAt) => group.submit({ nonce, expiresAt });
 }
 
-export async function purgeAgentNonces(database: Database, now: number): Promise<number> {
-  return database.transaction((tx) => tx('agent_nonces').where('expires_at', '<', now).delete());
+export function purgeAgentNonces(database: Database, now: number): Promise<number> {
+  return purge(database, 'agent_nonces', ['nonce'], (rows) => rows.where('expires_at', '<', now));
 }

@@ -21,7 +21,10 @@ const AUDIT: SealedTable = {
   at: 'at',
   seals: 'audit_seals',
   noun: 'audit rows',
-  commitments: async (db, kid, hour) => (await hourOf(db, kid, hour).pluck('commitment')) as string[],
+  read: async (db, kid, hour) => {
+    const commitments = (await hourOf(db, kid, hour).pluck('commitment')) as string[];
+    return { commitments, live: commitments.length };
+  },
 };
 
 export function sealAudit(database: Database, kid: string, now: number): Promise<number> {

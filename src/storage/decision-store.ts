@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { Verdict } from '../ingest/verdict.ts';
 import type { Database } from './db.ts';
+import { purge } from './purge.ts';
 
 export interface StoredDecision {
   readonly verdict: Verdict;
@@ -59,19 +60,7 @@ export async function decisionKey(db: Knex, kid: string, requestId: string): Pro
   return row ? { requestId, durable: row.durable, class: row.class } : null;
 }
 
-/** Forgets expired nonces in small steps, so that the writer is never held long. Returns how many went. */
-export async function purgeNonces(database: Database, now: number, step = 2000): Promise<number> {
-  let total = 0;
-  for (;;) {
-    const gone = await database.transaction((tx) =>
-      tx('nonces')
-        .whereIn(
-          ['kid', 'nonce'],
-          tx('nonces').select('kid', 'nonce').where('expires_at', '<', now).limit(step),
-        )
-        .delete(),
-    );
-    total += gone;
-    if (gone < step) return total;
-  }
+/** Forgets expired nonces. Returns how many went. */
+export function purgeNonces(database: Database, now: number): Promise<number> {
+  return purge(database, 'nonces', ['kid', 'nonce'], (rows) => rows.where('expires_at', '<', now));
 }

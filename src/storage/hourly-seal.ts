@@ -1,6 +1,8 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { impersonalEntry } from '../ledger/entries.ts';
-import { sealedBody } from '../ledger/sealed-root.ts';
+import { EMPTY_FRONTIER } from '../ledger/frontier.ts';
+import { addCommitments, type SealedBody, sealedBody } from '../ledger/sealed-root.ts';
 import { HOUR, MINUTE } from '../lib/clock.ts';
 import type { Database } from './db.ts';
 import { appendOne, lockHead } from './ledger-append.ts';
@@ -17,8 +19,15 @@ export interface SealedTable {
   readonly seals: 'verdict_seals' | 'audit_seals';
   /** What one row is called when something is wrong. */
   readonly noun: string;
-  /** The commitments of an hour in their order. */
-  readonly commitments: (db: Knex, kid: string, hour: number) => Promise<readonly string[]>;
+  readonly read: (db: Knex, kid: string, hour: number) => Promise<HourRead>;
+}
+
+/** An hour may hold a million rows: it is read in short pieces. */
+export interface HourRead {
+  /** In their order, with those of rows that were erased. */
+  readonly commitments: readonly string[];
+  /** How many rows are there. */
+  readonly live: number;
 }
 
 /** A batch that was stamped before the hour ended may commit a little later. */
@@ -48,24 +57,55 @@ export async function nextHour(
   return hour + HOUR + LATE_MS <= now ? hour : null;
 }
 
+const CHUNK = 2000;
+
+/** Off the writer and in pieces: requests are answered in between. */
+async function readHour(
+  db: Knex,
+  table: SealedTable,
+  kid: string,
+  hour: number,
+): Promise<{ readonly body: SealedBody; readonly live: number }> {
+  const { commitments, live } = await table.read(db, kid, hour);
+  let frontier = EMPTY_FRONTIER;
+  for (let i = 0; i < commitments.length; i += CHUNK) {
+    frontier = addCommitments(frontier, commitments.slice(i, i + CHUNK));
+    await setImmediate();
+  }
+  return { body: sealedBody(hour, hour + HOUR, frontier), live };
+}
+
+async function countRows(tx: Knex, table: SealedTable, kid: string, hour: number): Promise<number> {
+  const counted = await tx(table.rows)
+    .where({ kid })
+    .where(table.at, '>=', hour)
+    .where(table.at, '<', hour + HOUR)
+    .count<{ n: number }[]>({ n: '*' });
+  return Number(counted[0]?.n ?? 0);
+}
+
+/** False: an erasure came in between. */
 async function sealHour(
   database: Database,
   table: SealedTable,
   kid: string,
   hour: number,
   now: number,
-): Promise<void> {
-  await database.transaction(async (tx) => {
+): Promise<boolean> {
+  const { body, live } = await readHour(database.read, table, kid, hour);
+  return database.transaction(async (tx) => {
     // First of all: an erasure takes this lock too, and must find the hour sealed or not sealed.
     await lockHead(tx, kid);
-    const body = sealedBody(hour, hour + HOUR, await table.commitments(tx, kid, hour));
+    // One that came before the lock took rows that were read: read again.
+    if ((await countRows(tx, table, kid, hour)) !== live) return false;
     const row = { kid, hour, seq: -1, count: body.count, root: body.root };
     const won = await tx(table.seals).insert(row).onConflict(['kid', 'hour']).ignore().returning('hour');
     // Another node sealed it.
-    if (won.length === 0) return;
+    if (won.length === 0) return true;
     const entry = impersonalEntry({ type: table.type, at: now, purpose: null }, { ...body });
     const { seq } = await appendOne(tx, kid, entry);
     await tx(table.seals).where({ kid, hour }).update({ seq });
+    return true;
   });
 }
 
@@ -80,8 +120,7 @@ export async function sealHours(
   for (;;) {
     const hour = await nextHour(database, table, kid, now);
     if (hour === null) return count;
-    await sealHour(database, table, kid, hour, now);
-    count += 1;
+    if (await sealHour(database, table, kid, hour, now)) count += 1;
   }
 }
 
@@ -99,8 +138,7 @@ export async function checkHours(
   const problems: string[] = [];
   for (const { hour, seq, count, root } of seals) {
     const at = new Date(Number(hour)).toISOString();
-    const commitments = await table.commitments(database.read, kid, Number(hour));
-    const body = sealedBody(Number(hour), Number(hour) + HOUR, commitments);
+    const { body } = await readHour(database.read, table, kid, Number(hour));
     const entry = await database
       .read('ledger_entries')
       .where({ kid, seq })

@@ -1,4 +1,5 @@
 import type { Database } from './db.ts';
+import { purge } from './purge.ts';
 
 const WEEK_DAYS = 7;
 
@@ -7,15 +8,9 @@ const WEEK_DAYS = 7;
  * counts live for the week they are asked about.
  */
 export async function purgeNetworks(database: Database, today: number): Promise<void> {
-  await database.transaction((tx) => tx('network_marks').where('day', '<', today).delete());
-  await database.transaction((tx) =>
-    tx('network_days')
-      .where('day', '<', today - WEEK_DAYS)
-      .delete(),
-  );
-  await database.transaction((tx) =>
-    tx('network_totals')
-      .where('day', '<', today - WEEK_DAYS)
-      .delete(),
-  );
+  const before = (table: string, key: readonly string[], day: number): Promise<number> =>
+    purge(database, table, key, (rows) => rows.where('day', '<', day));
+  await before('network_marks', ['day', 'kid', 'durable', 'network'], today);
+  await before('network_days', ['day', 'kid', 'durable'], today - WEEK_DAYS);
+  await before('network_totals', ['kid', 'day', 'shard'], today - WEEK_DAYS);
 }

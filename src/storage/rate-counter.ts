@@ -1,5 +1,6 @@
 import type { Database } from './db.ts';
 import { makeGroup } from './group-commit.ts';
+import { purge } from './purge.ts';
 import { type Bindings, insertMany } from './sql.ts';
 
 interface Hit {
@@ -64,10 +65,8 @@ export function makeSharedCounter(database: Database): CountHit {
 }
 
 /** Windows that ended are forgotten one window later. */
-export async function purgeCounters(database: Database, now: number, windowMs: number): Promise<number> {
-  return database.transaction((tx) =>
-    tx('rate_counters')
-      .where('window_ends', '<', now - windowMs)
-      .delete(),
+export function purgeCounters(database: Database, now: number, windowMs: number): Promise<number> {
+  return purge(database, 'rate_counters', ['bucket', 'client', 'window_ends'], (rows) =>
+    rows.where('window_ends', '<', now - windowMs),
   );
 }

@@ -3,6 +3,7 @@ import { DAY, HOUR } from '../lib/clock.ts';
 import type { Scope } from '../rights/erase.ts';
 import type { Database } from './db.ts';
 import { lockHead } from './ledger-append.ts';
+import { remove, removeWalking } from './purge.ts';
 
 /** What time alone takes away, in small steps, so that the writer is never held long. Safe on many nodes at once. */
 
@@ -25,9 +26,6 @@ export interface RetentionRules {
 
 /** The audit log outlives what it tells of: it names nobody. */
 const AUDIT_DAYS = 730;
-const STEP = 1000;
-
-type Select = (db: Knex) => Knex.QueryBuilder;
 
 /** A legal hold on this kind of data of the row's device: retention leaves it as an erasure does. */
 function unlessHeld(query: Knex.QueryBuilder, db: Knex, table: string, scope: Scope): Knex.QueryBuilder {
@@ -36,37 +34,6 @@ function unlessHeld(query: Knex.QueryBuilder, db: Knex, table: string, scope: Sc
       .whereRaw('legal_holds.kid = ??.kid AND legal_holds.durable = ??.durable', [table, table])
       .where('legal_holds.scope', scope),
   );
-}
-
-/** Deletes what `select` finds, by key, a step a transaction. */
-async function deleteBy(
-  database: Database,
-  table: string,
-  key: readonly string[],
-  select: Select,
-  around: {
-    readonly before?: (tx: Knex.Transaction) => Promise<void>;
-    readonly also?: (tx: Knex.Transaction, rows: readonly Record<string, unknown>[]) => Promise<void>;
-  } = {},
-): Promise<number> {
-  let total = 0;
-  for (;;) {
-    const gone = await database.transaction(async (tx) => {
-      await around.before?.(tx);
-      const rows = (await select(tx)
-        .select([...key])
-        .limit(STEP)) as Record<string, unknown>[];
-      if (rows.length === 0) return 0;
-      await around.also?.(tx, rows);
-      const values = rows.map((row) => key.map((name) => row[name] as Knex.Value));
-      await tx(table)
-        .whereIn([...key], values)
-        .delete();
-      return rows.length;
-    });
-    total += gone;
-    if (gone < STEP) return total;
-  }
 }
 
 /** Sealed hours leave whole: the seal in the log stays and has nothing left to be held against. */
@@ -84,17 +51,11 @@ async function dropSeals(
 }
 
 /** Decisions under an open contest stay until it is resolved, those under a legal hold until it is released. */
-export async function retain(database: Database, rules: RetentionRules): Promise<RetentionCounts> {
-  const { kid, now } = rules;
-  const floorHour = (at: number): number => Math.floor(at / HOUR) * HOUR;
-  const cutoff = floorHour(now - rules.days * DAY);
-  const auditCutoff = floorHour(now - AUDIT_DAYS * DAY);
-  await dropSeals(database, kid, cutoff, auditCutoff);
-  const decisions = await deleteBy(
-    database,
-    'decisions',
-    ['kid', 'request_id'],
-    (db) => {
+function removeDecisions(database: Database, kid: string, cutoff: number): Promise<number> {
+  return remove(database, {
+    table: 'decisions',
+    key: ['kid', 'request_id'],
+    due: (db) => {
       const query = db('decisions')
         .where({ kid })
         .where('decided_at', '<', cutoff)
@@ -105,52 +66,116 @@ export async function retain(database: Database, rules: RetentionRules): Promise
         );
       return unlessHeld(query, db, 'decisions', 'decisions');
     },
+    // Filing a contest takes this lock: none is filed against a decision that is just going.
+    before: (tx) => lockHead(tx, kid),
+    also: async (tx, rows) => {
+      const ids = rows.map((row) => String(row['request_id']));
+      for (const table of ['webhook_outbox', 'signal_summaries'])
+        await tx(table).where({ kid }).whereIn('request_id', ids).delete();
+    },
+  });
+}
+
+function removeContests(database: Database, kid: string, cutoff: number): Promise<number> {
+  return remove(database, {
+    table: 'contests',
+    key: ['contest_id'],
+    due: (db) =>
+      unlessHeld(
+        db('contests').where({ kid, status: 'resolved' }).where('resolved_at', '<', cutoff),
+        db,
+        'contests',
+        'contests',
+      ),
+  });
+}
+
+function removeLinks(database: Database, kid: string, cutoff: number): Promise<number> {
+  return removeWalking(
+    database,
     {
-      // Filing a contest takes this lock: none is filed against a decision that is just going.
-      before: (tx) => lockHead(tx, kid),
+      table: 'links',
+      key: ['kid', 'request_id'],
+      due: (db) =>
+        db('links')
+          .where({ kid })
+          .where('linked_at', '<', cutoff)
+          .whereNotExists(
+            db('decisions').whereRaw('decisions.kid = links.kid AND decisions.request_id = links.request_id'),
+          ),
+    },
+    { within: { kid }, order: 'request_id' },
+  );
+}
+
+/** Visitor ids of devices that are known no more; those of ended epochs go by themselves. */
+async function removeIdsOf(tx: Knex.Transaction, kid: string, durables: readonly string[]): Promise<number> {
+  const query = tx('visitor_index')
+    .where({ kid })
+    .whereIn('durable', [...durables]);
+  return unlessHeld(query, tx, 'visitor_index', 'visitor-index').delete();
+}
+
+/** No index leads to the last visit, which changes with every one: both tables are walked. */
+async function removeDevices(
+  database: Database,
+  { kid, epochDays }: RetentionRules,
+  cutoff: number,
+): Promise<{ readonly sightings: number; readonly visitorIndex: number }> {
+  let ids = 0;
+  const sightings = await removeWalking(
+    database,
+    {
+      table: 'sightings',
+      key: ['kid', 'durable'],
+      due: (db) =>
+        unlessHeld(
+          db('sightings').where({ kid }).where('last_at', '<', cutoff),
+          db,
+          'sightings',
+          'sightings',
+        ),
       also: async (tx, rows) => {
-        const ids = rows.map((row) => String(row['request_id']));
-        for (const table of ['webhook_outbox', 'signal_summaries'])
-          await tx(table).where({ kid }).whereIn('request_id', ids).delete();
+        const durables = rows.map((row) => String(row['durable']));
+        ids += await removeIdsOf(tx, kid, durables);
       },
     },
+    { within: { kid }, order: 'durable' },
   );
-  const contests = await deleteBy(database, 'contests', ['contest_id'], (db) =>
-    unlessHeld(
-      db('contests').where({ kid, status: 'resolved' }).where('resolved_at', '<', cutoff),
-      db,
-      'contests',
-      'contests',
-    ),
+  const oldest = Math.floor(cutoff / (epochDays * DAY));
+  const ended = await removeWalking(
+    database,
+    {
+      table: 'visitor_index',
+      key: ['kid', 'visitor_id'],
+      due: (db) =>
+        unlessHeld(
+          db('visitor_index').where({ kid }).where('epoch', '<', oldest),
+          db,
+          'visitor_index',
+          'visitor-index',
+        ),
+    },
+    { within: { kid }, order: 'visitor_id' },
   );
-  const links = await deleteBy(database, 'links', ['kid', 'request_id'], (db) =>
-    db('links')
-      .where({ kid })
-      .where('linked_at', '<', cutoff)
-      .whereNotExists(
-        db('decisions').whereRaw('decisions.kid = links.kid AND decisions.request_id = links.request_id'),
-      ),
-  );
-  const sightings = await deleteBy(database, 'sightings', ['kid', 'durable'], (db) =>
-    unlessHeld(db('sightings').where({ kid }).where('last_at', '<', cutoff), db, 'sightings', 'sightings'),
-  );
-  const oldest = Math.floor(cutoff / (rules.epochDays * DAY));
-  const visitorIndex = await deleteBy(database, 'visitor_index', ['kid', 'visitor_id'], (db) => {
-    const query = db('visitor_index')
-      .where({ kid })
-      .where((either) => {
-        either
-          .where('epoch', '<', oldest)
-          .orWhereNotExists(
-            db('sightings').whereRaw(
-              'sightings.kid = visitor_index.kid AND sightings.durable = visitor_index.durable',
-            ),
-          );
-      });
-    return unlessHeld(query, db, 'visitor_index', 'visitor-index');
+  return { sightings, visitorIndex: ids + ended };
+}
+
+/** What the rules of one tenant take away now. */
+export async function retain(database: Database, rules: RetentionRules): Promise<RetentionCounts> {
+  const { kid, now } = rules;
+  const floorHour = (at: number): number => Math.floor(at / HOUR) * HOUR;
+  const cutoff = floorHour(now - rules.days * DAY);
+  const auditCutoff = floorHour(now - AUDIT_DAYS * DAY);
+  await dropSeals(database, kid, cutoff, auditCutoff);
+  const decisions = await removeDecisions(database, kid, cutoff);
+  const contests = await removeContests(database, kid, cutoff);
+  const links = await removeLinks(database, kid, cutoff);
+  const devices = await removeDevices(database, rules, cutoff);
+  const audit = await remove(database, {
+    table: 'audit_log',
+    key: ['seq'],
+    due: (db) => db('audit_log').where({ kid }).where('at', '<', auditCutoff),
   });
-  const audit = await deleteBy(database, 'audit_log', ['seq'], (db) =>
-    db('audit_log').where({ kid }).where('at', '<', auditCutoff),
-  );
-  return { decisions, contests, links, sightings, visitorIndex, audit };
+  return { decisions, contests, links, ...devices, audit };
 }

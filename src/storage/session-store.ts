@@ -1,4 +1,5 @@
 import type { Database } from './db.ts';
+import { purge } from './purge.ts';
 
 export interface StoredSession {
   readonly hash: string;
@@ -52,7 +53,8 @@ export async function findSession(
 
 /** Expired sessions and idempotency keys. */
 export async function purgeExpired(database: Database, now: number): Promise<void> {
-  for (const table of ['principal_sessions', 'idempotency_keys']) {
-    await database.transaction((tx) => tx(table).where('expires_at', '<', now).delete());
+  const keys = { principal_sessions: ['hash'], idempotency_keys: ['kid', 'caller', 'key'] };
+  for (const [table, key] of Object.entries(keys)) {
+    await purge(database, table, key, (rows) => rows.where('expires_at', '<', now));
   }
 }

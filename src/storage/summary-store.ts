@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import type { SummaryRequest } from '../ingest/summary.ts';
 import type { StoredSummary } from '../rights/transparency.ts';
 import type { Database } from './db.ts';
+import { purge } from './purge.ts';
 
 /** Population counts by keyed hash, and what is kept of a request for the life of its token. */
 
@@ -80,5 +81,7 @@ export async function findSummary(
 }
 
 export async function purgeSummaries(database: Database, now: number): Promise<void> {
-  await database.transaction((tx) => tx('signal_summaries').where('expires_at', '<=', now).delete());
+  await purge(database, 'signal_summaries', ['kid', 'request_id'], (rows) =>
+    rows.where('expires_at', '<=', now),
+  );
 }

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { commitVerdict } from '../ledger/commitment.ts';
 import { HOUR } from '../lib/clock.ts';
 import type { Database } from './db.ts';
-import { checkHours, nextHour, type SealedTable, sealHours } from './hourly-seal.ts';
+import { checkHours, type HourRead, nextHour, type SealedTable, sealHours } from './hourly-seal.ts';
 import { type Bindings, insertMany } from './sql.ts';
 
 /** Verdicts, sealed by the hour. An erased one leaves its commitment at its place, and the root still holds. */
@@ -14,15 +14,40 @@ function hourOf(db: Knex, kid: string, hour: number): Knex.QueryBuilder {
     .where('decided_at', '<', hour + HOUR);
 }
 
-async function commitments(db: Knex, kid: string, hour: number): Promise<readonly string[]> {
-  const live = (await hourOf(db, kid, hour).orderBy('request_id').pluck('commitment')) as string[];
+interface Live {
+  readonly request_id: string;
+  readonly commitment: string;
+}
+
+const SLICE = 5000;
+
+/** All of an hour by time, a short read each; those of one moment are never cut apart. */
+async function liveOf(db: Knex, kid: string, hour: number): Promise<Live[]> {
+  const live: Live[] = [];
+  for (let from = hour; from < hour + HOUR; ) {
+    const rest = (): Knex.QueryBuilder => hourOf(db, kid, hour).where('decided_at', '>=', from);
+    const edge = (await rest().orderBy('decided_at').offset(SLICE).limit(1).first('decided_at')) as
+      | { decided_at: number }
+      | undefined;
+    const upto = edge ? Number(edge.decided_at) : hour + HOUR;
+    const slice = (await rest().where('decided_at', '<=', upto).select('request_id', 'commitment')) as Live[];
+    for (const row of slice) live.push(row);
+    from = upto + 1;
+  }
+  // Ids are made in the order of time, near enough for the sort to have little to do.
+  return live.sort((a, b) => (a.request_id < b.request_id ? -1 : 1));
+}
+
+async function readVerdicts(db: Knex, kid: string, hour: number): Promise<HourRead> {
+  const rows = await liveOf(db, kid, hour);
+  const commitments = rows.map(({ commitment }) => commitment);
   const erased = (await db('erased_verdicts')
     .where({ kid, hour })
     .orderBy('position')
     .select('position', 'commitment')) as { position: number; commitment: string }[];
   // In ascending order each lands at its own place, the ones before it being there already.
-  for (const { position, commitment } of erased) live.splice(position, 0, commitment);
-  return live;
+  for (const { position, commitment } of erased) commitments.splice(position, 0, commitment);
+  return { commitments, live: rows.length };
 }
 
 const VERDICTS: SealedTable = {
@@ -31,7 +56,7 @@ const VERDICTS: SealedTable = {
   at: 'decided_at',
   seals: 'verdict_seals',
   noun: 'verdicts',
-  commitments,
+  read: readVerdicts,
 };
 
 /** The oldest whole hour of verdicts that is not sealed. */

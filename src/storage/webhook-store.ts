@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { Database } from './db.ts';
+import { remove } from './purge.ts';
 import { bumpTenant } from './revision.ts';
 import { type Bindings, insertMany, isTrue, rowsOf } from './sql.ts';
 
@@ -141,10 +142,32 @@ export async function replayFrom(
   );
 }
 
+const PAGE = 2000;
+
+/** Events come in the order of their time, near enough: the walk ends at the first page that is too young. */
 export async function purgeOutbox(database: Database, before: number): Promise<void> {
-  await database.transaction((tx) =>
-    tx('webhook_outbox').whereIn('state', ['delivered', 'failed']).where('created_at', '<', before).delete(),
-  );
+  for (let after = 0; ; ) {
+    const page = (await database
+      .read('webhook_outbox')
+      .where('seq', '>', after)
+      .orderBy('seq')
+      .limit(PAGE)
+      .select('seq', 'created_at')) as { seq: number; created_at: number }[];
+    const last = page.findLast(({ created_at: at }) => Number(at) < before);
+    if (!last) return;
+    const range: [number, number] = [after + 1, Number(last.seq)];
+    await remove(database, {
+      table: 'webhook_outbox',
+      key: ['seq'],
+      due: (db) =>
+        db('webhook_outbox')
+          .whereBetween('seq', range)
+          .where('created_at', '<', before)
+          .whereIn('state', ['delivered', 'failed']),
+    });
+    if (page.length < PAGE || last !== page.at(-1)) return;
+    after = Number(last.seq);
+  }
 }
 
 export interface OutboxCount {

@@ -9,11 +9,12 @@ import {
   PERSONAL_TYPES,
   personalEntry,
 } from '../../src/ledger/entries.ts';
+import { EMPTY_FRONTIER, frontierRoot } from '../../src/ledger/frontier.ts';
 import { EMPTY_ROOT, leafHash } from '../../src/ledger/merkle.ts';
 import { makeNoteSigner } from '../../src/ledger/note.ts';
 import { openPersonalEntry, parseEntry } from '../../src/ledger/parse-entry.ts';
 import type { Opening } from '../../src/ledger/personal-commitment.ts';
-import { sealedBody, sealedRoot } from '../../src/ledger/sealed-root.ts';
+import { addCommitments, sealedBody } from '../../src/ledger/sealed-root.ts';
 import { fc } from '../support/property.ts';
 import { flipBit, naiveRoot } from './support.ts';
 
@@ -189,6 +190,9 @@ describe('reading an entry', () => {
 });
 
 describe('a sealed root', () => {
+  const treeOf = (commitments: readonly string[]) => addCommitments(EMPTY_FRONTIER, commitments);
+  const sealedRoot = (commitments: readonly string[]) => frontierRoot(treeOf(commitments));
+
   const commitments = Array.from({ length: 13 }, (_, i) =>
     commitVerdict(Buffer.alloc(16, i), 'k', `req_${i}`, '{}'),
   );
@@ -197,6 +201,8 @@ describe('a sealed root', () => {
     const leaves = commitments.map((text) => leafHash(Buffer.from(text, 'base64url')));
     expect(sealedRoot(commitments)).toEqual(naiveRoot(leaves));
     expect(sealedRoot([])).toEqual(EMPTY_ROOT);
+    const halves = addCommitments(treeOf(commitments.slice(0, 5)), commitments.slice(5));
+    expect(frontierRoot(halves)).toEqual(naiveRoot(leaves));
   });
 
   it('changes with one that is changed, missing, added or out of order', () => {
@@ -219,7 +225,7 @@ describe('a sealed root', () => {
   });
 
   it('makes the body of an entry', () => {
-    const body = sealedBody(AT, AT + 3_600_000, commitments);
+    const body = sealedBody(AT, AT + 3_600_000, treeOf(commitments));
     expect(body).toEqual({
       from: '2026-11-20T10:00:02Z',
       to: '2026-11-20T11:00:02Z',

@@ -15,6 +15,7 @@ import { rateCounterContract } from './rate-counter.ts';
 import { recorderContract } from './recorder.ts';
 import { rightsContract } from './rights.ts';
 import { sealKeyContract } from './seal-keys.ts';
+import { sizeContract } from './size.ts';
 import { snapshotContract } from './snapshot.ts';
 import { tenantContract } from './tenants.ts';
 import { termsContract } from './terms.ts';
@@ -39,6 +40,7 @@ export function storageContract(make: MakeDatabase): void {
   bannerContract(make);
   erasureContract(make);
   rightsContract(make);
+  sizeContract(make);
   webhookContract(make);
   rateCounterContract(make);
   consoleContract(make);

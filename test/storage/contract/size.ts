@@ -1,0 +1,127 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { EMPTY_FRONTIER } from '../../../src/ledger/frontier.ts';
+import { addCommitments, sealedBody } from '../../../src/ledger/sealed-root.ts';
+import type { Database } from '../../../src/storage/db.ts';
+import { makeRecorder } from '../../../src/storage/ingest-store.ts';
+import { lockHead } from '../../../src/storage/ledger-append.ts';
+import { retain } from '../../../src/storage/retention.ts';
+import { type Bindings, insertMany } from '../../../src/storage/sql.ts';
+import { checkSeals, sealVerdicts } from '../../../src/storage/verdict-seal.ts';
+import { purgeOutbox } from '../../../src/storage/webhook-store.ts';
+import { makeEntry, NOW } from '../../support/make.ts';
+import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
+
+const DAY = 86_400_000;
+const HOUR = 3_600_000;
+const BEGIN = Math.floor(NOW / HOUR) * HOUR;
+
+/** What is read in pieces and goes in steps, with more rows than one of them takes. */
+export function sizeContract(make: MakeDatabase): void {
+  describe('seals and retention of many rows', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    const recordAll = (kid: string, ids: readonly string[], momentOf: (i: number) => number) => {
+      const recorder = makeRecorder(db.database);
+      return Promise.all(
+        ids.map((id, i) => recorder.record(makeEntry({ kid, id, decidedAt: momentOf(i), durable: id }))),
+      );
+    };
+    const insert = (table: string, columns: string, rows: readonly Bindings[]) =>
+      db.database.transaction((tx) => insertMany(tx, `INSERT INTO ${table} (${columns})`, rows));
+
+    it('an erasure between the reading of an hour and its sealing has it read again', async () => {
+      const kid = await addTenant(db.database, 'sealed-race');
+      await recordAll(kid, ['q1', 'q2', 'q3'], () => BEGIN);
+      const erasing = await holdTransaction(db.database, async (tx) => {
+        await lockHead(tx, kid);
+        await tx('decisions').where({ kid, request_id: 'req_q2' }).delete();
+      });
+      const sealed = sealVerdicts(other, kid, BEGIN + 2 * HOUR);
+      await Promise.race([sealed, sleep(300)]);
+      await erasing.commit();
+      expect(await sealed).toBe(1);
+      const seal = await other.read('verdict_seals').where({ kid }).first<{ count: number }>('count');
+      expect(seal.count).toBe(2);
+      expect(await checkSeals(other, kid)).toEqual([]);
+    });
+
+    it('seals and checks an hour of more verdicts than one read takes', async () => {
+      const kid = await addTenant(db.database, 'sealed-many');
+      // Ids and moments in different orders, and more of one moment than a read takes.
+      const ids = Array.from({ length: 12_000 }, (_, i) => String((i * 7919) % 12_000).padStart(5, '0'));
+      await recordAll(kid, ids, (i) => BEGIN + Math.floor(i / 7000));
+      expect(await sealVerdicts(db.database, kid, BEGIN + 2 * HOUR)).toBe(1);
+      expect(await checkSeals(other, kid)).toEqual([]);
+      const commitments = await other
+        .read('decisions')
+        .where({ kid })
+        .orderBy('request_id')
+        .pluck('commitment');
+      const { root } = sealedBody(BEGIN, BEGIN + HOUR, addCommitments(EMPTY_FRONTIER, commitments));
+      expect(await other.read('verdict_seals').where({ kid }).first('count', 'root')).toEqual({
+        count: 12_000,
+        root,
+      });
+    });
+
+    it('walks through more devices than one read looks at', async () => {
+      const kid = await addTenant(db.database, 'retention-many');
+      const durables = Array.from({ length: 45_000 }, (_, i) => `d${String(i).padStart(6, '0')}`);
+      const last = (i: number): number => (i % 3 === 0 ? NOW - 40 * DAY : NOW);
+      await insert(
+        'sightings',
+        'kid, durable, first_at, last_at, seen, epoch',
+        durables.map((durable, i) => [kid, durable, last(i), last(i), 1, 690]),
+      );
+      await insert(
+        'visitor_index',
+        'kid, visitor_id, durable, epoch',
+        durables.map((durable) => [kid, `v${durable}`, durable, 690]),
+      );
+      await insert('legal_holds', 'kid, durable, scope, basis, created_at', [
+        [kid, 'd000003', 'sightings', 'case 10', NOW],
+        [kid, 'd000006', 'visitor-index', 'case 10', NOW],
+      ]);
+      const rules = { kid, days: 30, epochDays: 30, now: NOW };
+      expect(await retain(db.database, rules)).toMatchObject({ sightings: 14_999, visitorIndex: 14_998 });
+      expect(await retain(db.database, rules)).toMatchObject({ sightings: 0, visitorIndex: 0 });
+      const some = ['d000000', 'd000001', 'd000003', 'd000006'];
+      const left = other.read('visitor_index').where({ kid }).whereIn('durable', some);
+      expect(await left.orderBy('durable').pluck('durable')).toEqual(['d000001', 'd000003', 'd000006']);
+    });
+
+    it('takes ended epochs of devices that are still there', async () => {
+      const kid = await addTenant(db.database, 'retention-epochs');
+      const epoch = Math.floor(NOW / (30 * DAY));
+      await insert('sightings', 'kid, durable, first_at, last_at, seen, epoch', [
+        [kid, 'here', 1, NOW, 9, epoch],
+      ]);
+      await insert(
+        'visitor_index',
+        'kid, visitor_id, durable, epoch',
+        [0, 1, 2, 3].map((ago) => [kid, `v${ago}`, 'here', epoch - ago]),
+      );
+      const rules = { kid, days: 30, epochDays: 30, now: NOW };
+      expect(await retain(db.database, rules)).toMatchObject({ sightings: 0, visitorIndex: 2 });
+    });
+
+    it('takes old events page by page, and leaves one that still waits', async () => {
+      const kid = await addTenant(db.database, 'outbox-many');
+      const rows = Array.from({ length: 5000 }, (_, i): Bindings => {
+        const state = i === 2100 ? 'waiting' : 'delivered';
+        return [kid, 'w', 'decision.recorded', NOW + Math.floor(i / 10), state, 0, 0];
+      });
+      await insert('webhook_outbox', 'kid, webhook, event, created_at, state, attempts, next_at', rows);
+      await purgeOutbox(db.database, NOW + 450);
+      expect(await other.read('webhook_outbox').where({ kid }).count({ n: '*' }).first()).toEqual({ n: 501 });
+      expect(await other.read('webhook_outbox').where({ kid, state: 'waiting' }).pluck('kid')).toEqual([kid]);
+    });
+  });
+}
