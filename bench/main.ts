@@ -11,6 +11,7 @@ import { benchMetrics } from './metrics.ts';
 import { benchProof } from './proof.ts';
 import { benchReplay } from './replay.ts';
 import { benchSdk } from './sdk.ts';
+import { benchSize } from './size.ts';
 import { benchStart } from './start.ts';
 
 /** Benches by name; results are ratios against a floor of the same run, so that they survive another machine. */
@@ -22,7 +23,7 @@ interface Bench {
 }
 
 const USAGE =
-  'usage: npm run bench -- [ingest|metrics|memory|start|consent|proof|classify|replay|sdk|console …] [--quick] [--peers] [--json] [--assert] [--seed N]';
+  'usage: npm run bench -- [ingest|metrics|memory|start|consent|proof|classify|replay|sdk|console|size …] [--quick] [--peers] [--json] [--assert] [--seed N]';
 
 function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench> {
   const ingest = quick ? { pairs: 2, warmUp: 3000, count: 8000 } : { pairs: 5, warmUp: 5000, count: 20_000 };
@@ -48,6 +49,9 @@ function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench>
     rounds: quick ? 7 : 21,
     seed: 1,
   };
+  const size = quick
+    ? { rows: 500_000, pairs: 1, warmUp: 3000, count: 8000, purgeMs: 10_000 }
+    : { rows: 10_000_000, pairs: 3, warmUp: 5000, count: 20_000, purgeMs: 60_000 };
   return new Map<string, Bench>([
     ['ingest', { bundles: ingest.warmUp + ingest.count, run: (rig) => benchIngest(rig, ingest) }],
     ['metrics', { bundles: ingest.warmUp + ingest.count, run: (rig) => benchMetrics(rig, ingest) }],
@@ -57,6 +61,7 @@ function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench>
     ['proof', { bundles: 0, run: (rig) => benchProof(rig, proof) }],
     ['classify', { bundles: 0, run: () => benchClassify(classifying) }],
     ['console', { bundles: 0, run: (rig) => benchConsole(rig, desk) }],
+    ['size', { bundles: size.pairs * (size.warmUp + size.count), run: (rig) => benchSize(rig, size) }],
     ['replay', { bundles: replay.many, run: (rig) => benchReplay(rig, replay) }],
     ['sdk', { bundles: 0, run: (rig) => benchSdk(rig, sdk) }],
   ]);

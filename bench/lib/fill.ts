@@ -1,0 +1,37 @@
+import { openDatabase } from '../../src/storage/db.ts';
+
+/** What many devices with one visit each leave behind, made by SQLite itself. */
+
+const DAY = 86_400_000;
+/** Keys as gpd makes them: random, and of the same length. */
+const KEY_43 = `substr(hex(randomblob(22)), 1, 43)`;
+const KEY_22 = `hex(randomblob(11))`;
+const COUNT = 'WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < ?)';
+
+/** Each table in the order of its key, and without the indexes it can get afterwards: else every page is written often. */
+export async function fillTables(file: string, kid: string, rows: number): Promise<void> {
+  const database = await openDatabase({ location: file });
+  const now = Date.now();
+  const [today, epoch] = [Math.floor(now / DAY), Math.floor(now / (30 * DAY))];
+  try {
+    await database.transaction(async (tx) => {
+      await tx.raw('CREATE TEMP TABLE made (durable text, visitor text, network text)');
+      await tx.raw(`INSERT INTO made ${COUNT} SELECT ${KEY_43}, ${KEY_22}, ${KEY_22} FROM i`, [rows]);
+      await tx.raw('DROP INDEX visitor_index_device');
+      const made = 'FROM made ORDER BY durable';
+      await tx.raw(`INSERT INTO sightings SELECT ?, durable, ?, ?, 1, ? ${made}`, [kid, now, now, epoch]);
+      await tx.raw(`INSERT INTO network_marks SELECT ?, ?, durable, network ${made}`, [today, kid]);
+      await tx.raw(`INSERT INTO network_days SELECT ?, ?, durable, 1 ${made}`, [today, kid]);
+      await tx.raw(`INSERT INTO visitor_index SELECT ?, visitor, durable, ? FROM made ORDER BY visitor`, [
+        kid,
+        epoch,
+      ]);
+      await tx.raw(`INSERT INTO nonces SELECT ?, network, ? FROM made ORDER BY network`, [kid, now + DAY]);
+      await tx.raw('CREATE INDEX visitor_index_device ON visitor_index (kid, durable, epoch)');
+      await tx.raw('DROP TABLE made');
+    });
+    await database.truncateLog();
+  } finally {
+    await database.close();
+  }
+}
