@@ -34,6 +34,7 @@ import { type Clock, SECOND } from './lib/clock.ts';
 import { poolRandom } from './lib/random.ts';
 import { makeUlid } from './lib/ulid.ts';
 import { issueToken } from './rights/transparency-token.ts';
+import type { SealedBundle } from './schema/bundle.ts';
 import { makeNonceClaimer } from './storage/agent-store.ts';
 import { makeDeviceLookup } from './storage/device-lookup.ts';
 import { makeRecorder } from './storage/ingest-store.ts';
@@ -135,8 +136,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     issueToken: ({ kid, requestId, session, origin, now }) =>
       issueToken(serverSecret, random, now, { kid, requestId }, { session, origin }),
   });
-  const runIngest = (input: IngestInput) =>
-    ingest(ingestDeps, publicHttps && !input.https ? { ...input, https: true } : input);
+  const runIngest = (bundle: SealedBundle, input: IngestInput) =>
+    ingest(ingestDeps, bundle, publicHttps && !input.https ? { ...input, https: true } : input);
   const { check } = consent.consent;
   const lane = makeIngestLane({
     ingest: metrics?.countIngest(runIngest) ?? runIngest,

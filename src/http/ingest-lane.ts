@@ -14,13 +14,13 @@ import { errorReply, jsonReply, withHeaders } from './reply.ts';
 /** POST /_fp/i/v1: size → rate → media type → body → envelope → core (contract 3.1). */
 
 export interface IngestLaneDeps {
-  readonly ingest: (input: IngestInput) => Promise<IngestAnswer>;
+  readonly ingest: (bundle: SealedBundle, input: IngestInput) => Promise<IngestAnswer>;
   readonly limiter: Limiter;
   readonly knowsOrigin: KnowsOrigin;
   readonly random: Random;
-  /** Salted hash of a client network, good for one day. */
   /** From a local database, when there is one. */
   readonly isHosting: (client: Address | null) => boolean | null;
+  /** Salted hash of a client network, good for one day. */
   readonly markNetwork: (network: string) => string;
   readonly onFault: (requestId: string, error: unknown) => void;
 }
@@ -36,16 +36,31 @@ function rateLimited(seconds: number): HotReply {
   return jsonReply(429, body, { 'retry-after': String(seconds), connection: 'close' });
 }
 
-async function runCore(deps: IngestLaneDeps, input: IngestInput): Promise<HotReply> {
+/** Holds nothing of the bundle while the database is waited for: what a frame holds, the collector copies. */
+async function settle(
+  deps: IngestLaneDeps,
+  requestId: string,
+  session: string,
+  outcome: Promise<IngestAnswer>,
+): Promise<HotReply> {
+  const reply = await replyTo(deps, requestId, outcome);
+  return withHeaders(reply, { 'set-cookie': `gp_session=${session}; ${COOKIE}` });
+}
+
+async function replyTo(
+  deps: IngestLaneDeps,
+  requestId: string,
+  outcome: Promise<IngestAnswer>,
+): Promise<HotReply> {
   try {
-    const { status, response } = await deps.ingest(input);
+    const { status, response } = await outcome;
     return jsonReply(status, response);
   } catch (error) {
     if (error instanceof Unavailable) {
       return errorReply('unavailable', { 'retry-after': String(error.retryAfterSeconds) });
     }
-    deps.onFault(input.requestId, error);
-    const { status, response } = refusal('unknown', input.requestId);
+    deps.onFault(requestId, error);
+    const { status, response } = refusal('unknown', requestId);
     return jsonReply(status, response);
   }
 }
@@ -57,7 +72,7 @@ async function readBundle(request: HotRequest): Promise<SealedBundle | 'too-larg
 }
 
 async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotReply> {
-  const { headers, requestId } = request;
+  const { headers } = request;
   if (request.method !== 'POST') return errorReply('method-not-allowed', { allow: ALLOW });
   if (declaresTooMuch(headers['content-length'], MAX_BODY_BYTES)) return tooLarge();
   const wait = await deps.limiter(request.limitKey);
@@ -68,12 +83,15 @@ async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotRep
   const bundle = await readBundle(request);
   if (bundle === 'too-large') return tooLarge();
   if (!bundle) return errorReply('malformed-sealed-bundle');
+  return runCore(deps, request, bundle);
+}
+
+function runCore(deps: IngestLaneDeps, request: HotRequest, bundle: SealedBundle): Promise<HotReply> {
   const session = deps.random(SESSION_BYTES).toString('base64url');
-  const reply = await runCore(deps, {
-    bundle,
-    requestId,
+  const outcome = deps.ingest(bundle, {
+    requestId: request.requestId,
     target: request.target,
-    headers,
+    headers: request.headers,
     https: request.https,
     network: deps.markNetwork(request.networkKey),
     ja4: request.ja4,
@@ -81,7 +99,7 @@ async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotRep
     hosting: deps.isHosting(request.client),
     session,
   });
-  return withHeaders(reply, { 'set-cookie': `gp_session=${session}; ${COOKIE}` });
+  return settle(deps, request.requestId, session, outcome);
 }
 
 export function makeIngestLane(deps: IngestLaneDeps): HotHandler {

@@ -1,5 +1,5 @@
 import { DAY } from '../lib/clock.ts';
-import { hmacSha256 } from '../lib/hash.ts';
+import { hmacSha256, hmacSha256Text } from '../lib/hash.ts';
 import type { Signals } from '../schema/signals.ts';
 import type { IngestTenant } from './ports.ts';
 import { aboveFloor, stableInputs, type Unusable } from './stable.ts';
@@ -34,7 +34,7 @@ export function identify(
   const inputs = stableInputs(signals, facts.agent, facts.unusable);
   if (!aboveFloor(signals, inputs)) return null;
   const stableHash = hmacSha256(tenant.identityKey, JSON.stringify(inputs));
-  const durable = hmacSha256(tenant.durableKey, stableHash).toString('base64url');
+  const durable = hmacSha256Text(tenant.durableKey, stableHash);
   return { durable, visitorId: visitorIdOf(tenant, durable, facts.epoch), epoch: facts.epoch };
 }
 

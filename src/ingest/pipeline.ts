@@ -1,36 +1,20 @@
 import { DAY, MINUTE } from '../lib/clock.ts';
-import { sha256 } from '../lib/hash.ts';
 import type { Address } from '../lib/ip.ts';
 import type { Random } from '../lib/random.ts';
-import type { ConsentReceipt, Plaintext, SealedBundle } from '../schema/bundle.ts';
-import type { ConsentState } from '../schema/responses.ts';
-import { type ReadSignals, readSignals } from '../schema/signals.ts';
-import { type AttestationLimits, isCoarse, isShared } from './attestation.ts';
+import type { ConsentReceipt, SealedBundle } from '../schema/bundle.ts';
+import { type AttestationLimits, isShared } from './attestation.ts';
 import type { BotAuthRequest } from './bot-auth/message.ts';
-import { type Classification, classify } from './classify/classify.ts';
-import { consentGate, NEEDED_PURPOSE } from './consent-gate.ts';
+import type { Classification } from './classify/classify.ts';
+import { NEEDED_PURPOSE } from './consent-gate.ts';
 import { decide } from './decide.ts';
-import { isFresh, nonceExpiry } from './freshness.ts';
-import { currentEpoch, type Identity, identify } from './identity.ts';
-import { hasGpcHeader, type RequestTier } from './network.ts';
-import { openBundle } from './open.ts';
-import { perceive } from './perceive.ts';
-import type {
-  DeviceLookup,
-  IngestTenant,
-  IssueToken,
-  KnownDevice,
-  ProveConsent,
-  Recorder,
-  TenantLookup,
-} from './ports.ts';
+import { nonceExpiry } from './freshness.ts';
+import { asserted, type JudgeDeps, type Judged, judge } from './judge.ts';
+import type { RequestTier } from './network.ts';
+import type { DeviceLookup, IngestTenant, IssueToken, KnownDevice, ProveConsent, Recorder } from './ports.ts';
 import { type IngestAnswer, refusal, verdictResponse } from './respond.ts';
-import { stableInputs } from './stable.ts';
-import { type KeyedSignals, summarise } from './summary.ts';
 
-/** One bundle that passed the envelope, with what the trust boundary knows of its request. */
+/** What the trust boundary knows of the request that brought a bundle. */
 export interface IngestInput extends RequestTier {
-  readonly bundle: SealedBundle;
   readonly requestId: string;
   /** The request target as sent: `/_fp/i/v1`. */
   readonly target: string;
@@ -42,8 +26,7 @@ export interface IngestInput extends RequestTier {
   readonly session: string;
 }
 
-export interface IngestDeps {
-  readonly tenants: TenantLookup;
+export interface IngestDeps extends JudgeDeps {
   readonly devices: DeviceLookup;
   readonly recorder: Recorder;
   /** Web Bot Auth: the agent that signed this request, or null. */
@@ -51,10 +34,6 @@ export interface IngestDeps {
   readonly proveConsent: ProveConsent;
   readonly issueToken: IssueToken;
   readonly random: Random;
-  /** The server's time; a replay answers with the bundle's own. */
-  readonly now: (plaintext: Plaintext) => number;
-  readonly maxSkewMs: number;
-  readonly epochDays: number;
   readonly attestation: AttestationLimits;
 }
 
@@ -65,19 +44,9 @@ const UNKNOWN_DEVICE: KnownDevice = {
   marked: false,
   spread: { networksToday: 0, pairsOfWeek: 0, tenantPairsOfWeek: 0 },
 };
-const NONCE_HASH_BYTES = 16;
 /** As long as the transparency token lives (contract 3.5). */
 const SUMMARY_TTL_MS = 5 * MINUTE;
 const SALT_BYTES = 16;
-
-function nonceKey(nonce: string): string {
-  return sha256(nonce).subarray(0, NONCE_HASH_BYTES).toString('base64url');
-}
-
-/** Until the ledger has been asked, what a bundle says is only asserted. */
-function asserted(state: ConsentState): ConsentState {
-  return { ...state, basis: 'asserted' };
-}
 
 /** A tenant that wants consent proven gets no verdict on an assertion (contract 3.3). */
 async function isProven(deps: IngestDeps, tenant: IngestTenant, receipt: ConsentReceipt): Promise<boolean> {
@@ -98,51 +67,18 @@ function tokenFor(
   return deps.issueToken({ kid: tenant.kid, requestId, session, origin, now });
 }
 
-/** What follows from the signals alone. */
-interface Weighed {
-  readonly identity: Identity | null;
-  readonly summary: KeyedSignals | null;
-  readonly classification: Classification;
-  readonly shadow: Classification | null;
-  readonly defenses: readonly string[];
-  readonly incomplete: boolean;
-  readonly coarse: boolean;
-}
-
-function weigh(tenant: IngestTenant, read: ReadSignals, tier: RequestTier, epoch: number): Weighed {
-  const { facts, unusable } = perceive(read, tier);
-  const { signals, agent, defenses, incomplete } = facts;
-  const { populationKey } = tenant;
-  const identity = identify(tenant, signals, { agent, unusable, epoch });
-  return {
-    identity,
-    summary: identity && populationKey && summarise(populationKey, stableInputs(signals, agent, unusable)),
-    classification: classify(facts, tenant.policy.rules),
-    shadow: tenant.shadow && classify(facts, tenant.shadow.rules),
-    defenses,
-    incomplete,
-    coarse: isCoarse(signals, agent, unusable),
-  };
-}
-
-/** A bundle that was read to its end: all that is needed of it from here on. */
-interface Judged {
-  readonly tenant: IngestTenant;
-  readonly now: number;
-  /** base64url of a hash. */
-  readonly nonce: string;
-  readonly consentState: ConsentState;
-  readonly declaredAgentId: string | null;
-  readonly weighed: Weighed;
-}
-
 /**
  * lookup* → decide → record* → respond, in a frame that does not hold the signals: what a frame holds while it waits for
  * the database, the collector copies for every bundle under way.
  */
-async function settle(deps: IngestDeps, input: IngestInput, judged: Judged): Promise<IngestAnswer> {
+async function settle(
+  deps: IngestDeps,
+  input: IngestInput,
+  judged: Judged,
+  declaredAgentId: string | null,
+): Promise<IngestAnswer> {
   const { requestId, network } = input;
-  const { tenant, now, consentState, declaredAgentId, weighed } = judged;
+  const { tenant, now, consentState, weighed } = judged;
   const { identity } = weighed;
   const day = Math.floor(now / DAY);
   const known = identity
@@ -200,42 +136,25 @@ async function settle(deps: IngestDeps, input: IngestInput, judged: Judged): Pro
   return { status: 200, response };
 }
 
-/**
- * open → freshness → consent gate → network tier → bot auth* → identity → classify → lookup* → record* → respond.
- * Cheap refusals come first; only the starred stages touch the world, and nothing is written before record.
- */
-export async function ingest(deps: IngestDeps, input: IngestInput): Promise<IngestAnswer> {
-  const { requestId, headers } = input;
-
-  const opened = openBundle(input.bundle, deps.tenants);
-  if (!opened.ok) return refusal(opened.reason, requestId);
-  const { tenant, plaintext } = opened;
-  const now = deps.now(plaintext);
-
-  const read = readSignals(plaintext.signals);
-  const gate = consentGate({
-    receipt: plaintext.consent,
-    gpcHeader: hasGpcHeader(headers),
-    gpcSignal: read.gpc,
-    gpcPolicy: tenant.gpcPolicy,
-    basis: tenant.needsProof ? 'proven' : 'asserted',
-  });
-  if (!isFresh(plaintext.clientTs, now, deps.maxSkewMs))
-    return refusal('stale', requestId, asserted(gate.state));
-  if (!gate.allowed) return refusal('consent-missing', requestId, asserted(gate.state));
-  if (tenant.needsProof && !(await isProven(deps, tenant, plaintext.consent))) {
-    return refusal('consent-missing', requestId, asserted(gate.state));
+async function admit(deps: IngestDeps, input: IngestInput, judged: Judged): Promise<IngestAnswer> {
+  const { tenant, now, toProve, consentState } = judged;
+  if (toProve && !(await isProven(deps, tenant, toProve))) {
+    return refusal('consent-missing', input.requestId, asserted(consentState));
   }
+  const signed = { method: 'POST', target: input.target, headers: input.headers, https: input.https };
+  return settle(deps, input, judged, await deps.botAuth(signed, now));
+}
 
-  const signed = { method: 'POST', target: input.target, headers, https: input.https };
-  const declaredAgentId = await deps.botAuth(signed, now);
-
-  return settle(deps, input, {
-    tenant,
-    now,
-    nonce: nonceKey(plaintext.nonce),
-    consentState: gate.state,
-    declaredAgentId,
-    weighed: weigh(tenant, read, input, currentEpoch(now, deps.epochDays)),
-  });
+/**
+ * open → freshness → consent gate → network tier → identity → classify → bot auth* → lookup* → record* → respond.
+ * Cheap refusals come first; only the starred stages touch the world, and nothing is written before record. The bundle
+ * is garbage before the first of them.
+ */
+export async function ingest(
+  deps: IngestDeps,
+  bundle: SealedBundle,
+  input: IngestInput,
+): Promise<IngestAnswer> {
+  const judged = judge(deps, bundle, input, input.requestId);
+  return 'status' in judged ? judged : admit(deps, input, judged);
 }

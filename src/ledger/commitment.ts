@@ -1,11 +1,11 @@
-import { hmacSha256 } from '../lib/hash.ts';
+import { hmacSha256Text } from '../lib/hash.ts';
 import { lp4 } from './length-prefix.ts';
 
 const VERDICT = 'gpd/verdict/v1';
 const AUDIT = 'gpd/audit/v1';
 
 function commit(salt: Uint8Array, parts: readonly string[]): string {
-  return hmacSha256(salt, Buffer.concat(parts.map(lp4))).toString('base64url');
+  return hmacSha256Text(salt, Buffer.concat(parts.map(lp4)));
 }
 
 /**

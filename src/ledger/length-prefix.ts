@@ -3,8 +3,10 @@
  * Text is UTF-8: a lone surrogate would be replaced, so callers pass well-formed Unicode only.
  */
 export function lp4(part: string | Uint8Array): Buffer {
-  const bytes = typeof part === 'string' ? Buffer.from(part) : part;
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(bytes.length);
-  return Buffer.concat([length, bytes]);
+  const size = Buffer.byteLength(part);
+  const bytes = Buffer.allocUnsafe(4 + size);
+  bytes.writeUInt32BE(size);
+  if (typeof part === 'string') bytes.write(part, 4);
+  else bytes.set(part, 4);
+  return bytes;
 }

@@ -27,7 +27,9 @@ export function decryptGcm(
   decipher.setAuthTag(sealed.subarray(sealed.length - GCM_TAG_BYTES));
   const plaintext = decipher.update(sealed.subarray(0, sealed.length - GCM_TAG_BYTES));
   try {
-    return Buffer.concat([plaintext, decipher.final()]);
+    // A stream cipher: all of it is there, and `final` only checks the tag.
+    decipher.final();
+    return plaintext;
   } catch {
     return null;
   }

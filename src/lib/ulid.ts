@@ -3,13 +3,15 @@ import type { Random } from './random.ts';
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
+const PAIRS = Array.from({ length: 1024 }, (_, i) => ALPHABET.charAt(i >> 5) + ALPHABET.charAt(i & 31));
+
 /** Crockford base32 of the low `digits` × 5 bits of a non-negative safe integer. */
-function base32(value: number, digits: number): string {
+function base32(value: number, digits: 8 | 10): string {
   let text = '';
   let rest = value;
-  for (let i = 0; i < digits; i += 1) {
-    text = ALPHABET.charAt(rest % 32) + text;
-    rest = Math.floor(rest / 32);
+  for (let i = 0; i < digits; i += 2) {
+    text = (PAIRS[rest % 1024] as string) + text;
+    rest = Math.floor(rest / 1024);
   }
   return text;
 }

@@ -24,16 +24,20 @@ export interface SealContext {
   readonly recipient: Uint8Array;
 }
 
+const VERSION = encoder.encode(SEAL_VERSION);
+const KEY = encoder.encode('key');
+const AAD = encoder.encode('aad');
+
 function contextParts(context: SealContext): (string | Uint8Array)[] {
-  return [SEAL_VERSION, context.alg, context.kid, context.epk, context.recipient];
+  return [VERSION, context.alg, context.kid, context.epk, context.recipient];
 }
 
 /** HKDF info: lp("key") || ctx. */
 export function keyInfo(context: SealContext): Uint8Array<ArrayBuffer> {
-  return lengthPrefixed(['key', ...contextParts(context)]);
+  return lengthPrefixed([KEY, ...contextParts(context)]);
 }
 
 /** AES-GCM additional data: lp("aad") || ctx || lp(iv). */
 export function additionalData(context: SealContext, iv: Uint8Array): Uint8Array<ArrayBuffer> {
-  return lengthPrefixed(['aad', ...contextParts(context), iv]);
+  return lengthPrefixed([AAD, ...contextParts(context), iv]);
 }

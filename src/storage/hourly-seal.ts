@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { impersonalEntry } from '../ledger/entries.ts';
 import { EMPTY_FRONTIER } from '../ledger/frontier.ts';
@@ -70,7 +69,7 @@ async function readHour(
   let frontier = EMPTY_FRONTIER;
   for (let i = 0; i < commitments.length; i += CHUNK) {
     frontier = addCommitments(frontier, commitments.slice(i, i + CHUNK));
-    await setImmediate();
+    await new Promise((resolve) => setImmediate(resolve));
   }
   return { body: sealedBody(hour, hour + HOUR, frontier), live };
 }

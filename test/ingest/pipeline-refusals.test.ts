@@ -14,14 +14,14 @@ describe('a refusal', () => {
   it.each<[string, World, string, number]>([
     [
       'that did not open',
-      { input: { bundle: { kid: 'acme', iv: 'AAAA', ct: 'AAAA', epk: 'AAAA' } } },
+      { bundle: { kid: 'acme', iv: 'AAAA', ct: 'AAAA', epk: 'AAAA' } },
       'decrypt-failed',
       400,
     ],
     ['of a plaintext that is none', { plaintext: { v: 2 } }, 'decrypt-failed', 400],
     [
       'of a symmetric form nobody has a key for',
-      { input: { bundle: { kid: 'acme', iv: 'AAAA', ct: 'AAAA' } } },
+      { bundle: { kid: 'acme', iv: 'AAAA', ct: 'AAAA' } },
       'unknown-key',
       401,
     ],

@@ -1,5 +1,6 @@
 import { type IngestDeps, type IngestInput, ingest } from '../../src/ingest/pipeline.ts';
 import type { IngestTenant, KnownDevice, RecordEntry } from '../../src/ingest/ports.ts';
+import type { SealedBundle } from '../../src/schema/bundle.ts';
 import { ingestResponseSchema } from '../../src/schema/responses.ts';
 import { sealTo } from '../../src/seal/seal.ts';
 import { makePair } from '../seal/support.ts';
@@ -35,6 +36,7 @@ export interface World {
   readonly plaintext?: object;
   readonly signals?: object;
   readonly input?: Partial<IngestInput>;
+  readonly bundle?: SealedBundle;
   readonly deps?: Partial<IngestDeps>;
 }
 
@@ -77,8 +79,8 @@ export async function run(world: World = {}) {
   };
   const plaintext = { ...makePlaintext(), ...world.plaintext };
   const whole = { ...plaintext, signals: { ...plaintext.signals, ...world.signals } };
-  const answer = await ingest(deps, {
-    bundle: sealTo('acme', pair.publicKey, Buffer.from(JSON.stringify(whole)), random),
+  const bundle = world.bundle ?? sealTo('acme', pair.publicKey, Buffer.from(JSON.stringify(whole)), random);
+  const answer = await ingest(deps, bundle, {
     requestId: 'req_1',
     target: '/_fp/i/v1',
     client: null,

@@ -16,9 +16,9 @@ import { registerStock } from './stock.ts';
 export interface Metrics {
   readonly onAnswered: (path: string, status: number, seconds: number) => void;
   /** The same function, with its answers counted. */
-  countIngest<Input>(
-    ingest: (input: Input) => Promise<IngestAnswer>,
-  ): (input: Input) => Promise<IngestAnswer>;
+  countIngest<Args extends unknown[]>(
+    ingest: (...args: Args) => Promise<IngestAnswer>,
+  ): (...args: Args) => Promise<IngestAnswer>;
   countChecks<Args extends unknown[], Answer extends { readonly reason: string }>(
     check: (...args: Args) => Promise<Answer>,
   ): (...args: Args) => Promise<Answer>;
@@ -75,12 +75,15 @@ export async function startMetrics(config: Config, listen: string, deps: Metrics
   subscribe(BATCHES, onBatch);
   return {
     onAnswered: (path, status, seconds) => meters.request(label(path), status, seconds),
-    countIngest: (ingest) => async (input) => {
-      const answer = await ingest(input);
-      const { reason, class: visitorClass } = answer.response;
-      meters.ingest(reason, reason === 'ok' ? visitorClass : null);
-      return answer;
-    },
+    // No function that waits holds the arguments: one of them is the bundle.
+    countIngest:
+      (ingest) =>
+      (...args) =>
+        ingest(...args).then((answer) => {
+          const { reason, class: visitorClass } = answer.response;
+          meters.ingest(reason, reason === 'ok' ? visitorClass : null);
+          return answer;
+        }),
     countChecks:
       (check) =>
       async (...args) => {

@@ -74,7 +74,6 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
     if (!bundle) return { reason: 'malformed-sealed-bundle', class: null, otherwise: null };
     const input = {
       target: '/_fp/i/v1',
-      bundle,
       requestId: `line ${line.number}`,
       headers: line.headers,
       https: true,
@@ -84,7 +83,7 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
       client: null,
       hosting: null,
     };
-    const { response } = await ingest(deps, input);
+    const { response } = await ingest(deps, bundle, input);
     const judged = response.reason === 'ok';
     return {
       reason: response.reason,

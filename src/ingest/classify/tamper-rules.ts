@@ -41,6 +41,11 @@ function uaDataOsDiffers({ signals, agent }: Facts): boolean {
 function brandListsDiffer({ signals }: Facts): boolean {
   const { brands, fullVersionList } = signals.page?.uaData ?? {};
   if (!brands?.length || !fullVersionList?.length) return false;
+  if (
+    brands.length === fullVersionList.length &&
+    brands.every(({ brand }, i) => brand === fullVersionList[i]?.brand)
+  )
+    return false;
   const names = (list: readonly { readonly brand: string }[]): string =>
     JSON.stringify(list.map((entry) => entry.brand).sort());
   return names(brands) !== names(fullVersionList);
