@@ -1,11 +1,16 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { connect } from 'node:net';
 import { parseArgs } from 'node:util';
+import { Worker } from 'node:worker_threads';
+import { makeArrivals, now } from './arrivals.mjs';
 
 /**
  * Load generator, in a process of its own: writes requests that were made before over keep-alive sockets, one at a time
  * a connection, and prints one line of JSON. It parses nothing but the head of an answer, so that it is never what the
  * servers wait for.
+ *
+ * Closed loop: a connection sends when it has its answer. Open loop (`--rate`): requests arrive when they are due,
+ * whatever the server does; one that finds no connection free waits, and its latency counts from when it was due.
  */
 
 const { values } = parseArgs({
@@ -15,9 +20,17 @@ const { values } = parseArgs({
     connections: { type: 'string', default: '50' },
     skip: { type: 'string', default: '0' },
     count: { type: 'string', default: '1' },
+    // Arrivals a second; 0 is the closed loop.
+    rate: { type: 'string', default: '0' },
+    seed: { type: 'string', default: '1' },
+    // Latencies are those of answers with this status; all, when it is not given.
+    status: { type: 'string', default: '' },
+    // A request that was answered so was not taken: it is sent again as a later one.
+    again: { type: 'string', default: '' },
   },
 });
 const total = Number(values.count);
+const rate = Number(values.rate);
 const connections = Math.min(Number(values.connections), total);
 
 const CHUNK = 4 * 1024 * 1024;
@@ -37,13 +50,16 @@ function take(bytes) {
   return taken;
 }
 
-const nextRequest = () => take(take(4).readUInt32BE(0));
-for (let i = 0; i < Number(values.skip); i += 1) nextRequest();
+/** @type {Buffer[]} */
+const refused = [];
+const fromFile = () => take(take(4).readUInt32BE(0));
+const nextRequest = () => refused.pop() ?? fromFile();
+for (let i = 0; i < Number(values.skip); i += 1) fromFile();
 
 const latencies = new Float64Array(total);
 /** @type {Record<string, number>} */
 const statuses = {};
-let sent = 0;
+let measured = 0;
 let answered = 0;
 let bodyBytes = 0;
 
@@ -56,47 +72,138 @@ function completeBody(answer) {
   return answer.length >= end + 4 + length ? length : null;
 }
 
-/** @returns {Promise<void>} */
-function drive() {
-  return new Promise((resolve, reject) => {
+/**
+ * @typedef {object} Connection
+ * @property {(since: number) => void} send the next request, whose latency counts from `since`
+ * @property {() => void} end
+ */
+
+/**
+ * @param {(connection: Connection) => void} onFree
+ * @param {(error: Error) => void} onError
+ * @returns {Promise<Connection>} connected
+ */
+function open(onFree, onError) {
+  return new Promise((resolve) => {
     const socket = connect({ port: Number(values.port), host: '127.0.0.1', noDelay: true });
     let answer = Buffer.alloc(0);
     let startedAt = 0;
-    const send = () => {
-      if (sent === total) {
+    /** @type {Buffer} */
+    let request = answer;
+    let ended = false;
+    const connection = {
+      /** @param {number} since */
+      send(since) {
+        startedAt = since;
+        request = nextRequest();
+        socket.write(request);
+      },
+      end() {
+        ended = true;
         socket.destroy();
-        resolve();
-        return;
-      }
-      sent += 1;
-      startedAt = performance.now();
-      socket.write(nextRequest());
+      },
     };
-    socket.on('connect', send);
+    socket.on('connect', () => resolve(connection));
     socket.on('data', (chunk) => {
       answer = answer.length === 0 ? chunk : Buffer.concat([answer, chunk]);
       const length = completeBody(answer);
       if (length === null) return;
       const status = answer.toString('latin1', 9, 12);
       statuses[status] = (statuses[status] ?? 0) + 1;
-      latencies[answered] = performance.now() - startedAt;
+      if (values.status === '' || values.status === status) {
+        latencies[measured] = now() - startedAt;
+        measured += 1;
+      }
+      if (status === values.again) refused.push(request);
       answered += 1;
       bodyBytes += length;
       answer = Buffer.alloc(0);
-      send();
+      onFree(connection);
     });
-    socket.on('error', reject);
-    socket.on('close', () => reject(new Error('the server closed a connection')));
+    socket.on('error', onError);
+    socket.on('close', () => ended || onError(new Error('the server closed a connection')));
   });
 }
 
-const startedAt = performance.now();
-await Promise.all(Array.from({ length: connections }, drive));
-const seconds = (performance.now() - startedAt) / 1000;
+/** @returns {Promise<number>} when it began */
+async function closedLoop() {
+  let sent = 0;
+  const startedAt = now();
+  await new Promise((resolve, reject) => {
+    const next = (/** @type {Connection} */ connection) => {
+      if (sent < total) {
+        sent += 1;
+        connection.send(now());
+      } else {
+        connection.end();
+        if (answered === total) resolve(null);
+      }
+    };
+    for (let i = 0; i < connections; i += 1) void open(next, reject).then(next, reject);
+  });
+  return startedAt;
+}
+
+/** Requests that were due and found no connection free, at most. */
+let waitingMost = 0;
+
+/** @returns {Promise<number>} when it began */
+function openLoop() {
+  return new Promise((resolve, reject) => {
+    /** @type {Connection[]} */
+    const free = [];
+    /** When those that wait were due, oldest first; those before `head` were sent. @type {number[]} */
+    const waiting = [];
+    let head = 0;
+    let startedAt = 0;
+    const onFree = (/** @type {Connection} */ connection) => {
+      const since = waiting[head];
+      if (since === undefined) {
+        free.push(connection);
+      } else {
+        head += 1;
+        connection.send(since);
+      }
+      if (answered < total) return;
+      for (const each of free) each.end();
+      resolve(startedAt);
+    };
+    const begin = (/** @type {Connection[]} */ opened) => {
+      free.push(...opened);
+      const seed = Number(values.seed);
+      const next = makeArrivals(rate, seed);
+      const workerData = { rate, seed, total };
+      const pacer = new Worker(new URL('arrivals.mjs', import.meta.url), { workerData });
+      pacer.on('error', reject);
+      pacer.on('message', ({ startedAt: began, due = 0 }) => {
+        startedAt = began ?? startedAt;
+        for (let i = 0; i < due; i += 1) {
+          const since = startedAt + next();
+          const connection = free.pop();
+          if (connection) connection.send(since);
+          else waiting.push(since);
+        }
+        waitingMost = Math.max(waitingMost, waiting.length - head);
+      });
+    };
+    Promise.all(Array.from({ length: connections }, () => open(onFree, reject))).then(begin, reject);
+  });
+}
+
+const startedAt = await (rate > 0 ? openLoop() : closedLoop());
+const seconds = (now() - startedAt) / 1000;
 closeSync(file);
-latencies.sort();
+const sorted = latencies.subarray(0, measured).sort();
 
 /** @param {number} part */
-const quantile = (part) => latencies[Math.min(total - 1, Math.floor(part * total))];
-const result = { statuses, seconds, p50: quantile(0.5), p99: quantile(0.99), bodyBytes: bodyBytes / total };
+const quantile = (part) => sorted[Math.min(measured - 1, Math.floor(part * measured))] ?? null;
+const result = {
+  statuses,
+  seconds,
+  p50: quantile(0.5),
+  p99: quantile(0.99),
+  p999: quantile(0.999),
+  waitingMost,
+  bodyBytes: bodyBytes / total,
+};
 process.stdout.write(`${JSON.stringify(result)}\n`);

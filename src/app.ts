@@ -26,6 +26,7 @@ import { makeStrangerNote } from './app/strangers.ts';
 import { startDispatcher } from './app/webhooks.ts';
 import { baseUrl, type Config } from './config.ts';
 import { makeConsentLane } from './http/consent-lane.ts';
+import { makeGate } from './http/gate.ts';
 import { makeIngestLane } from './http/ingest-lane.ts';
 import { makeServer } from './http/server.ts';
 import { type IngestInput, ingest } from './ingest/pipeline.ts';
@@ -60,6 +61,8 @@ export interface AppOptions {
 }
 
 const DRAIN_MS = 10 * SECOND;
+/** Requests of a lane: about a second of bundles on a small machine, and 20 MB (bench overload). */
+const MAX_UNDER_WAY = 2000;
 const STRANGER_HINT = 'X-Forwarded-For from a peer that GPD_TRUSTED_PROXIES does not name is ignored';
 const views = fileURLToPath(new URL('../views', import.meta.url));
 
@@ -142,6 +145,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const lane = makeIngestLane({
     ingest: metrics?.countIngest(runIngest) ?? runIngest,
     limiter: limiters.ingest,
+    gate: makeGate(MAX_UNDER_WAY),
     knowsOrigin: (origin) => directory.knowsOrigin(origin),
     random,
     isHosting,
@@ -190,7 +194,11 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
       ['/_fp/i/v1', lane],
       [
         '/v1/consent/can-process',
-        makeConsentLane({ ...consent.consent, check: metrics?.countChecks(check) ?? check }),
+        makeConsentLane({
+          ...consent.consent,
+          check: metrics?.countChecks(check) ?? check,
+          gate: makeGate(MAX_UNDER_WAY),
+        }),
       ],
     ]),
     express: (request, response) => void express.then((app) => app(request, response)),

@@ -16,7 +16,7 @@ export interface JsonRequest {
   readonly body?: object;
 }
 
-const LOAD = join(fileURLToPath(new URL('..', import.meta.url)), 'load.mjs');
+export const LOAD = join(fileURLToPath(new URL('..', import.meta.url)), 'load.mjs');
 
 function toBytes({ path, headers = {}, body }: JsonRequest): Buffer {
   const text = body === undefined ? '' : JSON.stringify(body);

@@ -30,6 +30,9 @@ export interface LoadResult {
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
+  readonly p999: number;
+  /** Open loop: requests that were due and found no connection free, at most. */
+  readonly waitingMost: number;
   /** Mean size of an answer's body. */
   readonly bodyBytes: number;
 }

@@ -3,9 +3,10 @@ import { MAX_BODY_BYTES } from '../schema/bundle.ts';
 import { canProcessRequestSchema } from '../schema/consent.ts';
 import { type AuthorizeDeps, authorize } from './caller.ts';
 import { corsHeaders, type KnowsOrigin, preflightHeaders } from './cors.ts';
+import type { Gate } from './gate.ts';
 import type { HotHandler, HotReply, HotRequest } from './hot.ts';
 import { declaresTooMuch, isPlainJson, parseBody } from './json-body.ts';
-import { errorReply, jsonReply, withHeaders } from './reply.ts';
+import { errorReply, fullReply, jsonReply, withHeaders } from './reply.ts';
 
 /** POST /v1/consent/can-process: one keyed read between a request and its answer. */
 
@@ -14,6 +15,7 @@ export interface ConsentLaneDeps extends AuthorizeDeps {
     kid: string,
     request: { readonly principalId: string; readonly purpose: string; readonly minSeq?: number | undefined },
   ) => Promise<unknown>;
+  readonly gate: Gate;
   readonly knowsOrigin: KnowsOrigin;
 }
 
@@ -35,7 +37,9 @@ async function answer(deps: ConsentLaneDeps, request: HotRequest): Promise<HotRe
   }
   const body = await request.readBody(MAX_BODY_BYTES);
   if (!body) throw new Refusal('payload-too-large', closing);
-  return jsonReply(200, await deps.check(caller.kid, parseBody(body, canProcessRequestSchema)));
+  if (deps.gate.isFull()) return fullReply();
+  const asked = parseBody(body, canProcessRequestSchema);
+  return jsonReply(200, await deps.gate.hold(deps.check(caller.kid, asked)));
 }
 
 function refused(error: unknown): HotReply {

@@ -7,15 +7,17 @@ import type { Address } from '../lib/ip.ts';
 import type { Random } from '../lib/random.ts';
 import { MAX_BODY_BYTES, type SealedBundle } from '../schema/bundle.ts';
 import { corsHeaders, type KnowsOrigin, preflightHeaders } from './cors.ts';
+import type { Gate } from './gate.ts';
 import type { HotHandler, HotReply, HotRequest, Limiter } from './hot.ts';
 import { declaresTooMuch, isPlainJson } from './json-body.ts';
-import { errorReply, jsonReply, withHeaders } from './reply.ts';
+import { errorReply, fullReply, jsonReply, withHeaders } from './reply.ts';
 
-/** POST /_fp/i/v1: size → rate → media type → body → envelope → core (contract 3.1). */
+/** POST /_fp/i/v1: size → rate → media type → body → gate 503 → envelope → core (contract 3.1). */
 
 export interface IngestLaneDeps {
   readonly ingest: (bundle: SealedBundle, input: IngestInput) => Promise<IngestAnswer>;
   readonly limiter: Limiter;
+  readonly gate: Gate;
   readonly knowsOrigin: KnowsOrigin;
   readonly random: Random;
   /** From a local database, when there is one. */
@@ -66,9 +68,13 @@ async function replyTo(
 }
 
 /** In a frame of its own: the body is garbage once it is parsed, and not when the answer is there. */
-async function readBundle(request: HotRequest): Promise<SealedBundle | 'too-large' | null> {
+async function readBundle(
+  request: HotRequest,
+  gate: Gate,
+): Promise<SealedBundle | 'too-large' | 'full' | null> {
   const body = await request.readBody(MAX_BODY_BYTES);
-  return body ? readEnvelope(body) : 'too-large';
+  if (!body) return 'too-large';
+  return gate.isFull() ? 'full' : readEnvelope(body);
 }
 
 async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotReply> {
@@ -80,8 +86,9 @@ async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotRep
   if (!isPlainJson(headers['content-type'], headers['content-encoding'])) {
     return errorReply('unsupported-media-type', { connection: 'close' });
   }
-  const bundle = await readBundle(request);
+  const bundle = await readBundle(request, deps.gate);
   if (bundle === 'too-large') return tooLarge();
+  if (bundle === 'full') return fullReply();
   if (!bundle) return errorReply('malformed-sealed-bundle');
   return runCore(deps, request, bundle);
 }
@@ -99,7 +106,7 @@ function runCore(deps: IngestLaneDeps, request: HotRequest, bundle: SealedBundle
     hosting: deps.isHosting(request.client),
     session,
   });
-  return settle(deps, request.requestId, session, outcome);
+  return settle(deps, request.requestId, session, deps.gate.hold(outcome));
 }
 
 export function makeIngestLane(deps: IngestLaneDeps): HotHandler {

@@ -34,3 +34,6 @@ export function errorReply(
   const challenge = status === 401 ? { 'www-authenticate': 'Bearer' } : {};
   return jsonReply(status, errorBody(code, details), { ...challenge, ...headers });
 }
+
+/** What a full gate answers: a second later there is a place again, or the server is too small. */
+export const fullReply = (): HotReply => errorReply('unavailable', { 'retry-after': '1' });

@@ -1,0 +1,25 @@
+/**
+ * Bounds the requests that a lane works on. Past it a request is refused at the price of reading it: without a bound, a
+ * turn of the event loop opens all that arrived during the turn before, and each takes longer than the last. Asked once
+ * the body is there, so that who sends slowly holds no place.
+ */
+export interface Gate {
+  readonly isFull: () => boolean;
+  /** Holds a place until the work that began is done, however it ends. */
+  readonly hold: <Result>(work: Promise<Result>) => Promise<Result>;
+}
+
+export function makeGate(places: number): Gate {
+  let held = 0;
+  return {
+    isFull: () => held >= places,
+    async hold(work) {
+      held += 1;
+      try {
+        return await work;
+      } finally {
+        held -= 1;
+      }
+    },
+  };
+}

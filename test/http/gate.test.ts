@@ -1,0 +1,167 @@
+import { describe, expect, it } from 'vitest';
+import type { ApiKey } from '../../src/auth/api-key.ts';
+import { makeConsentLane } from '../../src/http/consent-lane.ts';
+import { makeGate } from '../../src/http/gate.ts';
+import type { HotHandler, HotReply, HotRequest } from '../../src/http/hot.ts';
+import { makeIngestLane } from '../../src/http/ingest-lane.ts';
+import { refusal } from '../../src/ingest/respond.ts';
+import { Unavailable } from '../../src/lib/errors.ts';
+
+const PLACES = 3;
+
+const ORIGIN = 'https://shop.example';
+const HEADERS = { 'content-type': 'application/json', authorization: 'Bearer key', origin: ORIGIN };
+
+/** Work that ends when the test says so. */
+function makeWork<Result>(result: Result) {
+  const pending: { resolve: () => void; reject: (error: unknown) => void }[] = [];
+  const begin = (): Promise<Result> =>
+    new Promise((resolve, reject) => {
+      pending.push({ resolve: () => resolve(result), reject });
+    });
+  return { pending, begin };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+function hotRequest(body: object, more: Partial<HotRequest> = {}): HotRequest {
+  return {
+    method: 'POST',
+    target: '/',
+    headers: HEADERS,
+    requestId: 'req_1',
+    limitKey: 'client',
+    networkKey: 'network',
+    client: null,
+    ja4: null,
+    https: true,
+    readBody: async () => Buffer.from(JSON.stringify(body)),
+    ...more,
+  };
+}
+
+const bundle = {
+  kid: 'acme',
+  epk: Buffer.alloc(65, 4).toString('base64'),
+  iv: Buffer.alloc(12).toString('base64'),
+  ct: Buffer.alloc(40).toString('base64'),
+};
+
+interface Lane {
+  readonly lane: HotHandler;
+  readonly body: object;
+  readonly pending: readonly { readonly resolve: () => void; readonly reject: (error: unknown) => void }[];
+}
+
+function ingestLane(): Lane {
+  const work = makeWork(refusal('stale', 'req_1'));
+  const lane = makeIngestLane({
+    ingest: work.begin,
+    limiter: async () => 0,
+    gate: makeGate(PLACES),
+    knowsOrigin: (origin) => origin === ORIGIN,
+    random: (bytes) => Buffer.alloc(bytes),
+    isHosting: () => null,
+    markNetwork: (network) => network,
+    onFault: () => {},
+  });
+  return { lane, body: bundle, pending: work.pending };
+}
+
+function consentLane(): Lane {
+  const work = makeWork<unknown>({ allowed: true });
+  const key = { kid: 'acme', scope: 'secret', hash: 'hash' } as ApiKey;
+  const lane = makeConsentLane({
+    findApiKey: () => key,
+    findSession: async () => null,
+    limiter: async () => 0,
+    gate: makeGate(PLACES),
+    knowsOrigin: (origin) => origin === ORIGIN,
+    check: work.begin,
+  });
+  return { lane, body: { principalId: 'u-1', purpose: 'ads' }, pending: work.pending };
+}
+
+function expectFull({ status, headers, body }: HotReply): void {
+  expect(status).toBe(503);
+  expect(JSON.parse(body)).toMatchObject({ error: 'unavailable' });
+  expect(headers['retry-after']).toBe('1');
+  expect(headers['access-control-allow-origin']).toBe(ORIGIN);
+  expect(headers).not.toHaveProperty('set-cookie');
+}
+
+describe.each([
+  ['ingest', ingestLane, 400],
+  ['consent', consentLane, 200],
+] as const)('the gate of the lane %s', (_name, makeLane, answered) => {
+  /** As many under way as there are places. */
+  async function full() {
+    const { lane, body, pending } = makeLane();
+    const under = Array.from({ length: PLACES }, () => lane(hotRequest(body)));
+    await turn();
+    expect(pending).toHaveLength(PLACES);
+    return { lane, body, pending, under };
+  }
+
+  it('refuses what comes past its places with 503, and begins no work', async () => {
+    const { lane, body, pending } = await full();
+    expectFull(await lane(hotRequest(body)));
+    expect(pending).toHaveLength(PLACES);
+  });
+
+  it('does not look at what it refuses', async () => {
+    const { lane } = await full();
+    expectFull(await lane(hotRequest({ not: 'this' })));
+  });
+
+  it('still says first what is wrong with the head', async () => {
+    const { lane, body } = await full();
+    expect((await lane(hotRequest(body, { method: 'GET' }))).status).toBe(405);
+    expect(
+      (await lane(hotRequest(body, { headers: { ...HEADERS, 'content-length': '32769' } }))).status,
+    ).toBe(413);
+    expect(
+      (await lane(hotRequest(body, { headers: { ...HEADERS, 'content-type': 'text/plain' } }))).status,
+    ).toBe(415);
+  });
+
+  it('has a place again for every answer', async () => {
+    const { lane, body, pending, under } = await full();
+    pending[0]?.resolve();
+    expect((await under[0])?.status).toBe(answered);
+    const next = lane(hotRequest(body));
+    await turn();
+    expect(pending).toHaveLength(PLACES + 1);
+    expectFull(await lane(hotRequest(body)));
+    pending[PLACES]?.resolve();
+    expect((await next).status).toBe(answered);
+  });
+
+  it('has a place again when the work fails', async () => {
+    const { lane, body, pending, under } = await full();
+    pending[0]?.reject(new Unavailable('busy', 3));
+    expect((await under[0])?.headers['retry-after']).toBe('3');
+    void lane(hotRequest(body));
+    await turn();
+    expect(pending).toHaveLength(PLACES + 1);
+  });
+
+  it('gives no place to who sends slowly', async () => {
+    const { lane, body, pending } = makeLane();
+    for (let i = 0; i < 2 * PLACES; i += 1)
+      void lane(hotRequest(body, { readBody: () => new Promise(() => {}) }));
+    await turn();
+    const next = lane(hotRequest(body));
+    await turn();
+    pending[0]?.resolve();
+    expect((await next).status).toBe(answered);
+  });
+
+  it('gives no place to a body that is none', async () => {
+    const { lane, body, pending } = makeLane();
+    for (let i = 0; i < 2 * PLACES; i += 1) expect((await lane(hotRequest({}))).status).toBe(400);
+    void lane(hotRequest(body));
+    await turn();
+    expect(pending).toHaveLength(1);
+  });
+});
