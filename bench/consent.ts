@@ -1,17 +1,24 @@
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { startNode } from './lib/child.ts';
 import { addPrincipals, PURPOSE, principalId } from './lib/principals.ts';
 import { note, type Row } from './lib/report.ts';
-import { drive, type JsonRequest, type Measured, measureServer, writeRequests } from './lib/requests.ts';
+import { drive, type JsonRequest, writeRequests } from './lib/requests.ts';
 import { type Rig, type Running, running } from './lib/rig.ts';
-import { median, pairedRatio, seededRandom } from './lib/stats.ts';
-import { type ConsentPlan, makePeerSubjects, type Subject } from './peers/subjects.ts';
+import { seededRandom } from './lib/stats.ts';
+import {
+  type Asked,
+  type Comparison,
+  compare,
+  measureServer,
+  runRounds,
+  type Subject,
+  tailRow,
+} from './lib/subjects.ts';
+import { type ConsentPlan, makePeerSubjects } from './peers/subjects.ts';
 
-/** What a consent decision costs, how flat that stays, and what a grant costs: beside a floor and, asked for, peers. */
+/** What a consent decision costs, how flat that stays, and what a grant costs: beside floors, Express and, asked for, peers. */
 
-const FLOOR = join(fileURLToPath(new URL('floor', import.meta.url)), 'consent.mjs');
 const PROBES = 200;
 
 function startGpd(rig: Rig, data: string): Promise<Running> {
@@ -36,14 +43,25 @@ async function makePopulation(rig: Rig, plan: ConsentPlan, people: number): Prom
     headers,
     body: { principalId: principalId(Math.floor(random() * people)), purpose: PURPOSE },
   });
-  return { people, data, file: await writeRequests(`${data}.requests`, plan.warmUp + plan.count, make) };
+  return {
+    people,
+    data,
+    file: await writeRequests(`${data}.requests`, plan.warmUp + plan.count + plan.open, make),
+  };
 }
 
+const asked = ({ warmUp, count, open }: ConsentPlan, file: string): Asked => ({
+  file,
+  status: 200,
+  warmUp,
+  count,
+  open,
+});
+
 function decisions(rig: Rig, plan: ConsentPlan, { people, data, file }: Population): Subject {
-  const { warmUp, count } = plan;
   return {
     name: `gpd ${people}`,
-    run: async () => measureServer(await startGpd(rig, data), { file, count, status: 200 }, warmUp),
+    run: async () => measureServer(await startGpd(rig, data), asked(plan, file)),
   };
 }
 
@@ -55,115 +73,85 @@ async function answerBytes(server: Running, file: string): Promise<number> {
   }
 }
 
-async function floor(rig: Rig, plan: ConsentPlan, { data, file }: Population): Promise<Subject> {
-  const bodyBytes = await answerBytes(await startGpd(rig, data), file);
-  const args = [FLOOR, String(Math.round(bodyBytes))];
-  const start = (): Promise<Running> => running(startNode(args, { cwd: rig.directory }));
-  const { warmUp, count } = plan;
-  return {
-    name: 'floor',
-    run: async () => measureServer(await start(), { file, count, status: 200 }, warmUp),
-  };
+async function others(rig: Rig, plan: ConsentPlan, { data, file }: Population): Promise<Subject[]> {
+  const bytes = Math.round(await answerBytes(await startGpd(rig, data), file));
+  const subject = (name: string, program: string, ...args: string[]): Subject => ({
+    name,
+    run: async () => measureServer(await rig.startOther(program, ...args, bytes), asked(plan, file)),
+  });
+  return [subject('floor', 'floor/consent.mjs'), subject('Express', 'peers/express.mjs', 'consent')];
 }
 
 /** Every grant is a new person's; each run begins with an empty log. */
-async function grants(rig: Rig, plan: ConsentPlan): Promise<Subject> {
+async function grants(rig: Rig, plan: ConsentPlan): Promise<Subject[]> {
   const template = rig.freshData('consent-grants');
   const headers = { Authorization: `Bearer ${await addPrincipals(template, rig.kid, 0)}` };
   const { grants: count } = plan;
-  const file = await writeRequests(`${template}.requests`, 2 * count, (i) => ({
+  const open = Math.round(count / 2);
+  const file = await writeRequests(`${template}.requests`, 2 * count + open, (i) => ({
     path: '/v1/consent/grant',
     headers,
     body: { principalId: principalId(i), purposes: [PURPOSE] },
   }));
-  return {
-    name: 'gpd grants',
-    async run() {
-      const data = `${template}-run`;
-      cpSync(template, data, { recursive: true });
-      try {
-        return await measureServer(await startGpd(rig, data), { file, count, status: 201 }, count);
-      } finally {
-        rmSync(data, { recursive: true });
-      }
+  const granting: Asked = { file, status: 201, warmUp: count, count, open };
+  const data = `${template}-run`;
+  const database = join(rig.directory, 'grants.db');
+  return [
+    {
+      name: 'gpd grants',
+      async run() {
+        cpSync(template, data, { recursive: true });
+        try {
+          return await measureServer(await startGpd(rig, data), granting);
+        } finally {
+          rmSync(data, { recursive: true });
+        }
+      },
     },
-  };
+    {
+      name: 'floor grants',
+      async run() {
+        try {
+          return await measureServer(await rig.startOther('floor/grant.mjs', database), granting);
+        } finally {
+          for (const suffix of ['', '-wal', '-shm']) rmSync(database + suffix, { force: true });
+        }
+      },
+    },
+  ];
 }
-
-function secondsEach({ seconds, statuses }: Measured): number {
-  return seconds / Object.values(statuses).reduce((sum, count) => sum + count, 0);
-}
-
-/** All subjects turn by turn: what slows the machine down slows all of a round. */
-async function runRounds(subjects: readonly Subject[], rounds: number): Promise<Map<string, Measured[]>> {
-  const results = new Map<string, Measured[]>(subjects.map(({ name }) => [name, []]));
-  for (let round = 1; round <= rounds; round += 1) {
-    for (const { name, run } of subjects) {
-      const result = await run();
-      results.get(name)?.push(result);
-      const rate = (1 / secondsEach(result)).toFixed(0);
-      note(`consent round ${round}, ${name}: ${result.cpuMicros.toFixed(0)} µs CPU, ${rate} a second`);
-    }
-  }
-  return results;
-}
-
-interface Comparison {
-  readonly name: string;
-  readonly of: (run: Measured) => number;
-  readonly pair: readonly [string, string];
-  readonly unit: string;
-  readonly goal: number | null;
-}
-
-const cpu = (run: Measured): number => run.cpuMicros;
 
 function comparisons(plan: ConsentPlan): Comparison[] {
   const [small = 0, ...larger] = plan.populations;
   const ours = `gpd ${small}`;
   const format = (people: number): string => people.toLocaleString('en');
+  const decision = 'consent CPU per decision';
   return [
-    { name: 'CPU per decision', of: cpu, pair: [ours, 'floor'], unit: 'x floor', goal: 3 },
+    { name: decision, pair: [ours, 'floor'], unit: 'x floor', goal: { atMost: 3 } },
+    { name: decision, pair: [ours, 'Express'], unit: 'x Express', goal: null },
+    { name: decision, pair: [ours, 'c15t'], unit: 'x c15t', goal: { atMost: 1 / 8 } },
+    { name: decision, pair: [ours, 'cerbos'], unit: 'x cerbos', goal: { atMost: 1 / 4 } },
     ...larger.map((people) => ({
-      name: `CPU at ${format(people)} principals`,
-      of: cpu,
+      name: `consent CPU at ${format(people)} principals`,
       pair: [`gpd ${people}`, ours] as const,
       unit: `x at ${format(small)}`,
-      goal: 1.15,
+      goal: { atMost: 1.15 },
     })),
-    { name: 'p99', of: (run) => run.p99, pair: [ours, 'floor'], unit: 'x floor', goal: null },
-    { name: 'CPU to c15t', of: cpu, pair: [ours, 'c15t'], unit: 'x c15t', goal: 1 / 8 },
-    { name: 'CPU to cerbos', of: cpu, pair: [ours, 'cerbos'], unit: 'x cerbos', goal: 1 / 4 },
-    {
-      name: 'time per grant to c15t',
-      of: secondsEach,
-      pair: ['gpd grants', 'c15t grants'],
-      unit: 'x c15t',
-      goal: 1,
-    },
+    { name: 'grant CPU per grant', pair: ['gpd grants', 'floor grants'], unit: 'x floor', goal: null },
+    { name: 'grant CPU per grant', pair: ['gpd grants', 'c15t grants'], unit: 'x c15t', goal: null },
   ];
 }
 
-function toRow(
-  { name, of, pair, unit, goal }: Comparison,
-  results: ReadonlyMap<string, readonly Measured[]>,
-  missing: ReadonlyMap<string, string>,
-): Row {
-  const [tops, bottoms] = pair.map((subject) => results.get(subject)?.map(of));
-  if (!tops || !bottoms) {
-    const why = missing.get(pair[1]) ?? 'no measurement';
-    return { name: `consent ${name}`, value: Number.NaN, unit: why, goal: null, details: {} };
-  }
+/** A second of a grant in the words of the goal: time for one, and not CPU. */
+function grantTime(row: Row): Row {
+  const { rate = Number.NaN } = row.beside ?? {};
+  const ran = !Number.isNaN(rate);
   return {
-    name: `consent ${name}`,
-    value: pairedRatio(tops, bottoms),
-    unit,
-    goal: goal === null ? null : { atMost: goal },
-    details: {
-      ours: median(tops),
-      other: median(bottoms),
-      ratios: tops.map((top, i) => top / (bottoms[i] ?? 0)),
-    },
+    name: 'grant time per grant',
+    value: 1 / rate,
+    unit: ran ? 'x c15t' : row.unit,
+    goal: ran ? { atMost: 1 } : null,
+    details: row.details,
   };
 }
 
@@ -175,21 +163,17 @@ export async function benchConsent(rig: Rig, plan: ConsentPlan): Promise<Row[]> 
   const peers = await makePeerSubjects(rig, plan);
   const subjects = [
     ...populations.map((population) => decisions(rig, plan, population)),
-    await floor(rig, plan, first),
-    await grants(rig, plan),
+    ...(await others(rig, plan, first)),
+    ...(await grants(rig, plan)),
     ...peers.subjects,
   ];
-  const results = await runRounds(subjects, plan.rounds);
+  const results = await runRounds('consent', subjects, plan.rounds);
   for (const { data } of populations) rmSync(data, { recursive: true });
-  const granted = results.get('gpd grants') ?? [];
+  const rows = comparisons(plan).map((comparison) => compare(comparison, results, peers.missing));
+  const toC15t = rows.filter(({ name }) => name.startsWith('grant')).slice(-1);
   return [
-    ...comparisons(plan).map((comparison) => toRow(comparison, results, peers.missing)),
-    {
-      name: 'consent grants',
-      value: median(granted.map((run) => 1 / secondsEach(run))),
-      unit: 'a second',
-      goal: null,
-      details: { cpuMicros: median(granted.map(cpu)), p99: median(granted.map((run) => run.p99)) },
-    },
+    ...rows,
+    ...toC15t.map(grantTime),
+    tailRow('consent', results.get(`gpd ${plan.populations[0]}`) ?? []),
   ];
 }

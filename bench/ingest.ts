@@ -1,22 +1,26 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { openDatabase } from '../src/storage/db.ts';
-import { cpuSeconds } from './lib/proc.ts';
-import { note, type Row } from './lib/report.ts';
-import type { LoadResult, Rig, Running } from './lib/rig.ts';
-import { median, pairedRatio } from './lib/stats.ts';
+import type { Row } from './lib/report.ts';
+import type { Rig } from './lib/rig.ts';
+import {
+  type Asked,
+  compare,
+  type Measured,
+  measureServer,
+  runRounds,
+  type Subject,
+  tailRow,
+} from './lib/subjects.ts';
 
-/** CPU per accepted bundle of gpd against the floor: the same requests in the same run, turn by turn. */
+/** Ingest beside its floor and beside Express: the same requests in the same run, turn by turn. */
 
 export interface IngestPlan {
   readonly pairs: number;
   readonly warmUp: number;
   readonly count: number;
-}
-
-interface Measured extends LoadResult {
-  /** Microseconds of CPU for one accepted bundle, all threads. */
-  readonly cpuMicros: number;
+  /** Of the open loop. */
+  readonly open: number;
 }
 
 const PROBES = 100;
@@ -26,16 +30,13 @@ interface Sizes {
   readonly verdict: number;
 }
 
-async function measure(rig: Rig, plan: IngestPlan, server: Running): Promise<Measured> {
-  try {
-    await rig.load(server.port, 0, plan.warmUp);
-    const before = cpuSeconds(server.pid);
-    const result = await rig.load(server.port, plan.warmUp, plan.count);
-    return { ...result, cpuMicros: ((cpuSeconds(server.pid) - before) / plan.count) * 1e6 };
-  } finally {
-    await server.stop();
-  }
-}
+const asked = (rig: Rig, { warmUp, count, open }: IngestPlan): Asked => ({
+  file: rig.wire,
+  status: 200,
+  warmUp,
+  count,
+  open,
+});
 
 async function probeAnswer(rig: Rig, data: string): Promise<number> {
   const server = await rig.startGpd(data);
@@ -58,6 +59,7 @@ async function probeSizes(rig: Rig): Promise<Sizes> {
     return { answer: Math.round(answer), verdict: Math.round(rows[0]?.bytes ?? 0) };
   } finally {
     await database.close();
+    rmSync(data, { recursive: true });
   }
 }
 
@@ -68,53 +70,45 @@ export async function runGpd(
 ): Promise<Measured> {
   const data = rig.freshData('ingest');
   try {
-    return await measure(rig, plan, await rig.startGpd(data, settings));
+    return await measureServer(await rig.startGpd(data, settings), asked(rig, plan));
   } finally {
     rmSync(data, { recursive: true });
   }
 }
 
-async function runFloor(rig: Rig, plan: IngestPlan, sizes: Sizes): Promise<Measured> {
-  const file = join(rig.directory, 'floor.db');
-  try {
-    const server = await rig.startFloor(file, rig.kid, rig.keyFile, sizes.answer, sizes.verdict);
-    return await measure(rig, plan, server);
-  } finally {
-    for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
-  }
+function other(rig: Rig, plan: IngestPlan, sizes: Sizes, program: readonly string[]): Subject['run'] {
+  const [name = '', ...args] = program;
+  return async () => {
+    const file = join(rig.directory, 'other.db');
+    try {
+      const server = await rig.startOther(
+        name,
+        ...args,
+        file,
+        rig.kid,
+        rig.keyFile,
+        sizes.answer,
+        sizes.verdict,
+      );
+      return await measureServer(server, asked(rig, plan));
+    } finally {
+      for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
+    }
+  };
 }
 
 export async function benchIngest(rig: Rig, plan: IngestPlan): Promise<Row[]> {
   const sizes = await probeSizes(rig);
-  const gpd: Measured[] = [];
-  const floor: Measured[] = [];
-  for (let pair = 1; pair <= plan.pairs; pair += 1) {
-    const ours = await runGpd(rig, plan);
-    const least = await runFloor(rig, plan, sizes);
-    gpd.push(ours);
-    floor.push(least);
-    const ratio = (ours.cpuMicros / least.cpuMicros).toFixed(2);
-    const cpu = `${ours.cpuMicros.toFixed(0)} and ${least.cpuMicros.toFixed(0)} µs`;
-    note(`ingest pair ${pair} of ${plan.pairs}: CPU per bundle ${cpu}, ratio ${ratio}`);
-  }
-  const compare = (name: string, of: (run: Measured) => number, goal: number | null): Row => {
-    const [tops, bottoms] = [gpd.map(of), floor.map(of)];
-    return {
-      name: `ingest ${name}`,
-      value: pairedRatio(tops, bottoms),
-      unit: 'x floor',
-      goal: goal === null ? null : { atMost: goal },
-      details: {
-        gpd: median(tops),
-        floor: median(bottoms),
-        ratios: tops.map((top, i) => top / (bottoms[i] ?? 0)),
-      },
-    };
-  };
+  const subjects: Subject[] = [
+    { name: 'gpd', run: () => runGpd(rig, plan) },
+    { name: 'floor', run: other(rig, plan, sizes, ['floor/ingest.mjs']) },
+    { name: 'Express', run: other(rig, plan, sizes, ['peers/express.mjs', 'ingest']) },
+  ];
+  const results = await runRounds('ingest', subjects, plan.pairs);
+  const cpu = 'ingest CPU per bundle';
   return [
-    compare('CPU per bundle', (run) => run.cpuMicros, 1.6),
-    compare('bundles per second', (run) => plan.count / run.seconds, null),
-    compare('p50', (run) => run.p50, null),
-    compare('p99', (run) => run.p99, null),
+    compare({ name: cpu, pair: ['gpd', 'floor'], unit: 'x floor', goal: { atMost: 1.35 } }, results),
+    compare({ name: cpu, pair: ['gpd', 'Express'], unit: 'x Express', goal: null }, results),
+    tailRow('ingest', results.get('gpd') ?? []),
   ];
 }

@@ -3,12 +3,15 @@ import { parseArgs } from 'node:util';
 import { benchClassify } from './classify.ts';
 import { benchConsent } from './consent.ts';
 import { benchConsole } from './console.ts';
+import { benchCores } from './cores.ts';
 import { benchIngest } from './ingest.ts';
-import { formatJson, formatTable, note, type Row, statusOf } from './lib/report.ts';
+import { formatJson, formatTable, isMissed, note, type Row } from './lib/report.ts';
 import { makeRig, type Rig } from './lib/rig.ts';
 import { benchMemory } from './memory.ts';
 import { benchMetrics } from './metrics.ts';
+import { benchOverload } from './overload.ts';
 import { benchProof } from './proof.ts';
+import { benchReads } from './reads.ts';
 import { benchReplay } from './replay.ts';
 import { benchSdk } from './sdk.ts';
 import { benchSize } from './size.ts';
@@ -23,17 +26,24 @@ interface Bench {
 }
 
 const USAGE =
-  'usage: npm run bench -- [ingest|metrics|memory|start|consent|proof|classify|replay|sdk|console|size …] [--quick] [--peers] [--json] [--assert] [--seed N]';
+  'usage: npm run bench -- [ingest|cores|overload|metrics|memory|start|consent|reads|proof|classify|replay|sdk|console|size …] [--quick] [--peers] [--json] [--assert] [--seed N]';
 
 function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench> {
-  const ingest = quick ? { pairs: 2, warmUp: 3000, count: 8000 } : { pairs: 5, warmUp: 5000, count: 20_000 };
+  const ingest = quick
+    ? { pairs: 2, warmUp: 3000, count: 6000, open: 4000 }
+    : { pairs: 5, warmUp: 5000, count: 20_000, open: 20_000 };
+  const bundles = ingest.warmUp + ingest.count + ingest.open;
+  const cores = quick ? { pairs: 2, warmUp: 2000, count: 5000 } : { pairs: 5, warmUp: 5000, count: 20_000 };
+  const flood = quick
+    ? { warmUp: 3000, count: 4000, seconds: 4, bundles: 28_000 }
+    : { warmUp: 5000, count: 10_000, seconds: 30, bundles: 130_000 };
   const memory = quick ? 20_000 : 100_000;
   const rounds = quick ? 5 : 11;
   const replay = quick ? { few: 2000, many: 20_000, pairs: 1 } : { few: 10_000, many: 100_000, pairs: 3 };
   const people = quick ? [1000, 100_000] : [1000, 100_000, 1_000_000];
   const consentLoad = quick
-    ? { rounds: 3, warmUp: 12_000, count: 16_000, grants: 4000 }
-    : { rounds: 5, warmUp: 20_000, count: 40_000, grants: 10_000 };
+    ? { rounds: 3, warmUp: 6000, count: 12_000, open: 6000, grants: 3000 }
+    : { rounds: 5, warmUp: 20_000, count: 40_000, open: 40_000, grants: 10_000 };
   const consent = { ...consentLoad, populations: people, peers, seed: 1 };
   const proof = {
     few: 1000,
@@ -43,6 +53,21 @@ function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench>
   };
   const classifying = { seed: 1, ...(quick ? { rounds: 5, count: 10_000 } : { rounds: 11, count: 30_000 }) };
   const sdk = { rounds: quick ? 5 : 11, warmUp: 5000, count: quick ? 2000 : 5000 };
+  const reads = quick
+    ? {
+        rounds: 3,
+        keys: { warmUp: 3000, count: 6000, open: 3000 },
+        pages: { warmUp: 200, count: 400, open: 200 },
+        desk: { contests: 2000, decisions: 4000 },
+        seed: 1,
+      }
+    : {
+        rounds: 5,
+        keys: { warmUp: 10_000, count: 30_000, open: 20_000 },
+        pages: { warmUp: 500, count: 2000, open: 2000 },
+        desk: { contests: 10_000, decisions: 20_000 },
+        seed: 1,
+      };
   const desk = {
     few: { contests: 100, decisions: 100 },
     many: quick ? { contests: 10_000, decisions: 50_000 } : { contests: 100_000, decisions: 1_000_000 },
@@ -53,11 +78,14 @@ function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench>
     ? { rows: 500_000, pairs: 1, warmUp: 3000, count: 8000, purgeMs: 10_000 }
     : { rows: 10_000_000, pairs: 3, warmUp: 5000, count: 20_000, purgeMs: 60_000 };
   return new Map<string, Bench>([
-    ['ingest', { bundles: ingest.warmUp + ingest.count, run: (rig) => benchIngest(rig, ingest) }],
-    ['metrics', { bundles: ingest.warmUp + ingest.count, run: (rig) => benchMetrics(rig, ingest) }],
+    ['ingest', { bundles, run: (rig) => benchIngest(rig, ingest) }],
+    ['cores', { bundles: cores.warmUp + cores.count, run: (rig) => benchCores(rig, cores) }],
+    ['overload', { bundles: flood.bundles, run: (rig) => benchOverload(rig, flood) }],
+    ['metrics', { bundles, run: (rig) => benchMetrics(rig, ingest) }],
     ['memory', { bundles: memory, run: (rig) => benchMemory(rig, memory) }],
     ['start', { bundles: 0, run: (rig) => benchStart(rig, rounds) }],
     ['consent', { bundles: 0, run: (rig) => benchConsent(rig, consent) }],
+    ['reads', { bundles: 0, run: (rig) => benchReads(rig, reads) }],
     ['proof', { bundles: 0, run: (rig) => benchProof(rig, proof) }],
     ['classify', { bundles: 0, run: () => benchClassify(classifying) }],
     ['console', { bundles: 0, run: (rig) => benchConsole(rig, desk) }],
@@ -107,7 +135,7 @@ async function main(): Promise<number> {
     seed: Number(values.seed),
   };
   console.log(values.json ? formatJson(rows, facts) : formatTable(rows));
-  return values.assert && rows.some((row) => statusOf(row) === 'over') ? 1 : 0;
+  return values.assert && rows.some(isMissed) ? 1 : 0;
 }
 
 main().then(

@@ -13,7 +13,7 @@ export async function benchMetrics(rig: Rig, plan: IngestPlan): Promise<Row[]> {
   for (let pair = 1; pair <= plan.pairs; pair += 1) {
     const order = pair % 2 === 0 ? [true, false] : [false, true];
     for (const on of order) {
-      const { cpuMicros } = await runGpd(rig, plan, on ? LISTEN : {});
+      const { cpuMicros } = await runGpd(rig, { ...plan, open: 0 }, on ? LISTEN : {});
       (on ? counting : silent).push(cpuMicros);
     }
     note(

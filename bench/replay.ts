@@ -67,6 +67,16 @@ export async function benchReplay(rig: Rig, plan: ReplayPlan): Promise<Row[]> {
       value: pairedRatio(cpu(ours), cpu(floor)),
       unit: 'x floor',
       goal: null,
+      beside: {
+        rate: pairedRatio(
+          floor.map((run) => run.wallSeconds),
+          ours.map((run) => run.wallSeconds),
+        ),
+        rss: pairedRatio(
+          ours.map((run) => run.peakMb),
+          floor.map((run) => run.peakMb),
+        ),
+      },
       details: cpuDetails,
     },
     {

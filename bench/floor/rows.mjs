@@ -1,10 +1,8 @@
-import sqlite3 from 'sqlite3';
+import { makeGroupWriter, PRAGMAS } from './group.mjs';
 
-/** What one accepted bundle leaves in gpd's database, written by the bare driver with the same durability. */
+/** What one accepted bundle leaves in gpd's database. */
 
-const SCHEMA = `
-PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=ON;
-PRAGMA wal_autocheckpoint=4000;
+const SCHEMA = `${PRAGMAS}
 CREATE TABLE nonces (kid text not null, nonce text not null, expires_at bigint not null,
   primary key (kid, nonce)) WITHOUT ROWID;
 CREATE INDEX nonces_expires_at ON nonces (expires_at);
@@ -25,14 +23,13 @@ CREATE INDEX decisions_decided_at ON decisions (kid, decided_at);`;
 /**
  * @typedef {{ kid: string, nonce: string, durable: string, visitorId: string, requestId: string, now: number,
  *   verdict: string }} Entry
- * @typedef {(string | number)[]} Values
  */
 
 const EXPIRES_MS = 900_000;
 const EPOCH = 690;
 const DAY = 20_777;
 
-/** @type {[head: string, tail: string, values: (entry: Entry) => Values][]} */
+/** @type {import('./group.mjs').Statement<Entry>[]} */
 const STATEMENTS = [
   [
     'INSERT INTO nonces (kid, nonce, expires_at)',
@@ -66,51 +63,10 @@ const STATEMENTS = [
   ],
 ];
 
-/** @param {string} file @returns {Promise<import('sqlite3').Database>} */
-function open(file) {
-  return new Promise((resolve, reject) => {
-    const database = new sqlite3.Database(file, (error) => {
-      if (error) reject(error);
-      else database.exec(SCHEMA, (failed) => (failed ? reject(failed) : resolve(database)));
-    });
-  });
-}
-
 /**
- * One transaction at a time; while it is in flight the next batch gathers.
- * @param {string} file @returns {Promise<(entry: Entry, done: () => void) => void>}
+ * @param {string} file
+ * @returns {Promise<(entry: Entry, done: () => void) => void>}
  */
-export async function makeWriter(file) {
-  const database = await open(file);
-  /** @param {string} sql @param {Values} [values] @returns {Promise<void>} */
-  const run = (sql, values = []) =>
-    new Promise((resolve, reject) => {
-      database.run(sql, values, (error) => (error ? reject(error) : resolve()));
-    });
-  /** @type {{ entry: Entry, done: () => void }[]} */
-  let waiting = [];
-  let busy = false;
-
-  async function flush() {
-    while (waiting.length > 0) {
-      const batch = waiting;
-      waiting = [];
-      await run('BEGIN IMMEDIATE');
-      for (const [head, tail, values] of STATEMENTS) {
-        const rows = batch.map(({ entry }) => values(entry));
-        const row = `(${Array(rows[0]?.length).fill('?').join()})`;
-        await run(`${head} VALUES ${Array(rows.length).fill(row).join()} ${tail}`, rows.flat());
-      }
-      await run('COMMIT');
-      for (const { done } of batch) done();
-    }
-    busy = false;
-  }
-
-  return (entry, done) => {
-    waiting.push({ entry, done });
-    if (busy) return;
-    busy = true;
-    setImmediate(() => void flush());
-  };
+export function makeWriter(file) {
+  return makeGroupWriter(file, SCHEMA, STATEMENTS);
 }

@@ -1,5 +1,12 @@
-export interface Goal {
-  readonly atMost: number;
+export type Goal = { readonly atMost: number } | { readonly atLeast: number };
+
+/** The other ratios of the same two servers. */
+export interface Beside {
+  readonly rate: number;
+  readonly p50: number;
+  readonly p99: number;
+  readonly p999: number;
+  readonly rss: number;
 }
 
 /** One line of the result. `details` holds what the value was computed from, in plain units. */
@@ -8,15 +15,19 @@ export interface Row {
   readonly value: number;
   readonly unit: string;
   readonly goal: Goal | null;
+  readonly beside?: Partial<Beside>;
   readonly details: Readonly<Record<string, number | readonly number[]>>;
 }
 
-export type Status = 'ok' | 'over' | '-';
+export type Status = 'ok' | 'over' | 'under' | '-';
 
-export function statusOf(row: Row): Status {
-  if (row.goal === null) return '-';
-  return row.value <= row.goal.atMost ? 'ok' : 'over';
+export function statusOf({ goal, value }: Row): Status {
+  if (goal === null) return '-';
+  if ('atMost' in goal) return value <= goal.atMost ? 'ok' : 'over';
+  return value >= goal.atLeast ? 'ok' : 'under';
 }
+
+export const isMissed = (row: Row): boolean => ['over', 'under'].includes(statusOf(row));
 
 function formatNumber(value: number): string {
   if (Number.isNaN(value)) return 'NOT RUN:';
@@ -24,21 +35,28 @@ function formatNumber(value: number): string {
   return value.toFixed(2);
 }
 
+function formatGoal(goal: Goal | null): string {
+  if (goal === null) return '-';
+  return 'atMost' in goal ? `<= ${goal.atMost}` : `>= ${goal.atLeast}`;
+}
+
+const BESIDE = ['rate', 'p50', 'p99', 'p999', 'rss'] as const;
+
+function cellsOf(row: Row): string[] {
+  const beside = BESIDE.map((name) => {
+    const value = row.beside?.[name];
+    return value === undefined ? '' : formatNumber(value);
+  });
+  return [row.name, `${formatNumber(row.value)} ${row.unit}`, formatGoal(row.goal), statusOf(row), ...beside];
+}
+
 export function formatTable(rows: readonly Row[]): string {
-  const cells = [
-    ['NAME', 'VALUE', 'GOAL', ''],
-    ...rows.map((row) => [
-      row.name,
-      `${formatNumber(row.value)} ${row.unit}`,
-      row.goal === null ? '-' : `<= ${row.goal.atMost}`,
-      statusOf(row),
-    ]),
-  ];
-  const widths = [0, 1, 2, 3].map((column) => Math.max(...cells.map((line) => line[column]?.length ?? 0)));
+  const cells = [['NAME', 'VALUE', 'GOAL', '', 'RATE', 'P50', 'P99', 'P99.9', 'RSS'], ...rows.map(cellsOf)];
+  const widths = cells[0]?.map((_, column) => Math.max(...cells.map((line) => line[column]?.length ?? 0)));
   return cells
     .map((line) =>
       line
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .map((cell, column) => cell.padEnd(widths?.[column] ?? 0))
         .join('  ')
         .trimEnd(),
     )
@@ -46,7 +64,7 @@ export function formatTable(rows: readonly Row[]): string {
 }
 
 export function formatJson(rows: readonly Row[], facts: Readonly<Record<string, unknown>>): string {
-  const results = rows.map((row) => ({ ...row, goal: row.goal?.atMost ?? null, status: statusOf(row) }));
+  const results = rows.map((row) => ({ ...row, status: statusOf(row) }));
   return JSON.stringify({ ...facts, results });
 }
 

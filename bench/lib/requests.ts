@@ -4,10 +4,8 @@ import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { runNode } from './child.ts';
-import { cpuSeconds } from './proc.ts';
-import type { LoadResult, Running } from './rig.ts';
 
-/** Plain JSON requests, written before anything is timed in the format that `bench/load.mjs` sends. */
+/** Plain requests, written before anything is timed in the format that `bench/load.mjs` sends, and that program run. */
 
 export interface JsonRequest {
   readonly path: string;
@@ -44,42 +42,45 @@ export async function writeRequests(
   return file;
 }
 
-export interface Drive {
+export interface Load {
   readonly file: string;
   readonly skip: number;
   readonly count: number;
-  /** The one status that is right. */
-  readonly status: number;
+  /** 50 where nothing is said. */
+  readonly connections?: number;
+  /** Arrivals a second: an open loop. */
+  readonly rate?: number;
+  /** The status whose latencies are told; all of them where nothing is said. */
+  readonly status?: number;
+  /** What is answered so is sent again as a later request. */
+  readonly again?: number;
 }
 
-/** Sends them over 50 connections from a process of its own. @throws when an answer has another status */
-export async function drive(port: number, requests: Drive): Promise<LoadResult> {
-  const { file, skip, count, status } = requests;
-  const args = Object.entries({ file, port, skip, count }).map(([name, value]) => `--${name}=${value}`);
+export interface LoadResult {
+  readonly statuses: Readonly<Record<string, number>>;
+  readonly seconds: number;
+  /** Milliseconds; in an open loop from when a request was due. */
+  readonly p50: number;
+  readonly p99: number;
+  readonly p999: number;
+  /** Open loop: requests that were due and found no connection free, at most. */
+  readonly waitingMost: number;
+  /** Mean size of an answer's body. */
+  readonly bodyBytes: number;
+}
+
+/** From a process of its own. */
+export async function load(port: number, options: Load): Promise<LoadResult> {
+  const args = Object.entries({ ...options, port }).map(([name, value]) => `--${name}=${value}`);
   const { stdout } = await runNode([LOAD, ...args], { cwd: process.cwd() });
-  const result = JSON.parse(stdout) as LoadResult;
+  return JSON.parse(stdout) as LoadResult;
+}
+
+/** @throws unless every answer has the one status that is right */
+export async function drive(port: number, options: Load & { readonly status: number }): Promise<LoadResult> {
+  const { count, status } = options;
+  const result = await load(port, options);
   if (result.statuses[status] !== count)
     throw new Error(`${count} answers of ${status} were due, there were ${JSON.stringify(result.statuses)}`);
   return result;
-}
-
-export interface Measured extends LoadResult {
-  /** Microseconds of CPU of the server for one request, all threads. */
-  readonly cpuMicros: number;
-}
-
-/** Warms a server up with the first requests of a file and measures it with the next ones; stops it. */
-export async function measureServer(
-  server: Running,
-  requests: Omit<Drive, 'skip'>,
-  warmUp: number,
-): Promise<Measured> {
-  try {
-    await drive(server.port, { ...requests, skip: 0, count: warmUp });
-    const before = cpuSeconds(server.pid);
-    const result = await drive(server.port, { ...requests, skip: warmUp });
-    return { ...result, cpuMicros: ((cpuSeconds(server.pid) - before) / requests.count) * 1e6 };
-  } finally {
-    await server.stop();
-  }
 }

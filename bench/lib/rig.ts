@@ -9,6 +9,7 @@ import { wrapContext } from '../../src/keys/generation.ts';
 import { makeSealKeyStore } from '../../src/storage/seal-key-store.ts';
 import { writeBundles } from './bundles.ts';
 import { cleanEnvironment, firstLine, runNode, startNode, stop } from './child.ts';
+import { drive, type LoadResult } from './requests.ts';
 
 /** One initialised gpd as a template, its sealed bundles and its private key: what every bench starts from. */
 
@@ -24,19 +25,6 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-export interface LoadResult {
-  readonly statuses: Readonly<Record<string, number>>;
-  readonly seconds: number;
-  /** Milliseconds. */
-  readonly p50: number;
-  readonly p99: number;
-  readonly p999: number;
-  /** Open loop: requests that were due and found no connection free, at most. */
-  readonly waitingMost: number;
-  /** Mean size of an answer's body. */
-  readonly bodyBytes: number;
-}
-
 export interface Rig {
   readonly kid: string;
   readonly directory: string;
@@ -49,9 +37,15 @@ export interface Rig {
   freshData(name: string): string;
   environment(data: string): NodeJS.ProcessEnv;
   gpdArgs(...args: readonly string[]): string[];
-  startGpd(data: string, settings?: Readonly<Record<string, string>>): Promise<Running>;
-  startFloor(...args: readonly (string | number)[]): Promise<Running>;
+  startGpd(
+    data: string,
+    settings?: Readonly<Record<string, string>>,
+    through?: readonly string[],
+  ): Promise<Running>;
+  /** A program of this folder that tells its port. */
+  startOther(program: string, ...args: readonly (string | number)[]): Promise<Running>;
   seal(count: number, seed: number): Promise<void>;
+  /** Sends bundles. @throws unless all were answered 200 */
   load(port: number, skip: number, count: number): Promise<LoadResult>;
   remove(): void;
 }
@@ -80,18 +74,6 @@ async function exportSealKey(data: string): Promise<{ privateKey: Buffer; public
   }
 }
 
-/** @throws unless every request was answered 200 */
-async function load(rig: Rig, port: number, skip: number, count: number): Promise<LoadResult> {
-  const named = { file: rig.wire, port, skip, count };
-  const args = Object.entries(named).map(([name, value]) => `--${name}=${value}`);
-  const { stdout } = await runNode([join(BENCH, 'load.mjs'), ...args], { cwd: rig.directory });
-  const result = JSON.parse(stdout) as LoadResult;
-  if (result.statuses['200'] !== count) {
-    throw new Error(`${count} requests were sent, answered were ${JSON.stringify(result.statuses)}`);
-  }
-  return result;
-}
-
 /** @throws when gpd is not built */
 export async function makeRig(): Promise<Rig> {
   if (!existsSync(join(ROOT, 'dist', 'cli', 'main.js')))
@@ -112,7 +94,7 @@ export async function makeRig(): Promise<Rig> {
   const keyFile = join(directory, 'seal-key');
   writeFileSync(keyFile, privateKey, { mode: 0o600 });
   const [wire, ndjson] = [join(directory, 'requests'), join(directory, 'bundles.ndjson')];
-  const rig: Rig = {
+  return {
     kid: KID,
     directory,
     keyFile,
@@ -125,17 +107,16 @@ export async function makeRig(): Promise<Rig> {
       cpSync(template, data, { recursive: true });
       return data;
     },
-    startGpd: (data, settings = {}) => {
-      const env = { ...environment(data), ...settings };
-      return running(startNode([GPD, 'serve', '--port', '0', '--json'], { cwd: directory, env }));
+    startGpd: (data, settings = {}, through = []) => {
+      const options = { cwd: directory, env: { ...environment(data), ...settings }, through };
+      return running(startNode([GPD, 'serve', '--port', '0', '--json'], options));
     },
-    startFloor: (...args) =>
-      running(startNode([join(BENCH, 'floor', 'ingest.mjs'), ...args.map(String)], { cwd: directory })),
+    startOther: (program, ...args) =>
+      running(startNode([join(BENCH, program), ...args.map(String)], { cwd: directory })),
     seal: (count, seed) => writeBundles({ kid: KID, publicKey, origin: ORIGIN, count, seed, wire, ndjson }),
-    load: (port, skip, count) => load(rig, port, skip, count),
+    load: (port, skip, count) => drive(port, { file: wire, skip, count, status: 200 }),
     remove: () => rmSync(directory, { recursive: true, force: true }),
   };
-  return rig;
 }
 
 export const FLOOR_REPLAY = join(BENCH, 'floor', 'replay.mjs');

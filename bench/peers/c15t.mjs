@@ -52,6 +52,7 @@ async function answerRequest(request, response) {
 }
 
 const server = createServer((request, response) => void answerRequest(request, response));
+server.keepAliveTimeout = 65_000;
 server.listen(0, '127.0.0.1', () => {
   const address = server.address();
   process.stdout.write(`${JSON.stringify({ port: typeof address === 'object' ? address?.port : 0 })}\n`);

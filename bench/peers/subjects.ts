@@ -2,9 +2,10 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { PURPOSE, principalId } from '../lib/principals.ts';
 import { note } from '../lib/report.ts';
-import { drive, type JsonRequest, type Measured, measureServer, writeRequests } from '../lib/requests.ts';
+import { drive, type JsonRequest, writeRequests } from '../lib/requests.ts';
 import type { Rig } from '../lib/rig.ts';
 import { seededRandom } from '../lib/stats.ts';
+import { measureServer, type Subject } from '../lib/subjects.ts';
 import { installPeer, type Peer } from './install.ts';
 import { startC15t, startCerbos } from './start.ts';
 
@@ -14,16 +15,13 @@ export interface ConsentPlan {
   readonly rounds: number;
   readonly warmUp: number;
   readonly count: number;
+  /** Of the open loop. */
+  readonly open: number;
   /** How many people there are: the others are measured against the first. */
   readonly populations: readonly number[];
   readonly grants: number;
   readonly seed: number;
   readonly peers: boolean;
-}
-
-export interface Subject {
-  readonly name: string;
-  readonly run: () => Promise<Measured>;
 }
 
 export interface PeerSubjects {
@@ -34,6 +32,8 @@ export interface PeerSubjects {
 
 /** A peer is asked less often: its figures are steady, and it takes its time. */
 const PART = 4;
+
+const grantCountOf = (plan: ConsentPlan): number => plan.grants / PART;
 
 /** c15t takes ids in base58, which has no zero. */
 function c15tGrant(i: number): JsonRequest {
@@ -52,12 +52,13 @@ function c15tGrant(i: number): JsonRequest {
 async function c15tSubjects(rig: Rig, plan: ConsentPlan): Promise<Subject[]> {
   const folder = await installPeer('c15t', rig.directory);
   const [people = 1] = plan.populations;
-  const [warmUp, count] = [plan.warmUp / PART, plan.count / PART];
-  const grantCount = plan.grants / PART;
-  const written = Math.max(people, 2 * grantCount);
+  const [warmUp, count, open] = [plan.warmUp / PART, plan.count / PART, plan.open / PART];
+  const later = Math.round(grantCountOf(plan) / 2);
+  const grantCount = grantCountOf(plan);
+  const written = Math.max(people, 2 * grantCount + later);
   const grants = await writeRequests(join(rig.directory, 'c15t-grants'), written, c15tGrant);
   const random = seededRandom(plan.seed);
-  const checks = await writeRequests(join(rig.directory, 'c15t-checks'), warmUp + count, () => {
+  const checks = await writeRequests(join(rig.directory, 'c15t-checks'), warmUp + count + open, () => {
     const id = encodeURIComponent(principalId(Math.floor(random() * people)));
     return { path: `/consents/check?externalId=${id}&type=cookie_banner` };
   });
@@ -72,8 +73,8 @@ async function c15tSubjects(rig: Rig, plan: ConsentPlan): Promise<Subject[]> {
     {
       name: 'c15t',
       run: async () => {
-        const asked = { file: checks, count, status: 200 };
-        return measureServer(await startC15t(folder, file), asked, warmUp);
+        const asked = { file: checks, status: 200, warmUp, count, open };
+        return measureServer(await startC15t(folder, file), asked);
       },
     },
     {
@@ -81,8 +82,8 @@ async function c15tSubjects(rig: Rig, plan: ConsentPlan): Promise<Subject[]> {
       async run() {
         const fresh = join(rig.directory, 'c15t-grants.db');
         for (const suffix of ['', '-wal', '-shm']) rmSync(fresh + suffix, { force: true });
-        const asked = { file: grants, count: grantCount, status: 200 };
-        return measureServer(await startC15t(folder, fresh), asked, grantCount);
+        const asked = { file: grants, status: 200, warmUp: grantCount, count: grantCount, open: later };
+        return measureServer(await startC15t(folder, fresh), asked);
       },
     },
   ];
@@ -94,15 +95,20 @@ async function cerbosSubjects(rig: Rig, plan: ConsentPlan): Promise<Subject[]> {
   const random = seededRandom(plan.seed);
   const attr = { choice: 'granted', expiresAt: '2099-01-01T00:00:00Z' };
   const resource = { kind: 'processing', id: PURPOSE };
-  const file = await writeRequests(join(rig.directory, 'cerbos-checks'), plan.warmUp + plan.count, () => {
-    const principal = { id: principalId(Math.floor(random() * people)), roles: ['person'], attr };
-    return {
-      path: '/api/check/resources',
-      body: { principal, resources: [{ actions: [PURPOSE], resource }] },
-    };
-  });
-  const asked = { file, count: plan.count, status: 200 };
-  return [{ name: 'cerbos', run: async () => measureServer(await startCerbos(folder), asked, plan.warmUp) }];
+  const file = await writeRequests(
+    join(rig.directory, 'cerbos-checks'),
+    plan.warmUp + plan.count + plan.open,
+    () => {
+      const principal = { id: principalId(Math.floor(random() * people)), roles: ['person'], attr };
+      return {
+        path: '/api/check/resources',
+        body: { principal, resources: [{ actions: [PURPOSE], resource }] },
+      };
+    },
+  );
+  const { warmUp, count, open } = plan;
+  const asked = { file, status: 200, warmUp, count, open };
+  return [{ name: 'cerbos', run: async () => measureServer(await startCerbos(folder), asked) }];
 }
 
 const MAKERS: Readonly<Record<Peer, (rig: Rig, plan: ConsentPlan) => Promise<Subject[]>>> = {

@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArrivals } from '../../bench/arrivals.mjs';
 import { runNode } from '../../bench/lib/child.ts';
-import { LOAD, writeRequests } from '../../bench/lib/requests.ts';
-import type { LoadResult } from '../../bench/lib/rig.ts';
+import { LOAD, type LoadResult, writeRequests } from '../../bench/lib/requests.ts';
 
 const COUNT = 1500;
 const RATE = 1000;

@@ -1,0 +1,142 @@
+import { cpuSeconds, memory } from './proc.ts';
+import { type Beside, type Goal, note, type Row } from './report.ts';
+import { drive } from './requests.ts';
+import type { Running } from './rig.ts';
+import { median, pairedRatio } from './stats.ts';
+
+/** Servers that answer the same question: all are measured in the same way, turn by turn, and told as ratios. */
+
+export interface Measured {
+  /** Microseconds of CPU of the server for one request, all threads. */
+  readonly cpuMicros: number;
+  /** Answers a second, closed loop: what the server can do. */
+  readonly rate: number;
+  /** Resident set after that, in MB. */
+  readonly rssMb: number;
+  /** Milliseconds at {@link LOADED} of that rate, open loop. */
+  readonly p50: number;
+  readonly p99: number;
+  readonly p999: number;
+}
+
+export interface Subject {
+  readonly name: string;
+  readonly run: () => Promise<Measured>;
+}
+
+export interface Asked {
+  readonly file: string;
+  readonly status: number;
+  readonly warmUp: number;
+  /** Requests of the closed loop. */
+  readonly count: number;
+  /** Requests of the open loop after it; 0 for none, and then the latencies are those of the closed loop. */
+  readonly open: number;
+}
+
+export const LOADED = 0.7;
+/** So many that none waits for a connection below the capacity. */
+const OPEN_CONNECTIONS = 200;
+
+/** Warms a server up with the first requests of a file and measures it with those that follow; stops it. */
+export async function measureServer(server: Running, asked: Asked): Promise<Measured> {
+  const { file, status, warmUp, count, open } = asked;
+  try {
+    await drive(server.port, { file, status, skip: 0, count: warmUp });
+    const before = cpuSeconds(server.pid);
+    const closed = await drive(server.port, { file, status, skip: warmUp, count });
+    const cpuMicros = ((cpuSeconds(server.pid) - before) / count) * 1e6;
+    const rssMb = memory(server.pid)?.rssMb ?? Number.NaN;
+    const rate = count / closed.seconds;
+    const arrivals = { rate: rate * LOADED, connections: OPEN_CONNECTIONS };
+    const timed =
+      open === 0
+        ? closed
+        : await drive(server.port, { file, status, skip: warmUp + count, count: open, ...arrivals });
+    return { cpuMicros, rate, rssMb, p50: timed.p50, p99: timed.p99, p999: timed.p999 };
+  } finally {
+    await server.stop();
+  }
+}
+
+export type Results = ReadonlyMap<string, readonly Measured[]>;
+
+/** All subjects turn by turn: what slows the machine down slows all of a round. */
+export async function runRounds(
+  bench: string,
+  subjects: readonly Subject[],
+  rounds: number,
+): Promise<Results> {
+  const results = new Map<string, Measured[]>(subjects.map(({ name }) => [name, []]));
+  for (let round = 1; round <= rounds; round += 1) {
+    for (const { name, run } of subjects) {
+      const result = await run();
+      results.get(name)?.push(result);
+      const { cpuMicros, rate, p50, p99 } = result;
+      const figures = `${cpuMicros.toFixed(0)} µs CPU, ${rate.toFixed(0)} a second`;
+      note(`${bench} round ${round}, ${name}: ${figures}, p50 ${p50.toFixed(2)}, p99 ${p99.toFixed(2)} ms`);
+    }
+  }
+  return results;
+}
+
+export interface Comparison {
+  readonly name: string;
+  readonly pair: readonly [string, string];
+  readonly unit: string;
+  readonly goal: Goal | null;
+}
+
+const BESIDE: Readonly<Record<keyof Beside, (run: Measured) => number>> = {
+  rate: (run) => run.rate,
+  p50: (run) => run.p50,
+  p99: (run) => run.p99,
+  p999: (run) => run.p999,
+  rss: (run) => run.rssMb,
+};
+
+/** CPU for one request is the value; the rest stands beside it. `missing` says why a subject is not there. */
+export function compare(
+  { name, pair, unit, goal }: Comparison,
+  results: Results,
+  missing: ReadonlyMap<string, string> = new Map(),
+): Row {
+  const [ours, other] = [results.get(pair[0]), results.get(pair[1])];
+  if (!ours || !other) {
+    const why = missing.get(pair[1]) ?? 'no measurement';
+    return { name, value: Number.NaN, unit: why, goal: null, details: {} };
+  }
+  const ratio = (of: (run: Measured) => number): number => pairedRatio(ours.map(of), other.map(of));
+  const beside = Object.entries(BESIDE).map(([column, of]) => [column, ratio(of)] as const);
+  const plain = Object.entries({ cpuMicros: (run: Measured) => run.cpuMicros, ...BESIDE }).flatMap(
+    ([column, of]) => [
+      [`ours ${column}`, median(ours.map(of))] as const,
+      [`other ${column}`, median(other.map(of))] as const,
+    ],
+  );
+  return {
+    name,
+    value: ratio((run) => run.cpuMicros),
+    unit,
+    goal,
+    beside: Object.fromEntries(beside),
+    details: {
+      ...Object.fromEntries(plain),
+      ratios: ours.map((run, i) => run.cpuMicros / (other[i]?.cpuMicros ?? Number.NaN)),
+    },
+  };
+}
+
+/** How long the slow ones take beside the ordinary ones, both in the same run below its capacity. */
+export function tailRow(name: string, runs: readonly Measured[]): Row {
+  return {
+    name: `${name} p99 at ${LOADED * 100} % load`,
+    value: pairedRatio(
+      runs.map((run) => run.p99),
+      runs.map((run) => run.p50),
+    ),
+    unit: 'x p50',
+    goal: { atMost: 5 },
+    details: { p50: median(runs.map((run) => run.p50)), p99: median(runs.map((run) => run.p99)) },
+  };
+}

@@ -1,0 +1,128 @@
+import { rmSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { memory } from './lib/proc.ts';
+import { note, type Row } from './lib/report.ts';
+import { drive, load } from './lib/requests.ts';
+import type { Rig, Running } from './lib/rig.ts';
+import { median } from './lib/stats.ts';
+import { LOADED } from './lib/subjects.ts';
+
+/** Three times as many bundles as the server can take, for a while, in an open loop: what it says, and what it costs. */
+
+export interface OverloadPlan {
+  readonly warmUp: number;
+  /** Bundles that measure the capacity. */
+  readonly count: number;
+  readonly seconds: number;
+  /** Bundles that are there for all of it. */
+  readonly bundles: number;
+}
+
+const TIMES = 3;
+/** Twice as many as a lane works on at once: the server must refuse, and not only be asked less. */
+const CONNECTIONS = 4000;
+const PLACES = 2000;
+const LOOK_MS = 100;
+/** The sockets are open and the first wave has been met. */
+const SETTLED = 0.2;
+
+/** Looks at the resident set until told to stop. */
+function watchMemory(pid: number): { readonly stop: () => readonly number[] } {
+  const seen: number[] = [];
+  let over = false;
+  void (async () => {
+    while (!over) {
+      seen.push(memory(pid)?.rssMb ?? Number.NaN);
+      await sleep(LOOK_MS);
+    }
+  })();
+  return {
+    stop() {
+      over = true;
+      return seen;
+    },
+  };
+}
+
+interface Run {
+  readonly rate: number;
+  readonly calm: number;
+  readonly accepted: number;
+  readonly refused: number;
+  readonly p99: number;
+  readonly growth: number;
+  readonly peakMb: number;
+  readonly after: number;
+}
+
+async function overload(rig: Rig, plan: OverloadPlan, server: Running): Promise<Run> {
+  const bundles = { file: rig.wire, status: 200 };
+  let skip = 0;
+  const next = (count: number): { skip: number; count: number } => {
+    skip += count;
+    return { skip: skip - count, count };
+  };
+  await drive(server.port, { ...bundles, ...next(plan.warmUp) });
+  const rate = plan.count / (await drive(server.port, { ...bundles, ...next(plan.count) })).seconds;
+  const part = Math.floor(plan.count / 2);
+  const open = { ...bundles, connections: 200, rate: rate * LOADED };
+  const calm = (await drive(server.port, { ...open, ...next(part) })).p50;
+
+  // What was refused was not taken: it is sent again, so that fewer bundles are needed than requests.
+  const left = plan.bundles - skip - part - CONNECTIONS;
+  const seconds = Math.min(plan.seconds, left / rate / 1.2);
+  const count = Math.floor(rate * TIMES * seconds);
+  const watch = watchMemory(server.pid);
+  const burst = { ...bundles, connections: CONNECTIONS, rate: rate * TIMES, again: 503 };
+  const result = await load(server.port, { ...burst, skip, count });
+  const seen = watch.stop();
+  const { 200: accepted = 0, 503: refused = 0, ...others } = result.statuses;
+  if (Object.keys(others).length > 0 || refused === 0)
+    throw new Error(`under ${TIMES} times the load the answers were ${JSON.stringify(result.statuses)}`);
+  skip = plan.bundles - part;
+  const after = (await drive(server.port, { ...open, ...next(part) })).p50;
+  const everySecond = seen.filter((_, i) => i % (1000 / LOOK_MS) === 0);
+  note(`overload: resident set by the second: ${everySecond.map((mb) => mb.toFixed(0)).join(' ')} MB`);
+  const settled = seen.slice(Math.floor(seen.length * SETTLED));
+  const early = settled.slice(0, Math.ceil(settled.length / 5));
+  return {
+    rate,
+    calm,
+    accepted: accepted / result.seconds,
+    refused: refused / result.seconds,
+    p99: result.p99,
+    growth: Math.max(...settled) / median(early),
+    peakMb: Math.max(...seen),
+    after,
+  };
+}
+
+export async function benchOverload(rig: Rig, plan: OverloadPlan): Promise<Row[]> {
+  const data = rig.freshData('overload');
+  const server = await rig.startGpd(data);
+  try {
+    const run = await overload(rig, plan, server);
+    const figures = `${run.accepted.toFixed(0)} taken and ${run.refused.toFixed(0)} refused a second of ${run.rate.toFixed(0)}`;
+    note(`overload: ${figures}, p99 ${run.p99.toFixed(0)} ms, peak ${run.peakMb.toFixed(0)} MB`);
+    const details = { ...run };
+    const row = (name: string, value: number, unit: string, goal: Row['goal']): Row => ({
+      name: `overload ${name}`,
+      value,
+      unit,
+      goal,
+      details,
+    });
+    return [
+      row('bundles taken', run.accepted / run.rate, 'x capacity', { atLeast: 0.5 }),
+      row('RSS at its end', run.growth, 'x its beginning', { atMost: 1.15 }),
+      // Little's law: who is let in waits for the places before it.
+      row('p99 of what is taken', run.p99 / 1000 / (PLACES / run.accepted), 'x places / rate', {
+        atMost: 1.5,
+      }),
+      row('p50 right after', run.after / run.calm, 'x before', { atMost: 2 }),
+    ];
+  } finally {
+    await server.stop();
+    rmSync(data, { recursive: true });
+  }
+}
