@@ -10,7 +10,8 @@ import { makeArrivals, now } from './arrivals.mjs';
  * servers wait for.
  *
  * Closed loop: a connection sends when it has its answer. Open loop (`--rate`): requests arrive when they are due,
- * whatever the server does; one that finds no connection free waits, and its latency counts from when it was due.
+ * whatever the server does, each on a connection that is free or on a new one. One that finds as many connections busy as
+ * there may be waits, and its latency counts from when it was due.
  */
 
 const { values } = parseArgs({
@@ -76,6 +77,7 @@ function completeBody(answer) {
  * @typedef {object} Connection
  * @property {(since: number) => void} send the next request, whose latency counts from `since`
  * @property {() => void} end
+ * @property {() => boolean} isOpen a server may close what is idle
  */
 
 /**
@@ -90,18 +92,17 @@ function open(onFree, onError) {
     let startedAt = 0;
     /** @type {Buffer} */
     let request = answer;
-    let ended = false;
+    let busy = true;
     const connection = {
       /** @param {number} since */
       send(since) {
+        busy = true;
         startedAt = since;
         request = nextRequest();
         socket.write(request);
       },
-      end() {
-        ended = true;
-        socket.destroy();
-      },
+      end: () => socket.destroy(),
+      isOpen: () => !socket.destroyed,
     };
     socket.on('connect', () => resolve(connection));
     socket.on('data', (chunk) => {
@@ -118,10 +119,13 @@ function open(onFree, onError) {
       answered += 1;
       bodyBytes += length;
       answer = Buffer.alloc(0);
+      busy = false;
       onFree(connection);
     });
     socket.on('error', onError);
-    socket.on('close', () => ended || onError(new Error('the server closed a connection')));
+    socket.on('close', () => {
+      if (busy) onError(new Error('the server closed a connection'));
+    });
   });
 }
 
@@ -139,7 +143,8 @@ async function closedLoop() {
         if (answered === total) resolve(null);
       }
     };
-    for (let i = 0; i < connections; i += 1) void open(next, reject).then(next, reject);
+    const begin = async () => next(await open(next, reject));
+    for (let i = 0; i < connections; i += 1) begin().catch(reject);
   });
   return startedAt;
 }
@@ -156,6 +161,7 @@ function openLoop() {
     const waiting = [];
     let head = 0;
     let startedAt = 0;
+    let opened = 0;
     const onFree = (/** @type {Connection} */ connection) => {
       const since = waiting[head];
       if (since === undefined) {
@@ -168,25 +174,35 @@ function openLoop() {
       for (const each of free) each.end();
       resolve(startedAt);
     };
-    const begin = (/** @type {Connection[]} */ opened) => {
-      free.push(...opened);
-      const seed = Number(values.seed);
-      const next = makeArrivals(rate, seed);
-      const workerData = { rate, seed, total };
-      const pacer = new Worker(new URL('arrivals.mjs', import.meta.url), { workerData });
-      pacer.on('error', reject);
-      pacer.on('message', ({ startedAt: began, due = 0 }) => {
-        startedAt = began ?? startedAt;
-        for (let i = 0; i < due; i += 1) {
-          const since = startedAt + next();
-          const connection = free.pop();
-          if (connection) connection.send(since);
-          else waiting.push(since);
-        }
-        waitingMost = Math.max(waitingMost, waiting.length - head);
-      });
+    /** One that is open, or none: those that the server closed meanwhile are forgotten. */
+    const takeFree = () => {
+      for (let connection = free.pop(); connection; connection = free.pop()) {
+        if (connection.isOpen()) return connection;
+        opened -= 1;
+      }
+      return null;
     };
-    Promise.all(Array.from({ length: connections }, () => open(onFree, reject))).then(begin, reject);
+    const arrive = (/** @type {number} */ since) => {
+      const connection = takeFree();
+      if (connection) {
+        connection.send(since);
+      } else if (opened < connections) {
+        opened += 1;
+        open(onFree, reject).then((made) => made.send(since), reject);
+      } else {
+        waiting.push(since);
+        waitingMost = Math.max(waitingMost, waiting.length - head);
+      }
+    };
+    const seed = Number(values.seed);
+    const next = makeArrivals(rate, seed);
+    const workerData = { rate, seed, total };
+    const pacer = new Worker(new URL('arrivals.mjs', import.meta.url), { workerData });
+    pacer.on('error', reject);
+    pacer.on('message', ({ startedAt: began, due = 0 }) => {
+      startedAt = began ?? startedAt;
+      for (let i = 0; i < due; i += 1) arrive(startedAt + next());
+    });
   });
 }
 

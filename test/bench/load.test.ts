@@ -73,7 +73,7 @@ describe('the load generator', () => {
   it('keeps the rate that it was told', async () => {
     const { seconds } = await load(stallOnce(), { rate: RATE, connections: 50 });
     expect(seconds).toBeGreaterThan((COUNT / RATE) * 0.85);
-    expect(seconds).toBeLessThan((COUNT / RATE) * 1.6);
+    expect(seconds).toBeLessThan((COUNT / RATE) * 3);
   });
 
   it('sends again what was refused, and times the status that it was told', async () => {
