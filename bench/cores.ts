@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
+import { threadSeconds } from './lib/proc.ts';
 import { note, type Row } from './lib/report.ts';
-import { drive } from './lib/requests.ts';
 import type { Rig } from './lib/rig.ts';
 import { median, pairedRatio } from './lib/stats.ts';
 
@@ -14,15 +14,31 @@ export interface CoresPlan {
 
 const ONE = ['taskset', '-c', '0'];
 
-/** Bundles a second; the load generator runs where it likes. */
-async function rateOf(rig: Rig, plan: CoresPlan, confined: readonly string[]): Promise<number> {
+interface Run {
+  /** Bundles a second. */
+  readonly rate: number;
+  /** Microseconds of CPU for a bundle. */
+  readonly mainMicros: number;
+  readonly allMicros: number;
+}
+
+/** The load generator runs where it likes. */
+async function measure(rig: Rig, { warmUp, count }: CoresPlan, confined: readonly string[]): Promise<Run> {
   const data = rig.freshData('cores');
   try {
     const server = await rig.startGpd(data, {}, confined);
     try {
-      await rig.load(server.port, 0, plan.warmUp);
-      const asked = { file: rig.wire, skip: plan.warmUp, count: plan.count, status: 200 };
-      return plan.count / (await drive(server.port, asked)).seconds;
+      await rig.load(server.port, 0, warmUp);
+      const before = threadSeconds(server.pid);
+      const { seconds } = await rig.load(server.port, warmUp, count);
+      const used = [...threadSeconds(server.pid)].map(([id, cpu]) => ({
+        id,
+        cpu: cpu - (before.get(id) ?? 0),
+      }));
+      const micros = (threads: typeof used): number =>
+        (threads.reduce((sum, { cpu }) => sum + cpu, 0) / count) * 1e6;
+      const main = used.filter(({ id }) => id === server.pid);
+      return { rate: count / seconds, mainMicros: micros(main), allMicros: micros(used) };
     } finally {
       await server.stop();
     }
@@ -32,20 +48,33 @@ async function rateOf(rig: Rig, plan: CoresPlan, confined: readonly string[]): P
 }
 
 export async function benchCores(rig: Rig, plan: CoresPlan): Promise<Row[]> {
-  const [one, all]: [number[], number[]] = [[], []];
+  const [one, all]: [Run[], Run[]] = [[], []];
   for (let pair = 1; pair <= plan.pairs; pair += 1) {
-    one.push(await rateOf(rig, plan, ONE));
-    all.push(await rateOf(rig, plan, []));
-    const rates = `${one.at(-1)?.toFixed(0)} and ${all.at(-1)?.toFixed(0)} bundles a second`;
-    note(`cores pair ${pair} of ${plan.pairs}: ${rates}`);
+    const [confined, free] = [await measure(rig, plan, ONE), await measure(rig, plan, [])];
+    one.push(confined);
+    all.push(free);
+    const rates = `${confined.rate.toFixed(0)} and ${free.rate.toFixed(0)} bundles a second`;
+    const cpu = `${free.mainMicros.toFixed(0)} of ${free.allMicros.toFixed(0)} µs on the main thread`;
+    note(`cores pair ${pair} of ${plan.pairs}: ${rates}; ${cpu}`);
   }
+  const rateOf = (runs: readonly Run[]): number[] => runs.map(({ rate }) => rate);
+  const main = median(all.map(({ mainMicros }) => mainMicros));
+  const details = { one: median(rateOf(one)), all: median(rateOf(all)), mainMicros: main };
   return [
     {
       name: 'cores ingest rate',
-      value: pairedRatio(all, one),
+      value: pairedRatio(rateOf(all), rateOf(one)),
       unit: 'x one processor',
       goal: { atLeast: 1.6 },
-      details: { one: median(one), all: median(all) },
+      details,
+    },
+    {
+      // Its inverse is what more processors can give while one thread runs the JavaScript.
+      name: 'cores CPU of the main thread',
+      value: median(all.map(({ mainMicros, allMicros }) => mainMicros / allMicros)),
+      unit: 'of all',
+      goal: null,
+      details,
     },
   ];
 }

@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { lockDatabase } from '../support/database.ts';
+import type { Reply } from '../support/http.ts';
+import { ask } from '../support/http.ts';
+import { makeBundle } from '../support/seal.ts';
+import { type Gpd, startGpd } from '../support/server.ts';
+import { expectCore, expectError, post } from './support/expect.ts';
+
+/** What a lane works on at once, and more than that. */
+const PLACES = 2000;
+const SENT = PLACES + 800;
+
+let gpd: Gpd;
+beforeAll(async () => {
+  gpd = await startGpd();
+});
+afterAll(() => gpd.stop());
+
+/** Refused before the core: it was not opened, and there is no cookie. */
+const refusedEarly = ({ status, headers }: Reply): boolean => status === 503 && !headers['set-cookie'];
+
+describe('more bundles than places', () => {
+  it('are refused with Retry-After while those before them wait; all others are answered, and nothing lasts', async () => {
+    const unlock = await lockDatabase(gpd.dataDir);
+    let early: (reply: Reply) => void = () => {};
+    const firstRefused = new Promise<Reply>((resolve) => {
+      early = resolve;
+    });
+    const bundles = Array.from({ length: SENT }, () => makeBundle(gpd.targets[0]!));
+    const answers = Promise.all(
+      bundles.map(async (bundle) => {
+        const reply = await post(gpd.url, bundle);
+        if (refusedEarly(reply)) early(reply);
+        return reply;
+      }),
+    );
+    const refused = await firstRefused;
+    expectError(refused, 'unavailable');
+    expect(refused.headers['retry-after']).toBe('1');
+    expect((await ask(gpd.url, '/healthz')).status).toBe(200);
+    await unlock();
+
+    const replies = await answers;
+    const statuses = new Set(replies.map(({ status }) => status));
+    expect([...statuses].sort()).toEqual([200, 503]);
+    const late = replies.findIndex(refusedEarly);
+    expect(replies.filter(({ status }) => status === 200).length).toBeGreaterThan(PLACES / 2);
+    // The places are free again, and the nonce of what was refused is unclaimed.
+    expectCore(await post(gpd.url, bundles[late]), 'ok');
+  }, 60_000);
+});
