@@ -30,10 +30,10 @@ const USAGE =
 
 function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench> {
   const ingest = quick
-    ? { pairs: 2, warmUp: 3000, count: 6000, open: 4000 }
+    ? { pairs: 2, warmUp: 2000, count: 5000, open: 3000 }
     : { pairs: 5, warmUp: 5000, count: 20_000, open: 20_000 };
   const bundles = ingest.warmUp + ingest.count + ingest.open;
-  const cores = quick ? { pairs: 2, warmUp: 2000, count: 5000 } : { pairs: 5, warmUp: 5000, count: 20_000 };
+  const cores = quick ? { pairs: 1, warmUp: 2000, count: 5000 } : { pairs: 5, warmUp: 5000, count: 20_000 };
   const flood = quick
     ? { warmUp: 3000, count: 4000, seconds: 4, bundles: 28_000 }
     : { warmUp: 5000, count: 10_000, seconds: 30, bundles: 130_000 };
@@ -42,7 +42,7 @@ function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench>
   const replay = quick ? { few: 2000, many: 20_000, pairs: 1 } : { few: 10_000, many: 100_000, pairs: 3 };
   const people = quick ? [1000, 100_000] : [1000, 100_000, 1_000_000];
   const consentLoad = quick
-    ? { rounds: 3, warmUp: 6000, count: 12_000, open: 6000, grants: 3000 }
+    ? { rounds: 2, warmUp: 4000, count: 8000, open: 4000, grants: 2000 }
     : { rounds: 5, warmUp: 20_000, count: 40_000, open: 40_000, grants: 10_000 };
   const consent = { ...consentLoad, populations: people, peers, seed: 1 };
   const proof = {
@@ -55,9 +55,9 @@ function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench>
   const sdk = { rounds: quick ? 5 : 11, warmUp: 5000, count: quick ? 2000 : 5000 };
   const reads = quick
     ? {
-        rounds: 3,
-        keys: { warmUp: 3000, count: 6000, open: 3000 },
-        pages: { warmUp: 200, count: 400, open: 200 },
+        rounds: 2,
+        keys: { warmUp: 2000, count: 4000, open: 2000 },
+        pages: { warmUp: 100, count: 200, open: 100 },
         desk: { contests: 2000, decisions: 4000 },
         seed: 1,
       }

@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { MAX_UNDER_WAY } from '../src/http/gate.ts';
 import { memory } from './lib/proc.ts';
 import { note, type Row } from './lib/report.ts';
 import { drive, load } from './lib/requests.ts';
@@ -20,8 +21,7 @@ export interface OverloadPlan {
 
 const TIMES = 3;
 /** Twice as many as a lane works on at once: the server must refuse, and not only be asked less. */
-const CONNECTIONS = 4000;
-const PLACES = 2000;
+const CONNECTIONS = 2 * MAX_UNDER_WAY;
 const LOOK_MS = 100;
 /** The sockets are open and the first wave has been met. */
 const SETTLED = 0.2;
@@ -116,7 +116,7 @@ export async function benchOverload(rig: Rig, plan: OverloadPlan): Promise<Row[]
       row('bundles taken', run.accepted / run.rate, 'x capacity', { atLeast: 0.5 }),
       row('RSS at its end', run.growth, 'x its beginning', { atMost: 1.15 }),
       // Little's law: who is let in waits for the places before it.
-      row('p99 of what is taken', run.p99 / 1000 / (PLACES / run.accepted), 'x places / rate', {
+      row('p99 of what is taken', run.p99 / 1000 / (MAX_UNDER_WAY / run.accepted), 'x places / rate', {
         atMost: 1.5,
       }),
       row('p50 right after', run.after / run.calm, 'x before', { atMost: 2 }),

@@ -61,8 +61,6 @@ export interface AppOptions {
 }
 
 const DRAIN_MS = 10 * SECOND;
-/** Requests of a lane: about a second of bundles on a small machine, and 20 MB (bench overload). */
-const MAX_UNDER_WAY = 2000;
 const STRANGER_HINT = 'X-Forwarded-For from a peer that GPD_TRUSTED_PROXIES does not name is ignored';
 const views = fileURLToPath(new URL('../views', import.meta.url));
 
@@ -141,11 +139,11 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   });
   const runIngest = (bundle: SealedBundle, input: IngestInput) =>
     ingest(ingestDeps, bundle, publicHttps && !input.https ? { ...input, https: true } : input);
-  const { check } = consent.consent;
+  const check = metrics?.countChecks(consent.consent.check) ?? consent.consent.check;
   const lane = makeIngestLane({
     ingest: metrics?.countIngest(runIngest) ?? runIngest,
     limiter: limiters.ingest,
-    gate: makeGate(MAX_UNDER_WAY),
+    gate: makeGate(),
     knowsOrigin: (origin) => directory.knowsOrigin(origin),
     random,
     isHosting,
@@ -192,14 +190,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const running = makeServer({
     lanes: new Map([
       ['/_fp/i/v1', lane],
-      [
-        '/v1/consent/can-process',
-        makeConsentLane({
-          ...consent.consent,
-          check: metrics?.countChecks(check) ?? check,
-          gate: makeGate(MAX_UNDER_WAY),
-        }),
-      ],
+      ['/v1/consent/can-process', makeConsentLane({ ...consent.consent, check, gate: makeGate() })],
     ]),
     express: (request, response) => void express.then((app) => app(request, response)),
     makeRequestId: () => `req_${makeUlid(clock, random)}`,

@@ -6,7 +6,7 @@ import { askedRows, type Bindings, isTrue, runHot } from './sql.ts';
 
 const MAX_BATCH = 400;
 /** A net below the gate of the lane, which is narrower. */
-const MAX_WAITING = 4000;
+const MAX_WAITING = 2000;
 
 interface Row {
   readonly i: number;

@@ -11,7 +11,7 @@ import { enqueue, type OutboxEntry } from './webhook-store.ts';
 /** Both databases bound what one statement may carry; 9 columns × 400 rows stays far below 32,766 parameters. */
 const MAX_BATCH = 400;
 /** A net below the gate of the lane, which is narrower. */
-const MAX_WAITING = 4000;
+const MAX_WAITING = 2000;
 
 /** One order of rows for all nodes keeps concurrent batches from deadlocking on PostgreSQL. */
 function byText(column: number): (a: Bindings, b: Bindings) => number {
