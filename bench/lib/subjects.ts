@@ -104,7 +104,7 @@ export function compare(
   const [ours, other] = [results.get(pair[0]), results.get(pair[1])];
   if (!ours || !other) {
     const why = missing.get(pair[1]) ?? 'no measurement';
-    return { name, value: Number.NaN, unit: why, goal: null, details: {} };
+    return { name, value: Number.NaN, unit: `${pair[1]}: ${why}`, goal: null, details: {} };
   }
   const ratio = (of: (run: Measured) => number): number => pairedRatio(ours.map(of), other.map(of));
   const beside = Object.entries(BESIDE).map(([column, of]) => [column, ratio(of)] as const);

@@ -47,7 +47,7 @@ describe('formatTable', () => {
       new Map(),
       new Map([['peer', '--peers']]),
     );
-    expect(formatTable([row])).toContain('NOT RUN: --peers');
+    expect(formatTable([row])).toContain('NOT RUN: peer: --peers');
     expect(isMissed(row)).toBe(false);
   });
 });
