@@ -7,10 +7,11 @@ import type { LiveDirectory } from './directory.ts';
 
 /** What the CLI changes a running server sees within 5 s (contract section 5): it looks every second. */
 const INTERVAL_MS = SECOND;
-const STALE_AFTER = 5;
+/** What was loaded is older than the contract allows, whether looks failed or hang. */
+const STALE_MS = 5 * SECOND;
 
 export interface Polling {
-  /** Several looks in a row failed: what is in memory may be old. */
+  /** No look came to an end for so long that what is in memory may be old. */
   stale(): boolean;
   /** The master key of now: `keys rewrap` may have changed it since the start. */
   masterKey(): MasterKey;
@@ -32,9 +33,11 @@ export async function startPolling(
 ): Promise<Polling> {
   let masterKey = firstKey;
   let revision = -1;
-  let failures = 0;
+  let failing = false;
+  let lookedAt = 0;
 
   async function look(): Promise<void> {
+    const begun = performance.now();
     const page = await readSnapshot(database, revision);
     try {
       directory.apply(page, masterKey);
@@ -44,6 +47,8 @@ export async function startPolling(
       directory.apply(page, masterKey);
     }
     revision = page.revision;
+    // As of the start: what was committed later may be missing.
+    lookedAt = begun;
   }
 
   await look();
@@ -55,11 +60,11 @@ export async function startPolling(
     running = look()
       .then(
         () => {
-          failures = 0;
+          failing = false;
         },
         (error: unknown) => {
-          failures += 1;
-          if (failures === 1) options.onFault(error);
+          if (!failing) options.onFault(error);
+          failing = true;
         },
       )
       .finally(() => {
@@ -67,7 +72,7 @@ export async function startPolling(
       });
   }, INTERVAL_MS);
   return {
-    stale: () => failures >= STALE_AFTER,
+    stale: () => performance.now() - lookedAt > STALE_MS,
     masterKey: () => masterKey,
     async stop() {
       clearInterval(timer);

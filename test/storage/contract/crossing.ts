@@ -74,5 +74,29 @@ export function crossingContract(make: MakeDatabase): void {
         numbers.map(() => 3),
       );
     });
+
+    it('counts the populations of many tenants', async () => {
+      const signals = [{ name: 'screen', value: 'v' }];
+      const summary = { signals, joint: 'j', newDevice: false, counts: true, expiresAt: NOW + 1 };
+      const kidOf = (i: number): string => `population-${i}`;
+      // Marked: nothing else of these entries is in a row that both nodes write.
+      const entries = (node: string) =>
+        numbers.map((i) => {
+          const id = `${node}${i}`;
+          return makeEntry({ kid: kidOf(i), id, durable: id, marked: true, summary });
+        });
+      await recordAll(entries('first'), []);
+      const middle = { kid: kidOf(SIZE / 2), signal: '*counted' };
+      const answers = await whileHeld(
+        (tx) => tx('population').where(middle).update({ devices: 99 }),
+        () => recordAll(entries('a'), entries('b').reverse()),
+      );
+      expect(new Set(answers)).toEqual(new Set(['recorded']));
+      for (const i of numbers) {
+        const counted = await other.read('population').where({ kid: kidOf(i) }).pluck('devices');
+        expect(counted.map(Number)).toEqual([3, 3, 3]);
+        expect(await other.read('signal_summaries').where({ kid: kidOf(i) })).toHaveLength(3);
+      }
+    });
   });
 }
