@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type MasterKey, makeMasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import { SECOND } from '../lib/clock.ts';
+import { Unavailable } from '../lib/errors.ts';
 import type { Database } from '../storage/db.ts';
 import { readSnapshot } from '../storage/snapshot.ts';
 import type { LiveDirectory } from './directory.ts';
@@ -13,6 +14,11 @@ const STALE_MS = 5 * SECOND;
 export interface Polling {
   /** No look came to an end for so long that what is in memory may be old. */
   stale(): boolean;
+  /**
+   * A look that begins after this call: for what a caller names and this node does not know yet, and for what it changed
+   * itself. Callers at one time share it. @throws {Unavailable} when the database cannot be read
+   */
+  refresh(): Promise<void>;
   /** The master key of now: `keys rewrap` may have changed it since the start. */
   masterKey(): MasterKey;
   stop(): Promise<void>;
@@ -52,31 +58,44 @@ export async function startPolling(
   }
 
   await look();
-  let running: Promise<void> = Promise.resolve();
-  let busy = false;
-  const timer = setInterval(() => {
-    if (busy) return;
-    busy = true;
-    running = look()
-      .then(
-        () => {
-          failing = false;
-        },
-        (error: unknown) => {
-          if (!failing) options.onFault(error);
-          failing = true;
-        },
-      )
-      .finally(() => {
-        busy = false;
+  let last: Promise<void> = Promise.resolve();
+  let next: Promise<void> | null = null;
+  const lookSoon = (): Promise<void> => {
+    next ??= last
+      .catch(() => {})
+      .then(() => {
+        next = null;
+        last = look();
+        return last;
       });
+    return next;
+  };
+  const timer = setInterval(() => {
+    // One that hangs is waited for, not joined by more.
+    if (next !== null) return;
+    lookSoon().then(
+      () => {
+        failing = false;
+      },
+      (error: unknown) => {
+        if (!failing) options.onFault(error);
+        failing = true;
+      },
+    );
   }, INTERVAL_MS);
   return {
     stale: () => performance.now() - lookedAt > STALE_MS,
     masterKey: () => masterKey,
+    async refresh() {
+      try {
+        await lookSoon();
+      } catch (error) {
+        throw new Unavailable('the database cannot be read', 1, { cause: error });
+      }
+    },
     async stop() {
       clearInterval(timer);
-      await running;
+      await Promise.allSettled([next, last]);
     },
   };
 }

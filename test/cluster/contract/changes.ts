@@ -109,7 +109,50 @@ export function changesContract(name: string, clusterOf: () => Cluster): void {
           body: { principalId: 'mail', purposes: ['mail'] },
         });
       // Who defined it need not wait: a purpose that this node does not know is looked up before it is refused.
-      for (const node of nodes) expect((await grant(node)).status).toBe(201);
+      for (const node of nodes) {
+        expect((await grant(node)).status).toBe(201);
+        const check = await call(node.url, {
+          path: '/v1/consent/can-process',
+          headers: bearer(keys.secret),
+          body: { principalId: 'mail', purpose: 'mail' },
+        });
+        expect(check.json()).toMatchObject({ reason: 'granted' });
+      }
+    });
+
+    it('a purpose and a policy of one node are taken by the others without a wait', async () => {
+      const { keys, nodes } = clusterOf();
+      for (const [i, definer] of nodes.entries()) {
+        const purpose = `purpose-${i}`;
+        const put = await call(definer.url, {
+          method: 'PUT',
+          path: '/v1/consent/purposes',
+          headers: bearer(keys.operator),
+          body: { purposes: [{ id: purpose, title: purpose, gpc: 'ignore' }] },
+        });
+        expect(put.status).toBe(200);
+        const published = await call(definer.url, {
+          path: '/v1/consent/policies',
+          headers: bearer(keys.operator),
+          body: { text: `policy ${i}`, material: false },
+        });
+        expect(published.status).toBe(201);
+        const { version } = published.json() as { version: number };
+        const checker = nodes[(i + 1) % nodes.length]!;
+        const unasked = await call(checker.url, {
+          path: '/v1/consent/can-process',
+          headers: bearer(keys.secret),
+          body: { principalId: 'nobody', purpose },
+        });
+        expect(unasked.json()).toMatchObject({ reason: 'never-asked' });
+        const granter = nodes[(i + 2) % nodes.length]!;
+        const granted = await call(granter.url, {
+          path: '/v1/consent/grant',
+          headers: bearer(keys.secret),
+          body: { principalId: 'policy', purposes: [purpose], policyVersion: version },
+        });
+        expect(granted.status).toBe(201);
+      }
     });
 
     it('a principal’s session opens on all nodes at once, and is over on all at once', async () => {

@@ -5,7 +5,7 @@ import { countBy, inParallel, makeCaller } from '../support/call.ts';
 import { bearer, type Cluster } from '../support/cluster.ts';
 import { sized, tell } from '../support/size.ts';
 
-const ROUNDS = sized(40, 1000);
+const ROUNDS = sized(25, 1000);
 const PURPOSE = 'device-identification';
 const LONG = 300_000;
 
@@ -37,34 +37,41 @@ export function consentContract(name: string, clusterOf: () => Cluster): void {
       return replies.map((reply) => (reply.json() as Decision).reason);
     };
 
-    it('a grant allows and a withdrawal denies the very next check on every node', async () => {
-      const { nodes, url } = clusterOf();
-      // Checks of the same people go on all the while: what a node remembered would be wrong soon.
-      let running = true;
-      let asked = 0;
-      const busy = inParallel(8, 8, async () => {
-        while (running) {
-          const { status } = await ask(url, `round-${asked % ROUNDS}`);
-          expect(status).toBe(200);
-          asked += 1;
+    it(
+      'a grant allows and a withdrawal denies the very next check on every node',
+      async () => {
+        const { nodes, url } = clusterOf();
+        // Checks of the same people go on all the while: what a node remembered would be wrong soon.
+        let running = true;
+        let asked = 0;
+        const busy = inParallel(8, 8, async () => {
+          while (running) {
+            const { status } = await ask(url, `round-${asked % ROUNDS}`);
+            expect(status).toBe(200);
+            asked += 1;
+          }
+        });
+        const wrong: string[] = [];
+        for (let i = 0; i < ROUNDS; i += 1) {
+          const principalId = `round-${i}`;
+          const [granter, withdrawer] = [nodes[i % nodes.length]!, nodes[(i + 1) % nodes.length]!];
+          expect((await write(granter.url, 'grant', principalId)).status).toBe(201);
+          const granted = await reasons(nodes, principalId);
+          expect((await write(withdrawer.url, 'withdraw', principalId)).status).toBe(201);
+          const withdrawn = await reasons(nodes, principalId);
+          if (granted.some((reason) => reason !== 'granted')) wrong.push(`${i} ${granted.join()}`);
+          if (withdrawn.some((reason) => reason !== 'withdrawn')) wrong.push(`${i} ${withdrawn.join()}`);
         }
-      });
-      const wrong: string[] = [];
-      for (let i = 0; i < ROUNDS; i += 1) {
-        const principalId = `round-${i}`;
-        const [granter, withdrawer] = [nodes[i % nodes.length]!, nodes[(i + 1) % nodes.length]!];
-        expect((await write(granter.url, 'grant', principalId)).status).toBe(201);
-        const granted = await reasons(nodes, principalId);
-        expect((await write(withdrawer.url, 'withdraw', principalId)).status).toBe(201);
-        const withdrawn = await reasons(nodes, principalId);
-        if (granted.some((reason) => reason !== 'granted')) wrong.push(`${i} ${granted.join()}`);
-        if (withdrawn.some((reason) => reason !== 'withdrawn')) wrong.push(`${i} ${withdrawn.join()}`);
-      }
-      running = false;
-      await busy;
-      tell(name, `consent: ${ROUNDS} grants and withdrawals on ${nodes.length} nodes beside ${asked} checks`);
-      expect(wrong).toEqual([]);
-    }, LONG);
+        running = false;
+        await busy;
+        tell(
+          name,
+          `consent: ${ROUNDS} grants and withdrawals on ${nodes.length} nodes beside ${asked} checks`,
+        );
+        expect(wrong).toEqual([]);
+      },
+      LONG,
+    );
 
     it('answers as of minSeq or later on every node, and 503 for what no node has reached', async () => {
       const { nodes } = clusterOf();

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { leafOf, readCheckpoint, treeHead } from '../../consent-api/support/naive-log.ts';
 import { verifyCheckpoint } from '../../../src/ledger/checkpoint.ts';
 import { consistencyProof, type HashReader } from '../../../src/ledger/proofs.ts';
 import { formatTilePath, TILE_WIDTH } from '../../../src/ledger/tile-path.ts';
 import { verifyConsistency } from '../../../src/ledger/verify.ts';
 import { parseVkey } from '../../../src/ledger/vkey.ts';
+import { leafOf, readCheckpoint, treeHead } from '../../consent-api/support/naive-log.ts';
 import { type Gpd, KID } from '../../support/server.ts';
 import { inParallel, makeCaller } from '../support/call.ts';
 import { bearer, type Cluster } from '../support/cluster.ts';
@@ -68,7 +68,10 @@ export function ledgerContract(name: string, clusterOf: () => Cluster): void {
 
     it('has every acknowledged entry once, at its place', () => {
       const { nodes } = clusterOf();
-      tell(name, `log: ${acknowledged.length} entries by ${nodes.length} writers, ${notes.length} checkpoints`);
+      tell(
+        name,
+        `log: ${acknowledged.length} entries by ${nodes.length} writers, ${notes.length} checkpoints`,
+      );
       expect(acknowledged).toHaveLength(WRITES * nodes.length);
       expect(new Set(acknowledged.map(({ seq }) => seq)).size).toBe(acknowledged.length);
       const lost = acknowledged.filter(({ seq, hash }) => rows[seq]?.hash !== hash);

@@ -1,8 +1,8 @@
 import {
   Agent,
   createServer,
-  type IncomingMessage,
   request as httpRequest,
+  type IncomingMessage,
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -34,9 +34,14 @@ export async function startBalancer(): Promise<Balancer> {
   const counts = new Map<number, number>();
   let turn = 0;
 
-  function forward(request: IncomingMessage, body: Buffer, response: ServerResponse, tries: number): void {
-    const port = ports[turn++ % Math.max(1, ports.length)];
-    if (port === undefined || tries === 0) {
+  /** @param candidates the nodes in the order in which this request may reach them */
+  function forward(
+    request: IncomingMessage,
+    body: Buffer,
+    response: ServerResponse,
+    [port, ...others]: readonly number[],
+  ): void {
+    if (port === undefined) {
       response.writeHead(502).end();
       return;
     }
@@ -59,7 +64,7 @@ export async function startBalancer(): Promise<Balancer> {
     });
     sent.once('error', (error: NodeJS.ErrnoException) => {
       if (response.headersSent) response.destroy();
-      else if (error.code === REFUSED) forward(request, body, response, tries - 1);
+      else if (error.code === REFUSED) forward(request, body, response, others);
       else response.writeHead(502).end();
     });
     sent.end(body);
@@ -67,7 +72,10 @@ export async function startBalancer(): Promise<Balancer> {
 
   const server = createServer((request, response) => {
     readBody(request).then(
-      (body) => forward(request, body, response, ports.length),
+      (body) => {
+        const first = turn++ % Math.max(1, ports.length);
+        forward(request, body, response, [...ports.slice(first), ...ports.slice(0, first)]);
+      },
       () => response.destroy(),
     );
   });

@@ -70,7 +70,10 @@ export async function inParallel<T>(
   return results;
 }
 
-export function countBy<T>(values: readonly T[], keyOf: (value: T) => string | number): Record<string, number> {
+export function countBy<T>(
+  values: readonly T[],
+  keyOf: (value: T) => string | number,
+): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const value of values) counts[keyOf(value)] = (counts[keyOf(value)] ?? 0) + 1;
   return counts;

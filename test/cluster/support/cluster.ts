@@ -98,7 +98,9 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     json: (args) => gpdJson(args, { env }),
     addNode,
     faults: () => [
-      ...nodes.flatMap((node) => node.logs().match(/^.*"event":"(?:fault|[a-z-]+-failed|fail-stop)".*$/gm) ?? []),
+      ...nodes.flatMap(
+        (node) => node.logs().match(/^.*"event":"(?:fault|[a-z-]+-failed|fail-stop)".*$/gm) ?? [],
+      ),
       ...(postgres.log().match(/^.*deadlock detected.*$/gm) ?? []),
     ],
     async stop() {

@@ -78,7 +78,8 @@ async function startOnce(databaseUrl: string, options: PgBouncerOptions): Promis
   const directory = mkdtempSync(join(tmpdir(), 'gpd-test-pgbouncer-'));
   const file = writeConfig(directory, database, port, options);
   const root = process.getuid?.() === 0;
-  if (root) for (const path of [directory, file, join(directory, 'users.txt')]) chownSync(path, NOBODY, NOBODY);
+  if (root)
+    for (const path of [directory, file, join(directory, 'users.txt')]) chownSync(path, NOBODY, NOBODY);
   const child: ChildProcess = spawn('pgbouncer', [file], root ? { uid: NOBODY, gid: NOBODY } : {});
   let log = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -106,7 +107,10 @@ async function startOnce(databaseUrl: string, options: PgBouncerOptions): Promis
   throw new Error(`PgBouncer did not start:\n${log}`);
 }
 
-export async function startPgBouncer(databaseUrl: string, options: PgBouncerOptions = {}): Promise<PgBouncer> {
+export async function startPgBouncer(
+  databaseUrl: string,
+  options: PgBouncerOptions = {},
+): Promise<PgBouncer> {
   try {
     return await startOnce(databaseUrl, options);
   } catch {
