@@ -27,7 +27,7 @@ export interface Cluster {
   cli(args: readonly string[]): Promise<Ran>;
   json<T = Record<string, unknown>>(args: readonly string[]): Promise<T>;
   /** One node more, behind the balancer too. */
-  addNode(settings?: Environment): Promise<Gpd>;
+  addNode(options?: { readonly program?: string | null }): Promise<Gpd>;
   /** No node is at a fault or dies of one: their logs hold no `fault`, and PostgreSQL's no deadlock. */
   faults(): readonly string[];
   stop(): Promise<void>;
@@ -38,12 +38,12 @@ export interface ClusterOptions {
   readonly settings?: Environment | ((url: string) => Promise<Environment>);
   /** Through PgBouncer in transaction pooling. */
   readonly pooled?: boolean;
+  /** Another copy of bin/gpd for `init` and the nodes; `program: null` of addNode is this one. */
+  readonly program?: string;
 }
 
-const bearerKey = async (env: Environment, scope: string): Promise<string> => {
-  const args = ['apikeys', 'create', KID, '--scope', scope, '--name', scope];
-  return (await gpdJson<{ key: string }>(args, { env })).key;
-};
+const copyOf = (program: string | null | undefined): { readonly program?: string } =>
+  typeof program === 'string' ? { program } : {};
 
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
   const postgres = await startPostgres();
@@ -63,19 +63,25 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const { GPD_MASTER_KEY_FILE: _, ...first } = settings;
   const made = await gpdJson<{ publicKey: string }>(['init', '--tenant', KID, '--origin', ORIGIN], {
     env: { ...first, GPD_DATA_DIR: home },
+    ...copyOf(options.program),
   });
   const env = { ...settings, GPD_DATA_DIR: home };
-  const [secret, readOnly, operator] = await Promise.all([
-    bearerKey(env, 'secret'),
-    bearerKey(env, 'read-only'),
-    bearerKey(env, 'operator'),
-  ]);
+  const [secret, readOnly, operator] = await Promise.all(
+    ['secret', 'read-only', 'operator'].map(async (scope) => {
+      const args = ['apikeys', 'create', KID, '--scope', scope, '--name', scope];
+      return (await gpdJson<{ key: string }>(args, { env, ...copyOf(options.program) })).key;
+    }),
+  );
   const pool = new pg.Pool({ connectionString: direct, max: 4 });
+  // A connection that is at rest when PostgreSQL stops.
+  pool.on('error', () => {});
   const nodes: Gpd[] = [];
-  async function addNode(more: Environment = {}): Promise<Gpd> {
+  async function addNode({
+    program = options.program,
+  }: Parameters<Cluster['addNode']>[0] = {}): Promise<Gpd> {
     const dataDir = join(tempDir('node'), 'gpd-data');
     mkdirSync(dataDir, { mode: 0o700 });
-    const started = await startGpd({ dataDir, settings: { ...settings, ...more } });
+    const started = await startGpd({ dataDir, settings, ...copyOf(program) });
     // What it prints is its public origin, which is the balancer's.
     const node = { ...started, url: `http://127.0.0.1:${started.port}` };
     nodes.push(node);
@@ -88,7 +94,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     url: balancer.url,
     balancer,
     target: { kid: KID, publicKey: Buffer.from(made.publicKey, 'base64') },
-    keys: { secret, readOnly, operator },
+    keys: { secret: secret ?? '', readOnly: readOnly ?? '', operator: operator ?? '' },
     postgres,
     pgBouncer,
     location,

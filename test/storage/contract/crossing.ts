@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RecordEntry } from '../../../src/ingest/ports.ts';
 import type { Database } from '../../../src/storage/db.ts';
 import { makeRecorder } from '../../../src/storage/ingest-store.ts';
+import { addKeyTraffic } from '../../../src/storage/key-traffic.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
 
@@ -75,6 +76,20 @@ export function crossingContract(make: MakeDatabase): void {
       );
     });
 
+    it('counts the bundles of each seal key', async () => {
+      const uses = numbers.map((i) => ({ kid: `used-${i}`, generation: 1, bundles: 2, lastAt: NOW }));
+      await addKeyTraffic(db.database, uses);
+      await whileHeld(
+        (tx) =>
+          tx('key_traffic')
+            .where({ kid: `used-${SIZE / 2}` })
+            .update({ bundles: 99 }),
+        () => Promise.all([addKeyTraffic(db.database, uses), addKeyTraffic(other, [...uses].reverse())]),
+      );
+      const counted = await other.read('key_traffic').where('kid', 'like', 'used-%').pluck('bundles');
+      expect(counted.map(Number)).toEqual(numbers.map(() => 6));
+    });
+
     it('counts the populations of many tenants', async () => {
       const signals = [{ name: 'screen', value: 'v' }];
       const summary = { signals, joint: 'j', newDevice: false, counts: true, expiresAt: NOW + 1 };
@@ -93,7 +108,10 @@ export function crossingContract(make: MakeDatabase): void {
       );
       expect(new Set(answers)).toEqual(new Set(['recorded']));
       for (const i of numbers) {
-        const counted = await other.read('population').where({ kid: kidOf(i) }).pluck('devices');
+        const counted = await other
+          .read('population')
+          .where({ kid: kidOf(i) })
+          .pluck('devices');
         expect(counted.map(Number)).toEqual([3, 3, 3]);
         expect(await other.read('signal_summaries').where({ kid: kidOf(i) })).toHaveLength(3);
       }
