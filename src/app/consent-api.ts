@@ -70,19 +70,19 @@ export function makeConsentApi(parts: ConsentApiParts) {
     consent: {
       ...authorization,
       // What this node does not know, another one may have defined a moment ago: looked up before it is refused.
-      async check(kid: string, request: Parameters<typeof service.check>[1]) {
+      check: async (kid: string, request: Parameters<typeof service.check>[1]) => {
         const answer = await service.check(tenantOf(kid), request);
         if (!isUnknown(answer)) return answer;
         await refresh();
         return service.check(tenantOf(kid), request);
       },
-      async checkAll(kid: string, checks: Parameters<typeof service.checkAll>[1]) {
+      checkAll: async (kid: string, checks: Parameters<typeof service.checkAll>[1]) => {
         const answers = await service.checkAll(tenantOf(kid), checks);
         if (!answers.some(isUnknown)) return answers;
         await refresh();
         return service.checkAll(tenantOf(kid), checks);
       },
-      async checkTerms(kid: string, body: Parameters<typeof service.checkTerms>[1]) {
+      checkTerms: async (kid: string, body: Parameters<typeof service.checkTerms>[1]) => {
         try {
           service.checkTerms(tenantOf(kid), body);
         } catch (error) {

@@ -18,7 +18,7 @@ export interface Polling {
    * A look that begins after this call: for what a caller names and this node does not know yet, and for what it changed
    * itself. Callers at one time share it. @throws {Unavailable} when the database cannot be read
    */
-  refresh(): Promise<void>;
+  readonly refresh: () => Promise<void>;
   /** The master key of now: `keys rewrap` may have changed it since the start. */
   masterKey(): MasterKey;
   stop(): Promise<void>;

@@ -102,6 +102,11 @@ interface RawConnection {
   query(sql: string): Promise<{ readonly rows: readonly Record<string, unknown>[] }>;
 }
 
+interface RawClient {
+  acquireConnection(): Promise<RawConnection>;
+  releaseConnection(connection: RawConnection): Promise<void>;
+}
+
 async function keepsTransactions(database: Database): Promise<boolean> {
   try {
     await database.transaction((tx) => tx.raw('SELECT 1'));
@@ -114,8 +119,8 @@ async function keepsTransactions(database: Database): Promise<boolean> {
 /** Null on SQLite. */
 export async function readPooling(database: Database): Promise<Pooling | null> {
   if (database.kind === 'sqlite') return null;
-  const { client } = database.read;
-  const connection = (await client.acquireConnection()) as RawConnection;
+  const client = database.read.client as RawClient;
+  const connection = await client.acquireConnection();
   try {
     const [pid] = (await connection.query('SELECT pg_backend_pid() AS pid')).rows;
     const [limit] = (await connection.query('SHOW statement_timeout')).rows;

@@ -35,9 +35,9 @@ describeWithTool('nodes that go', await missingPostgres(), () => {
   /** Runs the load through the balancer; `disturb` is called when a third of it was sent. */
   async function load(name: string, disturb: () => Promise<unknown>): Promise<Done[]> {
     const call = makeCaller(CONCURRENCY);
-    let disturbed: Promise<unknown> | null = null;
+    const disturbed: Promise<unknown>[] = [];
     const done = await inParallel(OPERATIONS, CONCURRENCY, async (i): Promise<Done> => {
-      if (i === Math.floor(OPERATIONS / 3)) disturbed = disturb();
+      if (i === Math.floor(OPERATIONS / 3)) disturbed.push(disturb());
       const kind = (['ingest', 'grant', 'ingest', 'withdraw'] as const)[i % 4]!;
       const body = JSON.stringify(
         kind === 'ingest'
@@ -50,7 +50,7 @@ describeWithTool('nodes that go', await missingPostgres(), () => {
       const good = reply.status === 200 || reply.status === 201;
       return { kind, status: reply.status, body, answer: good ? (reply.json() as Done['answer']) : null };
     });
-    await disturbed;
+    await Promise.all(disturbed);
     call.close();
     const words = JSON.stringify(countBy(done, ({ kind, status }) => `${kind} ${status}`));
     tell('crash', `${name}: ${words}`);

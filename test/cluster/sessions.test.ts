@@ -117,7 +117,7 @@ describeWithTool('sessions over nodes', await missingPostgres(), () => {
         body: { contestId, outcome, reason: 'A person looked at it, and decided so.' },
       });
     const outcomes = await Promise.all([resolve(second!.url, 'overturned'), resolve(third!.url, 'upheld')]);
-    expect(outcomes.map(({ status }) => status).sort()).toEqual([200, 409]);
+    expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set([200, 409]));
   });
 
   it('does not know who was never signed in', async () => {

@@ -57,7 +57,7 @@ export async function inParallel<T>(
   concurrency: number,
   work: (i: number) => Promise<T>,
 ): Promise<T[]> {
-  const results: T[] = new Array(count);
+  const results: T[] = [];
   let next = 0;
   const worker = async (): Promise<void> => {
     while (next < count) {

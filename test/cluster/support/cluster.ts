@@ -22,10 +22,10 @@ export interface Cluster {
   /** What the nodes are given as GPD_DATABASE_URL. */
   readonly location: string;
   /** Rows as PostgreSQL holds them, past every node and pool. */
-  sql<Row = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+  readonly sql: <Row = Record<string, unknown>>(text: string, values?: readonly unknown[]) => Promise<Row[]>;
   /** The command line on a machine of its own. */
-  cli(args: readonly string[]): Promise<Ran>;
-  json<T = Record<string, unknown>>(args: readonly string[]): Promise<T>;
+  readonly cli: (args: readonly string[]) => Promise<Ran>;
+  readonly json: <T = Record<string, unknown>>(args: readonly string[]) => Promise<T>;
   /** One node more, behind the balancer too. */
   addNode(options?: { readonly program?: string | null }): Promise<Gpd>;
   /** No node is at a fault or dies of one: their logs hold no `fault`, and PostgreSQL's no deadlock. */
