@@ -7,7 +7,7 @@ import { makeBundle } from '../support/seal.ts';
 import { KID } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { countBy, inParallel, makeCaller } from './support/call.ts';
-import { bearer, type Cluster, startCluster } from './support/cluster.ts';
+import { bearer, type Cluster, START_MS, startCluster } from './support/cluster.ts';
 import { sized, tell } from './support/size.ts';
 
 /** Nodes that die and nodes that are taken out, in the middle of a load of verdicts, grants and withdrawals. */
@@ -30,7 +30,7 @@ describeWithTool('nodes that go', await missingPostgres(), () => {
   beforeAll(async () => {
     cluster = await startCluster({ nodes: 3 });
     return () => cluster.stop();
-  });
+  }, START_MS);
 
   /** Runs the load through the balancer; `disturb` is called when a third of it was sent. */
   async function load(name: string, disturb: () => Promise<unknown>): Promise<Done[]> {

@@ -4,6 +4,7 @@ import { gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { KID, ORIGIN } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
+import { START_MS } from './support/cluster.ts';
 import { missingPgBouncer, type PgBouncerOptions, startPgBouncer } from './support/pgbouncer.ts';
 
 /** The modes of PgBouncer, and what gpd says of those that do not do. */
@@ -22,7 +23,7 @@ describeWithTool('PgBouncer before PostgreSQL', (await missingPostgres()) ?? mis
     direct = await postgres.freshUrl();
     await gpdJson(['init', '--tenant', KID, '--origin', ORIGIN], { env: env(direct) });
     return () => postgres.stop();
-  });
+  }, START_MS);
 
   async function through<T>(options: PgBouncerOptions, work: (location: string) => Promise<T>): Promise<T> {
     const pool = await startPgBouncer(direct, options);

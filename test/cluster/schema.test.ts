@@ -6,7 +6,7 @@ import { makeBundle } from '../support/seal.ts';
 import type { Gpd } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { countBy, makeCaller } from './support/call.ts';
-import { bearer, type Cluster, startCluster } from './support/cluster.ts';
+import { bearer, type Cluster, START_MS, startCluster } from './support/cluster.ts';
 import { makeProgram } from './support/program.ts';
 import { sized, tell } from './support/size.ts';
 
@@ -64,7 +64,7 @@ describeWithTool('an upgrade, node after node', await missingPostgres(), () => {
     beforeAll(async () => {
       cluster = await startCluster({ nodes: 2, program: makeProgram({ without: NEWER }) });
       return () => cluster.stop();
-    });
+    }, START_MS);
 
     it('old nodes serve while a new one migrates, and beside it', async () => {
       const old = [...cluster.nodes];
@@ -91,7 +91,7 @@ describeWithTool('an upgrade, node after node', await missingPostgres(), () => {
     beforeAll(async () => {
       cluster = await startCluster({ nodes: 2 });
       return () => cluster.stop();
-    });
+    }, START_MS);
 
     it('later nodes that start together apply a migration once, however long it takes', async () => {
       const program = makeProgram({ further: { [LATER]: LATER_TEXT } });

@@ -7,6 +7,9 @@ import { type Gpd, KID, ORIGIN, type SealTarget, startGpd } from '../../support/
 import { type Balancer, startBalancer } from './balancer.ts';
 import { type PgBouncer, startPgBouncer } from './pgbouncer.ts';
 
+/** A PostgreSQL and four nodes on a machine that has other work. */
+export const START_MS = 180_000;
+
 /** Several nodes of the built program on one PostgreSQL, each with a data directory of its own, behind one balancer. */
 
 export interface Cluster {
