@@ -1,5 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeLogService } from '../../../src/app/log-service.ts';
 import { EMPTY_ROOT, leafHash, nodeHash } from '../../../src/ledger/merkle.ts';
+import { makeNoteSigner } from '../../../src/ledger/note.ts';
 import type { Database } from '../../../src/storage/db.ts';
 import { type AppendedEntry, appendEntries, lockHead } from '../../../src/storage/ledger-append.ts';
 import { makeHashReader, readEntries, readHead, saveCheckpoint } from '../../../src/storage/ledger-read.ts';
@@ -132,10 +135,35 @@ export function ledgerContract(make: MakeDatabase): void {
     it('keeps the newest checkpoint, whichever node signed last', async () => {
       const kid = await addTenant(db.database, 'checkpoints');
       await append(db.database, kid, texts(5));
-      await saveCheckpoint(db.database, kid, { text: 'of 3', size: 3, signedAt: 1 });
-      await saveCheckpoint(other, kid, { text: 'of 5', size: 5, signedAt: 2 });
-      await saveCheckpoint(db.database, kid, { text: 'of 4', size: 4, signedAt: 3 });
-      expect((await readHead(other, kid))?.checkpoint).toEqual({ text: 'of 5', size: 5, signedAt: 2 });
+      const [first, second] = [
+        { text: 'of 3', size: 3, signedAt: 1 },
+        { text: 'of 5', size: 5, signedAt: 2 },
+      ];
+      expect(await saveCheckpoint(db.database, kid, first, null)).toBe(true);
+      expect(await saveCheckpoint(other, kid, second, first)).toBe(true);
+      // Both had read the first one: the second of them signed in vain.
+      expect(await saveCheckpoint(db.database, kid, { text: 'of 4', size: 4, signedAt: 3 }, first)).toBe(
+        false,
+      );
+      expect(await saveCheckpoint(other, kid, { text: 'older', size: 4, signedAt: 4 }, second)).toBe(false);
+      expect((await readHead(other, kid))?.checkpoint).toEqual(second);
+    });
+
+    it('signs once a second for all nodes together, while the log grows', async () => {
+      const kid = await addTenant(db.database, 'signed');
+      let now = 1_000_000;
+      const signer = makeNoteSigner(`gpd.example/ledger/${kid}`, randomBytes(32));
+      const nodes = [db.database, other].map((database, i) =>
+        // The clocks of two nodes are never quite the same.
+        makeLogService({ database, signerOf: () => signer, clock: () => now + 300 * i }),
+      );
+      for (let round = 0; round < 20; round += 1) {
+        now += 2000;
+        const growing = append(other, kid, texts(3, `${round}`));
+        const told = await Promise.all([...nodes, ...nodes, ...nodes].map((node) => node.checkpoint(kid)));
+        await growing;
+        expect(new Set(told).size).toBe(1);
+      }
     });
   });
 }
