@@ -120,6 +120,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     directory,
     findApiKey: makeKeyUse(database, directory, clock),
     limiter: limiters.consent,
+    refresh: polling.refresh,
     clock,
   });
 

@@ -18,6 +18,7 @@ const PAGES = [
   'docs/dependencies.md',
   'docs/integrate.md',
   'docs/operate.md',
+  'docs/scale.md',
   'docs/security.md',
   'docs/operate/README.md',
   'docs/operate/first-day.md',

@@ -6,7 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { Socket } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import { type Address, forwardedHops, limitKey, networkKey, type Range, resolveClient } from '../lib/ip.ts';
 import { readBody } from './body.ts';
 import { makeClientErrors } from './client-error.ts';
@@ -217,19 +217,21 @@ export function makeServer(deps: ServerDeps): RunningServer {
   server.on('checkExpectation', listener);
   return {
     server,
-    drain: (deadlineMs) =>
-      new Promise((resolve) => {
-        draining = true;
-        for (const response of open) if (!response.headersSent) response.setHeader('Connection', 'close');
-        const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
-        server.close(() => {
-          clearTimeout(deadline);
-          resolve();
-        });
-        server.closeIdleConnections();
-      }),
+    async drain(deadlineMs) {
+      draining = true;
+      for (const response of open) if (!response.headersSent) response.setHeader('Connection', 'close');
+      const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
+      const silent = setTimeout(() => server.closeIdleConnections(), LINGER_MS);
+      // Not http's own close(), which ends idle connections at once: a balancer may be sending on one of them.
+      await new Promise<void>((resolve) => void NetServer.prototype.close.call(server, () => resolve()));
+      clearTimeout(deadline);
+      clearTimeout(silent);
+    },
   };
 }
+
+/** A kept connection that says nothing for so long while the server drains is closed; an answer closes its own. */
+const LINGER_MS = 1000;
 
 /** Larger bodies are never asked for: every route's limit is at most this. */
 const MAX_CONTINUE_BYTES = 32_768;

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import knexModule, { type Knex } from 'knex';
 import { Unavailable } from '../lib/errors.ts';
+import { poolableClient } from './postgres-client.ts';
 import { immediateSqliteClient } from './sqlite-client.ts';
 
 /** The one place that knows a driver. Everything else speaks knex, in SQL that both databases take. */
@@ -13,6 +14,8 @@ export interface Database {
    * @throws {Unavailable} when the database is busy, full or gone and nothing was written
    */
   transaction<T>(work: (tx: Knex.Transaction) => Promise<T>): Promise<T>;
+  /** A transaction over connections of its own that may take as long as it takes: changes of the schema. */
+  longTransaction<T>(work: (tx: Knex.Transaction) => Promise<T>): Promise<T>;
   /** The SQLite file; null on PostgreSQL. */
   readonly file: string | null;
   /**
@@ -64,9 +67,9 @@ const configureSqlite = (
   done: (error: Error | null, c: unknown) => void,
 ): void => connection.exec(PRAGMAS.join(';'), (error) => done(error, connection));
 
-/** SQLITE_*, Node's network errors and PostgreSQL's classes 08, 53, 57P and 40 (PostgreSQL manual, appendix A). */
+/** SQLITE_*, Node's network errors and PostgreSQL's classes 08, 53, 55P, 57P and 40 (PostgreSQL manual, appendix A). */
 const TRANSIENT =
-  /^(SQLITE_(BUSY|LOCKED|FULL|CANTOPEN)|E(CONN\w+|PIPE|TIMEDOUT)|08\w{3}|53\w{3}|57P0\d|57014|40001|40P01)$/;
+  /^(SQLITE_(BUSY|LOCKED|FULL|CANTOPEN)|E(CONN\w+|PIPE|TIMEDOUT)|08\w{3}|53\w{3}|57P0\d|57014|55P03|40001|40P01)$/;
 
 function errorCode(error: Error): string {
   const { code } = error as { code?: unknown };
@@ -162,6 +165,7 @@ function openSqlite(options: DatabaseOptions): Database {
     kind: 'sqlite',
     read,
     transaction: (work) => runTransaction(writer, work, options.onUnknownCommit),
+    longTransaction: (work) => runTransaction(writer, work, options.onUnknownCommit),
     file: options.location,
     truncateLog: () => withSqlite(base, CHECKPOINT_BUSY_MS, truncateWal),
     vacuum: () =>
@@ -179,24 +183,39 @@ async function parseInt8AsNumber(): Promise<void> {
   pg.types.setTypeParser(20, Number);
 }
 
-async function openPostgres(options: DatabaseOptions): Promise<Database> {
-  await parseInt8AsNumber();
-  const client = knex({
-    client: 'pg',
+const STATEMENT_MS = 9000;
+
+function postgresPool(location: string, max: number, limitMs: number): Knex {
+  // A statement that PostgreSQL ends by itself leaves a connection that can be used again; the client's own limit does not.
+  const limits = limitMs === 0 ? {} : { statement_timeout: limitMs, query_timeout: limitMs + 1000 };
+  return knex({
+    client: poolableClient(`BEGIN; SET LOCAL statement_timeout = ${limitMs}`),
     log: SILENT,
     connection: {
-      connectionString: options.location,
-      query_timeout: 10_000,
-      statement_timeout: 9_000,
+      connectionString: location,
+      ...limits,
       application_name: 'gpd',
     } as Knex.PgConnectionConfig,
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
-    pool: { min: 0, max: 10 },
+    pool: { min: 0, max },
   });
+}
+
+async function openPostgres({ location, onUnknownCommit }: DatabaseOptions): Promise<Database> {
+  await parseInt8AsNumber();
+  const client = postgresPool(location, 10, STATEMENT_MS);
   return {
     kind: 'postgres',
     read: client,
-    transaction: (work) => runTransaction(client, work, options.onUnknownCommit),
+    transaction: (work) => runTransaction(client, work, onUnknownCommit),
+    async longTransaction(work) {
+      const own = postgresPool(location, 1, 0);
+      try {
+        return await runTransaction(own, work, onUnknownCommit);
+      } finally {
+        await own.destroy();
+      }
+    },
     file: null,
     truncateLog: () => Promise.resolve(true),
     vacuum: () => Promise.resolve(),

@@ -5,7 +5,7 @@ import { commitVerdict } from '../ledger/commitment.ts';
 import type { Database } from './db.ts';
 import { type Group, makeGroup } from './group-commit.ts';
 import { type Bindings, insertMany } from './sql.ts';
-import { writeSummary } from './summary-store.ts';
+import { type SummaryEntry, writeSummaries } from './summary-store.ts';
 import { enqueue, type OutboxEntry } from './webhook-store.ts';
 
 /** Both databases bound what one statement may carry; 9 columns × 400 rows stays far below 32,766 parameters. */
@@ -190,6 +190,12 @@ function outboxEntries(entries: readonly RecordEntry[]): OutboxEntry[] {
   );
 }
 
+function summariesOf(entries: readonly RecordEntry[]): SummaryEntry[] {
+  return entries.flatMap(({ kid, verdict, summary }) =>
+    summary ? [{ kid, requestId: verdict.requestId, request: summary }] : [],
+  );
+}
+
 async function recordBatch(
   database: Database,
   entries: readonly RecordEntry[],
@@ -203,8 +209,7 @@ async function recordBatch(
       await writeNetworks(tx, accepted);
       await writeShadow(tx, accepted);
       await writeDecisions(tx, accepted);
-      for (const { kid, verdict, summary } of accepted)
-        if (summary) await writeSummary(tx, kid, verdict.requestId, summary);
+      await writeSummaries(tx, summariesOf(accepted));
       await enqueue(tx, outboxEntries(accepted));
     }
     return won.map((claimed) => (claimed ? 'recorded' : 'replay'));

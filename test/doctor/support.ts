@@ -108,6 +108,7 @@ export function makeFacts(): Facts {
       unknownMigrations: [],
       missingTables: [],
       encrypted: null,
+      pooling: null,
       newestDecisionAt: NOW - 1000,
       expiredNonces: 0,
       lastBackupAt: NOW - DAY,

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Knex } from 'knex';
 import { beforeAll, expect, it } from 'vitest';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { type Database, openDatabase } from '../../src/storage/db.ts';
-import { migrate } from '../../src/storage/migrate.ts';
+import { lastMigration, migrate, schemaState } from '../../src/storage/migrate.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { describeWithTool } from '../support/tools.ts';
-import type { MakeDatabase } from './contract/database.ts';
+import { holdTransaction, type MakeDatabase } from './contract/database.ts';
 import { storageContract } from './contract/storage.ts';
 
 let server: PostgresServer;
@@ -83,10 +84,44 @@ describeWithTool('storage on PostgreSQL', await missingPostgres(), () => {
     await db.close();
   });
 
-  it('ends a statement that never ends', async () => {
+  it('ends a statement that never ends, in a transaction and outside, but no change of the schema', async () => {
     const db = await make('none');
-    const { rows } = await db.database.read.raw('SHOW statement_timeout');
-    expect(rows).toEqual([{ statement_timeout: '9s' }]);
+    const limit = async (knex: Knex): Promise<unknown> =>
+      (await knex.raw('SHOW statement_timeout')).rows[0].statement_timeout;
+    expect(await limit(db.database.read)).toBe('9s');
+    expect(await db.database.transaction(limit)).toBe('9s');
+    expect(await db.database.longTransaction(limit)).toBe('0');
+    await db.close();
+  });
+
+  it('gives a migration up that waits for a lock, so that nobody queues up behind it', async () => {
+    const db = await make();
+    const last = await lastMigration(db.database);
+    await db.database.transaction((tx) => tx('knex_migrations').where({ name: last }).delete());
+    // Somebody reads the table of the last migration for long, and others go on writing into it.
+    const reader = await holdTransaction(await db.connect(), (tx) => tx.raw('LOCK TABLE visitor_index'));
+    const begun = performance.now();
+    await expect(migrate(db.database)).rejects.toBeInstanceOf(Unavailable);
+    expect(performance.now() - begun).toBeLessThan(9000);
+    await reader.giveBack();
+    expect(await schemaState(db.database)).toEqual({ pending: [last], unknown: [] });
+    await db.close();
+  });
+
+  it('refuses a schema that a newer node wrote while this one waited to migrate', async () => {
+    const db = await make('none');
+    const [node, newer] = [await db.connect(), await db.connect()];
+    const name = '29991231_01_newer.js';
+    const holder = await holdTransaction(newer, async (tx) => {
+      await tx.raw('SELECT pg_advisory_xact_lock(7208963411)');
+      await tx.raw('CREATE TABLE knex_migrations (name text)');
+      await tx.raw('INSERT INTO knex_migrations VALUES (?)', [name]);
+    });
+    const migrating = migrate(node);
+    migrating.catch(() => {});
+    await sleep(300);
+    await holder.commit();
+    await expect(migrating).rejects.toThrow(`written by a newer gpd (${name})`);
     await db.close();
   });
 });

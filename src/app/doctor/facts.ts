@@ -1,4 +1,5 @@
 import type { Config } from '../../config.ts';
+import type { Pooling } from '../../storage/inspect.ts';
 
 /** All that the checks judge: gathered once, by reading alone. Null: it is not there, or nobody could look. */
 
@@ -61,6 +62,8 @@ export interface DatabaseFacts {
   readonly unknownMigrations: readonly string[];
   readonly missingTables: readonly string[];
   readonly encrypted: boolean | null;
+  /** Null on SQLite. */
+  readonly pooling: Pooling | null;
   readonly newestDecisionAt: number | null;
   readonly expiredNonces: number;
   readonly lastBackupAt: number | null;

@@ -19,6 +19,7 @@ import {
   isEncrypted,
   missingTables,
   overdueContests,
+  readPooling,
   readPragmas,
 } from '../../storage/inspect.ts';
 import { LAST_BACKUP, readMeta } from '../../storage/meta-store.ts';
@@ -65,6 +66,7 @@ export async function gatherDatabase(
     unknownMigrations: unknown,
     missingTables: missing,
     encrypted: await isEncrypted(database),
+    pooling: await readPooling(database),
   };
   if (missing.length > 0) return { ...about, ...NO_ROWS };
   const [incomplete, overdue] = [
