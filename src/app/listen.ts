@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
+import type { Server } from 'node:http';
 import { type Config, ConfigError } from '../config.ts';
 import type { RunningServer } from '../http/server.ts';
 import { parseRange, type Range } from '../lib/ip.ts';
@@ -27,7 +27,8 @@ export function readTls(config: Config): { readonly cert: Buffer; readonly key: 
   }
 }
 
-function sentence(error: NodeJS.ErrnoException, config: Config): string {
+function sentence(error: NodeJS.ErrnoException, config: Config, fd: number | null): string {
+  if (fd !== null) return `the socket of the unit does not listen (${error.code ?? error.name})`;
   const where = `${config.host}:${config.port}`;
   const known: Readonly<Record<string, string>> = {
     EADDRINUSE: `${where} is taken by another program: stop it, or choose another port with --port`,
@@ -37,12 +38,29 @@ function sentence(error: NodeJS.ErrnoException, config: Config): string {
   return known[error.code ?? ''] ?? `cannot listen on ${where} (${error.code ?? error.name})`;
 }
 
-/** @returns the port that was taken @throws {ConfigError} with what to do about it */
-export function listen(running: RunningServer, config: Config): Promise<number> {
+/** Without TCP there is no address of a client, which the limits need. */
+function portOf(server: Server): number {
+  const address = server.address();
+  if (address !== null && typeof address === 'object') return address.port;
+  throw new ConfigError('the socket of the unit is no TCP socket: ListenStream= takes ADDRESS:PORT');
+}
+
+/**
+ * @param fd a socket that listens already, instead of host and port
+ * @returns the port that was taken @throws {ConfigError} with what to do about it
+ */
+export function listen({ server }: RunningServer, config: Config, fd: number | null): Promise<number> {
   return new Promise((resolve, reject) => {
-    running.server.once('error', (error) => reject(new ConfigError(sentence(error, config))));
-    running.server.listen(config.port, config.host, () =>
-      resolve((running.server.address() as AddressInfo).port),
-    );
+    const onListening = (): void => {
+      try {
+        resolve(portOf(server));
+      } catch (error) {
+        server.close();
+        reject(error);
+      }
+    };
+    server.once('error', (error) => reject(new ConfigError(sentence(error, config, fd))));
+    if (fd === null) server.listen(config.port, config.host, onListening);
+    else server.listen({ fd }, onListening);
   });
 }

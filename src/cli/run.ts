@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { BackupFailed } from '../app/backup-failed.ts';
 import { AlreadyInitialised, openStore, type Store } from '../app/store.ts';
-import { type Config, ConfigError, loadConfig } from '../config.ts';
+import { type Config, ConfigError, loadConfig, type ServiceManager, serviceManager } from '../config.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import type { SettingName } from '../schema/settings.ts';
@@ -19,6 +19,10 @@ export function configFor(command: Command, flags: Partial<Record<SettingName, u
     flags,
     ...(config === undefined ? {} : { configFile: config }),
   });
+}
+
+export function startedBy(): ServiceManager {
+  return serviceManager(process.env, process.pid);
 }
 
 export function wantsJson(command: Command): boolean {
