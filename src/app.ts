@@ -186,6 +186,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
       log.warn({ event: 'stranger-forwarded', hint: STRANGER_HINT }),
     ),
     onFault,
+    https: publicHttps,
     tls,
     onAnswered: metrics?.onAnswered,
   });

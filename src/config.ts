@@ -75,7 +75,20 @@ function readFile(path: string | undefined): Readonly<Record<string, unknown>> {
   return values;
 }
 
+/** systemd credentials (LoadCredential=), for those who keep secrets out of files that a user may read. */
+function fromCredential(name: SettingName, directory: string | undefined): string | null {
+  if (directory === undefined) return null;
+  if (name === 'console_client_secret_file') {
+    const file = join(directory, 'console-client-secret');
+    return existsSync(file) ? file : null;
+  }
+  const file = join(directory, 'database-url');
+  return name === 'database_url' && existsSync(file) ? readFileSync(file, 'utf8').trim() : null;
+}
+
 function fallbackOf(name: SettingName, environment: Environment): unknown {
+  const credential = fromCredential(name, environment['CREDENTIALS_DIRECTORY']);
+  if (credential !== null) return credential;
   if (name === 'data_dir' && environment['STATE_DIRECTORY'])
     return environment['STATE_DIRECTORY'].split(':')[0];
   return SETTINGS[name].fallback;
