@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { rewrap } from '../../app/rewrap.ts';
 import type { Store } from '../../app/store.ts';
@@ -156,14 +158,29 @@ async function destroy(
   });
 }
 
+/** Never by an argument: every user of the machine sees those. */
+async function readShared(file: string): Promise<Buffer | null> {
+  try {
+    const content = file === '-' ? await text(process.stdin) : readFileSync(file, 'latin1');
+    return decodeBase64(content.trim());
+  } catch {
+    return null;
+  }
+}
+
 async function symmetric(
   kidText: string,
   options: { readonly import?: string },
   command: Command,
 ): Promise<void> {
   const kid = checkKid(kidText);
-  const given = options.import === undefined ? randomBytes(32) : decodeBase64(options.import.trim());
-  if (given?.length !== 32) throw new CommandFailed('usage', '--import takes the base64 of 32 bytes');
+  const given = options.import === undefined ? randomBytes(32) : await readShared(options.import);
+  if (given?.length !== 32) {
+    throw new CommandFailed(
+      'usage',
+      '--import takes a file with the base64 of 32 bytes, or - for standard input',
+    );
+  }
   await withStore(command, async (store) => {
     const wrapped = store.masterKey.wrap(given, tenantSecretContext(kid, SYMMETRIC_SECRET));
     if (!(await saveTenantSecret(store.database, kid, SYMMETRIC_SECRET, wrapped))) throw noSuchTenant(kid);
@@ -195,7 +212,7 @@ export function registerKeys(program: Command): void {
   keys
     .command('symmetric <kid>')
     .description('make the legacy shared key, print it once')
-    .option('--import <base64>', 'take this key instead of a new one')
+    .option('--import <file>', 'take the key in this file (- for standard input) instead of a new one')
     .action(symmetric);
   keys
     .command('rewrap')
@@ -229,6 +246,7 @@ async function rewrapCommand(
     print(wantsJson(command), result, () => [
       `${options.dryRun === true ? 'would be wrapped anew' : 'wrapped anew'}: ${result.secrets} secrets, ${result.sealKeys} seal keys`,
       `master key: ${result.masterKey}`,
+      ...(options.dryRun === true ? [] : ['Its recovery key is another one: gpd master-key escrow']),
     ]);
   });
 }
