@@ -10,6 +10,23 @@ import { tenantSettingsSchema } from '../tenants/settings.ts';
 import { firstPurpose } from '../tenants/tenant.ts';
 import type { Store } from './store.ts';
 
+/** The wrapped seed of a tenant's log, and what its head and its first entry say. */
+export function newLog(
+  masterKey: MasterKey,
+  request: { readonly kid: string; readonly baseUrl: string; readonly now: number },
+): {
+  readonly wrapped: string;
+  readonly origin: string;
+  readonly vkey: string;
+  readonly genesis: Uint8Array;
+} {
+  const { kid, baseUrl, now } = request;
+  const seed = randomBytes(32);
+  const { name: origin, vkey } = makeNoteSigner(logOrigin(baseUrl, kid), seed);
+  const wrapped = wrapTenantSecret(masterKey, kid, LEDGER_SECRET, seed);
+  return { wrapped, origin, vkey, genesis: genesisEntry(now, vkey) };
+}
+
 function wrapTenantSecret(masterKey: MasterKey, kid: string, purpose: string, secret: Uint8Array): string {
   return masterKey.wrap(secret, tenantSecretContext(kid, purpose));
 }
@@ -31,15 +48,13 @@ export async function createTenant(store: Store, request: TenantRequest): Promis
   const { kid, origins, now } = request;
   const { masterKey } = store;
   const key = makeGeneration(kid, 1, 'published', { masterKey, now });
-  const seed = randomBytes(32);
-  const signer = makeNoteSigner(logOrigin(request.baseUrl, kid), seed);
+  const { wrapped, ...log } = newLog(masterKey, request);
   const secrets = {
     [ROOT_SECRET]: wrapTenantSecret(masterKey, kid, ROOT_SECRET, randomBytes(32)),
-    [LEDGER_SECRET]: wrapTenantSecret(masterKey, kid, LEDGER_SECRET, seed),
+    [LEDGER_SECRET]: wrapped,
   };
   const settings = tenantSettingsSchema.parse({ origins });
   const made = { tenant: { kid, createdAt: now, settings }, secrets, key };
-  const log = { origin: signer.name, vkey: signer.vkey, genesis: genesisEntry(now, signer.vkey) };
   return (await createTenantRows(store.database, { ...made, log, purpose: firstPurpose() }, now))
     ? key
     : null;

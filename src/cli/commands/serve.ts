@@ -3,7 +3,7 @@ import { describeFault, makeLogger } from '../../app/log.ts';
 import { makeSupervisor } from '../../app/systemd/supervisor.ts';
 import { startApp } from '../../app.ts';
 import { printLine } from '../output.ts';
-import { configFor, startedBy, wantsJson } from '../run.ts';
+import { configFor, fail, startedBy, wantsJson } from '../run.ts';
 
 interface ServeOptions {
   readonly host?: string;
@@ -49,8 +49,12 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
     log.info({ event: 'draining', signal });
     await app.stop();
     log.info({ event: 'stopped' });
-  } finally {
     await supervisor.close();
+  } catch (error) {
+    fail(error);
+    await supervisor.close();
+    // Timers and connections of a start that failed half-way would keep a process that does not serve.
+    process.exit();
   }
 }
 
