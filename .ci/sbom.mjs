@@ -55,7 +55,8 @@ for (const [key, hash] of wanted) {
 }
 for (const key of found.keys()) need(wanted.has(key), `${key} is in the SBOM and not installed`);
 for (const { ref, dependsOn = [] } of sbom.dependencies ?? []) {
-  for (const each of [ref, ...dependsOn]) need(refs.has(each), `dependencies name ${each}, which is no component`);
+  for (const each of [ref, ...dependsOn])
+    need(refs.has(each), `dependencies name ${each}, which is no component`);
 }
 need((sbom.dependencies ?? []).length > wanted.size / 2, 'it does not say who depends on whom');
 

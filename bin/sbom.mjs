@@ -25,7 +25,10 @@ if (ran.status !== 0) {
 const installed = new Set(
   Object.entries(/** @type {Record<string, Locked>} */ (lock.packages))
     .filter(([path, { dev, devOptional, link }]) => path !== '' && !dev && !devOptional && !link)
-    .map(([path, { name, version }]) => `${name ?? path.slice(path.lastIndexOf('node_modules/') + 13)}@${version}`),
+    .map(
+      ([path, { name, version }]) =>
+        `${name ?? path.slice(path.lastIndexOf('node_modules/') + 13)}@${version}`,
+    ),
 );
 const sbom = JSON.parse(ran.stdout);
 /** @type {Component} */
