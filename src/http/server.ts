@@ -7,6 +7,7 @@ import {
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
+import type { TlsOptions } from 'node:tls';
 import { type Address, forwardedHops, limitKey, networkKey, type Range, resolveClient } from '../lib/ip.ts';
 import { readBody } from './body.ts';
 import { makeClientErrors } from './client-error.ts';
@@ -22,6 +23,8 @@ const CHECK_INTERVAL_MS = 1000;
 /** Of the request line and all headers; a bearer token takes at most half. */
 const MAX_HEADER_BYTES = 16_384;
 const CLIENT_LEFT = 499;
+/** An answer in JSON loads nothing and stands in no frame. */
+const NOTHING = "default-src 'none'; frame-ancestors 'none'";
 /** Never for the operator's other hosts. */
 const STRICT_TRANSPORT = `max-age=${HSTS_SECONDS}`;
 
@@ -38,7 +41,7 @@ export interface ServerDeps {
   readonly onFault: (requestId: string, error: unknown) => void;
   /** The public origin is https: said on every answer. */
   readonly https: boolean;
-  readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer } | null;
+  readonly tls: TlsOptions | null;
   /** Told of every answer that ended; 499 for a client that left before there was one. */
   readonly onAnswered?: ((path: string, status: number, seconds: number) => void) | undefined;
 }
@@ -193,6 +196,7 @@ export function makeServer(deps: ServerDeps): RunningServer {
     }
     const lane = deps.lanes.get(path);
     if (lane) {
+      response.setHeader('Content-Security-Policy', NOTHING);
       if (deps.https) response.setHeader('Strict-Transport-Security', STRICT_TRANSPORT);
       void runLane(deps, lane, request, response);
       return;

@@ -71,6 +71,13 @@ describe('what a browser is told', () => {
   );
 });
 
+describe('the hot lanes', () => {
+  it.each([INGEST, '/v1/consent/can-process'])('%s: no page, in no frame', async (path) => {
+    const { headers } = await ask(gpd.url, path, { method: 'POST', body: '{}' });
+    expect(headers['content-security-policy']).toBe("default-src 'none'; frame-ancestors 'none'");
+  });
+});
+
 describe('the head of a request', () => {
   it('is read up to 16 KB, and refused beyond', async () => {
     const head = (bytes: number): string => {
