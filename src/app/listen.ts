@@ -57,10 +57,11 @@ function sentence(error: NodeJS.ErrnoException, config: Config, fd: number | nul
 }
 
 /** Without TCP there is no address of a client, which the limits need. */
-function portOf(server: Server): number {
+const NO_TCP = 'the socket of the unit is no TCP socket: ListenStream= takes ADDRESS:PORT';
+
+function portOf(server: Server): number | null {
   const address = server.address();
-  if (address !== null && typeof address === 'object') return address.port;
-  throw new ConfigError('the socket of the unit is no TCP socket: ListenStream= takes ADDRESS:PORT');
+  return address !== null && typeof address === 'object' ? address.port : null;
 }
 
 /**
@@ -70,12 +71,9 @@ function portOf(server: Server): number {
 export function listen({ server }: RunningServer, config: Config, fd: number | null): Promise<number> {
   return new Promise((resolve, reject) => {
     const onListening = (): void => {
-      try {
-        resolve(portOf(server));
-      } catch (error) {
-        server.close();
-        reject(error);
-      }
+      const port = portOf(server);
+      if (port !== null) resolve(port);
+      else server.close(() => reject(new ConfigError(NO_TCP)));
     };
     server.once('error', (error) => reject(new ConfigError(sentence(error, config, fd))));
     if (fd === null) server.listen(config.port, config.host, onListening);

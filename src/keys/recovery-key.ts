@@ -52,7 +52,7 @@ const wrong = (why: string): ReadRecoveryKey => ({ ok: false, why });
 
 /** Null: a character that is none of the alphabet's. */
 function digitsOf(group: string): number[] | null {
-  const digits = [...group].map((letter) => ALPHABET.indexOf(MISREAD[letter] ?? letter));
+  const digits = Array.from(group, (letter) => ALPHABET.indexOf(MISREAD[letter] ?? letter));
   return digits.includes(-1) ? null : digits;
 }
 
@@ -104,5 +104,5 @@ export function readRecoveryKey(text: string): ReadRecoveryKey {
 }
 
 function canonical(group: string): string {
-  return [...group].map((letter) => MISREAD[letter] ?? letter).join('');
+  return Array.from(group, (letter) => MISREAD[letter] ?? letter).join('');
 }

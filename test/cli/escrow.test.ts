@@ -35,9 +35,8 @@ describe.concurrent('gpd master-key', SLOW, () => {
     const signals = desktopChrome();
     const bundle = makeBundle(to!, { signals });
     const first = expectCore(await post(gpd.url, bundle), 'ok');
-    const [made] = await Promise.all([
-      gpd.json<{ key: string }>(['apikeys', 'create', KID, '--scope', 'secret', '--name', 'backend']),
-    ]);
+    const create = ['apikeys', 'create', KID, '--scope', 'secret', '--name', 'backend'];
+    const made = await gpd.json<{ key: string }>(create);
     const file = join(tempDir('backups'), 'b');
     await gpd.json(['backup', file]);
     const paper = await paperOf(gpd.dataDir);

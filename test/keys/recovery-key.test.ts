@@ -92,7 +92,7 @@ describe('a recovery key', () => {
     fc.assert(
       fc.property(keys, fc.nat(13), fc.nat(4), fc.nat(4), (key, i, a, b) => {
         const groups = groupsOf(key);
-        const letters = [...(groups[i] ?? '')];
+        const letters = (groups[i] ?? '').split('');
         fc.pre(letters[a] !== letters[b]);
         [letters[a], letters[b]] = [letters[b] ?? '', letters[a] ?? ''];
         expect(why(groups.with(i, letters.join('')))).toBe(`group ${i + 1} is not what was printed`);
@@ -122,9 +122,12 @@ describe('a recovery key', () => {
 
   it('tells a key apart from what only looks like one: the 4 spare bits are part of it', () => {
     fc.assert(
-      fc.property(fc.array(fc.constantFrom(...ALPHABET), { minLength: 70, maxLength: 70 }), (letters) => {
-        expect(readRecoveryKey(letters.join('')).ok).toBe(false);
-      }),
+      fc.property(
+        fc.array(fc.constantFrom(...ALPHABET.split('')), { minLength: 70, maxLength: 70 }),
+        (letters) => {
+          expect(readRecoveryKey(letters.join('')).ok).toBe(false);
+        },
+      ),
     );
   });
 });

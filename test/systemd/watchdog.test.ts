@@ -19,7 +19,7 @@ interface Watched {
 
 function watch(probe: () => Promise<boolean>, watchdogMs = 60): Watched {
   const seen = { signs: 0, misses: 0 };
-  const { stop } = startWatchdog({
+  const watchdog = startWatchdog({
     watchdogMs,
     answers: probe,
     onAlive: () => {
@@ -29,7 +29,7 @@ function watch(probe: () => Promise<boolean>, watchdogMs = 60): Watched {
       seen.misses += 1;
     },
   });
-  return Object.assign(seen, { stop });
+  return Object.assign(seen, { stop: () => watchdog.stop() });
 }
 
 describe('the watchdog', () => {
