@@ -3,7 +3,7 @@ import type { MasterKey } from '../keys/master-key.ts';
 import type { Database } from '../storage/db.ts';
 import { beginLog, withoutLog } from '../storage/tenant-create.ts';
 import { firstPurpose } from '../tenants/tenant.ts';
-import { newLog } from './create-tenant.ts';
+import { newLog } from './new-log.ts';
 
 /**
  * Tenants of a schema that had no ledger yet get their log: its key is wrapped by the master key, which a migration does

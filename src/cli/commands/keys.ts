@@ -1,19 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { rewrap } from '../../app/rewrap.ts';
 import type { Store } from '../../app/store.ts';
 import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/contexts.ts';
 import { type Generation, makeGeneration } from '../../keys/generation.ts';
 import { type KeyPlan, type KeyRefusal, planDestroy, planGenerate, planRotate } from '../../keys/rotate.ts';
-import { decodeBase64 } from '../../lib/base64.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { makeSealKeyStore } from '../../storage/seal-key-store.ts';
 import { makeTenantStore, saveTenantSecret } from '../../storage/tenant-store.ts';
 import { CommandFailed, type ExitName, print, table } from '../output.ts';
 import { checkKid, confirm, noSuchTenant, wantsJson, withStore } from '../run.ts';
+import { readSharedKey } from '../shared-key.ts';
 
 const DEFAULT_GRACE = '7d';
 
@@ -158,23 +156,13 @@ async function destroy(
   });
 }
 
-/** Never by an argument: every user of the machine sees those. */
-async function readShared(file: string): Promise<Buffer | null> {
-  try {
-    const content = file === '-' ? await text(process.stdin) : readFileSync(file, 'latin1');
-    return decodeBase64(content.trim());
-  } catch {
-    return null;
-  }
-}
-
 async function symmetric(
   kidText: string,
   options: { readonly import?: string },
   command: Command,
 ): Promise<void> {
   const kid = checkKid(kidText);
-  const given = options.import === undefined ? randomBytes(32) : await readShared(options.import);
+  const given = options.import === undefined ? randomBytes(32) : await readSharedKey(options.import);
   if (given?.length !== 32) {
     throw new CommandFailed(
       'usage',
