@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
+import { baseUrl, type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey, parseMasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import { type Database, openDatabase } from '../storage/db.ts';
 import { readMeta, writeMeta } from '../storage/meta-store.ts';
 import { migrate, schemaState } from '../storage/migrate.ts';
+import { completeTenants } from './complete-tenants.ts';
 import {
   masterKeyPath,
   pendingKeyPath,
@@ -93,6 +94,7 @@ export async function openStore(config: Config, options: OpenOptions = {}): Prom
     }
     const unlocked = await unlock(database, masterKeyPath(config));
     if (!unlocked) throw notInitialised(config);
+    await completeTenants(database, unlocked.masterKey, baseUrl(config));
     return { database, masterKey: unlocked.masterKey, serverSecret: unlocked.secret };
   } catch (error) {
     await database.close();

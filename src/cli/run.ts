@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { BackupFailed } from '../app/backup-failed.ts';
 import { AlreadyInitialised, openStore, type Store } from '../app/store.ts';
-import { type Config, ConfigError, loadConfig } from '../config.ts';
+import { type Config, ConfigError, loadConfig, type ServiceManager, serviceManager } from '../config.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import type { SettingName } from '../schema/settings.ts';
+import { SchemaTooNew } from '../storage/migrate.ts';
 import { CommandFailed, EXIT, type ExitName, say } from './output.ts';
 
 export interface GlobalOptions {
@@ -19,6 +20,10 @@ export function configFor(command: Command, flags: Partial<Record<SettingName, u
     flags,
     ...(config === undefined ? {} : { configFile: config }),
   });
+}
+
+export function startedBy(): ServiceManager {
+  return serviceManager(process.env, process.pid);
 }
 
 export function wantsJson(command: Command): boolean {
@@ -75,7 +80,9 @@ function withoutSql(error: Error): string {
 
 function exitOf(error: unknown): { exit: ExitName; message: string } {
   if (error instanceof CommandFailed) return { exit: error.exit, message: error.message };
-  if (error instanceof ConfigError) return { exit: 'badConfig', message: error.message };
+  // 78 as well: to start again would not change it, and the unit does not try.
+  if (error instanceof ConfigError || error instanceof SchemaTooNew)
+    return { exit: 'badConfig', message: error.message };
   if (error instanceof Unavailable)
     return { exit: 'tryAgain', message: `${error.message}; try again in a moment` };
   if (error instanceof AlreadyInitialised) return { exit: 'conflict', message: error.message };

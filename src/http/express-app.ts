@@ -2,7 +2,7 @@ import express, { type ErrorRequestHandler, type Express, type RequestHandler, t
 import helmet from 'helmet';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import { SenderLeft } from './body.ts';
-import { errorReply } from './reply.ts';
+import { errorReply, HSTS_SECONDS } from './reply.ts';
 import { requestFacts } from './server.ts';
 
 /** Scripts and styles from ourselves, nothing inline, no framing. */
@@ -21,8 +21,6 @@ const CSP = {
     frameAncestors: ["'none'"],
   },
 };
-
-const HSTS_SECONDS = 31_536_000;
 
 const notFound: RequestHandler = () => {
   throw new Refusal('not-found');

@@ -1,6 +1,9 @@
 import { ERRORS, type ErrorCode, errorBody } from '../lib/errors.ts';
 import type { HotReply } from './hot.ts';
 
+/** A year, where the public origin is https. */
+export const HSTS_SECONDS = 31_536_000;
+
 /** Headers that every answer of a JSON route carries. */
 const COMMON = {
   'content-type': 'application/json; charset=utf-8',

@@ -7,11 +7,12 @@ import {
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { Server as NetServer, type Socket } from 'node:net';
+import type { TlsOptions } from 'node:tls';
 import { type Address, forwardedHops, limitKey, networkKey, type Range, resolveClient } from '../lib/ip.ts';
 import { readBody } from './body.ts';
 import { makeClientErrors } from './client-error.ts';
 import type { HotHandler, HotReply } from './hot.ts';
-import { errorReply } from './reply.ts';
+import { errorReply, HSTS_SECONDS } from './reply.ts';
 import { originForm, pathOf } from './target.ts';
 
 /** Slow senders get 408: the whole request has to be there within this time. */
@@ -19,7 +20,13 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const HEADERS_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_MS = 65_000;
 const CHECK_INTERVAL_MS = 1000;
+/** Of the request line and all headers; a bearer token takes at most half. */
+const MAX_HEADER_BYTES = 16_384;
 const CLIENT_LEFT = 499;
+/** An answer in JSON loads nothing and stands in no frame. */
+const NOTHING = "default-src 'none'; frame-ancestors 'none'";
+/** Never for the operator's other hosts. */
+const STRICT_TRANSPORT = `max-age=${HSTS_SECONDS}`;
 
 export interface ServerDeps {
   /** Exact paths that are answered before Express sees the request. */
@@ -32,7 +39,9 @@ export interface ServerDeps {
   /** X-Forwarded-For came from a peer that is not trusted. */
   readonly onStrangerForwarded: () => void;
   readonly onFault: (requestId: string, error: unknown) => void;
-  readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer } | null;
+  /** The public origin is https: said on every answer. */
+  readonly https: boolean;
+  readonly tls: TlsOptions | null;
   /** Told of every answer that ended; 499 for a client that left before there was one. */
   readonly onAnswered?: ((path: string, status: number, seconds: number) => void) | undefined;
 }
@@ -187,6 +196,8 @@ export function makeServer(deps: ServerDeps): RunningServer {
     }
     const lane = deps.lanes.get(path);
     if (lane) {
+      response.setHeader('Content-Security-Policy', NOTHING);
+      if (deps.https) response.setHeader('Strict-Transport-Security', STRICT_TRANSPORT);
       void runLane(deps, lane, request, response);
       return;
     }
@@ -199,12 +210,16 @@ export function makeServer(deps: ServerDeps): RunningServer {
     headersTimeout: HEADERS_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: CHECK_INTERVAL_MS,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    insecureHTTPParser: false,
     // Refused in the listener, in the words of every other refusal.
     requireHostHeader: false,
   };
   const server = deps.tls
     ? createTlsServer({ ...options, ...deps.tls }, listener)
     : createServer(options, listener);
+  // Node drops headers past the 2,000th without a word, and what a proxy adds stands last. Their bytes are limited.
+  server.maxHeadersCount = 0;
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
     clientErrors.onError(error, socket),
   );

@@ -84,6 +84,15 @@ function isTransient(error: Error): boolean {
   );
 }
 
+/**
+ * The database itself said that it cannot now, or its machine did: nothing that a restart of this process would mend. A
+ * pool that gives no connection said nothing.
+ */
+export function isRefusal(error: unknown): boolean {
+  const said = error instanceof Unavailable ? error.cause : error;
+  return said instanceof Error && TRANSIENT.test(errorCode(said));
+}
+
 /** PostgreSQL rolled this transaction back for another's sake: deadlock and serialisation failure. */
 const ROLLED_BACK = /^(40001|40P01)$/;
 

@@ -74,6 +74,8 @@ const ROWS: readonly Row[] = [
   ['master-key.fits', 'fail', key({ opens: false }), /not the key/],
   ['master-key.secrets', 'fail', key({ unopened: ['seal key 2 of shop'] }), /seal key 2 of shop/],
   ['master-key.rewrap', 'warn', key({ rewrapPending: true }), /interrupted/],
+  ['master-key.escrow', 'warn', key({ escrow: null }), /ever confirmed/],
+  ['master-key.escrow', 'warn', key({ escrow: { confirmedAt: 0, current: false } }), /earlier master key/],
   ['database.reachable', 'fail', { database: { failure: 'ECONNREFUSED' } }, /ECONNREFUSED/],
   ['database.reachable', 'warn', database({ answerMs: 900.2 }), /901 ms/],
   ['database.schema', 'fail', database({ unknownMigrations: ['29991231_01_later.js'] }), /29991231/],

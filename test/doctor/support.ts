@@ -90,6 +90,7 @@ export function makeFacts(): Facts {
       opens: true,
       unopened: [],
       rewrapPending: false,
+      escrow: { confirmedAt: 0, current: true },
     },
     database: {
       kind: 'sqlite',

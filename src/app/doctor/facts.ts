@@ -48,6 +48,8 @@ export interface MasterKeyFacts {
   /** Secrets of tenants, seal keys and webhooks that it does not open. */
   readonly unopened: readonly string[];
   readonly rewrapPending: boolean;
+  /** The recovery key on paper; null: nobody confirmed one. */
+  readonly escrow: { readonly confirmedAt: number; readonly current: boolean } | null;
 }
 
 export interface DatabaseFacts {

@@ -25,6 +25,7 @@ import {
 import { LAST_BACKUP, readMeta } from '../../storage/meta-store.ts';
 import { schemaState } from '../../storage/migrate.ts';
 import { countUndone } from '../erasure-log.ts';
+import { readEscrow } from '../escrow.ts';
 import type { Tombstone } from '../rights/tombstones.ts';
 import type { DatabaseFacts, MasterKeyFacts } from './facts.ts';
 
@@ -133,5 +134,6 @@ export async function tryMasterKey(
   if (wrapped === null) return facts;
   const fits = opens(masterKey, { wrapped, context: serverSecretContext });
   const unopened = fits ? (await allWrapped(database)).filter((secret) => !opens(masterKey, secret)) : [];
-  return { ...facts, opens: fits, unopened: unopened.map(({ name }) => name) };
+  const escrow = await readEscrow(database, masterKey);
+  return { ...facts, opens: fits, unopened: unopened.map(({ name }) => name), escrow };
 }

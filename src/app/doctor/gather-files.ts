@@ -95,5 +95,6 @@ export function gatherMasterKey(config: Config): {
   const file = fileFact(path);
   const key = file?.readable ? parseMasterKey(readFileSync(path)) : null;
   const rewrapPending = existsSync(pendingKeyPath(path));
-  return { key, facts: { path, file, valid: key !== null, opens: null, unopened: [], rewrapPending } };
+  const unknown = { opens: null, unopened: [], escrow: null };
+  return { key, facts: { path, file, valid: key !== null, rewrapPending, ...unknown } };
 }

@@ -165,6 +165,18 @@ function judgeRewrap({ masterKey }: Facts): Finding {
     : pass('no change of it is under way');
 }
 
+function judgeEscrow({ now, masterKey }: Facts): Finding {
+  if (masterKey.opens !== true) return skipped('the master key does not open the database');
+  const remedy =
+    'Run gpd master-key escrow, print it, and type it back by gpd master-key confirm: with this disk the key would be gone.';
+  const { escrow } = masterKey;
+  if (!escrow) return warn('no recovery key was ever confirmed', remedy);
+  const age = span(Math.max(0, now - escrow.confirmedAt));
+  return escrow.current
+    ? pass(`a recovery key was confirmed ${age} ago`)
+    : warn(`the recovery key that was confirmed ${age} ago is of an earlier master key`, remedy);
+}
+
 function judgeCredential({ host }: Facts): Finding {
   if (!host.unitCredential) return skipped('the unit loads no credential');
   const { path, file } = host.unitCredential;
@@ -204,4 +216,5 @@ export const HOST_CHECKS: readonly Check<Facts>[] = [
   { id: 'master-key.fits', judge: judgeKeyFits },
   { id: 'master-key.secrets', judge: judgeSecrets },
   { id: 'master-key.rewrap', judge: judgeRewrap },
+  { id: 'master-key.escrow', judge: judgeEscrow },
 ];

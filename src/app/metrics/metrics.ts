@@ -41,13 +41,17 @@ export function parseListen(text: string): { readonly host: string; readonly por
   throw new ConfigError('GPD_METRICS_LISTEN: write HOST:PORT, for instance 127.0.0.1:9100');
 }
 
-function listenOn(server: Server, text: string): Promise<void> {
-  const { host, port } = parseListen(text);
+/** HOST:PORT, or the descriptor of a socket that listens already. */
+type Where = string | number;
+
+function listenOn(server: Server, where: Where): Promise<void> {
+  const place = typeof where === 'number' ? { fd: where } : parseListen(where);
+  const name = typeof where === 'number' ? 'the socket of the unit' : where;
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(new ConfigError(`GPD_METRICS_LISTEN: cannot listen on ${text} (${error.code ?? error.name})`));
+      reject(new ConfigError(`GPD_METRICS_LISTEN: cannot listen on ${name} (${error.code ?? error.name})`));
     });
-    server.listen(port, host, resolve);
+    server.listen(place, resolve);
   });
 }
 
@@ -57,7 +61,7 @@ function refusedAs(error: unknown): string {
 }
 
 /** @throws {ConfigError} when it cannot listen there */
-export async function startMetrics(config: Config, listen: string, deps: MetricsDeps): Promise<Metrics> {
+export async function startMetrics(config: Config, listen: Where, deps: MetricsDeps): Promise<Metrics> {
   const meters = makeMeters();
   const read = () => readStock(deps.database, databaseLocation(config));
   registerStock(meters.registry, read, deps.clock, deps.onFault);
