@@ -143,7 +143,7 @@ describeInFirefox('the console in Firefox', () => {
     for (let i = 0; i < 60 && !/^outcome-/.test((await focused()) ?? ''); i += 1)
       await page.keyboard.press('Tab');
     expect(await focused()).toBe('outcome-overturned');
-    await page.keyboard.press('Space');
+    await page.keyboard.press(' ' as 'Space');
     for (let i = 0; i < 10 && (await focused()) !== 'reason'; i += 1) await page.keyboard.press('Tab');
     await page.keyboard.type(REASON);
     const label = (): Promise<string | undefined> => page.evaluate(() => document.activeElement?.textContent);

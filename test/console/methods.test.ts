@@ -2,45 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ask } from '../support/http.ts';
 import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
+import { ROUTES } from './support/routes.ts';
 
 /** What an address of the console takes, and that it says so to whoever asks otherwise. */
 
-const ROUTES: Readonly<Record<string, string>> = {
-  '/': 'GET, HEAD',
-  '/login': 'GET, HEAD',
-  '/callback': 'GET, HEAD',
-  '/logout': 'POST',
-  '/help': 'GET, HEAD',
-  '/sessions': 'GET, HEAD',
-  '/sessions/revoke': 'POST',
-  '/queue': 'GET, HEAD',
-  '/contests/:id': 'GET, HEAD',
-  '/contests/:id/claim': 'POST',
-  '/contests/:id/release': 'POST',
-  '/contests/:id/ask': 'POST',
-  '/contests/:id/resolve': 'POST',
-  '/subjects': 'GET, HEAD, POST',
-  '/subjects/plan': 'POST',
-  '/subjects/erase': 'POST',
-  '/subjects/export': 'POST',
-  '/subjects/hold': 'POST',
-  '/holds': 'GET, HEAD',
-  '/holds/release': 'POST',
-  '/receipts': 'GET, HEAD',
-  '/receipts/:id': 'GET, HEAD',
-  '/jobs/:id': 'GET, HEAD',
-  '/jobs/:id/file': 'GET, HEAD',
-  '/audit': 'GET, HEAD',
-  '/audit/export': 'POST',
-  '/overview': 'GET, HEAD',
-  '/ledger': 'GET, HEAD',
-  '/ledger/verify': 'POST',
-  '/keys': 'GET, HEAD',
-  '/terms': 'GET, HEAD',
-  '/banner': 'GET, HEAD',
-  '/banner/preview.js': 'GET, HEAD',
-  '/banner/preview.css': 'GET, HEAD',
-};
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'];
 
 let site: Console;
