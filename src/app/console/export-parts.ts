@@ -1,4 +1,3 @@
-import { Writable } from 'node:stream';
 import { Refusal } from '../../lib/errors.ts';
 import { decryptGcm, encryptGcm, GCM_IV_BYTES } from '../../lib/gcm.ts';
 import { hmacSha256, sha256 } from '../../lib/hash.ts';
@@ -36,51 +35,43 @@ function ivOf(part: number): Buffer {
 
 const AAD = Buffer.from('gpd/console-export/v1');
 
-export interface SealedExport extends Writable {
-  bytes(): number;
-}
+type MakeBeat = () => { readonly done: number; readonly total: number; readonly at: number };
 
-/** Takes what an archive writes. An error destroys it, and the archive's pipeline with it. */
-export function sealExport(
+/** Takes what an archive writes, part by part. @throws {JobGone}, or when it is too much. @returns the bytes */
+export async function sealExport(
   database: Database,
   keys: ExportKeys,
   id: string,
-  beat: () => { readonly done: number; readonly total: number; readonly at: number },
-): SealedExport {
+  content: AsyncIterable<Buffer>,
+  beat: MakeBeat,
+  most = MAX_BYTES,
+): Promise<number> {
   const hash = sha256(id).toString('hex');
   const key = hmacSha256(keys.exports, id);
+  let part = 0;
+  async function append(plain: Buffer): Promise<void> {
+    const sealed = encryptGcm(key, ivOf(part), AAD, plain);
+    if (!(await appendPart(database, hash, { part, sealed }, beat()))) throw new JobGone();
+    part += 1;
+  }
+
   let waiting: Buffer[] = [];
   let held = 0;
   let total = 0;
-  let part = 0;
-
-  async function flush(whole: boolean): Promise<void> {
-    if (held === 0 || (!whole && held < PART_BYTES)) return;
+  for await (const chunk of content) {
+    waiting.push(chunk);
+    held += chunk.length;
+    total += chunk.length;
+    if (total > most) throw new Error('the export is too large for the console: gpd dsar export');
+    if (held < PART_BYTES) continue;
     const all = Buffer.concat(waiting);
     let at = 0;
-    for (; all.length - at >= PART_BYTES || (whole && at < all.length); at += PART_BYTES) {
-      const sealed = encryptGcm(key, ivOf(part), AAD, all.subarray(at, at + PART_BYTES));
-      if (!(await appendPart(database, hash, { part, sealed }, beat()))) throw new JobGone();
-      part += 1;
-    }
-    const rest = all.subarray(Math.min(at, all.length));
-    waiting = rest.length === 0 ? [] : [rest];
-    held = rest.length;
+    for (; all.length - at >= PART_BYTES; at += PART_BYTES) await append(all.subarray(at, at + PART_BYTES));
+    waiting = [all.subarray(at)];
+    held = all.length - at;
   }
-
-  const output = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      waiting.push(chunk);
-      held += chunk.length;
-      total += chunk.length;
-      if (total > MAX_BYTES) done(new Error('the export is too large for the console: gpd dsar export'));
-      else flush(false).then(() => done(), done);
-    },
-    final(done) {
-      flush(true).then(() => done(), done);
-    },
-  });
-  return Object.assign(output, { bytes: () => total });
+  if (held > 0) await append(Buffer.concat(waiting));
+  return total;
 }
 
 /** @throws {Refusal} `not-found` when it was ended meanwhile */

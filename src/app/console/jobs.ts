@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Writable } from 'node:stream';
-import { finished } from 'node:stream/promises';
+import { PassThrough, type Writable } from 'node:stream';
 import type { Staff } from '../../console/ports.ts';
 import type { JobPort, JobView } from '../../console/ports-dpo.ts';
 import { type Clock, SECOND } from '../../lib/clock.ts';
@@ -155,10 +154,13 @@ export function makeJobs({ database, keys, clock, onFault }: JobDeps): Jobs {
         run: (task) => work(id, (progress) => task(reporter(progress))),
         runFile: ({ name, type, write }) =>
           work(id, async (progress, signal) => {
-            const output = sealExport(database, keys, id, () => ({ ...progress, at: clock() }));
-            const report = reporter(progress);
-            await Promise.all([write(output, signal, report), finished(output)]);
-            return { name, type, bytes: output.bytes() };
+            const output = new PassThrough();
+            const beat = () => ({ ...progress, at: clock() });
+            const [bytes] = await Promise.all([
+              sealExport(database, keys, id, output, beat),
+              write(output, signal, reporter(progress)),
+            ]);
+            return { name, type, bytes };
           }),
       };
     },
