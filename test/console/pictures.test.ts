@@ -136,7 +136,7 @@ describeInChromium('the looks of the console', () => {
       const page = await enter(options);
       const seen = new Set<string>();
       const keep = async (name: string): Promise<void> => {
-        await page.waitForLoadState('networkidle');
+        await page.waitForLoadState(SHOTS ? 'networkidle' : 'load');
         const { off, names } = (await page.evaluate(OFF_COLOUR)) as { off: string[]; names: string[] };
         expect({ name, off }).toEqual({ name, off: [] });
         for (const one of names) seen.add(one);
