@@ -2,6 +2,7 @@ import { planSweep } from '../keys/rotate.ts';
 import { type Clock, DAY, HOUR, MINUTE } from '../lib/clock.ts';
 import { purgeAgentNonces } from '../storage/agent-store.ts';
 import { sealAudit } from '../storage/audit-seal.ts';
+import { JOB_MS, purgeJobs } from '../storage/console-jobs.ts';
 import { purgeConsole } from '../storage/console-sessions.ts';
 import type { Database } from '../storage/db.ts';
 import { purgeNonces } from '../storage/decision-store.ts';
@@ -50,6 +51,7 @@ async function sweep(database: Database, now: number): Promise<Swept> {
   await purgeOutbox(database, now - OUTBOX_MS);
   await purgeSummaries(database, now);
   await purgeConsole(database, now - DAY, now - DAY);
+  await purgeJobs(database, now - JOB_MS);
   await purgeKeyTraffic(database, now);
   for (const { kid } of await makeTenantStore(database).list()) {
     await sealVerdicts(database, kid, now);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { insertJob } from '../../../src/storage/console-jobs.ts';
 import type { Database } from '../../../src/storage/db.ts';
 import { makeRecorder } from '../../../src/storage/ingest-store.ts';
 import { readEntries } from '../../../src/storage/ledger-read.ts';
@@ -51,6 +52,23 @@ export function erasureContract(make: MakeDatabase): void {
       expect((await types(kid)).at(-1)).toBe('subject.erased');
       expect(await readState(other, kid)).toMatchObject({ erased: true, gpc: false, event: null });
       expect(await readState(other, kid, 'ads', 'ref-2')).toMatchObject({ erased: false, event: { seq: 2 } });
+    });
+
+    it('takes along the exports that staff began of the principal, and no other', async () => {
+      const kid = await addTenant(db.database, 'exported');
+      await appender(db.database).append(makeRequest(kid));
+      for (const [hash, subject] of [
+        ['x-1', 'ref-1'],
+        ['x-2', 'ref-2'],
+      ] as const) {
+        const job = { hash, kid, actor: 'a', kind: 'export', subjects: [subject], at: NOW };
+        await insertJob(db.database, job, 3, NOW);
+      }
+      await shred(other, kid);
+      expect(await db.database.read('console_jobs').where({ kid }).pluck('hash')).toEqual(['x-2']);
+      // Nothing is known of this one, and an export says so too.
+      await shred(other, kid, 'ref-2');
+      expect(await db.database.read('console_jobs').where({ kid }).pluck('hash')).toEqual([]);
     });
 
     it('erases once, however often and on however many nodes it is asked for', async () => {
