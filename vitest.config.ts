@@ -1,7 +1,7 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 
-/** Suites with a command of their own: `npm run test:attack`, `npm run test:runbooks`. */
-const heavy = ['test/attack/**', 'test/runbooks/**'];
+/** Suites with a command of their own: `npm run test:attack`, `npm run test:fault`, `npm run test:runbooks`. */
+const heavy = ['test/attack/**', 'test/fault/**', 'test/runbooks/**'];
 
 // One list of suites; a suite whose tool is missing says so by name (test/support/tools.ts).
 export default defineConfig({

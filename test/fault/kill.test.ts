@@ -1,0 +1,53 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type House, makeHouse } from './support/house.ts';
+import { judge, judgeFiles, judgeTables } from './support/judge.ts';
+import { type Book, newBook, runLoad } from './support/load.ts';
+import { sized, tell } from './support/size.ts';
+
+const ROUNDS = sized(8, 200);
+const MIN_MS = 150;
+const MAX_MS = 900;
+
+let house: House;
+beforeAll(async () => {
+  house = await makeHouse();
+});
+afterAll(() => house.stop());
+
+describe('kill -9 of the server at random moments under load', () => {
+  it('loses nothing that was answered, and does nothing by half', { timeout: ROUNDS * 30_000 }, async () => {
+    const books: Book[] = [];
+    let gpd = await house.start();
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const book = newBook();
+      books.push(book);
+      let killed = false;
+      const load = runLoad(house, book, () => killed);
+      while (book.acknowledged < 20) await sleep(5);
+      await sleep(MIN_MS + Math.random() * (MAX_MS - MIN_MS));
+      killed = true;
+      await gpd.kill9();
+      await load;
+      expect(book.refusals.map(({ status, text }) => ({ status, text }))).toEqual([]);
+
+      gpd = await house.start();
+      await judgeTables(house);
+      await judge(house, book);
+      if (round % 4 === 0) await house.verify();
+    }
+    await gpd.kill9();
+    // All of it once more: no later crash took what an earlier one had left.
+    const last = await house.start();
+    for (const book of books) await judge(house, book);
+    await last.stop();
+    for (const book of books) await judgeFiles(house, book);
+    const log = await house.verify();
+    const sum = (of: (book: Book) => number): number => books.reduce((total, book) => total + of(book), 0);
+    tell(
+      'kill -9, SQLite',
+      `${ROUNDS} rounds, ${sum((b) => b.acknowledged)} answered (${sum((b) => b.erasures.length)} erasures, ` +
+        `${sum((b) => b.contests.length)} contests), ${sum((b) => b.unanswered)} cut off, nothing lost; log of ${log} entries verified`,
+    );
+  });
+});
