@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { BackupFailed } from '../app/backup-failed.ts';
 import { AlreadyInitialised, openStore, type Store } from '../app/store.ts';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
-import { Unavailable } from '../lib/errors.ts';
+import { OutcomeUnknown, Unavailable } from '../lib/errors.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import type { SettingName } from '../schema/settings.ts';
 import { CommandFailed, EXIT, type ExitName, say } from './output.ts';
@@ -76,6 +76,7 @@ function withoutSql(error: Error): string {
 function exitOf(error: unknown): { exit: ExitName; message: string } {
   if (error instanceof CommandFailed) return { exit: error.exit, message: error.message };
   if (error instanceof ConfigError) return { exit: 'badConfig', message: error.message };
+  if (error instanceof OutcomeUnknown) return { exit: 'failure', message: `${error.message}; look first` };
   if (error instanceof Unavailable)
     return { exit: 'tryAgain', message: `${error.message}; try again in a moment` };
   if (error instanceof AlreadyInitialised) return { exit: 'conflict', message: error.message };

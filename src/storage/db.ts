@@ -1,6 +1,15 @@
 import { existsSync } from 'node:fs';
 import knexModule, { type Knex } from 'knex';
-import { Unavailable } from '../lib/errors.ts';
+import { OutcomeUnknown } from '../lib/errors.ts';
+import {
+  asUnavailable,
+  availablePostgresClient,
+  closeOnTimeout,
+  driverError,
+  errorCode,
+  isIoError,
+  isTransient,
+} from './availability.ts';
 import { immediateSqliteClient } from './sqlite-client.ts';
 
 /** The one place that knows a driver. Everything else speaks knex, in SQL that both databases take. */
@@ -11,6 +20,7 @@ export interface Database {
   /**
    * One write transaction: BEGIN IMMEDIATE on SQLite's single writer. Never use `read` inside.
    * @throws {Unavailable} when the database is busy, full or gone and nothing was written
+   * @throws {OutcomeUnknown} when it went away in the middle of the COMMIT
    */
   transaction<T>(work: (tx: Knex.Transaction) => Promise<T>): Promise<T>;
   /** The SQLite file; null on PostgreSQL. */
@@ -64,28 +74,13 @@ const configureSqlite = (
   done: (error: Error | null, c: unknown) => void,
 ): void => connection.exec(PRAGMAS.join(';'), (error) => done(error, connection));
 
-/** SQLITE_*, Node's network errors and PostgreSQL's classes 08, 53, 57P and 40 (PostgreSQL manual, appendix A). */
-const TRANSIENT =
-  /^(SQLITE_(BUSY|LOCKED|FULL|CANTOPEN)|E(CONN\w+|PIPE|TIMEDOUT)|08\w{3}|53\w{3}|57P0\d|57014|40001|40P01)$/;
-
-function errorCode(error: Error): string {
-  const { code } = error as { code?: unknown };
-  return typeof code === 'string' ? code : '';
-}
-
-function isTransient(error: Error): boolean {
-  return (
-    TRANSIENT.test(errorCode(error)) ||
-    error.name === 'KnexTimeoutError' ||
-    /Connection terminated|Query read timeout|connection error and is not queryable/.test(error.message)
-  );
-}
-
 /** PostgreSQL rolled this transaction back for another's sake: deadlock and serialisation failure. */
 const ROLLED_BACK = /^(40001|40P01)$/;
 
+/** SQLite answers whether it was done, unless the disk failed; a PostgreSQL that is gone answers nothing. */
 function outcomeUnknown(error: Error): boolean {
   const code = errorCode(error);
+  if (isIoError(error)) return true;
   return isTransient(error) && !code.startsWith('SQLITE_') && !ROLLED_BACK.test(code);
 }
 
@@ -103,15 +98,16 @@ async function runTransaction<T>(
       return result;
     });
   } catch (thrown) {
-    const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+    const error = driverError(thrown);
     if (ROLLED_BACK.test(errorCode(error)) && retries > 0) {
       return runTransaction(writer, work, onUnknownCommit, retries - 1);
     }
-    if (finished && errorCode(error).startsWith('SQLITE_IOERR')) onUnknownCommit?.(error);
-    // A PostgreSQL connection that broke during COMMIT: done or not, nobody knows, so nobody may say "not".
-    if (finished && outcomeUnknown(error)) throw error;
-    if (isTransient(error)) throw new Unavailable('the database cannot take this now', 1, { cause: error });
-    throw error;
+    if (finished && outcomeUnknown(error)) {
+      if (isIoError(error)) onUnknownCommit?.(error);
+      // Done or not, nobody knows, so nobody may say "not".
+      throw new OutcomeUnknown(error);
+    }
+    throw asUnavailable(thrown);
   }
 }
 
@@ -182,7 +178,7 @@ async function parseInt8AsNumber(): Promise<void> {
 async function openPostgres(options: DatabaseOptions): Promise<Database> {
   await parseInt8AsNumber();
   const client = knex({
-    client: 'pg',
+    client: availablePostgresClient(),
     log: SILENT,
     connection: {
       connectionString: options.location,
@@ -191,7 +187,7 @@ async function openPostgres(options: DatabaseOptions): Promise<Database> {
       application_name: 'gpd',
     } as Knex.PgConnectionConfig,
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
-    pool: { min: 0, max: 10 },
+    pool: { min: 0, max: 10, afterCreate: closeOnTimeout },
   });
   return {
     kind: 'postgres',

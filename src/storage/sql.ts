@@ -30,6 +30,11 @@ function isSqlite(knex: Knex): boolean {
   return (knex.client as { readonly dialect: string }).dialect === 'sqlite3';
 }
 
+/** For the locks of rows that SQLite's single writer does not need. */
+export function isPostgres(knex: Knex): boolean {
+  return (knex.client as { readonly dialect: string }).dialect === 'postgresql';
+}
+
 /** A statement of the hot path. Both drivers take `?`; knex turns it into PostgreSQL's form. */
 export async function runHot<Row>(knex: Knex, sql: string, bindings: Bindings): Promise<readonly Row[]> {
   if (isSqlite(knex)) return (await runSqlite(knex, sql, bindings)) as readonly Row[];

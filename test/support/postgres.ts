@@ -86,10 +86,11 @@ async function startCluster(log: string[], { durable = false }: PostgresOptions)
     persistent: false,
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--no-sync', '--encoding=UTF8', '--no-locale', '--wal-segsize=1'],
-    postgresFlags: [...(durable ? [] : FAST), 'listen_addresses=127.0.0.1', 'unix_socket_directories='].flatMap((setting) => [
-      '-c',
-      setting,
-    ]),
+    postgresFlags: [
+      ...(durable ? [] : FAST),
+      'listen_addresses=127.0.0.1',
+      'unix_socket_directories=',
+    ].flatMap((setting) => ['-c', setting]),
     onLog: (line) => log.push(line),
     onError: (error) => log.push(String(error)),
   });

@@ -79,7 +79,8 @@ async function judgeLog(house: House, book: Book): Promise<number> {
     .map((line) => JSON.parse(line) as { seq: number; hash: string });
   expect(lines.map(({ seq }) => seq)).toEqual(lines.map((_, i) => i));
   for (const { place } of [...book.choices.values()].flat()) {
-    if (place) expect({ seq: place.seq, hash: lines[place.seq]?.hash }).toEqual({ seq: place.seq, hash: place.hash });
+    if (place)
+      expect({ seq: place.seq, hash: lines[place.seq]?.hash }).toEqual({ seq: place.seq, hash: place.hash });
   }
   return lines.length;
 }

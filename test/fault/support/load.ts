@@ -137,7 +137,11 @@ async function contest(house: House, book: Book, turn: number): Promise<void> {
   }
   const outcome = turn % 4 === 1 ? 'upheld' : 'overturned';
   const ruling = { contestId, outcome, reason: REASON };
-  const resolved = await told(book, 200, house.post('/privacy/contest/resolve', ruling, house.staff('reviewer')));
+  const resolved = await told(
+    book,
+    200,
+    house.post('/privacy/contest/resolve', ruling, house.staff('reviewer')),
+  );
   book.contests.push({ ...entry, outcome: resolved ? outcome : null, resolving: !resolved });
 }
 
