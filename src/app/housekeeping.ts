@@ -79,6 +79,8 @@ export interface HousekeepingDeps {
   readonly epochDays: number;
   /** Finishes erasures that something held up. */
   readonly resumeErasures: () => Promise<unknown>;
+  /** Room on the disk that an erasure spent, or that was never there. */
+  readonly refillReserve: () => Promise<void>;
   /** Writes down which seal keys were in use. */
   readonly flushKeyUse: () => Promise<void>;
   readonly clock: Clock;
@@ -88,9 +90,10 @@ export interface HousekeepingDeps {
 /** Runs the sweep every minute and retention every hour until stopped; one at a time. */
 export function startHousekeeping(deps: HousekeepingDeps): { stop(): Promise<void> } {
   const { database, clock, onFault } = deps;
-  let running: Promise<unknown> = Promise.resolve();
+  let running: Promise<unknown> = deps.refillReserve().catch(onFault);
   let retainedAt = 0;
   async function work(): Promise<void> {
+    await deps.refillReserve();
     await sweep(database, clock());
     await deps.resumeErasures();
     await deps.flushKeyUse();

@@ -6,6 +6,7 @@ import { type MasterKey, makeMasterKey, parseMasterKey, WrongMasterKey } from '.
 import { type Database, openDatabase } from '../storage/db.ts';
 import { readMeta, writeMeta } from '../storage/meta-store.ts';
 import { migrate, schemaState } from '../storage/migrate.ts';
+import { type DiskReserve, makeDiskReserve } from './disk-reserve.ts';
 import {
   masterKeyPath,
   pendingKeyPath,
@@ -22,10 +23,19 @@ export interface Store {
   readonly serverSecret: Buffer;
 }
 
+/** A store that was there before, on a disk that may be full. */
+export interface OpenedStore extends Store {
+  readonly reserve: DiskReserve;
+  /** The same database for erasures, which may spend the reserve. */
+  readonly unguarded: Database;
+}
+
 const SECRET_BYTES = 32;
 
 export interface OpenOptions {
   readonly onUnknownCommit?: (error: Error) => void;
+  /** On a disk that is so full that not even the database opens, its reserve is given up. */
+  readonly mayOpenReserve?: boolean;
 }
 
 export function notInitialised(config: Config): ConfigError {
@@ -36,7 +46,11 @@ export function notInitialised(config: Config): ConfigError {
 
 async function openExisting(config: Config, options: OpenOptions): Promise<Database> {
   if (config.database_url === null && !existsSync(sqliteFile(config))) throw notInitialised(config);
-  return openDatabase({ location: databaseLocation(config), ...options });
+  const { onUnknownCommit } = options;
+  return openDatabase({
+    location: databaseLocation(config),
+    ...(onUnknownCommit === undefined ? {} : { onUnknownCommit }),
+  });
 }
 
 /** @throws {ConfigError} when what is stored does not open with this key */
@@ -83,7 +97,10 @@ async function unlock(
  * Opens what `gpd init` made, and brings its schema up to date.
  * @throws {ConfigError} when there is nothing yet, or the master key is missing or wrong
  */
-export async function openStore(config: Config, options: OpenOptions = {}): Promise<Store> {
+export async function openStore(config: Config, options: OpenOptions = {}): Promise<OpenedStore> {
+  // The disk of a PostgreSQL is its own.
+  const reserve = makeDiskReserve(config.data_dir, config.database_url === null ? config.disk_reserve : 0);
+  if (options.mayOpenReserve === true) reserve.openUp();
   const database = await openExisting(config, options);
   try {
     const state = await schemaState(database);
@@ -93,7 +110,14 @@ export async function openStore(config: Config, options: OpenOptions = {}): Prom
     }
     const unlocked = await unlock(database, masterKeyPath(config));
     if (!unlocked) throw notInitialised(config);
-    return { database, masterKey: unlocked.masterKey, serverSecret: unlocked.secret };
+    const { masterKey, secret } = unlocked;
+    return {
+      database: reserve.guard(database),
+      unguarded: database,
+      reserve,
+      masterKey,
+      serverSecret: secret,
+    };
   } catch (error) {
     await database.close();
     throw error;

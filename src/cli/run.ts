@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { BackupFailed } from '../app/backup-failed.ts';
-import { AlreadyInitialised, openStore, type Store } from '../app/store.ts';
+import { AlreadyInitialised, type OpenedStore, type OpenOptions, openStore } from '../app/store.ts';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
 import { OutcomeUnknown, Unavailable } from '../lib/errors.ts';
 import { kidSchema } from '../schema/bundle.ts';
@@ -28,10 +28,11 @@ export function wantsJson(command: Command): boolean {
 /** Opens the store for one command and closes it whatever happens. */
 export async function withStore<T>(
   command: Command,
-  work: (store: Store, config: Config) => Promise<T>,
+  work: (store: OpenedStore, config: Config) => Promise<T>,
+  options: OpenOptions = {},
 ): Promise<T> {
   const config = configFor(command);
-  const store = await openStore(config);
+  const store = await openStore(config, options);
   try {
     return await work(store, config);
   } finally {

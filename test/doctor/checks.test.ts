@@ -86,6 +86,7 @@ const ROWS: readonly Row[] = [
   ],
   ['database.wal', 'warn', data({ walBytes: 200e6 }), /200 MB/],
   ['database.wal', 'fail', data({ walBytes: 2e9 }), /2,000 MB/],
+  ['data.reserve', 'warn', data({ reserveBytes: 0 }), /0 MB of 34 MB are reserved/],
   ['database.encrypted', 'warn', database({ kind: 'postgres', encrypted: false }), /not encrypted/],
   ['jobs.housekeeping', 'warn', database({ expiredNonces: 1234 }), /1,234 nonces/],
   ['jobs.retention', 'fail', tenant({ oldestDecisionAt: NOW - 93 * DAY }), /bad-one/],

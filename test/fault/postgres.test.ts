@@ -7,6 +7,7 @@ import type { House } from './support/house.ts';
 import { judge, judgeTables } from './support/judge.ts';
 import { type Book, newBook, runLoad, visit } from './support/load.ts';
 import { makePostgresHouse, type PostgresHouse } from './support/postgres-house.ts';
+import { refusalsOf } from './support/refusals.ts';
 import { sized, tell } from './support/size.ts';
 
 const ROUNDS = sized(2, 25);
@@ -17,16 +18,6 @@ const RECOVERED_MS = 10_000;
 let place: PostgresHouse;
 let house: House;
 let gpd: Gpd;
-
-/** What a client may see while the database is away: to come back later, and nothing else. */
-function expectClear(book: Book): void {
-  const unclear = new Map<string, number>();
-  for (const { status, headers, text } of book.refusals) {
-    const told = `${status} ${headers['retry-after'] ?? 'without Retry-After'} ${text.slice(0, 60)}`;
-    if (!/^503 \d+ \{"error":"unavailable"/.test(told)) unclear.set(told, (unclear.get(told) ?? 0) + 1);
-  }
-  expect(Object.fromEntries(unclear)).toEqual({});
-}
 
 async function untilServed(): Promise<number> {
   const begun = performance.now();
@@ -74,7 +65,7 @@ async function throughFault(fault: Fault): Promise<{ book: Book; served: number 
   await sleep(200);
   over = true;
   await load;
-  expectClear(book);
+  expect(refusalsOf(book)).toEqual({});
   expect(book.unanswered).toBe(0);
   await judge(house, book);
   return { book, served };

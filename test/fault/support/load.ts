@@ -64,7 +64,7 @@ export const newBook = (): Book => ({
 });
 
 export const PURPOSE = 'device-identification';
-export const REASON = 'Looked at the evidence: a person at a shared office computer.';
+const REASON = 'Looked at the evidence: a person at a shared office computer.';
 const PAUSE_MS = 20;
 
 /** The answer when it has the status that acknowledges; else noted, and null. */

@@ -1,5 +1,5 @@
 /** CI-sized by default; FAULT_SIZE=full is what a release has to survive. */
-export const FULL = process.env['FAULT_SIZE'] === 'full';
+const FULL = process.env['FAULT_SIZE'] === 'full';
 export const sized = (ci: number, full: number): number => (FULL ? full : ci);
 
 /** Counts are part of the result: `npm run test:fault` prints what was done and what was lost. */
