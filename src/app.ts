@@ -73,7 +73,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const trustedProxies = parseRanges(config.trusted_proxies);
   const isHosting = config.mmdb_file === null ? unknownNetwork : await openNetworkTypes(config.mmdb_file);
   const store = await openStore(config, { onUnknownCommit: options.onFatal, mayOpenReserve: true });
-  const { database, unguarded, reserve, serverSecret } = store;
+  const { database, serverSecret } = store;
   removeLeftStaging(config.data_dir);
   const logFault = (event: string) => (error: unknown) => log.error({ event, ...describeFault(error) });
   const onFault = (requestId: string, error: unknown): void =>
@@ -109,13 +109,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
 
   const tenantOf = (kid: string) => directory.consentTenant(kid);
   const dataDir = config.data_dir;
-  const eraser = makeEraseService({
-    database: unguarded,
-    reserve,
-    dataDir,
-    clock,
-    onFault: logFault('erasure-held-up'),
-  });
+  const eraser = makeEraseService({ ...store.erasing, dataDir, clock, onFault: logFault('erasure-held-up') });
   const again = await reapplyErasures({ database, dataDir, tenantOf, eraser });
   if (again > 0) {
     log.warn({ event: 'erasures-applied-again', count: again });
@@ -234,7 +228,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     database,
     epochDays: config.epoch_days,
     resumeErasures: () => eraser.resumeStale(),
-    refillReserve: () => reserve.refill(),
+    refillReserve: () => store.reserve.refill(),
     flushKeyUse: keyUse.flush,
     clock,
     onFault: logFault('sweep-failed'),

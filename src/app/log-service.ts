@@ -45,7 +45,8 @@ async function currentCheckpoint(
   if (!head || !signer) return null;
   const { checkpoint } = head;
   const now = deps.clock();
-  const recent = checkpoint !== null && now - checkpoint.signedAt < CHECKPOINT_EVERY_MS;
+  // One of the future is of a clock that was ahead: it is not recent for as long as that was.
+  const recent = checkpoint !== null && Math.abs(now - checkpoint.signedAt) < CHECKPOINT_EVERY_MS;
   if (checkpoint && checkpoint.size >= atLeast && (recent || checkpoint.size === head.size))
     return checkpoint;
   const signed = { text: signCheckpoint(head.size, head.root, signer), size: head.size, signedAt: now };

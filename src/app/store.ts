@@ -27,7 +27,7 @@ export interface Store {
 export interface OpenedStore extends Store {
   readonly reserve: DiskReserve;
   /** The same database for erasures, which may spend the reserve. */
-  readonly unguarded: Database;
+  readonly erasing: { readonly database: Database; readonly reserve: DiskReserve };
 }
 
 const SECRET_BYTES = 32;
@@ -111,13 +111,8 @@ export async function openStore(config: Config, options: OpenOptions = {}): Prom
     const unlocked = await unlock(database, masterKeyPath(config));
     if (!unlocked) throw notInitialised(config);
     const { masterKey, secret } = unlocked;
-    return {
-      database: reserve.guard(database),
-      unguarded: database,
-      reserve,
-      masterKey,
-      serverSecret: secret,
-    };
+    const erasing = { database, reserve };
+    return { database: reserve.guard(database), erasing, reserve, masterKey, serverSecret: secret };
   } catch (error) {
     await database.close();
     throw error;

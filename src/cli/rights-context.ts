@@ -38,8 +38,7 @@ export function withRights<T>(
     directory.apply(await readSnapshot(database, -1), store.masterKey);
     const tenantOf = (kid: string) => directory.consentTenant(kid);
     const eraser = makeEraseService({
-      database: store.unguarded,
-      reserve: store.reserve,
+      ...store.erasing,
       dataDir: config.data_dir,
       clock: Date.now,
       onFault: () => say('gpd: the rows are erased; something held up the rest'),
