@@ -2,18 +2,12 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readExport } from '../consent-api/support/naive-log.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';
 import { fc } from '../support/property.ts';
-import { anyCommand } from './model/commands.ts';
+import { anyCommand, ran } from './model/commands.ts';
 import { newModel, type Real, startReal } from './model/world.ts';
 import { sized, tell } from './support/size.ts';
 
 const RUNS = sized(12, 300);
 const COMMANDS = 60;
-
-/** What was run, without the path by which it can be run again. */
-function namesOf(commands: string): string[] {
-  const text = commands.replace(/\/\*.*?\*\//g, '');
-  return [...text.matchAll(/([a-z][a-z -]*)(?:\([^)]*\))?/g)].map(([, name = '']) => name);
-}
 
 let idp: Idp;
 beforeAll(async () => {
@@ -22,7 +16,6 @@ beforeAll(async () => {
 afterAll(() => idp.stop());
 
 it('answers as the oracle does, whatever is done in whatever order', { timeout: RUNS * 60_000 }, async () => {
-  const done = new Map<string, number>();
   await fc.assert(
     fc.asyncProperty(fc.commands(anyCommand, { maxCommands: COMMANDS, size: 'max' }), async (commands) => {
       const model = newModel();
@@ -34,15 +27,14 @@ it('answers as the oracle does, whatever is done in whatever order', { timeout: 
         }, commands);
         const log = readExport(await (real as Real).get('/v1/ledger/export'));
         expect(log).toHaveLength(model.log);
-        for (const name of namesOf(String(commands))) done.set(name, (done.get(name) ?? 0) + 1);
       } finally {
         await real?.stop();
       }
     }),
     { numRuns: RUNS },
   );
-  const total = [...done.values()].reduce((sum, count) => sum + count, 0);
+  const total = [...ran.values()].reduce((sum, count) => sum + count, 0);
   expect(total).toBeGreaterThan(RUNS);
-  const words = [...done].map(([name, count]) => `${name} ${count}`).join(', ');
+  const words = [...ran].map(([name, count]) => `${name} ${count}`).join(', ');
   tell('model', `${RUNS} runs, ${total} commands, no answer other than the oracle's: ${words}`);
 });

@@ -16,12 +16,20 @@ const REASON = 'Looked at the evidence: a person at a shared office computer.';
 const PURPOSE = 'device-identification';
 const LENGTH = 256;
 
+/** How often each was run. */
+export const ran = new Map<string, number>();
+
 function command(
   name: string,
   check: (model: Model) => boolean,
   run: (model: Model, real: Real) => Promise<void>,
 ): Command {
-  return { check, run, toString: () => name };
+  const counted: Command['run'] = async (model, real) => {
+    await run(model, real);
+    const kind = name.replace(/\(.*/, '');
+    ran.set(kind, (ran.get(kind) ?? 0) + 1);
+  };
+  return { check, run: counted, toString: () => name };
 }
 
 const pick = <T>(items: readonly T[], i: number): T => items[i % items.length] as T;
@@ -81,7 +89,7 @@ const clash = (i: number): Command =>
       const nonce = makeNonce();
       const bundles = [0, 1].map(() => makeBundle(real.target, { nonce, signals: signalsOf(device) }));
       const replies = await Promise.all(bundles.map((bundle) => ingest(real, bundle)));
-      expect(replies.map(({ status }) => status).sort()).toEqual([200, 409]);
+      expect(replies.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 409]);
       const won = replies.findIndex(({ status }) => status === 200);
       remember(model, device, replies[won] as Reply, bundles[won] as Request['bundle']);
     },
