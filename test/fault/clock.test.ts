@@ -100,7 +100,7 @@ describeWithTool('a clock that jumps', missingFaketime(), () => {
     ),
   );
 
-  it.concurrent('an hour ahead and back, and an hour back and ahead', { timeout: 60_000 }, async () => {
+  it.concurrent('an hour ahead and back, and an hour back and ahead', { timeout: 240_000 }, async () => {
     const place = await makePlace();
     const { house, clock } = place;
     const book = await load(house);
@@ -130,7 +130,7 @@ describeWithTool('a clock that jumps', missingFaketime(), () => {
   });
 
   it.concurrent('ahead for a whole sweep, which forgets and seals nothing that it would have to take back', {
-    timeout: 150_000,
+    timeout: 300_000,
   }, async () => {
     const place = await makePlace();
     const { house, clock } = place;
@@ -146,7 +146,7 @@ describeWithTool('a clock that jumps', missingFaketime(), () => {
   });
 
   it.concurrent('ahead at a start, so that nonces are forgotten and hours sealed: nothing is taken twice, and the log verifies', {
-    timeout: 150_000,
+    timeout: 300_000,
   }, async () => {
     const place = await makePlace();
     const { house, clock } = place;

@@ -85,21 +85,21 @@ describeWithTool('a disk that fails under a running server', missingStrace(), ()
     await house.stop();
   });
 
-  it('a sync that answers EIO, now and then', { timeout: ROUNDS * 40_000 }, async () => {
+  it('a sync that answers EIO, now and then', { timeout: ROUNDS * 80_000 }, async () => {
     await rounds('fsync EIO, once', some(SYNC, 'EIO', once));
   });
 
-  it('every sync answers EIO: the server stops by itself', { timeout: ROUNDS * 40_000 }, async () => {
+  it('every sync answers EIO: the server stops by itself', { timeout: ROUNDS * 80_000 }, async () => {
     const outcomes = await rounds('fsync EIO, always', some(SYNC, 'EIO', always).slice(0, ROUNDS / 2));
     expect(outcomes.every(({ stopped }) => stopped)).toBe(true);
   });
 
-  it('a sync that answers ENOSPC', { timeout: ROUNDS * 40_000 }, async () => {
+  it('a sync that answers ENOSPC', { timeout: ROUNDS * 80_000 }, async () => {
     await rounds('fsync ENOSPC, once', some(SYNC, 'ENOSPC', once).slice(0, ROUNDS / 2));
   });
 
   it('every write answers ENOSPC: 503, and served again without a restart', {
-    timeout: ROUNDS * 40_000,
+    timeout: ROUNDS * 80_000,
   }, async () => {
     const outcomes = await rounds('pwrite64 ENOSPC', some('pwrite64', 'ENOSPC', always));
     for (const { book, stopped } of outcomes) {
@@ -108,7 +108,7 @@ describeWithTool('a disk that fails under a running server', missingStrace(), ()
     }
   });
 
-  it('a write that answers EIO', { timeout: ROUNDS * 40_000 }, async () => {
+  it('a write that answers EIO', { timeout: ROUNDS * 80_000 }, async () => {
     await rounds('pwrite64 EIO, once', some('pwrite64', 'EIO', once));
   });
 });

@@ -114,7 +114,7 @@ describeWithTool('a disk that is full', missingMount(), () => {
     );
   });
 
-  it('`gpd erase` works on a full disk where no server runs', { timeout: 60_000 }, async () => {
+  it('`gpd erase` works on a full disk where no server runs', { timeout: 240_000 }, async () => {
     const answer = await visit(house, newBook());
     await gpd.stop();
     disk.fill();

@@ -84,7 +84,7 @@ describeWithTool('PostgreSQL under a running server', await missingPostgres(), (
 
   for (const fault of FAULTS) {
     it(`${fault.name} in mid-load: 503, then served again, nothing lost`, {
-      timeout: ROUNDS * 60_000,
+      timeout: ROUNDS * 120_000,
     }, async () => {
       let answered = 0;
       let refused = 0;
@@ -133,7 +133,7 @@ describeWithTool('PostgreSQL under a running server', await missingPostgres(), (
     );
   });
 
-  it('kill -9 of the server on PostgreSQL loses nothing', { timeout: ROUNDS * 60_000 }, async () => {
+  it('kill -9 of the server on PostgreSQL loses nothing', { timeout: ROUNDS * 120_000 }, async () => {
     let answered = 0;
     for (let round = 0; round < ROUNDS * 2; round += 1) {
       const book = newBook();
