@@ -1,13 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type House, makeHouse } from './support/house.ts';
 import { judge, judgeFiles, judgeTables } from './support/judge.ts';
-import { type Book, newBook, runLoad } from './support/load.ts';
+import { killUnderLoad } from './support/kill.ts';
+import type { Book } from './support/load.ts';
 import { sized, tell } from './support/size.ts';
 
-const ROUNDS = sized(8, 200);
-const MIN_MS = 150;
-const MAX_MS = 900;
+const ROUNDS = sized(10, 200);
 
 let house: House;
 beforeAll(async () => {
@@ -20,15 +18,8 @@ describe('kill -9 of the server at random moments under load', () => {
     const books: Book[] = [];
     let gpd = await house.start();
     for (let round = 0; round < ROUNDS; round += 1) {
-      const book = newBook();
+      const book = await killUnderLoad(house, gpd, round);
       books.push(book);
-      let killed = false;
-      const load = runLoad(house, book, () => killed);
-      while (book.acknowledged < 20) await sleep(5);
-      await sleep(MIN_MS + Math.random() * (MAX_MS - MIN_MS));
-      killed = true;
-      await gpd.kill9();
-      await load;
       expect(book.refusals.map(({ status, text }) => ({ status, text }))).toEqual([]);
 
       gpd = await house.start();

@@ -50,6 +50,8 @@ export interface Book {
   readonly refusals: Reply[];
   acknowledged: number;
   unanswered: number;
+  /** Called in the turn in which an answer arrives: what is answered too early is lost by a kill right then. */
+  onAcknowledged: ((path: string) => void) | null;
 }
 
 export const newBook = (): Book => ({
@@ -61,6 +63,7 @@ export const newBook = (): Book => ({
   refusals: [],
   acknowledged: 0,
   unanswered: 0,
+  onAcknowledged: null,
 });
 
 export const PURPOSE = 'device-identification';
@@ -68,16 +71,22 @@ const REASON = 'Looked at the evidence: a person at a shared office computer.';
 const PAUSE_MS = 20;
 
 /** The answer when it has the status that acknowledges; else noted, and null. */
-async function told(book: Book, expected: number, asked: Promise<Reply>): Promise<Reply | null> {
+async function told(
+  book: Book,
+  expected: number,
+  path: string,
+  ask: (path: string) => Promise<Reply>,
+): Promise<Reply | null> {
   let reply: Reply;
   try {
-    reply = await asked;
+    reply = await ask(path);
   } catch {
     book.unanswered += 1;
     return null;
   }
   if (reply.status === expected) {
     book.acknowledged += 1;
+    book.onAcknowledged?.(path);
     return reply;
   }
   book.refusals.push(reply);
@@ -91,7 +100,7 @@ export const send = (house: House, bundle: SealedBundle): Promise<Reply> =>
 
 export async function visit(house: House, book: Book): Promise<IngestResponse | null> {
   const bundle = makeBundle(house.target);
-  const reply = await told(book, 200, send(house, bundle));
+  const reply = await told(book, 200, INGEST, () => send(house, bundle));
   const answer = reply ? (reply.json() as IngestResponse) : null;
   book.visits.push({ bundle, answer });
   return answer;
@@ -100,7 +109,7 @@ export async function visit(house: House, book: Book): Promise<IngestResponse | 
 async function choose(house: House, book: Book, principalId: string, choice: Choice): Promise<boolean> {
   const action = { granted: 'grant', withdrawn: 'withdraw', denied: 'deny' }[choice];
   const body = { principalId, purposes: [PURPOSE] };
-  const reply = await told(book, 201, house.post(`/v1/consent/${action}`, body));
+  const reply = await told(book, 201, `/v1/consent/${action}`, (path) => house.post(path, body));
   const place = reply ? (reply.json() as NonNullable<Chosen['place']>) : null;
   const chosen = book.choices.get(principalId) ?? [];
   book.choices.set(principalId, [...chosen, { choice, place }]);
@@ -116,10 +125,10 @@ async function consent(house: House, book: Book, turn: number): Promise<void> {
 }
 
 async function shred(house: House, book: Book, principalId: string): Promise<void> {
-  const opened = await told(book, 201, house.post('/v1/sessions', { principalId }));
+  const opened = await told(book, 201, '/v1/sessions', (path) => house.post(path, { principalId }));
   if (!opened) return;
   const { token } = opened.json() as { token: string };
-  const reply = await told(book, 200, house.post('/v1/principals/erase', {}, token));
+  const reply = await told(book, 200, '/v1/principals/erase', (path) => house.post(path, {}, token));
   book.shredded.set(principalId, reply ? true : null);
 }
 
@@ -127,8 +136,9 @@ async function contest(house: House, book: Book, turn: number): Promise<void> {
   const answer = await visit(house, book);
   if (!answer?.visitorId) return;
   const { requestId, visitorId } = answer;
-  const asked = house.post('/privacy/contest', { requestId }, house.subject(visitorId));
-  const filed = await told(book, 202, asked);
+  const filed = await told(book, 202, '/privacy/contest', (path) =>
+    house.post(path, { requestId }, house.subject(visitorId)),
+  );
   const contestId = filed ? (filed.json() as { contestId: string }).contestId : null;
   const entry: Contested = { requestId, visitorId, contestId, outcome: null, resolving: false };
   if (contestId === null || turn % 2 === 0) {
@@ -137,10 +147,8 @@ async function contest(house: House, book: Book, turn: number): Promise<void> {
   }
   const outcome = turn % 4 === 1 ? 'upheld' : 'overturned';
   const ruling = { contestId, outcome, reason: REASON };
-  const resolved = await told(
-    book,
-    200,
-    house.post('/privacy/contest/resolve', ruling, house.staff('reviewer')),
+  const resolved = await told(book, 200, '/privacy/contest/resolve', (path) =>
+    house.post(path, ruling, house.staff('reviewer')),
   );
   book.contests.push({ ...entry, outcome: resolved ? outcome : null, resolving: !resolved });
 }
@@ -149,11 +157,11 @@ async function erase(house: House, book: Book, turn: number): Promise<void> {
   const answer = await visit(house, book);
   if (!answer?.visitorId) return;
   const { requestId, visitorId } = answer;
-  const asked =
+  const reply = await told(book, 200, '/privacy/erase', (path) =>
     turn % 2 === 0
-      ? house.post('/privacy/erase', {}, house.subject(visitorId))
-      : house.post('/privacy/erase', { requestId }, house.staff('dpo'));
-  const reply = await told(book, 200, asked);
+      ? house.post(path, {}, house.subject(visitorId))
+      : house.post(path, { requestId }, house.staff('dpo')),
+  );
   const receiptId = reply ? (reply.json() as { receiptId: string }).receiptId : null;
   book.erasures.push({ requestId, visitorId, receiptId });
 }
@@ -184,3 +192,14 @@ export async function runLoad(
     ...many(erasers, (turn) => erase(house, book, turn)),
   ]);
 }
+
+/** One a kind of what is acknowledged. */
+export const KINDS: readonly string[] = [
+  INGEST,
+  '/v1/consent/grant',
+  '/v1/consent/withdraw',
+  '/privacy/contest',
+  '/privacy/contest/resolve',
+  '/privacy/erase',
+  '/v1/principals/erase',
+];
