@@ -57,7 +57,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const clientSecret = readClientSecret(config);
   const trustedProxies = parseRanges(config.trusted_proxies);
   const isHosting = config.mmdb_file === null ? unknownNetwork : await openNetworkTypes(config.mmdb_file);
-  const store = await openStore(config, { onUnknownCommit: options.onFatal });
+  const store = await openStore(config, { onUnknownCommit: options.onFatal, mayOpenReserve: true });
   const { database, serverSecret } = store;
   removeLeftStaging(config.data_dir);
   const logFault = (event: string) => (error: unknown) => log.error({ event, ...describeFault(error) });
@@ -94,8 +94,9 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   ];
 
   const tenantOf = (kid: string) => directory.consentTenant(kid);
-  const eraser = makeEraseService({ database, dataDir: config.data_dir, clock });
-  const again = await reapplyErasures({ database, dataDir: config.data_dir, tenantOf, eraser });
+  const dataDir = config.data_dir;
+  const eraser = makeEraseService({ ...store.erasing, dataDir, clock, onFault: logFault('erasure-held-up') });
+  const again = await reapplyErasures({ database, dataDir, tenantOf, eraser });
   if (again > 0) {
     log.warn({ event: 'erasures-applied-again', count: again });
     directory.apply(await readSnapshot(database, -1), store.masterKey);
@@ -215,6 +216,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     database,
     epochDays: config.epoch_days,
     resumeErasures: () => eraser.resumeStale(),
+    refillReserve: () => store.reserve.refill(),
     flushKeyUse: keyUse.flush,
     clock,
     onFault: logFault('sweep-failed'),

@@ -47,7 +47,7 @@ async function currentCheckpoint(
     const { checkpoint } = head;
     if (checkpoint && checkpoint.size > head.size) throw new Error('the head of a log was altered');
     const now = deps.clock();
-    // The clock of the node that signed may be ahead of this one's.
+    // The clock that signed may be ahead of this one: it is not recent for as long as that was.
     const recent = checkpoint !== null && Math.abs(now - checkpoint.signedAt) < CHECKPOINT_EVERY_MS;
     if (checkpoint && checkpoint.size >= atLeast && (recent || checkpoint.size === head.size))
       return checkpoint;

@@ -1,4 +1,11 @@
-import { ERRORS, type ErrorCode, errorBody } from '../lib/errors.ts';
+import {
+  ERRORS,
+  type ErrorCode,
+  errorBody,
+  OutcomeUnknown,
+  Refusal,
+  type Unavailable,
+} from '../lib/errors.ts';
 import type { HotReply } from './hot.ts';
 
 /** A year, where the public origin is https. */
@@ -36,4 +43,11 @@ export function errorReply(
   // RFC 9110 section 15.5.2: a 401 without a challenge is none.
   const challenge = status === 401 ? { 'www-authenticate': 'Bearer' } : {};
   return jsonReply(status, errorBody(code, details), { ...challenge, ...headers });
+}
+
+/** 503 with the seconds to wait; a caller who may have been served is told so. */
+export function unavailable(error: Unavailable): Refusal {
+  const headers = { 'retry-after': String(error.retryAfterSeconds) };
+  const details = ['It may have been done: look before you send it again.'];
+  return new Refusal('unavailable', error instanceof OutcomeUnknown ? { headers, details } : { headers });
 }

@@ -169,6 +169,11 @@ export const SETTINGS = {
     'A local MaxMind database that tells hosting providers’ networks; it only moves the score.',
   ),
   metrics_listen: setting(optionalText, null, 'HOST:PORT of the Prometheus listener; off by default.'),
+  disk_reserve: setting(
+    wholeNumber(0, 1_000_000),
+    32,
+    'Megabytes kept free on the disk of an SQLite database, so that erasures work when it is full; 0 for none.',
+  ),
   log_level: setting(z.enum(LOG_LEVELS), 'info', 'fatal, error, warn, info, debug, trace or silent.'),
 } as const;
 

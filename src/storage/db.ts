@@ -1,6 +1,15 @@
 import { existsSync } from 'node:fs';
 import knexModule, { type Knex } from 'knex';
-import { Unavailable } from '../lib/errors.ts';
+import { OutcomeUnknown } from '../lib/errors.ts';
+import {
+  asUnavailable,
+  closeOnTimeout,
+  driverError,
+  errorCode,
+  isIoError,
+  isTransient,
+  withAvailability,
+} from './availability.ts';
 import { poolableClient } from './postgres-client.ts';
 import { immediateSqliteClient } from './sqlite-client.ts';
 
@@ -12,6 +21,7 @@ export interface Database {
   /**
    * One write transaction: BEGIN IMMEDIATE on SQLite's single writer. Never use `read` inside.
    * @throws {Unavailable} when the database is busy, full or gone and nothing was written
+   * @throws {OutcomeUnknown} when it went away in the middle of the COMMIT
    */
   transaction<T>(work: (tx: Knex.Transaction) => Promise<T>): Promise<T>;
   /** A transaction over connections of its own that may take as long as it takes: changes of the schema. */
@@ -67,37 +77,13 @@ const configureSqlite = (
   done: (error: Error | null, c: unknown) => void,
 ): void => connection.exec(PRAGMAS.join(';'), (error) => done(error, connection));
 
-/** SQLITE_*, Node's network errors and PostgreSQL's classes 08, 53, 55P, 57P and 40 (PostgreSQL manual, appendix A). */
-const TRANSIENT =
-  /^(SQLITE_(BUSY|LOCKED|FULL|CANTOPEN)|E(CONN\w+|PIPE|TIMEDOUT)|08\w{3}|53\w{3}|57P0\d|57014|55P03|40001|40P01)$/;
-
-function errorCode(error: Error): string {
-  const { code } = error as { code?: unknown };
-  return typeof code === 'string' ? code : '';
-}
-
-function isTransient(error: Error): boolean {
-  return (
-    TRANSIENT.test(errorCode(error)) ||
-    error.name === 'KnexTimeoutError' ||
-    /Connection terminated|Query read timeout|connection error and is not queryable/.test(error.message)
-  );
-}
-
-/**
- * The database itself said that it cannot now, or its machine did: nothing that a restart of this process would mend. A
- * pool that gives no connection said nothing.
- */
-export function isRefusal(error: unknown): boolean {
-  const said = error instanceof Unavailable ? error.cause : error;
-  return said instanceof Error && TRANSIENT.test(errorCode(said));
-}
-
 /** PostgreSQL rolled this transaction back for another's sake: deadlock and serialisation failure. */
 const ROLLED_BACK = /^(40001|40P01)$/;
 
+/** SQLite answers whether it was done, unless the disk failed; a PostgreSQL that is gone answers nothing. */
 function outcomeUnknown(error: Error): boolean {
   const code = errorCode(error);
+  if (isIoError(error)) return true;
   return isTransient(error) && !code.startsWith('SQLITE_') && !ROLLED_BACK.test(code);
 }
 
@@ -115,15 +101,16 @@ async function runTransaction<T>(
       return result;
     });
   } catch (thrown) {
-    const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+    const error = driverError(thrown);
     if (ROLLED_BACK.test(errorCode(error)) && retries > 0) {
       return runTransaction(writer, work, onUnknownCommit, retries - 1);
     }
-    if (finished && errorCode(error).startsWith('SQLITE_IOERR')) onUnknownCommit?.(error);
-    // A PostgreSQL connection that broke during COMMIT: done or not, nobody knows, so nobody may say "not".
-    if (finished && outcomeUnknown(error)) throw error;
-    if (isTransient(error)) throw new Unavailable('the database cannot take this now', 1, { cause: error });
-    throw error;
+    if (finished && outcomeUnknown(error)) {
+      if (isIoError(error)) onUnknownCommit?.(error);
+      // Done or not, nobody knows, so nobody may say "not".
+      throw new OutcomeUnknown(error);
+    }
+    throw asUnavailable(thrown);
   }
 }
 
@@ -198,7 +185,7 @@ function postgresPool(location: string, max: number, limitMs: number): Knex {
   // A statement that PostgreSQL ends by itself leaves a connection that can be used again; the client's own limit does not.
   const limits = limitMs === 0 ? {} : { statement_timeout: limitMs, query_timeout: limitMs + 1000 };
   return knex({
-    client: poolableClient(`BEGIN; SET LOCAL statement_timeout = ${limitMs}`),
+    client: withAvailability(poolableClient(`BEGIN; SET LOCAL statement_timeout = ${limitMs}`)),
     log: SILENT,
     connection: {
       connectionString: location,
@@ -206,7 +193,7 @@ function postgresPool(location: string, max: number, limitMs: number): Knex {
       application_name: 'gpd',
     } as Knex.PgConnectionConfig,
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
-    pool: { min: 0, max },
+    pool: { min: 0, max, afterCreate: closeOnTimeout },
   });
 }
 

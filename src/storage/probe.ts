@@ -1,4 +1,5 @@
-import { type Database, isRefusal } from './db.ts';
+import { isRefusal } from './availability.ts';
+import type { Database } from './db.ts';
 
 /**
  * Whether reader and writer answer: a read, and a transaction that takes the writer and writes nothing. A refusal of the

@@ -79,6 +79,7 @@ export function makeFacts(): Facts {
       directory: makeFile({ path: '/data', mode: 0o700 }),
       database: makeFile({ path: '/data/gpd.db' }),
       walBytes: 1e6,
+      reserveBytes: 32 * 1024 * 1024,
       leftovers: [],
       erasureLog: { lines: 3, problem: null },
       stranger: null,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
-import { beforeAll, expect, it } from 'vitest';
-import { Unavailable } from '../../src/lib/errors.ts';
+import { beforeAll, expect, it, vi } from 'vitest';
+import { OutcomeUnknown, Unavailable } from '../../src/lib/errors.ts';
 import { type Database, openDatabase } from '../../src/storage/db.ts';
 import { lastMigration, migrate, schemaState } from '../../src/storage/migrate.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
@@ -64,7 +64,41 @@ describeWithTool('storage on PostgreSQL', await missingPostgres(), () => {
   it('is unavailable where nothing listens', async () => {
     const database = await openDatabase({ location: 'postgres://postgres:x@127.0.0.1:1/none' });
     await expect(database.transaction((tx) => tx.raw('SELECT 1'))).rejects.toBeInstanceOf(Unavailable);
+    await expect(database.read('meta').select()).rejects.toBeInstanceOf(Unavailable);
     await database.close();
+  });
+
+  it('says that nobody knows when the connection goes in the middle of a COMMIT, and never "not done"', async () => {
+    const db = await make('none');
+    await db.database.transaction((tx) => tx.raw('CREATE TABLE t (n integer)'));
+    // A trigger that is due at COMMIT ends the session that commits.
+    await db.database.transaction(async (tx) => {
+      await tx.raw(`CREATE FUNCTION leave() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(5); RETURN NEW; END $$`);
+      await tx.raw(
+        'CREATE CONSTRAINT TRIGGER t AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION leave()',
+      );
+    });
+    const written = db.database.transaction((tx) => tx('t').insert({ n: 1 }));
+    await expect(written).rejects.toBeInstanceOf(OutcomeUnknown);
+    // The pool may still hold the session that has gone.
+    await vi.waitFor(async () => expect(await db.database.read('t').select()).toEqual([]));
+    await db.close();
+  });
+
+  it('closes a connection whose answer it did not wait for: nobody gets it in the middle of a transaction', async () => {
+    const db = await make('none');
+    const pidOf = (rows: { pid: number }[]): number | undefined => rows[0]?.pid;
+    let abandoned: number | undefined;
+    const hung = db.database.transaction(async (tx) => {
+      abandoned = pidOf((await tx.raw('SELECT pg_backend_pid() AS pid')).rows);
+      await tx.raw('SET LOCAL statement_timeout = 0');
+      await tx.raw('SELECT pg_sleep(11)');
+    });
+    await expect(hung).rejects.toBeInstanceOf(Unavailable);
+    const next = await db.database.read.raw('SELECT pg_backend_pid() AS pid');
+    expect(pidOf(next.rows)).not.toBe(abandoned);
+    await db.close();
   });
 
   it('is unavailable when the server drops the connection in a transaction, and works again after', async () => {

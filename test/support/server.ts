@@ -137,7 +137,8 @@ export async function startGpd(options: GpdOptions = {}): Promise<Gpd> {
       ? await initGpd(options.tenants)
       : { dataDir: options.dataDir, targets: [] };
   const { dataDir, targets } = made;
-  const env = { GPD_DATA_DIR: dataDir, GPD_RATE_INGEST: 'off', ...options.settings };
+  // Hundreds of data directories, each with a reserve of its own: a small one.
+  const env = { GPD_DATA_DIR: dataDir, GPD_RATE_INGEST: 'off', GPD_DISK_RESERVE: '1', ...options.settings };
   const { args = ['--port', '0'], cwd = tempDir('cwd') } = options;
   const program = options.program === undefined ? {} : { program: options.program };
   const spawned = spawnGpd(['serve', '--json', ...args], { env, cwd, ...program });

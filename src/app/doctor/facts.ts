@@ -31,6 +31,7 @@ export interface DataFacts {
   readonly directory: FileFact | null;
   readonly database: FileFact | null;
   readonly walBytes: number;
+  readonly reserveBytes: number;
   /** Names of what an interrupted command left. */
   readonly leftovers: readonly string[];
   /** Null: there is none. */

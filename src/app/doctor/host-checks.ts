@@ -44,6 +44,17 @@ function judgeSpace({ host, data }: Facts): Finding {
   return pass(free);
 }
 
+function judgeReserve({ config, data }: Facts): Finding {
+  if (config.database_url !== null) return skipped('the data are in PostgreSQL');
+  if (config.disk_reserve === 0) return skipped('none is wanted (GPD_DISK_RESERVE)');
+  const wanted = config.disk_reserve * 1024 * 1024;
+  if (data.reserveBytes >= wanted) return pass(`${mega(data.reserveBytes)} for erasures`);
+  return warn(
+    `${mega(data.reserveBytes)} of ${mega(wanted)} are reserved for erasures`,
+    'Make room: a running server fills it again within a minute.',
+  );
+}
+
 function judgeInodes({ host }: Facts): Finding {
   if (host.freeInodes === null) return skipped('this file system counts none');
   const share = `${Math.round(host.freeInodes * 100)} % of the inodes are free`;
@@ -202,6 +213,7 @@ export const HOST_CHECKS: readonly Check<Facts>[] = [
   { id: 'host.user', judge: judgeUser },
   { id: 'host.clock', judge: judgeClock },
   { id: 'host.space', judge: judgeSpace },
+  { id: 'data.reserve', judge: judgeReserve },
   { id: 'host.inodes', judge: judgeInodes },
   { id: 'host.credential', judge: judgeCredential },
   { id: 'data.file-system', judge: judgeFileSystem },

@@ -3,7 +3,7 @@ import { Refusal } from '../../lib/errors.ts';
 import type { ErasureReceipt } from '../../rights/erase.ts';
 import { countDecisions } from '../../storage/dsar-read.ts';
 import { CommandFailed, EXIT, print, table } from '../output.ts';
-import { type TargetOptions, targetBody, withRights } from '../rights-context.ts';
+import { type RightsContext, type TargetOptions, targetBody, withRights } from '../rights-context.ts';
 import { checkKid, confirm, wantsJson } from '../run.ts';
 
 const MAX_LIST = 1000;
@@ -46,10 +46,13 @@ function printReceipt(command: Command, receipt: ErasureReceipt): void {
   if (receipt.incomplete) process.exitCode = EXIT.incomplete;
 }
 
+/** An erasure may spend what the disk keeps for it. */
+const ERASING = { mayOpenReserve: true } as const;
+
 async function erase(options: EraseOptions, command: Command): Promise<void> {
   const kid = requireTenantOption(options);
   const body = targetBody(options);
-  await withRights(command, async ({ api, store, operatorOf }) => {
+  const run = async ({ api, store, operatorOf }: RightsContext): Promise<void> => {
     const by = operatorOf(kid);
     const target = await asCommand(api.findTarget(kid, body));
     if (options.dryRun === true) {
@@ -65,7 +68,8 @@ async function erase(options: EraseOptions, command: Command): Promise<void> {
     }
     await confirm(options, `this erases what tenant ${kid} holds about this person, and cannot be undone`);
     printReceipt(command, await asCommand(api.eraseFor(by, body)));
-  });
+  };
+  await withRights(command, run, ERASING);
 }
 
 async function status(receiptId: string, _options: unknown, command: Command): Promise<void> {
