@@ -236,7 +236,8 @@ export function makeServer(deps: ServerDeps): RunningServer {
       draining = true;
       for (const response of open) if (!response.headersSent) response.setHeader('Connection', 'close');
       const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
-      const silent = setTimeout(() => server.closeIdleConnections(), LINGER_MS);
+      // After what has arrived was read: a busy loop may be late with it.
+      const silent = setTimeout(() => setImmediate(() => server.closeIdleConnections()), LINGER_MS);
       // Not http's own close(), which ends idle connections at once: a balancer may be sending on one of them.
       await new Promise<void>((resolve) => void NetServer.prototype.close.call(server, () => resolve()));
       clearTimeout(deadline);
