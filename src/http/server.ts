@@ -6,12 +6,13 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { Server as NetServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
 import type { Address, Range } from '../lib/ip.ts';
 import { readBody } from './body.ts';
 import { type Client, headerText, makeClientReader } from './client.ts';
 import { makeClientErrors } from './client-error.ts';
+import { drainConnections } from './drain.ts';
 import type { HotHandler, HotReply } from './hot.ts';
 import { errorReply, HSTS_SECONDS } from './reply.ts';
 import { originForm, pathOf } from './target.ts';
@@ -201,21 +202,13 @@ export function makeServer(deps: ServerDeps): RunningServer {
   server.on('checkExpectation', listener);
   return {
     server,
-    async drain(deadlineMs) {
+    drain(deadlineMs) {
       draining = true;
       for (const response of open) if (!response.headersSent) response.setHeader('Connection', 'close');
-      const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
-      const silent = setTimeout(() => server.closeIdleConnections(), LINGER_MS);
-      // Not http's own close(), which ends idle connections at once: a balancer may be sending on one of them.
-      await new Promise<void>((resolve) => void NetServer.prototype.close.call(server, () => resolve()));
-      clearTimeout(deadline);
-      clearTimeout(silent);
+      return drainConnections(server, deadlineMs);
     },
   };
 }
-
-/** A kept connection that says nothing for so long while the server drains is closed; an answer closes its own. */
-const LINGER_MS = 1000;
 
 /** Larger bodies are never asked for: every route's limit is at most this. */
 const MAX_CONTINUE_BYTES = 32_768;
