@@ -1,9 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { sha256 } from '../../src/lib/hash.ts';
 import { ask } from '../support/http.ts';
 import { type Console, KID, signIn, startConsole, type Visitor } from './support/console.ts';
 import { idle, rows } from './support/data.ts';
 import { ROUTES } from './support/routes.ts';
+
+/* On a machine with other work. */
+vi.setConfig({ testTimeout: 60_000 });
 
 /** Every field of every form and of every address, as an enemy fills it in; and what colleagues do to each other. */
 

@@ -1,9 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { SEEN_WITHIN } from '../http/support/expect.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
 import { type Balancer, startBalancer } from './support/balancer.ts';
 import { type Console, signIn, startConsole, type Visitor, WRITTEN_WITHIN } from './support/console.ts';
 import { change, rows } from './support/data.ts';
+
+/* On a machine with other work. */
+vi.setConfig({ testTimeout: 60_000 });
 
 /** Two nodes on one database behind a balancer that sends nobody back to where they were. */
 

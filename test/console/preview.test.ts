@@ -8,6 +8,9 @@ import { describeInBrowser } from '../support/tools.ts';
 import { type Console, KID, signIn, startConsole, type Visitor } from './support/console.ts';
 import { rows } from './support/data.ts';
 
+/* On a machine with other work. */
+vi.setConfig({ testTimeout: 60_000 });
+
 /** The preview of the banner: the real one, which can neither grant nor record anything. */
 
 const TITLE = 'May <b>we</b> & you?';
