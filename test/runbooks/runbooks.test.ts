@@ -11,11 +11,13 @@ import { describeWithTool } from '../support/tools.ts';
 /** The runbooks of docs/operate, followed word for word by a shell. */
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+/** What the story starts ends with it, and it sees no processes but its own. */
+const NAMESPACES = ['--mount', '--pid', '--fork', '--kill-child', '--mount-proc'];
 const HOUSE = fileURLToPath(new URL('house.sh', import.meta.url));
 
 function missing(): string | null {
   try {
-    execFileSync('unshare', ['-m', 'sh', '-c', 'mount -t tmpfs tmpfs /mnt'], { stdio: 'ignore' });
+    execFileSync('unshare', [...NAMESPACES, 'sh', '-c', 'mount -t tmpfs tmpfs /mnt'], { stdio: 'ignore' });
     for (const tool of ['curl', 'useradd', 'runuser', 'pgrep', 'ps', 'fallocate', 'openssl', 'git']) {
       execFileSync('sh', ['-c', `command -v ${tool}`], { stdio: 'ignore' });
     }
@@ -63,7 +65,10 @@ function follow(
     ...more,
   };
   const script = [`. ${HOUSE}`, ...scripts, 'echo "== followed"'].join('\n');
-  const child = spawn('unshare', ['-m', 'bash', '-c', script], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn('unshare', [...NAMESPACES, 'bash', '-c', script], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => {
     output += chunk.toString();
@@ -183,7 +188,7 @@ describeWithTool('runbooks', missing(), () => {
     const reader = `node -e 'const { Database } = require("/opt/gpd/node_modules/sqlite3");
       const db = new Database("/var/lib/gpd/gpd.db");
       db.serialize(() => { db.run("BEGIN"); db.all("SELECT * FROM decisions", () => console.log("reading")); });
-      setInterval(() => {}, 1e6)' forgotten-shell > /root/reader.log &
+      setInterval(() => {}, 1e6)' forgotten-shell > /root/reader.log 2>&1 &
       reader=$!
       until grep -q reading /root/reader.log; do sleep 0.1; done`;
     const followed = await follow([
