@@ -98,6 +98,20 @@ serve
 kill -TERM "$server"
 wait "$server"
 
+say "without Node, and with an old one"
+dpkg-deb -e "$DEB" /run/control
+mount --bind /dev/null /usr/bin/node
+fails gpd status 2> /run/no-node
+grep -F 'install the package nodejs, 20.19 or newer' /run/no-node
+sh /run/control/preinst install 2>&1 | grep -F 'this is not there'
+umount /usr/bin/node
+printf '#!/bin/sh\necho v18.19.0\n' > /usr/local/old-node
+chmod 0755 /usr/local/old-node
+mount --bind /usr/local/old-node /usr/bin/node
+sh /run/control/preinst install 2>&1 | grep -F 'needs Node 20.19 or newer as /usr/bin/node, and this is 18.19.0'
+umount /usr/bin/node
+test -z "$(sh /run/control/preinst install 2>&1)"
+
 say remove
 dpkg -r gpd
 calls | grep -F stop
