@@ -174,6 +174,11 @@ export const SETTINGS = {
     32,
     'Megabytes kept free on the disk of an SQLite database, so that erasures work when it is full; 0 for none.',
   ),
+  otlp_endpoint: setting(
+    httpUrl.nullable(),
+    null,
+    'OTLP/HTTP collector that gets the metrics once a minute, for instance http://127.0.0.1:4318; off by default.',
+  ),
   log_level: setting(z.enum(LOG_LEVELS), 'info', 'fatal, error, warn, info, debug, trace or silent.'),
 } as const;
 

@@ -140,10 +140,10 @@ function judgeRetention({ tenants, now }: Facts): Finding {
 const judgeErasures: Judge = ({ erasures }) => {
   if (!erasures) return skipped('there are no receipts yet');
   return erasures.incomplete === 0
-    ? pass('every erasure is complete')
+    ? pass('no erasure waits for more than five minutes')
     : fail(
         `${erasures.incomplete} erasures are incomplete`,
-        'Run gpd erase resume; it says what holds them up.',
+        'Run gpd erase resume; docs/operate/erasure-incomplete.md says how to find what holds them up.',
       );
 };
 

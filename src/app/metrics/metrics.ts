@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Server } from 'node:http';
+import type { Registry } from 'prom-client';
 import { type Config, ConfigError, databaseLocation } from '../../config.ts';
 import { makeMetricsServer } from '../../http/metrics-server.ts';
 import type { IngestAnswer } from '../../ingest/respond.ts';
@@ -9,10 +10,11 @@ import type { Database } from '../../storage/db.ts';
 import { BATCHES, type BatchBegun } from '../../storage/group-commit.ts';
 import { readStock } from '../../storage/stock.ts';
 import { makeMeters } from './meters.ts';
+import { startOtlpPush } from './otlp-push.ts';
 import { makeRouteLabel } from './route-label.ts';
 import { registerStock } from './stock.ts';
 
-/** GPD_METRICS_LISTEN: loaded only where it is set, so that nobody else pays for it. */
+/** GPD_METRICS_LISTEN and GPD_OTLP_ENDPOINT: loaded only where one is set, so that nobody else pays for it. */
 export interface Metrics {
   readonly onAnswered: (path: string, status: number, seconds: number) => void;
   /** The same function, with its answers counted. */
@@ -55,13 +57,31 @@ function listenOn(server: Server, where: Where): Promise<void> {
   });
 }
 
+async function startServer(
+  listen: Where | null,
+  registry: Registry,
+  deps: MetricsDeps,
+): Promise<() => Promise<void>> {
+  if (listen === null) return async () => {};
+  const server = makeMetricsServer({
+    contentType: registry.contentType,
+    text: () => registry.metrics(),
+    onFault: deps.onFault,
+  });
+  await listenOn(server, listen);
+  return () => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(() => resolve()));
+  };
+}
+
 function refusedAs(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'string' && /^[a-z-]+$/.test(code) ? code : 'fault';
 }
 
 /** @throws {ConfigError} when it cannot listen there */
-export async function startMetrics(config: Config, listen: Where, deps: MetricsDeps): Promise<Metrics> {
+export async function startMetrics(config: Config, listen: Where | null, deps: MetricsDeps): Promise<Metrics> {
   const meters = makeMeters();
   const read = () => readStock(deps.database, databaseLocation(config));
   registerStock(meters.registry, read, deps.clock, deps.onFault);
@@ -70,12 +90,11 @@ export async function startMetrics(config: Config, listen: Where, deps: MetricsD
     const { group, size, waiting } = message as BatchBegun;
     meters.batch(group, size, waiting);
   };
-  const server = makeMetricsServer({
-    contentType: meters.registry.contentType,
-    text: () => meters.registry.metrics(),
-    onFault: deps.onFault,
-  });
-  await listenOn(server, listen);
+  const stopServer = await startServer(listen, meters.registry, deps);
+  const push =
+    config.otlp_endpoint === null
+      ? null
+      : startOtlpPush(config.otlp_endpoint, { ...deps, registry: meters.registry });
   subscribe(BATCHES, onBatch);
   return {
     onAnswered: (path, status, seconds) => meters.request(label(path), status, seconds),
@@ -100,10 +119,9 @@ export async function startMetrics(config: Config, listen: Where, deps: MetricsD
           throw error;
         }
       },
-    stop() {
+    async stop() {
       unsubscribe(BATCHES, onBatch);
-      server.closeAllConnections();
-      return new Promise((resolve) => server.close(() => resolve()));
+      await Promise.all([stopServer(), push?.stop()]);
     },
   };
 }

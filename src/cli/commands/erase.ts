@@ -8,6 +8,10 @@ import { checkKid, confirm, wantsJson } from '../run.ts';
 
 const MAX_LIST = 1000;
 
+/** Rows are gone at once; bytes are held by whoever reads the files. */
+const HELD =
+  'Another program reads the database: end it, then again. docs/operate/erasure-incomplete.md says how to find it.';
+
 interface EraseOptions extends TargetOptions {
   readonly tenant?: string;
   readonly yes?: boolean;
@@ -106,6 +110,7 @@ async function resume(_options: unknown, command: Command): Promise<void> {
       receipts.length === 0
         ? 'every erasure is complete'
         : `${receipts.length - open} of ${receipts.length} erasures are complete now`,
+      ...(open > 0 ? [HELD] : []),
     ]);
     if (open > 0) process.exitCode = EXIT.incomplete;
   });
