@@ -50,6 +50,7 @@ const PAGES: readonly Page[] = [
   { name: 'ledger', path: '/ledger?seq=0' },
   { name: 'keys', path: '/keys' },
   { name: 'purposes', path: '/terms' },
+  { name: 'preview of the banner', path: '/banner' },
   { name: 'sessions', path: '/sessions' },
 ];
 

@@ -1,6 +1,7 @@
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { benchClassify } from './classify.ts';
+import { benchCluster } from './cluster.ts';
 import { benchConsent } from './consent.ts';
 import { benchConsole } from './console.ts';
 import { benchCores } from './cores.ts';
@@ -26,7 +27,7 @@ interface Bench {
 }
 
 const USAGE =
-  'usage: npm run bench -- [ingest|cores|overload|metrics|memory|start|consent|reads|proof|classify|replay|sdk|console|size …] [--quick] [--peers] [--json] [--assert] [--seed N]';
+  'usage: npm run bench -- [ingest|cores|overload|metrics|memory|start|consent|reads|proof|classify|replay|sdk|console|cluster|size …] [--quick] [--peers] [--json] [--assert] [--seed N]';
 
 function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench> {
   const ingest = quick
@@ -77,6 +78,11 @@ function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench>
   const size = quick
     ? { rows: 500_000, pairs: 1, warmUp: 3000, count: 8000, purgeMs: 10_000 }
     : { rows: 10_000_000, pairs: 3, warmUp: 5000, count: 20_000, purgeMs: 60_000 };
+  const cluster = {
+    nodes: 4,
+    seed: 1,
+    ...(quick ? { pairs: 2, warmUp: 1500, count: 6000 } : { pairs: 5, warmUp: 5000, count: 20_000 }),
+  };
   return new Map<string, Bench>([
     ['ingest', { bundles, run: (rig) => benchIngest(rig, ingest) }],
     ['cores', { bundles: cores.warmUp + cores.count, run: (rig) => benchCores(rig, cores) }],
@@ -91,6 +97,7 @@ function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench>
     ['console', { bundles: 0, run: (rig) => benchConsole(rig, desk) }],
     ['size', { bundles: size.pairs * (size.warmUp + size.count), run: (rig) => benchSize(rig, size) }],
     ['replay', { bundles: replay.many, run: (rig) => benchReplay(rig, replay) }],
+    ['cluster', { bundles: 0, run: (rig) => benchCluster(rig, cluster) }],
     ['sdk', { bundles: 0, run: (rig) => benchSdk(rig, sdk) }],
   ]);
 }

@@ -94,6 +94,7 @@ function makeEntry(kid: string, now: number): RecordEntry {
     kid,
     nonce: random(16),
     nonceExpiresAt: now + 3 * DAY,
+    earliestExpiry: Number.MAX_SAFE_INTEGER,
     identified: { ...identified, day: Math.floor(now / DAY) },
     shadow: null,
     summary: null,

@@ -64,6 +64,43 @@ async function createAudit(knex) {
   });
 }
 
+const HOUR = 3_600_000;
+
+/**
+ * The places of erased verdicts among all of their hour, in the order in which it was sealed: without them the seal of that
+ * hour would not hold any more. Only sealed hours need one.
+ * @param {import('knex').Knex} knex
+ * @returns {Promise<{ kid: string, hour: number, position: number, commitment: string }[]>}
+ */
+async function placesOfErased(knex) {
+  /** @param {string} table @param {number} erased */
+  const rows = (table, erased) =>
+    knex(table).select(
+      'kid',
+      'request_id',
+      'commitment',
+      knex.raw(`decided_at / ${HOUR} * ${HOUR} AS hour, ${erased} AS erased`),
+    );
+  const all = rows('decisions', 0)
+    .unionAll([rows('erased_verdicts', 1)])
+    .as('verdicts');
+  const ranked = knex(all)
+    .select(
+      'kid',
+      'hour',
+      'commitment',
+      'erased',
+      knex.raw('ROW_NUMBER() OVER (PARTITION BY kid, hour ORDER BY request_id) - 1 AS position'),
+    )
+    .as('ranked');
+  const sealed = knex('verdict_seals').select('kid', 'hour');
+  const places = await knex(ranked)
+    .where({ erased: 1 })
+    .whereIn(['kid', 'hour'], sealed)
+    .select('kid', 'hour', 'position', 'commitment');
+  return places.map((place) => ({ ...place, hour: Number(place.hour), position: Number(place.position) }));
+}
+
 /** @param {import('knex').Knex} knex */
 async function createErasures(knex) {
   await knex.schema.createTable('erasures', (t) => {
@@ -91,6 +128,7 @@ async function createErasures(knex) {
     t.primary(['kid', 'durable', 'scope']);
   });
   // An erased verdict of a sealed hour leaves its commitment at its place, and no id.
+  const places = await placesOfErased(knex);
   await knex.schema.dropTable('erased_verdicts');
   await knex.schema.createTable('erased_verdicts', (t) => {
     t.text('kid').notNullable();
@@ -99,6 +137,7 @@ async function createErasures(knex) {
     t.text('commitment').notNullable();
     t.primary(['kid', 'hour', 'position']);
   });
+  await knex.batchInsert('erased_verdicts', places, 200);
 }
 
 /** @param {import('knex').Knex} knex */

@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import type { Router } from 'express';
-import type { Logger } from 'pino';
 import { startAgents } from './app/agents.ts';
 import { makeConsentApi } from './app/consent-api.ts';
 import { readClientSecret } from './app/console/secret.ts';
@@ -21,8 +19,10 @@ import { openNetworkTypes, unknownNetwork } from './app/network-type.ts';
 import { startPolling } from './app/poll.ts';
 import { makeEraseService } from './app/rights/erase.ts';
 import { reapplyErasures } from './app/rights/reapply.ts';
+import type { AppOptions, RunningApp } from './app/running.ts';
 import { openStore } from './app/store.ts';
 import { makeStrangerNote } from './app/strangers.ts';
+import { NO_SOCKETS } from './app/systemd/sockets.ts';
 import { startDispatcher } from './app/webhooks.ts';
 import { baseUrl, type Config } from './config.ts';
 import { makeConsentLane } from './http/consent-lane.ts';
@@ -31,7 +31,7 @@ import { makeIngestLane } from './http/ingest-lane.ts';
 import { makeServer } from './http/server.ts';
 import { type IngestInput, ingest } from './ingest/pipeline.ts';
 import type { MasterKey } from './keys/master-key.ts';
-import { type Clock, SECOND } from './lib/clock.ts';
+import { SECOND } from './lib/clock.ts';
 import { poolRandom } from './lib/random.ts';
 import { makeUlid } from './lib/ulid.ts';
 import { issueToken } from './rights/transparency-token.ts';
@@ -39,26 +39,11 @@ import type { SealedBundle } from './schema/bundle.ts';
 import { makeNonceClaimer } from './storage/agent-store.ts';
 import { makeDeviceLookup } from './storage/device-lookup.ts';
 import { makeRecorder } from './storage/ingest-store.ts';
+import { answers } from './storage/probe.ts';
 import { readSnapshot } from './storage/snapshot.ts';
 import { VERSION } from './version.ts';
 
 /** The composition root: the only place where adapters meet domains. */
-
-export interface RunningApp {
-  readonly url: string;
-  readonly port: number;
-  /** Drains within `deadlineMs`, writes what was accepted, closes the database. */
-  stop(deadlineMs?: number): Promise<void>;
-}
-
-export interface AppOptions {
-  readonly log: Logger;
-  readonly clock?: Clock;
-  /** A COMMIT failed with an unknown outcome: the process must not go on. */
-  readonly onFatal: (error: Error) => void;
-  /** Further routes: the demo's pages. */
-  readonly routers?: (context: { readonly url: () => string }) => Promise<readonly Router[]>;
-}
 
 const DRAIN_MS = 10 * SECOND;
 const STRANGER_HINT = 'X-Forwarded-For from a peer that GPD_TRUSTED_PROXIES does not name is ignored';
@@ -73,14 +58,15 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const clientSecret = readClientSecret(config);
   const trustedProxies = parseRanges(config.trusted_proxies);
   const isHosting = config.mmdb_file === null ? unknownNetwork : await openNetworkTypes(config.mmdb_file);
-  const store = await openStore(config, { onUnknownCommit: options.onFatal });
+  const store = await openStore(config, { onUnknownCommit: options.onFatal, mayOpenReserve: true });
   const { database, serverSecret } = store;
   removeLeftStaging(config.data_dir);
   const logFault = (event: string) => (error: unknown) => log.error({ event, ...describeFault(error) });
   const onFault = (requestId: string, error: unknown): void =>
     log.error({ event: 'fault', requestId, ...describeFault(error) });
 
-  const metrics = await startMetricsWhereAsked(config, {
+  const sockets = options.sockets ?? NO_SOCKETS;
+  const metrics = await startMetricsWhereAsked(config, sockets.metrics, {
     database,
     version: VERSION,
     clock,
@@ -109,8 +95,9 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   ];
 
   const tenantOf = (kid: string) => directory.consentTenant(kid);
-  const eraser = makeEraseService({ database, dataDir: config.data_dir, clock });
-  const again = await reapplyErasures({ database, dataDir: config.data_dir, tenantOf, eraser });
+  const dataDir = config.data_dir;
+  const eraser = makeEraseService({ ...store.erasing, dataDir, clock, onFault: logFault('erasure-held-up') });
+  const again = await reapplyErasures({ database, dataDir, tenantOf, eraser });
   if (again > 0) {
     log.warn({ event: 'erasures-applied-again', count: again });
     directory.apply(await readSnapshot(database, -1), store.masterKey);
@@ -121,6 +108,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     directory,
     findApiKey: makeKeyUse(database, directory, clock),
     limiter: limiters.consent,
+    refresh: polling.refresh,
     clock,
   });
 
@@ -200,10 +188,11 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
       log.warn({ event: 'stranger-forwarded', hint: STRANGER_HINT }),
     ),
     onFault,
+    https: publicHttps,
     tls,
     onAnswered: metrics?.onAnswered,
   });
-  const port = await listen(running, config).catch(async (error: unknown) => {
+  const port = await listen(running, config, sockets.http).catch(async (error: unknown) => {
     await Promise.all([polling.stop(), agents.stop(), metrics?.stop()]);
     await database.close();
     throw error;
@@ -226,6 +215,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     database,
     epochDays: config.epoch_days,
     resumeErasures: () => eraser.resumeStale(),
+    refillReserve: () => store.reserve.refill(),
     flushKeyUse: keyUse.flush,
     clock,
     onFault: logFault('sweep-failed'),
@@ -233,6 +223,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   return {
     url,
     port,
+    notReady,
+    answers: () => answers(database),
     async stop(deadlineMs = DRAIN_MS) {
       draining = true;
       await running.drain(deadlineMs);

@@ -75,7 +75,20 @@ function readFile(path: string | undefined): Readonly<Record<string, unknown>> {
   return values;
 }
 
+/** systemd credentials (LoadCredential=), for those who keep secrets out of files that a user may read. */
+function fromCredential(name: SettingName, directory: string | undefined): string | null {
+  if (directory === undefined) return null;
+  if (name === 'console_client_secret_file') {
+    const file = join(directory, 'console-client-secret');
+    return existsSync(file) ? file : null;
+  }
+  const file = join(directory, 'database-url');
+  return name === 'database_url' && existsSync(file) ? readFileSync(file, 'utf8').trim() : null;
+}
+
 function fallbackOf(name: SettingName, environment: Environment): unknown {
+  const credential = fromCredential(name, environment['CREDENTIALS_DIRECTORY']);
+  if (credential !== null) return credential;
   if (name === 'data_dir' && environment['STATE_DIRECTORY'])
     return environment['STATE_DIRECTORY'].split(':')[0];
   return SETTINGS[name].fallback;
@@ -117,6 +130,34 @@ export function loadConfig(options: LoadOptions): Config {
     ...parsed,
     data_dir: resolve(parsed.data_dir),
     credentialsDirectory: environment['CREDENTIALS_DIRECTORY'] ?? null,
+  };
+}
+
+/** What a service manager hands to the process it starts (sd_notify(3), sd_listen_fds(3)). */
+export interface ServiceManager {
+  /** Null: nobody wants to be told. */
+  readonly notifySocket: string | null;
+  /** How long it waits for a sign of life. */
+  readonly watchdogMs: number | null;
+  /** Listening sockets, from descriptor 3 on, with the names that their units give them. */
+  readonly sockets: readonly { readonly fd: number; readonly name: string }[];
+}
+
+const FIRST_SOCKET = 3;
+
+/** What is meant for another process, a parent that did not clear its environment, is passed over. */
+export function serviceManager(environment: Environment, pid: number): ServiceManager {
+  const isOurs = (name: string): boolean => environment[name] === undefined || environment[name] === `${pid}`;
+  const microseconds = Number(environment['WATCHDOG_USEC'] ?? 0);
+  const count = environment['LISTEN_PID'] === `${pid}` ? Number(environment['LISTEN_FDS'] ?? 0) : 0;
+  const names = (environment['LISTEN_FDNAMES'] ?? '').split(':');
+  return {
+    notifySocket: environment['NOTIFY_SOCKET'] || null,
+    watchdogMs: microseconds > 0 && isOurs('WATCHDOG_PID') ? microseconds / 1000 : null,
+    sockets: Array.from({ length: Number.isSafeInteger(count) && count > 0 ? count : 0 }, (_, i) => ({
+      fd: FIRST_SOCKET + i,
+      name: names[i] ?? '',
+    })),
   };
 }
 

@@ -18,9 +18,16 @@ const PAGES = [
   'docs/dependencies.md',
   'docs/integrate.md',
   'docs/operate.md',
+  'docs/scale.md',
   'docs/security.md',
   'docs/operate/README.md',
+  'docs/operate/container.md',
+  'docs/operate/contest-overdue.md',
+  'docs/operate/debian.md',
+  'docs/operate/erasure-incomplete.md',
   'docs/operate/first-day.md',
+  'docs/operate/offboarding.md',
+  'docs/operate/proxies.md',
 ];
 
 describe('docs/dependencies.md', () => {

@@ -14,7 +14,7 @@ import { drive, type LoadResult } from './requests.ts';
 /** One initialised gpd as a template, its sealed bundles and its private key: what every bench starts from. */
 
 const KID = 'bench';
-const ORIGIN = 'https://shop.example';
+export const ORIGIN = 'https://shop.example';
 const BENCH = fileURLToPath(new URL('..', import.meta.url));
 const ROOT = join(BENCH, '..');
 const GPD = join(ROOT, 'bin', 'gpd');

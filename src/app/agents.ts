@@ -164,11 +164,19 @@ export async function startAgents(database: Database, options: AgentsOptions): P
   await reload();
   let running: Promise<void> = Promise.resolve();
   let busy = false;
+  let failing = false;
+  // Told once, not every second that the database is away.
+  const failed = (error: unknown): void => {
+    if (!failing) onFault(error);
+    failing = true;
+  };
   const timer = setInterval(() => {
     if (busy) return;
     busy = true;
     running = work()
-      .catch(onFault)
+      .then(() => {
+        failing = false;
+      }, failed)
       .finally(() => {
         busy = false;
       });

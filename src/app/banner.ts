@@ -28,7 +28,8 @@ function allTexts({ kid, settings, purposes, rules }: ConsentTenant): string {
   return canonicalJson(JSON.parse(JSON.stringify(shown)) as Json);
 }
 
-function answer(tenant: ConsentTenant, { language, gpc }: BannerRequest): BannerResponse {
+/** Nothing is said to the log: for whoever only looks. */
+export function bannerAnswer(tenant: ConsentTenant, { language, gpc }: BannerRequest): BannerResponse {
   const { settings, purposes, rules, kid } = tenant;
   const banner = bannerSettings(settings);
   const own = Object.hasOwn(banner.texts, language) ? banner.texts[language] : undefined;
@@ -80,7 +81,7 @@ export function makeBannerService({ database, clock, script }: BannerDeps) {
     /** Nothing is shown that the log does not know of. @throws {Unavailable} when it cannot be told */
     async banner(tenant: ConsentTenant, request: BannerRequest): Promise<BannerResponse> {
       await publish(tenant, await script());
-      return answer(tenant, request);
+      return bannerAnswer(tenant, request);
     },
   };
 }

@@ -30,6 +30,8 @@ export interface ConsentApiParts {
   readonly findApiKey: (secret: string) => ApiKey | null;
   readonly limiter: Limiter;
   readonly eraser: EraseService;
+  /** Reads what changed in the database before this call. */
+  readonly refresh: () => Promise<void>;
   readonly clock: Clock;
 }
 
@@ -38,7 +40,7 @@ const bannerFiles = new URL('../../dist/banner/', import.meta.url);
 export type ConsentApi = ReturnType<typeof makeConsentApi>;
 
 export function makeConsentApi(parts: ConsentApiParts) {
-  const { database, directory, clock, findApiKey, limiter, eraser } = parts;
+  const { database, directory, clock, findApiKey, limiter, eraser, refresh } = parts;
   const tenantOf = (kid: string): ConsentTenant => {
     const tenant = directory.consentTenant(kid);
     if (!tenant) throw new Error('a caller of no tenant passed authorisation');
@@ -52,6 +54,7 @@ export function makeConsentApi(parts: ConsentApiParts) {
       ? service.readSession((kid) => directory.consentTenant(kid), token)
       : Promise.resolve(null);
   const authorization = { findApiKey, findSession, limiter };
+  const isUnknown = ({ reason }: { readonly reason: string }): boolean => reason === 'unknown-purpose';
   const embed = makeEmbed(bannerFiles);
   const banners = makeBannerService({ database, clock, script: embed.scriptHash });
   return {
@@ -66,12 +69,28 @@ export function makeConsentApi(parts: ConsentApiParts) {
     },
     consent: {
       ...authorization,
-      check: (kid: string, request: Parameters<typeof service.check>[1]) =>
-        service.check(tenantOf(kid), request),
-      checkAll: (kid: string, checks: Parameters<typeof service.checkAll>[1]) =>
-        service.checkAll(tenantOf(kid), checks),
-      checkTerms: (kid: string, body: Parameters<typeof service.checkTerms>[1]) =>
-        service.checkTerms(tenantOf(kid), body),
+      // What this node does not know, another one may have defined a moment ago: looked up before it is refused.
+      check: async (kid: string, request: Parameters<typeof service.check>[1]) => {
+        const answer = await service.check(tenantOf(kid), request);
+        if (!isUnknown(answer)) return answer;
+        await refresh();
+        return service.check(tenantOf(kid), request);
+      },
+      checkAll: async (kid: string, checks: Parameters<typeof service.checkAll>[1]) => {
+        const answers = await service.checkAll(tenantOf(kid), checks);
+        if (!answers.some(isUnknown)) return answers;
+        await refresh();
+        return service.checkAll(tenantOf(kid), checks);
+      },
+      checkTerms: async (kid: string, body: Parameters<typeof service.checkTerms>[1]) => {
+        try {
+          service.checkTerms(tenantOf(kid), body);
+        } catch (error) {
+          if (!(error instanceof Refusal)) throw error;
+          await refresh();
+          service.checkTerms(tenantOf(kid), body);
+        }
+      },
       write: (kid: string, request: Parameters<typeof service.write>[1]) =>
         service.write(tenantOf(kid), request),
       state: (kid: string, principalId: string) => service.state(tenantOf(kid), principalId),
@@ -111,6 +130,7 @@ export function makeConsentApi(parts: ConsentApiParts) {
       purposes: (kid: string) => makeTenantStore(database).purposes(kid),
       async savePurposes(kid: string, purposes: readonly Purpose[]) {
         const entries = await savePurposes(database, kid, purposes, clock());
+        await refresh();
         return { purposes: await makeTenantStore(database).purposes(kid), entries };
       },
       async policies(kid: string) {
@@ -120,6 +140,7 @@ export function makeConsentApi(parts: ConsentApiParts) {
       async publishPolicy(kid: string, policy: { readonly text: string; readonly material: boolean }) {
         const published = await publishPolicy(database, kid, policy, clock());
         if (!published) throw new Error('a caller of no tenant passed authorisation');
+        await refresh();
         return { ...published, publishedAt: isoTime(published.publishedAt) };
       },
     },

@@ -1,18 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { LEDGER_SECRET, ROOT_SECRET, tenantSecretContext } from '../keys/contexts.ts';
+import { LEDGER_SECRET, ROOT_SECRET } from '../keys/contexts.ts';
 import { type Generation, makeGeneration } from '../keys/generation.ts';
-import type { MasterKey } from '../keys/master-key.ts';
-import { genesisEntry } from '../ledger/entries.ts';
-import { makeNoteSigner } from '../ledger/note.ts';
-import { logOrigin } from '../ledger/origin.ts';
 import { createTenantRows } from '../storage/tenant-create.ts';
 import { tenantSettingsSchema } from '../tenants/settings.ts';
 import { firstPurpose } from '../tenants/tenant.ts';
+import { newLog, wrapTenantSecret } from './new-log.ts';
 import type { Store } from './store.ts';
-
-function wrapTenantSecret(masterKey: MasterKey, kid: string, purpose: string, secret: Uint8Array): string {
-  return masterKey.wrap(secret, tenantSecretContext(kid, purpose));
-}
 
 export interface TenantRequest {
   readonly kid: string;
@@ -31,15 +24,13 @@ export async function createTenant(store: Store, request: TenantRequest): Promis
   const { kid, origins, now } = request;
   const { masterKey } = store;
   const key = makeGeneration(kid, 1, 'published', { masterKey, now });
-  const seed = randomBytes(32);
-  const signer = makeNoteSigner(logOrigin(request.baseUrl, kid), seed);
+  const { wrapped, ...log } = newLog(masterKey, request);
   const secrets = {
     [ROOT_SECRET]: wrapTenantSecret(masterKey, kid, ROOT_SECRET, randomBytes(32)),
-    [LEDGER_SECRET]: wrapTenantSecret(masterKey, kid, LEDGER_SECRET, seed),
+    [LEDGER_SECRET]: wrapped,
   };
   const settings = tenantSettingsSchema.parse({ origins });
   const made = { tenant: { kid, createdAt: now, settings }, secrets, key };
-  const log = { origin: signer.name, vkey: signer.vkey, genesis: genesisEntry(now, signer.vkey) };
   return (await createTenantRows(store.database, { ...made, log, purpose: firstPurpose() }, now))
     ? key
     : null;

@@ -63,6 +63,7 @@ function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock,
   const root = secret(ROOT_SECRET);
   const ledgerSeed = secret(LEDGER_SECRET);
   if (!root || !ledgerSeed) throw new Error('a tenant has lost its root secret or the key of its log');
+  if (snapshot.logOrigin === '') throw new Error(`the tenant ${kid} has lost its log: restore a backup`);
   const derived = deriveTenantKeys(root);
   const symmetric = secret(SYMMETRIC_SECRET);
   const openers = liveGenerations(keys, clock()).flatMap((key) => {

@@ -1,7 +1,9 @@
 import { planSweep } from '../keys/rotate.ts';
 import { type Clock, DAY, HOUR, MINUTE } from '../lib/clock.ts';
+import { makeSteadyClock } from '../lib/steady-clock.ts';
 import { purgeAgentNonces } from '../storage/agent-store.ts';
 import { sealAudit } from '../storage/audit-seal.ts';
+import { JOB_MS, purgeJobs } from '../storage/console-jobs.ts';
 import { purgeConsole } from '../storage/console-sessions.ts';
 import type { Database } from '../storage/db.ts';
 import { purgeNonces } from '../storage/decision-store.ts';
@@ -42,22 +44,26 @@ async function sweepKeys(database: Database, now: number): Promise<number> {
   return count;
 }
 
-/** What time alone makes due: expired nonces, ended rate windows, retired keys. Safe on many nodes at once. */
-async function sweep(database: Database, now: number): Promise<Swept> {
-  const nonces = (await purgeNonces(database, now)) + (await purgeAgentNonces(database, now));
+/**
+ * What time alone makes due: expired nonces, ended rate windows, retired keys. Safe on many nodes at once.
+ * @param steady for what a clock that jumped ahead and is set back must not have done
+ */
+async function sweep(database: Database, now: number, steady: number): Promise<Swept> {
+  const nonces = (await purgeNonces(database, steady)) + (await purgeAgentNonces(database, steady));
   const counters = await purgeCounters(database, now, 10 * MINUTE);
   await purgeExpired(database, now);
   await purgeOutbox(database, now - OUTBOX_MS);
   await purgeSummaries(database, now);
   await purgeConsole(database, now - DAY, now - DAY);
+  await purgeJobs(database, now - JOB_MS);
   await purgeKeyTraffic(database, now);
   for (const { kid } of await makeTenantStore(database).list()) {
-    await sealVerdicts(database, kid, now);
-    await sealAudit(database, kid, now);
+    await sealVerdicts(database, kid, steady);
+    await sealAudit(database, kid, steady);
     await tally(database, kid, now);
   }
   await purgeNetworks(database, Math.floor(now / DAY));
-  return { nonces, counters, keys: await sweepKeys(database, now) };
+  return { nonces, counters, keys: await sweepKeys(database, steady) };
 }
 
 /** What every tenant's retention takes away now. */
@@ -79,24 +85,32 @@ export interface HousekeepingDeps {
   readonly epochDays: number;
   /** Finishes erasures that something held up. */
   readonly resumeErasures: () => Promise<unknown>;
+  /** Room on the disk that an erasure spent, or that was never there. */
+  readonly refillReserve: () => Promise<void>;
   /** Writes down which seal keys were in use. */
   readonly flushKeyUse: () => Promise<void>;
   readonly clock: Clock;
+  /** Milliseconds that no change of the clock touches. */
+  readonly monotonic?: () => number;
   readonly onFault: (error: unknown) => void;
 }
 
 /** Runs the sweep every minute and retention every hour until stopped; one at a time. */
 export function startHousekeeping(deps: HousekeepingDeps): { stop(): Promise<void> } {
   const { database, clock, onFault } = deps;
-  let running: Promise<unknown> = Promise.resolve();
-  let retainedAt = 0;
+  let running: Promise<unknown> = deps.refillReserve().catch(onFault);
+  let retainedAt = Number.NEGATIVE_INFINITY;
+  const monotonic = deps.monotonic ?? (() => performance.now());
+  const steadyClock = makeSteadyClock(clock, monotonic);
   async function work(): Promise<void> {
-    await sweep(database, clock());
+    await deps.refillReserve();
+    const steady = steadyClock();
+    await sweep(database, clock(), steady);
     await deps.resumeErasures();
     await deps.flushKeyUse();
-    if (clock() - retainedAt < HOUR) return;
-    retainedAt = clock();
-    await runRetention(database, deps.epochDays, clock());
+    if (monotonic() - retainedAt < HOUR) return;
+    retainedAt = monotonic();
+    await runRetention(database, deps.epochDays, steady);
   }
   const timer = setInterval(() => {
     running = running.then(() => work().catch(onFault));

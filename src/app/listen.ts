@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
+import type { Server } from 'node:http';
+import type { TlsOptions } from 'node:tls';
 import { type Config, ConfigError } from '../config.ts';
 import type { RunningServer } from '../http/server.ts';
 import { parseRange, type Range } from '../lib/ip.ts';
@@ -15,11 +16,28 @@ export function parseRanges(texts: readonly string[]): Range[] {
   });
 }
 
+/** Said here, so that no NODE_OPTIONS takes it back: forward secrecy and authenticated encryption (RFC 9325 section 4.2). */
+const TLS_POLICY = {
+  minVersion: 'TLSv1.2',
+  honorCipherOrder: true,
+  ciphers: [
+    'TLS_AES_256_GCM_SHA384',
+    'TLS_CHACHA20_POLY1305_SHA256',
+    'TLS_AES_128_GCM_SHA256',
+    'ECDHE-ECDSA-AES256-GCM-SHA384',
+    'ECDHE-RSA-AES256-GCM-SHA384',
+    'ECDHE-ECDSA-CHACHA20-POLY1305',
+    'ECDHE-RSA-CHACHA20-POLY1305',
+    'ECDHE-ECDSA-AES128-GCM-SHA256',
+    'ECDHE-RSA-AES128-GCM-SHA256',
+  ].join(':'),
+} as const satisfies TlsOptions;
+
 /** @throws {ConfigError} */
-export function readTls(config: Config): { readonly cert: Buffer; readonly key: Buffer } | null {
+export function readTls(config: Config): TlsOptions | null {
   if (config.tls_cert === null || config.tls_key === null) return null;
   try {
-    return { cert: readFileSync(config.tls_cert), key: readFileSync(config.tls_key) };
+    return { ...TLS_POLICY, cert: readFileSync(config.tls_cert), key: readFileSync(config.tls_key) };
   } catch {
     throw new ConfigError(
       'GPD_TLS_CERT or GPD_TLS_KEY cannot be read: name two PEM files that this user may read',
@@ -27,7 +45,8 @@ export function readTls(config: Config): { readonly cert: Buffer; readonly key: 
   }
 }
 
-function sentence(error: NodeJS.ErrnoException, config: Config): string {
+function sentence(error: NodeJS.ErrnoException, config: Config, fd: number | null): string {
+  if (fd !== null) return `the socket of the unit does not listen (${error.code ?? error.name})`;
   const where = `${config.host}:${config.port}`;
   const known: Readonly<Record<string, string>> = {
     EADDRINUSE: `${where} is taken by another program: stop it, or choose another port with --port`,
@@ -37,12 +56,27 @@ function sentence(error: NodeJS.ErrnoException, config: Config): string {
   return known[error.code ?? ''] ?? `cannot listen on ${where} (${error.code ?? error.name})`;
 }
 
-/** @returns the port that was taken @throws {ConfigError} with what to do about it */
-export function listen(running: RunningServer, config: Config): Promise<number> {
+/** Without TCP there is no address of a client, which the limits need. */
+const NO_TCP = 'the socket of the unit is no TCP socket: ListenStream= takes ADDRESS:PORT';
+
+function portOf(server: Server): number | null {
+  const address = server.address();
+  return address !== null && typeof address === 'object' ? address.port : null;
+}
+
+/**
+ * @param fd a socket that listens already, instead of host and port
+ * @returns the port that was taken @throws {ConfigError} with what to do about it
+ */
+export function listen({ server }: RunningServer, config: Config, fd: number | null): Promise<number> {
   return new Promise((resolve, reject) => {
-    running.server.once('error', (error) => reject(new ConfigError(sentence(error, config))));
-    running.server.listen(config.port, config.host, () =>
-      resolve((running.server.address() as AddressInfo).port),
-    );
+    const onListening = (): void => {
+      const port = portOf(server);
+      if (port !== null) resolve(port);
+      else server.close(() => reject(new ConfigError(NO_TCP)));
+    };
+    server.once('error', (error) => reject(new ConfigError(sentence(error, config, fd))));
+    if (fd === null) server.listen(config.port, config.host, onListening);
+    else server.listen({ fd }, onListening);
   });
 }

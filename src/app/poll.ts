@@ -1,17 +1,24 @@
 import { randomBytes } from 'node:crypto';
 import { type MasterKey, makeMasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import { SECOND } from '../lib/clock.ts';
+import { Unavailable } from '../lib/errors.ts';
 import type { Database } from '../storage/db.ts';
 import { readSnapshot } from '../storage/snapshot.ts';
 import type { LiveDirectory } from './directory.ts';
 
 /** What the CLI changes a running server sees within 5 s (contract section 5): it looks every second. */
 const INTERVAL_MS = SECOND;
-const STALE_AFTER = 5;
+/** What was loaded is older than the contract allows, whether looks failed or hang. */
+const STALE_MS = 5 * SECOND;
 
 export interface Polling {
-  /** Several looks in a row failed: what is in memory may be old. */
+  /** No look came to an end for so long that what is in memory may be old. */
   stale(): boolean;
+  /**
+   * A look that begins after this call: for what a caller names and this node does not know yet, and for what it changed
+   * itself. Callers at one time share it. @throws {Unavailable} when the database cannot be read
+   */
+  readonly refresh: () => Promise<void>;
   /** The master key of now: `keys rewrap` may have changed it since the start. */
   masterKey(): MasterKey;
   stop(): Promise<void>;
@@ -32,9 +39,11 @@ export async function startPolling(
 ): Promise<Polling> {
   let masterKey = firstKey;
   let revision = -1;
-  let failures = 0;
+  let failing = false;
+  let lookedAt = 0;
 
   async function look(): Promise<void> {
+    const begun = performance.now();
     const page = await readSnapshot(database, revision);
     try {
       directory.apply(page, masterKey);
@@ -44,34 +53,49 @@ export async function startPolling(
       directory.apply(page, masterKey);
     }
     revision = page.revision;
+    // As of the start: what was committed later may be missing.
+    lookedAt = begun;
   }
 
   await look();
-  let running: Promise<void> = Promise.resolve();
-  let busy = false;
-  const timer = setInterval(() => {
-    if (busy) return;
-    busy = true;
-    running = look()
-      .then(
-        () => {
-          failures = 0;
-        },
-        (error: unknown) => {
-          failures += 1;
-          if (failures === 1) options.onFault(error);
-        },
-      )
-      .finally(() => {
-        busy = false;
+  let last: Promise<void> = Promise.resolve();
+  let next: Promise<void> | null = null;
+  const lookSoon = (): Promise<void> => {
+    next ??= last
+      .catch(() => {})
+      .then(() => {
+        next = null;
+        last = look();
+        return last;
       });
+    return next;
+  };
+  const timer = setInterval(() => {
+    // One that hangs is waited for, not joined by more.
+    if (next !== null) return;
+    lookSoon().then(
+      () => {
+        failing = false;
+      },
+      (error: unknown) => {
+        if (!failing) options.onFault(error);
+        failing = true;
+      },
+    );
   }, INTERVAL_MS);
   return {
-    stale: () => failures >= STALE_AFTER,
+    stale: () => performance.now() - lookedAt > STALE_MS,
     masterKey: () => masterKey,
+    async refresh() {
+      try {
+        await lookSoon();
+      } catch (error) {
+        throw new Unavailable('the database cannot be read', 1, { cause: error });
+      }
+    },
     async stop() {
       clearInterval(timer);
-      await running;
+      await Promise.allSettled([next, last]);
     },
   };
 }

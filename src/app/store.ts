@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
+import { baseUrl, type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey, parseMasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import { type Database, openDatabase } from '../storage/db.ts';
 import { readMeta, writeMeta } from '../storage/meta-store.ts';
 import { migrate, schemaState } from '../storage/migrate.ts';
+import { completeTenants } from './complete-tenants.ts';
+import { type DiskReserve, makeDiskReserve } from './disk-reserve.ts';
 import {
   masterKeyPath,
   pendingKeyPath,
@@ -22,10 +24,19 @@ export interface Store {
   readonly serverSecret: Buffer;
 }
 
+/** A store that was there before, on a disk that may be full. */
+export interface OpenedStore extends Store {
+  readonly reserve: DiskReserve;
+  /** The same database for erasures, which may spend the reserve. */
+  readonly erasing: { readonly database: Database; readonly reserve: DiskReserve };
+}
+
 const SECRET_BYTES = 32;
 
 export interface OpenOptions {
   readonly onUnknownCommit?: (error: Error) => void;
+  /** On a disk that is so full that not even the database opens, its reserve is given up. */
+  readonly mayOpenReserve?: boolean;
 }
 
 export function notInitialised(config: Config): ConfigError {
@@ -36,7 +47,11 @@ export function notInitialised(config: Config): ConfigError {
 
 async function openExisting(config: Config, options: OpenOptions): Promise<Database> {
   if (config.database_url === null && !existsSync(sqliteFile(config))) throw notInitialised(config);
-  return openDatabase({ location: databaseLocation(config), ...options });
+  const { onUnknownCommit } = options;
+  return openDatabase({
+    location: databaseLocation(config),
+    ...(onUnknownCommit === undefined ? {} : { onUnknownCommit }),
+  });
 }
 
 /** @throws {ConfigError} when what is stored does not open with this key */
@@ -83,7 +98,10 @@ async function unlock(
  * Opens what `gpd init` made, and brings its schema up to date.
  * @throws {ConfigError} when there is nothing yet, or the master key is missing or wrong
  */
-export async function openStore(config: Config, options: OpenOptions = {}): Promise<Store> {
+export async function openStore(config: Config, options: OpenOptions = {}): Promise<OpenedStore> {
+  // The disk of a PostgreSQL is its own.
+  const reserve = makeDiskReserve(config.data_dir, config.database_url === null ? config.disk_reserve : 0);
+  if (options.mayOpenReserve === true) reserve.openUp();
   const database = await openExisting(config, options);
   try {
     const state = await schemaState(database);
@@ -93,7 +111,10 @@ export async function openStore(config: Config, options: OpenOptions = {}): Prom
     }
     const unlocked = await unlock(database, masterKeyPath(config));
     if (!unlocked) throw notInitialised(config);
-    return { database, masterKey: unlocked.masterKey, serverSecret: unlocked.secret };
+    const { masterKey, secret } = unlocked;
+    await completeTenants(database, masterKey, baseUrl(config));
+    const erasing = { database, reserve };
+    return { database: reserve.guard(database), erasing, reserve, masterKey, serverSecret: secret };
   } catch (error) {
     await database.close();
     throw error;

@@ -32,8 +32,11 @@ export function hashConsoleToken(token: string): string {
   return sha256(token).toString('hex');
 }
 
+/** Begun while a clock was ahead, it would live for as long as that was: it is none. */
 export function isLiveSession(session: ConsoleSession, now: number): boolean {
-  return now < session.expiresAt && now < session.seenAt + CONSOLE_IDLE_MS;
+  const { createdAt, seenAt, expiresAt } = session;
+  if (Math.max(createdAt, seenAt) > now + MINUTE) return false;
+  return now < expiresAt && now < seenAt + CONSOLE_IDLE_MS;
 }
 
 /** A dpo may do what a reviewer may. */

@@ -14,6 +14,7 @@ import { registerDsar } from './commands/dsar.ts';
 import { registerErase } from './commands/erase.ts';
 import { registerInit } from './commands/init.ts';
 import { registerKeys } from './commands/keys.ts';
+import { registerMasterKey } from './commands/master-key.ts';
 import { registerMigrate } from './commands/migrate.ts';
 import { registerReplay } from './commands/replay.ts';
 import { registerRestore } from './commands/restore.ts';
@@ -42,6 +43,7 @@ const registrars = [
   registerServe,
   registerTenants,
   registerKeys,
+  registerMasterKey,
   registerApiKeys,
   registerAgents,
   registerConsent,

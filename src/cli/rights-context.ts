@@ -3,13 +3,13 @@ import type { Command } from 'commander';
 import { makeDirectory } from '../app/directory.ts';
 import { makeRightsApi, type RightsApi } from '../app/rights/api.ts';
 import { type EraseService, makeEraseService } from '../app/rights/erase.ts';
-import type { Store } from '../app/store.ts';
+import type { OpenedStore, OpenOptions, Store } from '../app/store.ts';
 import type { Config } from '../config.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import { actorRef } from '../rights/reference.ts';
 import { type EraseTargetBody, eraseTargetSchema } from '../schema/rights.ts';
 import { readSnapshot } from '../storage/snapshot.ts';
-import { CommandFailed } from './output.ts';
+import { CommandFailed, say } from './output.ts';
 import { noSuchTenant, withStore } from './run.ts';
 
 export interface RightsContext {
@@ -27,13 +27,22 @@ export interface RightsContext {
 }
 
 /** The rights services on the database, for one command. */
-export function withRights<T>(command: Command, work: (context: RightsContext) => Promise<T>): Promise<T> {
-  return withStore(command, async (store, config) => {
+export function withRights<T>(
+  command: Command,
+  work: (context: RightsContext) => Promise<T>,
+  options: OpenOptions = {},
+): Promise<T> {
+  const run = async (store: OpenedStore, config: Config): Promise<T> => {
     const { database } = store;
     const directory = makeDirectory(Date.now);
     directory.apply(await readSnapshot(database, -1), store.masterKey);
     const tenantOf = (kid: string) => directory.consentTenant(kid);
-    const eraser = makeEraseService({ database, dataDir: config.data_dir, clock: Date.now });
+    const eraser = makeEraseService({
+      ...store.erasing,
+      dataDir: config.data_dir,
+      clock: Date.now,
+      onFault: () => say('gpd: the rows are erased; something held up the rest'),
+    });
     const ingestTenantOf = (kid: string) => directory.tenant(kid);
     const api = makeRightsApi({ database, tenantOf, ingestTenantOf, eraser, clock: Date.now });
     return work({
@@ -48,7 +57,8 @@ export function withRights<T>(command: Command, work: (context: RightsContext) =
         return { kid, role: 'operator', ref: actorRef(tenant.rightsKey, 'gpd cli', userInfo().username) };
       },
     });
-  });
+  };
+  return withStore(command, run, options);
 }
 
 export interface TargetOptions {

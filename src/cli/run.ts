@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { BackupFailed } from '../app/backup-failed.ts';
-import { AlreadyInitialised, openStore, type Store } from '../app/store.ts';
-import { type Config, ConfigError, loadConfig } from '../config.ts';
-import { Unavailable } from '../lib/errors.ts';
+import { AlreadyInitialised, type OpenedStore, type OpenOptions, openStore } from '../app/store.ts';
+import { type Config, ConfigError, loadConfig, type ServiceManager, serviceManager } from '../config.ts';
+import { OutcomeUnknown, Unavailable } from '../lib/errors.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import type { SettingName } from '../schema/settings.ts';
+import { SchemaTooNew } from '../storage/migrate.ts';
 import { CommandFailed, EXIT, type ExitName, say } from './output.ts';
 
 export interface GlobalOptions {
@@ -21,6 +22,10 @@ export function configFor(command: Command, flags: Partial<Record<SettingName, u
   });
 }
 
+export function startedBy(): ServiceManager {
+  return serviceManager(process.env, process.pid);
+}
+
 export function wantsJson(command: Command): boolean {
   return command.optsWithGlobals<GlobalOptions>().json === true;
 }
@@ -28,10 +33,11 @@ export function wantsJson(command: Command): boolean {
 /** Opens the store for one command and closes it whatever happens. */
 export async function withStore<T>(
   command: Command,
-  work: (store: Store, config: Config) => Promise<T>,
+  work: (store: OpenedStore, config: Config) => Promise<T>,
+  options: OpenOptions = {},
 ): Promise<T> {
   const config = configFor(command);
-  const store = await openStore(config);
+  const store = await openStore(config, options);
   try {
     return await work(store, config);
   } finally {
@@ -75,7 +81,10 @@ function withoutSql(error: Error): string {
 
 function exitOf(error: unknown): { exit: ExitName; message: string } {
   if (error instanceof CommandFailed) return { exit: error.exit, message: error.message };
-  if (error instanceof ConfigError) return { exit: 'badConfig', message: error.message };
+  // 78 as well: to start again would not change it, and the unit does not try.
+  if (error instanceof ConfigError || error instanceof SchemaTooNew)
+    return { exit: 'badConfig', message: error.message };
+  if (error instanceof OutcomeUnknown) return { exit: 'failure', message: `${error.message}; look first` };
   if (error instanceof Unavailable)
     return { exit: 'tryAgain', message: `${error.message}; try again in a moment` };
   if (error instanceof AlreadyInitialised) return { exit: 'conflict', message: error.message };

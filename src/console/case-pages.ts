@@ -176,6 +176,9 @@ export function casePages(router: Router, { cases, desk, render, t }: CaseDeps):
       const { contestId } = view.contest;
       try {
         const after = await cases.resolve(posted.staff, { contestId, ...ruling });
+        // The same outcome by somebody else changes nothing, and this reason is told to nobody.
+        if (after.resolvedBy !== null && after.resolvedBy.ref !== posted.staff.ref)
+          throw new Refusal('already-resolved');
         const done = after.status === 'resolved' ? 'resolved' : 'proposed';
         posted.response.redirect(303, back(posted, contestId, done));
       } catch (error) {

@@ -87,7 +87,7 @@ export function makeDesk(core: ConsoleCore, render: Render): Desk {
       if (!session || !isLiveSession(session, now)) {
         const kept = await keepText(session, request, form);
         const back = /^\/contests\/con_\w+/.exec(request.path)?.[0] ?? '';
-        const text = form.get('text') ?? null;
+        const text = form.get('text') ?? form.get('basis') ?? null;
         render(response, 'expired', { kept, text, back: `/console${back}` }, 401);
         return;
       }

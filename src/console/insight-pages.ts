@@ -4,7 +4,8 @@ import { Refusal } from '../lib/errors.ts';
 import { barChart, cellOf, lastDays, lastHours } from './charts.ts';
 import type { Desk } from './desk.ts';
 import type { GenerationView, InsightPort, OverviewView } from './ports-insight.ts';
-import type { Render } from './render.ts';
+import { framing, readLanguage } from './preview-pages.ts';
+import { type Render, usualPolicy } from './render.ts';
 
 /** Overview, ledger, keys and purposes: what there is, in numbers with their denominators. */
 
@@ -30,6 +31,11 @@ function rulesByError(rules: OverviewView['rules']) {
     .filter((row) => row.total > 0)
     .map((row) => ({ ...row, share: row.overturned / row.total }))
     .sort((a, b) => b.share - a.share || b.total - a.total || a.rule.localeCompare(b.rule));
+}
+
+/** In the language itself, as its readers look for it. */
+function languageName(code: string): string {
+  return new Intl.DisplayNames([code], { type: 'language' }).of(code) ?? code;
 }
 
 export function insightPages(router: Router, insight: InsightPort, desk: Desk, render: Render): void {
@@ -70,9 +76,9 @@ export function insightPages(router: Router, insight: InsightPort, desk: Desk, r
 
   router.post(
     '/ledger/verify',
-    desk.action('reviewer', ({ response, staff }) =>
-      Promise.resolve(response.redirect(303, `/console/jobs/${insight.startVerify(staff)}`)),
-    ),
+    desk.action('reviewer', async ({ response, staff }) => {
+      response.redirect(303, `/console/jobs/${await insight.startVerify(staff)}`);
+    }),
   );
 
   router.get(
@@ -86,8 +92,12 @@ export function insightPages(router: Router, insight: InsightPort, desk: Desk, r
 
   router.get(
     '/terms',
-    desk.page('reviewer', async ({ response, staff }) => {
-      render(response, 'terms', { here: 'terms', ...(await insight.terms(staff)) });
+    desk.page('reviewer', async ({ request, response, staff }) => {
+      const terms = await insight.terms(staff);
+      const asked = readLanguage(request.query['lang']);
+      const language = terms.languages.includes(asked) ? asked : 'en';
+      const policy = (nonce: string): string => framing(usualPolicy(nonce));
+      render(response, 'terms', { here: 'terms', ...terms, language, languageName, policy });
     }),
   );
 }

@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs';
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Router } from 'express';
 import { Refusal } from '../lib/errors.ts';
@@ -12,27 +12,27 @@ const JOB_ID = /^[0-9a-f]{32}$/;
 const RELOAD_SECONDS = 2;
 
 export function jobPages(router: Router, jobs: JobPort, desk: Desk, render: Render): void {
-  function read({ request, staff }: Visit): JobView {
+  async function read({ request, staff }: Visit): Promise<JobView> {
     const { id } = request.params;
-    const job = typeof id === 'string' && JOB_ID.test(id) ? jobs.get(staff, id) : null;
+    const job = typeof id === 'string' && JOB_ID.test(id) ? await jobs.get(staff, id) : null;
     if (!job) throw new Refusal('not-found');
     return job;
   }
 
   router.get(
     '/jobs/:id',
-    desk.page('reviewer', (visit) => {
-      const job = read(visit);
+    desk.page('reviewer', async (visit) => {
+      const job = await read(visit);
       const refresh = job.state === 'running' ? RELOAD_SECONDS : null;
       const here = job.kind === 'export' ? 'subjects' : 'ledger';
-      return Promise.resolve(render(visit.response, 'job', { here, job, refresh }));
+      render(visit.response, 'job', { here, job, refresh });
     }),
   );
 
   router.get(
     '/jobs/:id/file',
     desk.page('dpo', async (visit) => {
-      const { file } = read(visit);
+      const { file, id } = await read(visit);
       if (!file) throw new Refusal('not-found');
       visit.response.set({
         'content-type': file.type,
@@ -40,7 +40,7 @@ export function jobPages(router: Router, jobs: JobPort, desk: Desk, render: Rend
         'content-disposition': `attachment; filename="${file.name}"`,
         'cache-control': 'no-store',
       });
-      await pipeline(createReadStream(file.path), visit.response);
+      await pipeline(Readable.from(jobs.read(visit.staff, id)), visit.response);
     }),
   );
 }

@@ -85,8 +85,8 @@ export interface JobView {
   readonly done: number;
   readonly total: number;
   readonly startedAt: number;
+  /** Of an export that is done. */
   readonly file: {
-    readonly path: string;
     readonly name: string;
     readonly type: string;
     readonly bytes: number;
@@ -95,8 +95,10 @@ export interface JobView {
 }
 
 export interface JobPort {
-  /** One's own jobs alone. */
-  get(staff: Staff, id: string): JobView | null;
+  /** One's own jobs alone, whichever node works at them. */
+  get(staff: Staff, id: string): Promise<JobView | null>;
+  /** What its file holds. @throws {Refusal} when it goes meanwhile */
+  read(staff: Staff, id: string): AsyncIterable<Uint8Array>;
 }
 
 export interface AuditPort {

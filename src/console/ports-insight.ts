@@ -1,3 +1,4 @@
+import type { BannerResponse } from '../schema/banner.ts';
 import type { Purpose } from '../tenants/tenant.ts';
 import type { Staff } from './ports.ts';
 
@@ -59,7 +60,7 @@ export interface InsightPort {
   ): Promise<OverviewView>;
   ledger(staff: Staff): Promise<LedgerView | null>;
   proof(staff: Staff, seq: number): Promise<string | null>;
-  startVerify(staff: Staff): string;
+  startVerify(staff: Staff): Promise<string>;
   keys(staff: Staff): Promise<readonly GenerationView[]>;
   terms(staff: Staff): Promise<{
     readonly purposes: readonly Purpose[];
@@ -70,5 +71,12 @@ export interface InsightPort {
       readonly publishedAt: number;
       readonly text: string;
     }[];
+    /** That the banner speaks. */
+    readonly languages: readonly string[];
   }>;
+  /** What the banner of the tenant would be told, without that the ledger hears of it. */
+  banner(
+    staff: Staff,
+    language: string,
+  ): Promise<{ readonly language: string; readonly banner: BannerResponse; readonly words: unknown }>;
 }

@@ -13,8 +13,11 @@ export type Render = (
   status?: number,
 ) => void;
 
+/** Another policy than the usual one, of the answer's nonce. */
+export type Policy = (nonce: string) => string;
+
 /** Nothing but what carries this answer's nonce; no framing, no inline code, forms to ourselves alone. */
-function policy(nonce: string): string {
+export function usualPolicy(nonce: string): string {
   return [
     "default-src 'none'",
     `script-src 'nonce-${nonce}'`,
@@ -47,6 +50,7 @@ export function makeRender({ t, random, clock }: RenderDeps): Render {
   return (response, view, values = {}, status = 200) => {
     const nonce = random(16).toString('base64');
     const now = clock();
+    const policy = (values['policy'] as Policy | undefined) ?? usualPolicy;
     response.status(status).set({
       'content-security-policy': policy(nonce),
       'cache-control': 'no-store',

@@ -10,6 +10,7 @@ import type { ConsoleCore } from './ports.ts';
 import type { CasePort, QueuePort } from './ports-cases.ts';
 import type { AuditPort, JobPort, SubjectPort } from './ports-dpo.ts';
 import type { InsightPort } from './ports-insight.ts';
+import { previewPages } from './preview-pages.ts';
 import { queuePages } from './queue-pages.ts';
 import { makeRender } from './render.ts';
 import { loadStrings } from './strings.ts';
@@ -25,6 +26,24 @@ export interface ConsoleDeps extends ConsoleCore {
   readonly jobs: JobPort;
   readonly audit: AuditPort;
   readonly insight: InsightPort;
+}
+
+/** Whatever a page or a form does not take is 405 with what it does. Read off the routes, so that none is forgotten. */
+function otherMethods(pages: Router): void {
+  const taken = new Map<string, Set<string>>();
+  for (const { route } of pages.stack) {
+    if (!route) continue;
+    const methods = taken.get(route.path) ?? new Set<string>();
+    for (const { method } of route.stack) methods.add(method.toUpperCase());
+    if (methods.has('GET')) methods.add('HEAD');
+    taken.set(route.path, methods);
+  }
+  for (const [path, methods] of taken) {
+    const headers = { allow: [...methods].join(', ') };
+    pages.all(path, () => {
+      throw new Refusal('method-not-allowed', { headers });
+    });
+  }
 }
 
 export function consoleRoutes(deps: ConsoleDeps): Router {
@@ -43,6 +62,8 @@ export function consoleRoutes(deps: ConsoleDeps): Router {
   jobPages(pages, deps.jobs, desk, render);
   auditPages(pages, deps.audit, desk, render);
   insightPages(pages, deps.insight, desk, render);
+  previewPages(pages, { insight: deps.insight, views: deps.views, desk, render });
+  otherMethods(pages);
   pages.use(() => {
     throw new Refusal('not-found');
   });

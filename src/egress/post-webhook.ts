@@ -21,6 +21,7 @@ export async function postWebhook(
   target: PostTarget,
   body: string,
   headers: Readonly<Record<string, string>>,
+  timeoutMs = TIMEOUT_MS,
 ): Promise<number> {
   const url = new URL(target.url);
   const allow = target.allowPrivate ? anywhere : publicOnly;
@@ -31,7 +32,7 @@ export async function postWebhook(
     const call = request(url, {
       method: 'POST',
       lookup: guardedLookup(allow),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: AbortSignal.timeout(timeoutMs),
       agent: false,
       headers: {
         ...headers,

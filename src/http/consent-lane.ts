@@ -6,7 +6,7 @@ import { corsHeaders, type KnowsOrigin, preflightHeaders } from './cors.ts';
 import type { Gate } from './gate.ts';
 import type { HotHandler, HotReply, HotRequest } from './hot.ts';
 import { declaresTooMuch, isPlainJson, parseBody } from './json-body.ts';
-import { errorReply, fullReply, jsonReply, withHeaders } from './reply.ts';
+import { errorReply, fullReply, jsonReply, unavailable, withHeaders } from './reply.ts';
 
 /** POST /v1/consent/can-process: one keyed read between a request and its answer. */
 
@@ -42,10 +42,9 @@ async function answer(deps: ConsentLaneDeps, request: HotRequest): Promise<HotRe
   return jsonReply(200, await deps.gate.hold(deps.check(caller.kid, asked)));
 }
 
-function refused(error: unknown): HotReply {
+function refused(thrown: unknown): HotReply {
+  const error = thrown instanceof Unavailable ? unavailable(thrown) : thrown;
   if (error instanceof Refusal) return errorReply(error.code, error.headers, error.details);
-  if (error instanceof Unavailable)
-    return errorReply('unavailable', { 'retry-after': String(error.retryAfterSeconds) });
   throw error;
 }
 

@@ -2,7 +2,7 @@ import express, { type ErrorRequestHandler, type Express, type RequestHandler, t
 import helmet from 'helmet';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import { SenderLeft } from './body.ts';
-import { errorReply } from './reply.ts';
+import { errorReply, HSTS_SECONDS, unavailable } from './reply.ts';
 import { requestFacts } from './server.ts';
 
 /** Scripts and styles from ourselves, nothing inline, no framing. */
@@ -22,17 +22,13 @@ const CSP = {
   },
 };
 
-const HSTS_SECONDS = 31_536_000;
-
 const notFound: RequestHandler = () => {
   throw new Refusal('not-found');
 };
 
 function toRefusal(error: unknown): Refusal | null {
   if (error instanceof Refusal) return error;
-  if (error instanceof Unavailable) {
-    return new Refusal('unavailable', { headers: { 'retry-after': String(error.retryAfterSeconds) } });
-  }
+  if (error instanceof Unavailable) return unavailable(error);
   // Express and its parsers mark what the caller did wrong by a 4xx status, for instance a bad % escape in the path.
   const status = (error as { status?: unknown } | null)?.status;
   return typeof status === 'number' && status >= 400 && status < 500 ? new Refusal('invalid-request') : null;

@@ -10,7 +10,7 @@ import { corsHeaders, type KnowsOrigin, preflightHeaders } from './cors.ts';
 import type { Gate } from './gate.ts';
 import type { HotHandler, HotReply, HotRequest, Limiter } from './hot.ts';
 import { declaresTooMuch, isPlainJson } from './json-body.ts';
-import { errorReply, fullReply, jsonReply, withHeaders } from './reply.ts';
+import { errorReply, fullReply, jsonReply, unavailable, withHeaders } from './reply.ts';
 
 /** POST /_fp/i/v1: size → rate → media type → body → gate 503 → envelope → core (contract 3.1). */
 
@@ -38,6 +38,17 @@ function rateLimited(seconds: number): HotReply {
   return jsonReply(429, body, { 'retry-after': String(seconds), connection: 'close' });
 }
 
+function unavailableReply(error: Unavailable, more: Readonly<Record<string, string>> = {}): HotReply {
+  const { code, headers, details } = unavailable(error);
+  return errorReply(code, { ...headers, ...more }, details);
+}
+
+/** Counters that several nodes share may be out of reach; the body was not read then. */
+function refusedBeforeCore(error: unknown): HotReply {
+  if (error instanceof Unavailable) return unavailableReply(error, { connection: 'close' });
+  throw error;
+}
+
 /** Holds nothing of the bundle while the database is waited for: what a frame holds, the collector copies. */
 async function settle(
   deps: IngestLaneDeps,
@@ -58,9 +69,7 @@ async function replyTo(
     const { status, response } = await outcome;
     return jsonReply(status, response);
   } catch (error) {
-    if (error instanceof Unavailable) {
-      return errorReply('unavailable', { 'retry-after': String(error.retryAfterSeconds) });
-    }
+    if (error instanceof Unavailable) return unavailableReply(error);
     deps.onFault(requestId, error);
     const { status, response } = refusal('unknown', requestId);
     return jsonReply(status, response);
@@ -115,7 +124,7 @@ export function makeIngestLane(deps: IngestLaneDeps): HotHandler {
       const allow = { methods: 'POST', headers: 'Content-Type' };
       return { status: 204, headers: preflightHeaders(request.headers, deps.knowsOrigin, allow), body: '' };
     }
-    const reply = await answer(deps, request);
+    const reply = await answer(deps, request).catch(refusedBeforeCore);
     return withHeaders(reply, corsHeaders(request.headers, deps.knowsOrigin));
   };
 }

@@ -16,7 +16,8 @@ export function makeMemoryLimiter(spec: RateSpec): Limiter {
       await limiter.consume(key);
       return 0;
     } catch (error) {
-      if (error instanceof RateLimiterRes) return seconds(error.msBeforeNext);
+      // A window lasts no longer than its spec, whatever the clock has done since it began.
+      if (error instanceof RateLimiterRes) return Math.min(seconds(error.msBeforeNext), spec.seconds);
       throw error;
     }
   };

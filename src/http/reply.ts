@@ -1,5 +1,15 @@
-import { ERRORS, type ErrorCode, errorBody } from '../lib/errors.ts';
+import {
+  ERRORS,
+  type ErrorCode,
+  errorBody,
+  OutcomeUnknown,
+  Refusal,
+  type Unavailable,
+} from '../lib/errors.ts';
 import type { HotReply } from './hot.ts';
+
+/** A year, where the public origin is https. */
+export const HSTS_SECONDS = 31_536_000;
 
 /** Headers that every answer of a JSON route carries. */
 const COMMON = {
@@ -37,3 +47,10 @@ export function errorReply(
 
 /** What a full gate answers: a second later there is a place again, or the server is too small. */
 export const fullReply = (): HotReply => errorReply('unavailable', { 'retry-after': '1' });
+
+/** 503 with the seconds to wait; a caller who may have been served is told so. */
+export function unavailable(error: Unavailable): Refusal {
+  const headers = { 'retry-after': String(error.retryAfterSeconds) };
+  const details = ['It may have been done: look before you send it again.'];
+  return new Refusal('unavailable', error instanceof OutcomeUnknown ? { headers, details } : { headers });
+}

@@ -7,11 +7,14 @@ import {
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
-import { type Address, forwardedHops, limitKey, networkKey, type Range, resolveClient } from '../lib/ip.ts';
+import type { TlsOptions } from 'node:tls';
+import type { Address, Range } from '../lib/ip.ts';
 import { readBody } from './body.ts';
+import { type Client, headerText, makeClientReader } from './client.ts';
 import { makeClientErrors } from './client-error.ts';
+import { drainConnections } from './drain.ts';
 import type { HotHandler, HotReply } from './hot.ts';
-import { errorReply } from './reply.ts';
+import { errorReply, HSTS_SECONDS } from './reply.ts';
 import { originForm, pathOf } from './target.ts';
 
 /** Slow senders get 408: the whole request has to be there within this time. */
@@ -19,7 +22,13 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const HEADERS_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_MS = 65_000;
 const CHECK_INTERVAL_MS = 1000;
+/** Of the request line and all headers; a bearer token takes at most half. */
+const MAX_HEADER_BYTES = 16_384;
 const CLIENT_LEFT = 499;
+/** An answer in JSON loads nothing and stands in no frame. */
+const NOTHING = "default-src 'none'; frame-ancestors 'none'";
+/** Never for the operator's other hosts. */
+const STRICT_TRANSPORT = `max-age=${HSTS_SECONDS}`;
 
 export interface ServerDeps {
   /** Exact paths that are answered before Express sees the request. */
@@ -32,7 +41,9 @@ export interface ServerDeps {
   /** X-Forwarded-For came from a peer that is not trusted. */
   readonly onStrangerForwarded: () => void;
   readonly onFault: (requestId: string, error: unknown) => void;
-  readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer } | null;
+  /** The public origin is https: said on every answer. */
+  readonly https: boolean;
+  readonly tls: TlsOptions | null;
   /** Told of every answer that ended; 499 for a client that left before there was one. */
   readonly onAnswered?: ((path: string, status: number, seconds: number) => void) | undefined;
 }
@@ -55,11 +66,13 @@ export function requestFacts(request: IncomingMessage): RequestFacts {
   return found;
 }
 
-function send(response: ServerResponse, reply: HotReply): void {
+/** @param always names and values in turn, which costs less than setting one after the other; none is in `reply` as well */
+function send(response: ServerResponse, reply: HotReply, always: readonly string[]): void {
   if (response.headersSent || response.destroyed) return;
-  for (const name in reply.headers) response.setHeader(name, reply.headers[name] as string);
-  if (reply.status !== 204) response.setHeader('content-length', Buffer.byteLength(reply.body));
-  response.writeHead(reply.status);
+  const head = [...always];
+  for (const name in reply.headers) head.push(name, reply.headers[name] as string);
+  if (reply.status !== 204) head.push('content-length', String(Buffer.byteLength(reply.body)));
+  response.writeHead(reply.status, head);
   response.end(reply.body);
 }
 
@@ -72,43 +85,6 @@ function namesOneHost(request: IncomingMessage): boolean {
     if (name.length === 4 && name.toLowerCase() === 'host') names += 1;
   }
   return names === 1 || (names === 0 && request.httpVersion !== '1.1');
-}
-
-function headerText(request: IncomingMessage, name: string): string | undefined {
-  const value = request.headers[name];
-  return Array.isArray(value) ? value.join(',') : value;
-}
-
-interface Client {
-  readonly address: Address | null;
-  readonly limitKey: string;
-  readonly networkKey: string;
-  readonly behindProxy: boolean;
-  readonly strangerForwarded: boolean;
-}
-
-/** Clients come back; what was worked out for a connection's addresses is kept, so many at most. */
-const MAX_CLIENTS = 10_000;
-
-function makeClientReader(trusted: readonly Range[]): (request: IncomingMessage) => Client {
-  const known = new Map<string, Client>();
-  return (request) => {
-    const peer = request.socket.remoteAddress;
-    const forwardedFor = headerText(request, 'x-forwarded-for');
-    const forwarded = headerText(request, 'forwarded');
-    const key = `${peer}|${forwardedFor}|${forwarded}`;
-    const found = known.get(key);
-    if (found) return found;
-    const { address, ...trust } = resolveClient(peer, forwardedHops(forwardedFor, forwarded), trusted);
-    const keys = address
-      ? { limitKey: limitKey(address), networkKey: networkKey(address) }
-      : { limitKey: 'unknown', networkKey: 'unknown' };
-    const client = { address, ...keys, ...trust };
-    if (known.size >= MAX_CLIENTS) known.clear();
-    // A header of kilobytes is not worth its place.
-    if (key.length <= 256) known.set(key, client);
-    return client;
-  };
 }
 
 function readFacts(deps: ServerDeps, client: Client, request: IncomingMessage): RequestFacts {
@@ -130,10 +106,12 @@ function readFacts(deps: ServerDeps, client: Client, request: IncomingMessage): 
 async function runLane(
   deps: ServerDeps,
   lane: HotHandler,
+  known: RequestFacts,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const known = requestFacts(request);
+  const always = ['X-Request-Id', known.requestId, 'Content-Security-Policy', NOTHING];
+  if (deps.https) always.push('Strict-Transport-Security', STRICT_TRANSPORT);
   try {
     const reply = await lane({
       method: request.method ?? 'GET',
@@ -147,11 +125,11 @@ async function runLane(
       https: known.https,
       readBody: (limit) => readBody(request, limit),
     });
-    send(response, reply);
+    send(response, reply, always);
   } catch (error) {
     if (request.destroyed && !request.complete) return;
     deps.onFault(known.requestId, error);
-    send(response, errorReply('internal'));
+    send(response, errorReply('internal'), always);
   }
 }
 
@@ -178,18 +156,21 @@ export function makeServer(deps: ServerDeps): RunningServer {
       deps.onAnswered?.(path, status, (performance.now() - begun) / 1000);
     });
     const known = readFacts(deps, clientOf(request), request);
-    facts.set(request, known);
-    response.setHeader('X-Request-Id', known.requestId);
     if (draining) response.setHeader('Connection', 'close');
     if (target === null || !namesOneHost(request)) {
-      send(response, errorReply('invalid-request', { connection: 'close' }));
+      send(response, errorReply('invalid-request', { connection: 'close' }), [
+        'X-Request-Id',
+        known.requestId,
+      ]);
       return;
     }
     const lane = deps.lanes.get(path);
     if (lane) {
-      void runLane(deps, lane, request, response);
+      void runLane(deps, lane, known, request, response);
       return;
     }
+    facts.set(request, known);
+    response.setHeader('X-Request-Id', known.requestId);
     // Express parses an absolute form by url.parse(), which warns on stderr in the stranger's own words.
     request.url = target;
     deps.express(request, response);
@@ -199,12 +180,16 @@ export function makeServer(deps: ServerDeps): RunningServer {
     headersTimeout: HEADERS_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: CHECK_INTERVAL_MS,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    insecureHTTPParser: false,
     // Refused in the listener, in the words of every other refusal.
     requireHostHeader: false,
   };
   const server = deps.tls
     ? createTlsServer({ ...options, ...deps.tls }, listener)
     : createServer(options, listener);
+  // Node drops headers past the 2,000th without a word, and what a proxy adds stands last. Their bytes are limited.
+  server.maxHeadersCount = 0;
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
     clientErrors.onError(error, socket),
   );
@@ -217,17 +202,11 @@ export function makeServer(deps: ServerDeps): RunningServer {
   server.on('checkExpectation', listener);
   return {
     server,
-    drain: (deadlineMs) =>
-      new Promise((resolve) => {
-        draining = true;
-        for (const response of open) if (!response.headersSent) response.setHeader('Connection', 'close');
-        const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
-        server.close(() => {
-          clearTimeout(deadline);
-          resolve();
-        });
-        server.closeIdleConnections();
-      }),
+    drain(deadlineMs) {
+      draining = true;
+      for (const response of open) if (!response.headersSent) response.setHeader('Connection', 'close');
+      return drainConnections(server, deadlineMs);
+    },
   };
 }
 

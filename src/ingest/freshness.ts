@@ -11,3 +11,11 @@ export function isFresh(clientTs: number, now: number, maxSkewMs: number): boole
 export function nonceExpiry(now: number, maxSkewMs: number): number {
   return now + 3 * maxSkewMs;
 }
+
+/**
+ * The earliest expiry that a claim of this bundle can have had. What expired later than all that was forgotten is still
+ * there; of anything older nobody can say whether it was claimed, and a clock that was set back makes old bundles fresh.
+ */
+export function earliestExpiry(clientTs: number, maxSkewMs: number): number {
+  return nonceExpiry(clientTs - maxSkewMs, maxSkewMs);
+}

@@ -69,6 +69,7 @@ export interface Judged {
   readonly now: number;
   /** base64url of a hash. */
   readonly nonce: string;
+  readonly clientTs: number;
   readonly consentState: ConsentState;
   /** What a tenant that wants consent proven holds the ledger against; null for every other. */
   readonly toProve: ConsentReceipt | null;
@@ -102,6 +103,7 @@ export function judge(
     tenant,
     now,
     nonce: nonceKey(plaintext.nonce),
+    clientTs: plaintext.clientTs,
     consentState: gate.state,
     toProve: tenant.needsProof ? plaintext.consent : null,
     weighed: weigh(tenant, read, tier, currentEpoch(now, deps.epochDays)),

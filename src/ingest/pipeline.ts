@@ -7,7 +7,7 @@ import type { BotAuthRequest } from './bot-auth/message.ts';
 import type { Classification } from './classify/classify.ts';
 import { NEEDED_PURPOSE } from './consent-gate.ts';
 import { decide } from './decide.ts';
-import { nonceExpiry } from './freshness.ts';
+import { earliestExpiry, nonceExpiry } from './freshness.ts';
 import { asserted, type JudgeDeps, type Judged, judge } from './judge.ts';
 import type { RequestTier } from './network.ts';
 import type { DeviceLookup, IngestTenant, IssueToken, KnownDevice, ProveConsent, Recorder } from './ports.ts';
@@ -107,6 +107,7 @@ async function settle(
     kid: tenant.kid,
     nonce: judged.nonce,
     nonceExpiresAt: nonceExpiry(now, deps.maxSkewMs),
+    earliestExpiry: earliestExpiry(judged.clientTs, deps.maxSkewMs),
     identified: identity && {
       durable: identity.durable,
       visitorId: identity.visitorId,
@@ -128,7 +129,7 @@ async function settle(
     },
     webhooks: tenant.decisionWebhooks,
   });
-  if (outcome === 'replay') return refusal('replay', requestId, consentState);
+  if (outcome !== 'recorded') return refusal(outcome, requestId, consentState);
 
   const response = verdictResponse(verdict, identity?.visitorId ?? null);
   const transparencyToken = identity ? tokenFor(deps, input, tenant, now) : undefined;

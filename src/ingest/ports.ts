@@ -90,6 +90,8 @@ export interface RecordEntry {
   /** base64url of a hash of the nonce. */
   readonly nonce: string;
   readonly nonceExpiresAt: number;
+  /** The earliest expiry that an earlier claim of this nonce can have had. */
+  readonly earliestExpiry: number;
   readonly identified: Identified | null;
   readonly verdict: Verdict;
   /** What the shadow policy would have said. */
@@ -101,13 +103,16 @@ export interface RecordEntry {
   readonly webhooks: readonly string[];
 }
 
+/** `stale`: an earlier claim of the nonce may have been forgotten already, which only a clock that went back brings up. */
+export type Recorded = 'recorded' | 'replay' | 'stale';
+
 /**
  * Durable before it answers: the nonce claim, the sighting and the decision commit together or not at all. Of two
- * entries with one nonce exactly one is `recorded`, on any number of nodes.
+ * entries with one nonce at most one is `recorded`, on any number of nodes and whatever their clocks do.
  * @throws {Unavailable} when nothing was written and the caller may try again
  */
 export interface Recorder {
-  record(entry: RecordEntry): Promise<'recorded' | 'replay'>;
+  record(entry: RecordEntry): Promise<Recorded>;
 }
 
 /**

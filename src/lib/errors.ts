@@ -92,3 +92,11 @@ export class Unavailable extends Error {
     this.retryAfterSeconds = retryAfterSeconds;
   }
 }
+
+/** The database went away in the middle of a COMMIT: done or not, nobody knows. What is idempotent may be tried again. */
+export class OutcomeUnknown extends Unavailable {
+  constructor(cause: Error) {
+    super('the database went away while it was written: this may have been done, or not', 1, { cause });
+    this.name = 'OutcomeUnknown';
+  }
+}

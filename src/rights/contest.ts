@@ -161,7 +161,7 @@ export function resolveContest(contest: Contest, ruling: Ruling, now: number): C
   if (version !== null && version !== contest.version) throw new Refusal('stale-version');
   const { proposal } = contest;
   if (ruling.fourEyes && (proposal?.outcome !== outcome || proposal.by === by)) {
-    const same = proposal?.outcome === outcome && proposal.by === by;
+    const same = proposal?.outcome === outcome && proposal.by === by && proposal.reason === reason;
     return same ? contest : propose(contest, ruling, now);
   }
   return changed(contest, {

@@ -71,7 +71,8 @@ export function openToken(
   if (!plaintext) return null;
   try {
     const [kid, requestId, expiresAt] = plaintextSchema.parse(JSON.parse(plaintext.toString()));
-    return now < expiresAt ? { kid, requestId } : null;
+    // Later than a token may live: made while a clock was ahead.
+    return now < expiresAt && expiresAt <= now + TOKEN_TTL_MS + MINUTE ? { kid, requestId } : null;
   } catch {
     return null;
   }

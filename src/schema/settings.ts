@@ -76,7 +76,7 @@ export const SETTINGS = {
   database_url: setting(
     optionalText,
     null,
-    'postgres://… for several nodes; unset: SQLite in the data directory.',
+    'postgres://… for several nodes; unset: the systemd credential `database-url`, else SQLite in the data directory.',
   ),
   host: setting(z.string().min(1), '127.0.0.1', 'Address to listen on.'),
   port: setting(wholeNumber(0, 65535), 8080, 'Port to listen on; 0 takes a free one.'),
@@ -121,7 +121,11 @@ export const SETTINGS = {
   ),
   oidc_principal_claim: setting(claim, 'sub', 'Claim that equals the principalId.'),
   console_client_id: setting(optionalText, null, 'OIDC client of the web console.'),
-  console_client_secret_file: setting(optionalText, null, 'File with the secret of that client.'),
+  console_client_secret_file: setting(
+    optionalText,
+    null,
+    'File with the secret of that client; unset: the systemd credential `console-client-secret`.',
+  ),
   max_clock_skew: setting(
     wholeNumber(1, 86_400),
     300,
@@ -165,6 +169,16 @@ export const SETTINGS = {
     'A local MaxMind database that tells hosting providers’ networks; it only moves the score.',
   ),
   metrics_listen: setting(optionalText, null, 'HOST:PORT of the Prometheus listener; off by default.'),
+  disk_reserve: setting(
+    wholeNumber(0, 1_000_000),
+    32,
+    'Megabytes kept free on the disk of an SQLite database, so that erasures work when it is full; 0 for none.',
+  ),
+  otlp_endpoint: setting(
+    httpUrl.nullable(),
+    null,
+    'OTLP/HTTP collector that gets the metrics once a minute, for instance http://127.0.0.1:4318; off by default.',
+  ),
   log_level: setting(z.enum(LOG_LEVELS), 'info', 'fatal, error, warn, info, debug, trace or silent.'),
 } as const;
 

@@ -1,9 +1,11 @@
+import type { Knex } from 'knex';
 import type { AgentKey } from '../ingest/bot-auth/directory.ts';
 import type { Database } from './db.ts';
 import { makeGroup } from './group-commit.ts';
 import { purge } from './purge.ts';
 import { bump, readRevision } from './revision.ts';
 import { type Bindings, insertMany } from './sql.ts';
+import { raiseForgotten, readTimeMarks } from './time-marks.ts';
 
 /** `pinned`: keys given by an operator, never fetched. `listed`: fetched and refreshed. `discovered`: by open discovery. */
 export type DirectorySource = 'pinned' | 'listed' | 'discovered';
@@ -90,11 +92,18 @@ async function claimBatch(database: Database, claims: readonly Claim[]): Promise
   const rows = claims.map(({ nonce, expiresAt }): Bindings => [nonce, expiresAt]);
   rows.sort((a, b) => (String(a[0]) < String(b[0]) ? -1 : 1));
   const head = 'INSERT INTO agent_nonces (nonce, expires_at)';
-  const claimed = await database.transaction((tx) =>
-    insertMany<{ nonce: string }>(tx, head, rows, 'ON CONFLICT DO NOTHING RETURNING nonce'),
-  );
-  const free = new Set(claimed.map((row) => row.nonce));
-  return claims.map(({ nonce }) => free.delete(nonce));
+  return database.transaction(async (tx) => {
+    const claimed = await insertMany<{ nonce: string }>(
+      tx,
+      head,
+      rows,
+      'ON CONFLICT DO NOTHING RETURNING nonce',
+    );
+    const free = new Set(claimed.map((row) => row.nonce));
+    // An earlier claim of the same signature had the same expiry: it may be forgotten already.
+    const { forgotten } = await readTimeMarks(tx);
+    return claims.map(({ nonce, expiresAt }) => free.delete(nonce) && expiresAt >= forgotten);
+  });
 }
 
 /** The replay cache of signatures: true for the first use of a nonce, on all nodes together. */
@@ -109,5 +118,6 @@ export function makeNonceClaimer(database: Database): (nonce: string, expiresAt:
 }
 
 export function purgeAgentNonces(database: Database, now: number): Promise<number> {
-  return purge(database, 'agent_nonces', ['nonce'], (rows) => rows.where('expires_at', '<', now));
+  const note = (tx: Knex.Transaction): Promise<void> => raiseForgotten(tx, now);
+  return purge(database, 'agent_nonces', ['nonce'], (rows) => rows.where('expires_at', '<', now), note);
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import { commitAudit } from '../ledger/commitment.ts';
+import { HOUR } from '../lib/clock.ts';
 import {
   type AuditEvent,
   type AuditFields,
@@ -14,7 +15,10 @@ const SALT_BYTES = 16;
 
 /** One row, in the transaction of what it tells of. */
 export async function writeAudit(tx: Knex.Transaction, event: AuditEvent): Promise<void> {
-  const { kid, at, actor, action, object } = event;
+  const { kid, actor, action, object } = event;
+  // An append-only log goes on from the hours that are sealed, whatever a clock that went back says.
+  const sealed = await tx('audit_seals').where({ kid }).max<{ hour: number | null }[]>({ hour: 'hour' });
+  const at = Math.max(event.at, Number(sealed[0]?.hour ?? 0) + HOUR);
   const row = {
     at,
     role: actor.role,

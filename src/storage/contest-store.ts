@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { Claim, Contest, Outcome, Proposal, ResolverRole } from '../rights/contest.ts';
 import type { Database } from './db.ts';
+import { hasRowLocks } from './sql.ts';
 
 interface ContestRow {
   readonly kid: string;
@@ -113,7 +114,7 @@ export async function findContest(db: Knex, contestId: string): Promise<Contest 
 /** The same, locked until the transaction ends. */
 export async function lockContest(tx: Knex.Transaction, contestId: string): Promise<Contest | null> {
   const query = tx('contests').where({ contest_id: contestId });
-  if (tx.client.config.client === 'pg') query.forUpdate();
+  if (hasRowLocks(tx)) query.forUpdate();
   const row = await query.first<ContestRow | undefined>();
   return row ? rowToContest(row) : null;
 }

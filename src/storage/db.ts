@@ -1,6 +1,16 @@
 import { existsSync } from 'node:fs';
 import knexModule, { type Knex } from 'knex';
-import { Unavailable } from '../lib/errors.ts';
+import { OutcomeUnknown } from '../lib/errors.ts';
+import {
+  asUnavailable,
+  closeOnTimeout,
+  driverError,
+  errorCode,
+  isIoError,
+  isTransient,
+  withAvailability,
+} from './availability.ts';
+import { poolableClient } from './postgres-client.ts';
 import { immediateSqliteClient } from './sqlite-client.ts';
 
 /** The one place that knows a driver. Everything else speaks knex, in SQL that both databases take. */
@@ -11,8 +21,11 @@ export interface Database {
   /**
    * One write transaction: BEGIN IMMEDIATE on SQLite's single writer. Never use `read` inside.
    * @throws {Unavailable} when the database is busy, full or gone and nothing was written
+   * @throws {OutcomeUnknown} when it went away in the middle of the COMMIT
    */
   transaction<T>(work: (tx: Knex.Transaction) => Promise<T>): Promise<T>;
+  /** A transaction over connections of its own that may take as long as it takes: changes of the schema. */
+  longTransaction<T>(work: (tx: Knex.Transaction) => Promise<T>): Promise<T>;
   /** The SQLite file; null on PostgreSQL. */
   readonly file: string | null;
   /**
@@ -64,28 +77,13 @@ const configureSqlite = (
   done: (error: Error | null, c: unknown) => void,
 ): void => connection.exec(PRAGMAS.join(';'), (error) => done(error, connection));
 
-/** SQLITE_*, Node's network errors and PostgreSQL's classes 08, 53, 57P and 40 (PostgreSQL manual, appendix A). */
-const TRANSIENT =
-  /^(SQLITE_(BUSY|LOCKED|FULL|CANTOPEN)|E(CONN\w+|PIPE|TIMEDOUT)|08\w{3}|53\w{3}|57P0\d|57014|40001|40P01)$/;
-
-function errorCode(error: Error): string {
-  const { code } = error as { code?: unknown };
-  return typeof code === 'string' ? code : '';
-}
-
-function isTransient(error: Error): boolean {
-  return (
-    TRANSIENT.test(errorCode(error)) ||
-    error.name === 'KnexTimeoutError' ||
-    /Connection terminated|Query read timeout|connection error and is not queryable/.test(error.message)
-  );
-}
-
 /** PostgreSQL rolled this transaction back for another's sake: deadlock and serialisation failure. */
 const ROLLED_BACK = /^(40001|40P01)$/;
 
+/** SQLite answers whether it was done, unless the disk failed; a PostgreSQL that is gone answers nothing. */
 function outcomeUnknown(error: Error): boolean {
   const code = errorCode(error);
+  if (isIoError(error)) return true;
   return isTransient(error) && !code.startsWith('SQLITE_') && !ROLLED_BACK.test(code);
 }
 
@@ -103,15 +101,16 @@ async function runTransaction<T>(
       return result;
     });
   } catch (thrown) {
-    const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+    const error = driverError(thrown);
     if (ROLLED_BACK.test(errorCode(error)) && retries > 0) {
       return runTransaction(writer, work, onUnknownCommit, retries - 1);
     }
-    if (finished && errorCode(error).startsWith('SQLITE_IOERR')) onUnknownCommit?.(error);
-    // A PostgreSQL connection that broke during COMMIT: done or not, nobody knows, so nobody may say "not".
-    if (finished && outcomeUnknown(error)) throw error;
-    if (isTransient(error)) throw new Unavailable('the database cannot take this now', 1, { cause: error });
-    throw error;
+    if (finished && outcomeUnknown(error)) {
+      if (isIoError(error)) onUnknownCommit?.(error);
+      // Done or not, nobody knows, so nobody may say "not".
+      throw new OutcomeUnknown(error);
+    }
+    throw asUnavailable(thrown);
   }
 }
 
@@ -162,6 +161,7 @@ function openSqlite(options: DatabaseOptions): Database {
     kind: 'sqlite',
     read,
     transaction: (work) => runTransaction(writer, work, options.onUnknownCommit),
+    longTransaction: (work) => runTransaction(writer, work, options.onUnknownCommit),
     file: options.location,
     truncateLog: () => withSqlite(base, CHECKPOINT_BUSY_MS, truncateWal),
     vacuum: () =>
@@ -179,24 +179,39 @@ async function parseInt8AsNumber(): Promise<void> {
   pg.types.setTypeParser(20, Number);
 }
 
-async function openPostgres(options: DatabaseOptions): Promise<Database> {
-  await parseInt8AsNumber();
-  const client = knex({
-    client: 'pg',
+const STATEMENT_MS = 9000;
+
+function postgresPool(location: string, max: number, limitMs: number): Knex {
+  // A statement that PostgreSQL ends by itself leaves a connection that can be used again; the client's own limit does not.
+  const limits = limitMs === 0 ? {} : { statement_timeout: limitMs, query_timeout: limitMs + 1000 };
+  return knex({
+    client: withAvailability(poolableClient(`BEGIN; SET LOCAL statement_timeout = ${limitMs}`)),
     log: SILENT,
     connection: {
-      connectionString: options.location,
-      query_timeout: 10_000,
-      statement_timeout: 9_000,
+      connectionString: location,
+      ...limits,
       application_name: 'gpd',
     } as Knex.PgConnectionConfig,
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
-    pool: { min: 0, max: 10 },
+    pool: { min: 0, max, afterCreate: closeOnTimeout },
   });
+}
+
+async function openPostgres({ location, onUnknownCommit }: DatabaseOptions): Promise<Database> {
+  await parseInt8AsNumber();
+  const client = postgresPool(location, 10, STATEMENT_MS);
   return {
     kind: 'postgres',
     read: client,
-    transaction: (work) => runTransaction(client, work, options.onUnknownCommit),
+    transaction: (work) => runTransaction(client, work, onUnknownCommit),
+    async longTransaction(work) {
+      const own = postgresPool(location, 1, 0);
+      try {
+        return await runTransaction(own, work, onUnknownCommit);
+      } finally {
+        await own.destroy();
+      }
+    },
     file: null,
     truncateLog: () => Promise.resolve(true),
     vacuum: () => Promise.resolve(),

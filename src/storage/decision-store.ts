@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import type { Verdict } from '../ingest/verdict.ts';
 import type { Database } from './db.ts';
 import { purge } from './purge.ts';
+import { raiseForgotten } from './time-marks.ts';
 
 export interface StoredDecision {
   readonly verdict: Verdict;
@@ -60,7 +61,8 @@ export async function decisionKey(db: Knex, kid: string, requestId: string): Pro
   return row ? { requestId, durable: row.durable, class: row.class } : null;
 }
 
-/** Forgets expired nonces. Returns how many went. */
+/** Forgets expired nonces, and notes that it did. Returns how many went. */
 export function purgeNonces(database: Database, now: number): Promise<number> {
-  return purge(database, 'nonces', ['kid', 'nonce'], (rows) => rows.where('expires_at', '<', now));
+  const note = (tx: Knex.Transaction): Promise<void> => raiseForgotten(tx, now);
+  return purge(database, 'nonces', ['kid', 'nonce'], (rows) => rows.where('expires_at', '<', now), note);
 }

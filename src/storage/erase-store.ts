@@ -8,6 +8,7 @@ import {
   type ScopeCount,
   type ScopeCounts,
 } from '../rights/erase.ts';
+import { dropExportsOf } from './console-jobs.ts';
 import { type ErasedVerdict, keepCommitments } from './verdict-seal.ts';
 
 /** Deletes the rows of an erasure, all in the caller's transaction; the head of the tenant's log has to be locked. */
@@ -122,6 +123,7 @@ export async function eraseRows(tx: Knex.Transaction, target: RowTarget, now: nu
   const contested = await contestedOf(tx, kid, durables);
   const requests = [...new Set([...all.map((row) => row.request_id), ...contested, ...target.requests])];
   const going = requests.filter((id) => !stays.has(id));
+  await dropExportsOf(tx, kid, new Set([...touched, ...requests, target.linksOf ?? '']));
 
   /** Counts instead of deleting where a hold, or the person's own defence, keeps the rows. */
   async function scope(

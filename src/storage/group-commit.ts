@@ -38,7 +38,7 @@ export interface Group<Item, Result> {
 }
 
 /**
- * While one batch is in flight the next one gathers. There is no timer: an idle server adds no delay, a loaded one
+ * While one batch is in flight the next one gathers, and shares its refusal when the database is away. There is no timer: an idle server adds no delay, a loaded one
  * shares the fsync.
  */
 export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>): Group<Item, Result> {
@@ -48,6 +48,13 @@ export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>): Gr
   let scheduled = false;
   let onIdle: (() => void)[] = [];
 
+  /** A database that is away would let each further batch wait for its own timeout. */
+  function refuseWaiting(cause: Unavailable): void {
+    const refused = waiting;
+    waiting = [];
+    for (const entry of refused) entry.reject(new Unavailable('the database is away', 1, { cause }));
+  }
+
   async function runBatch(batch: readonly Waiting<Item, Result>[]): Promise<void> {
     try {
       const results = await options.run(batch.map((entry) => entry.item));
@@ -56,6 +63,7 @@ export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>): Gr
       });
     } catch (error) {
       for (const entry of batch) entry.reject(error);
+      if (error instanceof Unavailable) refuseWaiting(error);
     }
     inFlight -= 1;
     pump();

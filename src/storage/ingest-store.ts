@@ -1,11 +1,12 @@
 import { randomInt } from 'node:crypto';
 import type { Knex } from 'knex';
-import type { RecordEntry, Recorder } from '../ingest/ports.ts';
+import type { RecordEntry, Recorded, Recorder } from '../ingest/ports.ts';
 import { commitVerdict } from '../ledger/commitment.ts';
 import type { Database } from './db.ts';
 import { type Group, makeGroup } from './group-commit.ts';
 import { type Bindings, insertMany } from './sql.ts';
-import { writeSummary } from './summary-store.ts';
+import { type SummaryEntry, writeSummaries } from './summary-store.ts';
+import { readTimeMarks } from './time-marks.ts';
 import { enqueue, type OutboxEntry } from './webhook-store.ts';
 
 /** Both databases bound what one statement may carry; 9 columns × 400 rows stays far below 32,766 parameters. */
@@ -156,14 +157,19 @@ async function writeShadow(tx: Knex.Transaction, entries: readonly RecordEntry[]
   );
 }
 
-async function writeDecisions(tx: Knex.Transaction, entries: readonly RecordEntry[]): Promise<void> {
+/** @param sealedTo what is written now is no row of an hour that is sealed, whatever a clock that went back says */
+async function writeDecisions(
+  tx: Knex.Transaction,
+  entries: readonly RecordEntry[],
+  sealedTo: (kid: string) => number,
+): Promise<void> {
   const rows = entries.map(({ kid, verdict, salt }): Bindings => {
     const text = JSON.stringify(verdict);
     const commitment = commitVerdict(Buffer.from(salt, 'base64url'), kid, verdict.requestId, text);
     return [
       kid,
       verdict.requestId,
-      verdict.decidedAt,
+      Math.max(verdict.decidedAt, sealedTo(kid)),
       verdict.class,
       verdict.durable,
       text,
@@ -191,24 +197,35 @@ function outboxEntries(entries: readonly RecordEntry[]): OutboxEntry[] {
   );
 }
 
-async function recordBatch(
-  database: Database,
-  entries: readonly RecordEntry[],
-): Promise<('recorded' | 'replay')[]> {
+function summariesOf(entries: readonly RecordEntry[]): SummaryEntry[] {
+  return entries.flatMap(({ kid, verdict, summary }) =>
+    summary ? [{ kid, requestId: verdict.requestId, request: summary }] : [],
+  );
+}
+
+async function recordBatch(database: Database, entries: readonly RecordEntry[]): Promise<Recorded[]> {
   return database.transaction(async (tx) => {
     const won = await claimNonces(tx, entries);
-    const accepted = entries.filter((_, i) => won[i]);
+    // After the claims: what another node forgets meanwhile, they waited for.
+    const { forgotten, sealed } = await readTimeMarks(
+      tx,
+      entries.map(({ kid }) => kid),
+    );
+    const outcomes = entries.map(({ earliestExpiry }, i): Recorded => {
+      if (won[i] !== true) return 'replay';
+      return earliestExpiry < forgotten ? 'stale' : 'recorded';
+    });
+    const accepted = entries.filter((_, i) => outcomes[i] === 'recorded');
     if (accepted.length > 0) {
       await writeSightings(tx, accepted);
       await writeIndex(tx, accepted);
       await writeNetworks(tx, accepted);
       await writeShadow(tx, accepted);
-      await writeDecisions(tx, accepted);
-      for (const { kid, verdict, summary } of accepted)
-        if (summary) await writeSummary(tx, kid, verdict.requestId, summary);
+      await writeDecisions(tx, accepted, sealed);
+      await writeSummaries(tx, summariesOf(accepted));
       await enqueue(tx, outboxEntries(accepted));
     }
-    return won.map((claimed) => (claimed ? 'recorded' : 'replay'));
+    return outcomes;
   });
 }
 
@@ -218,7 +235,7 @@ export interface GroupedRecorder extends Recorder {
 
 /** Group commit: one transaction of a few multi-row statements for all bundles that wait. */
 export function makeRecorder(database: Database): GroupedRecorder {
-  const group: Group<RecordEntry, 'recorded' | 'replay'> = makeGroup({
+  const group: Group<RecordEntry, Recorded> = makeGroup({
     name: 'record',
     run: (entries) => recordBatch(database, entries),
     maxBatch: MAX_BATCH,

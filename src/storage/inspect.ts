@@ -15,6 +15,9 @@ const TABLES = [
   'consent_principals',
   'consent_state',
   'console_drafts',
+  'console_job_parts',
+  'console_job_subjects',
+  'console_jobs',
   'console_sessions',
   'contests',
   'decisions',
@@ -85,6 +88,54 @@ export async function isEncrypted(database: Database): Promise<boolean | null> {
     'SELECT ssl, inet_server_addr() IS NULL OR inet_server_addr() = inet_client_addr() AS local FROM pg_stat_ssl WHERE pid = pg_backend_pid()';
   const [row] = rowsOf<{ ssl: boolean; local: boolean }>(await database.read.raw(sql));
   return row?.local === true ? null : (row?.ssl ?? null);
+}
+
+/** What lies between this process and PostgreSQL. */
+export interface Pooling {
+  /** A pooler answers: the backend is not the one that the connection was made to. */
+  readonly pooled: boolean;
+  /** Whether it keeps a transaction together. */
+  readonly transactions: boolean;
+  /** The time limit of a statement outside of a transaction, as PostgreSQL writes it; `0` is none. */
+  readonly readLimit: string;
+}
+
+interface RawConnection {
+  readonly processID: number;
+  query(sql: string): Promise<{ readonly rows: readonly Record<string, unknown>[] }>;
+}
+
+interface RawClient {
+  acquireConnection(): Promise<RawConnection>;
+  releaseConnection(connection: RawConnection): Promise<void>;
+}
+
+async function keepsTransactions(database: Database): Promise<boolean> {
+  try {
+    await database.transaction((tx) => tx.raw('SELECT 1'));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Null on SQLite. */
+export async function readPooling(database: Database): Promise<Pooling | null> {
+  if (database.kind === 'sqlite') return null;
+  const client = database.read.client as RawClient;
+  const connection = await client.acquireConnection();
+  try {
+    const [pid] = (await connection.query('SELECT pg_backend_pid() AS pid')).rows;
+    const [limit] = (await connection.query('SHOW statement_timeout')).rows;
+    return {
+      // A pooler tells a number of its own, by which a query is cancelled through it.
+      pooled: pid?.['pid'] !== connection.processID,
+      transactions: await keepsTransactions(database),
+      readLimit: String(limit?.['statement_timeout']),
+    };
+  } finally {
+    await client.releaseConnection(connection);
+  }
 }
 
 async function has(database: Database, table: string, columns: readonly string[]): Promise<boolean> {

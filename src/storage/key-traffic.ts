@@ -14,8 +14,12 @@ const KEEP_DAYS = 60;
 
 export async function addKeyTraffic(database: Database, uses: readonly KeyUse[]): Promise<void> {
   if (uses.length === 0) return;
+  // One order for all nodes, which write on the minute: they must not deadlock on PostgreSQL.
+  const sorted = [...uses].sort((a, b) =>
+    a.kid === b.kid ? a.generation - b.generation : a.kid < b.kid ? -1 : 1,
+  );
   await database.transaction(async (tx) => {
-    for (const { kid, generation, bundles, lastAt } of uses) {
+    for (const { kid, generation, bundles, lastAt } of sorted) {
       const row = { kid, generation, day: Math.floor(lastAt / DAY), bundles, last_at: lastAt };
       await tx('key_traffic')
         .insert(row)

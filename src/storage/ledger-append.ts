@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { appendLeaves, decodeFrontier, EMPTY_FRONTIER, encodeFrontier } from '../ledger/frontier.ts';
 import { leafHash } from '../ledger/merkle.ts';
-import { type Bindings, insertMany } from './sql.ts';
+import { type Bindings, hasRowLocks, insertMany } from './sql.ts';
 
 /** The one way into a tenant's log. */
 
@@ -37,8 +37,7 @@ export async function createLog(
  */
 export async function lockHead(tx: Knex.Transaction, kid: string): Promise<void> {
   const query = tx('ledger_heads').where({ kid }).select('kid');
-  const postgres = tx.client.config.client === 'pg';
-  const rows = await (postgres ? query.forUpdate() : query);
+  const rows = await (hasRowLocks(tx) ? query.forUpdate() : query);
   if (rows.length === 0) throw new Error('a tenant has lost its log');
 }
 

@@ -43,19 +43,25 @@ export async function readHead(database: Database, kid: string): Promise<LogHead
   };
 }
 
-/** Keeps a signed checkpoint, unless a newer one is kept already. */
+/**
+ * Keeps a signed checkpoint in place of the one that its signer had read.
+ * @returns false: somebody else signed in between, here or on another node
+ */
 export async function saveCheckpoint(
   database: Database,
   kid: string,
   checkpoint: { readonly text: string; readonly size: number; readonly signedAt: number },
-): Promise<void> {
+  read: LogHead['checkpoint'],
+): Promise<boolean> {
   const { text, size, signedAt } = checkpoint;
-  await database.transaction((tx) =>
+  const unchanged = { kid, checkpoint_size: read?.size ?? 0, checkpoint_at: read?.signedAt ?? 0 };
+  const updated = await database.transaction((tx) =>
     tx('ledger_heads')
-      .where({ kid })
+      .where(unchanged)
       .where('checkpoint_size', '<=', size)
       .update({ checkpoint: text, checkpoint_size: size, checkpoint_at: signedAt }),
   );
+  return updated === 1;
 }
 
 /** Hashes by tile level: 0 are the leaves, 1 the roots of 256 entries, and so on. */

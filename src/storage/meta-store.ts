@@ -3,6 +3,8 @@ import type { Database } from './db.ts';
 
 /** When the last backup was made, and how large it is. */
 export const LAST_BACKUP = 'last-backup';
+/** Which master key's recovery key was last confirmed, and when. */
+export const ESCROW = 'master-key-escrow';
 
 /** Facts about the installation itself: the master key's check value and the wrapped server secret. */
 export async function readMeta(database: Database, name: string): Promise<string | null> {

@@ -50,22 +50,36 @@ async function latest(connection: Knex): Promise<readonly string[]> {
   return applied;
 }
 
+/** Whatever serves beside it queues up behind a lock that a change waits for: better to give up and be started again. */
+const LOCK_WAIT = '4s';
+
+/** A newer gpd has been here: this one would read and write past it. */
+export class SchemaTooNew extends Error {
+  constructor(unknown: readonly string[]) {
+    super(`the database was written by a newer gpd (${unknown.join(', ')}): upgrade this one`);
+    this.name = 'SchemaTooNew';
+  }
+}
+
 /**
  * Brings the schema up to date and returns what it applied.
- * Knex's own lock row outlives a crash, so ours decides: a session's advisory lock on PostgreSQL, the immediate
- * transaction of a single file on SQLite.
- * @throws when the schema is newer than this program
+ * Knex's own lock row outlives a crash, so ours decides: an advisory lock of the transaction on PostgreSQL, the
+ * immediate transaction of a single file on SQLite.
+ * @throws {SchemaTooNew}
+ * @throws {Unavailable} when a running node holds a table for too long
  */
 export async function migrate(database: Database): Promise<readonly string[]> {
   const state = await schemaState(database);
-  if (state.unknown.length > 0) {
-    throw new Error(
-      `the database was written by a newer gpd (${state.unknown.join(', ')}): upgrade this one`,
-    );
-  }
+  if (state.unknown.length > 0) throw new SchemaTooNew(state.unknown);
   if (state.pending.length === 0) return [];
-  return database.transaction(async (tx) => {
-    if (database.kind === 'postgres') await tx.raw('SELECT pg_advisory_xact_lock(?)', [ADVISORY_LOCK]);
+  return database.longTransaction(async (tx) => {
+    if (database.kind === 'postgres') {
+      await tx.raw('SELECT pg_advisory_xact_lock(?)', [ADVISORY_LOCK]);
+      await tx.raw(`SET LOCAL lock_timeout = '${LOCK_WAIT}'`);
+      // Another node may have migrated in the meantime, and be newer.
+      const { unknown } = await schemaState(database);
+      if (unknown.length > 0) throw new SchemaTooNew(unknown);
+    }
     return latest(tx);
   });
 }

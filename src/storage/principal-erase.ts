@@ -4,6 +4,7 @@ import type { Notification } from '../consent/ports.ts';
 import { principalKeyContext } from '../keys/contexts.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
 import { personalEntry } from '../ledger/entries.ts';
+import { dropExportsOf } from './console-jobs.ts';
 import type { Database } from './db.ts';
 import { appendEntries, lockHead } from './ledger-append.ts';
 import { enqueue } from './webhook-store.ts';
@@ -41,6 +42,7 @@ export async function shredWithin(
     .where({ kid, principal })
     .first<{ wrapped_key: string | null } | undefined>('wrapped_key');
   await tx('principal_sessions').where({ kid, principal }).delete();
+  await dropExportsOf(tx, kid, new Set([principal]));
   if (row?.wrapped_key == null) return { openings: 0, seq: null };
   const context = principalKeyContext(kid, principal);
   const key = makeMasterKey(target.wrapKey, randomBytes).unwrap(row.wrapped_key, context);

@@ -39,18 +39,24 @@ async function inSteps(
   }
 }
 
-/** Deletes in steps what `where` finds; an index has to lead there. `key` is the table's primary key. */
+/**
+ * Deletes in steps what `where` finds; an index has to lead there. `key` is the table's primary key.
+ * @param also goes with every step that took something
+ */
 export function purge(
   database: Database,
   table: string,
   key: readonly string[],
   where: (rows: Knex.QueryBuilder) => Knex.QueryBuilder,
+  also?: (tx: Knex.Transaction) => Promise<void>,
 ): Promise<number> {
-  return inSteps(database, (tx, rows) => {
+  return inSteps(database, async (tx, rows) => {
     const found = where(tx(table).select([...key])).limit(rows);
-    return tx(table)
+    const gone = await tx(table)
       .whereIn([...key], found)
       .delete();
+    if (gone > 0) await also?.(tx);
+    return gone;
   });
 }
 

@@ -1,3 +1,5 @@
+import { SESSION_TTL_MS } from '../auth/session.ts';
+import { MINUTE } from '../lib/clock.ts';
 import type { Database } from './db.ts';
 import { purge } from './purge.ts';
 
@@ -39,6 +41,8 @@ export async function findSession(
     .read<Row>('principal_sessions')
     .where({ hash })
     .where('expires_at', '>', now)
+    // Opened while a clock was ahead: it would live for as long as that was.
+    .where('expires_at', '<=', now + SESSION_TTL_MS + MINUTE)
     .first();
   if (!row) return null;
   const { kid, principal } = row;

@@ -26,8 +26,15 @@ export function rowsOf<Row>(result: unknown): readonly Row[] {
   return Array.isArray(result) ? (result as Row[]) : ((result as { rows?: Row[] }).rows ?? []);
 }
 
+const dialectOf = (knex: Knex): string => (knex.client as { readonly dialect: string }).dialect;
+
 function isSqlite(knex: Knex): boolean {
-  return (knex.client as { readonly dialect: string }).dialect === 'sqlite3';
+  return dialectOf(knex) === 'sqlite3';
+}
+
+/** Where rows have locks: SQLite's one writer holds the whole file. */
+export function hasRowLocks(knex: Knex): boolean {
+  return dialectOf(knex) === 'postgresql';
 }
 
 /** A statement of the hot path. Both drivers take `?`; knex turns it into PostgreSQL's form. */

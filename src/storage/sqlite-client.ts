@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import type { Knex } from 'knex';
+import { asUnavailable, withAvailability } from './availability.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -14,6 +15,8 @@ interface TransactionInternals {
 interface ClientInternals {
   transaction(...args: unknown[]): TransactionInternals;
   destroyRawConnection(connection: Connection): Promise<unknown>;
+  query(connection: unknown, query: unknown): Promise<unknown>;
+  acquireConnection(): Promise<unknown>;
 }
 
 type ClientClass = new (config: Knex.Config) => ClientInternals;
@@ -30,7 +33,7 @@ type ClientClass = new (config: Knex.Config) => ClientInternals;
  */
 export function immediateSqliteClient(): typeof Knex.Client {
   const Base = require('knex/lib/dialects/sqlite3/index.js') as ClientClass;
-  class ImmediateSqlite extends Base {
+  class ImmediateSqlite extends withAvailability(Base) {
     override transaction(...args: unknown[]): TransactionInternals {
       const transaction = super.transaction(...args);
       transaction.begin = (connection) => runPrepared(connection, 'BEGIN IMMEDIATE', []);
@@ -128,6 +131,8 @@ export async function runSqlite(knex: Knex, sql: string, bindings: Rows): Promis
   const connection = await client.acquireConnection();
   try {
     return await runPrepared(connection, sql, bindings);
+  } catch (error) {
+    throw asUnavailable(error);
   } finally {
     await client.releaseConnection(connection);
   }

@@ -3,6 +3,7 @@ import type { SummaryRequest } from '../ingest/summary.ts';
 import type { StoredSummary } from '../rights/transparency.ts';
 import type { Database } from './db.ts';
 import { purge } from './purge.ts';
+import { type Bindings, insertMany } from './sql.ts';
 
 /** Population counts by keyed hash, and what is kept of a request for the life of its token. */
 
@@ -17,53 +18,72 @@ interface CountRow {
   readonly devices: number;
 }
 
-async function count(
-  tx: Knex.Transaction,
-  kid: string,
-  cells: readonly { readonly name: string; readonly value: string }[],
-): Promise<void> {
-  if (cells.length === 0) return;
-  const rows = cells
-    .map(({ name, value }) => ({ kid, signal: name, value, devices: 1 }))
-    // One order for all nodes: batches must not deadlock on PostgreSQL.
-    .sort((a, b) => (a.signal < b.signal ? -1 : 1));
-  await tx('population')
-    .insert(rows)
-    .onConflict(['kid', 'signal', 'value'])
-    .merge({ devices: tx.raw('population.devices + 1') });
+export interface SummaryEntry {
+  readonly kid: string;
+  readonly requestId: string;
+  readonly request: SummaryRequest;
 }
 
-/** Counts what has to be counted, and keeps how rare each value is. */
-export async function writeSummary(
-  tx: Knex.Transaction,
-  kid: string,
-  requestId: string,
-  request: SummaryRequest,
-): Promise<void> {
-  const { signals, joint, newDevice, counts, expiresAt } = request;
-  const all = [...signals, { name: JOINT, value: joint }];
-  await count(tx, kid, [
-    ...(newDevice ? [{ name: DEVICES, value: '' }] : []),
-    ...(counts ? [{ name: COUNTED, value: '' }, ...all] : []),
-  ]);
+interface Cell {
+  readonly name: string;
+  readonly value: string;
+}
+
+const cellsOf = ({ signals, joint }: SummaryRequest): Cell[] => [...signals, { name: JOINT, value: joint }];
+
+function counted(request: SummaryRequest): Cell[] {
+  return [
+    ...(request.newDevice ? [{ name: DEVICES, value: '' }] : []),
+    ...(request.counts ? [{ name: COUNTED, value: '' }, ...cellsOf(request)] : []),
+  ];
+}
+
+async function countAll(tx: Knex.Transaction, entries: readonly SummaryEntry[]): Promise<void> {
+  const counts = new Map<string, { readonly row: readonly [string, string, string]; devices: number }>();
+  for (const { kid, request } of entries) {
+    for (const { name, value } of counted(request)) {
+      const id = `${kid}|${name}|${value}`;
+      const known = counts.get(id);
+      if (known) known.devices += 1;
+      else counts.set(id, { row: [kid, name, value], devices: 1 });
+    }
+  }
+  // One order for all nodes and tenants: batches must not deadlock on PostgreSQL.
+  const sorted = [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
+  await insertMany(
+    tx,
+    'INSERT INTO population (kid, signal, value, devices)',
+    sorted.map(([, { row, devices }]): Bindings => [...row, devices]),
+    'ON CONFLICT (kid, signal, value) DO UPDATE SET devices = population.devices + excluded.devices',
+  );
+}
+
+async function keep(tx: Knex.Transaction, { kid, requestId, request }: SummaryEntry): Promise<void> {
+  const all = cellsOf(request);
   const values = ['', ...all.map(({ value }) => value)];
   const rows = await tx<CountRow & { kid: string }>('population').where({ kid }).whereIn('value', values);
   const found = new Map(rows.map((row) => [`${row.signal}|${row.value}`, Number(row.devices)]));
-  const counted = found.get(`${COUNTED}|`) ?? 1;
+  const total = found.get(`${COUNTED}|`) ?? 1;
   // What was first seen before the tenant opted in was never counted.
-  const bitsOf = (name: string, value: string): number =>
-    Math.max(0, Math.log2(counted / (found.get(`${name}|${value}`) ?? 1)));
+  const bitsOf = ({ name, value }: Cell): number =>
+    Math.max(0, Math.log2(total / (found.get(`${name}|${value}`) ?? 1)));
   const summary: StoredSummary = {
     devices: found.get(`${DEVICES}|`) ?? 0,
-    jointBits: bitsOf(JOINT, joint),
-    signals: signals.map(({ name, value }) => ({ name, bits: bitsOf(name, value) })),
+    jointBits: bitsOf({ name: JOINT, value: request.joint }),
+    signals: request.signals.map((cell) => ({ name: cell.name, bits: bitsOf(cell) })),
   };
   await tx('signal_summaries').insert({
     kid,
     request_id: requestId,
-    expires_at: expiresAt,
+    expires_at: request.expiresAt,
     summary: JSON.stringify(summary),
   });
+}
+
+/** Counts what has to be counted, and keeps how rare each value is. */
+export async function writeSummaries(tx: Knex.Transaction, entries: readonly SummaryEntry[]): Promise<void> {
+  await countAll(tx, entries);
+  for (const entry of entries) await keep(tx, entry);
 }
 
 export async function findSummary(

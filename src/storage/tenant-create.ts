@@ -2,7 +2,8 @@ import type { Purpose } from '../tenants/tenant.ts';
 import { definePurpose } from './consent-store.ts';
 import type { Database } from './db.ts';
 import { appendOne, createLog } from './ledger-append.ts';
-import { insertTenant, type NewTenant } from './tenant-store.ts';
+import { bumpTenant } from './revision.ts';
+import { insertTenant, type NewTenant, type PurposeRow, rowToPurpose } from './tenant-store.ts';
 
 export interface TenantRows extends NewTenant {
   /** The log begins with its genesis, and says that the first purpose was defined. */
@@ -20,5 +21,46 @@ export function createTenantRows(database: Database, rows: TenantRows, now: numb
     await appendOne(tx, kid, genesis);
     await definePurpose(tx, kid, rows.purpose, now);
     return true;
+  });
+}
+
+/**
+ * Tenants that were made before there was a ledger. One that has the secret of a log, or entries, had a log and lost its
+ * head: that is damage, and nothing to begin anew.
+ * @param secret the purpose of a log's secret
+ */
+export function withoutLog({ read }: Database, secret: string): Promise<readonly string[]> {
+  return read('tenants')
+    .leftJoin('ledger_heads', 'ledger_heads.kid', 'tenants.kid')
+    .whereNull('ledger_heads.kid')
+    .whereNotIn('tenants.kid', read('tenant_secrets').where({ purpose: secret }).select('kid'))
+    .whereNotIn('tenants.kid', read('ledger_entries').select('kid'))
+    .orderBy('tenants.kid')
+    .pluck('tenants.kid');
+}
+
+/** The log of a tenant that has none, with the purposes that were defined before it. Nothing where another node was faster. */
+export function beginLog(
+  database: Database,
+  begun: {
+    readonly kid: string;
+    readonly log: TenantRows['log'];
+    readonly secret: { readonly purpose: string; readonly wrapped: string };
+    /** For a tenant without one. */
+    readonly purpose: Purpose;
+  },
+  now: number,
+): Promise<void> {
+  const { kid, log, secret } = begun;
+  return database.transaction(async (tx) => {
+    // The row of the tenant is locked from here on, and its revision tells running servers.
+    if (!(await bumpTenant(tx, kid))) return;
+    if (await tx('ledger_heads').where({ kid }).first('kid')) return;
+    await tx('tenant_secrets').insert({ kid, ...secret });
+    await createLog(tx, { kid, origin: log.origin, vkey: log.vkey });
+    await appendOne(tx, kid, log.genesis);
+    const rows = (await tx('purposes').where({ kid }).orderBy('id')) as PurposeRow[];
+    const purposes = rows.length === 0 ? [begun.purpose] : rows.map(rowToPurpose);
+    for (const purpose of purposes) await definePurpose(tx, kid, purpose, now);
   });
 }

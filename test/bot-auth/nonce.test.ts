@@ -89,6 +89,9 @@ describe('a nonce', () => {
     expect(await ask(here, headers, NOW + 60_000)).toBeNull();
     expect(await purgeAgentNonces(second, NOW + 600_000)).toBeGreaterThan(0);
     expect(await ask(here, headers, NOW + 600_000)).toBeNull();
+    // What was forgotten is not new, though the clock went back.
+    expect(await ask(here, headers)).toBeNull();
+    await second.transaction((tx) => tx('meta').where('name', 'like', 'nonces-%').delete());
   });
 
   it('of a replayed signature does not lend its name to one beside it', async () => {

@@ -1,4 +1,7 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { KID } from '../support/server.ts';
 import { type Own, own } from './support/own.ts';
 
@@ -121,13 +124,19 @@ describe.concurrent('gpd keys', () => {
   it('symmetric --import takes a key of 32 bytes and no other', async () => {
     const mine = await own();
     const key = Buffer.alloc(32, 3).toString('base64');
-    expect(await mine.json<object>('keys', 'symmetric', KID, '--import', key)).toEqual({ kid: KID, key });
-    for (const wrong of [Buffer.alloc(31).toString('base64'), key.replace('=', '')]) {
-      expect(await mine.gpd('keys', 'symmetric', KID, '--import', wrong)).toMatchObject({
-        code: 2,
-        stdout: '',
-      });
+    const file = join(tempDir('import'), 'key');
+    writeFileSync(file, `${key}\n`);
+    expect(await mine.json<object>('keys', 'symmetric', KID, '--import', file)).toEqual({ kid: KID, key });
+    const env = { GPD_DATA_DIR: mine.dataDir };
+    const piped = ['keys', 'symmetric', KID, '--import', '-'];
+    expect(await gpdJson(piped, { env, input: key })).toEqual({ kid: KID, key });
+    for (const wrong of [Buffer.alloc(31).toString('base64'), key.replace('=', ''), '']) {
+      const ran = await runGpd(piped, { env, input: wrong });
+      expect(ran).toMatchObject({ code: 2, stdout: '' });
+      expect(wrong !== '' && ran.stderr.includes(wrong)).toBe(false);
     }
+    // A key on the command line, where everybody on the machine can read it, is a file that is not there.
+    expect(await mine.gpd('keys', 'symmetric', KID, '--import', key)).toMatchObject({ code: 2, stdout: '' });
   });
 
   it('list shows one tenant or all, never a private key', async () => {

@@ -229,6 +229,8 @@ describeInChromium('the console in a browser', () => {
       'ledger?seq=0',
       'keys',
       'terms',
+      'terms?lang=ar',
+      'banner',
       'sessions',
       'help',
       'nothing',

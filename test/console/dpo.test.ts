@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SEEN_WITHIN } from '../http/support/expect.ts';
-import { type Console, KID, signIn, startConsole, type Visitor } from './support/console.ts';
+import { type Console, KID, signIn, startConsole, type Visitor, WRITTEN_WITHIN } from './support/console.ts';
 import { rows } from './support/data.ts';
 
 /** The data-protection officer: find, hold, export, erase, and the log that says so. */
@@ -180,7 +180,9 @@ describe('exporting', () => {
     const started = await dora.post('/console/subjects/export', { csrf, kind: 'request', id: requestId });
     expect(started.status).toBe(303);
     const job = started.headers.location!;
-    await expect.poll(async () => (await dora.get(job)).text, SEEN_WITHIN).toContain('The export is ready');
+    await expect
+      .poll(async () => (await dora.get(job)).text, WRITTEN_WITHIN)
+      .toContain('The export is ready');
     expect((await dora.get(job)).text).toContain('4 of 4');
     const file = await dora.get(`${job}/file`);
     expect(file.headers['content-type']).toBe('application/zip');

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask } from '../support/http.ts';
 import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
+import { formsOf } from './support/routes.ts';
 
 /** Forms as an enemy sends them. */
 
@@ -20,20 +21,10 @@ beforeAll(async () => {
 });
 afterAll(() => site.stop());
 
-const POSTS = (): readonly string[] => [
-  '/console/logout',
-  '/console/sessions/revoke',
-  ...['claim', 'release', 'ask', 'resolve'].map((name) => `${path}/${name}`),
-  ...['', '/plan', '/erase', '/export', '/hold'].map((name) => `/console/subjects${name}`),
-  '/console/holds/release',
-  '/console/audit/export',
-  '/console/ledger/verify',
-];
-
 describe('every form', () => {
   it('without the token, with another one, or from another site: refused, and nothing is changed', async () => {
     const other = await (await signIn(site.url, 'olaf')).csrf();
-    for (const address of POSTS()) {
+    for (const address of formsOf(path.split('/').at(-1) ?? '')) {
       const fields = {
         outcome: 'overturned',
         text: 'x'.repeat(30),
@@ -74,6 +65,13 @@ describe('every form', () => {
     expect(reply.text).toContain('too much text');
     expect(reply.headers.connection).toBe('close');
     expect((await dora.get(path)).status).toBe(200);
+    const unsaid = await ask(site.url, `${path}/resolve`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', origin: site.url },
+      body: `text=${'x'.repeat(1_000_000)}`,
+      chunked: true,
+    });
+    expect(unsaid.status).toBe(413);
   });
 
   const bodies = [

@@ -100,6 +100,19 @@ describe('sign-in', () => {
     expect(other.cookies.has('gpd_console')).toBe(false);
   });
 
+  it('a state that differs in its last character is none of ours', async () => {
+    const visitor = makeVisitor(site.url);
+    const began = new URL((await visitor.get('/console/login')).headers.location!);
+    const state = began.searchParams.get('state') ?? '';
+    // The cookie is found by the beginning of the state.
+    const other = `${state.slice(0, -1)}${state.endsWith('A') ? 'E' : 'A'}`;
+    const iss = encodeURIComponent(site.idp.issuer);
+    const reply = await visitor.get(`/console/callback?code=abc&state=${other}&iss=${iss}`);
+    expect(reply.status).toBe(400);
+    expect(reply.text).toContain('did not begin here');
+    expect([...visitor.cookies.keys()]).toEqual([]);
+  });
+
   const callbacks = [
     ['an error of the provider', 'error=server_error', 400],
     ['a person who cancelled', 'error=access_denied', 403],

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CHECKS, examine } from '../../src/app/doctor/doctor.ts';
 import type { DatabaseFacts, Facts, OidcFacts, TenantFacts } from '../../src/app/doctor/facts.ts';
+import type { Pooling } from '../../src/storage/inspect.ts';
 import { DAY, HOUR, makeFacts, makeFile, makeTenant, NOW } from './support.ts';
 
 type Change = Partial<Facts>;
@@ -11,6 +12,8 @@ const config = (parts: Partial<Facts['config']>): Change => ({ config: { ...base
 const host = (parts: Partial<Facts['host']>): Change => ({ host: { ...base.host, ...parts } });
 const data = (parts: Partial<Facts['data']>): Change => ({ data: { ...base.data, ...parts } });
 const key = (parts: Partial<Facts['masterKey']>): Change => ({ masterKey: { ...base.masterKey, ...parts } });
+const pooling = (parts: Partial<Pooling>): Change =>
+  database({ pooling: { pooled: true, transactions: true, readLimit: '9s', ...parts } });
 const database = (parts: Partial<DatabaseFacts>): Change => ({
   database: { ...(base.database as DatabaseFacts), ...parts },
 });
@@ -71,6 +74,8 @@ const ROWS: readonly Row[] = [
   ['master-key.fits', 'fail', key({ opens: false }), /not the key/],
   ['master-key.secrets', 'fail', key({ unopened: ['seal key 2 of shop'] }), /seal key 2 of shop/],
   ['master-key.rewrap', 'warn', key({ rewrapPending: true }), /interrupted/],
+  ['master-key.escrow', 'warn', key({ escrow: null }), /ever confirmed/],
+  ['master-key.escrow', 'warn', key({ escrow: { confirmedAt: 0, current: false } }), /earlier master key/],
   ['database.reachable', 'fail', { database: { failure: 'ECONNREFUSED' } }, /ECONNREFUSED/],
   ['database.reachable', 'warn', database({ answerMs: 900.2 }), /901 ms/],
   ['database.schema', 'fail', database({ unknownMigrations: ['29991231_01_later.js'] }), /29991231/],
@@ -86,7 +91,10 @@ const ROWS: readonly Row[] = [
   ],
   ['database.wal', 'warn', data({ walBytes: 200e6 }), /200 MB/],
   ['database.wal', 'fail', data({ walBytes: 2e9 }), /2,000 MB/],
+  ['data.reserve', 'warn', data({ reserveBytes: 0 }), /0 MB of 34 MB are reserved/],
   ['database.encrypted', 'warn', database({ kind: 'postgres', encrypted: false }), /not encrypted/],
+  ['database.pooler', 'warn', pooling({ readLimit: '0' }), /no time limit/],
+  ['database.pooler', 'fail', pooling({ transactions: false }), /takes transactions apart/],
   ['jobs.housekeeping', 'warn', database({ expiredNonces: 1234 }), /1,234 nonces/],
   ['jobs.retention', 'fail', tenant({ oldestDecisionAt: NOW - 93 * DAY }), /bad-one/],
   ['jobs.seals', 'warn', log({ unsealedSince: NOW - 5 * HOUR }), /bad-one since 5 hours/],
@@ -183,6 +191,7 @@ describe('gpd doctor', () => {
     // Not on this database, or not yet.
     expect(checks.filter(({ status }) => status === 'skipped').map(({ id }) => id)).toEqual([
       'database.encrypted',
+      'database.pooler',
     ]);
   });
 

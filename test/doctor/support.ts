@@ -79,6 +79,7 @@ export function makeFacts(): Facts {
       directory: makeFile({ path: '/data', mode: 0o700 }),
       database: makeFile({ path: '/data/gpd.db' }),
       walBytes: 1e6,
+      reserveBytes: 32 * 1024 * 1024,
       leftovers: [],
       erasureLog: { lines: 3, problem: null },
       stranger: null,
@@ -90,6 +91,7 @@ export function makeFacts(): Facts {
       opens: true,
       unopened: [],
       rewrapPending: false,
+      escrow: { confirmedAt: 0, current: true },
     },
     database: {
       kind: 'sqlite',
@@ -108,6 +110,7 @@ export function makeFacts(): Facts {
       unknownMigrations: [],
       missingTables: [],
       encrypted: null,
+      pooling: null,
       newestDecisionAt: NOW - 1000,
       expiredNonces: 0,
       lastBackupAt: NOW - DAY,

@@ -1,12 +1,15 @@
-import { cpSync, rmSync } from 'node:fs';
+import { appendFileSync, cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { ConsentTenant } from '../../src/app/consent-tenant.ts';
 import { makeDirectory } from '../../src/app/directory.ts';
+import { makeDiskReserve } from '../../src/app/disk-reserve.ts';
 import { type EraseRequest, KEEP_NOTHING, makeEraseService } from '../../src/app/rights/erase.ts';
 import { reapplyErasures } from '../../src/app/rights/reapply.ts';
+import { readTombstones, tombstoneFile } from '../../src/app/rights/tombstones.ts';
 import { openStore } from '../../src/app/store.ts';
 import { loadConfig } from '../../src/config.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { NOTHING } from '../../src/rights/erase.ts';
 import type { Database } from '../../src/storage/db.ts';
 import { makeRecorder } from '../../src/storage/ingest-store.ts';
@@ -39,6 +42,19 @@ function requestOf(tenant: ConsentTenant, over: Partial<EraseRequest> = {}): Era
   };
 }
 
+function eraserOn(database: Database, dataDir: string, clock: Clock = Date.now) {
+  const faults: unknown[] = [];
+  const reserve = makeDiskReserve(dataDir, 0);
+  const eraser = makeEraseService({
+    database,
+    dataDir,
+    clock,
+    reserve,
+    onFault: (error) => faults.push(error),
+  });
+  return { ...eraser, faults };
+}
+
 const record = (database: Database, id: string): Promise<unknown> =>
   makeRecorder(database).record(makeEntry({ kid: KID, id, durable: 'mine' }));
 
@@ -61,7 +77,7 @@ it('never reads beside its own transaction: on PostgreSQL both wait for a connec
       }),
   };
   await record(database, 'a');
-  const eraser = makeEraseService({ database: watched, dataDir, clock: () => NOW });
+  const eraser = eraserOn(watched, dataDir, () => NOW);
   expect(await eraser.erase(requestOf(tenant))).toMatchObject({ incomplete: false });
   await database.close();
 });
@@ -76,7 +92,7 @@ it('a restore applies the erasure that kept nothing, though a later one of the s
   const old = join(tempDir('old'), 'gpd.db');
   cpSync(join(dataDir, 'gpd.db'), old);
 
-  const eraser = makeEraseService({ database: first.database, dataDir, clock: Date.now });
+  const eraser = eraserOn(first.database, dataDir);
   await eraser.erase(requestOf(first.tenant));
   await record(first.database, 'b');
   await eraser.erase(requestOf(first.tenant, { keep: { openContests: true, override: true } }));
@@ -85,9 +101,42 @@ it('a restore applies the erasure that kept nothing, though a later one of the s
   cpSync(old, join(dataDir, 'gpd.db'));
 
   const { database, tenantOf } = await open(dataDir);
-  const again = makeEraseService({ database, dataDir, clock: Date.now });
+  const again = eraserOn(database, dataDir);
   expect(await reapplyErasures({ database, dataDir, tenantOf, eraser: again })).toBe(2);
   for (const table of ['decisions', 'sightings', 'overrides'])
     expect(await database.read(table).where({ kid: KID }), table).toEqual([]);
+  await database.close();
+});
+
+it('a tombstone that cannot be written leaves a receipt to be finished, and not the answer that nothing was done', async () => {
+  const { dataDir } = await initGpd();
+  const { database, tenant } = await open(dataDir);
+  await record(database, 'a');
+  // Where the file should be is a directory: the append fails as it does on a disk that is full.
+  mkdirSync(tombstoneFile(dataDir));
+  const eraser = eraserOn(database, dataDir);
+  const receipt = await eraser.erase(requestOf(tenant));
+  expect(receipt).toMatchObject({ incomplete: true });
+  expect(eraser.faults).toHaveLength(1);
+  expect(await database.read('decisions').where({ kid: KID })).toEqual([]);
+  rmSync(tombstoneFile(dataDir), { recursive: true });
+  expect(await eraser.resume()).toMatchObject([{ receiptId: receipt.receiptId, incomplete: false }]);
+  expect(await readTombstones(dataDir)).toMatchObject([{ receiptId: receipt.receiptId }]);
+  await database.close();
+});
+
+it('a line that a full disk cut short does not take the next one with it', async () => {
+  const { dataDir } = await initGpd();
+  const { database, tenant } = await open(dataDir);
+  const eraser = eraserOn(database, dataDir);
+  await record(database, 'a');
+  const first = await eraser.erase(requestOf(tenant));
+  appendFileSync(tombstoneFile(dataDir), '{"v":1,"receiptId":"era_torn');
+  await record(database, 'b');
+  const second = await eraser.erase(requestOf(tenant));
+  expect(await readTombstones(dataDir)).toMatchObject(
+    [first, second].map(({ receiptId }) => ({ receiptId })),
+  );
+  expect(readFileSync(tombstoneFile(dataDir), 'utf8')).not.toContain('torn');
   await database.close();
 });

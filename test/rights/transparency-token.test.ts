@@ -23,6 +23,11 @@ describe('a transparency token', () => {
     expect(openToken(SECRET, NOW + DAY, token, binding)).toBeNull();
   });
 
+  it('does not open for longer, though the clock was ahead when it was made', () => {
+    expect(openToken(SECRET, NOW - 3_600_000, token, binding)).toBeNull();
+    expect(openToken(SECRET, NOW - 30_000, token, binding)).toEqual(subject);
+  });
+
   it('opens past midnight: its day is its own', () => {
     const midnight = Math.ceil(NOW / DAY) * DAY;
     const late = issue(midnight - 1);

@@ -1,16 +1,29 @@
 # A machine with gpd installed as docs/operate.md says, in a mount namespace of its own: nothing of it outlives the shell.
 # Stands in for systemd, which a test has not: `systemctl` starts and stops what the unit would.
-# Wants: SCRATCH (an empty directory), PROJECT (the built project), PORT.
+# Wants: SCRATCH (an empty directory), PROJECT (the built project), PORT; ORIGIN (a repository to install from) or nothing.
 set -euo pipefail
 mount --make-rprivate /
 mkdir -p "$SCRATCH"/{etc,bin}
 cp -a /etc/. "$SCRATCH/etc/"
 mount --bind "$SCRATCH/etc" /etc
-for directory in /opt /root /usr/local/sbin /var/lib; do
+# npm's own settings are the machine's.
+[ ! -f /root/.npmrc ] || cp /root/.npmrc "$SCRATCH/npmrc"
+for directory in /root /usr/local/sbin /var/lib; do
   mount -t tmpfs -o mode=0755 tmpfs "$directory"
 done
-mkdir -p /opt/gpd /var/lib/gpd /etc/systemd/system
-mount --bind "$PROJECT" /opt/gpd
+[ ! -f "$SCRATCH/npmrc" ] || cp "$SCRATCH/npmrc" /root/.npmrc
+mkdir -p "$SCRATCH/opt" /var/lib/gpd /etc/systemd/system
+chmod 0755 "$SCRATCH/opt"
+mount --bind "$SCRATCH/opt" /opt
+if [ -n "${ORIGIN:-}" ]; then
+  git clone --quiet "$ORIGIN" /opt/gpd
+  # What `npm run build && npm prune --omit=dev` leaves, without the minutes that it takes.
+  node "$PROJECT/packaging/tree.mjs" "$SCRATCH/tree"
+  cp -a "$SCRATCH/tree"/{node_modules,dist} /opt/gpd/
+else
+  mkdir /opt/gpd
+  mount --bind "$PROJECT" /opt/gpd
+fi
 mount -t tmpfs -o "size=${DATA_SIZE:-420m}" tmpfs /var/lib/gpd
 
 cat > "$SCRATCH/bin/systemctl" <<'END'
@@ -52,3 +65,22 @@ runuser -u gpd -- node /opt/gpd/bin/gpd init --tenant shop --origin https://shop
 trap 'systemctl stop gpd 2> /dev/null || true' EXIT
 systemctl start gpd
 cd /
+
+# visit KID: a browser comes by; prints the answer.
+visit() {
+  cat > /root/visit.json <<'END'
+{ "v": 1, "consent": { "purposes": ["device-identification"], "gpc": false, "version": 1, "issuedAt": 1763629990000 },
+  "signals": { "screen": { "width": 1920, "height": 1080 }, "media": { "colorGamut": "srgb", "hdr": false },
+    "graphics": { "renderer": "ANGLE (Intel, Mesa Intel(R) UHD Graphics 620, OpenGL 4.6)" },
+    "page": { "hardwareConcurrency": 8, "webdriver": true } } }
+END
+  runuser -u gpd -- sh -c 'cd /etc/gpd && exec node /opt/gpd/bin/gpd seal "$0"' "$1" < /root/visit.json |
+    curl -sS -H 'content-type: application/json' --data-binary @- "http://127.0.0.1:$PORT/_fp/i/v1"
+}
+# member NAME: its text in the JSON on standard input.
+member() { grep -o "\"$1\":\"[^\"]*\"" | head -n 1 | cut -d'"' -f4; }
+# sql STATEMENT: into the database, as nobody should.
+sql() {
+  node -e 'const { Database } = require("/opt/gpd/node_modules/sqlite3");
+    new Database("/var/lib/gpd/gpd.db").run(process.argv[1], (error) => process.exit(error ? 1 : 0))' "$1"
+}

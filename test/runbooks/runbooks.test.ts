@@ -5,17 +5,20 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { tempDir } from '../support/command.ts';
+import { startIdp } from '../support/oidc.ts';
 import { describeWithTool } from '../support/tools.ts';
 
 /** The runbooks of docs/operate, followed word for word by a shell. */
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+/** What the story starts ends with it, and it sees no processes but its own. */
+const NAMESPACES = ['--mount', '--pid', '--fork', '--kill-child', '--mount-proc'];
 const HOUSE = fileURLToPath(new URL('house.sh', import.meta.url));
 
 function missing(): string | null {
   try {
-    execFileSync('unshare', ['-m', 'sh', '-c', 'mount -t tmpfs tmpfs /mnt'], { stdio: 'ignore' });
-    for (const tool of ['curl', 'useradd', 'runuser', 'pgrep', 'fallocate']) {
+    execFileSync('unshare', [...NAMESPACES, 'sh', '-c', 'mount -t tmpfs tmpfs /mnt'], { stdio: 'ignore' });
+    for (const tool of ['curl', 'useradd', 'runuser', 'pgrep', 'ps', 'fallocate', 'openssl', 'git']) {
       execFileSync('sh', ['-c', `command -v ${tool}`], { stdio: 'ignore' });
     }
     return null;
@@ -44,7 +47,10 @@ interface Followed {
 /** An ephemeral port would do for nobody else; the machine needs its port before it starts. */
 let port = 24_000 + (process.pid % 4000);
 
-function follow(pages: readonly (readonly [page: string, story?: Story])[]): Promise<Followed> {
+function follow(
+  pages: readonly (readonly [page: string, story?: Story])[],
+  more: Readonly<Record<string, string>> = {},
+): Promise<Followed> {
   port += 1;
   const scripts = pages.flatMap(([page, { before = '', after = {} } = {}]) => [
     before,
@@ -56,9 +62,13 @@ function follow(pages: readonly (readonly [page: string, story?: Story])[]): Pro
     PROJECT,
     PORT: String(port),
     HOME: '/root',
+    ...more,
   };
   const script = [`. ${HOUSE}`, ...scripts, 'echo "== followed"'].join('\n');
-  const child = spawn('unshare', ['-m', 'bash', '-c', script], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn('unshare', [...NAMESPACES, 'bash', '-c', script], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => {
     output += chunk.toString();
@@ -72,6 +82,28 @@ function follow(pages: readonly (readonly [page: string, story?: Story])[]): Pro
 function expectFollowed({ code, output }: Followed): void {
   expect(output).toContain('== followed');
   expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' });
+}
+
+/** A later version of what is here: its branch `next` has one migration more. */
+const NEXT_MIGRATION = '20991231000000_next.js';
+
+function makeOrigin(): string {
+  const origin = tempDir('origin');
+  const shell = `set -euo pipefail
+    cd "$PROJECT" && git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$ORIGIN" --
+    cd "$ORIGIN"
+    git init --quiet -b main && git add -A
+    commit() { git -c user.name=t -c user.email=t@t.example commit --quiet -m "$1"; }
+    commit installed
+    git checkout --quiet -b next
+    cat > migrations/${NEXT_MIGRATION} <<'END'
+export const up = (knex) => knex.schema.createTable('next', (table) => table.integer('id').primary());
+export const down = (knex) => knex.schema.dropTable('next');
+END
+    git add -A && commit next
+    git checkout --quiet main`;
+  execFileSync('bash', ['-c', shell], { env: { ...process.env, PROJECT, ORIGIN: origin } });
+  return origin;
 }
 
 const TIMEOUT = { timeout: 240_000 };
@@ -150,5 +182,131 @@ describeWithTool('runbooks', missing(), () => {
     provider.close();
     expectFollowed(followed);
     expect(followed.output).toMatch(/fail +oidc\.discovery +discovery document: it answered 502/);
+  });
+
+  it('an erasure is incomplete', TIMEOUT, async () => {
+    const reader = `node -e 'const { Database } = require("/opt/gpd/node_modules/sqlite3");
+      const db = new Database("/var/lib/gpd/gpd.db");
+      db.serialize(() => { db.run("BEGIN"); db.all("SELECT * FROM decisions", () => console.log("reading")); });
+      setInterval(() => {}, 1e6)' forgotten-shell > /root/reader.log 2>&1 &
+      reader=$!
+      until grep -q reading /root/reader.log; do sleep 0.1; done`;
+    const followed = await follow([
+      ['first-day'],
+      [
+        'erasure-incomplete',
+        {
+          before: `request=$(visit shop | member requestId)
+            ${reader}
+            code=0; gpd erase --tenant shop --request "$request" --yes || code=$?; test "$code" = 5`,
+          after: { 3: 'kill "$reader"; wait "$reader" || true' },
+        },
+      ],
+    ]);
+    expectFollowed(followed);
+    expect(followed.output).toMatch(/^exit 5$/m);
+    expect(followed.output).toMatch(/Another program reads the database: end it/);
+    expect(followed.output).toMatch(/^ *\d+ +root .*forgotten-shell/m);
+    expect(followed.output).toMatch(/(?:1 of 1 erasures are complete now|every erasure is complete)/);
+    expect(followed.output.split('== erasure-incomplete 4')[1]).not.toMatch(/(?:pending|failed) +\d/);
+  });
+
+  it('a contest is overdue', TIMEOUT, async () => {
+    const idp = await startIdp();
+    // Hands out what a person's sign-in would give them.
+    const door = createServer((request, response) => {
+      const visitor = new URL(request.url ?? '', 'http://door').searchParams.get('visitor') ?? '';
+      const claims = { gpd_role: 'subject', gpd_tenant: 'shop', gpd_visitor: visitor };
+      void idp.token(claims).then((token) => response.end(token));
+    });
+    await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
+    const tokens = `http://127.0.0.1:${(door.address() as AddressInfo).port}/`;
+    const settings = `oidc_issuer = "${idp.issuer}"\\noidc_audience = "${idp.audience}"`;
+    const followed = await follow([
+      ['first-day'],
+      [
+        'contest-overdue',
+        {
+          before: `systemctl stop gpd
+            printf '${settings}\\n' >> /etc/gpd/gpd.toml
+            systemctl start gpd
+            answer=$(visit shop)
+            token=$(curl -sS "${tokens}?visitor=$(member visitorId <<< "$answer")")
+            curl -sS --fail-with-body -H "authorization: Bearer $token" -H 'content-type: application/json' \
+              -d "{\\"requestId\\":\\"$(member requestId <<< "$answer")\\",\\"statement\\":\\"I am a person.\\"}" \
+              "http://127.0.0.1:$PORT/privacy/contest"
+            sql 'UPDATE contests SET due_at = filed_at - 1'
+            code=0; gpd doctor > /dev/null || code=$?; test "$code" = 1`,
+          after: { 4: 'visit shop | grep -o \'"class":"human"\'' },
+        },
+      ],
+    ]);
+    door.close();
+    await idp.stop();
+    expectFollowed(followed);
+    expect(followed.output).toMatch(/fail +rights\.contests/);
+    expect(followed.output).toMatch(/overdue|due today/);
+    expect(followed.output).toContain('I am a person.');
+    expect(followed.output).toMatch(/is resolved: overturned/);
+    expect(followed.output).toContain('"class":"human"');
+  });
+
+  it('a tenant leaves', TIMEOUT, async () => {
+    const followed = await follow([
+      ['first-day'],
+      [
+        'offboarding',
+        {
+          before: `gpd tenants add blog --origin https://blog.example
+            gpd apikeys create blog --scope secret --name backend
+            gpd consent grant blog reader-1 device-identification
+            for _ in $(seq 60); do request=$(visit blog | member requestId); [ -n "$request" ] && break; sleep 0.1; done
+            openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=blog -keyout /root/tenant.key -out /root/tenant.pem 2> /dev/null`,
+          after: {
+            4: 'grep -q "$request" /var/lib/gpd/leaving/blog/decisions.ndjson',
+            5: `openssl cms -decrypt -binary -inform DER -in /root/leaving.p7m -inkey /root/tenant.key -out /root/back.tar
+              tar -tf /root/back.tar | grep -q leaving/blog-log.ndjson`,
+            6: `test "$(gpd tenants list --json | grep -c '"kid":"blog"')" = 0
+              gpd backup /var/lib/gpd/backups/after.backup
+              ! grep -rqaF "$request" /var/lib/gpd
+              visit shop | grep -o '"reason":"ok"'`,
+          },
+        },
+      ],
+    ]);
+    expectFollowed(followed);
+    expect(followed.output).toMatch(/The log is whole/);
+    expect(followed.output).toMatch(/tenant blog is removed; its data lies in/);
+    expect(followed.output).toContain('"reason":"ok"');
+  });
+
+  it('a new version, and back', { timeout: 1_500_000 }, async () => {
+    const origin = makeOrigin();
+    const followed = await follow(
+      [
+        ['first-day'],
+        [
+          'upgrade',
+          {
+            before: `visit shop | grep -o '"reason":"ok"'
+              git -C "$ORIGIN" checkout --quiet next`,
+            after: {
+              2: 'visit shop | grep -o \'"reason":"ok"\'',
+              3: `gpd tenants add since-the-upgrade
+                test -d /opt/gpd.previous && test -f /opt/gpd/migrations/${NEXT_MIGRATION}`,
+              4: `test ! -e /opt/gpd/migrations/${NEXT_MIGRATION}
+                test "$(gpd tenants list --json | grep -c since-the-upgrade)" = 0
+                gpd doctor
+                visit shop | grep -o '"reason":"ok"'`,
+            },
+          },
+        ],
+      ],
+      { ORIGIN: origin },
+    );
+    expectFollowed(followed);
+    expect(followed.output).toContain(NEXT_MIGRATION.replace('.js', ''));
+    expect(followed.output.match(/"reason":"ok"/g)).toHaveLength(3);
+    expect(followed.output.match(/checks: 0 fail/g)).toHaveLength(4);
   });
 });

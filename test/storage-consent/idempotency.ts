@@ -118,6 +118,8 @@ export function idempotencyContract(make: MakeDatabase): void {
       expect(await findSession(other, 'h1', NOW)).toEqual(session);
       expect(await findSession(other, 'h1', NOW + 899_999)).toEqual(session);
       expect(await findSession(other, 'h1', NOW + 900_000)).toBeNull();
+      // A clock that was an hour ahead when it was opened would have made it live for an hour and a quarter.
+      expect(await findSession(other, 'h1', NOW - 3_600_000)).toBeNull();
       expect(await findSession(other, 'h2', NOW)).toBeNull();
     });
 

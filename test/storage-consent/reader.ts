@@ -142,11 +142,14 @@ export function readerContract(make: MakeDatabase): void {
     });
 
     it('keeps the newest checkpoint, whatever order they come in', async () => {
-      const save = (database: Database, size: number) =>
-        saveCheckpoint(database, kid, { text: `checkpoint ${size}`, size, signedAt: NOW + size });
-      await save(db.database, 10);
-      await save(other, 30);
-      await save(db.database, 20);
+      const save = async (database: Database, size: number) => {
+        const read = (await readHead(database, kid))?.checkpoint ?? null;
+        const checkpoint = { text: `checkpoint ${size}`, size, signedAt: NOW + size };
+        return saveCheckpoint(database, kid, checkpoint, read);
+      };
+      expect(await save(db.database, 10)).toBe(true);
+      expect(await save(other, 30)).toBe(true);
+      expect(await save(db.database, 20)).toBe(false);
       expect((await readHead(other, kid))?.checkpoint).toEqual({
         text: 'checkpoint 30',
         size: 30,

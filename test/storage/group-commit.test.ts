@@ -119,6 +119,22 @@ describe('makeGroup', () => {
     expect(await after).toBe(8);
   });
 
+  it('refuses what waits beside a batch that found the database away, and takes what comes after', async () => {
+    const { group, batches } = makeControlled({ maxBatch: 1 });
+    const settled = Promise.allSettled([1, 2, 3].map((item) => group.submit(item)));
+    await turn();
+    batches[0]?.fail(new Unavailable('away'));
+    const results = await settled;
+    expect(
+      results.map((result) => result.status === 'rejected' && result.reason instanceof Unavailable),
+    ).toEqual([true, true, true]);
+    expect(sizes(batches)).toEqual([1]);
+    const after = group.submit(4);
+    await turn();
+    batches[1]?.finish();
+    expect(await after).toBe(8);
+  });
+
   it('goes on when the batch throws before it returns a promise', async () => {
     let calls = 0;
     const group = makeGroup<number, number>({

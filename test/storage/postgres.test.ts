@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, expect, it } from 'vitest';
-import { Unavailable } from '../../src/lib/errors.ts';
+import type { Knex } from 'knex';
+import { beforeAll, expect, it, vi } from 'vitest';
+import { OutcomeUnknown, Unavailable } from '../../src/lib/errors.ts';
 import { type Database, openDatabase } from '../../src/storage/db.ts';
-import { migrate } from '../../src/storage/migrate.ts';
+import { lastMigration, migrate, schemaState } from '../../src/storage/migrate.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { describeWithTool } from '../support/tools.ts';
-import type { MakeDatabase } from './contract/database.ts';
+import { holdTransaction, type MakeDatabase } from './contract/database.ts';
 import { storageContract } from './contract/storage.ts';
 
 let server: PostgresServer;
@@ -63,7 +64,41 @@ describeWithTool('storage on PostgreSQL', await missingPostgres(), () => {
   it('is unavailable where nothing listens', async () => {
     const database = await openDatabase({ location: 'postgres://postgres:x@127.0.0.1:1/none' });
     await expect(database.transaction((tx) => tx.raw('SELECT 1'))).rejects.toBeInstanceOf(Unavailable);
+    await expect(database.read('meta').select()).rejects.toBeInstanceOf(Unavailable);
     await database.close();
+  });
+
+  it('says that nobody knows when the connection goes in the middle of a COMMIT, and never "not done"', async () => {
+    const db = await make('none');
+    await db.database.transaction((tx) => tx.raw('CREATE TABLE t (n integer)'));
+    // A trigger that is due at COMMIT ends the session that commits.
+    await db.database.transaction(async (tx) => {
+      await tx.raw(`CREATE FUNCTION leave() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(5); RETURN NEW; END $$`);
+      await tx.raw(
+        'CREATE CONSTRAINT TRIGGER t AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION leave()',
+      );
+    });
+    const written = db.database.transaction((tx) => tx('t').insert({ n: 1 }));
+    await expect(written).rejects.toBeInstanceOf(OutcomeUnknown);
+    // The pool may still hold the session that has gone.
+    await vi.waitFor(async () => expect(await db.database.read('t').select()).toEqual([]));
+    await db.close();
+  });
+
+  it('closes a connection whose answer it did not wait for: nobody gets it in the middle of a transaction', async () => {
+    const db = await make('none');
+    const pidOf = (rows: { pid: number }[]): number | undefined => rows[0]?.pid;
+    let abandoned: number | undefined;
+    const hung = db.database.transaction(async (tx) => {
+      abandoned = pidOf((await tx.raw('SELECT pg_backend_pid() AS pid')).rows);
+      await tx.raw('SET LOCAL statement_timeout = 0');
+      await tx.raw('SELECT pg_sleep(11)');
+    });
+    await expect(hung).rejects.toBeInstanceOf(Unavailable);
+    const next = await db.database.read.raw('SELECT pg_backend_pid() AS pid');
+    expect(pidOf(next.rows)).not.toBe(abandoned);
+    await db.close();
   });
 
   it('is unavailable when the server drops the connection in a transaction, and works again after', async () => {
@@ -83,10 +118,44 @@ describeWithTool('storage on PostgreSQL', await missingPostgres(), () => {
     await db.close();
   });
 
-  it('ends a statement that never ends', async () => {
+  it('ends a statement that never ends, in a transaction and outside, but no change of the schema', async () => {
     const db = await make('none');
-    const { rows } = await db.database.read.raw('SHOW statement_timeout');
-    expect(rows).toEqual([{ statement_timeout: '9s' }]);
+    const limit = async (knex: Knex): Promise<unknown> =>
+      (await knex.raw('SHOW statement_timeout')).rows[0].statement_timeout;
+    expect(await limit(db.database.read)).toBe('9s');
+    expect(await db.database.transaction(limit)).toBe('9s');
+    expect(await db.database.longTransaction(limit)).toBe('0');
+    await db.close();
+  });
+
+  it('gives a migration up that waits for a lock, so that nobody queues up behind it', async () => {
+    const db = await make();
+    const last = await lastMigration(db.database);
+    await db.database.transaction((tx) => tx('knex_migrations').where({ name: last }).delete());
+    // Somebody reads the table of the last migration for long, and others go on writing into it.
+    const reader = await holdTransaction(await db.connect(), (tx) => tx.raw('LOCK TABLE visitor_index'));
+    const begun = performance.now();
+    await expect(migrate(db.database)).rejects.toBeInstanceOf(Unavailable);
+    expect(performance.now() - begun).toBeLessThan(9000);
+    await reader.giveBack();
+    expect(await schemaState(db.database)).toEqual({ pending: [last], unknown: [] });
+    await db.close();
+  });
+
+  it('refuses a schema that a newer node wrote while this one waited to migrate', async () => {
+    const db = await make('none');
+    const [node, newer] = [await db.connect(), await db.connect()];
+    const name = '29991231_01_newer.js';
+    const holder = await holdTransaction(newer, async (tx) => {
+      await tx.raw('SELECT pg_advisory_xact_lock(7208963411)');
+      await tx.raw('CREATE TABLE knex_migrations (name text)');
+      await tx.raw('INSERT INTO knex_migrations VALUES (?)', [name]);
+    });
+    const migrating = migrate(node);
+    migrating.catch(() => {});
+    await sleep(300);
+    await holder.commit();
+    await expect(migrating).rejects.toThrow(`written by a newer gpd (${name})`);
     await db.close();
   });
 });

@@ -68,11 +68,11 @@ export interface Spawned {
   readonly exited: Promise<Exit>;
 }
 
-export function spawnGpd(args: readonly string[], options: RunOptions): Spawned {
+/** Another program than gpd, looked after in the same way. */
+export function spawnTool(file: string, args: readonly string[], options: RunOptions): Spawned {
   // A directory of its own, so that no gpd.toml lies about.
   const cwd = options.cwd ?? tempDir('cwd');
-  const { program = PROGRAM } = options;
-  const child = spawn(process.execPath, [program, ...args], { cwd, env: cleanEnvironment(options.env) });
+  const child = spawn(file, args, { cwd, env: cleanEnvironment(options.env) });
   track(child);
   const output = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -88,6 +88,11 @@ export function spawnGpd(args: readonly string[], options: RunOptions): Spawned 
   child.stdin.on('error', () => {});
   if (options.input !== null) child.stdin.end(options.input ?? '');
   return { child, output, exited };
+}
+
+export function spawnGpd(args: readonly string[], options: RunOptions): Spawned {
+  const { program = PROGRAM } = options;
+  return spawnTool(process.execPath, [program, ...args], options);
 }
 
 /** Runs one command to its end. */

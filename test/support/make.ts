@@ -118,6 +118,7 @@ export interface EntryOptions {
   readonly webhooks?: readonly string[];
   readonly decidedAt?: number;
   readonly expiresAt?: number;
+  readonly earliestExpiry?: number;
   readonly summary?: RecordEntry['summary'];
   readonly verdict?: Partial<Verdict>;
 }
@@ -130,6 +131,7 @@ export function makeEntry(options: EntryOptions): RecordEntry {
     kid,
     nonce: options.nonce ?? `nonce-${id}`,
     nonceExpiresAt: options.expiresAt ?? NOW + 900_000,
+    earliestExpiry: options.earliestExpiry ?? NOW + 900_000,
     identified: durable === null ? null : { durable, visitorId, epoch, indexed, network, day, marked },
     shadow: options.shadow ?? null,
     summary: options.summary ?? null,

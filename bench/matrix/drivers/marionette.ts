@@ -31,6 +31,7 @@ function receive(socket: Socket): Promise<unknown> {
       const length = colon === -1 ? Number.NaN : Number(got.toString('utf8', 0, colon));
       if (Number.isNaN(length) || got.length < colon + 1 + length) return;
       socket.off('data', take);
+      socket.off('error', reject);
       resolve(JSON.parse(got.toString('utf8', colon + 1, colon + 1 + length)));
     };
     socket.on('data', take);

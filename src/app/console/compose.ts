@@ -14,6 +14,7 @@ import { saveDraft } from '../../storage/console-sessions.ts';
 import type { Database } from '../../storage/db.ts';
 import { VERSION } from '../../version.ts';
 import type { ConsentTenant } from '../consent-tenant.ts';
+import { makeEmbed } from '../embed.ts';
 import { makeRightsApi, type RightsApi } from '../rights/api.ts';
 import { makeDsarArchive } from '../rights/archive.ts';
 import { openArchiveSigner } from '../rights/archive-signer.ts';
@@ -47,9 +48,11 @@ export interface ConsoleParts {
   readonly onJobFault: (error: unknown) => void;
 }
 
+const bannerFiles = new URL('../../../dist/banner/', import.meta.url);
+
 export interface ConsoleApp {
   readonly router: Router;
-  /** Throws away what exports have written. */
+  /** Ends the jobs that this process works at. */
   stop(): Promise<void>;
 }
 
@@ -78,7 +81,8 @@ export function composeConsole(parts: ConsoleParts): ConsoleApp {
     origin,
     onFault: parts.onLoginFault,
   };
-  const jobs = makeJobs(clock, parts.onJobFault);
+  const keys = { exports: hmacSha256(parts.serverSecret, 'gpd/console-export/v1') };
+  const jobs = makeJobs({ database, keys, clock, onFault: parts.onJobFault });
   const holds = makeHoldService({ database, eraser: parts.eraser, clock });
   const router = consoleRoutes({
     origin,
@@ -103,6 +107,7 @@ export function composeConsole(parts: ConsoleParts): ConsoleApp {
       database,
       tenantOf,
       jobs,
+      embed: makeEmbed(bannerFiles),
       kAnonymityFloor: config.k_anonymity_floor,
       clock,
     }),

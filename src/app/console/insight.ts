@@ -1,6 +1,7 @@
 import type { GenerationView, InsightPort } from '../../console/ports-insight.ts';
 import { ruleText } from '../../ingest/classify/policy.ts';
 import { type Clock, DAY } from '../../lib/clock.ts';
+import { Refusal } from '../../lib/errors.ts';
 import { listPolicies } from '../../storage/consent-store.ts';
 import type { Database } from '../../storage/db.ts';
 import { readKeyTraffic } from '../../storage/key-traffic.ts';
@@ -10,7 +11,9 @@ import { makeSealKeyStore } from '../../storage/seal-key-store.ts';
 import { readTallies, ruleReviews, talliedUntil } from '../../storage/tally-store.ts';
 import { makeTenantStore } from '../../storage/tenant-store.ts';
 import { oldestDecision } from '../../storage/trail-read.ts';
+import { bannerAnswer } from '../banner.ts';
 import type { ConsentTenant } from '../consent-tenant.ts';
+import type { Embed } from '../embed.ts';
 import { makeLogService } from '../log-service.ts';
 import { verifyLog } from '../verify-log.ts';
 import type { Jobs } from './jobs.ts';
@@ -21,6 +24,8 @@ export interface InsightDeps {
   readonly database: Database;
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly jobs: Jobs;
+  /** The banner as it was built. */
+  readonly embed: Embed;
   readonly kAnonymityFloor: number;
   readonly clock: Clock;
 }
@@ -28,7 +33,7 @@ export interface InsightDeps {
 const TRAFFIC_DAYS = 30;
 
 export function makeInsightPort(deps: InsightDeps): InsightPort {
-  const { database, tenantOf, jobs, clock } = deps;
+  const { database, tenantOf, jobs, embed, clock } = deps;
   const log = makeLogService({ database, signerOf: (kid) => tenantOf(kid)?.signer, clock });
 
   async function keys(kid: string): Promise<readonly GenerationView[]> {
@@ -90,20 +95,32 @@ export function makeInsightPort(deps: InsightDeps): InsightPort {
       return { origin, vkey, size, root: head.root.toString('base64'), checkpoint, isPublic };
     },
     proof: ({ kid }, seq) => log.proof(kid, seq),
-    startVerify: (staff) =>
-      jobs.start(staff, 'verify', 0, async (report) => {
+    async startVerify(staff) {
+      const job = await jobs.open(staff, 'verify', []);
+      job.run(async (report) => {
         const head = await readHead(database, staff.kid);
         const total = head?.size ?? 0;
         report(0, total);
         return verifyLog(database, staff.kid, (done) => report(done, total));
-      }),
+      });
+      return job.id;
+    },
     keys: ({ kid }) => keys(kid),
     async terms({ kid }) {
-      const [purposes, policies] = await Promise.all([
+      const [purposes, policies, { languages }] = await Promise.all([
         makeTenantStore(database).purposes(kid),
         listPolicies(database, kid),
+        embed.manifest(),
       ]);
-      return { purposes, policies: [...policies].reverse() };
+      return { purposes, policies: [...policies].reverse(), languages };
+    },
+    async banner({ kid }, asked) {
+      const tenant = tenantOf(kid);
+      const { languages } = await embed.manifest();
+      if (!tenant) throw new Refusal('not-found');
+      const language = languages.includes(asked) ? asked : 'en';
+      const words: unknown = JSON.parse((await embed.files(`${language}.json`)).body.toString());
+      return { language, words, banner: bannerAnswer(tenant, { language, gpc: false }) };
     },
   };
 }

@@ -1,131 +1,173 @@
 import { randomBytes } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { Writable } from 'node:stream';
+import { PassThrough, type Writable } from 'node:stream';
 import type { Staff } from '../../console/ports.ts';
 import type { JobPort, JobView } from '../../console/ports-dpo.ts';
-import { type Clock, MINUTE } from '../../lib/clock.ts';
+import { type Clock, SECOND } from '../../lib/clock.ts';
 import { Unavailable } from '../../lib/errors.ts';
+import { sha256 } from '../../lib/hash.ts';
+import {
+  beatJob,
+  deleteJob,
+  endJob,
+  findJob,
+  insertJob,
+  JOB_MS,
+  type StoredJob,
+} from '../../storage/console-jobs.ts';
+import type { Database } from '../../storage/db.ts';
+import { type ExportKeys, JobGone, openExport, sealExport } from './export-parts.ts';
 
 /**
- * Work that takes longer than a page may, in this process. What an export wrote lies in a directory of its own outside of the
- * data directory and goes after 15 minutes, or when the process ends.
+ * Work that takes longer than a page may. One process works at it; its state and what it wrote are in the database, where
+ * every node finds them, until 15 minutes after it is done or until an erasure of somebody in it.
  */
-
-type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
-
-interface Job extends Mutable<JobView> {
-  readonly kid: string;
-  readonly owner: string;
-  directory: string | null;
-}
 
 export type Report = (done: number, total?: number) => void;
 
 export interface ExportFile {
   readonly name: string;
   readonly type: string;
-  readonly write: (output: Writable) => Promise<unknown>;
+  readonly write: (output: Writable, signal: AbortSignal, report: Report) => Promise<unknown>;
 }
 
-const KEEP_MS = 15 * MINUTE;
 /** A tenant's jobs at a time: each reads a whole trail or a whole log. */
 const MAX_RUNNING = 3;
+const BEAT_MS = SECOND;
+/** A job without a beat for so long is nobody's any more. */
+const SILENT_MS = 30 * SECOND;
+
+export interface OpenedJob {
+  readonly id: string;
+  /** There was nothing to do. */
+  drop(): Promise<void>;
+  run(work: (report: Report) => Promise<unknown>): void;
+  /** The same, with a file that whoever began it may fetch. */
+  runFile(file: ExportFile): void;
+}
+
+export interface JobDeps {
+  readonly database: Database;
+  readonly keys: ExportKeys;
+  readonly clock: Clock;
+  readonly onFault: (error: unknown) => void;
+}
 
 export interface Jobs extends JobPort {
   /** @throws {Unavailable} when too many run already */
-  start(
-    staff: Staff,
-    kind: JobView['kind'],
-    total: number,
-    work: (report: Report) => Promise<unknown>,
-  ): string;
-  /** The same, with a file that its owner may fetch. */
-  startFile(staff: Staff, total: number, work: (report: Report) => ExportFile): string;
+  open(staff: Staff, kind: JobView['kind'], subjects: readonly string[]): Promise<OpenedJob>;
+  /** Ends what this process works at. */
   stop(): Promise<void>;
 }
 
-export function makeJobs(clock: Clock, onFault: (error: unknown) => void): Jobs {
-  const jobs = new Map<string, Job>();
+const hashOf = (id: string): string => sha256(id).toString('hex');
 
-  async function drop(job: Job): Promise<void> {
-    jobs.delete(job.id);
-    if (job.directory !== null) await rm(job.directory, { recursive: true, force: true });
+interface Progress {
+  done: number;
+  total: number;
+}
+
+export function makeJobs({ database, keys, clock, onFault }: JobDeps): Jobs {
+  const working = new Map<string, { readonly abort: AbortController; readonly ended: Promise<void> }>();
+
+  /** Beats until `abort`; one beat that finds the job gone stops the work. */
+  async function keepBeating(hash: string, progress: Progress, abort: AbortController): Promise<void> {
+    let busy = false;
+    const timer = setInterval(() => {
+      if (busy) return;
+      busy = true;
+      beatJob(database, hash, { ...progress, at: clock() })
+        .then((there) => {
+          if (!there) abort.abort(new JobGone());
+        })
+        // The next one may succeed; readers wait longer than one.
+        .catch(() => {})
+        .finally(() => {
+          busy = false;
+        });
+    }, BEAT_MS);
+    timer.unref();
+    await new Promise((resolve) => abort.signal.addEventListener('abort', resolve, { once: true }));
+    clearInterval(timer);
   }
 
-  function sweep(): void {
-    for (const job of jobs.values()) {
-      if (job.state !== 'running' && clock() - job.startedAt > KEEP_MS) drop(job).catch(onFault);
-    }
+  function work(id: string, task: (progress: Progress, signal: AbortSignal) => Promise<unknown>): void {
+    const hash = hashOf(id);
+    const progress: Progress = { done: 0, total: 0 };
+    const abort = new AbortController();
+    void keepBeating(hash, progress, abort);
+    const ended = task(progress, abort.signal)
+      .then(
+        (result) => ({ state: 'done' as const, result: JSON.stringify(result ?? null) }),
+        (error: unknown) => {
+          if (!(error instanceof JobGone) && !abort.signal.aborted) onFault(error);
+          return { state: 'failed' as const, result: null };
+        },
+      )
+      .then((end) => endJob(database, hash, { ...progress, ...end, at: clock() }))
+      .then(() => {}, onFault)
+      .finally(() => {
+        abort.abort();
+        working.delete(hash);
+      });
+    working.set(hash, { abort, ended });
   }
-  const timer = setInterval(sweep, MINUTE);
-  timer.unref();
 
-  function open(staff: Staff, kind: JobView['kind'], total: number): Job {
-    sweep();
-    const running = [...jobs.values()].filter((job) => job.kid === staff.kid && job.state === 'running');
-    if (running.length >= MAX_RUNNING) throw new Unavailable('too many jobs of this tenant are running', 10);
-    const job: Job = {
-      id: randomBytes(16).toString('hex'),
-      kind,
-      state: 'running',
-      done: 0,
-      total,
-      startedAt: clock(),
-      file: null,
-      result: null,
-      kid: staff.kid,
-      owner: staff.ref,
-      directory: null,
+  const reporter =
+    (progress: Progress): Report =>
+    (done, total = progress.total) => {
+      progress.done = done;
+      progress.total = total;
     };
-    jobs.set(job.id, job);
-    return job;
-  }
 
-  function run(job: Job, work: (report: Report) => Promise<void>): string {
-    const report: Report = (done, total = job.total) => {
-      job.done = done;
-      job.total = total;
-    };
-    work(report).then(
-      () => {
-        job.state = 'done';
-      },
-      (error: unknown) => {
-        job.state = 'failed';
-        onFault(error);
-      },
-    );
-    return job.id;
+  function find(staff: Staff, id: string): Promise<StoredJob | null> {
+    const by = { hash: hashOf(id), kid: staff.kid, actor: staff.ref };
+    return findJob(database, by, clock() - JOB_MS);
   }
 
   return {
-    get(staff, id) {
-      sweep();
-      const job = jobs.get(id);
-      return job?.kid === staff.kid && job.owner === staff.ref ? job : null;
+    async get(staff, id) {
+      const job = await find(staff, id);
+      if (!job) return null;
+      const { kind, done, total, startedAt, beatAt } = job;
+      const silent = job.state === 'running' && clock() - beatAt > SILENT_MS;
+      const state = silent ? 'failed' : job.state;
+      const result: unknown = job.result === null ? null : JSON.parse(job.result);
+      const file = kind === 'export' && state === 'done' ? (result as JobView['file']) : null;
+      return { id, kind: kind as JobView['kind'], state, done, total, startedAt, file, result };
     },
-    start(staff, kind, total, work) {
-      const job = open(staff, kind, total);
-      return run(job, async (report) => {
-        job.result = await work(report);
-      });
+
+    async *read(staff, id) {
+      const job = await find(staff, id);
+      const { bytes } = (job?.result == null ? { bytes: 0 } : JSON.parse(job.result)) as { bytes: number };
+      yield* openExport(database, keys, id, bytes);
     },
-    startFile(staff, total, work) {
-      const job = open(staff, 'export', total);
-      return run(job, async (report) => {
-        const { name, type, write } = work(report);
-        job.directory = await mkdtemp(join(tmpdir(), 'gpd-export-'));
-        const path = join(job.directory, 'export');
-        await write(createWriteStream(path, { mode: 0o600, flags: 'wx' }));
-        job.file = { path, name, type, bytes: (await stat(path)).size };
-      });
+
+    async open(staff, kind, subjects) {
+      const id = randomBytes(16).toString('hex');
+      const hash = hashOf(id);
+      const job = { hash, kid: staff.kid, actor: staff.ref, kind, subjects, at: clock() };
+      if (!(await insertJob(database, job, MAX_RUNNING, clock() - SILENT_MS)))
+        throw new Unavailable('too many jobs of this tenant are running', 10);
+      return {
+        id,
+        drop: () => deleteJob(database, hash),
+        run: (task) => work(id, (progress) => task(reporter(progress))),
+        runFile: ({ name, type, write }) =>
+          work(id, async (progress, signal) => {
+            const output = new PassThrough();
+            const beat = () => ({ ...progress, at: clock() });
+            const [bytes] = await Promise.all([
+              sealExport(database, keys, id, output, beat),
+              write(output, signal, reporter(progress)),
+            ]);
+            return { name, type, bytes };
+          }),
+      };
     },
+
     async stop() {
-      clearInterval(timer);
-      await Promise.all([...jobs.values()].map(drop));
+      for (const { abort } of working.values()) abort.abort(new JobGone());
+      await Promise.all([...working.values()].map(({ ended }) => ended));
     },
   };
 }

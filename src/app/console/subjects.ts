@@ -34,6 +34,13 @@ const LATEST = 10;
 /** What `legal_holds` can keep: consent evidence and backups have rules of their own. */
 const HOLDABLE: readonly Scope[] = SCOPES.filter((scope) => scope !== 'consent' && scope !== 'backups');
 
+/** All that an erasure may name of what an export of the target holds. */
+const subjectsOf = ({ durables, requests, principal }: ErasureTarget): readonly string[] => [
+  ...durables,
+  ...requests,
+  ...(principal === null ? [] : [principal.ref]),
+];
+
 /** Thrown to roll back what was tried: a plan deletes nothing. */
 class Tried extends Error {
   readonly counts: Parameters<typeof scopeResults>[0];
@@ -149,14 +156,27 @@ export function makeSubjectPort(deps: SubjectDeps): SubjectPort {
 
     async startExport(staff, key) {
       const target = await targetOf(staff, key);
-      const dsar = target && (await exports.find(staff.kid, bodyOf(key)));
-      if (!dsar) return null;
+      if (!target) return null;
+      const job = await jobs.open(staff, 'export', subjectsOf(target));
+      // Read only now: an erasure that commits from here on ends the job.
+      const dsar = await exports.gather(staff.kid, bodyOf(key), target).catch(async (error: unknown) => {
+        await job.drop();
+        throw error;
+      });
+      if (!dsar) {
+        await job.drop();
+        return null;
+      }
       const actor = { role: staff.role, ref: staff.ref };
-      return jobs.startFile(staff, dsar.total, (report) => ({
+      job.runFile({
         name: `dsar-${dsar.head.generatedAt.slice(0, 10)}.zip`,
         type: 'application/zip',
-        write: (output) => exports.write(dsar, actor, output, { onProgress: report }),
-      }));
+        write(output, signal, report) {
+          report(0, dsar.total);
+          return exports.write(dsar, actor, output, { onProgress: report, signal });
+        },
+      });
+      return job.id;
     },
 
     async placeHold(staff, key, scopes, basis) {

@@ -97,6 +97,24 @@ const judgeEncrypted: Judge = ({ kind, encrypted }) => {
     : warn('the connection to PostgreSQL is not encrypted', 'Add ?sslmode=verify-full to GPD_DATABASE_URL.');
 };
 
+const judgePooling: Judge = ({ pooling }) => {
+  if (!pooling) return skipped('the data are in SQLite');
+  const { pooled, transactions, readLimit } = pooling;
+  if (!transactions) {
+    return fail(
+      pooled ? 'the pooler before PostgreSQL takes transactions apart' : 'PostgreSQL begins no transaction',
+      'Set pool_mode = transaction in pgbouncer.ini: gpd cannot write anything in statement mode.',
+    );
+  }
+  if (!pooled) return pass('connected straight to PostgreSQL');
+  return readLimit === '0'
+    ? warn(
+        'through a pooler, where a read outside of a transaction has no time limit',
+        "Run ALTER ROLE … SET statement_timeout = '9s' for the role in GPD_DATABASE_URL, and restart the pooler.",
+      )
+    : pass('through a pooler that keeps transactions together');
+};
+
 const judgeHousekeeping: Judge = ({ expiredNonces }) =>
   expiredNonces === 0
     ? pass('expired nonces are gone')
@@ -122,10 +140,10 @@ function judgeRetention({ tenants, now }: Facts): Finding {
 const judgeErasures: Judge = ({ erasures }) => {
   if (!erasures) return skipped('there are no receipts yet');
   return erasures.incomplete === 0
-    ? pass('every erasure is complete')
+    ? pass('no erasure waits for more than five minutes')
     : fail(
         `${erasures.incomplete} erasures are incomplete`,
-        'Run gpd erase resume; it says what holds them up.',
+        'Run gpd erase resume; docs/operate/erasure-incomplete.md says how to find what holds them up.',
       );
 };
 
@@ -159,6 +177,7 @@ export const DATABASE_CHECKS: readonly Check<Facts>[] = [
   { id: 'database.pragmas', judge: sqlite(judgePragmas) },
   { id: 'database.wal', judge: sqlite(judgeWal) },
   { id: 'database.encrypted', judge: read(judgeEncrypted) },
+  { id: 'database.pooler', judge: read(judgePooling) },
   { id: 'jobs.housekeeping', judge: read(judgeHousekeeping) },
   { id: 'jobs.retention', judge: judgeRetention },
   { id: 'jobs.seals', judge: judgeSeals },

@@ -1,4 +1,5 @@
 import type { Config } from '../../config.ts';
+import type { Pooling } from '../../storage/inspect.ts';
 
 /** All that the checks judge: gathered once, by reading alone. Null: it is not there, or nobody could look. */
 
@@ -30,6 +31,7 @@ export interface DataFacts {
   readonly directory: FileFact | null;
   readonly database: FileFact | null;
   readonly walBytes: number;
+  readonly reserveBytes: number;
   /** Names of what an interrupted command left. */
   readonly leftovers: readonly string[];
   /** Null: there is none. */
@@ -47,6 +49,8 @@ export interface MasterKeyFacts {
   /** Secrets of tenants, seal keys and webhooks that it does not open. */
   readonly unopened: readonly string[];
   readonly rewrapPending: boolean;
+  /** The recovery key on paper; null: nobody confirmed one. */
+  readonly escrow: { readonly confirmedAt: number; readonly current: boolean } | null;
 }
 
 export interface DatabaseFacts {
@@ -61,6 +65,8 @@ export interface DatabaseFacts {
   readonly unknownMigrations: readonly string[];
   readonly missingTables: readonly string[];
   readonly encrypted: boolean | null;
+  /** Null on SQLite. */
+  readonly pooling: Pooling | null;
   readonly newestDecisionAt: number | null;
   readonly expiredNonces: number;
   readonly lastBackupAt: number | null;

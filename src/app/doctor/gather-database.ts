@@ -19,11 +19,13 @@ import {
   isEncrypted,
   missingTables,
   overdueContests,
+  readPooling,
   readPragmas,
 } from '../../storage/inspect.ts';
 import { LAST_BACKUP, readMeta } from '../../storage/meta-store.ts';
 import { schemaState } from '../../storage/migrate.ts';
 import { countUndone } from '../erasure-log.ts';
+import { readEscrow } from '../escrow.ts';
 import type { Tombstone } from '../rights/tombstones.ts';
 import type { DatabaseFacts, MasterKeyFacts } from './facts.ts';
 
@@ -65,6 +67,7 @@ export async function gatherDatabase(
     unknownMigrations: unknown,
     missingTables: missing,
     encrypted: await isEncrypted(database),
+    pooling: await readPooling(database),
   };
   if (missing.length > 0) return { ...about, ...NO_ROWS };
   const [incomplete, overdue] = [
@@ -131,5 +134,6 @@ export async function tryMasterKey(
   if (wrapped === null) return facts;
   const fits = opens(masterKey, { wrapped, context: serverSecretContext });
   const unopened = fits ? (await allWrapped(database)).filter((secret) => !opens(masterKey, secret)) : [];
-  return { ...facts, opens: fits, unopened: unopened.map(({ name }) => name) };
+  const escrow = await readEscrow(database, masterKey);
+  return { ...facts, opens: fits, unopened: unopened.map(({ name }) => name), escrow };
 }

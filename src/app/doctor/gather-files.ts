@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSyn
 import { dirname, join } from 'node:path';
 import { type Config, sqliteFile } from '../../config.ts';
 import { parseMasterKey } from '../../keys/master-key.ts';
+import { reserveSize } from '../disk-reserve.ts';
 import { parseErasures, readErasureLines } from '../erasure-log.ts';
 import { masterKeyPath, pendingKeyPath } from '../master-key-file.ts';
 import { tombstoneFile } from '../rights/tombstones.ts';
@@ -80,6 +81,7 @@ export function gatherData(config: Config): DataFacts {
     directory,
     database: fileFact(sqliteFile(config)),
     walBytes: fileFact(join(config.data_dir, 'gpd.db-wal'))?.size ?? 0,
+    reserveBytes: reserveSize(config.data_dir),
     leftovers: names.filter((name) => LEFTOVER.test(name)),
     erasureLog: gatherErasureLog(config),
     stranger: readStranger(config),
@@ -95,5 +97,6 @@ export function gatherMasterKey(config: Config): {
   const file = fileFact(path);
   const key = file?.readable ? parseMasterKey(readFileSync(path)) : null;
   const rewrapPending = existsSync(pendingKeyPath(path));
-  return { key, facts: { path, file, valid: key !== null, opens: null, unopened: [], rewrapPending } };
+  const unknown = { opens: null, unopened: [], escrow: null };
+  return { key, facts: { path, file, valid: key !== null, rewrapPending, ...unknown } };
 }

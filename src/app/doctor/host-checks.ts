@@ -44,6 +44,17 @@ function judgeSpace({ host, data }: Facts): Finding {
   return pass(free);
 }
 
+function judgeReserve({ config, data }: Facts): Finding {
+  if (config.database_url !== null) return skipped('the data are in PostgreSQL');
+  if (config.disk_reserve === 0) return skipped('none is wanted (GPD_DISK_RESERVE)');
+  const wanted = config.disk_reserve * 1024 * 1024;
+  if (data.reserveBytes >= wanted) return pass(`${mega(data.reserveBytes)} for erasures`);
+  return warn(
+    `${mega(data.reserveBytes)} of ${mega(wanted)} are reserved for erasures`,
+    'Make room: a running server fills it again within a minute.',
+  );
+}
+
 function judgeInodes({ host }: Facts): Finding {
   if (host.freeInodes === null) return skipped('this file system counts none');
   const share = `${Math.round(host.freeInodes * 100)} % of the inodes are free`;
@@ -165,6 +176,18 @@ function judgeRewrap({ masterKey }: Facts): Finding {
     : pass('no change of it is under way');
 }
 
+function judgeEscrow({ now, masterKey }: Facts): Finding {
+  if (masterKey.opens !== true) return skipped('the master key does not open the database');
+  const remedy =
+    'Run gpd master-key escrow, print it, and type it back by gpd master-key confirm: with this disk the key would be gone.';
+  const { escrow } = masterKey;
+  if (!escrow) return warn('no recovery key was ever confirmed', remedy);
+  const age = span(Math.max(0, now - escrow.confirmedAt));
+  return escrow.current
+    ? pass(`a recovery key was confirmed ${age} ago`)
+    : warn(`the recovery key that was confirmed ${age} ago is of an earlier master key`, remedy);
+}
+
 function judgeCredential({ host }: Facts): Finding {
   if (!host.unitCredential) return skipped('the unit loads no credential');
   const { path, file } = host.unitCredential;
@@ -190,6 +213,7 @@ export const HOST_CHECKS: readonly Check<Facts>[] = [
   { id: 'host.user', judge: judgeUser },
   { id: 'host.clock', judge: judgeClock },
   { id: 'host.space', judge: judgeSpace },
+  { id: 'data.reserve', judge: judgeReserve },
   { id: 'host.inodes', judge: judgeInodes },
   { id: 'host.credential', judge: judgeCredential },
   { id: 'data.file-system', judge: judgeFileSystem },
@@ -204,4 +228,5 @@ export const HOST_CHECKS: readonly Check<Facts>[] = [
   { id: 'master-key.fits', judge: judgeKeyFits },
   { id: 'master-key.secrets', judge: judgeSecrets },
   { id: 'master-key.rewrap', judge: judgeRewrap },
+  { id: 'master-key.escrow', judge: judgeEscrow },
 ];

@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Server } from 'node:http';
+import type { Registry } from 'prom-client';
 import { type Config, ConfigError, databaseLocation } from '../../config.ts';
 import { makeMetricsServer } from '../../http/metrics-server.ts';
 import type { IngestAnswer } from '../../ingest/respond.ts';
@@ -9,10 +10,11 @@ import type { Database } from '../../storage/db.ts';
 import { BATCHES, type BatchBegun } from '../../storage/group-commit.ts';
 import { readStock } from '../../storage/stock.ts';
 import { makeMeters } from './meters.ts';
+import { startOtlpPush } from './otlp-push.ts';
 import { makeRouteLabel } from './route-label.ts';
 import { registerStock } from './stock.ts';
 
-/** GPD_METRICS_LISTEN: loaded only where it is set, so that nobody else pays for it. */
+/** GPD_METRICS_LISTEN and GPD_OTLP_ENDPOINT: loaded only where one is set, so that nobody else pays for it. */
 export interface Metrics {
   readonly onAnswered: (path: string, status: number, seconds: number) => void;
   /** The same function, with its answers counted. */
@@ -41,14 +43,36 @@ export function parseListen(text: string): { readonly host: string; readonly por
   throw new ConfigError('GPD_METRICS_LISTEN: write HOST:PORT, for instance 127.0.0.1:9100');
 }
 
-function listenOn(server: Server, text: string): Promise<void> {
-  const { host, port } = parseListen(text);
+/** HOST:PORT, or the descriptor of a socket that listens already. */
+type Where = string | number;
+
+function listenOn(server: Server, where: Where): Promise<void> {
+  const place = typeof where === 'number' ? { fd: where } : parseListen(where);
+  const name = typeof where === 'number' ? 'the socket of the unit' : where;
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(new ConfigError(`GPD_METRICS_LISTEN: cannot listen on ${text} (${error.code ?? error.name})`));
+      reject(new ConfigError(`GPD_METRICS_LISTEN: cannot listen on ${name} (${error.code ?? error.name})`));
     });
-    server.listen(port, host, resolve);
+    server.listen(place, resolve);
   });
+}
+
+async function startServer(
+  listen: Where | null,
+  registry: Registry,
+  deps: MetricsDeps,
+): Promise<() => Promise<void>> {
+  if (listen === null) return async () => {};
+  const server = makeMetricsServer({
+    contentType: registry.contentType,
+    text: () => registry.metrics(),
+    onFault: deps.onFault,
+  });
+  await listenOn(server, listen);
+  return () => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(() => resolve()));
+  };
 }
 
 function refusedAs(error: unknown): string {
@@ -57,7 +81,7 @@ function refusedAs(error: unknown): string {
 }
 
 /** @throws {ConfigError} when it cannot listen there */
-export async function startMetrics(config: Config, listen: string, deps: MetricsDeps): Promise<Metrics> {
+export async function startMetrics(config: Config, listen: Where | null, deps: MetricsDeps): Promise<Metrics> {
   const meters = makeMeters();
   const read = () => readStock(deps.database, databaseLocation(config));
   registerStock(meters.registry, read, deps.clock, deps.onFault);
@@ -66,12 +90,11 @@ export async function startMetrics(config: Config, listen: string, deps: Metrics
     const { group, size, waiting } = message as BatchBegun;
     meters.batch(group, size, waiting);
   };
-  const server = makeMetricsServer({
-    contentType: meters.registry.contentType,
-    text: () => meters.registry.metrics(),
-    onFault: deps.onFault,
-  });
-  await listenOn(server, listen);
+  const stopServer = await startServer(listen, meters.registry, deps);
+  const push =
+    config.otlp_endpoint === null
+      ? null
+      : startOtlpPush(config.otlp_endpoint, { ...deps, registry: meters.registry });
   subscribe(BATCHES, onBatch);
   return {
     onAnswered: (path, status, seconds) => meters.request(label(path), status, seconds),
@@ -96,10 +119,9 @@ export async function startMetrics(config: Config, listen: string, deps: Metrics
           throw error;
         }
       },
-    stop() {
+    async stop() {
       unsubscribe(BATCHES, onBatch);
-      server.closeAllConnections();
-      return new Promise((resolve) => server.close(() => resolve()));
+      await Promise.all([stopServer(), push?.stop()]);
     },
   };
 }

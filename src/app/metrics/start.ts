@@ -2,14 +2,19 @@ import type { Config } from '../../config.ts';
 import type { Metrics, MetricsDeps } from './metrics.ts';
 
 /**
- * Null without GPD_METRICS_LISTEN; then nothing of it is loaded either.
+ * Null without GPD_METRICS_LISTEN, a socket of the unit and GPD_OTLP_ENDPOINT; then nothing of it is loaded either.
  * @throws {ConfigError} with the database closed, so that the process ends
  */
-export async function startMetricsWhereAsked(config: Config, deps: MetricsDeps): Promise<Metrics | null> {
-  if (config.metrics_listen === null) return null;
+export async function startMetricsWhereAsked(
+  config: Config,
+  socket: number | null,
+  deps: MetricsDeps,
+): Promise<Metrics | null> {
+  const where = socket ?? config.metrics_listen;
+  if (where === null && config.otlp_endpoint === null) return null;
   const { startMetrics } = await import('./metrics.ts');
   try {
-    return await startMetrics(config, config.metrics_listen, deps);
+    return await startMetrics(config, where, deps);
   } catch (error) {
     await deps.database.close();
     throw error;

@@ -34,6 +34,7 @@ import { LAST_BACKUP, readMeta } from '../../storage/meta-store.ts';
 import { shredWithin } from '../../storage/principal-erase.ts';
 import { notifications } from '../consent-service.ts';
 import type { ConsentTenant } from '../consent-tenant.ts';
+import type { DiskReserve } from '../disk-reserve.ts';
 import { makeCleaner } from './clean.ts';
 import { appendTombstone } from './tombstones.ts';
 
@@ -43,6 +44,9 @@ export interface EraseDeps {
   readonly database: Database;
   readonly dataDir: string;
   readonly clock: Clock;
+  readonly reserve: DiskReserve;
+  /** What held up an erasure whose rows are gone: the job finishes it. */
+  readonly onFault: (error: unknown) => void;
 }
 
 export interface EraseRequest {
@@ -183,14 +187,21 @@ export function makeEraseService(deps: EraseDeps) {
   const { database, clock } = deps;
   const cleaner = makeCleaner(deps);
   return {
-    /** The receipt is incomplete while something else holds the files open; a job finishes it. */
-    async erase(request: EraseRequest): Promise<ErasureReceipt> {
-      const { erasure, rows } = await eraseAll(deps, request, clock());
-      if (erasure.step === 'done') return receiptOf(erasure);
-      const buried = await bury(deps, erasure);
-      const clean = await cleaner.submit(needlesOf(request.target, rows));
-      return receiptOf(clean ? await complete(deps, buried) : buried);
-    },
+    /** The receipt is incomplete while something else holds the files open, or up; a job finishes it. */
+    erase: (request: EraseRequest): Promise<ErasureReceipt> =>
+      deps.reserve.during(async (attempt) => {
+        const { erasure, rows } = await attempt(() => eraseAll(deps, request, clock()));
+        if (erasure.step === 'done') return receiptOf(erasure);
+        try {
+          const buried = await attempt(() => bury(deps, erasure));
+          const clean = await cleaner.submit(needlesOf(request.target, rows));
+          return receiptOf(clean ? await attempt(() => complete(deps, buried)) : buried);
+        } catch (error) {
+          // The rows are gone, and nobody may be told that nothing was done.
+          deps.onFault(error);
+          return receiptOf(erasure);
+        }
+      }),
     async status(receiptId: string): Promise<ErasureReceipt | null> {
       const found = await findErasure(database, receiptId);
       return found && receiptOf(found);
@@ -200,15 +211,17 @@ export function makeEraseService(deps: EraseDeps) {
       return (await listErasures(database, kid, limit)).map(receiptOf);
     },
     /** Finishes what is not finished, after a crash too; the files are written anew once for all of them. */
-    async resume(before = clock()): Promise<readonly ErasureReceipt[]> {
-      const waiting = await unfinishedErasures(database, before);
-      const buried: StoredErasure[] = [];
-      for (const erasure of waiting) buried.push(await bury(deps, erasure));
-      const clean = buried.length > 0 && (await cleaner.submit(null));
-      const finished: StoredErasure[] = [];
-      for (const erasure of buried) finished.push(clean ? await complete(deps, erasure) : erasure);
-      return finished.map(receiptOf);
-    },
+    resume: (before = clock()): Promise<readonly ErasureReceipt[]> =>
+      deps.reserve.during(async (attempt) => {
+        const waiting = await unfinishedErasures(database, before);
+        const buried: StoredErasure[] = [];
+        for (const erasure of waiting) buried.push(await attempt(() => bury(deps, erasure)));
+        const clean = buried.length > 0 && (await cleaner.submit(null));
+        const finished: StoredErasure[] = [];
+        for (const erasure of buried)
+          finished.push(clean ? await attempt(() => complete(deps, erasure)) : erasure);
+        return finished.map(receiptOf);
+      }),
     /** The same for what no request is at work on any more. */
     resumeStale() {
       return this.resume(clock() - UNDER_WAY_MS);

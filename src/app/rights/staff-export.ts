@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
 import type { Clock } from '../../lib/clock.ts';
 import type { Actor } from '../../rights/audit.ts';
+import type { ErasureTarget } from '../../rights/erase.ts';
 import type { EraseTargetBody } from '../../schema/rights.ts';
 import { recordAudit } from '../../storage/audit-store.ts';
 import type { Database } from '../../storage/db.ts';
@@ -19,6 +20,20 @@ export interface StaffExportDeps {
 
 export function makeStaffExports(deps: StaffExportDeps) {
   const { database, api, archive, clock } = deps;
+
+  /** The same of a target that was found before. */
+  function gather(kid: string, body: EraseTargetBody, target: ErasureTarget): Promise<Dsar | null> {
+    const { durables, requests, principal } = target;
+    return api.dsars.gather({
+      kid,
+      durable: durables[0] ?? null,
+      visitorId: body.visitorId ?? null,
+      linked: new Set(requests),
+      principal: principal?.ref ?? null,
+      principalId: principal?.id ?? null,
+    });
+  }
+
   return {
     /**
      * What is held about the one that is named: everything of the device behind a visitorId or a requestId, that request
@@ -26,16 +41,9 @@ export function makeStaffExports(deps: StaffExportDeps) {
      * @throws {Refusal} `cross-tenant-denied`
      */
     async find(kid: string, body: EraseTargetBody): Promise<Dsar | null> {
-      const { durables, requests, principal } = await api.findTarget(kid, body);
-      return api.dsars.gather({
-        kid,
-        durable: durables[0] ?? null,
-        visitorId: body.visitorId ?? null,
-        linked: new Set(requests),
-        principal: principal?.ref ?? null,
-        principalId: principal?.id ?? null,
-      });
+      return gather(kid, body, await api.findTarget(kid, body));
     },
+    gather,
 
     /** The audit row is there before the first byte is: an export that was broken off was one too. */
     async write(

@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
-import { mkdir, open, readFile } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { isoTime } from '../../lib/clock.ts';
 import type { StoredErasure } from '../../storage/erasure-receipts.ts';
+import { syncPath } from '../durable-file.ts';
 
 /**
  * Tombstones of erasures, outside the database: one line of JSON each in DATA_DIR/erasures.log, appended and synced. A
@@ -27,15 +28,34 @@ const lineSchema = z.object({
 });
 export type Tombstone = z.infer<typeof lineSchema>;
 
+const TAIL_BYTES = 64 * 1024;
+
+/** A full disk or a crash cut a line short: the next one would be appended to it, and neither could be read. */
+async function dropTornLine(file: FileHandle): Promise<void> {
+  const { size } = await file.stat();
+  const from = Math.max(0, size - TAIL_BYTES);
+  const tail = Buffer.alloc(size - from);
+  await file.read(tail, 0, tail.length, from);
+  const end = from + tail.lastIndexOf(0x0a) + 1;
+  if (end < size) await file.truncate(end);
+}
+
 async function append(dataDir: string, line: Tombstone): Promise<void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const file = await open(tombstoneFile(dataDir), 'a', 0o600);
+  const path = tombstoneFile(dataDir);
+  const isNew = !existsSync(path);
+  const file = await open(path, 'a+', 0o600);
   try {
+    await dropTornLine(file);
     await file.appendFile(`${JSON.stringify(line)}\n`);
     await file.sync();
+  } catch (error) {
+    await dropTornLine(file).catch(() => {});
+    throw error;
   } finally {
     await file.close();
   }
+  if (isNew) syncPath(dataDir);
 }
 
 /** Durable before it returns. Written twice is no harm: a receipt is applied once. */

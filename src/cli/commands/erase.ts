@@ -3,10 +3,14 @@ import { Refusal } from '../../lib/errors.ts';
 import type { ErasureReceipt } from '../../rights/erase.ts';
 import { countDecisions } from '../../storage/dsar-read.ts';
 import { CommandFailed, EXIT, print, table } from '../output.ts';
-import { type TargetOptions, targetBody, withRights } from '../rights-context.ts';
+import { type RightsContext, type TargetOptions, targetBody, withRights } from '../rights-context.ts';
 import { checkKid, confirm, wantsJson } from '../run.ts';
 
 const MAX_LIST = 1000;
+
+/** Rows are gone at once; bytes are held by whoever reads the files. */
+const HELD =
+  'Another program reads the database: end it, then again. docs/operate/erasure-incomplete.md says how to find it.';
 
 interface EraseOptions extends TargetOptions {
   readonly tenant?: string;
@@ -46,10 +50,13 @@ function printReceipt(command: Command, receipt: ErasureReceipt): void {
   if (receipt.incomplete) process.exitCode = EXIT.incomplete;
 }
 
+/** An erasure may spend what the disk keeps for it. */
+const ERASING = { mayOpenReserve: true } as const;
+
 async function erase(options: EraseOptions, command: Command): Promise<void> {
   const kid = requireTenantOption(options);
   const body = targetBody(options);
-  await withRights(command, async ({ api, store, operatorOf }) => {
+  const run = async ({ api, store, operatorOf }: RightsContext): Promise<void> => {
     const by = operatorOf(kid);
     const target = await asCommand(api.findTarget(kid, body));
     if (options.dryRun === true) {
@@ -65,7 +72,8 @@ async function erase(options: EraseOptions, command: Command): Promise<void> {
     }
     await confirm(options, `this erases what tenant ${kid} holds about this person, and cannot be undone`);
     printReceipt(command, await asCommand(api.eraseFor(by, body)));
-  });
+  };
+  await withRights(command, run, ERASING);
 }
 
 async function status(receiptId: string, _options: unknown, command: Command): Promise<void> {
@@ -102,6 +110,7 @@ async function resume(_options: unknown, command: Command): Promise<void> {
       receipts.length === 0
         ? 'every erasure is complete'
         : `${receipts.length - open} of ${receipts.length} erasures are complete now`,
+      ...(open > 0 ? [HELD] : []),
     ]);
     if (open > 0) process.exitCode = EXIT.incomplete;
   });

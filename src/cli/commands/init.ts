@@ -30,7 +30,7 @@ export function registerInit(program: Command): void {
           `data directory  ${dataDir}`,
           `tenant          ${kid}`,
           `seal key        generation ${key?.generation}, published`,
-          'Keep a copy of the master key away from this machine: without it nothing opens again.',
+          'Keep the master key on paper, away from this machine: gpd master-key escrow. Without it nothing opens again.',
           'Next: gpd serve',
         ]);
       } finally {

@@ -5,13 +5,13 @@ import type { Store } from '../../app/store.ts';
 import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/contexts.ts';
 import { type Generation, makeGeneration } from '../../keys/generation.ts';
 import { type KeyPlan, type KeyRefusal, planDestroy, planGenerate, planRotate } from '../../keys/rotate.ts';
-import { decodeBase64 } from '../../lib/base64.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { makeSealKeyStore } from '../../storage/seal-key-store.ts';
 import { makeTenantStore, saveTenantSecret } from '../../storage/tenant-store.ts';
 import { CommandFailed, type ExitName, print, table } from '../output.ts';
 import { checkKid, confirm, noSuchTenant, wantsJson, withStore } from '../run.ts';
+import { readSharedKey } from '../shared-key.ts';
 
 const DEFAULT_GRACE = '7d';
 
@@ -162,8 +162,13 @@ async function symmetric(
   command: Command,
 ): Promise<void> {
   const kid = checkKid(kidText);
-  const given = options.import === undefined ? randomBytes(32) : decodeBase64(options.import.trim());
-  if (given?.length !== 32) throw new CommandFailed('usage', '--import takes the base64 of 32 bytes');
+  const given = options.import === undefined ? randomBytes(32) : await readSharedKey(options.import);
+  if (given?.length !== 32) {
+    throw new CommandFailed(
+      'usage',
+      '--import takes a file with the base64 of 32 bytes, or - for standard input',
+    );
+  }
   await withStore(command, async (store) => {
     const wrapped = store.masterKey.wrap(given, tenantSecretContext(kid, SYMMETRIC_SECRET));
     if (!(await saveTenantSecret(store.database, kid, SYMMETRIC_SECRET, wrapped))) throw noSuchTenant(kid);
@@ -195,7 +200,7 @@ export function registerKeys(program: Command): void {
   keys
     .command('symmetric <kid>')
     .description('make the legacy shared key, print it once')
-    .option('--import <base64>', 'take this key instead of a new one')
+    .option('--import <file>', 'take the key in this file (- for standard input) instead of a new one')
     .action(symmetric);
   keys
     .command('rewrap')
@@ -229,6 +234,7 @@ async function rewrapCommand(
     print(wantsJson(command), result, () => [
       `${options.dryRun === true ? 'would be wrapped anew' : 'wrapped anew'}: ${result.secrets} secrets, ${result.sealKeys} seal keys`,
       `master key: ${result.masterKey}`,
+      ...(options.dryRun === true ? [] : ['Its recovery key is another one: gpd master-key escrow']),
     ]);
   });
 }

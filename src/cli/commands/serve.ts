@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { describeFault, makeLogger } from '../../app/log.ts';
+import { makeSupervisor } from '../../app/systemd/supervisor.ts';
 import { startApp } from '../../app.ts';
 import { printLine } from '../output.ts';
-import { configFor, wantsJson } from '../run.ts';
+import { configFor, fail, startedBy, wantsJson } from '../run.ts';
 
 interface ServeOptions {
   readonly host?: string;
@@ -26,28 +27,42 @@ export function untilSignal(): Promise<NodeJS.Signals> {
   });
 }
 
+async function serve(options: ServeOptions, command: Command): Promise<void> {
+  const config = configFor(command, { host: options.host, port: options.port });
+  const log = makeLogger(config.log_level);
+  const supervisor = makeSupervisor(startedBy(), log);
+  try {
+    const app = await startApp(config, {
+      log,
+      sockets: supervisor.sockets,
+      onFatal: (error) => {
+        log.fatal({ event: 'fail-stop', ...describeFault(error) });
+        process.exit(1);
+      },
+    });
+    const signalled = untilSignal();
+    log.info({ event: 'listening', url: app.url, port: app.port });
+    if (wantsJson(command)) printLine(JSON.stringify({ url: app.url, port: app.port }));
+    supervisor.ready(app);
+    const signal = await signalled;
+    supervisor.stopping();
+    log.info({ event: 'draining', signal });
+    await app.stop();
+    log.info({ event: 'stopped' });
+    await supervisor.close();
+  } catch (error) {
+    fail(error);
+    await supervisor.close();
+    // Timers and connections of a start that failed half-way would keep a process that does not serve.
+    process.exit();
+  }
+}
+
 export function registerServe(program: Command): void {
   program
     .command('serve')
     .description('run the server')
     .option('--host <address>', 'address to listen on')
     .option('--port <port>', 'port to listen on')
-    .action(async (options: ServeOptions, command: Command) => {
-      const config = configFor(command, { host: options.host, port: options.port });
-      const log = makeLogger(config.log_level);
-      const app = await startApp(config, {
-        log,
-        onFatal: (error) => {
-          log.fatal({ event: 'fail-stop', ...describeFault(error) });
-          process.exit(1);
-        },
-      });
-      const signalled = untilSignal();
-      log.info({ event: 'listening', url: app.url, port: app.port });
-      if (wantsJson(command)) printLine(JSON.stringify({ url: app.url, port: app.port }));
-      const signal = await signalled;
-      log.info({ event: 'draining', signal });
-      await app.stop();
-      log.info({ event: 'stopped' });
-    });
+    .action(serve);
 }

@@ -22,7 +22,7 @@ export interface ConsentRouteDeps extends AuthorizeDeps {
     checks: readonly { readonly principalId: string; readonly purpose: string }[],
   ) => Promise<readonly object[]>;
   /** 422 and 400 come before the question whose principal it is. @throws {Refusal} */
-  readonly checkTerms: (kid: string, body: ConsentWrite) => void;
+  readonly checkTerms: (kid: string, body: ConsentWrite) => Promise<void>;
   readonly write: (
     kid: string,
     request: {
@@ -111,7 +111,7 @@ export function consentRoutes(deps: ConsentRouteDeps): Router {
         requireOrigin(deps, caller, request);
         const body = await readJson(request, consentWriteSchema);
         const key = idempotencyKey(request);
-        deps.checkTerms(caller.kid, body);
+        await deps.checkTerms(caller.kid, body);
         requireOwnPrincipal(caller, body.principalId);
         requireBrowserPrincipal(deps, caller, body);
         const callerId = caller.kind === 'key' ? caller.key.id : `session ${caller.session.principal}`;

@@ -27,7 +27,7 @@ export function missingBrowser(name: BrowserName): string | null {
 /** @param preferences of Firefox, on top of the quiet ones */
 export function launch(
   name: BrowserName,
-  preferences: Readonly<Record<string, boolean>> = {},
+  preferences: Readonly<Record<string, boolean | number | string>> = {},
 ): Promise<Browser> {
   if (name === 'chromium') {
     return puppeteer.launch({

@@ -23,14 +23,20 @@ const ACCOUNTS: NonNullable<IdpOptions['accounts']> = {
   ada: { gpd_role: ['reviewer'], gpd_tenant: KID, name: 'Ada Lovelace' },
   grace: { gpd_role: ['reviewer'], gpd_tenant: KID, name: 'Grace Hopper' },
   dora: { gpd_role: ['dpo'], gpd_tenant: KID, name: 'Dora Privat' },
+  'dpo-2': { gpd_role: ['dpo'], gpd_tenant: KID, name: 'Dirk Privat' },
   olaf: { gpd_role: ['reviewer', 'dpo'], gpd_tenant: OTHER, name: 'Olaf Other' },
   sam: { gpd_role: ['subject'], gpd_tenant: KID, name: 'Sam Subject' },
   una: { gpd_role: ['reviewer'], name: 'Una Unbound' },
   nils: { gpd_role: ['dpo'], gpd_tenant: 'gone', name: 'Nils Nowhere' },
 };
 
+/** For `expect.poll`: the first export of an installation makes the key that signs it. */
+export const WRITTEN_WITHIN = { timeout: 20_000, interval: 100 } as const;
+
 export interface Console {
   readonly gpd: Gpd;
+  /** Settings of this server, for a second node on its data. */
+  readonly settings: NonNullable<GpdOptions['settings']>;
   readonly idp: Idp;
   readonly url: string;
   /** A decision about a device that looks driven by a script. */
@@ -58,42 +64,48 @@ export interface ConsoleOptions {
   readonly idp?: IdpOptions;
   readonly gpd?: GpdOptions;
   readonly secret?: string;
+  /** The public origin, where that is not the server's own. */
+  readonly base?: string;
 }
 
 /** Settings of a console whose client the identity provider knows. */
 export async function startConsole(options: ConsoleOptions = {}): Promise<Console> {
   const port = await freePort();
   const secret = randomBytes(24).toString('base64url');
-  const redirectUri = `http://127.0.0.1:${port}/console/callback`;
+  const base = options.base ?? `http://127.0.0.1:${port}`;
+  const redirectUri = `${base}/console/callback`;
   const clients = [{ id: 'console', secret, redirectUri }];
   const idp = await startIdp({ accounts: ACCOUNTS, clients, ...options.idp });
   const file = join(tempDir('secret'), 'client-secret');
   writeFileSync(file, `${options.secret ?? secret}\n`);
+  const settings = {
+    ...idp.settings,
+    GPD_CONSOLE_CLIENT_ID: 'console',
+    GPD_CONSOLE_CLIENT_SECRET_FILE: file,
+    GPD_RATE_PRIVACY: 'off',
+    ...(options.base === undefined ? {} : { GPD_BASE_URL: options.base }),
+    ...options.gpd?.settings,
+  };
   const gpd = await startGpd({
     tenants: TENANTS,
     args: ['--port', String(port)],
     ...options.gpd,
-    settings: {
-      ...idp.settings,
-      GPD_CONSOLE_CLIENT_ID: 'console',
-      GPD_CONSOLE_CLIENT_SECRET_FILE: file,
-      GPD_RATE_PRIVACY: 'off',
-      ...options.gpd?.settings,
-    },
+    settings,
   });
   const [target] = gpd.targets;
   return {
     gpd,
+    settings,
     idp,
-    url: gpd.url,
+    url: options.base ?? gpd.url,
     async decide(device = randomBytes(8).toString('hex'), signals = headlessChrome(device)) {
       if (!target) throw new Error('the installation was made elsewhere');
-      const reply = await post(gpd.url, makeBundle(target, { signals }));
+      const reply = await post(options.base ?? gpd.url, makeBundle(target, { signals }));
       return reply.json() as { requestId: string; visitorId: string; class: string };
     },
     async contest(requestId, visitorId, statement, sub = 'subject-1') {
       const token = await idp.token({ gpd_role: 'subject', gpd_tenant: KID, gpd_visitor: visitorId, sub });
-      const reply = await ask(gpd.url, '/privacy/contest', {
+      const reply = await ask(options.base ?? gpd.url, '/privacy/contest', {
         method: 'POST',
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
         body: JSON.stringify({ requestId, ...(statement === undefined ? {} : { statement }) }),

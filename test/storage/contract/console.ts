@@ -2,6 +2,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { fileContest } from '../../../src/rights/contest.ts';
 import {
+  appendPart,
+  beatJob,
+  deleteJob,
+  dropExportsOf,
+  endJob,
+  findJob,
+  insertJob,
+  purgeJobs,
+  readPart,
+} from '../../../src/storage/console-jobs.ts';
+import {
   deleteConsoleSession,
   deleteDrafts,
   draftsOf,
@@ -150,6 +161,92 @@ export function consoleContract(make: MakeDatabase): void {
       await purgeConsole(db.database, NOW, 0);
       expect(await findConsoleSession(other, 'p-old')).toBeNull();
       expect(await findConsoleSession(other, 'p-new')).not.toBeNull();
+    });
+
+    const newJob = (kid: string, hash: string, subjects: readonly string[] = []) =>
+      insertJob(db.database, { hash, kid, actor: 'a', kind: 'export', subjects, at: NOW }, 3, NOW - 1);
+    const beat = { done: 1, total: 2, at: NOW + 5 };
+    const there = async (hash: string): Promise<number[]> => {
+      const tables = ['console_jobs', 'console_job_subjects', 'console_job_parts'];
+      return Promise.all(tables.map(async (table) => (await other.read(table).where({ hash })).length));
+    };
+
+    it('a job is its owner’s on every node; it beats, writes and ends while it runs, and then no more', async () => {
+      const kid = await addTenant(db.database, 'jobs');
+      expect(await newJob(kid, 'j-1', ['d', 'd', 'r'])).toBe(true);
+      const mine = { hash: 'j-1', kid, actor: 'a' };
+      expect(await findJob(other, mine, NOW - 1)).toEqual({
+        ...mine,
+        kind: 'export',
+        state: 'running',
+        done: 0,
+        total: 0,
+        startedAt: NOW,
+        beatAt: NOW,
+        result: null,
+      });
+      expect(await findJob(other, mine, NOW)).toBeNull();
+      expect(await findJob(other, { ...mine, actor: 'b' }, 0)).toBeNull();
+      expect(await findJob(other, { ...mine, kid: 'another' }, 0)).toBeNull();
+      expect(await beatJob(other, 'j-1', beat)).toBe(true);
+      expect(await appendPart(other, 'j-1', { part: 0, sealed: Buffer.from([0, 255]) }, beat)).toBe(true);
+      expect(await readPart(db.database, 'j-1', 0)).toEqual(Buffer.from([0, 255]));
+      expect(await readPart(db.database, 'j-1', 1)).toBeNull();
+      expect(await endJob(other, 'j-1', { ...beat, state: 'done', result: '{}' })).toBe(true);
+      expect(await findJob(other, mine, NOW)).toMatchObject({
+        state: 'done',
+        done: 1,
+        total: 2,
+        result: '{}',
+      });
+      expect(await beatJob(other, 'j-1', beat)).toBe(false);
+      expect(await appendPart(other, 'j-1', { part: 1, sealed: Buffer.from('x') }, beat)).toBe(false);
+      expect(await endJob(other, 'j-1', { ...beat, state: 'failed', result: null })).toBe(false);
+      expect(await there('j-1')).toEqual([1, 2, 1]);
+      await purgeJobs(other, NOW + 4);
+      expect(await there('j-1')).toEqual([1, 2, 1]);
+      await purgeJobs(other, NOW + 5);
+      expect(await there('j-1')).toEqual([0, 0, 0]);
+    });
+
+    it('three of a tenant run at a time, whoever asks at once; one without a beat does not count', async () => {
+      const kid = await addTenant(db.database, 'busy');
+      const asked = ['b-1', 'b-2', 'b-3', 'b-4', 'b-5'].map((hash, i) =>
+        insertJob(
+          i % 2 ? other : db.database,
+          { hash, kid, actor: 'a', kind: 'verify', subjects: [], at: NOW },
+          3,
+          NOW,
+        ),
+      );
+      expect((await Promise.all(asked)).filter(Boolean)).toHaveLength(3);
+      const late = { hash: 'b-6', kid, actor: 'a', kind: 'verify', subjects: [], at: NOW + 9 };
+      expect(await insertJob(other, late, 3, NOW + 1)).toBe(true);
+    });
+
+    it('an export goes with whom it is about, in its own tenant, with every part of it', async () => {
+      const kid = await addTenant(db.database, 'exports');
+      const next = await addTenant(db.database, 'exports-next');
+      await newJob(kid, 'e-1', ['dev-1', 'req-1']);
+      await newJob(kid, 'e-2', ['dev-2']);
+      await newJob(next, 'e-3', ['dev-1']);
+      for (let part = 0; part < 40; part += 1)
+        await appendPart(db.database, 'e-1', { part, sealed: Buffer.from('x') }, beat);
+      const drop = (ids: string[]) => db.database.transaction((tx) => dropExportsOf(tx, kid, new Set(ids)));
+      await drop(['nobody', '']);
+      expect(await there('e-1')).toEqual([1, 2, 40]);
+      await drop(['req-1']);
+      expect(await there('e-1')).toEqual([0, 0, 0]);
+      expect([await there('e-2'), await there('e-3')]).toEqual([
+        [1, 1, 0],
+        [1, 1, 0],
+      ]);
+      // Whoever still writes at it learns so with the next part.
+      expect(await appendPart(other, 'e-1', { part: 41, sealed: Buffer.from('x') }, beat)).toBe(false);
+      for (let part = 0; part < 33; part += 1)
+        await appendPart(db.database, 'e-2', { part, sealed: Buffer.from('x') }, beat);
+      await deleteJob(db.database, 'e-2');
+      expect(await there('e-2')).toEqual([0, 0, 0]);
     });
 
     it('the queue: mine, free and held, each by due date, in pages that meet without a gap', async () => {

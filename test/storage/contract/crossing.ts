@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RecordEntry } from '../../../src/ingest/ports.ts';
 import type { Database } from '../../../src/storage/db.ts';
 import { makeRecorder } from '../../../src/storage/ingest-store.ts';
+import { addKeyTraffic } from '../../../src/storage/key-traffic.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
 
@@ -73,6 +74,47 @@ export function crossingContract(make: MakeDatabase): void {
       expect(await other.read('sightings').where({ kid: 'devices' }).pluck('seen')).toEqual(
         numbers.map(() => 3),
       );
+    });
+
+    it('counts the bundles of each seal key', async () => {
+      const uses = numbers.map((i) => ({ kid: `used-${i}`, generation: 1, bundles: 2, lastAt: NOW }));
+      await addKeyTraffic(db.database, uses);
+      await whileHeld(
+        (tx) =>
+          tx('key_traffic')
+            .where({ kid: `used-${SIZE / 2}` })
+            .update({ bundles: 99 }),
+        () => Promise.all([addKeyTraffic(db.database, uses), addKeyTraffic(other, [...uses].reverse())]),
+      );
+      const counted = await other.read('key_traffic').where('kid', 'like', 'used-%').pluck('bundles');
+      expect(counted.map(Number)).toEqual(numbers.map(() => 6));
+    });
+
+    it('counts the populations of many tenants', async () => {
+      const signals = [{ name: 'screen', value: 'v' }];
+      const summary = { signals, joint: 'j', newDevice: false, counts: true, expiresAt: NOW + 1 };
+      const kidOf = (i: number): string => `population-${i}`;
+      // Marked: nothing else of these entries is in a row that both nodes write.
+      const entries = (node: string) =>
+        numbers.map((i) => {
+          const id = `${node}${i}`;
+          return makeEntry({ kid: kidOf(i), id, durable: id, marked: true, summary });
+        });
+      await recordAll(entries('first'), []);
+      const middle = { kid: kidOf(SIZE / 2), signal: '*counted' };
+      const answers = await whileHeld(
+        (tx) => tx('population').where(middle).update({ devices: 99 }),
+        () => recordAll(entries('a'), entries('b').reverse()),
+      );
+      expect(new Set(answers)).toEqual(new Set(['recorded']));
+      for (const i of numbers) {
+        const counted = await other
+          .read('population')
+          .where({ kid: kidOf(i) })
+          .pluck('devices');
+        expect(counted.map(Number)).toEqual([3, 3, 3]);
+        expect(await other.read('signal_summaries').where({ kid: kidOf(i) })).toHaveLength(3);
+      }
     });
   });
 }

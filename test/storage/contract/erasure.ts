@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checkAuditSeals, sealAudit } from '../../../src/storage/audit-seal.ts';
+import { recordAudit } from '../../../src/storage/audit-store.ts';
+import { insertJob } from '../../../src/storage/console-jobs.ts';
 import type { Database } from '../../../src/storage/db.ts';
 import { makeRecorder } from '../../../src/storage/ingest-store.ts';
 import { readEntries } from '../../../src/storage/ledger-read.ts';
@@ -8,6 +11,15 @@ import { checkSeals, sealVerdicts } from '../../../src/storage/verdict-seal.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { appender, makeRequest, readState, WRAP_KEY } from './consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
+
+const auditEvent = (kid: string, at: number): Parameters<typeof recordAudit>[1] => ({
+  kid,
+  at,
+  actor: { role: 'system', ref: 'test' },
+  action: 'dsar.exported',
+  object: 'o',
+  detail: {},
+});
 
 type Notify = Parameters<typeof shredPrincipal>[1]['notify'];
 
@@ -51,6 +63,23 @@ export function erasureContract(make: MakeDatabase): void {
       expect((await types(kid)).at(-1)).toBe('subject.erased');
       expect(await readState(other, kid)).toMatchObject({ erased: true, gpc: false, event: null });
       expect(await readState(other, kid, 'ads', 'ref-2')).toMatchObject({ erased: false, event: { seq: 2 } });
+    });
+
+    it('takes along the exports that staff began of the principal, and no other', async () => {
+      const kid = await addTenant(db.database, 'exported');
+      await appender(db.database).append(makeRequest(kid));
+      for (const [hash, subject] of [
+        ['x-1', 'ref-1'],
+        ['x-2', 'ref-2'],
+      ] as const) {
+        const job = { hash, kid, actor: 'a', kind: 'export', subjects: [subject], at: NOW };
+        await insertJob(db.database, job, 3, NOW);
+      }
+      await shred(other, kid);
+      expect(await db.database.read('console_jobs').where({ kid }).pluck('hash')).toEqual(['x-2']);
+      // Nothing is known of this one, and an export says so too.
+      await shred(other, kid, 'ref-2');
+      expect(await db.database.read('console_jobs').where({ kid }).pluck('hash')).toEqual([]);
     });
 
     it('erases once, however often and on however many nodes it is asked for', async () => {
@@ -112,6 +141,23 @@ export function erasureContract(make: MakeDatabase): void {
         expect(await sealVerdicts(other, kid, later + HOUR)).toBe(0);
       });
 
+      it('is closed: what a clock that went back brings is filed after it, with its own time in it', async () => {
+        const kid = await addTenant(db.database, 'went-back');
+        await record(kid, 'before', BEGIN);
+        await recordAudit(db.database, auditEvent(kid, BEGIN));
+        await sealVerdicts(db.database, kid, BEGIN + 2 * HOUR);
+        await sealAudit(db.database, kid, BEGIN + 2 * HOUR);
+        await record(kid, 'late', BEGIN + 1);
+        await recordAudit(db.database, auditEvent(kid, BEGIN + 1));
+        expect(await checkSeals(other, kid)).toEqual([]);
+        expect(await checkAuditSeals(other, kid)).toEqual([]);
+        const closed = Math.floor(BEGIN / HOUR) * HOUR + HOUR;
+        const query = other.read('decisions').where({ kid, request_id: 'req_late' });
+        const row = await query.first<{ decided_at: number; verdict: string }>('decided_at', 'verdict');
+        expect(Number(row.decided_at)).toBe(closed);
+        expect(JSON.parse(row.verdict)).toMatchObject({ decidedAt: BEGIN + 1 });
+      });
+
       it.each<[string, (kid: string) => Promise<unknown>, string]>([
         [
           'a verdict that was changed',
@@ -127,7 +173,18 @@ export function erasureContract(make: MakeDatabase): void {
             db.database.transaction((tx) => tx('decisions').where({ kid, request_id: 'req_a' }).delete()),
           '1 of 2 verdicts',
         ],
-        ['a verdict that was added', (kid) => record(kid, 'c', BEGIN + 2), 'not the sealed ones'],
+        [
+          'a verdict that was added',
+          async (kid) => {
+            await record(kid, 'c', BEGIN + 2);
+            await db.database.transaction((tx) =>
+              tx('decisions')
+                .where({ kid, request_id: 'req_c' })
+                .update({ decided_at: BEGIN + 2 }),
+            );
+          },
+          'not the sealed ones',
+        ],
         [
           'a seal that is not in the log',
           (kid) =>

@@ -1,5 +1,9 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeLogService } from '../../../src/app/log-service.ts';
 import { EMPTY_ROOT, leafHash, nodeHash } from '../../../src/ledger/merkle.ts';
+import { makeNoteSigner } from '../../../src/ledger/note.ts';
 import type { Database } from '../../../src/storage/db.ts';
 import { type AppendedEntry, appendEntries, lockHead } from '../../../src/storage/ledger-append.ts';
 import { makeHashReader, readEntries, readHead, saveCheckpoint } from '../../../src/storage/ledger-read.ts';
@@ -132,10 +136,43 @@ export function ledgerContract(make: MakeDatabase): void {
     it('keeps the newest checkpoint, whichever node signed last', async () => {
       const kid = await addTenant(db.database, 'checkpoints');
       await append(db.database, kid, texts(5));
-      await saveCheckpoint(db.database, kid, { text: 'of 3', size: 3, signedAt: 1 });
-      await saveCheckpoint(other, kid, { text: 'of 5', size: 5, signedAt: 2 });
-      await saveCheckpoint(db.database, kid, { text: 'of 4', size: 4, signedAt: 3 });
-      expect((await readHead(other, kid))?.checkpoint).toEqual({ text: 'of 5', size: 5, signedAt: 2 });
+      const [first, second] = [
+        { text: 'of 3', size: 3, signedAt: 1 },
+        { text: 'of 5', size: 5, signedAt: 2 },
+      ];
+      expect(await saveCheckpoint(db.database, kid, first, null)).toBe(true);
+      expect(await saveCheckpoint(other, kid, second, first)).toBe(true);
+      // Both had read the first one: the second of them signed in vain.
+      expect(await saveCheckpoint(db.database, kid, { text: 'of 4', size: 4, signedAt: 3 }, first)).toBe(
+        false,
+      );
+      expect(await saveCheckpoint(other, kid, { text: 'older', size: 4, signedAt: 4 }, second)).toBe(false);
+      expect((await readHead(other, kid))?.checkpoint).toEqual(second);
+    });
+
+    it('tells one checkpoint a second, though two nodes sign at one moment', async () => {
+      const kid = await addTenant(db.database, 'signed');
+      await append(db.database, kid, texts(3));
+      const signer = makeNoteSigner(`gpd.example/ledger/${kid}`, randomBytes(32));
+      let go = (): void => {};
+      const held = new Promise<void>((resolve) => {
+        go = resolve;
+      });
+      // It has read and signed the log of 3 when the other node signs that of 5.
+      const slow: Database = {
+        ...db.database,
+        transaction: (work) => held.then(() => db.database.transaction(work)),
+      };
+      const [here, there] = [slow, other].map((database, i) =>
+        makeLogService({ database, signerOf: () => signer, clock: () => 1_000_000 + i }),
+      );
+      const late = here!.checkpoint(kid);
+      await sleep(300);
+      await append(other, kid, texts(2, 'more'));
+      const first = await there!.checkpoint(kid);
+      go();
+      expect(await late).toBe(first);
+      expect((await readHead(other, kid))?.checkpoint).toMatchObject({ text: first, size: 5 });
     });
   });
 }

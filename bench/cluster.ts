@@ -1,0 +1,167 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { missingPostgres, type PostgresServer, startPostgres } from '../test/support/postgres.ts';
+import { writeBundles } from './lib/bundles.ts';
+import { runNode, startNode } from './lib/child.ts';
+import { cpuSeconds } from './lib/proc.ts';
+import { note, type Row } from './lib/report.ts';
+import { type LoadResult, writeRequests } from './lib/requests.ts';
+import { ORIGIN, type Rig, type Running, running } from './lib/rig.ts';
+import { median, pairedRatio } from './lib/stats.ts';
+
+/** What several nodes on one PostgreSQL cost beside one: CPU per request, and what two cores give altogether. */
+
+export interface ClusterPlan {
+  readonly pairs: number;
+  /** Requests to each node. */
+  readonly warmUp: number;
+  readonly count: number;
+  readonly nodes: number;
+  readonly seed: number;
+}
+
+const LOAD = fileURLToPath(new URL('load.mjs', import.meta.url));
+/** To each node: more nodes are there for more visitors. */
+const CONNECTIONS = 24;
+
+interface Site {
+  readonly postgres: PostgresServer;
+  /** A database with the tenant, which each run takes a copy of. */
+  readonly template: string;
+  readonly environment: NodeJS.ProcessEnv;
+  /** Files of requests, each answered by 200. */
+  readonly loads: Readonly<Record<'ingest' | 'decision', string>>;
+}
+
+async function makeSite(rig: Rig, plan: ClusterPlan, postgres: PostgresServer): Promise<Site> {
+  const template = await postgres.freshUrl();
+  const data = join(rig.directory, 'cluster');
+  const environment = { ...rig.environment(data), GPD_RATE_CONSENT: 'off' };
+  const gpd = async (...args: readonly string[]): Promise<Record<string, string>> => {
+    const env = { ...environment, GPD_DATABASE_URL: template };
+    const { stdout } = await runNode(rig.gpdArgs(...args, '--json'), { cwd: rig.directory, env });
+    return JSON.parse(stdout) as Record<string, string>;
+  };
+  const made = await gpd('init', '--tenant', rig.kid, '--origin', ORIGIN);
+  const { key } = await gpd('apikeys', 'create', rig.kid, '--scope', 'secret', '--name', 'bench');
+  // Every process is warmed up by itself.
+  const total = plan.nodes * plan.warmUp + plan.count;
+  const wire = join(rig.directory, 'cluster.ingest');
+  const publicKey = Buffer.from(made['publicKey'] ?? '', 'base64');
+  const sealed = { kid: rig.kid, publicKey, origin: ORIGIN, count: total, seed: plan.seed };
+  await writeBundles({ ...sealed, wire, ndjson: `${wire}.ndjson` });
+  const decision = await writeRequests(join(rig.directory, 'cluster.decision'), total, (i) => ({
+    path: '/v1/consent/can-process',
+    headers: { Authorization: `Bearer ${key}` },
+    body: { principalId: `person-${i}@shop.example`, purpose: 'device-identification' },
+  }));
+  return { postgres, template, environment, loads: { ingest: wire, decision } };
+}
+
+/** The postmaster on that port and its children: what PostgreSQL has used so far. */
+function databaseSeconds(template: string): number {
+  const { port } = new URL(template);
+  const processes = readdirSync('/proc').flatMap((name) => {
+    try {
+      const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ');
+      const parent = / (\d+) /.exec(readFileSync(`/proc/${name}/stat`, 'utf8').replace(/^.*\) . /, ' '))?.[1];
+      return [{ pid: Number(name), command, parent: Number(parent) }];
+    } catch {
+      return [];
+    }
+  });
+  const master = processes.find(
+    ({ command }) => command.includes('postgres') && command.includes(` ${port} `),
+  );
+  const own = processes.filter(({ pid, parent }) => pid === master?.pid || parent === master?.pid);
+  return own.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0);
+}
+
+interface Measured {
+  /** Microseconds of a request, all nodes. */
+  readonly nodeMicros: number;
+  readonly databaseMicros: number;
+  readonly perSecond: number;
+}
+
+async function driveAll(file: string, nodes: readonly Running[], skip: number, count: number): Promise<void> {
+  const share = Math.floor(count / nodes.length);
+  await Promise.all(
+    nodes.map(async ({ port }, i) => {
+      const named = { file, port, skip: skip + i * share, count: share, connections: CONNECTIONS };
+      const args = Object.entries(named).map(([name, value]) => `--${name}=${value}`);
+      const { stdout } = await runNode([LOAD, ...args], { cwd: process.cwd() });
+      const { statuses } = JSON.parse(stdout) as LoadResult;
+      if (statuses['200'] !== share) throw new Error(`answered were ${JSON.stringify(statuses)}`);
+    }),
+  );
+}
+
+async function run(
+  rig: Rig,
+  site: Site,
+  plan: ClusterPlan,
+  of: keyof Site['loads'],
+  count: number,
+): Promise<Measured> {
+  const url = await site.postgres.freshUrl(site.template);
+  const env = { ...site.environment, GPD_DATABASE_URL: url };
+  const nodes = await Promise.all(
+    Array.from({ length: count }, () =>
+      running(startNode(rig.gpdArgs('serve', '--port', '0', '--json'), { cwd: rig.directory, env })),
+    ),
+  );
+  const used = (): number => nodes.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0);
+  try {
+    await driveAll(site.loads[of], nodes, 0, nodes.length * plan.warmUp);
+    const [own, theirs, begun] = [used(), databaseSeconds(site.template), performance.now()];
+    await driveAll(site.loads[of], nodes, plan.nodes * plan.warmUp, plan.count);
+    const seconds = (performance.now() - begun) / 1000;
+    return {
+      nodeMicros: ((used() - own) / plan.count) * 1e6,
+      databaseMicros: ((databaseSeconds(site.template) - theirs) / plan.count) * 1e6,
+      perSecond: plan.count / seconds,
+    };
+  } finally {
+    await Promise.all(nodes.map((node) => node.stop()));
+  }
+}
+
+async function compare(rig: Rig, site: Site, plan: ClusterPlan, of: keyof Site['loads']): Promise<Row[]> {
+  const [many, one]: [Measured[], Measured[]] = [[], []];
+  for (let pair = 1; pair <= plan.pairs; pair += 1) {
+    const order = pair % 2 === 0 ? [1, plan.nodes] : [plan.nodes, 1];
+    for (const count of order) (count === 1 ? one : many).push(await run(rig, site, plan, of, count));
+    const words = [many, one].map((runs) => {
+      const { nodeMicros, databaseMicros, perSecond } = runs.at(-1) as Measured;
+      return `${nodeMicros.toFixed(0)} + ${databaseMicros.toFixed(0)} µs, ${perSecond.toFixed(0)}/s`;
+    });
+    note(`cluster ${of} pair ${pair} of ${plan.pairs}: ${plan.nodes} nodes ${words[0]}; 1 node ${words[1]}`);
+  }
+  const row = (name: string, value: (run: Measured) => number, goal: number | null): Row => ({
+    name: `cluster ${of} ${name}, ${plan.nodes} nodes`,
+    value: pairedRatio(many.map(value), one.map(value)),
+    unit: 'x 1 node',
+    goal: goal === null ? null : { atMost: goal },
+    details: { many: median(many.map(value)), one: median(one.map(value)) },
+  });
+  return [
+    row('CPU', (each) => each.nodeMicros, 1.25),
+    row('CPU of PostgreSQL', (each) => each.databaseMicros, null),
+    row('per second', (each) => each.perSecond, null),
+  ];
+}
+
+export async function benchCluster(rig: Rig, plan: ClusterPlan): Promise<Row[]> {
+  const missing = await missingPostgres();
+  if (missing !== null)
+    return [{ name: 'cluster', value: Number.NaN, unit: missing, goal: null, details: {} }];
+  const postgres = await startPostgres();
+  try {
+    const site = await makeSite(rig, plan, postgres);
+    return [...(await compare(rig, site, plan, 'ingest')), ...(await compare(rig, site, plan, 'decision'))];
+  } finally {
+    await postgres.stop();
+  }
+}

@@ -1,0 +1,28 @@
+import type { Router } from 'express';
+import type { Logger } from 'pino';
+import type { Clock } from '../lib/clock.ts';
+import type { GivenSockets } from './systemd/sockets.ts';
+
+/** What the composition root takes and gives back. */
+
+export interface RunningApp {
+  readonly url: string;
+  readonly port: number;
+  /** Empty: ready. What `GET /readyz` says. */
+  readonly notReady: () => readonly string[];
+  /** Whether the database answers: for the watchdog. */
+  readonly answers: () => Promise<boolean>;
+  /** Drains within `deadlineMs`, writes what was accepted, closes the database. */
+  stop(deadlineMs?: number): Promise<void>;
+}
+
+export interface AppOptions {
+  readonly log: Logger;
+  readonly clock?: Clock;
+  /** A COMMIT failed with an unknown outcome: the process must not go on. */
+  readonly onFatal: (error: Error) => void;
+  /** Sockets that listen already. */
+  readonly sockets?: GivenSockets;
+  /** Further routes: the demo's pages. */
+  readonly routers?: (context: { readonly url: () => string }) => Promise<readonly Router[]>;
+}

@@ -1,0 +1,43 @@
+import { fstatSync } from 'node:fs';
+import { ConfigError, type ServiceManager } from '../../config.ts';
+
+/** Listening sockets of systemd/*.socket: they outlive a restart, and connections wait in them meanwhile. */
+export interface GivenSockets {
+  readonly http: number | null;
+  readonly metrics: number | null;
+}
+
+export const NO_SOCKETS: GivenSockets = { http: null, metrics: null };
+
+/** `unknown` is what sd_listen_fds_with_names(3) calls a socket without FileDescriptorName=. */
+const NAMES: Readonly<Record<string, keyof GivenSockets>> = {
+  '': 'http',
+  unknown: 'http',
+  http: 'http',
+  'gpd.socket': 'http',
+  metrics: 'metrics',
+  'gpd-metrics.socket': 'metrics',
+};
+
+function isSocket(fd: number): boolean {
+  try {
+    return fstatSync(fd).isSocket();
+  } catch {
+    return false;
+  }
+}
+
+/** @throws {ConfigError} rather than leave a socket that takes connections nobody answers */
+export function takeSockets(given: ServiceManager['sockets']): GivenSockets {
+  const taken = { ...NO_SOCKETS } as { -readonly [Name in keyof GivenSockets]: GivenSockets[Name] };
+  for (const { fd, name } of given) {
+    const use = NAMES[name];
+    if (use === undefined)
+      throw new ConfigError(`socket ${name} of the unit: FileDescriptorName= is http or metrics`);
+    if (taken[use] !== null) throw new ConfigError(`two sockets of the unit are for ${use}: leave one`);
+    if (!isSocket(fd))
+      throw new ConfigError(`descriptor ${fd} is no socket: LISTEN_FDS was not set by systemd`);
+    taken[use] = fd;
+  }
+  return taken;
+}

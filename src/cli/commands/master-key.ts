@@ -1,0 +1,91 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { confirmRecoveryKey, printRecoveryKey, recoverMasterKey } from '../../app/escrow.ts';
+import { masterKeyPath } from '../../app/master-key-file.ts';
+import { readRecoveryKey } from '../../keys/recovery-key.ts';
+import { CommandFailed, print, say } from '../output.ts';
+import { configFor, wantsJson, withStore } from '../run.ts';
+
+/** `gpd master-key`: the recovery key on paper. A secret comes by standard input, never by an argument. */
+
+const GROUPS_A_LINE = 5;
+/** The groups with words around them take a few hundred. */
+const MAX_INPUT = 16_384;
+
+async function typedKey(): Promise<Buffer> {
+  if (process.stdin.isTTY) say('Type the groups of the recovery key, then Ctrl-D:');
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of process.stdin) {
+    chunks.push(chunk as Buffer);
+    length += (chunk as Buffer).length;
+    if (length > MAX_INPUT) throw new CommandFailed('usage', 'this is no recovery key: it is too long');
+  }
+  const read = readRecoveryKey(Buffer.concat(chunks).toString('latin1'));
+  if (!read.ok) throw new CommandFailed('usage', `${read.why}; nothing was changed`);
+  return read.key;
+}
+
+async function escrow(_options: unknown, command: Command): Promise<void> {
+  await withStore(command, (store, config) => {
+    const printed = printRecoveryKey(store, config);
+    const { groups, fingerprint } = printed;
+    print(wantsJson(command), printed, () => [
+      `# gpd recovery key 1, ${groups.length} groups, fingerprint ${fingerprint}`,
+      '# With a backup it is all that is needed to read everything: keep it locked up, away from the backups.',
+      ...Array.from({ length: Math.ceil(groups.length / GROUPS_A_LINE) }, (_, i) =>
+        groups.slice(i * GROUPS_A_LINE, (i + 1) * GROUPS_A_LINE).join(' '),
+      ),
+    ]);
+    say('Print it, or write it down; then type it from the paper: gpd master-key confirm');
+    return Promise.resolve();
+  });
+}
+
+async function confirm(_options: unknown, command: Command): Promise<void> {
+  const key = await typedKey();
+  await withStore(command, async (store, config) => {
+    const { matches, fingerprint } = await confirmRecoveryKey(store, config, key, Date.now());
+    if (!matches) {
+      throw new CommandFailed(
+        'failure',
+        'this is the recovery key of another master key: print that of this one by gpd master-key escrow',
+      );
+    }
+    print(wantsJson(command), { confirmed: true, fingerprint }, () => [
+      `the paper holds the master key of these data, fingerprint ${fingerprint}`,
+    ]);
+  });
+}
+
+async function recover(options: { readonly out?: string }, command: Command): Promise<void> {
+  const config = configFor(command);
+  const file = options.out === undefined ? masterKeyPath(config) : resolve(options.out);
+  if (existsSync(file))
+    throw new CommandFailed('conflict', `${file} is already there, and nothing was changed`);
+  const key = await typedKey();
+  const recovered = await recoverMasterKey(config, key, options.out === undefined ? undefined : file);
+  print(wantsJson(command), recovered, () => [
+    `master key   ${recovered.file}`,
+    `fingerprint  ${recovered.fingerprint}`,
+    recovered.opens ? 'It opens the data that are there.' : 'Next: gpd restore FILE',
+  ]);
+}
+
+export function registerMasterKey(program: Command): void {
+  const masterKey = program.command('master-key').description('the master key on paper');
+  masterKey
+    .command('escrow')
+    .description('print the recovery key, which is the master key in groups that can be typed')
+    .action(escrow);
+  masterKey
+    .command('confirm')
+    .description('type the recovery key from paper, to know that it is the right one')
+    .action(confirm);
+  masterKey
+    .command('recover')
+    .description('write the file of the master key from a recovery key on standard input')
+    .option('--out <file>', 'where to write (default: where gpd looks for the master key)')
+    .action(recover);
+}

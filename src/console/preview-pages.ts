@@ -1,0 +1,58 @@
+import { join } from 'node:path';
+import type { Response, Router } from 'express';
+import { languageSchema } from '../schema/banner.ts';
+import type { Desk } from './desk.ts';
+import type { InsightPort } from './ports-insight.ts';
+import type { Render } from './render.ts';
+
+/**
+ * The consent banner itself, on a page that is cut off: an origin of its own (no cookie, no storage), no connection to
+ * anywhere, and a server of paper in the page. What is pressed there is told to nobody.
+ */
+
+/** The page's own script and style: an origin of its own counts as another site, so they are open, as the banner is. */
+const FILES = ['preview.js', 'preview.css'] as const;
+
+const policy = (nonce: string): string =>
+  [
+    "default-src 'none'",
+    `script-src 'nonce-${nonce}'`,
+    `style-src 'nonce-${nonce}'`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'self'",
+    // Also where somebody opens it by itself.
+    'sandbox allow-scripts',
+  ].join('; ');
+
+/** What the page of purposes may do besides: show this one. */
+export const framing = (base: string): string => `${base}; frame-src 'self'`;
+
+export interface PreviewDeps {
+  readonly insight: InsightPort;
+  readonly views: string;
+  readonly desk: Desk;
+  readonly render: Render;
+}
+
+export function readLanguage(value: unknown): string {
+  const read = languageSchema.safeParse(value);
+  return read.success ? read.data : 'en';
+}
+
+export function previewPages(router: Router, { insight, views, desk, render }: PreviewDeps): void {
+  router.get(
+    '/banner',
+    desk.page('reviewer', async ({ request, response, staff }) => {
+      const shown = await insight.banner(staff, readLanguage(request.query['lang']));
+      response.set({ 'x-frame-options': 'SAMEORIGIN' });
+      render(response, 'banner', { ...shown, policy });
+    }),
+  );
+  for (const name of FILES) {
+    router.get(`/banner/${name}`, (_request, response: Response) => {
+      response.set({ 'cross-origin-resource-policy': 'cross-origin', 'cache-control': 'no-cache' });
+      response.sendFile(join(views, 'assets', name), { cacheControl: false });
+    });
+  }
+}

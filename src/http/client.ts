@@ -1,0 +1,41 @@
+import type { IncomingMessage } from 'node:http';
+import { type Address, forwardedHops, limitKey, networkKey, type Range, resolveClient } from '../lib/ip.ts';
+
+/** Who asks, behind the trust boundary. */
+
+export function headerText(request: IncomingMessage, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join(',') : value;
+}
+
+export interface Client {
+  readonly address: Address | null;
+  readonly limitKey: string;
+  readonly networkKey: string;
+  readonly behindProxy: boolean;
+  readonly strangerForwarded: boolean;
+}
+
+/** Clients come back; what was worked out for a connection's addresses is kept, so many at most. */
+const MAX_CLIENTS = 10_000;
+
+export function makeClientReader(trusted: readonly Range[]): (request: IncomingMessage) => Client {
+  const known = new Map<string, Client>();
+  return (request) => {
+    const peer = request.socket.remoteAddress;
+    const forwardedFor = headerText(request, 'x-forwarded-for');
+    const forwarded = headerText(request, 'forwarded');
+    const key = `${peer}|${forwardedFor}|${forwarded}`;
+    const found = known.get(key);
+    if (found) return found;
+    const { address, ...trust } = resolveClient(peer, forwardedHops(forwardedFor, forwarded), trusted);
+    const keys = address
+      ? { limitKey: limitKey(address), networkKey: networkKey(address) }
+      : { limitKey: 'unknown', networkKey: 'unknown' };
+    const client = { address, ...keys, ...trust };
+    if (known.size >= MAX_CLIENTS) known.clear();
+    // A header of kilobytes is not worth its place.
+    if (key.length <= 256) known.set(key, client);
+    return client;
+  };
+}

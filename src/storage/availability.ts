@@ -1,0 +1,103 @@
+import type { Knex } from 'knex';
+import { Unavailable } from '../lib/errors.ts';
+
+/** Which failures of a database are a time to try again, and clients that say so for every statement. */
+
+/** SQLITE_*, Node's network errors and PostgreSQL's classes 08, 53, 55P, 57P and 40 (PostgreSQL manual, appendix A). */
+const TRANSIENT =
+  /^(SQLITE_(BUSY|LOCKED|FULL|CANTOPEN)|E(CONN\w+|PIPE|TIMEDOUT)|08\w{3}|53\w{3}|57P0\d|57014|55P03|40001|40P01)$/;
+
+/** pg's own, which have no code. */
+const LOST =
+  /Connection (terminated|ended)|Query read timeout|connection error and is not queryable|Client was closed/;
+
+export function errorCode(error: Error): string {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? code : '';
+}
+
+export function isIoError(error: Error): boolean {
+  return errorCode(error).startsWith('SQLITE_IOERR');
+}
+
+/** The database is busy, full, or gone. */
+export function isTransient(error: Error): boolean {
+  return TRANSIENT.test(errorCode(error)) || error.name === 'KnexTimeoutError' || LOST.test(error.message);
+}
+
+/** What the driver threw, whether it was translated on its way or not. */
+export function driverError(thrown: unknown): Error {
+  if (thrown instanceof Unavailable && thrown.cause instanceof Error) return thrown.cause;
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}
+
+/**
+ * The database itself said that it cannot now, or its machine did: nothing that a restart of this process would mend. A
+ * pool that gives no connection said nothing.
+ */
+export function isRefusal(error: unknown): boolean {
+  const said = error instanceof Unavailable ? error.cause : error;
+  return said instanceof Error && TRANSIENT.test(errorCode(said));
+}
+
+export function asUnavailable(thrown: unknown): unknown {
+  if (thrown instanceof Unavailable || !(thrown instanceof Error)) return thrown;
+  if (!isTransient(thrown) && !isIoError(thrown)) return thrown;
+  return new Unavailable('the database cannot take this now', 1, { cause: thrown });
+}
+
+interface ClientInternals {
+  query(connection: unknown, query: unknown): Promise<unknown>;
+  acquireConnection(): Promise<unknown>;
+}
+
+type ClientClass = new (config: Knex.Config) => ClientInternals;
+
+const refuse = (error: unknown): never => {
+  throw asUnavailable(error);
+};
+
+/** A knex client whose every statement, read or write, throws {@link Unavailable} for what {@link isTransient}. */
+export function withAvailability<Class extends ClientClass>(Base: Class): Class {
+  const Plain: ClientClass = Base;
+  class Available extends Plain {
+    override query(connection: unknown, query: unknown): Promise<unknown> {
+      return super.query(connection, query).catch(refuse);
+    }
+
+    override acquireConnection(): Promise<unknown> {
+      return super.acquireConnection().catch(refuse);
+    }
+  }
+  return Available as Class;
+}
+
+interface PostgresConnection {
+  __knex__disposed?: unknown;
+  readonly connection: { readonly stream: { destroy(): void } };
+  query(...args: unknown[]): unknown;
+}
+
+/**
+ * For knex's `afterCreate`. pg's query_timeout gives the caller up and not the query: the connection would go back into
+ * the pool with its answer still to come, or in the middle of a transaction. It is closed instead.
+ */
+export function closeOnTimeout(
+  connection: PostgresConnection,
+  done: (error: Error | null, c: unknown) => void,
+): void {
+  const query = connection.query.bind(connection);
+  connection.query = (...args) => {
+    const answer = args.at(-1) as ((error: Error | null, result: unknown) => void) | undefined;
+    if (typeof answer !== 'function') return query(...args);
+    const watched = (error: Error | null, result: unknown): void => {
+      if (error?.message === 'Query read timeout') {
+        connection.__knex__disposed = error;
+        connection.connection.stream.destroy();
+      }
+      answer(error, result);
+    };
+    return query(...args.slice(0, -1), watched);
+  };
+  done(null, connection);
+}

@@ -1,0 +1,57 @@
+import { createRequire } from 'node:module';
+import type { Knex } from 'knex';
+
+const require = createRequire(import.meta.url);
+
+interface Connection {
+  query(sql: string): Promise<unknown>;
+}
+
+interface TransactionInternals {
+  begin(connection: Connection): Promise<unknown>;
+}
+
+interface ClientInternals {
+  connectionSettings: { statement_timeout?: number };
+  transaction(...args: unknown[]): TransactionInternals;
+  _acquireOnlyConnection(): Promise<Connection>;
+}
+
+type ClientClass = new (config: Knex.Config) => ClientInternals;
+
+/** PgBouncer's words for a startup parameter that it does not know, which ends the connection. */
+const REFUSED_PARAMETER = /unsupported startup parameter/;
+
+/**
+ * Knex's PostgreSQL client, which also gets on with PgBouncer in transaction pooling. There a session is nobody's own:
+ * what is set for it is refused at the start or reaches strangers. So the time limit of statements goes into the same
+ * message as each BEGIN, for that transaction alone; `begin` is that message.
+ *
+ * As on SQLite, a BEGIN that fails ends the transaction before its work: a pool in statement mode refuses it, and
+ * statements would commit one by one.
+ */
+export function poolableClient(begin: string): typeof Knex.Client {
+  const Base = require('knex/lib/dialects/postgres/index.js') as ClientClass;
+  class Poolable extends Base {
+    override transaction(...args: unknown[]): TransactionInternals {
+      const transaction = super.transaction(...args);
+      transaction.begin = (connection) => connection.query(begin);
+      return transaction;
+    }
+
+    // Straight to PostgreSQL the limit is the session's too, so that a read outside of a transaction has one.
+    override async _acquireOnlyConnection(): Promise<Connection> {
+      try {
+        return await super._acquireOnlyConnection();
+      } catch (error) {
+        const { statement_timeout: limit } = this.connectionSettings;
+        if (limit === undefined || !(error instanceof Error) || !REFUSED_PARAMETER.test(error.message))
+          throw error;
+        const { statement_timeout: _, ...settings } = this.connectionSettings;
+        this.connectionSettings = settings;
+        return super._acquireOnlyConnection();
+      }
+    }
+  }
+  return Poolable as unknown as typeof Knex.Client;
+}

@@ -1,0 +1,16 @@
+import { isRefusal } from './availability.ts';
+import type { Database } from './db.ts';
+
+/**
+ * Whether reader and writer answer: a read, and a transaction that takes the writer and writes nothing. A refusal of the
+ * database is an answer: to start this process anew would not change it. Does not settle while a query hangs.
+ */
+export async function answers(database: Database): Promise<boolean> {
+  try {
+    await database.read('meta').first('name');
+    await database.transaction((tx) => tx('meta').first('name'));
+    return true;
+  } catch (error) {
+    return isRefusal(error);
+  }
+}

@@ -1,0 +1,19 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { startAgents } from '../../src/app/agents.ts';
+import { makeSqlite } from './support/sqlite.ts';
+
+it('a database that is away is told once, not every second', async () => {
+  const file = await makeSqlite();
+  const faults: unknown[] = [];
+  const agents = await startAgents(file.database, {
+    openDiscovery: false,
+    clock: Date.now,
+    onFault: (error) => faults.push(error),
+  });
+  await file.database.close();
+  await sleep(3500);
+  await agents.stop();
+  await file.close();
+  expect(faults).toHaveLength(1);
+});

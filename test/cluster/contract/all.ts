@@ -1,0 +1,26 @@
+import { beforeAll, expect, it } from 'vitest';
+import { type Cluster, START_MS, startCluster } from '../support/cluster.ts';
+import { changesContract } from './changes.ts';
+import { consentContract } from './consent.ts';
+import { ledgerContract } from './ledger.ts';
+import { nonceContract } from './nonces.ts';
+
+const NODES = 4;
+
+/** What four nodes owe a client that cannot know which of them answers. */
+export function clusterContract(name: string, pooled: boolean): void {
+  let cluster: Cluster;
+  beforeAll(async () => {
+    cluster = await startCluster({ nodes: NODES, pooled });
+    return () => cluster.stop();
+  }, START_MS);
+  const clusterOf = (): Cluster => cluster;
+  nonceContract(name, clusterOf);
+  consentContract(name, clusterOf);
+  changesContract(name, clusterOf);
+  ledgerContract(name, clusterOf);
+
+  it('did all of that without a fault or a deadlock', () => {
+    expect(cluster.faults()).toEqual([]);
+  });
+}

@@ -1,0 +1,177 @@
+import { describe, expect, it } from 'vitest';
+import { INGEST } from '../../http/support/expect.ts';
+import type { Reply } from '../../support/http.ts';
+import { browserHeaders } from '../../support/samples.ts';
+import { makeBundle } from '../../support/seal.ts';
+import { type Gpd, KID, type SealTarget } from '../../support/server.ts';
+import { makeCaller } from '../support/call.ts';
+import { bearer, type Cluster } from '../support/cluster.ts';
+import { tell } from '../support/size.ts';
+
+/** Contract 5 and 11: what the command line changes a running server sees within 5 s. */
+const WITHIN_MS = 5000;
+const EVERY_MS = 20;
+
+export function changesContract(name: string, clusterOf: () => Cluster): void {
+  describe('changes', () => {
+    const call = makeCaller();
+
+    /** Milliseconds until each node has seen it. */
+    async function seenByAll(what: string, seen: (node: Gpd) => Promise<boolean>): Promise<void> {
+      const begun = performance.now();
+      const times = await Promise.all(
+        clusterOf().nodes.map(async (node) => {
+          while (!(await seen(node))) {
+            const waited = performance.now() - begun;
+            if (waited > WITHIN_MS) throw new Error(`${what}: a node has not seen it after ${waited} ms`);
+            await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
+          }
+          return Math.round(performance.now() - begun);
+        }),
+      );
+      tell(name, `${what}: seen by ${times.length} nodes after ${times.join(', ')} ms`);
+    }
+
+    const ingest = (node: Gpd, target: SealTarget): Promise<Reply> =>
+      call(node.url, { path: INGEST, headers: browserHeaders(), body: makeBundle(target) });
+    const reason = async (node: Gpd, target: SealTarget): Promise<string> =>
+      ((await ingest(node, target)).json() as { reason: string }).reason;
+    const pubkey = (node: Gpd, kid: string): Promise<Reply> =>
+      call(node.url, { path: `/_fp/pubkey?kid=${kid}` });
+    const checks = (node: Gpd, key: string): Promise<Reply> =>
+      call(node.url, {
+        path: '/v1/consent/can-process',
+        headers: bearer(key),
+        body: { principalId: 'p', purpose: 'device-identification' },
+      });
+
+    it('a rotated key is published by all, the old one still opens, and a destroyed one opens nowhere', async () => {
+      const { json, nodes, target } = clusterOf();
+      const rotated = await json<{ publicKey: string; generation: number }>(['keys', 'rotate', KID]);
+      await seenByAll('keys rotate', async (node) =>
+        (await pubkey(node, KID)).text.includes(rotated.publicKey),
+      );
+      const next = { kid: KID, publicKey: Buffer.from(rotated.publicKey, 'base64') };
+      for (const node of nodes) {
+        expect(await reason(node, next)).toBe('ok');
+        expect(await reason(node, target)).toBe('ok');
+      }
+      await json(['keys', 'destroy', KID, String(rotated.generation - 1), '--yes']);
+      await seenByAll('keys destroy', async (node) => (await reason(node, target)) === 'decrypt-failed');
+      for (const node of nodes) expect(await reason(node, next)).toBe('ok');
+    });
+
+    it('a tenant is known to all when it is made, and to none when it is removed', async () => {
+      const { json, nodes } = clusterOf();
+      const made = await json<{ publicKey: string }>([
+        'tenants',
+        'add',
+        'late',
+        '--origin',
+        'https://late.example',
+      ]);
+      await seenByAll('tenants add', async (node) => (await pubkey(node, 'late')).status === 200);
+      const target = { kid: 'late', publicKey: Buffer.from(made.publicKey, 'base64') };
+      for (const node of nodes) expect(await reason(node, target)).toBe('ok');
+      await json(['tenants', 'remove', 'late', '--yes']);
+      await seenByAll('tenants remove', async (node) => (await pubkey(node, 'late')).status === 404);
+      for (const node of nodes) expect(await reason(node, target)).toBe('decrypt-failed');
+    });
+
+    it('an API key is taken by all when it is made, and by none when it is revoked', async () => {
+      const { json } = clusterOf();
+      const args = ['apikeys', 'create', KID, '--scope', 'read-only', '--name', 'short-lived'];
+      const { id, key } = await json<{ id: string; key: string }>(args);
+      await seenByAll('apikeys create', async (node) => (await checks(node, key)).status === 200);
+      await json(['apikeys', 'revoke', id]);
+      await seenByAll('apikeys revoke', async (node) => (await checks(node, key)).status === 401);
+    });
+
+    it('a setting and a purpose are those of all nodes', async () => {
+      const { json, keys, nodes } = clusterOf();
+      const log = (node: Gpd): Promise<Reply> => call(node.url, { path: `/ledger/${KID}/checkpoint` });
+      expect((await log(nodes[0]!)).status).not.toBe(200);
+      await json(['tenants', 'set', KID, 'ledger.public=true']);
+      await seenByAll('tenants set', async (node) => (await log(node)).status === 200);
+
+      const [here] = nodes;
+      const put = await call(here!.url, {
+        method: 'PUT',
+        path: '/v1/consent/purposes',
+        headers: bearer(keys.operator),
+        body: { purposes: [{ id: 'mail', title: 'Mail', gpc: 'ignore' }] },
+      });
+      expect(put.status).toBe(200);
+      const grant = (node: Gpd): Promise<Reply> =>
+        call(node.url, {
+          path: '/v1/consent/grant',
+          headers: bearer(keys.secret),
+          body: { principalId: 'mail', purposes: ['mail'] },
+        });
+      // Who defined it need not wait: a purpose that this node does not know is looked up before it is refused.
+      for (const node of nodes) {
+        expect((await grant(node)).status).toBe(201);
+        const check = await call(node.url, {
+          path: '/v1/consent/can-process',
+          headers: bearer(keys.secret),
+          body: { principalId: 'mail', purpose: 'mail' },
+        });
+        expect(check.json()).toMatchObject({ reason: 'granted' });
+      }
+    });
+
+    it('a purpose and a policy of one node are taken by the others without a wait', async () => {
+      const { keys, nodes } = clusterOf();
+      for (const [i, definer] of nodes.entries()) {
+        const purpose = `purpose-${i}`;
+        const put = await call(definer.url, {
+          method: 'PUT',
+          path: '/v1/consent/purposes',
+          headers: bearer(keys.operator),
+          body: { purposes: [{ id: purpose, title: purpose, gpc: 'ignore' }] },
+        });
+        expect(put.status).toBe(200);
+        const published = await call(definer.url, {
+          path: '/v1/consent/policies',
+          headers: bearer(keys.operator),
+          body: { text: `policy ${i}`, material: false },
+        });
+        expect(published.status).toBe(201);
+        const { version } = published.json() as { version: number };
+        const checker = nodes[(i + 1) % nodes.length]!;
+        const unasked = await call(checker.url, {
+          path: '/v1/consent/can-process',
+          headers: bearer(keys.secret),
+          body: { principalId: 'nobody', purpose },
+        });
+        expect(unasked.json()).toMatchObject({ reason: 'never-asked' });
+        const granter = nodes[(i + 2) % nodes.length]!;
+        const granted = await call(granter.url, {
+          path: '/v1/consent/grant',
+          headers: bearer(keys.secret),
+          body: { principalId: 'policy', purposes: [purpose], policyVersion: version },
+        });
+        expect(granted.status).toBe(201);
+      }
+    });
+
+    it('a principal’s session opens on all nodes at once, and is over on all at once', async () => {
+      const { keys, nodes } = clusterOf();
+      const [first] = nodes;
+      const principalId = 'session';
+      const headers = bearer(keys.secret);
+      const opened = await call(first!.url, { path: '/v1/sessions', headers, body: { principalId } });
+      const { token } = opened.json() as { token: string };
+      const state = (node: Gpd): Promise<Reply> =>
+        call(node.url, { path: '/v1/consent/state', headers: bearer(token), body: { principalId } });
+      for (const node of nodes) expect((await state(node)).status).toBe(200);
+      const erased = await call(nodes.at(-1)!.url, {
+        path: '/v1/principals/erase',
+        headers: bearer(token),
+        body: {},
+      });
+      expect(erased.status).toBe(200);
+      for (const node of nodes) expect((await state(node)).status).toBe(401);
+    });
+  });
+}

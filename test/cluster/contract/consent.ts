@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import type { Reply } from '../../support/http.ts';
+import type { Gpd } from '../../support/server.ts';
+import { countBy, inParallel, makeCaller } from '../support/call.ts';
+import { bearer, type Cluster } from '../support/cluster.ts';
+import { sized, tell } from '../support/size.ts';
+
+const ROUNDS = sized(25, 1000);
+const PURPOSE = 'device-identification';
+const LONG = 300_000;
+
+interface Decision {
+  readonly allowed: boolean;
+  readonly reason: string;
+  readonly proof: { readonly seq: number };
+}
+
+/** Contract 7: a withdrawal answered 201 denies the very next check, on every node. */
+export function consentContract(name: string, clusterOf: () => Cluster): void {
+  describe('consent', () => {
+    const call = makeCaller();
+    const as = (): Record<string, string> => bearer(clusterOf().keys.secret);
+    const write = (base: string, action: string, principalId: string, headers = {}): Promise<Reply> =>
+      call(base, {
+        path: `/v1/consent/${action}`,
+        headers: { ...as(), ...headers },
+        body: { principalId, purposes: [PURPOSE] },
+      });
+    const ask = (base: string, principalId: string, minSeq?: number): Promise<Reply> =>
+      call(base, {
+        path: '/v1/consent/can-process',
+        headers: as(),
+        body: { principalId, purpose: PURPOSE, ...(minSeq === undefined ? {} : { minSeq }) },
+      });
+    const reasons = async (nodes: readonly Gpd[], principalId: string): Promise<string[]> => {
+      const replies = await Promise.all(nodes.map((node) => ask(node.url, principalId)));
+      return replies.map((reply) => (reply.json() as Decision).reason);
+    };
+
+    it(
+      'a grant allows and a withdrawal denies the very next check on every node',
+      async () => {
+        const { nodes, url } = clusterOf();
+        // Checks of the same people go on all the while: what a node remembered would be wrong soon.
+        let running = true;
+        let asked = 0;
+        const busy = inParallel(8, 8, async () => {
+          while (running) {
+            const { status } = await ask(url, `round-${asked % ROUNDS}`);
+            expect(status).toBe(200);
+            asked += 1;
+          }
+        });
+        const wrong: string[] = [];
+        for (let i = 0; i < ROUNDS; i += 1) {
+          const principalId = `round-${i}`;
+          const [granter, withdrawer] = [nodes[i % nodes.length]!, nodes[(i + 1) % nodes.length]!];
+          expect((await write(granter.url, 'grant', principalId)).status).toBe(201);
+          const granted = await reasons(nodes, principalId);
+          expect((await write(withdrawer.url, 'withdraw', principalId)).status).toBe(201);
+          const withdrawn = await reasons(nodes, principalId);
+          if (granted.some((reason) => reason !== 'granted')) wrong.push(`${i} ${granted.join()}`);
+          if (withdrawn.some((reason) => reason !== 'withdrawn')) wrong.push(`${i} ${withdrawn.join()}`);
+        }
+        running = false;
+        await busy;
+        tell(
+          name,
+          `consent: ${ROUNDS} grants and withdrawals on ${nodes.length} nodes beside ${asked} checks`,
+        );
+        expect(wrong).toEqual([]);
+      },
+      LONG,
+    );
+
+    it('answers as of minSeq or later on every node, and 503 for what no node has reached', async () => {
+      const { nodes } = clusterOf();
+      const written = (await write(nodes[0]!.url, 'grant', 'min-seq')).json() as { seq: number };
+      for (const { url } of nodes) {
+        const reply = await ask(url, 'min-seq', written.seq);
+        expect(reply.status).toBe(200);
+        expect((reply.json() as Decision).proof.seq).toBe(written.seq);
+        const begun = performance.now();
+        const early = await ask(url, 'min-seq', written.seq + 1_000_000);
+        expect({ status: early.status, ...(early.json() as object) }).toMatchObject({
+          status: 503,
+          error: 'unavailable',
+        });
+        expect(early.headers['retry-after']).toMatch(/^\d+$/);
+        expect(performance.now() - begun).toBeGreaterThanOrEqual(240);
+      }
+    });
+
+    it('does a write with one Idempotency-Key once, whichever nodes it reaches', async () => {
+      const { url, nodes, sql } = clusterOf();
+      const headers = { 'idempotency-key': 'once' };
+      const replies = await inParallel(40, 20, () => write(url, 'grant', 'idempotent', headers));
+      expect(countBy(replies, ({ status }) => status)).toEqual({ 201: 40 });
+      expect(new Set(replies.map(({ text }) => text)).size).toBe(1);
+      const { seq, hash } = replies[0]!.json() as { seq: number; hash: string };
+      const rows = await sql('SELECT hash FROM ledger_entries WHERE kid = $1 AND seq = $2', ['acme', seq]);
+      expect(rows).toEqual([{ hash }]);
+      for (const node of nodes) {
+        const other = await write(node.url, 'withdraw', 'idempotent', headers);
+        expect([other.status, (other.json() as { error: string }).error]).toEqual([
+          409,
+          'idempotency-conflict',
+        ]);
+      }
+      expect(await reasons(nodes, 'idempotent')).toEqual(nodes.map(() => 'granted'));
+    });
+  });
+}

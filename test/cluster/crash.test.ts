@@ -1,0 +1,147 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { INGEST } from '../http/support/expect.ts';
+import { missingPostgres } from '../support/postgres.ts';
+import { browserHeaders } from '../support/samples.ts';
+import { makeBundle } from '../support/seal.ts';
+import { KID } from '../support/server.ts';
+import { describeWithTool } from '../support/tools.ts';
+import { countBy, inParallel, makeCaller } from './support/call.ts';
+import { bearer, type Cluster, START_MS, startCluster } from './support/cluster.ts';
+import { sized, tell } from './support/size.ts';
+
+/** Nodes that die and nodes that are taken out, in the middle of a load of verdicts, grants and withdrawals. */
+
+const ROUNDS = sized(2, 20);
+const OPERATIONS = sized(600, 2000);
+const CONCURRENCY = 40;
+const LONG = 600_000;
+
+interface Done {
+  readonly kind: 'ingest' | 'grant' | 'withdraw';
+  readonly status: number;
+  readonly body: string;
+  /** The answer; null where the connection broke. */
+  readonly answer: { requestId?: string; seq?: number; hash?: string } | null;
+}
+
+describeWithTool('nodes that go', await missingPostgres(), () => {
+  let cluster: Cluster;
+  beforeAll(async () => {
+    cluster = await startCluster({ nodes: 3 });
+    return () => cluster.stop();
+  }, START_MS);
+
+  /** Runs the load through the balancer; `disturb` is called when a third of it was sent. */
+  async function load(name: string, disturb: () => Promise<unknown>): Promise<Done[]> {
+    const call = makeCaller(CONCURRENCY);
+    const disturbed: Promise<unknown>[] = [];
+    const done = await inParallel(OPERATIONS, CONCURRENCY, async (i): Promise<Done> => {
+      if (i === Math.floor(OPERATIONS / 3)) disturbed.push(disturb());
+      const kind = (['ingest', 'grant', 'ingest', 'withdraw'] as const)[i % 4]!;
+      const body = JSON.stringify(
+        kind === 'ingest'
+          ? makeBundle(cluster.target)
+          : { principalId: `${name}-${i}`, purposes: ['device-identification'] },
+      );
+      const path = kind === 'ingest' ? INGEST : `/v1/consent/${kind}`;
+      const headers = kind === 'ingest' ? browserHeaders() : bearer(cluster.keys.secret);
+      const reply = await call(cluster.url, { path, headers, body });
+      const good = reply.status === 200 || reply.status === 201;
+      return { kind, status: reply.status, body, answer: good ? (reply.json() as Done['answer']) : null };
+    });
+    await Promise.all(disturbed);
+    call.close();
+    const words = JSON.stringify(countBy(done, ({ kind, status }) => `${kind} ${status}`));
+    tell('crash', `${name}: ${words}`);
+    return done;
+  }
+
+  async function expectNothingLost(done: readonly Done[]): Promise<void> {
+    const told = done.flatMap(({ answer }) => answer?.requestId ?? []);
+    const decisions = await cluster.sql<{ request_id: string }>(
+      'SELECT request_id FROM decisions WHERE request_id = ANY($1)',
+      [told],
+    );
+    expect(decisions).toHaveLength(told.length);
+    const entries = done.flatMap(({ answer }) => (answer?.hash === undefined ? [] : [answer]));
+    const rows = await cluster.sql<{ hash: string }>(
+      'SELECT hash FROM ledger_entries WHERE kid = $1 AND hash = ANY($2) AND seq = ANY($3)',
+      [KID, entries.map(({ hash }) => hash), entries.map(({ seq }) => seq)],
+    );
+    expect(rows).toHaveLength(entries.length);
+    expect(await cluster.json(['consent', 'verify', KID])).toMatchObject({ ok: true });
+    // Whole records or none.
+    const [counts] = await cluster.sql<Record<string, string>>(
+      `SELECT (SELECT count(*) FROM nonces) AS nonces, (SELECT count(*) FROM decisions) AS decisions,
+        (SELECT sum(seen) FROM sightings) AS seen`,
+    );
+    expect(new Set(Object.values(counts!).map(Number)).size).toBe(1);
+  }
+
+  describe('kill -9 of a node under load', () => {
+    it(
+      `loses nothing that was acknowledged, in ${ROUNDS} rounds`,
+      async () => {
+        for (let round = 0; round < ROUNDS; round += 1) {
+          const victim = cluster.nodes.at(-1)!;
+          const done = await load(`kill ${round}`, () => victim.kill9());
+          cluster.balancer.remove(victim.port);
+          await expectNothingLost(done);
+          const unanswered = done.filter(({ answer }) => answer === null);
+          // A broken connection is all that a client may see.
+          expect(unanswered.filter(({ status }) => status !== 502)).toEqual([]);
+          expect(unanswered.length).toBeLessThanOrEqual(CONCURRENCY);
+          // Asked again, it is done or was done; asked once more, it was done.
+          const call = makeCaller();
+          for (const { kind, body } of unanswered) {
+            if (kind !== 'ingest') continue;
+            const again = await call(cluster.url, { path: INGEST, headers: browserHeaders(), body });
+            expect([200, 409]).toContain(again.status);
+            const third = await call(cluster.url, { path: INGEST, headers: browserHeaders(), body });
+            expect(third.status).toBe(409);
+          }
+          call.close();
+          await cluster.addNode();
+        }
+      },
+      LONG,
+    );
+  });
+
+  describe('SIGTERM of a node under load', () => {
+    it(
+      'finishes what it took: behind a balancer no request is lost',
+      async () => {
+        const leaving = cluster.nodes.at(-1)!;
+        const begun = performance.now();
+        const done = await load('drain', async () => {
+          leaving.terminate();
+          expect(await leaving.exited).toEqual({ code: 0, signal: null });
+          tell('crash', `drain: ended after ${Math.round(performance.now() - begun)} ms`);
+        });
+        cluster.balancer.remove(leaving.port);
+        expect(done.filter(({ answer }) => answer === null)).toEqual([]);
+        await expectNothingLost(done);
+      },
+      LONG,
+    );
+
+    it('closes a kept connection that stays silent, and ends', async () => {
+      const node = await cluster.addNode();
+      const call = makeCaller();
+      expect((await call(node.url, { path: '/healthz' })).status).toBe(200);
+      const begun = performance.now();
+      node.terminate();
+      await sleep(50);
+      expect(await node.exited).toEqual({ code: 0, signal: null });
+      expect(performance.now() - begun).toBeLessThan(5000);
+      cluster.balancer.remove(node.port);
+      call.close();
+    });
+  });
+
+  it('the others were at no fault', () => {
+    expect(cluster.faults()).toEqual([]);
+  });
+});

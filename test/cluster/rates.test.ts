@@ -1,0 +1,115 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { INGEST } from '../http/support/expect.ts';
+import type { Reply } from '../support/http.ts';
+import { missingPostgres } from '../support/postgres.ts';
+import { browserHeaders } from '../support/samples.ts';
+import { makeBundle } from '../support/seal.ts';
+import { describeWithTool } from '../support/tools.ts';
+import { type Call, countBy, inParallel, makeCaller } from './support/call.ts';
+import { bearer, type Cluster, START_MS, startCluster } from './support/cluster.ts';
+import { tell } from './support/size.ts';
+
+/** Contract 8: several nodes share the counters through the database. The windows are those of the clock's minutes. */
+
+const WINDOW_MS = 60_000;
+/** More than a burst takes, on a busy machine too. */
+const BURST_MS = 12_000;
+const CONSENT_POINTS = 300;
+
+async function inOneWindow(): Promise<void> {
+  const left = WINDOW_MS - (Date.now() % WINDOW_MS);
+  if (left < BURST_MS) await new Promise((resolve) => setTimeout(resolve, left + 50));
+}
+
+describeWithTool('rate limits over nodes', await missingPostgres(), () => {
+  let cluster: Cluster;
+  const call = makeCaller();
+  beforeAll(async () => {
+    cluster = await startCluster({
+      // As a new installation has them, and one that a test can reach.
+      settings: { GPD_RATE_INGEST: '600/60', GPD_RATE_CONSENT: `${CONSENT_POINTS}/60` },
+    });
+    return () => cluster.stop();
+  }, START_MS);
+
+  async function burst(count: number, make: (i: number) => Call): Promise<Reply[]> {
+    const replies = await inParallel(count, 40, (i) => call(cluster.url, make(i)));
+    const taken = [...cluster.balancer.answered().values()];
+    expect(taken.length).toBe(cluster.nodes.length);
+    return replies;
+  }
+
+  function expectLimited(replies: readonly Reply[], points: number): void {
+    const limited = replies.filter(({ status }) => status === 429);
+    expect(replies.length - limited.length).toBe(points);
+    for (const { headers } of limited) {
+      const after = Number(headers['retry-after']);
+      expect(Number.isInteger(after) && after >= 1 && after <= 60).toBe(true);
+    }
+  }
+
+  describe('ingest, 600 in 60 s', () => {
+    const from = (address: string, body: unknown = '{}'): Call => ({
+      path: INGEST,
+      headers: { ...browserHeaders(), 'x-forwarded-for': address },
+      body,
+    });
+
+    it('lets 600 of a client through, whichever nodes they reach, and no other client pays', async () => {
+      await inOneWindow();
+      const replies = await burst(900, () => from('203.0.113.7'));
+      tell('rates', `ingest: ${JSON.stringify(countBy(replies, ({ status }) => status))}`);
+      expectLimited(replies, 600);
+      const refused = replies.find(({ status }) => status === 429);
+      expect(refused?.json()).toMatchObject({ error: 'rate-limited', reason: 'rate-limited' });
+      for (const { url } of cluster.nodes) {
+        expect((await call(url, from('203.0.113.7'))).status).toBe(429);
+        expect((await call(url, from('203.0.113.8', makeBundle(cluster.target)))).status).toBe(200);
+      }
+    });
+
+    it('counts an IPv6 client by its /64', async () => {
+      await inOneWindow();
+      const replies = await burst(700, (i) => from(`2001:db8:1:2:${(i % 9).toString(16)}::1`));
+      expectLimited(replies, 600);
+    });
+
+    it('keeps the count when a node dies', async () => {
+      await inOneWindow();
+      const address = '203.0.113.9';
+      expectLimited(await burst(650, () => from(address)), 600);
+      const [first, ...others] = cluster.nodes;
+      cluster.balancer.remove(first!.port);
+      await first!.kill9();
+      for (const { url } of others) expect((await call(url, from(address))).status).toBe(429);
+      const later = await cluster.addNode();
+      expect((await call(later.url, from(address))).status).toBe(429);
+    });
+  });
+
+  it('privacy: 30 in 60 s, one bucket for /me and /privacy', async () => {
+    await inOneWindow();
+    const paths = ['/me', '/privacy/dsar', '/privacy/erase', '/privacy/contest'];
+    const replies = await inParallel(60, 10, (i) =>
+      call(cluster.url, {
+        path: paths[i % paths.length]!,
+        headers: { 'x-forwarded-for': '198.51.100.3' },
+        body: { token: 'none', action: 'view' },
+      }),
+    );
+    tell('rates', `privacy: ${JSON.stringify(countBy(replies, ({ status }) => status))}`);
+    expectLimited(replies, 30);
+  });
+
+  it(`consent: ${CONSENT_POINTS} in 60 s a key`, async () => {
+    await inOneWindow();
+    const check = (key: string): Call => ({
+      path: '/v1/consent/can-process',
+      headers: bearer(key),
+      body: { principalId: 'p', purpose: 'device-identification' },
+    });
+    const replies = await burst(450, () => check(cluster.keys.secret));
+    expectLimited(replies, CONSENT_POINTS);
+    expect((await call(cluster.url, check(cluster.keys.readOnly))).status).toBe(200);
+  });
+});

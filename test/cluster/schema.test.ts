@@ -1,0 +1,112 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { INGEST } from '../http/support/expect.ts';
+import { missingPostgres } from '../support/postgres.ts';
+import { browserHeaders } from '../support/samples.ts';
+import { makeBundle } from '../support/seal.ts';
+import type { Gpd } from '../support/server.ts';
+import { describeWithTool } from '../support/tools.ts';
+import { countBy, makeCaller } from './support/call.ts';
+import { bearer, type Cluster, START_MS, startCluster } from './support/cluster.ts';
+import { makeProgram } from './support/program.ts';
+import { sized, tell } from './support/size.ts';
+
+/** Nodes of an older release go on while a newer one migrates beside them, and do not come back afterwards. */
+
+/** So many migrations the older release does not have: they add and take away indexes. */
+const NEWER = 3;
+/** The longest that a statement may take elsewhere is nine seconds. */
+const LONG_SECONDS = sized(0, 11);
+const LATER = '29991231_01_later.js';
+const LATER_TEXT = `
+export async function up(knex) {
+  await knex.raw('SELECT pg_sleep(${LONG_SECONDS})');
+  await knex.schema.createTable('later', (t) => void t.text('kid').primary());
+  await knex.schema.alterTable('decisions', (t) => void t.text('later'));
+}
+export async function down() {}
+`;
+
+describeWithTool('an upgrade, node after node', await missingPostgres(), () => {
+  const call = makeCaller();
+
+  /** Asks the nodes for all that the load is on, until it is told to stop. @returns the statuses that came */
+  function keepAsking(cluster: Cluster, nodes: readonly Gpd[]) {
+    const statuses: string[] = [];
+    let asking = true;
+    const loops = nodes.map(async ({ url }, n) => {
+      for (let i = 0; asking; i += 1) {
+        const body = makeBundle(cluster.target);
+        const ingested = await call(url, { path: INGEST, headers: browserHeaders(), body });
+        const granted = await call(url, {
+          path: '/v1/consent/grant',
+          headers: bearer(cluster.keys.secret),
+          body: { principalId: `asked-${n}-${i % 20}`, purposes: ['device-identification'] },
+        });
+        const checked = await call(url, {
+          path: '/v1/consent/can-process',
+          headers: bearer(cluster.keys.secret),
+          body: { principalId: `asked-${n}-${i % 20}`, purpose: 'device-identification' },
+        });
+        statuses.push(`ingest ${ingested.status}`, `grant ${granted.status}`, `check ${checked.status}`);
+      }
+    });
+    return async (): Promise<Record<string, number>> => {
+      asking = false;
+      await Promise.all(loops);
+      return countBy(statuses, (status) => status);
+    };
+  }
+
+  const GOOD = ['check 200', 'grant 201', 'ingest 200'];
+
+  describe('from an older release to this one', () => {
+    let cluster: Cluster;
+    beforeAll(async () => {
+      cluster = await startCluster({ nodes: 2, program: makeProgram({ without: NEWER }) });
+      return () => cluster.stop();
+    }, START_MS);
+
+    it('old nodes serve while a new one migrates, and beside it', async () => {
+      const old = [...cluster.nodes];
+      const migrations = (): Promise<{ name: string }[]> => cluster.sql('SELECT name FROM knex_migrations');
+      const before = (await migrations()).length;
+      const stop = keepAsking(cluster, old);
+      const fresh = await cluster.addNode({ program: null });
+      expect((await migrations()).length).toBe(before + NEWER);
+      const stopAll = keepAsking(cluster, [fresh]);
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      const [aside, own] = [await stop(), await stopAll()];
+      tell('schema', `old nodes beside a migration: ${JSON.stringify(aside)}`);
+      expect([Object.keys(aside).sort(), Object.keys(own).sort()]).toEqual([GOOD, GOOD]);
+      expect(cluster.faults()).toEqual([]);
+    });
+
+    it('an old node that is started again refuses, in one sentence', async () => {
+      await expect(cluster.addNode()).rejects.toThrow(/written by a newer gpd \(.*\): upgrade this one/);
+    });
+  });
+
+  describe('from this release to a later one', () => {
+    let cluster: Cluster;
+    beforeAll(async () => {
+      cluster = await startCluster({ nodes: 2 });
+      return () => cluster.stop();
+    }, START_MS);
+
+    it('later nodes that start together apply a migration once, however long it takes', async () => {
+      const program = makeProgram({ further: { [LATER]: LATER_TEXT } });
+      const present = [...cluster.nodes];
+      const stop = keepAsking(cluster, present);
+      const begun = performance.now();
+      const later = await Promise.all([1, 2, 3].map(() => cluster.addNode({ program })));
+      const seconds = Math.round((performance.now() - begun) / 1000);
+      const aside = await stop();
+      tell('schema', `${later.length} later nodes after ${seconds} s, beside ${JSON.stringify(aside)}`);
+      expect(Object.keys(aside).sort()).toEqual(GOOD);
+      const applied = await cluster.sql('SELECT 1 FROM knex_migrations WHERE name = $1', [LATER]);
+      expect(applied).toHaveLength(1);
+      expect(cluster.faults()).toEqual([]);
+      await expect(cluster.addNode()).rejects.toThrow(/written by a newer gpd \(29991231_01_later/);
+    });
+  });
+});

@@ -1,0 +1,287 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { sha256 } from '../../src/lib/hash.ts';
+import { ask } from '../support/http.ts';
+import { type Console, KID, signIn, startConsole, type Visitor } from './support/console.ts';
+import { idle, rows } from './support/data.ts';
+import { ROUTES } from './support/routes.ts';
+
+/* On a machine with other work. */
+vi.setConfig({ testTimeout: 60_000 });
+
+/** Every field of every form and of every address, as an enemy fills it in; and what colleagues do to each other. */
+
+let site: Console;
+let dora: Visitor;
+let ada: Visitor;
+let grace: Visitor;
+let csrf: Record<'dora' | 'ada' | 'grace', string>;
+
+beforeAll(async () => {
+  site = await startConsole();
+  [dora, ada, grace] = await Promise.all([
+    signIn(site.url, 'dora'),
+    signIn(site.url, 'ada'),
+    signIn(site.url, 'grace'),
+  ]);
+  csrf = { dora: await dora.csrf(), ada: await ada.csrf(), grace: await grace.csrf() };
+});
+afterAll(() => site.stop());
+
+const REASON = 'The trail shows a person who reads slowly and pays.';
+
+async function makeCase() {
+  const decided = await site.decide();
+  const contestId = await site.contest(decided.requestId, decided.visitorId);
+  return { ...decided, contestId, path: `/console/contests/${contestId}` };
+}
+
+const HOSTILE: Readonly<Record<string, string>> = {
+  HTML: `"><img src=x onerror=alert(1)><script>alert('x')</script>`,
+  'what closes a field': `</textarea></script></title><script>alert(1)</script>`,
+  'a template': '<%= process.env %> {{7*7}} #{7*7}',
+  'control characters': 'a\u0000b\u0001\u001b[31m\u0007\u007f\u0085',
+  'directions and what is invisible': 'abc\u202e\u2066def\u2069\u200f\u200b\ufeff',
+  'half a character': '\ud800',
+  'a line of a header': 'x\r\nSet-Cookie: a=b\r\n\r\n<h1>',
+  'a path': '../../../../etc/passwd',
+  'a name of an object': '__proto__',
+  SQL: `' OR 1=1; DROP TABLE contests; --`,
+  'a number': '9'.repeat(400),
+  'sixty thousand characters': 'x'.repeat(60_000),
+  nothing: '',
+};
+
+const FORMS: Readonly<Record<string, readonly string[]>> = {
+  '/sessions/revoke': ['id'],
+  '/contests/:id/claim': ['from'],
+  '/contests/:id/release': ['from'],
+  '/contests/:id/ask': ['text'],
+  '/contests/:id/resolve': ['text', 'outcome', 'version', 'from'],
+  '/subjects': ['kind', 'id'],
+  '/subjects/plan': ['kind', 'id'],
+  '/subjects/erase': ['kind', 'id', 'confirm'],
+  '/subjects/export': ['kind', 'id'],
+  '/subjects/hold': ['kind', 'id', 'basis', 'scope-decisions'],
+  '/holds/release': ['device', 'scope'],
+  '/audit/export': ['action', 'role', 'actor', 'object', 'from', 'to', 'before'],
+  '/ledger/verify': ['anything'],
+};
+const QUERIES: Readonly<Record<string, readonly string[]>> = {
+  '/queue': ['q', 'state', 'class', 'age', 'due', 'after', 'done'],
+  '/contests/:id': ['done', 'template'],
+  '/audit': ['action', 'role', 'actor', 'object', 'from', 'to', 'before'],
+  '/ledger': ['seq'],
+  '/terms': ['lang'],
+  '/banner': ['lang'],
+  '/holds': ['done'],
+  '/sessions': ['done'],
+  '/login': ['back', 'here'],
+  '/callback': ['code', 'state', 'error', 'error_description', 'iss'],
+};
+
+function expectHarmless(reply: { status: number; text: string; headers: object }, what: string): void {
+  expect({ what, status: reply.status < 500 || reply.status === 503 }).toEqual({ what, status: true });
+  expect({ what, ran: /<img src=x|<script>|onerror=alert\(1\)>/.test(reply.text) }).toEqual({
+    what,
+    ran: false,
+  });
+  expect(Object.keys(reply.headers)).not.toContain('a');
+  expect(JSON.stringify(reply.headers)).not.toMatch(/"a=b/);
+}
+
+describe('every field', () => {
+  it('is named here', () => {
+    const forms = Object.entries(ROUTES).filter(([, methods]) => methods.includes('POST'));
+    expect(forms.map(([path]) => path).filter((path) => path !== '/logout')).toEqual(
+      expect.arrayContaining(Object.keys(FORMS)),
+    );
+    expect(Object.keys(FORMS)).toHaveLength(forms.length - 1);
+  });
+
+  it.each(Object.entries(FORMS))(
+    'of the form %s',
+    async (route, fields) => {
+      const { path, requestId } = await makeCase();
+      const address = `/console${route}`.replace('/console/contests/:id', path);
+      const good = { kind: 'request', id: requestId, outcome: 'upheld', text: REASON, basis: REASON };
+      for (const field of fields) {
+        for (const [name, value] of Object.entries(HOSTILE)) {
+          const page = route.endsWith('/resolve') ? (await dora.get(path)).text : '';
+          const version = /name="version" value="(\d+)"/.exec(page)?.[1] ?? '1';
+          const sent = { ...good, version, csrf: csrf.dora, [field]: value };
+          const reply = await dora.post(address, sent);
+          expectHarmless(reply, `${route} ${field}: ${name}`);
+        }
+      }
+      // What was made of it is shown without harm, too.
+      for (const page of [path, '/console/queue', '/console/holds', '/console/audit', '/console/sessions']) {
+        const reply = await dora.get(page);
+        expect([200, 404]).toContain(reply.status);
+        expectHarmless(reply, page);
+        expect(reply.text).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u200b\u200f]/);
+      }
+    },
+    120_000,
+  );
+
+  it.each(Object.entries(QUERIES))(
+    'of the address %s',
+    async (route, fields) => {
+      const { contestId } = await makeCase();
+      for (const field of fields) {
+        for (const [name, value] of Object.entries(HOSTILE)) {
+          const query = encodeURIComponent(value.toWellFormed().slice(0, 8000));
+          const path = `/console${route.replace(':id', contestId)}?${field}=${query}`;
+          expectHarmless(await dora.get(path), `${route} ${field}: ${name}`);
+        }
+        const twice = `/console${route.replace(':id', contestId)}?${field}=a&${field}=b`;
+        expectHarmless(await dora.get(twice), `${route} ${field}: twice`);
+        const broken = `/console${route.replace(':id', contestId)}?${field}=%ff%c0%80%`;
+        expectHarmless(await dora.get(broken), `${route} ${field}: no UTF-8`);
+      }
+    },
+    120_000,
+  );
+
+  it('bytes that are no text are refused or read as replacement characters', async () => {
+    const { path } = await makeCase();
+    const reply = await ask(site.url, `${path}/ask`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        origin: site.url,
+        cookie: [...dora.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+      },
+      body: Buffer.concat([Buffer.from(`csrf=${csrf.dora}&text=`), Buffer.alloc(40, 0xff)]),
+    });
+    expect(reply.status).toBeLessThan(500);
+  });
+
+  it('no fault of this server came of any of it', () => {
+    expect(site.gpd.logs()).not.toMatch(/"event":"fault"/);
+  });
+});
+
+describe('secrets', () => {
+  it('stand on no page: not the session, not a key, not a durable id, and the receipt of nobody’s ids', async () => {
+    const { path, requestId } = await makeCase();
+    const secret = await site.gpd.json<{ key: string }>([
+      'apikeys',
+      'create',
+      KID,
+      '--scope',
+      'secret',
+      '--name',
+      'shown once',
+    ]);
+    const pages = Object.entries(ROUTES)
+      .filter(([, methods]) => methods.startsWith('GET'))
+      .map(([page]) => `/console${page}`.replace('/console/contests/:id', path))
+      .filter((page) => !page.includes(':id') && !/\/(?:login|callback)$/.test(page));
+    const texts = await Promise.all(pages.map(async (page) => (await dora.get(page)).text));
+    texts.push(
+      (await dora.post('/console/subjects', { csrf: csrf.dora, kind: 'request', id: requestId })).text,
+    );
+    texts.push(
+      (await dora.post('/console/subjects/plan', { csrf: csrf.dora, kind: 'request', id: requestId })).text,
+    );
+    const durables = (await rows<{ durable: string }>(site, 'sightings')).map(({ durable }) => durable);
+    expect(durables.length).toBeGreaterThan(0);
+    const cookies = [...dora.cookies.values()];
+    const hidden = [
+      ...cookies,
+      ...cookies.map((value) => sha256(value).toString('hex')),
+      ...durables,
+      secret.key,
+    ];
+    for (const text of texts) {
+      expect(text).not.toMatch(/gpd_(?:sk|op|ro|ps)_/);
+      for (const value of hidden) expect(text.includes(value)).toBe(false);
+    }
+  });
+});
+
+describe('a session that ends while somebody writes', () => {
+  it('the basis of a hold is on the page, to be copied', async () => {
+    const { requestId } = await makeCase();
+    const visitor = await signIn(site.url, 'dpo-2');
+    const token = await visitor.csrf();
+    await idle(site, 'Dirk Privat');
+    const basis = 'Proceedings 13/26 before the <district> court.';
+    const reply = await visitor.post('/console/subjects/hold', {
+      csrf: token,
+      kind: 'request',
+      id: requestId,
+      'scope-decisions': 'on',
+      basis,
+    });
+    expect(reply.status).toBe(401);
+    expect(reply.text).toContain('Copy your text');
+    expect(reply.text).toContain('before the &lt;district&gt; court.');
+    expect(await rows(site, 'legal_holds')).not.toContainEqual(expect.objectContaining({ basis }));
+  });
+
+  it('a question that was being asked is kept', async () => {
+    const { path } = await makeCase();
+    const visitor = await signIn(site.url, 'grace');
+    const token = await visitor.csrf();
+    await idle(site, 'Grace Hopper');
+    const text = 'Which of the tools that you name runs all the time?';
+    const reply = await visitor.post(`${path}/ask`, { csrf: token, text });
+    expect(reply.status).toBe(401);
+    expect(reply.text).toContain('Your text was kept');
+    grace = await signIn(site.url, 'grace', path);
+    csrf.grace = await grace.csrf();
+    expect((await grace.get(path)).text).toMatch(/id="question"[^>]*>Which of the tools/);
+  });
+});
+
+describe('two reviewers at once', () => {
+  const resolve = async (who: 'ada' | 'grace', path: string, text: string, outcome = 'overturned') =>
+    (who === 'ada' ? ada : grace).post(`${path}/resolve`, { csrf: csrf[who], outcome, text, version: '1' });
+
+  it('with the same outcome: the second reads that it was decided, and that nobody was told their reason', async () => {
+    const { path, contestId } = await makeCase();
+    const texts = ['A reason of Ada, which is long enough.', 'A reason of Grace, which is long enough.'];
+    const replies = await Promise.all([resolve('ada', path, texts[0]!), resolve('grace', path, texts[1]!)]);
+    expect(replies.map(({ status }) => status).sort((a, b) => a - b)).toEqual([303, 409]);
+    const late = replies[0]?.status === 409 ? 0 : 1;
+    expect(replies[late]?.text).toContain('Somebody else was faster');
+    expect(replies[late]?.text).toContain(texts[late]);
+    const [stored] = (await rows<{ contest_id: string; reason: string }>(site, 'contests')).filter(
+      (row) => row.contest_id === contestId,
+    );
+    expect(stored?.reason).toBe(texts[1 - late]);
+    // A second click of one's own is no race.
+    const again = late === 0 ? 'grace' : 'ada';
+    expect((await resolve(again, path, texts[1 - late]!)).status).toBe(303);
+  });
+
+  it('four eyes: two first rulings at one moment do not make a decision', async () => {
+    await site.gpd.json(['tenants', 'set', KID, 'review.fourEyes=true']);
+    try {
+      const { path, contestId } = await makeCase();
+      await expect
+        .poll(async () => (await ada.get(path)).text, { timeout: 8000 })
+        .toContain('wants two reviewers');
+      const replies = await Promise.all([resolve('ada', path, REASON), resolve('grace', path, REASON)]);
+      // Each saw the case before the other's proposal: the later one is told so.
+      expect(replies.map(({ status }) => status).sort((a, b) => a - b)).toEqual([303, 409]);
+      const read = async () =>
+        (await rows<Record<string, unknown>>(site, 'contests')).find(
+          (row) => row['contest_id'] === contestId,
+        );
+      expect(await read()).toMatchObject({ status: 'open', outcome: null });
+      const first = replies[0]?.status === 303 ? 'ada' : 'grace';
+      const better = 'A better reason of the same person, for the same outcome.';
+      const visitor = first === 'ada' ? ada : grace;
+      const version = /name="version" value="(\d+)"/.exec((await visitor.get(path)).text)?.[1] ?? '';
+      const again = { csrf: csrf[first], outcome: 'overturned', text: better, version };
+      expect((await visitor.post(`${path}/resolve`, again)).headers.location).toBe(`${path}?done=proposed`);
+      expect(await read()).toMatchObject({ status: 'open' });
+      expect((await visitor.get(path)).text).toContain(better);
+    } finally {
+      await site.gpd.json(['tenants', 'set', KID, 'review.fourEyes=false']);
+    }
+  });
+});

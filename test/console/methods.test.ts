@@ -1,0 +1,57 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ask } from '../support/http.ts';
+import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
+import { ROUTES } from './support/routes.ts';
+
+/** What an address of the console takes, and that it says so to whoever asks otherwise. */
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'];
+
+let site: Console;
+let dora: Visitor;
+beforeAll(async () => {
+  site = await startConsole();
+  dora = await signIn(site.url, 'dora');
+});
+afterAll(() => site.stop());
+
+it('names every route there is', () => {
+  const folder = new URL('../../src/console/', import.meta.url);
+  const source = readdirSync(folder)
+    .map((file) => readFileSync(new URL(file, folder), 'utf8'))
+    .join('\n');
+  const written = [...source.matchAll(/router\.(?:get|post|put|delete|all)\(\s*'([^']+)'/g)].map(
+    ([, path]) => path!,
+  );
+  expect(written.length).toBeGreaterThan(20);
+  expect(written.filter((path) => !Object.hasOwn(ROUTES, path))).toEqual([]);
+});
+
+it.each(Object.entries(ROUTES))('%s takes %s and answers 405 to the rest', async (route, allowed) => {
+  const path = `/console${route.replace(':id', 'con_00000000000000000000000000')}`;
+  const cookie = [...dora.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  for (const method of METHODS) {
+    if (allowed.split(', ').includes(method)) continue;
+    for (const headers of [{ cookie, origin: site.url }, {}]) {
+      const reply = await ask(site.url, path, { method, headers });
+      expect({ method, status: reply.status, allow: reply.headers.allow }).toEqual({
+        method,
+        status: 405,
+        allow: allowed,
+      });
+      expect(reply.headers['content-type']).toMatch(/^text\/html/);
+      expect(reply.headers['content-security-policy']).toContain("default-src 'none'");
+      expect(reply.text).toContain('not opened like that');
+    }
+  }
+  // What it does take is not 405.
+  const method = allowed.split(', ')[0] ?? '';
+  expect((await ask(site.url, path, { method })).status).not.toBe(405);
+});
+
+it('an address that is none is 404 by every method', async () => {
+  for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS']) {
+    expect((await ask(site.url, '/console/nothing', { method })).status).toBe(404);
+  }
+});

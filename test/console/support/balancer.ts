@@ -1,0 +1,38 @@
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A balancer without a memory: each request goes to the next node, whoever asks. */
+export interface Balancer {
+  readonly url: string;
+  /** Ports of the nodes, in turn from here on. */
+  use(ports: readonly number[]): void;
+  close(): Promise<void>;
+}
+
+export async function startBalancer(): Promise<Balancer> {
+  let nodes: readonly number[] = [];
+  let turn = 0;
+  const server = createServer((incoming, outgoing) => {
+    turn += 1;
+    const port = nodes[turn % nodes.length];
+    const { method, url: path, headers } = incoming;
+    const forwarded = request({ host: '127.0.0.1', port, method, path, headers, agent: false });
+    forwarded.once('response', (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(outgoing);
+    });
+    forwarded.once('error', () => outgoing.destroy());
+    incoming.pipe(forwarded);
+  });
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    use(ports) {
+      nodes = ports;
+    },
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => void server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,44 @@
+/** Every address of the console, and the methods that it takes. `methods.test.ts` holds it to the source. */
+export const ROUTES: Readonly<Record<string, string>> = {
+  '/': 'GET, HEAD',
+  '/login': 'GET, HEAD',
+  '/callback': 'GET, HEAD',
+  '/logout': 'POST',
+  '/help': 'GET, HEAD',
+  '/sessions': 'GET, HEAD',
+  '/sessions/revoke': 'POST',
+  '/queue': 'GET, HEAD',
+  '/contests/:id': 'GET, HEAD',
+  '/contests/:id/claim': 'POST',
+  '/contests/:id/release': 'POST',
+  '/contests/:id/ask': 'POST',
+  '/contests/:id/resolve': 'POST',
+  '/subjects': 'GET, HEAD, POST',
+  '/subjects/plan': 'POST',
+  '/subjects/erase': 'POST',
+  '/subjects/export': 'POST',
+  '/subjects/hold': 'POST',
+  '/holds': 'GET, HEAD',
+  '/holds/release': 'POST',
+  '/receipts': 'GET, HEAD',
+  '/receipts/:id': 'GET, HEAD',
+  '/jobs/:id': 'GET, HEAD',
+  '/jobs/:id/file': 'GET, HEAD',
+  '/audit': 'GET, HEAD',
+  '/audit/export': 'POST',
+  '/overview': 'GET, HEAD',
+  '/ledger': 'GET, HEAD',
+  '/ledger/verify': 'POST',
+  '/keys': 'GET, HEAD',
+  '/terms': 'GET, HEAD',
+  '/banner': 'GET, HEAD',
+  '/banner/preview.js': 'GET, HEAD',
+  '/banner/preview.css': 'GET, HEAD',
+};
+
+/** Addresses of forms, about one contest. */
+export function formsOf(contestId: string): readonly string[] {
+  return Object.entries(ROUTES)
+    .filter(([, methods]) => methods.includes('POST'))
+    .map(([path]) => `/console${path.replace(':id', contestId)}`);
+}

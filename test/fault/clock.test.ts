@@ -1,0 +1,181 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, expect, it, vi } from 'vitest';
+import type { IngestResponse } from '../../src/schema/responses.ts';
+import { readCheckpoint, readExport } from '../consent-api/support/naive-log.ts';
+import { expectCore } from '../http/support/expect.ts';
+import { tempDir } from '../support/command.ts';
+import { makeBundle } from '../support/seal.ts';
+import type { Gpd } from '../support/server.ts';
+import { describeWithTool } from '../support/tools.ts';
+import { type FakeClock, makeFakeClock, missingFaketime } from './support/faketime.ts';
+import { type House, makeHouse } from './support/house.ts';
+import { type Book, newBook, PURPOSE, runLoad, send } from './support/load.ts';
+import { tell } from './support/size.ts';
+
+const HOUR = 3600;
+/** A sweep a minute forgets what is over; on a slow machine it takes its time. */
+const SWEPT = { timeout: 120_000, interval: 500 } as const;
+const REST_OF_SWEEP_MS = 3000;
+const LOAD_MS = 1200;
+
+let asked = 0;
+const ids = new Set<string>();
+
+interface Place {
+  readonly house: House;
+  readonly clock: FakeClock;
+  gpd: Gpd;
+}
+
+async function makePlace(): Promise<Place> {
+  const house = await makeHouse();
+  const clock = makeFakeClock(tempDir('clock'));
+  return { house, clock, gpd: await house.start(clock.environment) };
+}
+
+async function leave({ house, gpd }: Place): Promise<void> {
+  await gpd.stop();
+  await house.stop();
+}
+
+/** A bundle of a browser whose clock is `seconds` off the true time. */
+async function visitAt(house: House, seconds: number, reason: 'ok' | 'stale'): Promise<IngestResponse> {
+  const bundle = makeBundle(house.target, { clientTs: Date.now() + seconds * 1000 });
+  const answer = expectCore(await send(house, bundle), reason);
+  expect(ids.has(answer.requestId)).toBe(false);
+  ids.add(answer.requestId);
+  return answer;
+}
+
+/** What was taken once is taken at no time of the clock again. */
+async function expectNothingTwice(house: House, book: Book): Promise<void> {
+  const taken = book.visits.filter(({ answer }) => answer !== null);
+  const statuses = await Promise.all(taken.map(async ({ bundle }) => (await send(house, bundle)).status));
+  asked += statuses.length;
+  expect(statuses.filter((status) => status !== 400 && status !== 409)).toEqual([]);
+}
+
+/** The ledger takes, answers and covers what is written now, whatever the time was before. */
+async function expectLedgerSound(house: House, principalId: string): Promise<void> {
+  const write = (action: string): Promise<unknown> =>
+    house.post(`/v1/consent/${action}`, { principalId, purposes: [PURPOSE] }).then(({ status }) => status);
+  const check = async (): Promise<unknown> =>
+    (await house.post('/v1/consent/can-process', { principalId, purpose: PURPOSE })).json();
+  expect(await write('grant')).toBe(201);
+  expect(await check()).toMatchObject({ allowed: true, reason: 'granted' });
+  expect(await write('withdraw')).toBe(201);
+  expect(await check()).toMatchObject({ allowed: false, reason: 'withdrawn' });
+  // A checkpoint is at most a second old (contract section 7).
+  await sleep(1100);
+  const { size } = readCheckpoint((await house.get('/v1/ledger/checkpoint')).text);
+  const lines = readExport(await house.get('/v1/ledger/export'));
+  expect(lines.map(({ seq }) => seq)).toEqual(lines.map((_, i) => i));
+  expect(size).toBe(lines.length);
+}
+
+async function openSession(house: House): Promise<string> {
+  const reply = await house.post('/v1/sessions', { principalId: 'somebody' });
+  expect(reply.status).toBe(201);
+  return (reply.json() as { token: string }).token;
+}
+
+const sessionStatus = async (house: House, token: string): Promise<number> =>
+  (await house.post('/v1/consent/state', { principalId: 'somebody' }, token)).status;
+
+async function count(house: House, table: string): Promise<number> {
+  const [row] = await house.sql(`SELECT count(*) AS n FROM ${table}`);
+  return Number(row?.['n']);
+}
+
+async function load(house: House): Promise<Book> {
+  const book = newBook();
+  const until = performance.now() + LOAD_MS;
+  await runLoad(house, book, () => performance.now() > until, { contesters: 0, erasers: 0 });
+  expect(book.refusals).toEqual([]);
+  expect(book.unanswered).toBe(0);
+  return book;
+}
+
+// Beside each other: most of their time they wait for a sweep.
+describeWithTool('a clock that jumps', missingFaketime(), () => {
+  afterAll(() =>
+    tell(
+      'clock',
+      `jumps of one and two hours both ways, with sweeps and a restart between: ${asked} bundles sent again, none taken twice; ` +
+        `${ids.size} requestIds, each once; every log verified`,
+    ),
+  );
+
+  it.concurrent('an hour ahead and back, and an hour back and ahead', { timeout: 240_000 }, async () => {
+    const place = await makePlace();
+    const { house, clock } = place;
+    const book = await load(house);
+    for (const there of [HOUR, -HOUR]) {
+      const before = await openSession(house);
+      expect(await sessionStatus(house, before)).toBe(200);
+      clock.set(there);
+      await expectNothingTwice(house, book);
+      await visitAt(house, 0, 'stale');
+      await visitAt(house, there, 'ok');
+      await expectLedgerSound(house, `at-${there}`);
+      // An hour is more than a session may live, in whichever direction.
+      expect(await sessionStatus(house, before)).toBe(401);
+      const meanwhile = await openSession(house);
+      expect(await sessionStatus(house, meanwhile)).toBe(200);
+
+      clock.set(0);
+      await expectNothingTwice(house, book);
+      await visitAt(house, there, 'stale');
+      await visitAt(house, 0, 'ok');
+      await expectLedgerSound(house, `back-from-${there}`);
+      expect(await sessionStatus(house, meanwhile)).toBe(401);
+    }
+    expect((await fetch(`${place.gpd.url}/readyz`)).status).toBe(200);
+    await house.verify();
+    await leave(place);
+  });
+
+  it.concurrent('ahead for a whole sweep, which forgets and seals nothing that it would have to take back', {
+    timeout: 300_000,
+  }, async () => {
+    const place = await makePlace();
+    const { house, clock } = place;
+    const book = await load(house);
+    // Goes with the sweep: a session is nothing that anybody would want back.
+    await openSession(house);
+    clock.set(2 * HOUR);
+    await vi.waitFor(async () => expect(await count(house, 'principal_sessions')).toBe(0), SWEPT);
+    await sleep(REST_OF_SWEEP_MS);
+    clock.set(0);
+    await expectNothingTwice(house, book);
+    // Not one person more than while it was wrong is refused.
+    await visitAt(house, 0, 'ok');
+    await house.verify();
+    await leave(place);
+  });
+
+  it.concurrent('ahead at a start, so that nonces are forgotten and hours sealed: nothing is taken twice, and the log verifies', {
+    timeout: 300_000,
+  }, async () => {
+    const place = await makePlace();
+    const { house, clock } = place;
+    const book = await load(house);
+    await place.gpd.stop();
+    clock.set(2 * HOUR);
+    place.gpd = await house.start(clock.environment);
+    await visitAt(house, 2 * HOUR, 'ok');
+    const nonces = await count(house, 'nonces');
+    await vi.waitFor(async () => expect(await count(house, 'nonces')).toBeLessThan(nonces), SWEPT);
+    await vi.waitFor(async () => expect(await count(house, 'verdict_seals')).toBeGreaterThan(0), SWEPT);
+
+    clock.set(0);
+    await expectNothingTwice(house, book);
+    // Nobody can say any more what of now was claimed: refused until the time has caught up.
+    await visitAt(house, 0, 'stale');
+    await house.verify();
+    clock.set(2 * HOUR);
+    await visitAt(house, 2 * HOUR, 'ok');
+    await house.verify();
+    await leave(place);
+  });
+});

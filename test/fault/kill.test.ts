@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type House, makeHouse } from './support/house.ts';
+import { judge, judgeFiles, judgeTables } from './support/judge.ts';
+import { killUnderLoad } from './support/kill.ts';
+import type { Book } from './support/load.ts';
+import { sized, tell } from './support/size.ts';
+
+const ROUNDS = sized(10, 200);
+
+let house: House;
+beforeAll(async () => {
+  house = await makeHouse();
+});
+afterAll(() => house.stop());
+
+describe('kill -9 of the server at random moments under load', () => {
+  it('loses nothing that was answered, and does nothing by half', { timeout: ROUNDS * 60_000 }, async () => {
+    const books: Book[] = [];
+    let gpd = await house.start();
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const book = await killUnderLoad(house, gpd, round);
+      books.push(book);
+      expect(book.refusals.map(({ status, text }) => ({ status, text }))).toEqual([]);
+
+      gpd = await house.start();
+      await judgeTables(house);
+      await judge(house, book);
+      if (round % 4 === 0) await house.verify();
+    }
+    await gpd.kill9();
+    // All of it once more: no later crash took what an earlier one had left.
+    const last = await house.start();
+    for (const book of books) await judge(house, book);
+    await last.stop();
+    for (const book of books) await judgeFiles(house, book);
+    const log = await house.verify();
+    const sum = (of: (book: Book) => number): number => books.reduce((total, book) => total + of(book), 0);
+    tell(
+      'kill -9, SQLite',
+      `${ROUNDS} rounds, ${sum((b) => b.acknowledged)} answered (${sum((b) => b.erasures.length)} erasures, ` +
+        `${sum((b) => b.contests.length)} contests), ${sum((b) => b.unanswered)} cut off, nothing lost; log of ${log} entries verified`,
+    );
+  });
+});

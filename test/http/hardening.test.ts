@@ -1,0 +1,111 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ask } from '../support/http.ts';
+import { type Gpd, startGpd } from '../support/server.ts';
+import { INGEST } from './support/expect.ts';
+
+/** What every answer says to browsers, and how much of a head is read. */
+
+const CSP = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "worker-src 'self'",
+  "frame-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join(';');
+
+/** Raw bytes, and what came back until the other side closed or said enough. */
+function talk(port: number, head: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(head));
+    let text = '';
+    socket.setEncoding('utf8').on('data', (part: string) => {
+      text += part;
+    });
+    socket.once('error', reject);
+    socket.once('close', () => resolve(text));
+  });
+}
+
+let gpd: Gpd;
+let secure: Gpd;
+beforeAll(async () => {
+  [gpd, secure] = await Promise.all([
+    startGpd({ settings: { GPD_RATE_INGEST: '1/600', GPD_TRUSTED_PROXIES: '127.0.0.1' } }),
+    startGpd({ settings: { GPD_BASE_URL: 'https://id.shop.example' } }),
+  ]);
+});
+afterAll(async () => {
+  await Promise.all([gpd.stop(), secure.stop()]);
+});
+
+const PAGES = ['/healthz', '/docs', '/openapi.json', '/v1/agent.js', '/v1/embed.js', '/nowhere', '/my-data'];
+
+describe('what a browser is told', () => {
+  it.each(PAGES)('%s: nothing inline, no frame, no guess of a type, no referrer', async (path) => {
+    const { headers } = await ask(gpd.url, path);
+    expect(headers).toMatchObject({
+      'content-security-policy': CSP,
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      'referrer-policy': 'no-referrer',
+      'cross-origin-opener-policy': 'same-origin',
+    });
+    expect(headers).not.toHaveProperty('x-powered-by');
+    expect(headers).not.toHaveProperty('server');
+    expect(headers).not.toHaveProperty('strict-transport-security');
+  });
+
+  it.each([...PAGES, INGEST, '/v1/consent/can-process'])(
+    '%s: https for a year, where it is',
+    async (path) => {
+      const { headers } = await ask(`http://127.0.0.1:${secure.port}`, path);
+      expect(headers['strict-transport-security']).toBe('max-age=31536000');
+      expect(headers['x-content-type-options']).toBe('nosniff');
+    },
+  );
+});
+
+describe('the hot lanes', () => {
+  it.each([INGEST, '/v1/consent/can-process'])('%s: no page, in no frame', async (path) => {
+    const { headers } = await ask(gpd.url, path, { method: 'POST', body: '{}' });
+    expect(headers['content-security-policy']).toBe("default-src 'none'; frame-ancestors 'none'");
+  });
+});
+
+describe('the head of a request', () => {
+  it('is read up to 16 KB, and refused beyond', async () => {
+    const head = (bytes: number): string => {
+      const frame = 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Fill: \r\n\r\n';
+      return frame.replace('X-Fill: ', `X-Fill: ${'a'.repeat(bytes - frame.length)}`);
+    };
+    expect(await talk(gpd.port, head(16_000))).toMatch(/^HTTP\/1\.1 200 /);
+    const refused = await talk(gpd.port, head(17_000));
+    expect(refused).toMatch(/^HTTP\/1\.1 400 /);
+    expect(refused).toContain('"error":"invalid-request"');
+  });
+
+  it('is read to its end: what a proxy adds behind 2,500 headers still names the client', async () => {
+    const body = '{}';
+    const many = 'a:\r\n'.repeat(2500);
+    const status = async (client: string): Promise<string> => {
+      const said = await talk(
+        gpd.port,
+        `POST ${INGEST} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n` +
+          `Content-Length: ${body.length}\r\n${many}X-Forwarded-For: ${client}\r\n\r\n${body}`,
+      );
+      return said.slice(9, 12);
+    };
+    // One bundle a client: were the last header dropped, both would be the proxy.
+    expect([await status('203.0.113.1'), await status('203.0.113.2'), await status('203.0.113.1')]).toEqual([
+      '400',
+      '400',
+      '429',
+    ]);
+  });
+});

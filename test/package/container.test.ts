@@ -1,0 +1,155 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { validate } from 'dockerfile-utils';
+import { describe, expect, it } from 'vitest';
+import { runGpd } from '../support/command.ts';
+import { inLayer, missingLayer } from '../support/layer.ts';
+import { startGpd } from '../support/server.ts';
+import { describeWithTool } from '../support/tools.ts';
+import { CONTAINERFILE, last, readContainerfile, shellOf } from './containerfile.ts';
+
+/** No container engine runs in a test: the file is judged by a strict parser, and its steps are executed one by one. */
+
+const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+const { text, args, stages } = readContainerfile();
+const [build, image] = stages;
+if (build === undefined || image === undefined) throw new Error('the Containerfile has no two stages');
+
+const sources = build.steps
+  .filter(({ keyword }) => keyword === 'COPY')
+  .flatMap(({ words }) => words.slice(0, -1));
+
+describe('the Containerfile', () => {
+  it('is right to a strict parser, which finds what is wrong', () => {
+    expect(validate(text)).toEqual([]);
+    expect(validate(text.replace('ENTRYPOINT [', 'ENTRYPONT ['))).not.toEqual([]);
+    expect(validate(text.replace('--interval=30s', '--interval=soon'))).not.toEqual([]);
+    expect(validate(text.replace('CMD ["serve"]', 'CMD ["serve"]\nCMD ["demo"]'))).not.toEqual([]);
+  });
+
+  it('names images by arguments, without a host', () => {
+    for (const { image: from } of stages) {
+      const name = args[/^\$\{(\w+)\}$/.exec(from)?.[1] ?? ''] ?? '';
+      expect(name).toMatch(/^[a-z]+:\d+-[a-z-]+$/);
+    }
+    expect(text).not.toMatch(/\b[a-z0-9-]+\.(?:io|com|org|dev|net)\b/);
+  });
+
+  it('takes what it needs by name, and nothing of the clone else', () => {
+    expect(sources.filter((source) => /^[./*]*$/.test(source))).toEqual([]);
+    for (const source of sources) expect(existsSync(join(PROJECT, source)), source).toBe(true);
+    const kept = readFileSync(`${CONTAINERFILE}.dockerignore`, 'utf8').trim().split('\n');
+    expect(kept).toEqual(['*', ...sources.map((source) => `!${source}`).sort()]);
+  });
+
+  it('holds no secret and fetches nothing', () => {
+    const names = stages.flatMap(({ steps }) => steps.flatMap(({ properties }) => Object.keys(properties)));
+    expect(names.filter((name) => /secret|token|password|key/i.test(name))).toEqual([]);
+    const keywords = stages.flatMap(({ steps }) => steps.map(({ keyword }) => keyword));
+    expect(keywords).not.toContain('ADD');
+    expect(text).not.toMatch(/curl|wget|\blatest\b/);
+  });
+
+  it('ends as a user of its own, with a volume, a health check, and programs without a shell', () => {
+    expect(last(image, 'USER')?.text).toMatch(/^[1-9]\d{2,}:[1-9]\d{2,}$/);
+    expect(last(image, 'VOLUME')?.exec).toEqual(['/var/lib/gpd']);
+    for (const keyword of ['ENTRYPOINT', 'CMD', 'HEALTHCHECK'])
+      expect(last(image, keyword)?.exec).not.toBeNull();
+    // Nothing after USER may need root.
+    const after = image.steps.slice(image.steps.findIndex(({ keyword }) => keyword === 'USER'));
+    expect(after.map(({ keyword }) => keyword)).not.toContain('RUN');
+  });
+});
+
+describe('bin/health.mjs', () => {
+  const program = join(PROJECT, 'bin/health.mjs');
+
+  it('says whether the server of the configuration lives', { timeout: 60_000 }, async () => {
+    const gpd = await startGpd();
+    const env = { GPD_DATA_DIR: gpd.dataDir, GPD_HOST: '0.0.0.0', GPD_PORT: String(gpd.port) };
+    expect(await runGpd([], { program, env })).toMatchObject({ code: 0, stdout: '', stderr: '' });
+    await gpd.stop();
+    expect(await runGpd([], { program, env })).toMatchObject({ code: 1, stdout: '' });
+    expect((await runGpd([], { program, env })).stderr).toMatch(/^gpd: .*ECONNREFUSED/);
+  });
+
+  it('says it of a server with a certificate of its own', { timeout: 60_000 }, async () => {
+    const gpd = await startGpd();
+    await gpd.json(['tls', 'init', '--host', 'id.shop.example']);
+    const tls = {
+      GPD_TLS_CERT: join(gpd.dataDir, 'tls/server.crt'),
+      GPD_TLS_KEY: join(gpd.dataDir, 'tls/server.key'),
+    };
+    await gpd.stop();
+    const secure = await startGpd({ dataDir: gpd.dataDir, settings: tls });
+    const env = { ...tls, GPD_DATA_DIR: gpd.dataDir, GPD_PORT: String(secure.port) };
+    expect(await runGpd([], { program, env })).toMatchObject({ code: 0, stderr: '' });
+    await secure.stop();
+  });
+});
+
+describeWithTool('the container, step by step', missingLayer(['setpriv', 'curl']), () => {
+  it('is built of what is copied, runs with a read-only root, heals, ends with 0', {
+    timeout: 480_000,
+  }, async () => {
+    const port = String(30_000 + (process.pid % 2000));
+    const keep = mkdtempSync('/var/tmp/gpd-container-');
+    try {
+      // The context, and beside it the packages, so that npm does not compile SQLite once more: as `npm ci` leaves them.
+      const packages =
+        '[ -e node_modules ] || cp -al "$PROJECT/node_modules" node_modules 2>/dev/null || cp -a "$PROJECT/node_modules" .';
+      execFileSync('bash', ['-c', `cd "$PROJECT" && cp -a --parents ${sources.join(' ')} "$KEEP"`], {
+        env: { ...process.env, PROJECT, KEEP: keep },
+      });
+      const environment = Object.entries(last(image, 'ENV')?.properties ?? {}).map(
+        ([name, value]) => `${name}=${value}`,
+      );
+      const entry = (last(image, 'ENTRYPOINT')?.exec ?? []).join(' ');
+      const script = `set -euo pipefail
+        # First stage.
+        (${shellOf(build, keep)
+          .map((line) => (line.includes('bootstrap.mjs') ? `${packages}\n${line}` : line))
+          .join('\n')})
+        # Second stage.
+        (${shellOf(image, keep).join('\n')})
+        test ! -e /usr/lib/gpd/node_modules/typescript
+        test -z "$(find /usr/lib/gpd -newermt 2100-01-01 -o -name '*.key' -o -name '.npmrc' -o -name '.git')"
+        # As an engine would run it: a volume, everything else read-only, nothing of root.
+        mkdir -p /run/volume && cp -a /var/lib/gpd/. /run/volume && chown --reference=/var/lib/gpd /run/volume && chmod --reference=/var/lib/gpd /run/volume
+        mount --bind /run/volume /var/lib/gpd
+        mkdir -p /etc/gpd && cd /etc/gpd
+        mount -o remount,ro /
+        mount -o remount,ro /tmp
+        ! touch /etc/gpd/x 2> /dev/null
+        become() {
+          exec setpriv --reuid=1000 --regid=1000 --clear-groups --no-new-privs --bounding-set=-all -- \\
+            env -i PATH="$PATH" ${environment.join(' ')} GPD_PORT=${port} GPD_BASE_URL=https://id.shop.example GPD_TRUSTED_PROXIES=10.88.0.1 "$@"
+        }
+        inside() { ( become "$@" ); }
+        ! inside ${entry} ${(last(image, 'CMD')?.exec ?? []).join(' ')} || exit 91
+        inside ${entry} init --tenant shop --origin https://shop.example
+        ! inside ${(last(image, 'HEALTHCHECK')?.exec ?? []).join(' ')} 2> /run/unwell || exit 92
+        grep ECONNREFUSED /run/unwell
+        ( become ${entry} ${(last(image, 'CMD')?.exec ?? []).join(' ')} ) &
+        server=$!
+        for _ in $(seq 200); do curl -fs http://127.0.0.1:${port}/readyz > /dev/null && break; sleep 0.1; done
+        inside ${(last(image, 'HEALTHCHECK')?.exec ?? []).join(' ')}
+        for path in /docs /v1/agent.js /v1/embed.js /openapi.json; do
+          echo "$(curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:${port}$path) $path"
+        done
+        inside ${entry} doctor
+        test "$(stat -c %u /proc/$server)" = 1000
+        kill -TERM "$server" && wait "$server"
+        echo '== ran'`;
+      const { code, output } = await inLayer(script, { PROJECT });
+      expect(output).toContain('== ran');
+      expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' });
+      expect(output.match(/^200 \//gm)).toHaveLength(4);
+      expect(output).toMatch(/checks: 0 fail/);
+    } finally {
+      rmSync(keep, { recursive: true, force: true });
+    }
+  });
+});

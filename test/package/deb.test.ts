@@ -1,0 +1,184 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { isLoaded, missingBuild, runtimePackages } from '../../packaging/tree.mjs';
+import { tempDir } from '../support/command.ts';
+import { inLayer, missingLayer } from '../support/layer.ts';
+import { describeWithTool } from '../support/tools.ts';
+
+const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+const STORY = fileURLToPath(new URL('story.sh', import.meta.url));
+const BUILDER = join(PROJECT, 'packaging/deb.mjs');
+
+function missing(...tools: string[]): string | null {
+  const absent = tools.filter((tool) => spawnSync('sh', ['-c', `command -v ${tool}`]).status !== 0);
+  return absent.length === 0 ? null : `not installed: ${absent.join(', ')}`;
+}
+
+/** Builds as somebody else would: another place for scratch files, another umask, another time zone. */
+function build(version: string, env: Readonly<Record<string, string>> = {}): string {
+  const command = `umask ${env['UMASK'] ?? '022'}; exec "$0" "$@"`;
+  const args = [process.execPath, BUILDER, '--out', tempDir('deb'), '--version', version];
+  return execFileSync('sh', ['-c', command, ...args], {
+    encoding: 'utf8',
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  }).trim();
+}
+
+const digest = (file: string): string => createHash('sha256').update(readFileSync(file)).digest('hex');
+const deb = (...args: string[]): string =>
+  execFileSync('dpkg-deb', args, { encoding: 'utf8', maxBuffer: 1 << 26 });
+
+describe('what runs', () => {
+  const packages = {
+    '': { dependencies: { a: '1', sqlite3: '1' } },
+    'node_modules/a': { dependencies: { b: '1' } },
+    'node_modules/a/node_modules/b': { dependencies: { c: '1' } },
+    'node_modules/b': {},
+    'node_modules/c': { dependencies: { a: '1' } },
+    'node_modules/dev': {},
+    'node_modules/sqlite3': { dependencies: { bindings: '1', tar: '1' } },
+    'node_modules/bindings': {},
+    'node_modules/tar': {},
+  };
+
+  it('is found as Node finds it: the nearest first, in circles too, and not what only builds', () => {
+    expect(runtimePackages(packages)).toEqual([
+      'node_modules/a',
+      'node_modules/a/node_modules/b',
+      'node_modules/bindings',
+      'node_modules/c',
+      'node_modules/sqlite3',
+    ]);
+  });
+
+  it('is refused when the lock does not name it', () => {
+    expect(() => runtimePackages({ '': { dependencies: { gone: '1' } } })).toThrow(/names no gone/);
+  });
+
+  it('holds nothing of development', () => {
+    const lock = JSON.parse(readFileSync(join(PROJECT, 'package-lock.json'), 'utf8')) as {
+      packages: Record<string, { dev?: boolean; dependencies?: Record<string, string> }>;
+    };
+    const found = runtimePackages(lock.packages);
+    expect(found.length).toBeGreaterThan(100);
+    expect(found.filter((path) => lock.packages[path]?.dev)).toEqual([]);
+  });
+
+  it.each([
+    ['node_modules/a/index.js', true],
+    ['node_modules/a/LICENSE.md', true],
+    ['node_modules/a/dist/x.d.ts', false],
+    ['node_modules/a/test/x.js', false],
+    ['node_modules/a/README.md', false],
+    ['node_modules/sqlite3/build/Release/node_sqlite3.node', true],
+    ['node_modules/sqlite3/build/Release/obj.target/x.node', false],
+    ['node_modules/sqlite3/deps/sqlite-autoconf.tar.gz', false],
+  ])('%s: %s', (path, wanted) => {
+    expect(isLoaded(path)).toBe(wanted);
+  });
+
+  it('is refused before there is a build', () => {
+    expect(missingBuild(tempDir('empty'))).toMatch(/dist\/cli\/main\.js is missing: `npm run build` first/);
+    expect(missingBuild(PROJECT)).toBeNull();
+  });
+});
+
+describeWithTool('the Debian package', missing('dpkg-deb', 'dpkg-shlibdeps', 'strip'), () => {
+  let file = '';
+  let newer = '';
+  beforeAll(() => {
+    file = build('0.1.0');
+    newer = build('0.1.1', { SOURCE_DATE_EPOCH: '1800000000' });
+  }, 480_000);
+
+  it('is the same file, byte for byte, whoever builds it', { timeout: 240_000 }, () => {
+    const elsewhere = mkdtempSync(join(tempDir('tmp'), 'x'));
+    const again = build('0.1.0', { TMPDIR: elsewhere, UMASK: '077', TZ: 'Pacific/Auckland', LANG: 'C' });
+    expect(digest(again)).toBe(digest(file));
+  });
+
+  it('belongs to root, and nobody else may write in it', () => {
+    const lines = deb('--contents', file).trim().split('\n');
+    expect(lines.length).toBeGreaterThan(1000);
+    expect(lines.filter((line) => !/^(?:drwxr-xr-x|-rw-r--r--|-rwxr-xr-x) root\/root /.test(line))).toEqual(
+      [],
+    );
+    const programs = lines.filter((line) => line.startsWith('-rwx')).map((line) => line.split(' ./')[1]);
+    expect(programs).toEqual(['usr/bin/gpd', 'usr/lib/gpd/bin/gpd']);
+  });
+
+  it('holds no tool, no type, no source and nothing of this machine', () => {
+    const names = deb('--contents', file)
+      .split('\n')
+      .map((line) => line.split(' ./')[1] ?? '');
+    expect(
+      names.filter((name) => /node_modules\/(?:typescript|vitest|esbuild|node-gyp|tar)\//.test(name)),
+    ).toEqual([]);
+    expect(names.filter((name) => /\.(?:ts|tsx|map|tsbuildinfo)$/.test(name))).toEqual([]);
+    const folder = tempDir('unpacked');
+    execFileSync('dpkg-deb', ['-R', file, folder]);
+    const found = spawnSync('grep', ['-rlF', '-e', PROJECT, '-e', `${tmpdir()}/gpd-`, folder], {
+      encoding: 'utf8',
+    });
+    expect(found.stdout).toBe('');
+    const sums = spawnSync('md5sum', ['--quiet', '-c', 'DEBIAN/md5sums'], { cwd: folder, encoding: 'utf8' });
+    expect(sums).toMatchObject({ status: 0, stdout: '' });
+  });
+
+  it('is of the time that SOURCE_DATE_EPOCH says', () => {
+    expect(deb('--contents', newer)).toMatch(/ 2027-01-15 \d\d:\d\d .\/usr\/bin\/gpd$/m);
+  });
+
+  it('says what it needs', () => {
+    const field = (name: string): string => deb('--field', file, name).trim();
+    expect(field('Depends')).toMatch(/^libc6 \(>= [\d.]+\), .*nodejs \(>= 20\.19\), adduser$/);
+    expect(field('Architecture')).toBe(
+      execFileSync('dpkg', ['--print-architecture'], { encoding: 'utf8' }).trim(),
+    );
+  });
+
+  describeWithTool('lintian', missing('lintian'), () => {
+    it('has nothing to say', { timeout: 360_000 }, () => {
+      const { status, stdout } = spawnSync('lintian', ['--allow-root', '--fail-on', 'warning', file], {
+        encoding: 'utf8',
+      });
+      expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
+    });
+  });
+
+  describeWithTool(
+    'on a machine',
+    missingLayer(['dpkg', 'systemd-analyze', 'curl', 'setpriv', 'adduser']),
+    () => {
+      it('is installed, used, upgraded, removed, installed again and purged', {
+        timeout: 240_000,
+      }, async () => {
+        const env = { DEB: '', NEWER: '', PORT: String(28_000 + (process.pid % 2000)) };
+        // A layer has a /tmp of its own.
+        const keep = mkdtempSync(join('/var/tmp', 'gpd-deb-'));
+        try {
+          for (const [name, source] of [
+            ['DEB', file],
+            ['NEWER', newer],
+          ] as const) {
+            env[name] = join(keep, `${name}.deb`);
+            execFileSync('cp', [source, env[name]]);
+          }
+          const { code, output } = await inLayer(`. ${STORY}`, env);
+          expect(output).toContain('== followed');
+          expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' });
+          expect(output).toMatch(/\d+ checks, 0 fail/);
+          expect(output.match(/^(?:200|302|303) \//gm)).toHaveLength(5);
+        } finally {
+          execFileSync('rm', ['-rf', keep]);
+        }
+      });
+    },
+  );
+});

@@ -1,0 +1,45 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { tempDir } from './command.ts';
+
+/** This very machine, with a layer over all of its files that is thrown away: real dpkg, real users, nothing left behind. */
+
+const LAYER = fileURLToPath(new URL('layer.sh', import.meta.url));
+
+export function missingLayer(tools: readonly string[] = []): string | null {
+  try {
+    for (const tool of tools) execFileSync('sh', ['-c', `command -v ${tool}`], { stdio: 'ignore' });
+    execFileSync('unshare', ['--mount', '--pid', '--fork', 'bash', LAYER, 'true'], { stdio: 'ignore' });
+    return null;
+  } catch {
+    return `it takes root, namespaces, overlayfs${tools.map((tool) => `, ${tool}`).join('')}`;
+  }
+}
+
+export interface Followed {
+  readonly code: number | null;
+  readonly output: string;
+}
+
+/** Runs a script there, stopping at the first command that fails. Every process that it starts ends with it. */
+export function inLayer(script: string, env: Readonly<Record<string, string>> = {}): Promise<Followed> {
+  const command = ['--mount', '--pid', '--fork', '--kill-child', 'bash', LAYER, 'bash', '-c', script];
+  const child = spawn('unshare', command, {
+    cwd: tempDir('layer'),
+    env: {
+      PATH: process.env['PATH'],
+      HOME: '/root',
+      LANG: 'C.UTF-8',
+      DEBIAN_FRONTEND: 'noninteractive',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+  }
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, output })));
+}

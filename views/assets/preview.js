@@ -1,0 +1,26 @@
+/**
+ * A server of paper for the banner's preview: it answers from the page what gpd would, and writes nothing down. The page's
+ * policy allows no connection, so that nothing could leave even past this.
+ */
+
+const { banner, words } = document.documentElement.dataset;
+
+const HASH = '0'.repeat(64);
+
+function answerTo(path, body) {
+  if (path === '/v1/consent/banner') return [200, JSON.parse(banner)];
+  if (/^\/v1\/embed\/\w+\/\w+\.json$/.test(path)) return [200, JSON.parse(words)];
+  if (/^\/v1\/consent\/(?:grant|deny|withdraw)$/.test(path)) {
+    const { purposes } = JSON.parse(body);
+    return [
+      201,
+      { entries: purposes.map((purpose) => ({ purpose, seq: 0, hash: HASH })), seq: 0, hash: HASH },
+    ];
+  }
+  return [404, { error: 'not-found' }];
+}
+
+window.fetch = async (url, init) => {
+  const [status, answer] = answerTo(new URL(url, document.baseURI).pathname, init?.body);
+  return new Response(JSON.stringify(answer), { status, headers: { 'content-type': 'application/json' } });
+};
