@@ -1,7 +1,9 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 
 /** Suites with a command of their own: `npm run test:attack`, `test:cluster`, `test:fault`, `test:package` … */
-const heavy = ['attack', 'cluster', 'fault', 'package', 'proxies', 'runbooks'].map((name) => `test/${name}/**`);
+const heavy = ['attack', 'cluster', 'fault', 'package', 'proxies', 'runbooks'].map(
+  (name) => `test/${name}/**`,
+);
 
 // One list of suites; a suite whose tool is missing says so by name (test/support/tools.ts).
 export default defineConfig({

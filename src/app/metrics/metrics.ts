@@ -81,7 +81,11 @@ function refusedAs(error: unknown): string {
 }
 
 /** @throws {ConfigError} when it cannot listen there */
-export async function startMetrics(config: Config, listen: Where | null, deps: MetricsDeps): Promise<Metrics> {
+export async function startMetrics(
+  config: Config,
+  listen: Where | null,
+  deps: MetricsDeps,
+): Promise<Metrics> {
   const meters = makeMeters();
   const read = () => readStock(deps.database, databaseLocation(config));
   registerStock(meters.registry, read, deps.clock, deps.onFault);
