@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { CHECKS } from '../src/app/doctor/doctor.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -54,6 +55,10 @@ describe('the pages', () => {
   it('README.md begins with the two commands', () => {
     const commands = [...read('README.md').matchAll(/^```sh\n(.*)\n```$/gm)].map((block) => block[1]);
     expect(commands.slice(0, 2)).toEqual(['npm run demo', 'npm test']);
+  });
+
+  it.each(['docs/operate.md', 'CHANGELOG.md'])('%s counts the checks of the doctor right', (page) => {
+    expect(/(\d+) checks/.exec(read(page))?.[1]).toBe(String(CHECKS.length));
   });
 
   it('ARCHITECTURE.md stays a page that is read', () => {

@@ -8,7 +8,7 @@ import type { Database } from '../storage/db.ts';
 
 /**
  * DATA_DIR/reserve takes up room on the disk that nobody else may have, and gives it to an erasure when there is no
- * other left: deleting needs room in the write-ahead log, and the law does not wait for a larger disk (ADR 0009).
+ * other left: deleting needs room in the write-ahead log, and the law does not wait for a larger disk (ADR 0013).
  */
 export interface DiskReserve {
   /** The database for everything that may wait: refused while an erasure spends what was reserved for it. */

@@ -45,15 +45,6 @@ export function notInitialised(config: Config): ConfigError {
   );
 }
 
-async function openExisting(config: Config, options: OpenOptions): Promise<Database> {
-  if (config.database_url === null && !existsSync(sqliteFile(config))) throw notInitialised(config);
-  const { onUnknownCommit } = options;
-  return openDatabase({
-    location: databaseLocation(config),
-    ...(onUnknownCommit === undefined ? {} : { onUnknownCommit }),
-  });
-}
-
 /** @throws {ConfigError} when what is stored does not open with this key */
 async function readServerSecret(database: Database, masterKey: MasterKey): Promise<Buffer | null> {
   const wrapped = await readMeta(database, SERVER_SECRET);
@@ -99,10 +90,11 @@ async function unlock(
  * @throws {ConfigError} when there is nothing yet, or the master key is missing or wrong
  */
 export async function openStore(config: Config, options: OpenOptions = {}): Promise<OpenedStore> {
+  if (config.database_url === null && !existsSync(sqliteFile(config))) throw notInitialised(config);
   // The disk of a PostgreSQL is its own.
   const reserve = makeDiskReserve(config.data_dir, config.database_url === null ? config.disk_reserve : 0);
   if (options.mayOpenReserve === true) reserve.openUp();
-  const database = await openExisting(config, options);
+  const database = await openDatabase({ location: databaseLocation(config), ...options });
   try {
     const state = await schemaState(database);
     if (state.pending.length > 0 || state.unknown.length > 0) {

@@ -23,7 +23,7 @@ function missing(tool: string): string | null {
 describe('the pages of docs/man', () => {
   it('are one for each command that help shows, gpd(1) and gpd.toml(5)', async () => {
     const { script } = await gpdJson<{ script: string }>(['completion', 'bash']);
-    const commands = [...script.matchAll(/^ {6}"gpd ([a-z]+)"\) path=/gm)].map((match) => match[1]);
+    const commands = [...script.matchAll(/^ {6}"gpd ([a-z-]+)"\) path=/gm)].map((match) => match[1]);
     expect(commands.length).toBeGreaterThan(20);
     expect(pages).toEqual(['gpd.1', 'gpd.toml.5', ...commands.map((name) => `gpd-${name}.1`)].sort());
   });

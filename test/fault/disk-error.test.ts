@@ -2,12 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Gpd } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
+import { describeWhereAllowed } from './support/allowed.ts';
 import { type House, makeHouse } from './support/house.ts';
 import { judge, judgeTables } from './support/judge.ts';
 import { type Book, newBook, runLoad, visit } from './support/load.ts';
 import { refusalsOf } from './support/refusals.ts';
 import { sized, tell } from './support/size.ts';
-import { breakDisk, type Injection, missingStrace } from './support/strace.ts';
+import { breakDisk, type Injection, missingStrace, refusedStrace } from './support/strace.ts';
 
 const ROUNDS = sized(4, 60);
 const BROKEN_MS = 1200;
@@ -75,7 +76,9 @@ const some = (calls: string, error: Injection['error'], of: (i: number) => strin
 const once = (i: number): string => String(1 + ((i * 7) % 20));
 const always = (): string => '1+';
 
-describeWithTool('a disk that fails under a running server', missingStrace(), () => {
+const NAME = 'a disk that fails under a running server';
+
+function failingDisk(): void {
   beforeAll(async () => {
     house = await makeHouse();
     gpd = await house.start();
@@ -111,4 +114,7 @@ describeWithTool('a disk that fails under a running server', missingStrace(), ()
   it('a write that answers EIO', { timeout: ROUNDS * 80_000 }, async () => {
     await rounds('pwrite64 EIO, once', some('pwrite64', 'EIO', once));
   });
-});
+}
+
+if (missingStrace() === null) describeWhereAllowed(NAME, refusedStrace(), failingDisk);
+else describeWithTool(NAME, missingStrace(), failingDisk);

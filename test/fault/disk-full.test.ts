@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type Gpd, KID } from '../support/server.ts';
-import { describeWithTool } from '../support/tools.ts';
+import { describeWhereAllowed } from './support/allowed.ts';
 import { type House, makeHouse } from './support/house.ts';
 import { judge, judgeFiles, judgeTables } from './support/judge.ts';
 import { type Book, newBook, PURPOSE, runLoad, visit } from './support/load.ts';
 import { refusalsOf } from './support/refusals.ts';
 import { sized, tell } from './support/size.ts';
-import { missingMount, mountSmallDisk, type SmallDisk } from './support/tmpfs.ts';
+import { mountSmallDisk, refusedMount, type SmallDisk } from './support/tmpfs.ts';
 
 const DISK_MB = 40;
 const RESERVE_MB = 4;
@@ -65,7 +65,7 @@ async function liveOnAFullDisk(book: Book): Promise<number> {
   return Math.min(people.length, ERASURES);
 }
 
-describeWithTool('a disk that is full', missingMount(), () => {
+describeWhereAllowed('a disk that is full', refusedMount(), () => {
   beforeAll(async () => {
     disk = mountSmallDisk(DISK_MB);
     const settings = { GPD_DISK_RESERVE: String(RESERVE_MB) };

@@ -6,8 +6,8 @@ import { anyCommand, ran } from './model/commands.ts';
 import { newModel, type Real, startReal } from './model/world.ts';
 import { sized, tell } from './support/size.ts';
 
-const RUNS = sized(12, 300);
-const COMMANDS = 60;
+const RUNS = sized(25, 400);
+const COMMANDS = 100;
 
 let idp: Idp;
 beforeAll(async () => {

@@ -47,6 +47,13 @@ export const NOTES: Readonly<Record<string, Note>> = {
     examples: ['gpd keys rotate shop --grace 7d', 'gpd keys list', 'gpd keys rewrap --dry-run'],
     see: ['tenants', 'backup'],
   },
+  'master-key': {
+    text: [
+      'On paper, where no backup and no thief of disks reaches it. `escrow` prints it in groups with check characters, `confirm` reads them back from the paper, `recover` writes the file again and names a group that is wrong. Whoever has the paper has the key.',
+    ],
+    examples: ['gpd master-key escrow', 'gpd master-key confirm'],
+    see: ['keys', 'backup'],
+  },
   apikeys: {
     text: [
       'A key is stored as a hash and printed once. A running server refuses a revoked one within five seconds.',

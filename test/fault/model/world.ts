@@ -100,6 +100,8 @@ export type Reason = 'never-asked' | 'granted' | 'denied' | 'withdrawn' | 'erase
 export interface Person {
   readonly principalId: string;
   reason: Reason;
+  /** Something was written since the last erasure, under a key that another erasure destroys. */
+  keyed: boolean;
   /** Of the last event; null: there is none. */
   place: { readonly seq: number; readonly hash: string } | null;
 }
@@ -120,7 +122,12 @@ export function newModel(): Model {
     seen: false,
     override: false,
   });
-  const person = (name: string): Person => ({ principalId: name, reason: 'never-asked', place: null });
+  const person = (name: string): Person => ({
+    principalId: name,
+    reason: 'never-asked',
+    keyed: false,
+    place: null,
+  });
   return {
     devices: [device(false), device(false), device(true)],
     people: ['ada', 'grace', 'barbara'].map(person),

@@ -4,16 +4,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A disk that fails: strace answers a running process's system calls in the kernel's place. */
 
-let refusal: string | null | undefined;
+const tried = spawnSync('strace', ['-f', '-e', 'trace=none', 'true'], { encoding: 'utf8' });
 
-/** Null when a process can be traced here; else why not. */
 export function missingStrace(): string | null {
-  if (refusal === undefined) {
-    const tried = spawnSync('strace', ['-f', '-e', 'trace=none', 'true'], { encoding: 'utf8' });
-    if (tried.error) refusal = 'strace is not installed (apt-get install strace)';
-    else refusal = tried.status === 0 ? null : `strace may not trace here: ${tried.stderr.trim()}`;
-  }
-  return refusal;
+  return tried.error ? 'strace is not installed (apt-get install strace)' : null;
+}
+
+/** Null when a process may be traced here; else why not. */
+export function refusedStrace(): string | null {
+  return tried.error || tried.status === 0 ? null : `strace may not trace here: ${tried.stderr.trim()}`;
 }
 
 export interface Injection {

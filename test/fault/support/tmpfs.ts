@@ -49,7 +49,7 @@ export function mountSmallDisk(megabytes: number): SmallDisk {
 }
 
 /** Null when a file system can be mounted here; else why not. */
-export function missingMount(): string | null {
+export function refusedMount(): string | null {
   try {
     mountSmallDisk(1).unmount();
     return null;
