@@ -14,7 +14,7 @@ import { median, pairedRatio } from './lib/stats.ts';
 
 export interface ClusterPlan {
   readonly pairs: number;
-  /** Requests to each node. */
+  /** Requests to each node: a process that has run less is compiled less. */
   readonly warmUp: number;
   readonly count: number;
   readonly nodes: number;
@@ -45,8 +45,7 @@ async function makeSite(rig: Rig, plan: ClusterPlan, postgres: PostgresServer): 
   };
   const made = await gpd('init', '--tenant', rig.kid, '--origin', ORIGIN);
   const { key } = await gpd('apikeys', 'create', rig.kid, '--scope', 'secret', '--name', 'bench');
-  // Every process is warmed up by itself.
-  const total = plan.nodes * plan.warmUp + plan.count;
+  const total = plan.nodes * (plan.warmUp + plan.count);
   const wire = join(rig.directory, 'cluster.ingest');
   const publicKey = Buffer.from(made['publicKey'] ?? '', 'base64');
   const sealed = { kid: rig.kid, publicKey, origin: ORIGIN, count: total, seed: plan.seed };
@@ -85,8 +84,8 @@ interface Measured {
   readonly perSecond: number;
 }
 
-async function driveAll(file: string, nodes: readonly Running[], skip: number, count: number): Promise<void> {
-  const share = Math.floor(count / nodes.length);
+/** @param share requests to each node */
+async function driveAll(file: string, nodes: readonly Running[], skip: number, share: number): Promise<void> {
   await Promise.all(
     nodes.map(async ({ port }, i) => {
       const named = { file, port, skip: skip + i * share, count: share, connections: CONNECTIONS };
@@ -114,14 +113,15 @@ async function run(
   );
   const used = (): number => nodes.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0);
   try {
-    await driveAll(site.loads[of], nodes, 0, nodes.length * plan.warmUp);
+    await driveAll(site.loads[of], nodes, 0, plan.warmUp);
     const [own, theirs, begun] = [used(), databaseSeconds(site.template), performance.now()];
-    await driveAll(site.loads[of], nodes, plan.nodes * plan.warmUp, plan.count);
+    await driveAll(site.loads[of], nodes, nodes.length * plan.warmUp, plan.count);
     const seconds = (performance.now() - begun) / 1000;
+    const answered = nodes.length * plan.count;
     return {
-      nodeMicros: ((used() - own) / plan.count) * 1e6,
-      databaseMicros: ((databaseSeconds(site.template) - theirs) / plan.count) * 1e6,
-      perSecond: plan.count / seconds,
+      nodeMicros: ((used() - own) / answered) * 1e6,
+      databaseMicros: ((databaseSeconds(site.template) - theirs) / answered) * 1e6,
+      perSecond: answered / seconds,
     };
   } finally {
     await Promise.all(nodes.map((node) => node.stop()));

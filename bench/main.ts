@@ -81,7 +81,7 @@ function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench>
   const cluster = {
     nodes: 4,
     seed: 1,
-    ...(quick ? { pairs: 2, warmUp: 1500, count: 6000 } : { pairs: 5, warmUp: 5000, count: 20_000 }),
+    ...(quick ? { pairs: 1, warmUp: 2500, count: 2000 } : { pairs: 5, warmUp: 8000, count: 8000 }),
   };
   return new Map<string, Bench>([
     ['ingest', { bundles, run: (rig) => benchIngest(rig, ingest) }],
