@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startWatchdog } from '../../src/app/systemd/watchdog.ts';
 import { serviceManager } from '../../src/config.ts';
 import { type Database, openDatabase } from '../../src/storage/db.ts';
@@ -8,6 +9,8 @@ import { migrate } from '../../src/storage/migrate.ts';
 import { answers } from '../../src/storage/probe.ts';
 import { tempDir } from '../support/command.ts';
 import { lockDatabase } from '../support/database.ts';
+import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { describeWithTool } from '../support/tools.ts';
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -129,6 +132,42 @@ describe('the probe of an SQLite database', () => {
     open.pop();
     expect(await answers(database)).toBe(false);
   });
+});
+
+describeWithTool('the probe of a PostgreSQL database', await missingPostgres(), () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await startPostgres();
+    return () => server.stop();
+  }, 60_000);
+
+  it('is not answered by a server that hangs, is by one that refuses, and again when it goes on', async () => {
+    const { hostname, port, pathname, username, password } = new URL(await server.freshUrl());
+    const pipes = new Set<Socket>();
+    const proxy = createServer((inner) => {
+      const outer = connect(Number(port), hostname);
+      for (const socket of [inner, outer]) {
+        pipes.add(socket);
+        socket.on('error', () => {});
+      }
+      inner.pipe(outer).pipe(inner);
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    const { port: near } = proxy.address() as AddressInfo;
+    const location = `postgres://${username}:${password}@127.0.0.1:${near}${pathname}`;
+    const database = await openDatabase({ location });
+    await migrate(database);
+    expect(await answers(database)).toBe(true);
+    for (const socket of pipes) socket.pause();
+    expect(await answers(database)).toBe(false);
+    for (const socket of pipes) socket.resume();
+    expect(await answers(database)).toBe(true);
+    proxy.close();
+    for (const socket of pipes) socket.destroy();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(await answers(database)).toBe(true);
+    await database.close();
+  }, 60_000);
 });
 
 describe('what a service manager hands over', () => {
