@@ -15,6 +15,8 @@ type Command = fc.AsyncCommand<Model, Real>;
 const REASON = 'Looked at the evidence: a person at a shared office computer.';
 const PURPOSE = 'device-identification';
 const LENGTH = 256;
+/** Among the devices. */
+const BOT = 2;
 
 /** How often each was run. */
 export const ran = new Map<string, number>();
@@ -229,6 +231,20 @@ const resolve = (i: number, outcome: 'upheld' | 'overturned'): Command =>
     },
   );
 
+/** A person who was taken for a bot, and was heard: what every later answer has to remember. */
+const overturn = (): Command =>
+  command(
+    'overturn',
+    () => true,
+    async (model, real) => {
+      await visit(BOT).run(model, real);
+      const last = Math.min(model.requests.length, 3) - 1;
+      await contest(last === 0 ? 1 : last).run(model, real);
+      const contested = model.requests.filter((request) => request.contest);
+      await resolve(contested.length - 1, 'overturned').run(model, real);
+    },
+  );
+
 const me = (i: number, action: 'view' | 'forget', own: boolean): Command =>
   command(`me ${action}(${i}${own ? '' : ', of another session'})`, hasRequests, async (model, real) => {
     const { token, session, device, alive } = pickRequest(model, i);
@@ -304,6 +320,7 @@ export const anyCommand: fc.Arbitrary<Command>[] = [
   fc
     .tuple(index, fc.constantFrom('view', 'forget'), fc.boolean())
     .map(([i, action, own]) => me(i, action, own)),
+  fc.constant(overturn()),
   index.map(eraseOwn),
   index.map(eraseAsDpo),
   index.map(dsar),
