@@ -18,7 +18,7 @@ function nextRows(rows: number, took: number): number {
 }
 
 /**
- * Repeats `step` until it finds less than it may take. Safe on many nodes at once: what another node took is not there.
+ * Repeats `step` until it takes nothing. Safe on many nodes at once: of two, one goes on.
  * @param step deletes at most so many rows and says how many went
  * @returns how many went in all
  */
@@ -34,7 +34,8 @@ async function inSteps(
       return step(tx, rows);
     });
     total += gone;
-    if (gone < rows) return total;
+    // Not at the first step that is not full: another node may have taken the rest of it.
+    if (gone === 0) return total;
     rows = nextRows(rows, performance.now() - begun);
   }
 }

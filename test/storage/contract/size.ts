@@ -27,11 +27,12 @@ export function sizeContract(make: MakeDatabase): void {
     });
     afterAll(() => db.close());
 
-    const recordAll = (kid: string, ids: readonly string[], momentOf: (i: number) => number) => {
+    /** In portions, as many as may wait. */
+    const recordAll = async (kid: string, ids: readonly string[], momentOf: (i: number) => number) => {
       const recorder = makeRecorder(db.database);
-      return Promise.all(
-        ids.map((id, i) => recorder.record(makeEntry({ kid, id, decidedAt: momentOf(i), durable: id }))),
-      );
+      const entries = ids.map((id, i) => makeEntry({ kid, id, decidedAt: momentOf(i), durable: id }));
+      for (let i = 0; i < entries.length; i += 1000)
+        await Promise.all(entries.slice(i, i + 1000).map((entry) => recorder.record(entry)));
     };
     const insert = (table: string, columns: string, rows: readonly Bindings[]) =>
       db.database.transaction((tx) => insertMany(tx, `INSERT INTO ${table} (${columns})`, rows));
