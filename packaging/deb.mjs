@@ -56,7 +56,7 @@ function template(name) {
 /**
  * @param {string} stage
  * @param {string} path in the package
- * @param {string | Buffer} content
+ * @param {string | Uint8Array} content
  * @param {number} [mode]
  */
 function put(stage, path, content, mode = 0o644) {
@@ -66,7 +66,7 @@ function put(stage, path, content, mode = 0o644) {
   chmodSync(file, mode);
 }
 
-/** @param {string | Buffer} content as policy wants it: best compression, no name and no time */
+/** @param {string | Uint8Array} content as policy wants it: best compression, no name and no time */
 function compressed(content) {
   return gzipSync(content, { level: 9 });
 }

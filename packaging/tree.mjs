@@ -93,6 +93,15 @@ function* filesIn(folder) {
 }
 
 /**
+ * Of dist, migrations and views: what the build made for the program, and no package that was made before.
+ * @param {string} path from the project's root
+ * @returns {boolean}
+ */
+export function isBuilt(path) {
+  return !/\.(?:tsbuildinfo|d\.ts|deb)$/.test(path);
+}
+
+/**
  * Command lines that packages bring along: nobody runs them here.
  * @param {string} path
  */
@@ -129,13 +138,7 @@ export function makeTree(to) {
   const packages = runtimePackages(lock.packages).flatMap((folder) =>
     [...filesIn(folder)].filter((path) => isLoaded(path) && !isProgram(path)),
   );
-  const files = [
-    'bin/gpd',
-    'bin/health.mjs',
-    'LICENSE',
-    ...own.filter((path) => !/\.(?:tsbuildinfo|d\.ts)$/.test(path)),
-    ...packages,
-  ];
+  const files = ['bin/gpd', 'bin/health.mjs', 'LICENSE', ...own.filter(isBuilt), ...packages];
   for (const path of files) {
     const target = join(to, path);
     // The umask of whoever builds shall not be seen in it.

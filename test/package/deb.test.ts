@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { isLoaded, missingBuild, runtimePackages } from '../../packaging/tree.mjs';
+import { isBuilt, isLoaded, missingBuild, runtimePackages } from '../../packaging/tree.mjs';
 import { tempDir } from '../support/command.ts';
 import { inLayer, missingLayer } from '../support/layer.ts';
 import { describeWithTool } from '../support/tools.ts';
@@ -81,6 +81,17 @@ describe('what runs', () => {
     ['node_modules/sqlite3/deps/sqlite-autoconf.tar.gz', false],
   ])('%s: %s', (path, wanted) => {
     expect(isLoaded(path)).toBe(wanted);
+  });
+
+  it.each([
+    ['dist/cli/main.js', true],
+    ['views/docs.ejs', true],
+    ['dist/.tsbuildinfo', false],
+    ['dist/agent/agent.d.ts', false],
+    // Where `npm run package:deb` puts it: a package does not come to hold the one before.
+    ['dist/gpd_0.1.0_amd64.deb', false],
+  ])('%s of our own: %s', (path, wanted) => {
+    expect(isBuilt(path)).toBe(wanted);
   });
 
   it('is refused before there is a build', () => {

@@ -26,6 +26,8 @@ import {
 
 const INGEST = '/_fp/i/v1';
 const LIMIT = 3;
+/** So much of a refused body is read on by Caddy before it closes. */
+const READ_ON_BYTES = 262_144;
 
 for (const proxy of PROXIES) {
   describeWithTool(`behind ${proxy.name}`, missingProxy(proxy), () => {
@@ -159,14 +161,21 @@ for (const proxy of PROXIES) {
     });
 
     it.each([32_768, 32_769, 40_000, 900_000, 8_000_000])(
-      'a body of %i bytes is answered, never lost',
+      'a body of %i bytes gets its own answer and no other',
       async (size) => {
         const body = `{"pad":"${'x'.repeat(size - 10)}"}`;
-        const reply = await askThrough(running, INGEST, {
+        const answer = askThrough(running, INGEST, {
           method: 'POST',
           body,
           headers: { 'content-type': 'application/json' },
-        });
+        }).catch((error: NodeJS.ErrnoException) => error.code);
+        const reply = await answer;
+        // Who goes on sending after a 413 may be cut off before they read it; nobody gets another answer.
+        if (typeof reply !== 'object') {
+          expect(size).toBeGreaterThan(READ_ON_BYTES);
+          expect(reply).toMatch(/^(?:ECONNRESET|EPIPE)$/);
+          return;
+        }
         const wanted = size > 32_768 ? 'payload-too-large' : 'malformed-sealed-bundle';
         expect({ status: reply.status, body: reply.json() }).toMatchObject({
           status: size > 32_768 ? 413 : 400,
