@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Config } from '../config.ts';
 import { type BackupCipher, beginBackup, openBackup } from '../keys/backup-format.ts';
 import { isoTime } from '../lib/clock.ts';
+import { driverError, errorCode } from '../storage/availability.ts';
 import { openDatabase } from '../storage/db.ts';
 import { copyInto, quickCheck, usedBytes } from '../storage/file-copy.ts';
 import { LAST_BACKUP, writeMeta } from '../storage/meta-store.ts';
@@ -202,7 +203,7 @@ export async function makeBackup(
 
 /** The disk's own refusals, as a sentence. */
 function plainly(error: unknown, folder: string): unknown {
-  const { code } = error as NodeJS.ErrnoException;
+  const code = errorCode(driverError(error));
   if (code === 'EEXIST') return new BackupFailed('another backup of that name was made meanwhile', true);
   if (code === 'ENOSPC' || code === 'SQLITE_FULL' || code === 'EDQUOT') {
     return new BackupFailed('the disk is full: make room, or write elsewhere');

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { driverError, errorCode } from './availability.ts';
 import type { Database } from './db.ts';
 import { rowsOf } from './sql.ts';
 
@@ -41,7 +42,7 @@ export async function foldIntoOneFile(database: Database): Promise<boolean> {
   try {
     return (await pragma(database.read, 'journal_mode=DELETE')) === 'delete';
   } catch (error) {
-    if (/^SQLITE_(BUSY|LOCKED)/.test(String((error as { code?: unknown }).code))) return false;
+    if (/^SQLITE_(BUSY|LOCKED)/.test(errorCode(driverError(error)))) return false;
     throw error;
   }
 }
