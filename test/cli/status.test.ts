@@ -68,7 +68,7 @@ describe('gpd completion', () => {
 
   it('fish and zsh have every command, too', async () => {
     const help = (await runGpd(['--help'])).stdout;
-    const commands = [...help.split('Commands:')[1]!.matchAll(/^ {2}([a-z]+)/gm)].map(
+    const commands = [...help.split('Commands:')[1]!.matchAll(/^ {2}([a-z-]+)/gm)].map(
       (match) => match[1] ?? '',
     );
     expect(commands.length).toBeGreaterThan(15);
