@@ -26,17 +26,9 @@ export interface StoredJob {
   readonly result: string | null;
 }
 
-interface Row {
-  readonly hash: string;
-  readonly kid: string;
-  readonly actor: string;
-  readonly kind: string;
-  readonly state: JobState;
-  readonly done: number;
-  readonly total: number;
+interface Row extends Omit<StoredJob, 'startedAt' | 'beatAt'> {
   readonly started_at: number;
   readonly beat_at: number;
-  readonly result: string | null;
 }
 
 const SUBJECTS_A_TIME = 500;
