@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { threadSeconds } from './lib/proc.ts';
 import { note, type Row } from './lib/report.ts';
+import { drive } from './lib/requests.ts';
 import type { Rig } from './lib/rig.ts';
 import { median, pairedRatio } from './lib/stats.ts';
 
@@ -10,6 +11,8 @@ export interface CoresPlan {
   readonly pairs: number;
   readonly warmUp: number;
   readonly count: number;
+  /** As many as keep the processors busy while bundles wait for the disk. */
+  readonly connections: number;
 }
 
 const ONE = ['taskset', '-c', '0'];
@@ -23,14 +26,16 @@ interface Run {
 }
 
 /** The load generator runs where it likes. */
-async function measure(rig: Rig, { warmUp, count }: CoresPlan, confined: readonly string[]): Promise<Run> {
+async function measure(rig: Rig, plan: CoresPlan, confined: readonly string[]): Promise<Run> {
+  const { warmUp, count, connections } = plan;
+  const bundles = { file: rig.wire, connections, status: 200 };
   const data = rig.freshData('cores');
   try {
     const server = await rig.startGpd(data, {}, confined);
     try {
-      await rig.load(server.port, 0, warmUp);
+      await drive(server.port, { ...bundles, skip: 0, count: warmUp });
       const before = threadSeconds(server.pid);
-      const { seconds } = await rig.load(server.port, warmUp, count);
+      const { seconds } = await drive(server.port, { ...bundles, skip: warmUp, count });
       const used = [...threadSeconds(server.pid)].map(([id, cpu]) => ({
         id,
         cpu: cpu - (before.get(id) ?? 0),

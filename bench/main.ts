@@ -34,7 +34,10 @@ function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench>
     ? { pairs: 2, warmUp: 2000, count: 5000, open: 3000 }
     : { pairs: 5, warmUp: 5000, count: 20_000, open: 20_000 };
   const bundles = ingest.warmUp + ingest.count + ingest.open;
-  const cores = quick ? { pairs: 1, warmUp: 2000, count: 5000 } : { pairs: 5, warmUp: 5000, count: 20_000 };
+  const cores = {
+    connections: 400,
+    ...(quick ? { pairs: 2, warmUp: 3000, count: 8000 } : { pairs: 5, warmUp: 5000, count: 25_000 }),
+  };
   const flood = quick
     ? { warmUp: 3000, count: 4000, seconds: 4, bundles: 28_000 }
     : { warmUp: 5000, count: 10_000, seconds: 30, bundles: 130_000 };

@@ -17,6 +17,7 @@ import { masterKeyPath, readMasterKeyFile } from './app/master-key-file.ts';
 import { startMetricsWhereAsked } from './app/metrics/start.ts';
 import { openNetworkTypes, unknownNetwork } from './app/network-type.ts';
 import { startPolling } from './app/poll.ts';
+import { chooseOpening } from './app/opening/opening.ts';
 import { makeEraseService } from './app/rights/erase.ts';
 import { reapplyErasures } from './app/rights/reapply.ts';
 import type { AppOptions, RunningApp } from './app/running.ts';
@@ -29,13 +30,13 @@ import { makeConsentLane } from './http/consent-lane.ts';
 import { makeGate } from './http/gate.ts';
 import { makeIngestLane } from './http/ingest-lane.ts';
 import { makeServer } from './http/server.ts';
+import type { Unsealed } from './ingest/open.ts';
 import { type IngestInput, ingest } from './ingest/pipeline.ts';
 import type { MasterKey } from './keys/master-key.ts';
 import { SECOND } from './lib/clock.ts';
 import { poolRandom } from './lib/random.ts';
 import { makeUlid } from './lib/ulid.ts';
 import { issueToken } from './rights/transparency-token.ts';
-import type { SealedBundle } from './schema/bundle.ts';
 import { makeNonceClaimer } from './storage/agent-store.ts';
 import { makeDeviceLookup } from './storage/device-lookup.ts';
 import { makeRecorder } from './storage/ingest-store.ts';
@@ -73,7 +74,12 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     onFault: logFault('metrics-failed'),
   });
   const keyUse = makeKeyUseCounter(database, clock);
-  const directory = makeDirectory(clock, keyUse.note);
+  const opening = chooseOpening(options.openingThread ?? null, {
+    tenants: (kid) => directory.tenant(kid),
+    noteOpened: (kid, generation) => directory.noteOpened(kid, generation),
+    onFault: logFault('opening-thread-ended'),
+  });
+  const directory = makeDirectory(clock, keyUse.note, opening.setKeys);
   const polling = await startPolling(database, directory, store.masterKey, {
     rereadMasterKey: () => readMasterKeyFile(masterKeyPath(config)),
     onFault: logFault('reload-failed'),
@@ -125,10 +131,11 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     issueToken: ({ kid, requestId, session, origin, now }) =>
       issueToken(serverSecret, random, now, { kid, requestId }, { session, origin }),
   });
-  const runIngest = (bundle: SealedBundle, input: IngestInput) =>
-    ingest(ingestDeps, bundle, publicHttps && !input.https ? { ...input, https: true } : input);
+  const runIngest = (unsealed: Unsealed, input: IngestInput) =>
+    ingest(ingestDeps, unsealed, publicHttps && !input.https ? { ...input, https: true } : input);
   const check = metrics?.countChecks(consent.consent.check) ?? consent.consent.check;
   const lane = makeIngestLane({
+    open: opening.open,
     ingest: metrics?.countIngest(runIngest) ?? runIngest,
     limiter: limiters.ingest,
     gate: makeGate(),
@@ -193,7 +200,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     onAnswered: metrics?.onAnswered,
   });
   const port = await listen(running, config, sockets.http).catch(async (error: unknown) => {
-    await Promise.all([polling.stop(), agents.stop(), metrics?.stop()]);
+    await Promise.all([opening.stop(), polling.stop(), agents.stop(), metrics?.stop()]);
     await database.close();
     throw error;
   });
@@ -229,7 +236,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
       draining = true;
       await running.drain(deadlineMs);
       await Promise.all([recorder.idle(), consent.idle()]);
-      const others = [polling, agents, housekeeping, dispatcher, metrics, { stop: stopConsole }];
+      const others = [opening, polling, agents, housekeeping, dispatcher, metrics, { stop: stopConsole }];
       await Promise.all(others.map(async (part) => part?.stop()));
       await keyUse.flush().catch(logFault('key-use-lost'));
       await database.close();

@@ -15,6 +15,7 @@ import type { Webhook } from '../storage/webhook-store.ts';
 import { deriveTenantKeys } from '../tenants/tenant.ts';
 import { type ConsentTenant, makeConsentTenant } from './consent-tenant.ts';
 import { makeMonitorMatcher } from './monitors.ts';
+import type { KeyChanges, KeyMaterial } from './opening/messages.ts';
 
 /** All tenants as this process knows them, at most one poll behind the database. */
 export interface Directory {
@@ -24,6 +25,8 @@ export interface Directory {
   apiKey(secret: string): ApiKey | null;
   knowsOrigin(origin: string): boolean;
   webhook(kid: string, id: string): Webhook | undefined;
+  /** Another thread opened a bundle: counts it. False: the generation is live no more, and the bundle was not opened. */
+  noteOpened(kid: string, generation: number): boolean;
   readonly hasWebhooks: boolean;
   readonly size: number;
 }
@@ -34,6 +37,9 @@ interface Entry {
   readonly publicKey: PubKeyResponse | null;
   readonly apiKeys: readonly ApiKey[];
   readonly webhooks: readonly Webhook[];
+  /** Copies: what is sent to a thread takes the whole of its buffer along. */
+  readonly material: KeyMaterial;
+  readonly isLive: (generation: number) => boolean;
 }
 
 /** Epoch keys are few and asked for with every bundle. */
@@ -68,13 +74,14 @@ function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock,
   const symmetric = secret(SYMMETRIC_SECRET);
   const openers = liveGenerations(keys, clock()).flatMap((key) => {
     if (key.wrappedPrivate === null) return [];
-    const opener = makeOpener(masterKey.unwrap(key.wrappedPrivate, wrapContext(kid, key.generation)));
+    const privateKey = new Uint8Array(masterKey.unwrap(key.wrappedPrivate, wrapContext(kid, key.generation)));
+    const opener = makeOpener(privateKey);
     const open: Opener = (bundle) => {
       const opened = opener(bundle);
       if (opened) onOpened(kid, key.generation);
       return opened;
     };
-    return [{ key, open }];
+    return [{ key, open, privateKey }];
   });
   const policies = new Map(snapshot.purposes.map((purpose) => [purpose.id, purpose.gpc]));
   const published = keys.find((key) => key.state === 'published');
@@ -115,6 +122,11 @@ function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock,
       populationKey: settings['transparency.retain'] === 'summary' ? derived.population : null,
       needsProof: settings['consent.basis'] === 'ledger',
     },
+    material: {
+      generations: openers.map(({ key: { generation }, privateKey }) => ({ generation, privateKey })),
+      symmetric: symmetric && new Uint8Array(symmetric),
+    },
+    isLive: (generation) => openers.some(({ key }) => key.generation === generation && isLive(key, clock())),
     publicKey: published ? { kid, alg: ASYMMETRIC_ALG, publicKey: published.publicKey } : null,
     webhooks,
     apiKeys: snapshot.apiKeys.filter((key) => key.revokedAt === null),
@@ -126,7 +138,12 @@ export interface LiveDirectory extends Directory {
   apply(page: SnapshotPage, masterKey: MasterKey): void;
 }
 
-export function makeDirectory(clock: Clock, onOpened: OnOpened = () => {}): LiveDirectory {
+/** @param onKeys told of the keys that changed, once all of a page could be unwrapped */
+export function makeDirectory(
+  clock: Clock,
+  onOpened: OnOpened = () => {},
+  onKeys: (changes: KeyChanges) => void = () => {},
+): LiveDirectory {
   let entries = new Map<string, Entry>();
   let apiKeys = new Map<string, ApiKey>();
   let origins = new Set<string>();
@@ -138,6 +155,11 @@ export function makeDirectory(clock: Clock, onOpened: OnOpened = () => {}): Live
     apiKey: (secret) => apiKeys.get(hashApiKey(secret)) ?? null,
     knowsOrigin: (origin) => origins.has(origin),
     webhook: (kid, id) => entries.get(kid)?.webhooks.find((webhook) => webhook.id === id),
+    noteOpened(kid, generation) {
+      const live = entries.get(kid)?.isLive(generation) ?? false;
+      if (live) onOpened(kid, generation);
+      return live;
+    },
     get hasWebhooks() {
       return hasWebhooks;
     },
@@ -150,7 +172,14 @@ export function makeDirectory(clock: Clock, onOpened: OnOpened = () => {}): Live
       const next = new Map([...entries].filter(([kid]) => kids.has(kid)));
       for (const snapshot of page.changed)
         next.set(snapshot.tenant.kid, makeEntry(snapshot, masterKey, clock, onOpened));
+      const gone = [...entries.keys()].filter((kid) => !kids.has(kid));
       entries = next;
+      onKeys(
+        new Map([
+          ...gone.map((kid) => [kid, null] as const),
+          ...page.changed.map(({ tenant: { kid } }) => [kid, next.get(kid)?.material ?? null] as const),
+        ]),
+      );
       const all = [...next.values()];
       apiKeys = new Map(all.flatMap((entry) => entry.apiKeys.map((key) => [key.hash, key])));
       hasWebhooks = all.some((entry) => entry.webhooks.length > 0);

@@ -23,6 +23,8 @@ export interface AppOptions {
   readonly onFatal: (error: Error) => void;
   /** Sockets that listen already. */
   readonly sockets?: GivenSockets;
+  /** The built thread that opens bundles; without it they are opened on the event loop. */
+  readonly openingThread?: URL | null;
   /** Further routes: the demo's pages. */
   readonly routers?: (context: { readonly url: () => string }) => Promise<readonly Router[]>;
 }

@@ -1,11 +1,11 @@
-import { readEnvelope } from '../ingest/envelope.ts';
+import type { Unsealed } from '../ingest/open.ts';
 import type { IngestInput } from '../ingest/pipeline.ts';
 import type { IngestAnswer } from '../ingest/respond.ts';
 import { refusal } from '../ingest/respond.ts';
 import { Unavailable } from '../lib/errors.ts';
 import type { Address } from '../lib/ip.ts';
 import type { Random } from '../lib/random.ts';
-import { MAX_BODY_BYTES, type SealedBundle } from '../schema/bundle.ts';
+import { MAX_BODY_BYTES } from '../schema/bundle.ts';
 import { corsHeaders, type KnowsOrigin, preflightHeaders } from './cors.ts';
 import type { Gate } from './gate.ts';
 import type { HotHandler, HotReply, HotRequest, Limiter } from './hot.ts';
@@ -15,7 +15,9 @@ import { errorReply, fullReply, jsonReply, unavailable, withHeaders } from './re
 /** POST /_fp/i/v1: size → rate → media type → body → gate 503 → envelope → core (contract 3.1). */
 
 export interface IngestLaneDeps {
-  readonly ingest: (bundle: SealedBundle, input: IngestInput) => Promise<IngestAnswer>;
+  /** Null: the body is no SealedBundle. */
+  readonly open: (body: Uint8Array) => Unsealed | null | Promise<Unsealed | null>;
+  readonly ingest: (unsealed: Unsealed, input: IngestInput) => Promise<IngestAnswer>;
   readonly limiter: Limiter;
   readonly gate: Gate;
   readonly knowsOrigin: KnowsOrigin;
@@ -79,11 +81,13 @@ async function replyTo(
 /** In a frame of its own: the body is garbage once it is parsed, and not when the answer is there. */
 async function readBundle(
   request: HotRequest,
-  gate: Gate,
-): Promise<SealedBundle | 'too-large' | 'full' | null> {
+  { gate, open }: IngestLaneDeps,
+): Promise<Unsealed | 'too-large' | 'full' | null> {
   const body = await request.readBody(MAX_BODY_BYTES);
   if (!body) return 'too-large';
-  return gate.isFull() ? 'full' : readEnvelope(body);
+  if (gate.isFull()) return 'full';
+  const opened = open(body);
+  return opened instanceof Promise ? gate.hold(opened) : opened;
 }
 
 async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotReply> {
@@ -95,14 +99,14 @@ async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotRep
   if (!isPlainJson(headers['content-type'], headers['content-encoding'])) {
     return errorReply('unsupported-media-type', { connection: 'close' });
   }
-  const bundle = await readBundle(request, deps.gate);
+  const bundle = await readBundle(request, deps);
   if (bundle === 'too-large') return tooLarge();
   if (bundle === 'full') return fullReply();
   if (!bundle) return errorReply('malformed-sealed-bundle');
   return runCore(deps, request, bundle);
 }
 
-function runCore(deps: IngestLaneDeps, request: HotRequest, bundle: SealedBundle): Promise<HotReply> {
+function runCore(deps: IngestLaneDeps, request: HotRequest, bundle: Unsealed): Promise<HotReply> {
   const session = deps.random(SESSION_BYTES).toString('base64url');
   const outcome = deps.ingest(bundle, {
     requestId: request.requestId,

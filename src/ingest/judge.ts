@@ -1,5 +1,5 @@
 import { sha256 } from '../lib/hash.ts';
-import type { ConsentReceipt, Plaintext, SealedBundle } from '../schema/bundle.ts';
+import type { ConsentReceipt, Plaintext } from '../schema/bundle.ts';
 import type { ConsentState } from '../schema/responses.ts';
 import { type ReadSignals, readSignals } from '../schema/signals.ts';
 import { isCoarse } from './attestation.ts';
@@ -8,14 +8,14 @@ import { consentGate } from './consent-gate.ts';
 import { isFresh } from './freshness.ts';
 import { currentEpoch, type Identity, identify } from './identity.ts';
 import { hasGpcHeader, type RequestTier } from './network.ts';
-import { openBundle } from './open.ts';
+import { readOpened, type Unsealed } from './open.ts';
 import { perceive } from './perceive.ts';
 import type { IngestTenant, TenantLookup } from './ports.ts';
 import { type IngestAnswer, refusal } from './respond.ts';
 import { stableInputs } from './stable.ts';
 import { type KeyedSignals, summarise } from './summary.ts';
 
-/** open → freshness → consent gate → network tier → identity → classify: what a bundle says, without touching the world. */
+/** read → freshness → consent gate → network tier → identity → classify: what a bundle says, without touching the world. */
 
 export interface JudgeDeps {
   readonly tenants: TenantLookup;
@@ -79,11 +79,11 @@ export interface Judged {
 /** The stages that need the bundle and touch nothing: an answer is a refusal. */
 export function judge(
   deps: JudgeDeps,
-  bundle: SealedBundle,
+  unsealed: Unsealed,
   tier: RequestTier,
   requestId: string,
 ): Judged | IngestAnswer {
-  const opened = openBundle(bundle, deps.tenants);
+  const opened = readOpened(unsealed, deps.tenants);
   if (!opened.ok) return refusal(opened.reason, requestId);
   const { tenant, plaintext } = opened;
   const now = deps.now(plaintext);

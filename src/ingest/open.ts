@@ -2,6 +2,17 @@ import { parseStrictJson } from '../lib/strict-json.ts';
 import { type Plaintext, plaintextSchema, type SealedBundle } from '../schema/bundle.ts';
 import type { IngestTenant, TenantLookup } from './ports.ts';
 
+/** A bundle after its cryptography and before its meaning. */
+export interface Unsealed {
+  readonly kid: string;
+  /** It came without `epk`. */
+  readonly symmetric: boolean;
+  /** Null: no live key of the tenant opened it. */
+  readonly plaintext: Buffer | null;
+}
+
+export type Openers = Pick<IngestTenant, 'openers' | 'symmetricOpener'>;
+
 export type Opened =
   | { readonly ok: true; readonly tenant: IngestTenant; readonly plaintext: Plaintext }
   | { readonly ok: false; readonly reason: 'decrypt-failed' | 'unknown-key' };
@@ -9,13 +20,19 @@ export type Opened =
 const DECRYPT_FAILED: Opened = { ok: false, reason: 'decrypt-failed' };
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-function unseal(bundle: SealedBundle, tenant: IngestTenant): Buffer | null {
-  if (bundle.epk === undefined) return tenant.symmetricOpener?.(bundle) ?? null;
-  for (const open of tenant.openers) {
+function decrypt(bundle: SealedBundle, keys: Openers): Buffer | null {
+  if (bundle.epk === undefined) return keys.symmetricOpener?.(bundle) ?? null;
+  for (const open of keys.openers) {
     const plaintext = open(bundle);
     if (plaintext) return plaintext;
   }
   return null;
+}
+
+/** Opens with the live generations of the tenant that the bundle names, newest first; `keys` are undefined for no tenant. */
+export function unseal(bundle: SealedBundle, keys: Openers | undefined): Unsealed {
+  const { kid, epk } = bundle;
+  return { kid, symmetric: epk === undefined, plaintext: keys ? decrypt(bundle, keys) : null };
 }
 
 /** A plaintext that does not parse looks like a bad tag to whoever does not hold the key. */
@@ -29,14 +46,13 @@ function parsePlaintext(bytes: Buffer): Plaintext | null {
 }
 
 /**
- * Opens the bundle with the tenant's live generations, newest first. An unknown kid is a missing opener (400) when
- * asymmetric, an unknown key (401) when symmetric (contract 3.1).
+ * An unknown kid is a missing opener (400) when asymmetric, an unknown key (401) when symmetric (contract 3.1). The tenant
+ * is asked for here: it may have gone while a thread opened its bundle.
  */
-export function openBundle(bundle: SealedBundle, tenants: TenantLookup): Opened {
-  const tenant = tenants(bundle.kid);
-  if (bundle.epk === undefined && !tenant?.symmetricOpener) return { ok: false, reason: 'unknown-key' };
+export function readOpened(unsealed: Unsealed, tenants: TenantLookup): Opened {
+  const tenant = tenants(unsealed.kid);
+  if (unsealed.symmetric && !tenant?.symmetricOpener) return { ok: false, reason: 'unknown-key' };
   if (!tenant) return DECRYPT_FAILED;
-  const bytes = unseal(bundle, tenant);
-  const plaintext = bytes && parsePlaintext(bytes);
+  const plaintext = unsealed.plaintext && parsePlaintext(unsealed.plaintext);
   return plaintext ? { ok: true, tenant, plaintext } : DECRYPT_FAILED;
 }

@@ -1,7 +1,7 @@
 import { DAY, MINUTE } from '../lib/clock.ts';
 import type { Address } from '../lib/ip.ts';
 import type { Random } from '../lib/random.ts';
-import type { ConsentReceipt, SealedBundle } from '../schema/bundle.ts';
+import type { ConsentReceipt } from '../schema/bundle.ts';
 import { type AttestationLimits, isShared } from './attestation.ts';
 import type { BotAuthRequest } from './bot-auth/message.ts';
 import type { Classification } from './classify/classify.ts';
@@ -10,6 +10,7 @@ import { decide } from './decide.ts';
 import { earliestExpiry, nonceExpiry } from './freshness.ts';
 import { asserted, type JudgeDeps, type Judged, judge } from './judge.ts';
 import type { RequestTier } from './network.ts';
+import type { Unsealed } from './open.ts';
 import type { DeviceLookup, IngestTenant, IssueToken, KnownDevice, ProveConsent, Recorder } from './ports.ts';
 import { type IngestAnswer, refusal, verdictResponse } from './respond.ts';
 
@@ -147,15 +148,15 @@ async function admit(deps: IngestDeps, input: IngestInput, judged: Judged): Prom
 }
 
 /**
- * open → freshness → consent gate → network tier → identity → classify → bot auth* → lookup* → record* → respond.
+ * read → freshness → consent gate → network tier → identity → classify → bot auth* → lookup* → record* → respond.
  * Cheap refusals come first; only the starred stages touch the world, and nothing is written before record. The bundle
  * is garbage before the first of them.
  */
 export async function ingest(
   deps: IngestDeps,
-  bundle: SealedBundle,
+  unsealed: Unsealed,
   input: IngestInput,
 ): Promise<IngestAnswer> {
-  const judged = judge(deps, bundle, input, input.requestId);
+  const judged = judge(deps, unsealed, input, input.requestId);
   return 'status' in judged ? judged : admit(deps, input, judged);
 }

@@ -4,6 +4,8 @@ import { makeConsentLane } from '../../src/http/consent-lane.ts';
 import { makeGate } from '../../src/http/gate.ts';
 import type { HotHandler, HotReply, HotRequest } from '../../src/http/hot.ts';
 import { makeIngestLane } from '../../src/http/ingest-lane.ts';
+import { readEnvelope } from '../../src/ingest/envelope.ts';
+import { unseal } from '../../src/ingest/open.ts';
 import { refusal } from '../../src/ingest/respond.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 
@@ -56,6 +58,10 @@ interface Lane {
 function ingestLane(): Lane {
   const work = makeWork(refusal('stale', 'req_1'));
   const lane = makeIngestLane({
+    open: (body) => {
+      const bundle = readEnvelope(body);
+      return bundle && unseal(bundle, undefined);
+    },
     ingest: work.begin,
     limiter: async () => 0,
     gate: makeGate(PLACES),

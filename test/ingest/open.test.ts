@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { openBundle } from '../../src/ingest/open.ts';
-import type { IngestTenant } from '../../src/ingest/ports.ts';
+import { readOpened, unseal } from '../../src/ingest/open.ts';
+import type { IngestTenant, TenantLookup } from '../../src/ingest/ports.ts';
 import type { SealedBundle } from '../../src/schema/bundle.ts';
 import { makeSymmetricOpener } from '../../src/seal/open.ts';
 import { sealSymmetric, sealTo } from '../../src/seal/seal.ts';
@@ -20,6 +20,9 @@ const lookup =
   (kid: string): IngestTenant | undefined =>
     tenants.find((candidate) => candidate.kid === kid);
 
+const openBundle = (bundle: SealedBundle, tenants: TenantLookup) =>
+  readOpened(unseal(bundle, tenants(bundle.kid)), tenants);
+
 const text = JSON.stringify(makePlaintext());
 const seal = (plaintext: string | Buffer, to = newest, kid = 'acme'): SealedBundle =>
   sealTo(kid, to.publicKey, Buffer.from(plaintext as string), random);
@@ -28,7 +31,7 @@ const reasonOf = (bundle: SealedBundle, tenants = lookup(tenant)): string => {
   return opened.ok ? 'ok' : opened.reason;
 };
 
-describe('openBundle', () => {
+describe('unseal and readOpened', () => {
   it('opens with any live generation, and tells whose it is', () => {
     for (const pair of [newest, older])
       expect(openBundle(seal(text, pair), lookup(tenant))).toEqual({

@@ -1,3 +1,4 @@
+import { unseal } from '../../src/ingest/open.ts';
 import { type IngestDeps, type IngestInput, ingest } from '../../src/ingest/pipeline.ts';
 import type { IngestTenant, KnownDevice, RecordEntry } from '../../src/ingest/ports.ts';
 import type { SealedBundle } from '../../src/schema/bundle.ts';
@@ -80,7 +81,7 @@ export async function run(world: World = {}) {
   const plaintext = { ...makePlaintext(), ...world.plaintext };
   const whole = { ...plaintext, signals: { ...plaintext.signals, ...world.signals } };
   const bundle = world.bundle ?? sealTo('acme', pair.publicKey, Buffer.from(JSON.stringify(whole)), random);
-  const answer = await ingest(deps, bundle, {
+  const answer = await ingest(deps, unseal(bundle, deps.tenants(bundle.kid)), {
     requestId: 'req_1',
     target: '/_fp/i/v1',
     client: null,

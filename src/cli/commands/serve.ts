@@ -10,6 +10,7 @@ interface ServeOptions {
   readonly port?: string;
 }
 
+const OPENING_THREAD = new URL('../../app/opening/worker.js', import.meta.url);
 /** npm and the terminal both send the one Ctrl-C of `npm run demo`. */
 const ONE_WISH_MS = 500;
 
@@ -35,6 +36,7 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
     const app = await startApp(config, {
       log,
       sockets: supervisor.sockets,
+      openingThread: OPENING_THREAD,
       onFatal: (error) => {
         log.fatal({ event: 'fail-stop', ...describeFault(error) });
         process.exit(1);

@@ -7,6 +7,7 @@ import { baseUrl, type Config } from '../../config.ts';
 import { postBundle } from '../../egress/gpd-client.ts';
 import type { Policy } from '../../ingest/classify/policy.ts';
 import { readEnvelope } from '../../ingest/envelope.ts';
+import { unseal } from '../../ingest/open.ts';
 import { type IngestDeps, ingest } from '../../ingest/pipeline.ts';
 import type { IngestTenant } from '../../ingest/ports.ts';
 import { type DigestSet, makeDigestSet } from '../../lib/digest-set.ts';
@@ -83,7 +84,7 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
       client: null,
       hosting: null,
     };
-    const { response } = await ingest(deps, bundle, input);
+    const { response } = await ingest(deps, unseal(bundle, directory.tenant(bundle.kid)), input);
     const judged = response.reason === 'ok';
     return {
       reason: response.reason,

@@ -1,0 +1,31 @@
+import type { Frame } from './frame.ts';
+
+/** What the two threads say to each other; each side answers in the order of what it was sent. */
+
+/** The keys of one tenant that are live, newest first. */
+export interface KeyMaterial {
+  /** `privateKey`: the 32-byte P-256 scalar. */
+  readonly generations: readonly { readonly generation: number; readonly privateKey: Uint8Array }[];
+  readonly symmetric: Uint8Array | null;
+}
+
+/** By kid; null: the tenant has gone. */
+export type KeyChanges = ReadonlyMap<string, KeyMaterial | null>;
+
+export type ToWorker =
+  | { readonly kind: 'keys'; readonly changes: KeyChanges }
+  | { readonly kind: 'open'; readonly bodies: Frame };
+
+/** An envelope that was read, and which key opened it. */
+export interface Note {
+  readonly kid: string;
+  readonly symmetric: boolean;
+  /** Null: opened by the symmetric key or by none. */
+  readonly generation: number | null;
+  readonly opened: boolean;
+}
+
+export type FromWorker =
+  | { readonly kind: 'ready' }
+  /** A body that is no SealedBundle has null. */
+  | { readonly kind: 'opened'; readonly notes: readonly (Note | null)[]; readonly plaintexts: Frame };
