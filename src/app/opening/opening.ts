@@ -57,7 +57,7 @@ function toAnswer(note: Note | null, plaintext: Buffer | null, deps: OpeningDeps
  * @param entry the built `worker.js`
  */
 function startOpening(entry: URL, deps: OpeningDeps): Opening {
-  const worker = new Worker(entry, { name: 'gpd-opening' });
+  const worker = new Worker(entry, { name: 'gpd-opening', env: {} });
   let state: 'starting' | 'ready' | 'ended' = 'starting';
   let waiting: Waiting[] = [];
   let underWay: (readonly Waiting[])[] = [];
