@@ -84,7 +84,7 @@ describe('opening in a thread', () => {
       [Buffer.from('{"kid":'), null] as const,
       [Buffer.of(0xff), null] as const,
     ]).flat();
-    const answers = await Promise.all(cases.map(([raw]) => opening.open(raw)));
+    const answers = await Promise.all(cases.map(async ([raw]) => opening.open(raw)));
     expect(answers).toEqual(cases.map(([, answer]) => answer));
     const count = (what: string): number => used.filter((entry) => entry === what).length;
     expect([count('acme 2'), count('acme 1'), used.length]).toEqual([100, 100, 200]);
@@ -141,7 +141,9 @@ describe('opening in a thread', () => {
       return first instanceof Promise && bodies.map((raw) => opening.open(raw));
     });
     expect(answers.every((answer) => answer instanceof Promise)).toBe(true);
-    expect(await Promise.all(answers)).toEqual(texts.map((text) => opened(text)));
+    expect(await Promise.all(answers.map(async (answer) => answer))).toEqual(
+      texts.map((text) => opened(text)),
+    );
     expect(String(faults.at(-1))).toContain('has ended with');
     expect(opening.open(sealed('after', older))).toEqual(opened('after'));
   });
