@@ -10,7 +10,15 @@ import { parseDuration } from '../../lib/duration.ts';
 import { makeSealKeyStore } from '../../storage/seal-key-store.ts';
 import { makeTenantStore, saveTenantSecret } from '../../storage/tenant-store.ts';
 import { CommandFailed, type ExitName, print, table } from '../output.ts';
-import { checkKid, confirm, noSuchTenant, wantsJson, withStore } from '../run.ts';
+import {
+  checkKid,
+  confirm,
+  confirmOnTerminal,
+  type DestructiveFlags,
+  noSuchTenant,
+  wantsJson,
+  withStore,
+} from '../run.ts';
 import { readSharedKey } from '../shared-key.ts';
 
 const DEFAULT_GRACE = '7d';
@@ -69,10 +77,9 @@ async function generate(kidText: string, _options: unknown, command: Command): P
   });
 }
 
-interface RotateFlags {
+interface RotateFlags extends DestructiveFlags {
   readonly grace: string;
   readonly force?: boolean;
-  readonly dryRun?: boolean;
 }
 
 async function rotate(kidText: string, options: RotateFlags, command: Command): Promise<void> {
@@ -96,6 +103,12 @@ async function rotate(kidText: string, options: RotateFlags, command: Command): 
         changed.map((key) => `would be ${key.state}: generation ${key.generation}`),
       );
       return;
+    }
+    if (options.force === true) {
+      await confirmOnTerminal(
+        options,
+        'Nothing sealed to a generation that goes before its grace opens again',
+      );
     }
     printKey(command, accepted(kid, await keyStore.change(kid, plan)));
   });
@@ -121,11 +134,6 @@ async function list(kid: string | undefined, _options: unknown, command: Command
       ]),
     );
   });
-}
-
-interface DestructiveFlags {
-  readonly yes?: boolean;
-  readonly dryRun?: boolean;
 }
 
 async function destroy(
@@ -188,6 +196,7 @@ export function registerKeys(program: Command): void {
     .description('publish the staged generation, or a new one, and retire the old')
     .option('--grace <duration>', 'how long the old one still opens', DEFAULT_GRACE)
     .option('--force', 'destroy the oldest when there would be a fourth live generation')
+    .option('--yes', 'do not ask, with --force')
     .option('--dry-run', 'say what would change')
     .action(rotate);
   keys.command('list [kid]').description('list generations and their states').action(list);
