@@ -11,6 +11,7 @@ const DESTRUCTIVE = [
   'keys destroy',
   'keys rewrap',
   'keys rotate',
+  'keys symmetric',
   'restore',
   'tenants remove',
   'webhooks remove',
