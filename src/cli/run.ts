@@ -58,10 +58,22 @@ export function noSuchTenant(kid: string): CommandFailed {
   return new CommandFailed('notFound', `there is no tenant ${kid}; \`gpd tenants list\` shows them`);
 }
 
+export interface DestructiveFlags {
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+}
+
+const onTerminal = (): boolean => process.stdin.isTTY && process.stderr.isTTY;
+
+/** What was asked for by name, and must not wait for a second word in a script, asks on a terminal only. */
+export async function confirmOnTerminal(options: DestructiveFlags, what: string): Promise<void> {
+  if (onTerminal()) await confirm(options, what);
+}
+
 /** Destructive commands ask on a terminal and need --yes without one; nothing prompts without a TTY. */
-export async function confirm(options: { readonly yes?: boolean }, what: string): Promise<void> {
+export async function confirm(options: DestructiveFlags, what: string): Promise<void> {
   if (options.yes === true) return;
-  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+  if (!onTerminal()) {
     throw new CommandFailed('usage', `${what}: repeat it with --yes, or look first with --dry-run`);
   }
   const { createInterface } = await import('node:readline/promises');

@@ -1,10 +1,13 @@
 import type { IncomingMessage } from 'node:http';
+import { countHeader } from './client.ts';
 
 /**
- * The Authorization header, if there is exactly one. Node keeps the first of several and a proxy may have looked at
- * another, so several are as good as none.
+ * Several credentials are as good as none, on every route: Node keeps the first of several Authorization headers, and a
+ * proxy may have looked at another.
  */
-export function soleAuthorization(request: IncomingMessage): string | undefined {
-  const values = request.headersDistinct['authorization'] ?? [];
-  return values.length === 1 ? values[0] : undefined;
+export function dropSeveralCredentials(request: IncomingMessage): void {
+  const { headers } = request;
+  if (headers.authorization !== undefined && countHeader(request, 'authorization') > 1) {
+    delete headers.authorization;
+  }
 }

@@ -8,6 +8,17 @@ export function headerText(request: IncomingMessage, name: string): string | und
   return Array.isArray(value) ? value.join(',') : value;
 }
 
+/** How often a header came; `headers` holds only the first of some. */
+export function countHeader(request: IncomingMessage, name: string): number {
+  const { rawHeaders } = request;
+  let count = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const given = rawHeaders[i] as string;
+    if (given.length === name.length && given.toLowerCase() === name) count += 1;
+  }
+  return count;
+}
+
 export interface Client {
   readonly address: Address | null;
   readonly limitKey: string;

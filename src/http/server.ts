@@ -9,8 +9,9 @@ import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
 import type { Address, Range } from '../lib/ip.ts';
+import { dropSeveralCredentials } from './authorization.ts';
 import { readBody } from './body.ts';
-import { type Client, headerText, makeClientReader } from './client.ts';
+import { type Client, countHeader, headerText, makeClientReader } from './client.ts';
 import { makeClientErrors } from './client-error.ts';
 import { drainConnections } from './drain.ts';
 import type { HotHandler, HotReply } from './hot.ts';
@@ -76,14 +77,9 @@ function send(response: ServerResponse, reply: HotReply, always: readonly string
   response.end(reply.body);
 }
 
-/** RFC 9112 section 3.2: exactly one, and none is needed in HTTP/1.0. Node keeps the first of several. */
+/** RFC 9112 section 3.2: exactly one, and none is needed in HTTP/1.0. */
 function namesOneHost(request: IncomingMessage): boolean {
-  const { rawHeaders } = request;
-  let names = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i] as string;
-    if (name.length === 4 && name.toLowerCase() === 'host') names += 1;
-  }
+  const names = countHeader(request, 'host');
   return names === 1 || (names === 0 && request.httpVersion !== '1.1');
 }
 
@@ -164,6 +160,7 @@ export function makeServer(deps: ServerDeps): RunningServer {
       ]);
       return;
     }
+    dropSeveralCredentials(request);
     const lane = deps.lanes.get(path);
     if (lane) {
       void runLane(deps, lane, known, request, response);

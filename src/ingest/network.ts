@@ -45,7 +45,8 @@ export function readNetwork(tier: RequestTier): NetworkFacts {
   };
 }
 
-/** `Sec-GPC: 1` and nothing else (Global Privacy Control, section 3.2). */
+/** `Sec-GPC: 1` and nothing else (Global Privacy Control, section 3.2); of several, one is enough to be heard. */
 export function hasGpcHeader(headers: HeaderMap): boolean {
-  return headerText(headers, 'sec-gpc')?.trim() === '1';
+  const values = headerText(headers, 'sec-gpc')?.split(',') ?? [];
+  return values.some((value) => value.trim() === '1');
 }

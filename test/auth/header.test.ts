@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeAuthenticator } from '../../src/app/oidc.ts';
-import { soleAuthorization } from '../../src/http/authorization.ts';
+import { dropSeveralCredentials } from '../../src/http/authorization.ts';
 import { makeHostileTokens } from '../support/hostile-tokens.ts';
 import { ask, openWire } from '../support/http.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';
@@ -19,7 +19,8 @@ beforeAll(async () => {
   token = await idp.token({ gpd_role: 'subject' });
   const authenticate = makeAuthenticator(oidcSettings(idp), Date.now, () => {});
   server = createServer((request, response) => {
-    void answerTo(authenticate, soleAuthorization(request)).then((answer) => {
+    dropSeveralCredentials(request);
+    void answerTo(authenticate, request.headers.authorization).then((answer) => {
       response.writeHead(answer.status).end(JSON.stringify(answer));
     });
   });

@@ -141,7 +141,8 @@ describe('what a defense exempts', () => {
   });
 
   it('is nothing for a person without it', () => {
-    const disguised = changed(firefox, set('page', { platform: 'Linux x86_64' }));
+    const linux = { platform: 'Linux x86_64' };
+    const disguised = changed(firefox, all(set('page', linux), set('worker', linux)));
     expect(disguised).toMatchObject({ class: 'unknown', strong: ['T2'] });
   });
 

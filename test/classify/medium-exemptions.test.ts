@@ -39,7 +39,6 @@ const SILENT: readonly Row[] = [
   ['M1', 'larger by exactly 32 px', chrome, set('screen', { outerWidth: 1952, outerHeight: 1112 })],
   ['M1', 'a screen that does not say', chrome, set('screen', { width: null, outerWidth: 9999 })],
   ['M2', 'no answer', chrome, set('tells', { cdp: null })],
-  ['M4', 'an insecure origin', chrome, all(set('tells', { notificationMismatch: true }), insecure)],
   ['M4', 'a WebView', webView, set('tells', { notificationMismatch: true })],
   ['M4', 'no answer', chrome, set('tells', { notificationMismatch: null })],
   ['M5', 'a television', chrome, all(named(TV, 'Linux armv7l'), NO_POINTER)],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MEDIUM_RULES, WEAK_RULES } from '../../src/ingest/classify/medium-rules.ts';
 import { type Browser, changed, chrome, firefox, linuxChrome } from './support/browsers.ts';
-import { all, type Change, drawnBy, header, named, set } from './support/changes.ts';
+import { all, type Change, drawnBy, header, insecure, named, set } from './support/changes.ts';
 
 /** M: odd, yet people have it too, so one alone is unknown. W: it only moves the score. */
 
@@ -17,11 +17,14 @@ const MEDIUM: readonly Row[] = [
   ['M2', 'in the page', chrome, set('tells', { cdp: true })],
   ['M2', 'in the worker', chrome, set('worker', { cdp: true })],
   ['M4', 'denied and to be asked', chrome, set('tells', { notificationMismatch: true })],
+  ['M4', 'the same, told over http', chrome, all(set('tells', { notificationMismatch: true }), insecure)],
   ['M5', 'a desktop without a pointer', chrome, NO_POINTER],
   ['M5', 'a Firefox without a pointer', firefox, NO_POINTER],
   ['M6', 'a desktop Chromium without window.chrome', chrome, set('page', { chromeObject: false })],
   ['M7', 'SwiftShader', chrome, drawnBy(SWIFTSHADER)],
   ['M8', 'a browser without Accept-Language', chrome, header('accept-language', undefined)],
+  ['M8', 'a browser with an empty Accept-Language', chrome, header('accept-language', '')],
+  ['N2', 'Chrome with an empty Sec-CH-UA', chrome, header('sec-ch-ua', '')],
   ['N2', 'Chrome without Sec-CH-UA', chrome, header('sec-ch-ua', undefined)],
   ['N2', 'Chrome without fetch metadata', chrome, header('sec-fetch-site', undefined)],
   [

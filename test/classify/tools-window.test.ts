@@ -34,6 +34,11 @@ describe('developer tools', () => {
   it('showing a page as an iPhone is no automation', () => {
     const asPhone = all(phoneView(390, 844), named(IPHONE, 'Win32'), header('user-agent', IPHONE));
     expect(changed(chrome, asPhone).class).toBe('unknown');
+    // The platform of the phone reaches the page and not its worker; outside that view it is T1.
+    const ofPage = set('page', { platform: 'iPhone' });
+    expect(changed(chrome, all(asPhone, ofPage)).class).toBe('unknown');
+    const staged = all(asPhone, ofPage, set('screen', { outerWidth: 1920, outerHeight: 1080 }));
+    expect(changed(chrome, staged).strong).toContain('T1');
   });
 
   it('docked, on a machine that draws in software, is no automation', () => {

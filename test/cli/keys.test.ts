@@ -117,6 +117,10 @@ describe.concurrent('gpd keys', () => {
     const made = await mine.json<Record<string, string>>('keys', 'symmetric', KID);
     expect(Object.keys(made).sort()).toEqual(['key', 'kid']);
     expect(Buffer.from(made['key'] ?? '', 'base64')).toHaveLength(32);
+    const before = await mine.dump();
+    const planned = await mine.json('keys', 'symmetric', KID, '--dry-run');
+    expect(planned).toEqual({ kid: KID, dryRun: true, replaces: true });
+    expect(await mine.dump()).toEqual(before);
     expect((await mine.json<Record<string, string>>('keys', 'symmetric', KID))['key']).not.toBe(made['key']);
     expect(JSON.stringify(await mine.dump())).not.toContain(made['key']);
   });

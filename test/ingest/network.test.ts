@@ -37,7 +37,11 @@ describe('hasGpcHeader', () => {
     ['0', false],
     ['true', false],
     ['11', false],
-    ['1, 1', false],
+    ['11, 0', false],
+    // Several headers, as Node joins them.
+    ['1, 1', true],
+    ['0, 1', true],
+    ['1,0', true],
     ['?1', false],
     ['', false],
     [undefined, false],

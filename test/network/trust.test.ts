@@ -62,13 +62,12 @@ describe('the JA4 header', () => {
 
 describe('X-Forwarded-Proto', () => {
   it('of a trusted proxy makes the request https, of a stranger not', async () => {
-    // M4 judges https alone: on an insecure origin the two answers differ honestly.
-    const signals = desktopChrome();
-    signals.tells['notificationMismatch'] = true;
-    const proto = { 'x-forwarded-proto': 'https' };
-    expect((await ingest(behind, { ...proto, 'x-forwarded-for': client() }, signals)).class).toBe('unknown');
-    expect((await ingest(behind, { 'x-forwarded-for': client() }, signals)).class).toBe('human');
-    expect((await ingest(open, proto, signals)).class).toBe('human');
+    // N2 judges https alone: Chromium sends client hints to secure origins only.
+    const bare = { 'sec-ch-ua': '' };
+    const proto = { ...bare, 'x-forwarded-proto': 'https' };
+    expect(await rulesOf(behind, { ...proto, 'x-forwarded-for': client() })).toEqual(['N2']);
+    expect(await rulesOf(behind, { ...bare, 'x-forwarded-for': client() })).toEqual([]);
+    expect(await rulesOf(open, proto)).toEqual([]);
   });
 });
 

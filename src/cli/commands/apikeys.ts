@@ -5,7 +5,14 @@ import { isoTime } from '../../lib/clock.ts';
 import { makeUlid } from '../../lib/ulid.ts';
 import { makeApiKeyStore } from '../../storage/api-key-store.ts';
 import { CommandFailed, print, table } from '../output.ts';
-import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';
+import {
+  checkKid,
+  confirmOnTerminal,
+  type DestructiveFlags,
+  noSuchTenant,
+  wantsJson,
+  withStore,
+} from '../run.ts';
 
 function checkScope(text: string): KeyScope {
   const scope = KEY_SCOPES.find((known) => known === text);
@@ -72,10 +79,20 @@ async function list(kid: string | undefined, _options: unknown, command: Command
   });
 }
 
-async function revoke(id: string, _options: unknown, command: Command): Promise<void> {
+async function revoke(id: string, options: DestructiveFlags, command: Command): Promise<void> {
   await withStore(command, async ({ database }) => {
-    const key = await makeApiKeyStore(database).revoke(id, Date.now());
-    if (!key) throw new CommandFailed('notFound', `there is no key ${id}; \`gpd apikeys list\` shows them`);
+    const store = makeApiKeyStore(database);
+    const known = (await store.list()).find((key) => key.id === id);
+    if (!known) throw new CommandFailed('notFound', `there is no key ${id}; \`gpd apikeys list\` shows them`);
+    if (options.dryRun === true) {
+      print(wantsJson(command), { ...describe(known), dryRun: true }, () => [
+        `would be revoked: ${id}, ${known.scope} of ${known.kid} (${known.name})`,
+      ]);
+      return;
+    }
+    // At once in a script: a key that leaked is not to wait for a flag.
+    await confirmOnTerminal(options, `Revoking ${id} of ${known.kid} (${known.name}): its callers get 401`);
+    const key = (await store.revoke(id, Date.now())) ?? known;
     print(wantsJson(command), describe(key), () => [
       `${id} is revoked; running servers refuse it within 5 s`,
     ]);
@@ -93,5 +110,10 @@ export function registerApiKeys(program: Command): void {
     .requiredOption('--name <name>', 'what it is for')
     .action(create);
   keys.command('list [kid]').description('list the keys, without their secrets').action(list);
-  keys.command('revoke <id>').description('refuse a key from now on').action(revoke);
+  keys
+    .command('revoke <id>')
+    .description('refuse a key from now on')
+    .option('--yes', 'do not ask')
+    .option('--dry-run', 'say which key it is, and change nothing')
+    .action(revoke);
 }

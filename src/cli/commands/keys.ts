@@ -1,17 +1,23 @@
-import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { rewrap } from '../../app/rewrap.ts';
 import type { Store } from '../../app/store.ts';
-import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/contexts.ts';
 import { type Generation, makeGeneration } from '../../keys/generation.ts';
 import { type KeyPlan, type KeyRefusal, planDestroy, planGenerate, planRotate } from '../../keys/rotate.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { makeSealKeyStore } from '../../storage/seal-key-store.ts';
-import { makeTenantStore, saveTenantSecret } from '../../storage/tenant-store.ts';
+import { makeTenantStore } from '../../storage/tenant-store.ts';
 import { CommandFailed, type ExitName, print, table } from '../output.ts';
-import { checkKid, confirm, noSuchTenant, wantsJson, withStore } from '../run.ts';
-import { readSharedKey } from '../shared-key.ts';
+import {
+  checkKid,
+  confirm,
+  confirmOnTerminal,
+  type DestructiveFlags,
+  noSuchTenant,
+  wantsJson,
+  withStore,
+} from '../run.ts';
+import { symmetric } from './keys-symmetric.ts';
 
 const DEFAULT_GRACE = '7d';
 
@@ -69,10 +75,9 @@ async function generate(kidText: string, _options: unknown, command: Command): P
   });
 }
 
-interface RotateFlags {
+interface RotateFlags extends DestructiveFlags {
   readonly grace: string;
   readonly force?: boolean;
-  readonly dryRun?: boolean;
 }
 
 async function rotate(kidText: string, options: RotateFlags, command: Command): Promise<void> {
@@ -96,6 +101,12 @@ async function rotate(kidText: string, options: RotateFlags, command: Command): 
         changed.map((key) => `would be ${key.state}: generation ${key.generation}`),
       );
       return;
+    }
+    if (options.force === true) {
+      await confirmOnTerminal(
+        options,
+        'Nothing sealed to a generation that goes before its grace opens again',
+      );
     }
     printKey(command, accepted(kid, await keyStore.change(kid, plan)));
   });
@@ -121,11 +132,6 @@ async function list(kid: string | undefined, _options: unknown, command: Command
       ]),
     );
   });
-}
-
-interface DestructiveFlags {
-  readonly yes?: boolean;
-  readonly dryRun?: boolean;
 }
 
 async function destroy(
@@ -156,27 +162,6 @@ async function destroy(
   });
 }
 
-async function symmetric(
-  kidText: string,
-  options: { readonly import?: string },
-  command: Command,
-): Promise<void> {
-  const kid = checkKid(kidText);
-  const given = options.import === undefined ? randomBytes(32) : await readSharedKey(options.import);
-  if (given?.length !== 32) {
-    throw new CommandFailed(
-      'usage',
-      '--import takes a file with the base64 of 32 bytes, or - for standard input',
-    );
-  }
-  await withStore(command, async (store) => {
-    const wrapped = store.masterKey.wrap(given, tenantSecretContext(kid, SYMMETRIC_SECRET));
-    if (!(await saveTenantSecret(store.database, kid, SYMMETRIC_SECRET, wrapped))) throw noSuchTenant(kid);
-    const key = given.toString('base64');
-    print(wantsJson(command), { kid, key }, () => [key]);
-  });
-}
-
 export function registerKeys(program: Command): void {
   const keys = program.command('keys').description('seal keys of the tenants, and the master key');
   keys
@@ -188,6 +173,7 @@ export function registerKeys(program: Command): void {
     .description('publish the staged generation, or a new one, and retire the old')
     .option('--grace <duration>', 'how long the old one still opens', DEFAULT_GRACE)
     .option('--force', 'destroy the oldest when there would be a fourth live generation')
+    .option('--yes', 'do not ask, with --force')
     .option('--dry-run', 'say what would change')
     .action(rotate);
   keys.command('list [kid]').description('list generations and their states').action(list);
@@ -201,6 +187,8 @@ export function registerKeys(program: Command): void {
     .command('symmetric <kid>')
     .description('make the legacy shared key, print it once')
     .option('--import <file>', 'take the key in this file (- for standard input) instead of a new one')
+    .option('--yes', 'do not ask, where it replaces another')
+    .option('--dry-run', 'say whether it would replace another, and change nothing')
     .action(symmetric);
   keys
     .command('rewrap')

@@ -13,7 +13,7 @@ import {
   replayFrom,
 } from '../../storage/webhook-store.ts';
 import { CommandFailed, print, table } from '../output.ts';
-import { checkKid, confirm, noSuchTenant, wantsJson, withStore } from '../run.ts';
+import { checkKid, confirm, type DestructiveFlags, noSuchTenant, wantsJson, withStore } from '../run.ts';
 import { collect } from './tenants.ts';
 
 interface AddOptions {
@@ -38,6 +38,10 @@ function checkTarget(text: string, allowPrivate: boolean): string {
     'usage',
     `${text}: an https URL without a password (plain http only with --allow-private)`,
   );
+}
+
+function noSuchWebhook(id: string): CommandFailed {
+  return new CommandFailed('notFound', `there is no webhook ${id}; \`gpd webhooks list\` shows them`);
 }
 
 async function add(kidText: string, urlText: string, options: AddOptions, command: Command): Promise<void> {
@@ -101,8 +105,7 @@ async function replay(
     throw new CommandFailed('usage', '--from takes the seq of an event');
   await withStore(command, async ({ database }) => {
     const known = (await listWebhooks(database, kid)).some((webhook) => webhook.id === id);
-    if (!known)
-      throw new CommandFailed('notFound', `there is no webhook ${id}; \`gpd webhooks list\` shows them`);
+    if (!known) throw noSuchWebhook(id);
     const events = await replayFrom(database, kid, id, from, Date.now());
     print(wantsJson(command), { id, events }, () => [`${events} events wait to be sent again`]);
   });
@@ -111,15 +114,25 @@ async function replay(
 async function remove(
   kidText: string,
   id: string,
-  options: { readonly yes?: boolean },
+  options: DestructiveFlags,
   command: Command,
 ): Promise<void> {
   const kid = checkKid(kidText);
-  await confirm(options, `Removing ${id}: what waits for it is not sent any more`);
+  if (options.dryRun !== true) {
+    await confirm(options, `Removing ${id}: what waits for it is not sent any more`);
+  }
   await withStore(command, async ({ database }) => {
-    if (!(await removeWebhook(database, kid, id))) {
-      throw new CommandFailed('notFound', `there is no webhook ${id}; \`gpd webhooks list\` shows them`);
+    if (options.dryRun === true) {
+      const known = (await listWebhooks(database, kid)).find((webhook) => webhook.id === id);
+      if (!known) throw noSuchWebhook(id);
+      const outbox = await countOutbox(database, kid);
+      const waiting = outbox.find(({ webhook, state }) => webhook === id && state === 'waiting')?.count ?? 0;
+      print(wantsJson(command), { id, dryRun: true, url: known.url, waiting }, () => [
+        `would be removed: ${id} to ${known.url}; ${waiting} events wait for it`,
+      ]);
+      return;
     }
+    if (!(await removeWebhook(database, kid, id))) throw noSuchWebhook(id);
     print(wantsJson(command), { id, removed: true }, () => [`${id} is removed`]);
   });
 }
@@ -149,5 +162,6 @@ export function registerWebhooks(program: Command): void {
     .command('remove <kid> <id>')
     .description('stop telling a target')
     .option('--yes', 'do not ask')
+    .option('--dry-run', 'say what would not be told any more, and change nothing')
     .action(remove);
 }

@@ -1,5 +1,6 @@
 import { type Request, Router } from 'express';
 import type { PrincipalSession } from '../../auth/session.ts';
+import { hasGpcHeader } from '../../ingest/network.ts';
 import { Refusal } from '../../lib/errors.ts';
 import {
   batchRequestSchema,
@@ -84,9 +85,7 @@ function sourceOf(caller: Caller): WriteSource {
 /** A browser that sends Sec-GPC asserts it where the page's script says nothing; what the script says stands. */
 function heedSignal(caller: Caller, request: Request, body: ConsentWrite): ConsentWrite {
   const byBrowser = sourceOf(caller) !== 'backend';
-  return byBrowser && body.gpc === undefined && request.headers['sec-gpc'] === '1'
-    ? { ...body, gpc: true }
-    : body;
+  return byBrowser && body.gpc === undefined && hasGpcHeader(request.headers) ? { ...body, gpc: true } : body;
 }
 
 export function consentRoutes(deps: ConsentRouteDeps): Router {

@@ -1,4 +1,5 @@
 import { Router } from 'express';
+import { hasGpcHeader } from '../../ingest/network.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { type BannerResponse, type EmbedManifest, languageSchema } from '../../schema/banner.ts';
 import { type AuthorizeDeps, authorize, type Scope } from '../caller.ts';
@@ -78,7 +79,7 @@ function bannerRoute(deps: BannerDeps): Router {
       if (!language.success) {
         throw new Refusal('invalid-request', { details: ['lang: two or three small letters, as in "de"'] });
       }
-      const gpc = request.headers['sec-gpc'] === '1';
+      const gpc = hasGpcHeader(request.headers);
       const shown = await deps.banner(kid, { language: language.data, gpc });
       response.set({ 'cache-control': 'no-store' }).json(shown);
     })

@@ -12,7 +12,6 @@ import {
   eraseTargetSchema,
   resolveRequestSchema,
 } from '../../schema/rights.ts';
-import { soleAuthorization } from '../authorization.ts';
 import type { Limiter } from '../hot.ts';
 import { requestFacts } from '../server.ts';
 import { readJson, sendJson } from './json-route.ts';
@@ -64,13 +63,13 @@ async function requireSubject(
   request: Request,
   refusal: 'subject-only' | 'staff-export-elsewhere',
 ): Promise<{ readonly claimant: Claimant; readonly reach: Reach }> {
-  const claimant = await deps.authenticate(soleAuthorization(request));
+  const claimant = await deps.authenticate(request.headers.authorization);
   if (!claimant.roles.has('subject')) throw new Refusal(refusal);
   return { claimant, reach: await deps.identify(claimant) };
 }
 
 async function erase(deps: PrivacyDeps, request: Request, response: Response): Promise<void> {
-  const claimant = await deps.authenticate(soleAuthorization(request));
+  const claimant = await deps.authenticate(request.headers.authorization);
   const { roles } = claimant;
   if (!roles.has('subject') && !roles.has('dpo')) throw new Refusal('not-your-data');
   if (!roles.has('subject')) requireTenant(claimant);
@@ -101,7 +100,7 @@ export function privacyRoutes(deps: PrivacyDeps): Router {
   router
     .route('/privacy/contest/resolve')
     .post(async (request, response) => {
-      const claimant = await deps.authenticate(soleAuthorization(request));
+      const claimant = await deps.authenticate(request.headers.authorization);
       const role = staffRole(claimant);
       if (role === null) throw new Refusal('reviewer-only');
       const kid = requireTenant(claimant);

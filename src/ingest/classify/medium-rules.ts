@@ -42,11 +42,11 @@ function hintsMissing(facts: Facts): boolean {
   const sends = agent.browser === 'chrome' && agent.major >= FIRST_CHROMIUM_WITH_HINTS && network.https;
   if (!sends || isWebView(facts) || WEBVIEW.test(network.userAgent ?? '') || isOtherEngine(facts))
     return false;
-  return network.secChUa === null || network.secFetchSite === null;
+  return !network.secChUa || !network.secFetchSite;
 }
 
 function languageMissing(facts: Facts): boolean {
-  return headerAgent(facts).engine !== 'unknown' && facts.network.acceptLanguage === null;
+  return headerAgent(facts).engine !== 'unknown' && !facts.network.acceptLanguage;
 }
 
 const baseLanguage = (tag: string): string => tag.trim().split(/[-;]/, 1)[0]?.toLowerCase() ?? '';
@@ -83,7 +83,8 @@ export const MEDIUM_RULES: readonly Rule[] = [
     'M4',
     0.15,
     'Two answers about notifications contradict each other.',
-    (facts) => facts.network.https && facts.signals.tells?.notificationMismatch === true && !isWebView(facts),
+    // On an insecure origin the two differ honestly; the agent cannot seal there.
+    (facts) => facts.signals.tells?.notificationMismatch === true && !isWebView(facts),
   ),
   row('M', 'M5', 0.15, 'A desktop browser without any pointing device.', noPointer),
   row('M', 'M6', 0.1, 'A desktop Chromium without the object that it always has.', noChromeObject),

@@ -1,5 +1,6 @@
 import { osFamily, readAgent } from '../user-agent.ts';
 import type { Facts, Rule } from './facts.ts';
+import { tlsContradicts } from './handshake.ts';
 import { isPhoneView, windowOutgrowsScreen } from './tools-window.ts';
 
 /** T: the browser contradicts itself. Each exemption is a browser that does so honestly (signals.md section 2). */
@@ -9,10 +10,19 @@ const known = (family: string): boolean => family !== 'unknown';
 /** iPadOS and iOS in desktop mode call themselves a Macintosh. */
 const appleTwins = (a: string, b: string): boolean => new Set([a, b, 'ios', 'macos']).size === 2;
 
-function workerOsDiffers({ signals }: Facts): boolean {
-  const page = osFamily(signals.page?.userAgent);
-  const worker = osFamily(signals.worker?.userAgent);
-  return known(page) && known(worker) && page !== worker && !appleTwins(page, worker);
+function systemsDiffer(page: string | null | undefined, worker: string | null | undefined): boolean {
+  const [a, b] = [osFamily(page), osFamily(worker)];
+  return known(a) && known(b) && a !== b && !appleTwins(a, b);
+}
+
+/** Like with like: Android is Linux to `platform` in both. The phone view changes the platform of the page alone. */
+function workerOsDiffers(facts: Facts): boolean {
+  const { page, worker } = facts.signals;
+  if (systemsDiffer(page?.userAgent, worker?.userAgent)) return true;
+  const platforms =
+    systemsDiffer(page?.platform, worker?.platform) ||
+    systemsDiffer(page?.uaData?.platform, worker?.uaData?.platform);
+  return platforms && !isPhoneView(facts);
 }
 
 /** Android and ChromeOS are Linux to `navigator.platform`. */
@@ -125,14 +135,16 @@ function headerDiffers({ signals, network, defenses }: Facts): boolean {
   return !(defenses.includes('firefox-rfp') && withoutPlatform(page) === withoutPlatform(header));
 }
 
+/** At least so many of the four have to be there: one that is missing says nothing. */
+const HINTS_NEEDED = 3;
+
 /** Brave reduces these values and never empties them; desktop Linux leaves only platformVersion empty. */
 function hintsEmptied(facts: Facts): boolean {
   const uaData = facts.signals.page?.uaData;
-  if (!uaData?.brands?.length || isWebView(facts)) return false;
-  const { architecture, bitness, model, platformVersion, fullVersionList } = uaData;
-  return (
-    [architecture, bitness, model, platformVersion].every((value) => value === '') && !fullVersionList?.length
-  );
+  if (!uaData?.brands?.length || isWebView(facts) || uaData.fullVersionList?.length) return false;
+  const { architecture, bitness, model, platformVersion } = uaData;
+  const told = [architecture, bitness, model, platformVersion].filter((value) => value != null);
+  return told.length >= HINTS_NEEDED && told.every((value) => value === '');
 }
 
 function gpuContradicts({ signals, agent }: Facts): boolean {
@@ -148,20 +160,6 @@ function gpuContradicts({ signals, agent }: Facts): boolean {
 function phoneWithoutTouch({ signals, agent }: Facts): boolean {
   const phone = agent.mobile && (agent.os === 'android' || agent.os === 'ios');
   return phone && signals.page?.maxTouchPoints === 0;
-}
-
-const FAMILY_OF_JA4: readonly (readonly [RegExp, 'blink' | 'gecko' | 'webkit'])[] = [
-  // Parts a and b of JA4 for TLS over TCP or QUIC, as the stock browsers send them (FoxIO's published list).
-  [/^[tq]13d15(?:16|17)h[23]_(?:8daaf6152771|16476d049b0b)$/, 'blink'],
-  [/^[tq]13d17(?:15|16)h[23]_5b57614c22b0$/, 'gecko'],
-  [/^[tq]13d20(?:13|14)h[23]_a09f3c656075$/, 'webkit'],
-];
-
-function tlsContradicts({ network, agent }: Facts): boolean {
-  const ja4 = network.ja4?.split('_').slice(0, 2).join('_');
-  if (ja4 === undefined || agent.engine === 'unknown') return false;
-  const family = FAMILY_OF_JA4.find(([pattern]) => pattern.test(ja4))?.[1];
-  return family !== undefined && family !== agent.engine;
 }
 
 /** A browser family that the header claims, for the rules that judge headers alone. */

@@ -1,0 +1,48 @@
+import { randomBytes } from 'node:crypto';
+import type { Command } from 'commander';
+import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/contexts.ts';
+import { makeTenantStore, readTenantSecret, saveTenantSecret } from '../../storage/tenant-store.ts';
+import { CommandFailed, print } from '../output.ts';
+import {
+  checkKid,
+  confirmOnTerminal,
+  type DestructiveFlags,
+  noSuchTenant,
+  wantsJson,
+  withStore,
+} from '../run.ts';
+import { readSharedKey } from '../shared-key.ts';
+
+interface SymmetricFlags extends DestructiveFlags {
+  readonly import?: string;
+}
+
+/** The legacy shared key. A second one replaces the first, which opens nothing any more. */
+export async function symmetric(kidText: string, options: SymmetricFlags, command: Command): Promise<void> {
+  const kid = checkKid(kidText);
+  const given = options.import === undefined ? randomBytes(32) : await readSharedKey(options.import);
+  if (given?.length !== 32) {
+    throw new CommandFailed(
+      'usage',
+      '--import takes a file with the base64 of 32 bytes, or - for standard input',
+    );
+  }
+  await withStore(command, async ({ database, masterKey }) => {
+    const replaces = (await readTenantSecret(database, kid, SYMMETRIC_SECRET)) !== null;
+    if (options.dryRun === true) {
+      const tenants = await makeTenantStore(database).list();
+      if (!tenants.some((tenant) => tenant.kid === kid)) throw noSuchTenant(kid);
+      print(wantsJson(command), { kid, dryRun: true, replaces }, () => [
+        replaces ? `would replace the shared key of ${kid}` : `would be the first shared key of ${kid}`,
+      ]);
+      return;
+    }
+    if (replaces) {
+      await confirmOnTerminal(options, `${kid} has a shared key; nothing sealed under it opens with another`);
+    }
+    const wrapped = masterKey.wrap(given, tenantSecretContext(kid, SYMMETRIC_SECRET));
+    if (!(await saveTenantSecret(database, kid, SYMMETRIC_SECRET, wrapped))) throw noSuchTenant(kid);
+    const key = given.toString('base64');
+    print(wantsJson(command), { kid, key }, () => [key]);
+  });
+}
