@@ -2,6 +2,7 @@ import type { Staff } from '../../console/ports.ts';
 import type { CasePort, CaseView, QueuePort } from '../../console/ports-cases.ts';
 import type { IngestTenant } from '../../ingest/ports.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { isPlainText } from '../../lib/plain-text.ts';
 import { rightsRef } from '../../rights/reference.ts';
 import { listAudit } from '../../storage/audit-store.ts';
 import { deleteDrafts, draftsOf } from '../../storage/console-sessions.ts';
@@ -37,6 +38,7 @@ export function makeQueuePort({ database, clock }: CaseDeps): QueuePort {
     counts: (staff) => queueCounts(database, staff.kid, who(staff)),
     workload: (staff) => workload(database, staff.kid, clock()),
     async find(staff, id) {
+      if (!isPlainText(id)) return null;
       const byRequest = await contestOf(database.read, staff.kid, id);
       if (byRequest) return byRequest.contestId;
       const byId = await findContest(database.read, id);
