@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { makeDirectory } from '../app/directory.ts';
 import { makeRightsApi, type RightsApi } from '../app/rights/api.ts';
 import { type EraseService, makeEraseService } from '../app/rights/erase.ts';
+import { type HeldErasures, makeHeldErasures } from '../app/rights/held.ts';
 import type { OpenedStore, OpenOptions, Store } from '../app/store.ts';
 import type { Config } from '../config.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
@@ -17,6 +18,7 @@ export interface RightsContext {
   readonly config: Config;
   readonly api: RightsApi;
   readonly eraser: EraseService;
+  readonly held: HeldErasures;
   readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
   /** The person at this terminal, by keyed reference. @throws {CommandFailed} when there is no such tenant */
   readonly operatorOf: (kid: string) => {
@@ -50,6 +52,7 @@ export function withRights<T>(
       config,
       api,
       eraser,
+      held: makeHeldErasures({ database, eraser, tenantOf, clock: Date.now }),
       ingestTenantOf,
       operatorOf: (kid) => {
         const tenant = tenantOf(kid);

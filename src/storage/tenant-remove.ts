@@ -35,6 +35,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   audit_seals: ['kid', 'hour'],
   erasures: ['receipt_id'],
   legal_holds: ['kid', 'durable', 'scope'],
+  held_erasures: ['kid', 'durable', 'request_id'],
   signal_summaries: ['kid', 'request_id'],
   population: ['kid', 'signal', 'value'],
 };

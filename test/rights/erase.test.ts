@@ -249,6 +249,10 @@ describe('what stands in the way', () => {
       basis: expect.stringContaining('restore') as string,
     });
     expect(found([...person.ids, person.sub])).toEqual([]);
+    // Where nothing went no backup brings anything back, and no tombstone is there to be applied again.
+    const dpo = await rights.as({ gpd_role: 'dpo', sub: 'dora' });
+    const nobody = (await rights.call('/privacy/erase', { visitorId: 'unknown' }, dpo)).json() as Receipt;
+    expect(new Set(Object.values(actions(nobody)))).toEqual(new Set(['none']));
   });
 
   it('a tombstone stands outside the database, and names nobody', async () => {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Contest, fileContest, resolveContest } from '../../../src/rights/contest.ts';
-import { DEFENCE_BASIS } from '../../../src/rights/erase.ts';
+import { DEFENCE_BASIS, type Scope } from '../../../src/rights/erase.ts';
 import { checkAuditSeals, sealAudit } from '../../../src/storage/audit-seal.ts';
 import { writeAudit } from '../../../src/storage/audit-store.ts';
 import {
@@ -18,6 +18,7 @@ import { findDecision, tenantOfDecision } from '../../../src/storage/decision-st
 import { countDecisions, heldContests, heldOverride } from '../../../src/storage/dsar-read.ts';
 import { eraseRows, type RowTarget } from '../../../src/storage/erase-store.ts';
 import { heldIds } from '../../../src/storage/held-ids.ts';
+import { allHolds, dueErasures, listHolds, placeHold, releaseHold } from '../../../src/storage/hold-store.ts';
 import { makeRecorder } from '../../../src/storage/ingest-store.ts';
 import { lockHead } from '../../../src/storage/ledger-append.ts';
 import { durableOfVisitor, linkedRequests, linkRequest } from '../../../src/storage/link-store.ts';
@@ -202,6 +203,135 @@ export function rightsContract(make: MakeDatabase): void {
       const { counts } = await erase(kid, { requests: ['req_ha'] });
       expect(counts.decisions).toEqual({ erased: 0, retained: 1, basis: 'case 8' });
       expect(await findDecision(other, kid, 'req_ha')).not.toBeNull();
+    });
+
+    describe('under legal holds', () => {
+      const place = (kid: string, durable: string, scope: Scope, basis = 'case 11') =>
+        db.database.transaction((tx) => placeHold(tx, { kid, durable, scope, basis, createdAt: NOW }));
+      const release = (kid: string, durable: string, scope: Scope, at = NOW + 1) =>
+        db.database.transaction((tx) => releaseHold(tx, { kid, durable, scope }, at));
+      const waiting = (kid: string) => other.read('held_erasures').where({ kid });
+
+      it('keeps the rows of the held device, and not those of another that is erased with it', async () => {
+        const kid = await addTenant(db.database, 'two-devices');
+        await record(kid, 'kept', { durable: 'held' });
+        await record(kid, 'went', { durable: 'free' });
+        await place(kid, 'held', 'decisions');
+        await place(kid, 'held', 'visitor-index');
+        const gone = await erase(kid, { durables: ['held', 'free'] });
+        expect(gone.counts.decisions).toEqual({ erased: 1, retained: 1, basis: 'case 11' });
+        expect(gone.counts['visitor-index']).toEqual({ erased: 1, retained: 1, basis: 'case 11' });
+        expect(gone).toMatchObject({ requests: ['req_went'], devices: ['free'], waits: true });
+        expect(gone.visitorIds).toHaveLength(1);
+        expect(await findDecision(other, kid, 'req_kept')).not.toBeNull();
+        expect(await findDecision(other, kid, 'req_went')).toBeNull();
+        expect(await other.read('sightings').where({ kid })).toEqual([]);
+      });
+
+      it('counts what it keeps once', async () => {
+        const kid = await addTenant(db.database, 'once');
+        await record(kid, 'o1', { durable: 'd' });
+        await file(contestOn(kid, 'o1', 'd'));
+        const override = { kid, durable: 'd', requestId: 'req_o1', at: NOW };
+        await db.database.transaction((tx) => insertOverride(tx, override));
+        await place(kid, 'd', 'contests');
+        await place(kid, 'd', 'override');
+        const { counts, requests } = await erase(kid, { durables: ['d'] });
+        expect(counts.contests).toEqual({ erased: 0, retained: 1, basis: 'case 11' });
+        expect(counts.override).toEqual({ erased: 0, retained: 1, basis: 'case 11' });
+        expect(counts.decisions).toEqual({ erased: 1, retained: 0 });
+        // A row that is kept names it still.
+        expect(requests).toEqual([]);
+      });
+
+      it('an erasure of single requests waits too, and is due with the release, for them alone', async () => {
+        const kid = await addTenant(db.database, 'waits');
+        for (const id of ['w1', 'w2']) await record(kid, id, { durable: 'd' });
+        await place(kid, 'd', 'decisions');
+        await erase(kid, { requests: ['req_w1'], requestedBy: 'subject' });
+        expect(await listHolds(other, kid, { limit: 9 })).toMatchObject([{ requestedBy: 'subject' }]);
+        expect(await dueErasures(other, NOW + DAY, { kid, durable: 'd' })).toEqual([]);
+        // Again, as somebody else: one row, and who asked last is told.
+        await erase(kid, { requests: ['req_w1'], requestedBy: 'dpo' });
+        expect(await release(kid, 'd', 'decisions')).toEqual({ waited: true });
+        expect(await dueErasures(other, NOW)).toEqual([]);
+        const due = await dueErasures(other, NOW + 1, { kid, durable: 'd' });
+        expect(due).toEqual([{ kid, durable: 'd', requestedBy: 'dpo', whole: false, requests: ['req_w1'] }]);
+        expect(await erase(kid, { requests: ['req_w1'] })).toMatchObject({
+          requests: ['req_w1'],
+          waits: false,
+        });
+        expect(await waiting(kid)).toEqual([]);
+        expect(await findDecision(other, kid, 'req_w2')).not.toBeNull();
+      });
+
+      it('names no request of which nothing is kept', async () => {
+        const kid = await addTenant(db.database, 'unnamed');
+        await record(kid, 'u1', { durable: 'd' });
+        await place(kid, 'd', 'contests');
+        expect(await erase(kid, { requests: ['req_u1'] })).toMatchObject({
+          requests: ['req_u1'],
+          waits: false,
+        });
+        expect(await waiting(kid)).toEqual([]);
+      });
+
+      it('waits for the other hold of the device where there are two', async () => {
+        const kid = await addTenant(db.database, 'two-holds');
+        await record(kid, 't1', { durable: 'd' });
+        await db.database.transaction((tx) =>
+          linkRequest(tx, { kid, requestId: 'req_t1', principal: 'p', linkedAt: NOW }),
+        );
+        await place(kid, 'd', 'decisions');
+        await place(kid, 'd', 'links');
+        await erase(kid, { requests: ['req_t1'] });
+        await release(kid, 'd', 'decisions');
+        const { counts } = await erase(kid, { requests: ['req_t1'] });
+        expect(counts).toMatchObject({ decisions: { erased: 1 }, links: { retained: 1 } });
+        // The link names no device: that it is held is known by what was noted.
+        expect(await erase(kid, { requests: ['req_t1'] })).toMatchObject({
+          counts: { links: { retained: 1 } },
+        });
+        expect(await dueErasures(other, NOW + DAY, { kid, durable: 'd' })).toEqual([]);
+        await release(kid, 'd', 'links');
+        expect(await erase(kid, { requests: ['req_t1'] })).toMatchObject({
+          counts: { links: { erased: 1 } },
+        });
+        expect(await waiting(kid)).toEqual([]);
+      });
+
+      it('the whole device waits in place of its requests; a forget makes nothing wait', async () => {
+        const kid = await addTenant(db.database, 'whole');
+        await record(kid, 'x1', { durable: 'd' });
+        await place(kid, 'd', 'decisions');
+        await erase(kid, { durables: ['d'], keep: { openContests: true, override: true } });
+        expect(await release(kid, 'd', 'decisions')).toEqual({ waited: false });
+        await place(kid, 'd', 'decisions');
+        await erase(kid, { requests: ['req_x1'] });
+        await erase(kid, { durables: ['d'] });
+        expect(await waiting(kid)).toEqual([]);
+        await release(kid, 'd', 'decisions');
+        expect(await dueErasures(other, NOW + 1, { kid, durable: 'd' })).toEqual([
+          { kid, durable: 'd', requestedBy: 'dpo', whole: true, requests: [] },
+        ]);
+        expect(await release(kid, 'd', 'decisions')).toBeNull();
+      });
+
+      it('lists more holds than a page has', async () => {
+        const kid = await addTenant(db.database, 'many-holds');
+        const rows = Array.from({ length: 1203 }, (_, i) => ({
+          kid,
+          durable: `d${i % 7}-${i}`,
+          scope: 'decisions',
+          basis: 'b',
+          created_at: NOW + Math.floor(i / 5),
+        }));
+        await db.database.transaction(async (tx) => tx.batchInsert('legal_holds', rows, 100));
+        const found: string[] = [];
+        for await (const { durable } of allHolds(other, kid)) found.push(durable);
+        expect(found).toHaveLength(rows.length);
+        expect(new Set(found).size).toBe(rows.length);
+      });
     });
 
     it('reaches what hangs on a contest whose decision retention took before', async () => {
