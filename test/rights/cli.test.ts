@@ -156,7 +156,11 @@ describe('gpd retention run', () => {
       `UPDATE decisions SET decided_at = ${then} WHERE request_id IN (${ids})`,
       `UPDATE sightings SET last_at = ${then} WHERE durable IN (SELECT durable FROM decisions WHERE request_id IN (${ids}))`,
     );
-    const rows = await rights.gpd.json<{ kid: string; decisions: number }[]>(['retention', 'run']);
+    const plan = await rights.gpd.json(['retention', 'run', '--dry-run']);
+    expect((await rights.decision(old.requestId, secret)).status).toBe(200);
+    const run = ['retention', 'run', '--yes'];
+    const rows = await rights.gpd.json<{ kid: string; decisions: number }[]>(run);
+    expect(rows).toEqual(plan);
     expect(rows.find(({ kid }) => kid === KID)).toMatchObject({
       decisions: 1,
       sightings: 2,
