@@ -16,11 +16,11 @@ import { describeFault } from './app/log.ts';
 import { masterKeyPath, readMasterKeyFile } from './app/master-key-file.ts';
 import { startMetricsWhereAsked } from './app/metrics/start.ts';
 import { openNetworkTypes, unknownNetwork } from './app/network-type.ts';
-import { startPolling } from './app/poll.ts';
 import { chooseOpening } from './app/opening/opening.ts';
+import { startPolling } from './app/poll.ts';
 import { makeEraseService } from './app/rights/erase.ts';
-import { makeHeldErasures } from './app/rights/held.ts';
 import { reapplyErasures } from './app/rights/reapply.ts';
+import { makeRightsUpkeep } from './app/rights/upkeep.ts';
 import type { AppOptions, RunningApp } from './app/running.ts';
 import { openStore } from './app/store.ts';
 import { makeStrangerNote } from './app/strangers.ts';
@@ -104,7 +104,6 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const tenantOf = (kid: string) => directory.consentTenant(kid);
   const dataDir = config.data_dir;
   const eraser = makeEraseService({ ...store.erasing, dataDir, clock, onFault: logFault('erasure-held-up') });
-  const held = makeHeldErasures({ database, eraser, tenantOf, clock });
   const again = await reapplyErasures({ database, dataDir, tenantOf, eraser });
   if (again > 0) {
     log.warn({ event: 'erasures-applied-again', count: again });
@@ -223,10 +222,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const housekeeping = startHousekeeping({
     database,
     epochDays: config.epoch_days,
-    resumeErasures: async () => {
-      await eraser.resumeStale();
-      await held.resumeStale();
-    },
+    ...makeRightsUpkeep({ database, eraser, tenantOf, clock }),
     refillReserve: () => store.reserve.refill(),
     flushKeyUse: keyUse.flush,
     clock,

@@ -1,31 +1,12 @@
 import type { Knex } from 'knex';
 import { DAY } from '../lib/clock.ts';
-import {
-  DEFENCE_BASIS,
-  type Keep,
-  type Requester,
-  type Scope,
-  type ScopeCount,
-  type ScopeCounts,
-} from '../rights/erase.ts';
+import { DEFENCE_BASIS, type Scope, type ScopeCount, type ScopeCounts } from '../rights/erase.ts';
 import { dropExportsOf } from './console-jobs.ts';
+import { decisionsOf, defended, devicesOf, inChunks, MAX_IN, type RowTarget } from './erase-find.ts';
 import { holdsOn, settleHeld } from './erase-holds.ts';
-import { type ErasedVerdict, keepCommitments } from './verdict-seal.ts';
+import { keepCommitments } from './verdict-seal.ts';
 
 /** Deletes the rows of an erasure, all in the caller's transaction; the head of the tenant's log has to be locked. */
-
-export interface RowTarget {
-  readonly kid: string;
-  readonly durables: readonly string[];
-  readonly requests: readonly string[];
-  /** Keyed reference of a principal, all of whose links go. */
-  readonly linksOf: string | null;
-  /** The keyed reference under which events about a request wait in the outbox. */
-  readonly requestRef: (requestId: string) => string;
-  readonly keep: Keep;
-  /** Noted where this erasure meets a hold. */
-  readonly requestedBy: Requester;
-}
 
 export interface ErasedRows {
   readonly counts: ScopeCounts;
@@ -38,87 +19,6 @@ export interface ErasedRows {
 }
 
 const NETWORK_DAYS = 9;
-const MAX_IN = 500;
-
-/** Statements take so many parameters; a subject may have more requests. */
-async function inChunks(
-  ids: readonly string[],
-  work: (chunk: readonly string[]) => Promise<number>,
-): Promise<number> {
-  let count = 0;
-  for (let i = 0; i < ids.length; i += MAX_IN) count += await work(ids.slice(i, i + MAX_IN));
-  return count;
-}
-
-interface DecisionRow extends ErasedVerdict {
-  readonly durable: string | null;
-}
-
-async function decisionsOf(tx: Knex.Transaction, target: RowTarget): Promise<DecisionRow[]> {
-  const { kid, durables, requests } = target;
-  const columns = ['request_id', 'decided_at', 'commitment', 'durable'];
-  const found = new Map<string, DecisionRow>();
-  const take = async (column: string, ids: readonly string[]): Promise<number> => {
-    const rows = (await tx('decisions').where({ kid }).whereIn(column, ids).select(columns)) as DecisionRow[];
-    for (const row of rows) found.set(row.request_id, row);
-    return rows.length;
-  };
-  await inChunks(durables, (chunk) => take('durable', chunk));
-  await inChunks(requests, (chunk) => take('request_id', chunk));
-  return [...found.values()];
-}
-
-/** Requests whose contest stays, with what they need to be decided. */
-async function defended(tx: Knex.Transaction, target: RowTarget): Promise<ReadonlySet<string>> {
-  if (!target.keep.openContests) return new Set();
-  const rows = (await tx('contests')
-    .where({ kid: target.kid, status: 'open' })
-    .where((either) => {
-      either.whereIn('durable', [...target.durables]).orWhereIn('request_id', [...target.requests]);
-    })
-    .pluck('request_id')) as string[];
-  return new Set(rows);
-}
-
-/**
- * The device of each request that is meant: by its decision, by its contest, which outlives the decision in the retention,
- * or as it was noted when a hold made it wait.
- */
-async function devicesOf(
-  tx: Knex.Transaction,
-  target: RowTarget,
-  decisions: readonly DecisionRow[],
-): Promise<Map<string, string | null>> {
-  const { kid, durables, requests } = target;
-  const found = new Map<string, string | null>(requests.map((id) => [id, null]));
-  const take = (rows: readonly { request_id: string; durable: string | null }[]): number => {
-    for (const { request_id: id, durable } of rows) found.set(id, durable ?? found.get(id) ?? null);
-    return rows.length;
-  };
-  const columns = ['request_id', 'durable'];
-  for (const [column, ids] of [
-    ['durable', durables],
-    ['request_id', requests],
-  ] as const)
-    await inChunks(ids, async (chunk) =>
-      take(
-        await tx('contests')
-          .where({ kid })
-          .whereIn(column, [...chunk])
-          .select(columns),
-      ),
-    );
-  await inChunks(requests, async (chunk) =>
-    take(
-      await tx('held_erasures')
-        .where({ kid })
-        .whereIn('request_id', [...chunk])
-        .select(columns),
-    ),
-  );
-  take(decisions);
-  return found;
-}
 
 /** Erases what is of these devices or requests, scope by scope. */
 export async function eraseRows(tx: Knex.Transaction, target: RowTarget, now: number): Promise<ErasedRows> {
