@@ -12,7 +12,7 @@ import { checkKid, confirm, noSuchTenant, wantsJson } from '../run.ts';
 import { asCommand } from './erase.ts';
 
 const DAY_MS = 86_400_000;
-const MAX_LIST = 1000;
+const PAGE = 1000;
 
 /** As the console says it: in days, with the moment beside it. */
 function dueText(dueAt: number, now: number): string {
@@ -31,7 +31,14 @@ async function list(
     const wanted = options.tenant === undefined ? tenants : [operatorOf(checkKid(options.tenant)).kid];
     const filter = options.all === true ? {} : { status: 'open' as const };
     const contests: Contest[] = [];
-    for (const kid of wanted) contests.push(...(await listContests(database, words, kid, filter, MAX_LIST)));
+    for (const kid of wanted) {
+      for (let after: Contest | undefined; ; ) {
+        const page: readonly Contest[] = await listContests(database, words, kid, { ...filter, after }, PAGE);
+        contests.push(...page);
+        after = page.at(-1);
+        if (page.length < PAGE) break;
+      }
+    }
     const shown = contests.map((contest) => ({ tenant: contest.kid, ...contestResponse(contest) }));
     print(wantsJson(command), shown, () =>
       shown.length === 0
