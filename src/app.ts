@@ -20,6 +20,7 @@ import { chooseOpening } from './app/opening/opening.ts';
 import { startPolling } from './app/poll.ts';
 import { makeEraseService } from './app/rights/erase.ts';
 import { reapplyErasures } from './app/rights/reapply.ts';
+import { makeRightsUpkeep } from './app/rights/upkeep.ts';
 import type { AppOptions, RunningApp } from './app/running.ts';
 import { openStore } from './app/store.ts';
 import { makeStrangerNote } from './app/strangers.ts';
@@ -221,7 +222,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const housekeeping = startHousekeeping({
     database,
     epochDays: config.epoch_days,
-    resumeErasures: () => eraser.resumeStale(),
+    ...makeRightsUpkeep({ database, eraser, tenantOf, clock }),
     refillReserve: () => store.reserve.refill(),
     flushKeyUse: keyUse.flush,
     clock,

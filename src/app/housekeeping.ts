@@ -10,7 +10,8 @@ import { purgeNonces } from '../storage/decision-store.ts';
 import { purgeKeyTraffic } from '../storage/key-traffic.ts';
 import { purgeNetworks } from '../storage/network-store.ts';
 import { purgeCounters } from '../storage/rate-counter.ts';
-import { type RetentionCounts, retain } from '../storage/retention.ts';
+import { retain } from '../storage/retention.ts';
+import { planRetention, type RetentionCounts } from '../storage/retention-due.ts';
 import { makeSealKeyStore } from '../storage/seal-key-store.ts';
 import { purgeExpired } from '../storage/session-store.ts';
 import { purgeSummaries } from '../storage/summary-store.ts';
@@ -66,16 +67,17 @@ async function sweep(database: Database, now: number, steady: number): Promise<S
   return { nonces, counters, keys: await sweepKeys(database, steady) };
 }
 
-/** What every tenant's retention takes away now. */
+/** What every tenant's retention takes away now, or would. */
 export async function runRetention(
   database: Database,
   epochDays: number,
   now: number,
+  dryRun = false,
 ): Promise<readonly (RetentionCounts & { readonly kid: string })[]> {
   const results = [];
   for (const { kid, settings } of await makeTenantStore(database).list()) {
     const rules = { kid, days: settings['retention.days'], epochDays, now };
-    results.push({ kid, ...(await retain(database, rules)) });
+    results.push({ kid, ...(await (dryRun ? planRetention : retain)(database, rules)) });
   }
   return results;
 }
@@ -85,6 +87,8 @@ export interface HousekeepingDeps {
   readonly epochDays: number;
   /** Finishes erasures that something held up. */
   readonly resumeErasures: () => Promise<unknown>;
+  /** Seals what an older release wrote about contests in the clear. */
+  readonly sealWords: (kid: string) => Promise<unknown>;
   /** Room on the disk that an erasure spent, or that was never there. */
   readonly refillReserve: () => Promise<void>;
   /** Writes down which seal keys were in use. */
@@ -111,6 +115,7 @@ export function startHousekeeping(deps: HousekeepingDeps): { stop(): Promise<voi
     if (monotonic() - retainedAt < HOUR) return;
     retainedAt = monotonic();
     await runRetention(database, deps.epochDays, steady);
+    for (const { kid } of await makeTenantStore(database).list()) await deps.sealWords(kid);
   }
   const timer = setInterval(() => {
     running = running.then(() => work().catch(onFault));

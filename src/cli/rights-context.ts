@@ -2,12 +2,15 @@ import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { makeDirectory } from '../app/directory.ts';
 import { makeRightsApi, type RightsApi } from '../app/rights/api.ts';
+import { contestWordsOf } from '../app/rights/contest-words.ts';
 import { type EraseService, makeEraseService } from '../app/rights/erase.ts';
+import { type HeldErasures, makeHeldErasures } from '../app/rights/held.ts';
 import type { OpenedStore, OpenOptions, Store } from '../app/store.ts';
 import type { Config } from '../config.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import { actorRef } from '../rights/reference.ts';
 import { type EraseTargetBody, eraseTargetSchema } from '../schema/rights.ts';
+import type { ContestWords } from '../storage/contest-words.ts';
 import { readSnapshot } from '../storage/snapshot.ts';
 import { CommandFailed, say } from './output.ts';
 import { noSuchTenant, withStore } from './run.ts';
@@ -17,6 +20,9 @@ export interface RightsContext {
   readonly config: Config;
   readonly api: RightsApi;
   readonly eraser: EraseService;
+  readonly held: HeldErasures;
+  /** What was written about contests. */
+  readonly words: ContestWords;
   readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
   /** The person at this terminal, by keyed reference. @throws {CommandFailed} when there is no such tenant */
   readonly operatorOf: (kid: string) => {
@@ -50,6 +56,8 @@ export function withRights<T>(
       config,
       api,
       eraser,
+      words: contestWordsOf(tenantOf),
+      held: makeHeldErasures({ database, eraser, tenantOf, clock: Date.now }),
       ingestTenantOf,
       operatorOf: (kid) => {
         const tenant = tenantOf(kid);

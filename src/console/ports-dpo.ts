@@ -22,6 +22,12 @@ export interface HoldView {
   readonly requestedBy: string | null;
 }
 
+export interface HoldPage {
+  readonly holds: readonly HoldView[];
+  /** There are younger ones. */
+  readonly more: boolean;
+}
+
 export interface SubjectView {
   readonly key: SubjectKey;
   readonly handle: string;
@@ -72,7 +78,8 @@ export interface SubjectPort {
     device: string,
     scope: string,
   ): Promise<{ readonly receipt: ErasureReceipt | null } | null>;
-  holds(staff: Staff): Promise<readonly HoldView[]>;
+  /** The oldest first, after the one that is named. */
+  holds(staff: Staff, after: { readonly device: string; readonly scope: string } | null): Promise<HoldPage>;
   receipts(staff: Staff, limit: number): Promise<readonly ReceiptView[]>;
   receipt(staff: Staff, id: string): Promise<ReceiptView | null>;
 }

@@ -116,13 +116,24 @@ export function subjectPages(router: Router, subjects: SubjectPort, desk: Desk, 
   receiptPages(router, subjects, desk, render);
 }
 
+/** Where a page of holds begins: a device by its keyed reference, and a kind of data. */
+function readPlace(value: unknown): { readonly device: string; readonly scope: string } | null {
+  const [, device, scope] = /^([\w-]{43})~([a-z-]{1,32})$/.exec(typeof value === 'string' ? value : '') ?? [];
+  return device === undefined || scope === undefined ? null : { device, scope };
+}
+
 function holdPages(router: Router, subjects: SubjectPort, desk: Desk, render: Render): void {
   router.get(
     '/holds',
     desk.page('dpo', async ({ request, response, staff }) => {
       const { done } = request.query;
       const known = ['placed', 'released'].find((name) => name === done) ?? null;
-      render(response, 'holds', { here: 'holds', holds: await subjects.holds(staff), done: known });
+      const after = readPlace(request.query['after']);
+      const page = await subjects.holds(staff, after);
+      const last = page.holds.at(-1);
+      const next = page.more && last ? `/console/holds?after=${last.device}~${last.scope}` : null;
+      const first = after === null ? null : '/console/holds';
+      render(response, 'holds', { here: 'holds', holds: page.holds, first, next, done: known });
     }),
   );
   router.post(

@@ -34,6 +34,11 @@ export function outboxContext(kid: string): WrapContext {
   return bound('webhook_outbox', kid, 'payload');
 }
 
+/** What was written about a contest, under the tenant's own key. */
+export function contestContext(kid: string, contestId: string): WrapContext {
+  return bound('contests', kid, contestId);
+}
+
 /** A principal's key, under the tenant's own key. */
 export function principalKeyContext(kid: string, principal: string): WrapContext {
   return bound('consent_principals', kid, principal);

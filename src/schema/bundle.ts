@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { decodeBase64Url } from '../lib/base64.ts';
+import { isPlainText } from '../lib/plain-text.ts';
 
 /** The tenant's name: 1..64 of [A-Za-z0-9._-], so that it never holds the `|` of a durableId. */
 const KID_PATTERN = /^[A-Za-z0-9._-]{1,64}$/;
@@ -36,10 +37,7 @@ export const principalIdSchema = z
   .string()
   .min(1)
   .max(512)
-  .refine(
-    (text) => text.isWellFormed() && !/\p{Cc}/u.test(text),
-    'well-formed text without control characters',
-  );
+  .refine(isPlainText, 'well-formed text without control characters');
 
 export const consentReceiptSchema = z.object({
   purposes: z.array(z.string().min(1).max(64)).max(100),

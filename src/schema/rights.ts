@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isPlainText } from '../lib/plain-text.ts';
 import { principalIdSchema } from './bundle.ts';
 
 /** Bodies and answers of the privacy-rights API (contract section 6). */
@@ -24,29 +25,30 @@ const contestIdSchema = z.string().regex(/^con_[0-9A-HJKMNP-TV-Z]{26}$/, 'a cont
 const statementSchema = prose(0, 4000);
 export const reasonSchema = prose(20, 4000);
 
+const identifier = (max: number) =>
+  z.string().min(1).max(max).refine(isPlainText, 'well-formed text without control characters');
+
 export const contestRequestSchema = z.strictObject({
-  requestId: z.string().min(1).max(128),
+  requestId: identifier(128),
   statement: statementSchema.optional(),
 });
 
 export const resolveRequestSchema = z.strictObject({
-  contestId: z.string().min(1).max(128),
+  contestId: identifier(128),
   outcome: z.enum(['upheld', 'overturned']),
   reason: reasonSchema,
   /** The version that the reviewer saw; another one by now is 409 `stale-version`. */
   version: z.int().min(1).optional(),
 });
 
-const identifier = z.string().min(1).max(256);
-
-export const eraseOwnRequestSchema = z.strictObject({ visitorId: identifier.optional() });
+export const eraseOwnRequestSchema = z.strictObject({ visitorId: identifier(256).optional() });
 
 /** As a dpo: exactly one target. */
 export const eraseTargetSchema = z
   .strictObject({
-    visitorId: identifier.optional(),
-    requestId: identifier.optional(),
-    durableId: identifier.optional(),
+    visitorId: identifier(256).optional(),
+    requestId: identifier(256).optional(),
+    durableId: identifier(256).optional(),
     principalId: principalIdSchema.optional(),
   })
   .refine(

@@ -1,9 +1,11 @@
 import type { Knex } from 'knex';
 import type { Claim, Contest, Outcome, Proposal, ResolverRole } from '../rights/contest.ts';
+import { type ContestWords, NO_WORDS, type Words } from './contest-words.ts';
 import type { Database } from './db.ts';
 import { hasRowLocks } from './sql.ts';
 
-interface ContestRow {
+/** Words in the clear are of older rows. */
+export interface ContestRow {
   readonly kid: string;
   readonly contest_id: string;
   readonly request_id: string;
@@ -29,6 +31,7 @@ interface ContestRow {
   readonly proposed_at: number | null;
   readonly question: string | null;
   readonly asked_at: number | null;
+  readonly sealed: string | null;
 }
 
 const time = (value: number | null): number | null => (value === null ? null : Number(value));
@@ -38,12 +41,35 @@ function claimOf(row: ContestRow): Claim | null {
   return by === null || until === null ? null : { by, label: label ?? '', until: Number(until) };
 }
 
-function proposalOf(row: ContestRow): Proposal | null {
-  const { proposed_outcome: outcome, proposed_reason: reason, proposed_by: by, proposed_at: at } = row;
-  return outcome === null || by === null ? null : { outcome, reason: reason ?? '', by, at: Number(at) };
+function proposalOf(row: ContestRow, { proposedReason }: Words): Proposal | null {
+  const { proposed_outcome: outcome, proposed_by: by, proposed_at: at } = row;
+  return outcome === null || by === null
+    ? null
+    : { outcome, reason: proposedReason ?? '', by, at: Number(at) };
 }
 
-export function rowToContest(row: ContestRow): Contest {
+/** A node of an older release writes in the clear beside what was sealed before: what it wrote is newer. */
+function wordsOf(row: ContestRow, words: ContestWords): Words {
+  const { kid, contest_id: contestId, sealed } = row;
+  const opened = sealed === null ? NO_WORDS : words.open(kid, contestId, sealed);
+  return {
+    statement: row.statement ?? opened.statement,
+    question: row.question ?? opened.question,
+    reason: row.reason ?? opened.reason,
+    proposedReason: row.proposed_reason ?? opened.proposedReason,
+  };
+}
+
+/** A row as an export of the tenant holds it: its key goes with the tenant. */
+export function openRow(row: ContestRow, words: ContestWords): Omit<ContestRow, 'sealed'> {
+  const { sealed: _, ...rest } = row;
+  const { statement, question, reason, proposedReason } = wordsOf(row, words);
+  return { ...rest, statement, question, reason, proposed_reason: proposedReason };
+}
+
+/** @param words null: what was written is left closed, and is null */
+export function rowToContest(row: ContestRow, words: ContestWords | null): Contest {
+  const said = words === null ? NO_WORDS : wordsOf(row, words);
   const { resolved_role: role, resolved_by: ref } = row;
   return {
     kid: row.kid,
@@ -51,39 +77,40 @@ export function rowToContest(row: ContestRow): Contest {
     requestId: row.request_id,
     durable: row.durable,
     filedBy: row.filed_by,
-    statement: row.statement,
+    statement: said.statement,
     filedAt: Number(row.filed_at),
     dueAt: Number(row.due_at),
     status: row.status,
     version: row.version,
     class: row.class,
     outcome: row.outcome,
-    reason: row.reason,
+    reason: said.reason,
     resolvedAt: time(row.resolved_at),
     resolvedBy: role === null || ref === null ? null : { role, ref },
     claim: claimOf(row),
-    proposal: proposalOf(row),
-    question: row.question,
+    proposal: proposalOf(row, said),
+    question: said.question,
     askedAt: time(row.asked_at),
   };
 }
 
-function contestToRow(contest: Contest): ContestRow {
-  const { claim, proposal, resolvedBy } = contest;
+function contestToRow(contest: Contest, words: ContestWords): ContestRow {
+  const { kid, contestId, claim, proposal, resolvedBy, statement, question, reason } = contest;
+  const said = { statement, question, reason, proposedReason: proposal?.reason ?? null };
   return {
-    kid: contest.kid,
-    contest_id: contest.contestId,
+    kid,
+    contest_id: contestId,
     request_id: contest.requestId,
     durable: contest.durable,
     filed_by: contest.filedBy,
-    statement: contest.statement,
+    statement: null,
     filed_at: contest.filedAt,
     due_at: contest.dueAt,
     status: contest.status,
     version: contest.version,
     class: contest.class,
     outcome: contest.outcome,
-    reason: contest.reason,
+    reason: null,
     resolved_at: contest.resolvedAt,
     resolved_role: resolvedBy?.role ?? null,
     resolved_by: resolvedBy?.ref ?? null,
@@ -91,38 +118,52 @@ function contestToRow(contest: Contest): ContestRow {
     claimed_label: claim?.label ?? null,
     claimed_until: claim?.until ?? null,
     proposed_outcome: proposal?.outcome ?? null,
-    proposed_reason: proposal?.reason ?? null,
+    proposed_reason: null,
     proposed_by: proposal?.by ?? null,
     proposed_at: proposal?.at ?? null,
-    question: contest.question,
+    question: null,
     asked_at: contest.askedAt,
+    sealed: words.seal(kid, contestId, said),
   };
 }
 
 /** The contest of a decision, if there is one. */
-export async function contestOf(db: Knex, kid: string, requestId: string): Promise<Contest | null> {
+export async function contestOf(
+  db: Knex,
+  words: ContestWords,
+  kid: string,
+  requestId: string,
+): Promise<Contest | null> {
   const row = await db('contests').where({ kid, request_id: requestId }).first<ContestRow | undefined>();
-  return row ? rowToContest(row) : null;
+  return row ? rowToContest(row, words) : null;
 }
 
 /** By its id alone: contest ids are unique over all tenants. */
-export async function findContest(db: Knex, contestId: string): Promise<Contest | null> {
+export async function findContest(db: Knex, words: ContestWords, contestId: string): Promise<Contest | null> {
   const row = await db('contests').where({ contest_id: contestId }).first<ContestRow | undefined>();
-  return row ? rowToContest(row) : null;
+  return row ? rowToContest(row, words) : null;
 }
 
 /** The same, locked until the transaction ends. */
-export async function lockContest(tx: Knex.Transaction, contestId: string): Promise<Contest | null> {
+export async function lockContest(
+  tx: Knex.Transaction,
+  words: ContestWords,
+  contestId: string,
+): Promise<Contest | null> {
   const query = tx('contests').where({ contest_id: contestId });
   if (hasRowLocks(tx)) query.forUpdate();
   const row = await query.first<ContestRow | undefined>();
-  return row ? rowToContest(row) : null;
+  return row ? rowToContest(row, words) : null;
 }
 
 /** @returns false when the decision has a contest already */
-export async function insertContest(tx: Knex.Transaction, contest: Contest): Promise<boolean> {
+export async function insertContest(
+  tx: Knex.Transaction,
+  words: ContestWords,
+  contest: Contest,
+): Promise<boolean> {
   const inserted = await tx('contests')
-    .insert(contestToRow(contest))
+    .insert(contestToRow(contest, words))
     .onConflict(['kid', 'request_id'])
     .ignore()
     .returning('contest_id');
@@ -130,9 +171,13 @@ export async function insertContest(tx: Knex.Transaction, contest: Contest): Pro
 }
 
 /** The contest has to be locked. */
-export async function updateContest(tx: Knex.Transaction, contest: Contest): Promise<void> {
+export async function updateContest(
+  tx: Knex.Transaction,
+  words: ContestWords,
+  contest: Contest,
+): Promise<void> {
   const { kid, contestId } = contest;
-  await tx('contests').where({ kid, contest_id: contestId }).update(contestToRow(contest));
+  await tx('contests').where({ kid, contest_id: contestId }).update(contestToRow(contest, words));
 }
 
 /** The durable-keyed neverAutomation override; one that is there already stays. */
@@ -165,6 +210,7 @@ export interface ContestFilter {
 /** By due date, the most urgent first. */
 export async function listContests(
   database: Database,
+  words: ContestWords,
   kid: string,
   filter: ContestFilter,
   limit: number,
@@ -178,5 +224,5 @@ export async function listContests(
   const { after } = filter;
   if (after !== undefined) query.whereRaw('(due_at, contest_id) > (?, ?)', [after.dueAt, after.contestId]);
   const rows = await query.orderBy(['due_at', 'contest_id']).limit(limit);
-  return (rows as ContestRow[]).map(rowToContest);
+  return (rows as ContestRow[]).map((row) => rowToContest(row, words));
 }

@@ -1,7 +1,8 @@
 import type { Knex } from 'knex';
 import type { Verdict } from '../ingest/verdict.ts';
 import type { Contest } from '../rights/contest.ts';
-import { rowToContest } from './contest-store.ts';
+import { type ContestRow, rowToContest } from './contest-store.ts';
+import type { ContestWords } from './contest-words.ts';
 import type { Database } from './db.ts';
 
 /** What is held about a subject, table by table: the same tables that an erasure empties. */
@@ -88,15 +89,16 @@ export async function heldOverride(
 
 export async function heldContests(
   database: Database,
+  words: ContestWords,
   kid: string,
   reach: { readonly durable: string | null; readonly linked: readonly string[] },
 ): Promise<readonly Contest[]> {
-  type Row = Parameters<typeof rowToContest>[0];
   const { durable, linked } = reach;
   const all = (): Knex.QueryBuilder => database.read('contests').where({ kid });
-  const rows = durable === null ? [] : ((await all().where({ durable })) as Row[]);
-  for (const ids of chunksOf(linked)) rows.push(...((await all().whereIn('request_id', ids)) as Row[]));
-  const contests = new Map(rows.map((row) => [row.contest_id, rowToContest(row)]));
+  const rows = durable === null ? [] : ((await all().where({ durable })) as ContestRow[]);
+  for (const ids of chunksOf(linked))
+    rows.push(...((await all().whereIn('request_id', ids)) as ContestRow[]));
+  const contests = new Map(rows.map((row) => [row.contest_id, rowToContest(row, words)]));
   const before = (one: Contest, other: Contest): number =>
     one.filedAt - other.filedAt || (one.contestId < other.contestId ? -1 : 1);
   return [...contests.values()].sort(before);

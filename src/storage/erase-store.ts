@@ -1,209 +1,137 @@
 import type { Knex } from 'knex';
 import { DAY } from '../lib/clock.ts';
-import {
-  DEFENCE_BASIS,
-  type Keep,
-  type Requester,
-  type Scope,
-  type ScopeCount,
-  type ScopeCounts,
-} from '../rights/erase.ts';
+import { DEFENCE_BASIS, type Scope, type ScopeCount, type ScopeCounts } from '../rights/erase.ts';
 import { dropExportsOf } from './console-jobs.ts';
-import { type ErasedVerdict, keepCommitments } from './verdict-seal.ts';
+import { decisionsOf, defended, devicesOf, inChunks, MAX_IN, type RowTarget } from './erase-find.ts';
+import { holdsOn, settleHeld } from './erase-holds.ts';
+import { keepCommitments } from './verdict-seal.ts';
 
 /** Deletes the rows of an erasure, all in the caller's transaction; the head of the tenant's log has to be locked. */
-
-export interface RowTarget {
-  readonly kid: string;
-  readonly durables: readonly string[];
-  readonly requests: readonly string[];
-  /** Keyed reference of a principal, all of whose links go. */
-  readonly linksOf: string | null;
-  /** The keyed reference under which events about a request wait in the outbox. */
-  readonly requestRef: (requestId: string) => string;
-  readonly keep: Keep;
-  /** Noted at every hold that this erasure meets. */
-  readonly requestedBy: Requester;
-}
 
 export interface ErasedRows {
   readonly counts: ScopeCounts;
   /** Ids that must stand in no file any more. */
   readonly requests: readonly string[];
   readonly visitorIds: readonly string[];
-}
-
-interface Hold {
-  readonly durable: string;
-  readonly scope: Scope;
-  readonly basis: string;
+  readonly devices: readonly string[];
+  /** A hold keeps rows, and its release erases them. */
+  readonly waits: boolean;
 }
 
 const NETWORK_DAYS = 9;
-const MAX_IN = 500;
-
-/** Statements take so many parameters; a subject may have more requests. */
-async function inChunks(
-  ids: readonly string[],
-  work: (chunk: readonly string[]) => Promise<number>,
-): Promise<number> {
-  let count = 0;
-  for (let i = 0; i < ids.length; i += MAX_IN) count += await work(ids.slice(i, i + MAX_IN));
-  return count;
-}
-
-interface DecisionRow extends ErasedVerdict {
-  readonly durable: string | null;
-}
-
-async function decisionsOf(tx: Knex.Transaction, target: RowTarget): Promise<DecisionRow[]> {
-  const { kid, durables, requests } = target;
-  const columns = ['request_id', 'decided_at', 'commitment', 'durable'];
-  const found = new Map<string, DecisionRow>();
-  const take = async (column: string, ids: readonly string[]): Promise<number> => {
-    const rows = (await tx('decisions').where({ kid }).whereIn(column, ids).select(columns)) as DecisionRow[];
-    for (const row of rows) found.set(row.request_id, row);
-    return rows.length;
-  };
-  await inChunks(durables, (chunk) => take('durable', chunk));
-  await inChunks(requests, (chunk) => take('request_id', chunk));
-  return [...found.values()];
-}
-
-/** Requests whose contest stays, with what they need to be decided. */
-async function defended(tx: Knex.Transaction, target: RowTarget): Promise<ReadonlySet<string>> {
-  if (!target.keep.openContests) return new Set();
-  const rows = (await tx('contests')
-    .where({ kid: target.kid, status: 'open' })
-    .where((either) => {
-      either.whereIn('durable', [...target.durables]).orWhereIn('request_id', [...target.requests]);
-    })
-    .pluck('request_id')) as string[];
-  return new Set(rows);
-}
-
-async function holdsOn(tx: Knex.Transaction, kid: string, durables: readonly string[]): Promise<Hold[]> {
-  const holds: Hold[] = [];
-  await inChunks(durables, async (chunk) =>
-    holds.push(...((await tx('legal_holds').where({ kid }).whereIn('durable', chunk)) as Hold[])),
-  );
-  return holds;
-}
-
-async function contestedOf(
-  tx: Knex.Transaction,
-  kid: string,
-  durables: readonly string[],
-): Promise<readonly string[]> {
-  const query = tx('contests')
-    .where({ kid })
-    .whereIn('durable', [...durables]);
-  return (await query.pluck('request_id')) as string[];
-}
 
 /** Erases what is of these devices or requests, scope by scope. */
 export async function eraseRows(tx: Knex.Transaction, target: RowTarget, now: number): Promise<ErasedRows> {
-  const { kid, durables, keep } = target;
+  const { kid, durables, keep, linksOf } = target;
   const all = await decisionsOf(tx, target);
   const stays = await defended(tx, target);
+  const deviceOf = await devicesOf(tx, target, all);
+  const touched = new Set([...durables, ...[...deviceOf.values()].filter((durable) => durable !== null)]);
   // A hold is on the device, whatever the erasure was asked for by.
-  const touched = new Set([
-    ...durables,
-    ...all.flatMap(({ durable }) => (durable === null ? [] : [durable])),
-  ]);
   const holds = await holdsOn(tx, kid, [...touched]);
-  if (holds.length > 0) await rememberRequest(tx, target);
-  const heldBasis = (scope: Scope): string | undefined => holds.find((hold) => hold.scope === scope)?.basis;
   const counts: Partial<Record<Scope, ScopeCount>> = {};
-  const visitorIds = (await tx('visitor_index')
-    .where({ kid })
-    .whereIn('durable', [...durables])
-    .pluck('visitor_id')) as string[];
-  // A contest outlives its decision in the retention, and links and messages name it still.
-  const contested = await contestedOf(tx, kid, durables);
-  const requests = [...new Set([...all.map((row) => row.request_id), ...contested, ...target.requests])];
+  const requests = [...deviceOf.keys()];
   const going = requests.filter((id) => !stays.has(id));
-  await dropExportsOf(tx, kid, new Set([...touched, ...requests, target.linksOf ?? '']));
+  await dropExportsOf(tx, kid, new Set([...touched, ...requests, linksOf ?? '']));
 
-  /** Counts instead of deleting where a hold, or the person's own defence, keeps the rows. */
+  /** Deletes, and counts instead where a hold keeps the rows. */
   async function scope(
     name: Scope,
-    tables: readonly string[],
-    select: (table: string) => Knex.QueryBuilder | null,
+    table: string,
+    ids: readonly string[],
+    basisOf: (id: string) => string | undefined,
+    select: (rows: Knex.QueryBuilder, some: readonly string[]) => Knex.QueryBuilder,
   ): Promise<void> {
-    const basis = heldBasis(name);
-    let count = 0;
-    for (const table of tables) {
-      const query = select(table);
-      if (!query) continue;
-      const rows: unknown = basis === undefined ? await query.delete() : await query.count({ n: '*' });
-      count += basis === undefined ? Number(rows) : Number((rows as { n: number }[])[0]?.n ?? 0);
-    }
-    const before = counts[name] ?? { erased: 0, retained: 0 };
-    counts[name] =
-      basis === undefined
-        ? { ...before, erased: before.erased + count }
-        : { ...before, retained: before.retained + count, basis };
+    const free = ids.filter((id) => basisOf(id) === undefined);
+    const held = ids.filter((id) => basisOf(id) !== undefined);
+    const rows = (): Knex.QueryBuilder => tx(table).where({ kid });
+    const gone = free.length === 0 ? 0 : Number(await select(rows(), free).delete());
+    const kept = (held.length === 0 ? [] : await select(rows(), held).count({ n: '*' })) as { n: number }[];
+    const { erased = 0, retained = 0, basis } = counts[name] ?? {};
+    const why = kept[0] && Number(kept[0].n) > 0 ? basisOf(held[0] ?? '') : basis;
+    const count = { erased: erased + gone, retained: retained + Number(kept[0]?.n ?? 0) };
+    counts[name] = why === undefined ? count : { ...count, basis: why };
   }
-  const ofDevices = (table: string): Knex.QueryBuilder | null =>
-    durables.length === 0
-      ? null
-      : tx(table)
-          .where({ kid })
-          .whereIn('durable', [...durables]);
-  const ofRequests = (table: string, ids: readonly string[]): Knex.QueryBuilder =>
-    tx(table)
-      .where({ kid })
-      .whereIn('request_id', [...ids]);
+  const basisOfRequest = (name: Scope) => (id: string) => holds.basis(name, deviceOf.get(id));
+  const ofRequests = (name: Scope, table: string, ids: readonly string[]): Promise<void> =>
+    scope(name, table, ids, basisOfRequest(name), (rows, some) => rows.whereIn('request_id', [...some]));
+  const ofDevices = (
+    name: Scope,
+    table: string,
+    more = (rows: Knex.QueryBuilder): Knex.QueryBuilder => rows,
+  ): Promise<void> =>
+    scope(
+      name,
+      table,
+      durables,
+      (id) => holds.basis(name, id),
+      (rows, some) => more(rows.whereIn('durable', [...some])),
+    );
 
+  const isHeld = basisOfRequest('decisions');
   // Decisions first: their commitments need the rows to be there.
-  if (heldBasis('decisions') === undefined) {
-    const erased = all.filter((row) => !stays.has(row.request_id));
-    await keepCommitments(tx, kid, erased);
-  }
+  const erased = all.filter(({ request_id: id }) => !stays.has(id) && isHeld(id) === undefined);
+  await keepCommitments(tx, kid, erased);
+  // Its ids stand in the index alone.
+  const visitorIds = (await tx('visitor_index')
+    .where({ kid })
+    .whereIn(
+      'durable',
+      durables.filter((id) => holds.basis('visitor-index', id) === undefined),
+    )
+    .pluck('visitor_id')) as string[];
+  if (!keep.override) await ofDevices('override', 'overrides');
   for (let i = 0; i < going.length || i === 0; i += MAX_IN) {
     const chunk = going.slice(i, i + MAX_IN);
-    await scope('decisions', ['decisions'], (table) => ofRequests(table, chunk));
-    await scope('contests', ['contests'], (table) => ofRequests(table, chunk));
+    await ofRequests('decisions', 'decisions', chunk);
+    await ofRequests('contests', 'contests', chunk);
     // After the contests: whoever resolves one of them meanwhile has put the outcome here before it lets go.
-    if (heldBasis('decisions') === undefined) await ofRequests('webhook_outbox', chunk).delete();
+    const untold = chunk.filter((id) => isHeld(id) === undefined);
+    await tx('webhook_outbox').where({ kid }).whereIn('request_id', untold).delete();
     await tx('webhook_outbox').where({ kid }).whereIn('principal', chunk.map(target.requestRef)).delete();
-    await scope('links', ['links'], (table) => ofRequests(table, chunk));
-    await scope('signal-summaries', ['signal_summaries'], (table) => ofRequests(table, chunk));
-    if (!keep.override) await scope('override', ['overrides'], (table) => ofRequests(table, chunk));
+    await ofRequests('links', 'links', chunk);
+    await ofRequests('signal-summaries', 'signal_summaries', chunk);
+    if (!keep.override)
+      await scope('override', 'overrides', chunk, basisOfRequest('override'), (rows, some) =>
+        // Those of the devices were counted.
+        rows.whereIn('request_id', [...some]).whereNotIn('durable', [...durables]),
+      );
   }
-  if (!keep.openContests) await scope('contests', ['contests'], ofDevices);
-  if (!keep.override) await scope('override', ['overrides'], ofDevices);
-  await scope('sightings', ['sightings'], ofDevices);
-  await scope('visitor-index', ['visitor_index'], ofDevices);
+  await ofDevices('sightings', 'sightings');
+  await ofDevices('visitor-index', 'visitor_index');
   const today = Math.floor(now / DAY);
   const days = Array.from({ length: NETWORK_DAYS }, (_, i) => today - i);
   // The day comes first in their keys.
-  await scope('network-marks', ['network_marks', 'network_days'], (table) => {
-    const query = ofDevices(table);
-    return query ? query.whereIn('day', days) : null;
-  });
-  const { linksOf } = target;
+  for (const table of ['network_marks', 'network_days'])
+    await ofDevices('network-marks', table, (rows) => rows.whereIn('day', days));
   if (linksOf !== null) {
-    await scope('links', ['links'], (table) => tx(table).where({ kid, principal: linksOf }));
+    const linked = (await tx('links').where({ kid, principal: linksOf }).pluck('request_id')) as string[];
+    await ofRequests(
+      'links',
+      'links',
+      linked.filter((id) => !deviceOf.has(id)),
+    );
   }
   if (keep.override) await keepOverrides(tx, target, requests, counts);
   if (stays.size > 0) {
     for (const name of ['contests', 'decisions'] as const) {
-      counts[name] = { erased: counts[name]?.erased ?? 0, retained: stays.size, basis: DEFENCE_BASIS };
+      const { erased: gone = 0, retained = 0 } = counts[name] ?? {};
+      counts[name] = { erased: gone, retained: retained + stays.size, basis: DEFENCE_BASIS };
     }
   }
-  return { counts, requests: heldBasis('decisions') === undefined ? going : [], visitorIds };
-}
-
-/** What `/me forget` leaves is the person's own: only a whole erasure waits for a hold. */
-async function rememberRequest(tx: Knex.Transaction, target: RowTarget): Promise<void> {
-  const { kid, durables, keep, requestedBy } = target;
-  if (keep.openContests || keep.override) return;
-  await tx('legal_holds')
-    .where({ kid })
-    .whereIn('durable', [...durables])
-    .update({ requested_by: requestedBy });
+  const held = await settleHeld(
+    tx,
+    target,
+    holds,
+    new Map(going.map((id) => [id, deviceOf.get(id) ?? null])),
+  );
+  return {
+    counts,
+    requests: going.filter((id) => !held.has(id)),
+    visitorIds,
+    devices: durables.filter((durable) => !holds.devices.has(durable)),
+    waits: Object.values(counts).some(({ retained }) => retained > 0) && holds.devices.size > 0,
+  };
 }
 
 async function keepOverrides(

@@ -2,12 +2,11 @@ import { DAY } from '../lib/clock.ts';
 import type { Contest } from '../rights/contest.ts';
 import { oneMonthAfter } from '../rights/due.ts';
 import { QUEUE_GROUPS, type QueueCursor, type QueueFilter, type QueueRow } from '../rights/queue.ts';
-import { rowToContest } from './contest-store.ts';
+import { type ContestRow, rowToContest } from './contest-store.ts';
+import type { ContestWords } from './contest-words.ts';
 import type { Database } from './db.ts';
 
 /** Pages of the review queue. */
-
-type StoredRow = Parameters<typeof rowToContest>[0];
 
 /** SQLite and PostgreSQL both read a row comparison off the index. */
 const AFTER = '(due_at, contest_id) > (?, ?)';
@@ -21,14 +20,20 @@ export interface Onlooker {
 /** Claims last an hour and are made by hand: there are as many as people can click, and no more are read. */
 const MAX_CLAIMS = 1000;
 
-async function claimedContests(database: Database, kid: string, now: number): Promise<readonly Contest[]> {
+/** @param words null: what was written is left closed */
+async function claimedContests(
+  database: Database,
+  words: ContestWords | null,
+  kid: string,
+  now: number,
+): Promise<readonly Contest[]> {
   const rows = await database
-    .read<StoredRow>('contests')
+    .read<ContestRow>('contests')
     .where({ kid, status: 'open' })
     .where('claimed_until', '>', now)
     .limit(MAX_CLAIMS);
-  return (rows as StoredRow[])
-    .map(rowToContest)
+  return (rows as ContestRow[])
+    .map((row) => rowToContest(row, words))
     .sort((a, b) => a.dueAt - b.dueAt || (a.contestId < b.contestId ? -1 : 1));
 }
 
@@ -49,13 +54,14 @@ function isAfter(contest: Contest, after: QueueCursor | null): boolean {
 
 async function freePage(
   database: Database,
+  words: ContestWords,
   kid: string,
   now: number,
   filter: QueueFilter,
   after: QueueCursor | null,
   limit: number,
 ): Promise<QueueRow[]> {
-  const query = database.read<StoredRow>('contests').where({ kid, status: 'open' });
+  const query = database.read<ContestRow>('contests').where({ kid, status: 'open' });
   query.where((free) => {
     free.whereNull('claimed_until').orWhere('claimed_until', '<=', now);
   });
@@ -68,19 +74,22 @@ async function freePage(
   }
   if (after !== null) query.whereRaw(AFTER, [after.at, after.contestId]);
   const rows = await query.orderBy(['due_at', 'contest_id']).limit(limit);
-  return (rows as StoredRow[]).map((row) => ({ group: 'free', contest: rowToContest(row) }));
+  return (rows as ContestRow[]).map((row) => ({ group: 'free', contest: rowToContest(row, words) }));
 }
 
 /** Open contests in the order of the queue. */
 export async function queuePage(
   database: Database,
+  words: ContestWords,
   kid: string,
   who: Onlooker,
   filter: QueueFilter,
   after: QueueCursor | null,
   limit: number,
 ): Promise<readonly QueueRow[]> {
-  const claimed = (await claimedContests(database, kid, who.now)).filter((contest) => fits(contest, filter));
+  const claimed = (await claimedContests(database, words, kid, who.now)).filter((contest) =>
+    fits(contest, filter),
+  );
   const rows: QueueRow[] = [];
   const start = after === null ? 0 : QUEUE_GROUPS.indexOf(after.group);
   for (const group of QUEUE_GROUPS.slice(start)) {
@@ -88,7 +97,7 @@ export async function queuePage(
     if (left <= 0) break;
     const from = after?.group === group ? after : null;
     if (group === 'free') {
-      rows.push(...(await freePage(database, kid, who.now, filter, from, left)));
+      rows.push(...(await freePage(database, words, kid, who.now, filter, from, left)));
       continue;
     }
     const own = claimed.filter((contest) => (contest.claim?.by === who.me) === (group === 'mine'));
@@ -101,12 +110,13 @@ export async function queuePage(
 /** Resolved contests, the latest first. */
 export async function resolvedPage(
   database: Database,
+  words: ContestWords,
   kid: string,
   filter: Pick<QueueFilter, 'class'>,
   after: Pick<QueueCursor, 'at' | 'contestId'> | null,
   limit: number,
 ): Promise<readonly Contest[]> {
-  const query = database.read<StoredRow>('contests').where({ kid, status: 'resolved' });
+  const query = database.read<ContestRow>('contests').where({ kid, status: 'resolved' });
   if (filter.class !== undefined) query.where('class', filter.class);
   if (after !== null) query.whereRaw('(resolved_at, contest_id) < (?, ?)', [after.at, after.contestId]);
   const order = [
@@ -114,7 +124,7 @@ export async function resolvedPage(
     { column: 'contest_id', order: 'desc' },
   ];
   const rows = await query.orderBy(order).limit(limit);
-  return (rows as StoredRow[]).map(rowToContest);
+  return (rows as ContestRow[]).map((row) => rowToContest(row, words));
 }
 
 export interface QueueCounts {
@@ -145,7 +155,7 @@ export async function queueCounts(database: Database, kid: string, who: Onlooker
     capped(database, of('open')),
     capped(database, of('open').where('due_at', '<', now)),
     capped(database, of('resolved')),
-    claimedContests(database, kid, now),
+    claimedContests(database, null, kid, now),
   ]);
   const mine = claimed.filter((contest) => contest.claim?.by === me).length;
   return { open, overdue, mine, held: claimed.length - mine, resolved };
@@ -162,7 +172,7 @@ export interface Workload {
 /** Who holds how many cases now, the busiest first. */
 export async function workload(database: Database, kid: string, now: number): Promise<readonly Workload[]> {
   const load = new Map<string, Workload>();
-  for (const { claim, dueAt } of await claimedContests(database, kid, now)) {
+  for (const { claim, dueAt } of await claimedContests(database, null, kid, now)) {
     if (claim === null) continue;
     const { by: actor, label } = claim;
     // The first one of each is the most urgent: they come by due date.

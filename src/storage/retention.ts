@@ -1,40 +1,19 @@
 import type { Knex } from 'knex';
-import { DAY, HOUR } from '../lib/clock.ts';
-import type { Scope } from '../rights/erase.ts';
 import type { Database } from './db.ts';
 import { lockHead } from './ledger-append.ts';
 import { remove, removeWalking } from './purge.ts';
+import {
+  cutoffsOf,
+  dueContests,
+  dueDecisions,
+  dueSightings,
+  oldestEpoch,
+  type RetentionCounts,
+  type RetentionRules,
+  unlessHeld,
+} from './retention-due.ts';
 
 /** What time alone takes away, in small steps, so that the writer is never held long. Safe on many nodes at once. */
-
-export interface RetentionCounts {
-  decisions: number;
-  contests: number;
-  links: number;
-  sightings: number;
-  visitorIndex: number;
-  audit: number;
-}
-
-export interface RetentionRules {
-  readonly kid: string;
-  /** `retention.days` of the tenant. */
-  readonly days: number;
-  readonly epochDays: number;
-  readonly now: number;
-}
-
-/** The audit log outlives what it tells of: it names nobody. */
-const AUDIT_DAYS = 730;
-
-/** A legal hold on this kind of data of the row's device: retention leaves it as an erasure does. */
-function unlessHeld(query: Knex.QueryBuilder, db: Knex, table: string, scope: Scope): Knex.QueryBuilder {
-  return query.whereNotExists(
-    db('legal_holds')
-      .whereRaw('legal_holds.kid = ??.kid AND legal_holds.durable = ??.durable', [table, table])
-      .where('legal_holds.scope', scope),
-  );
-}
 
 /** Sealed hours leave whole: the seal in the log stays and has nothing left to be held against. */
 async function dropSeals(
@@ -55,17 +34,7 @@ function removeDecisions(database: Database, kid: string, cutoff: number): Promi
   return remove(database, {
     table: 'decisions',
     key: ['kid', 'request_id'],
-    due: (db) => {
-      const query = db('decisions')
-        .where({ kid })
-        .where('decided_at', '<', cutoff)
-        .whereNotExists(
-          db('contests')
-            .whereRaw('contests.kid = decisions.kid AND contests.request_id = decisions.request_id')
-            .where('contests.status', 'open'),
-        );
-      return unlessHeld(query, db, 'decisions', 'decisions');
-    },
+    due: (db) => dueDecisions(db, kid, cutoff),
     // Filing a contest takes this lock: none is filed against a decision that is just going.
     before: (tx) => lockHead(tx, kid),
     also: async (tx, rows) => {
@@ -80,13 +49,7 @@ function removeContests(database: Database, kid: string, cutoff: number): Promis
   return remove(database, {
     table: 'contests',
     key: ['contest_id'],
-    due: (db) =>
-      unlessHeld(
-        db('contests').where({ kid, status: 'resolved' }).where('resolved_at', '<', cutoff),
-        db,
-        'contests',
-        'contests',
-      ),
+    due: (db) => dueContests(db, kid, cutoff),
   });
 }
 
@@ -128,13 +91,7 @@ async function removeDevices(
     {
       table: 'sightings',
       key: ['kid', 'durable'],
-      due: (db) =>
-        unlessHeld(
-          db('sightings').where({ kid }).where('last_at', '<', cutoff),
-          db,
-          'sightings',
-          'sightings',
-        ),
+      due: (db) => dueSightings(db, kid, cutoff),
       also: async (tx, rows) => {
         const durables = rows.map((row) => String(row['durable']));
         ids += await removeIdsOf(tx, kid, durables);
@@ -142,7 +99,7 @@ async function removeDevices(
     },
     { within: { kid }, order: 'durable' },
   );
-  const oldest = Math.floor(cutoff / (epochDays * DAY));
+  const oldest = oldestEpoch(cutoff, epochDays);
   const ended = await removeWalking(
     database,
     {
@@ -163,10 +120,8 @@ async function removeDevices(
 
 /** What the rules of one tenant take away now. */
 export async function retain(database: Database, rules: RetentionRules): Promise<RetentionCounts> {
-  const { kid, now } = rules;
-  const floorHour = (at: number): number => Math.floor(at / HOUR) * HOUR;
-  const cutoff = floorHour(now - rules.days * DAY);
-  const auditCutoff = floorHour(now - AUDIT_DAYS * DAY);
+  const { kid } = rules;
+  const { cutoff, auditCutoff } = cutoffsOf(rules);
   await dropSeals(database, kid, cutoff, auditCutoff);
   const decisions = await removeDecisions(database, kid, cutoff);
   const contests = await removeContests(database, kid, cutoff);

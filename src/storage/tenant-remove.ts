@@ -35,6 +35,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   audit_seals: ['kid', 'hour'],
   erasures: ['receipt_id'],
   legal_holds: ['kid', 'durable', 'scope'],
+  held_erasures: ['kid', 'durable', 'request_id'],
   signal_summaries: ['kid', 'request_id'],
   population: ['kid', 'signal', 'value'],
 };
@@ -71,12 +72,20 @@ async function emptyTable(database: Database, kid: string, table: string): Promi
 export async function removeTenant(
   database: Database,
   kid: string,
-  onProgress: (table: string) => void = () => {},
+  {
+    onGone = () => Promise.resolve(),
+    onProgress = () => {},
+  }: {
+    /** The tenant's own row is gone, and the rest begins to follow. */
+    readonly onGone?: () => Promise<void>;
+    readonly onProgress?: (table: string) => void;
+  } = {},
 ): Promise<Readonly<Record<string, number>> | null> {
   const existed = await database.transaction(async (tx) => {
     await bump(tx, 'tenants');
     return (await tx('tenants').where({ kid }).delete()) === 1;
   });
+  if (existed) await onGone();
   const counts: Record<string, number> = {};
   for (const table of TENANT_DATA_TABLES) {
     onProgress(table);

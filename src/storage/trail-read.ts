@@ -1,5 +1,5 @@
 import type { Verdict } from '../ingest/verdict.ts';
-import { rowToContest } from './contest-store.ts';
+import { type ContestRow, rowToContest } from './contest-store.ts';
 import type { Database } from './db.ts';
 
 /** What a reviewer sees beside a contested decision: the same device's other visits and contests. */
@@ -51,14 +51,14 @@ export async function countTrail(
   return Number(row?.n ?? 0);
 }
 
-/** Contests of the same device, the newest first. */
+/** Contests of the same device, the newest first, without what was written. */
 export async function deviceContests(database: Database, kid: string, durable: string, limit: number) {
   const rows = (await database
     .read('contests')
     .where({ kid, durable })
     .orderBy('contest_id', 'desc')
-    .limit(limit)) as Parameters<typeof rowToContest>[0][];
-  return rows.map(rowToContest);
+    .limit(limit)) as ContestRow[];
+  return rows.map((row) => rowToContest(row, null));
 }
 
 /** When the oldest decision that is still held was made. */

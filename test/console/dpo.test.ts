@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SEEN_WITHIN } from '../http/support/expect.ts';
 import { type Console, KID, signIn, startConsole, type Visitor, WRITTEN_WITHIN } from './support/console.ts';
-import { rows } from './support/data.ts';
+import { change, rows } from './support/data.ts';
 
 /** The data-protection officer: find, hold, export, erase, and the log that says so. */
 
@@ -169,6 +169,47 @@ describe('erasing', () => {
     expect((await dora.post('/console/holds/release', release)).status).toBe(404);
     const actions = (await rows(site, 'audit_log')).map((row) => row['action']);
     expect(actions).toEqual(expect.arrayContaining(['hold.placed', 'hold.released', 'subject.erased']));
+  });
+});
+
+describe('more holds than a page shows', () => {
+  const devicesOf = (text: string): string[] =>
+    [...text.matchAll(/name="device" value="([\w-]{43})"/g)].map(([, device = '']) => device);
+
+  it('are read page by page, and the last one can be released', async () => {
+    await change(site, async (tx) => {
+      await tx('legal_holds').delete();
+      const rows = Array.from({ length: 230 }, (_, i) => ({ durable: `d${i}`, created_at: 1000 + i }));
+      const hold = { kid: KID, scope: 'decisions', basis: 'Proceedings 13/26.' };
+      await tx.batchInsert(
+        'legal_holds',
+        rows.map((row) => ({ ...hold, ...row })),
+        100,
+      );
+    });
+    const seen: string[] = [];
+    let path: string | undefined = '/console/holds';
+    while (path !== undefined) {
+      const { text, status } = await dora.get(path);
+      expect(status).toBe(200);
+      seen.push(...devicesOf(text));
+      path = /href="([^"]+)" rel="next"/.exec(text)?.[1];
+    }
+    expect(seen).toHaveLength(230);
+    expect(new Set(seen).size).toBe(230);
+    const release = { csrf, device: seen.at(-1) ?? '', scope: 'decisions' };
+    expect((await dora.post('/console/holds/release', release)).headers.location).toBe(
+      '/console/holds?done=released',
+    );
+    expect(await rows(site, 'legal_holds')).toHaveLength(229);
+    for (const after of ['', 'x', `${'A'.repeat(43)}~decisions`, "a'~b"]) {
+      const page = await dora.get(`/console/holds?after=${encodeURIComponent(after)}`);
+      expect({ status: page.status, shown: devicesOf(page.text).length }).toEqual({
+        status: 200,
+        shown: 100,
+      });
+    }
+    await change(site, (tx) => tx('legal_holds').delete());
   });
 });
 

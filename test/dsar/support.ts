@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ConsentTenant } from '../../src/app/consent-tenant.ts';
 import { makeDirectory } from '../../src/app/directory.ts';
+import { contestWordsOf } from '../../src/app/rights/contest-words.ts';
 import { openStore } from '../../src/app/store.ts';
 import { loadConfig } from '../../src/config.ts';
 import { principalRef } from '../../src/consent/principal.ts';
@@ -9,6 +11,7 @@ import { RULES } from '../../src/ingest/classify/policy.ts';
 import type { Verdict } from '../../src/ingest/verdict.ts';
 import { fileContest } from '../../src/rights/contest.ts';
 import { insertContest } from '../../src/storage/contest-store.ts';
+import type { ContestWords } from '../../src/storage/contest-words.ts';
 import type { Database } from '../../src/storage/db.ts';
 import { linkRequest } from '../../src/storage/link-store.ts';
 import { readSnapshot } from '../../src/storage/snapshot.ts';
@@ -103,7 +106,7 @@ async function insertDevice(database: Database): Promise<void> {
   });
 }
 
-async function insertContests(database: Database): Promise<void> {
+async function insertContests(database: Database, words: ContestWords): Promise<void> {
   const filing = (n: number, statement: string | null) => ({
     kid: KID,
     contestId: `con_01KAG0000000000000000000A${n}`,
@@ -125,8 +128,8 @@ async function insertContests(database: Database): Promise<void> {
   const proposal = { outcome: 'upheld' as const, reason: 'two of two', by: 'first-reference', at: NOW + 1 };
   const open = { ...fileContest(filing(2, null), NOW), question: 'Which browser was it?', proposal };
   await database.transaction(async (tx) => {
-    await insertContest(tx, resolved);
-    await insertContest(tx, open);
+    await insertContest(tx, words, resolved);
+    await insertContest(tx, words, open);
   });
 }
 
@@ -147,7 +150,7 @@ export async function withDatabase<T>(dataDir: string, work: (database: Database
   }
 }
 
-async function principalRefIn(dataDir: string): Promise<string> {
+async function tenantIn(dataDir: string): Promise<ConsentTenant> {
   const config = loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} });
   const store = await openStore(config);
   const directory = makeDirectory(Date.now);
@@ -155,7 +158,7 @@ async function principalRefIn(dataDir: string): Promise<string> {
   await store.database.close();
   const tenant = directory.consentTenant(KID);
   if (!tenant) throw new Error('the tenant is not there');
-  return principalRef(tenant.principalKey, PRINCIPAL);
+  return tenant;
 }
 
 /** Mallory's device with five decisions and two contests; a customer with a link to one of them, and consent. */
@@ -165,12 +168,16 @@ export async function holdSomebody(): Promise<Held> {
     { kid: 'other', origins: [] },
   ]);
   const env = { GPD_DATA_DIR: dataDir };
-  const principal = await principalRefIn(dataDir);
+  const tenant = await tenantIn(dataDir);
+  const principal = principalRef(tenant.principalKey, PRINCIPAL);
   await withDatabase(dataDir, async (database) => {
     await insertDecisions(database, DURABLE, { from: 0, count: 5 });
     await insertDecisions(database, 'somebody-else', { from: 100, count: 3 });
     await insertDevice(database);
-    await insertContests(database);
+    await insertContests(
+      database,
+      contestWordsOf(() => tenant),
+    );
     const link = { kid: KID, requestId: requestId(101), principal, linkedAt: NOW };
     await database.transaction((tx) => linkRequest(tx, link));
   });

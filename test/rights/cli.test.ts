@@ -65,6 +65,19 @@ describe('gpd contests', () => {
     expect(await rights.gpd.json(['contests', 'list', '--tenant', KID])).toEqual([]);
   });
 
+  it('lists every one, however many wait', async () => {
+    const { contestId } = await contested();
+    const copied = 'kid, durable, filed_by, filed_at, due_at + i, status, version, class';
+    await rights.sql(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500)
+        INSERT INTO contests (contest_id, request_id, kid, durable, filed_by, filed_at, due_at, status, version, class)
+        SELECT 'con_many' || i, 'req_many' || i, ${copied} FROM contests, n WHERE contest_id = '${contestId}'`,
+    );
+    const list = await rights.gpd.json<{ contestId: string }[]>(['contests', 'list', '--tenant', KID]);
+    expect(new Set(list.map((contest) => contest.contestId)).size).toBeGreaterThan(1500);
+    await rights.sql("DELETE FROM contests WHERE contest_id LIKE 'con_many%'");
+  });
+
   it.each<[string, (id: string) => string[], number]>([
     ['no outcome', (id) => ['resolve', id, '--reason', REASON, '--yes'], 2],
     ['a short reason', (id) => ['resolve', id, '--outcome', 'upheld', '--reason', 'no', '--yes'], 2],
@@ -156,7 +169,11 @@ describe('gpd retention run', () => {
       `UPDATE decisions SET decided_at = ${then} WHERE request_id IN (${ids})`,
       `UPDATE sightings SET last_at = ${then} WHERE durable IN (SELECT durable FROM decisions WHERE request_id IN (${ids}))`,
     );
-    const rows = await rights.gpd.json<{ kid: string; decisions: number }[]>(['retention', 'run']);
+    const plan = await rights.gpd.json(['retention', 'run', '--dry-run']);
+    expect((await rights.decision(old.requestId, secret)).status).toBe(200);
+    const run = ['retention', 'run', '--yes'];
+    const rows = await rights.gpd.json<{ kid: string; decisions: number }[]>(run);
+    expect(rows).toEqual(plan);
     expect(rows.find(({ kid }) => kid === KID)).toMatchObject({
       decisions: 1,
       sightings: 2,

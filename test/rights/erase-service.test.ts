@@ -5,6 +5,7 @@ import type { ConsentTenant } from '../../src/app/consent-tenant.ts';
 import { makeDirectory } from '../../src/app/directory.ts';
 import { makeDiskReserve } from '../../src/app/disk-reserve.ts';
 import { type EraseRequest, KEEP_NOTHING, makeEraseService } from '../../src/app/rights/erase.ts';
+import { makeHeldErasures } from '../../src/app/rights/held.ts';
 import { reapplyErasures } from '../../src/app/rights/reapply.ts';
 import { readTombstones, tombstoneFile } from '../../src/app/rights/tombstones.ts';
 import { openStore } from '../../src/app/store.ts';
@@ -12,6 +13,7 @@ import { loadConfig } from '../../src/config.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { NOTHING } from '../../src/rights/erase.ts';
 import type { Database } from '../../src/storage/db.ts';
+import { placeHold, releaseHold } from '../../src/storage/hold-store.ts';
 import { makeRecorder } from '../../src/storage/ingest-store.ts';
 import { readSnapshot } from '../../src/storage/snapshot.ts';
 import { tempDir } from '../support/command.ts';
@@ -138,5 +140,36 @@ it('a line that a full disk cut short does not take the next one with it', async
     [first, second].map(({ receiptId }) => ({ receiptId })),
   );
   expect(readFileSync(tombstoneFile(dataDir), 'utf8')).not.toContain('torn');
+  await database.close();
+});
+
+it('what waited for a hold is not lost with the process that released it, and reaches the one request', async () => {
+  const { dataDir } = await initGpd();
+  const { database, tenant, tenantOf } = await open(dataDir);
+  for (const id of ['a', 'b']) await record(database, id);
+  const hold = { kid: KID, durable: 'mine', scope: 'decisions' as const };
+  await database.transaction((tx) => placeHold(tx, { ...hold, basis: 'case 12', createdAt: NOW }));
+  let now = NOW;
+  const clock = (): number => now;
+  const eraser = eraserOn(database, dataDir, clock);
+  const held = makeHeldErasures({ database, eraser, tenantOf, clock });
+  const asked = { ...NOTHING, requests: ['req_a'] };
+  const receipt = await eraser.erase(requestOf(tenant, { target: asked }));
+  expect(receipt.scopes.find(({ scope }) => scope === 'decisions')).toMatchObject({
+    action: 'retained',
+    basis: 'case 12',
+  });
+  expect(await held.resume()).toEqual([]);
+  // The release commits, and the process dies before its erasure.
+  await database.transaction((tx) => releaseHold(tx, hold, NOW));
+  now += 59_000;
+  expect(await held.resumeStale()).toEqual([]);
+  now += 2000;
+  expect(await held.resumeStale()).toMatchObject([{ requestedBy: 'subject', incomplete: false }]);
+  expect(await database.read('decisions').where({ kid: KID }).pluck('request_id')).toEqual(['req_b']);
+  expect(await database.read('held_erasures')).toEqual([]);
+  expect(readFileSync(join(dataDir, 'gpd.db')).includes('req_a')).toBe(false);
+  expect(await held.resume()).toEqual([]);
+  expect(eraser.faults).toEqual([]);
   await database.close();
 });

@@ -160,6 +160,29 @@ describe('a subject’s erasure', () => {
   });
 });
 
+describe('what people write', () => {
+  it('stands in no file in the clear, and is read by the subject and by staff', async () => {
+    const visit = await rights.visit({ bot: true });
+    const token = await subject(visit, 'writer');
+    const body = { requestId: visit.requestId, statement: 'I walk with a screen reader.' };
+    const { contestId } = (await rights.call('/privacy/contest', body, token)).json() as {
+      contestId: string;
+    };
+    const reason = 'The reader of the screen explains what was seen here.';
+    const ruling = { contestId, outcome: 'overturned', reason };
+    const reviewer = await rights.as({ gpd_role: 'reviewer', sub: 'rita' });
+    expect((await rights.call('/privacy/contest/resolve', ruling, reviewer)).json()).toMatchObject({
+      statement: body.statement,
+      reason,
+    });
+    expect(found([body.statement, reason])).toEqual([]);
+    const { contests } = (await rights.call('/privacy/dsar', {}, token)).json() as { contests: object[] };
+    expect(contests).toMatchObject([{ statement: body.statement, reason }]);
+    const shown = await rights.gpd.json(['contests', 'show', contestId]);
+    expect(shown).toMatchObject({ statement: body.statement, reason });
+  });
+});
+
 describe('a dpo’s erasure', () => {
   const dpo = (): Promise<string> => rights.as({ gpd_role: 'dpo', sub: 'dora' });
 
@@ -249,6 +272,10 @@ describe('what stands in the way', () => {
       basis: expect.stringContaining('restore') as string,
     });
     expect(found([...person.ids, person.sub])).toEqual([]);
+    // Where nothing went no backup brings anything back, and no tombstone is there to be applied again.
+    const dpo = await rights.as({ gpd_role: 'dpo', sub: 'dora' });
+    const nobody = (await rights.call('/privacy/erase', { visitorId: 'unknown' }, dpo)).json() as Receipt;
+    expect(new Set(Object.values(actions(nobody)))).toEqual(new Set(['none']));
   });
 
   it('a tombstone stands outside the database, and names nobody', async () => {

@@ -44,7 +44,9 @@ it('exports, removes, leaves no byte, and is not brought back by an older databa
   cpSync(join(rights.gpd.dataDir, 'gpd.db'), join(old, 'gpd.db'));
 
   expect((await rights.gpd.cli(['tenants', 'remove', KID])).code).toBe(2);
-  expect((await rights.gpd.cli(['tenants', 'remove', 'nobody', '--yes'])).code).toBe(3);
+  const none = join(tempDir('export'), 'nobody');
+  const nobody = await rights.gpd.cli(['tenants', 'remove', 'nobody', '--yes', '--export', none]);
+  expect({ code: nobody.code, wrote: existsSync(none) }).toEqual({ code: 3, wrote: false });
   expect((await rights.gpd.cli(['tenants', 'remove', KID, '--dry-run'])).code).toBe(0);
   const out = join(tempDir('export'), 'acme');
   const removed = await rights.gpd.cli(['tenants', 'remove', KID, '--yes', '--export', out, '--json']);
@@ -52,6 +54,10 @@ it('exports, removes, leaves no byte, and is not brought back by an older databa
   expect(JSON.parse(removed.stdout)).toMatchObject({ kid: KID, removed: { decisions: 1, contests: 1 } });
   expect(readFileSync(join(out, 'decisions.ndjson'), 'utf8')).toContain(visit.requestId);
   expect(readFileSync(join(out, 'ledger_entries.ndjson'), 'utf8')).toContain('consent.granted');
+  // What is sealed here is written out: the key goes with the tenant.
+  const [contest = ''] = readFileSync(join(out, 'contests.ndjson'), 'utf8').split('\n');
+  expect(JSON.parse(contest)).toMatchObject({ statement: 'mine alone' });
+  expect(contest).not.toContain('sealed');
   for (const name of readdirSync(rights.gpd.dataDir)) {
     const path = join(rights.gpd.dataDir, name);
     if (!statSync(path).isFile()) continue;

@@ -2,6 +2,7 @@ import type { Staff } from '../../console/ports.ts';
 import type { CasePort, CaseView, QueuePort } from '../../console/ports-cases.ts';
 import type { IngestTenant } from '../../ingest/ports.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { isPlainText } from '../../lib/plain-text.ts';
 import { rightsRef } from '../../rights/reference.ts';
 import { listAudit } from '../../storage/audit-store.ts';
 import { deleteDrafts, draftsOf } from '../../storage/console-sessions.ts';
@@ -12,6 +13,7 @@ import { heldOverride } from '../../storage/dsar-read.ts';
 import { COUNT_CAP, queueCounts, queuePage, resolvedPage, workload } from '../../storage/queue-read.ts';
 import { countTrail, deviceContests, deviceTrail } from '../../storage/trail-read.ts';
 import type { ConsentTenant } from '../consent-tenant.ts';
+import { contestWordsOf } from '../rights/contest-words.ts';
 import type { makeContestService } from '../rights/contests.ts';
 import { describeDecision } from '../rights/dsar.ts';
 
@@ -28,18 +30,21 @@ export interface CaseDeps {
 const TRAIL_ROWS = 20;
 const AUDIT_ROWS = 50;
 
-export function makeQueuePort({ database, clock }: CaseDeps): QueuePort {
+export function makeQueuePort({ database, clock, tenantOf }: CaseDeps): QueuePort {
+  const words = contestWordsOf(tenantOf);
   const who = (staff: Staff) => ({ me: staff.ref, now: clock() });
   return {
     cap: COUNT_CAP,
-    open: (staff, filter, after, limit) => queuePage(database, staff.kid, who(staff), filter, after, limit),
-    resolved: (staff, filter, after, limit) => resolvedPage(database, staff.kid, filter, after, limit),
+    open: (staff, filter, after, limit) =>
+      queuePage(database, words, staff.kid, who(staff), filter, after, limit),
+    resolved: (staff, filter, after, limit) => resolvedPage(database, words, staff.kid, filter, after, limit),
     counts: (staff) => queueCounts(database, staff.kid, who(staff)),
     workload: (staff) => workload(database, staff.kid, clock()),
     async find(staff, id) {
-      const byRequest = await contestOf(database.read, staff.kid, id);
+      if (!isPlainText(id)) return null;
+      const byRequest = await contestOf(database.read, words, staff.kid, id);
       if (byRequest) return byRequest.contestId;
-      const byId = await findContest(database.read, id);
+      const byId = await findContest(database.read, words, id);
       return byId?.kid === staff.kid ? byId.contestId : null;
     },
   };
@@ -47,6 +52,7 @@ export function makeQueuePort({ database, clock }: CaseDeps): QueuePort {
 
 export function makeCasePort(deps: CaseDeps): CasePort {
   const { database, contests, tenantOf, ingestTenantOf } = deps;
+  const words = contestWordsOf(tenantOf);
   const reviewer = (staff: Staff) => ({ kid: staff.kid, role: staff.role, ref: staff.ref });
 
   async function deviceOf(kid: string, durable: string | null) {
@@ -62,7 +68,7 @@ export function makeCasePort(deps: CaseDeps): CasePort {
   return {
     async read(staff, contestId): Promise<CaseView | null> {
       const { kid } = staff;
-      const contest = await findContest(database.read, contestId);
+      const contest = await findContest(database.read, words, contestId);
       const tenant = tenantOf(kid);
       const ingest = ingestTenantOf(kid);
       if (contest?.kid !== kid || !tenant || !ingest) return null;

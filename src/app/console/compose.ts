@@ -19,6 +19,7 @@ import { makeRightsApi, type RightsApi } from '../rights/api.ts';
 import { makeDsarArchive } from '../rights/archive.ts';
 import { openArchiveSigner } from '../rights/archive-signer.ts';
 import type { EraseService } from '../rights/erase.ts';
+import { makeHeldErasures } from '../rights/held.ts';
 import { makeStaffExports } from '../rights/staff-export.ts';
 import { makeAuditPort } from './audit.ts';
 import { makeCasePort, makeQueuePort } from './cases.ts';
@@ -83,7 +84,8 @@ export function composeConsole(parts: ConsoleParts): ConsoleApp {
   };
   const keys = { exports: hmacSha256(parts.serverSecret, 'gpd/console-export/v1') };
   const jobs = makeJobs({ database, keys, clock, onFault: parts.onJobFault });
-  const holds = makeHoldService({ database, eraser: parts.eraser, clock });
+  const held = makeHeldErasures({ database, eraser: parts.eraser, tenantOf, clock });
+  const holds = makeHoldService({ database, held, clock });
   const router = consoleRoutes({
     origin,
     loginKey: hmacSha256(parts.serverSecret, 'gpd/console-login/v1'),

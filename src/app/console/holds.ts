@@ -1,22 +1,26 @@
 import type { Staff } from '../../console/ports.ts';
-import type { HoldView } from '../../console/ports-dpo.ts';
+import type { HoldPage, HoldView } from '../../console/ports-dpo.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { ErasureReceipt, Scope } from '../../rights/erase.ts';
-import { NOTHING } from '../../rights/erase.ts';
 import { displayHandle, rightsRef } from '../../rights/reference.ts';
 import { writeAudit } from '../../storage/audit-store.ts';
 import type { Database } from '../../storage/db.ts';
-import { type LegalHold, listHolds, placeHold, releaseHold } from '../../storage/hold-store.ts';
+import { allHolds, type LegalHold, listHolds, placeHold, releaseHold } from '../../storage/hold-store.ts';
 import type { ConsentTenant } from '../consent-tenant.ts';
-import { type EraseService, KEEP_NOTHING } from '../rights/erase.ts';
+import type { HeldErasures } from '../rights/held.ts';
 
 /** Legal holds (GDPR articles 17(3) and 18(2)): placed by a dpo, a device and scope each; a release erases what had waited. */
 
 export interface HoldDeps {
   readonly database: Database;
-  readonly eraser: EraseService;
+  readonly held: HeldErasures;
   readonly clock: Clock;
 }
+
+/** Holds that are shown on a page. */
+const PAGE = 100;
+/** A device has one of each scope at most. */
+const OF_DEVICE = 20;
 
 export function holdView(tenant: ConsentTenant, hold: LegalHold): HoldView {
   const { durable, scope, basis, createdAt, requestedBy } = hold;
@@ -32,10 +36,31 @@ export function holdView(tenant: ConsentTenant, hold: LegalHold): HoldView {
 
 export type HoldService = ReturnType<typeof makeHoldService>;
 
-export function makeHoldService({ database, eraser, clock }: HoldDeps) {
+export function makeHoldService({ database, held, clock }: HoldDeps) {
+  /** By the keyed reference of its device: no page names a device otherwise. */
+  async function find(tenant: ConsentTenant, device: string, scope: string): Promise<LegalHold | null> {
+    for await (const hold of allHolds(database, tenant.kid)) {
+      if (hold.scope === scope && rightsRef(tenant.rightsKey, 'durable', hold.durable) === device)
+        return hold;
+    }
+    return null;
+  }
+
   return {
-    all: (kid: string) => listHolds(database, kid),
-    ofDevice: (kid: string, durable: string) => listHolds(database, kid, [durable]),
+    /** The oldest first. A page begins after a hold that is named; after one that was released, at the beginning. */
+    async page(
+      tenant: ConsentTenant,
+      after: { readonly device: string; readonly scope: string } | null,
+    ): Promise<HoldPage> {
+      const { kid } = tenant;
+      const from = after && (await find(tenant, after.device, after.scope));
+      const found = await listHolds(database, kid, { after: from, limit: PAGE + 1 });
+      return {
+        holds: found.slice(0, PAGE).map((hold) => holdView(tenant, hold)),
+        more: found.length > PAGE,
+      };
+    },
+    ofDevice: (kid: string, durable: string) => listHolds(database, kid, { durable, limit: OF_DEVICE }),
 
     async place(
       staff: Staff,
@@ -62,28 +87,21 @@ export function makeHoldService({ database, eraser, clock }: HoldDeps) {
       scope: string,
     ): Promise<{ readonly receipt: ErasureReceipt | null } | null> {
       const { kid, role, ref } = staff;
-      const found = (await listHolds(database, kid)).find(
-        (hold) => hold.scope === scope && rightsRef(tenant.rightsKey, 'durable', hold.durable) === device,
-      );
+      const found = await find(tenant, device, scope);
       if (!found) return null;
       const { durable } = found;
+      const actor = { role, ref };
+      const now = clock();
       const released = await database.transaction(async (tx) => {
-        const gone = await releaseHold(tx, { kid, durable, scope: found.scope });
-        const detail = { scope: found.scope, pending: gone !== null && gone.requestedBy !== null };
-        const event = { kid, at: clock(), actor: { role, ref }, object: device };
+        const gone = await releaseHold(tx, { kid, durable, scope: found.scope }, now);
+        const detail = { scope: found.scope, pending: gone?.waited === true };
+        const event = { kid, at: now, actor, object: device };
         if (gone) await writeAudit(tx, { ...event, action: 'hold.released', detail });
         return gone;
       });
       if (!released) return null;
-      if (released.requestedBy === null) return { receipt: null };
-      const receipt = await eraser.erase({
-        tenant,
-        target: { ...NOTHING, durables: [durable] },
-        requestedBy: released.requestedBy,
-        actor: { role, ref },
-        keep: KEEP_NOTHING,
-      });
-      return { receipt };
+      const receipts = released.waited ? await held.ofDevice(actor, kid, durable) : [];
+      return { receipt: receipts.at(-1) ?? null };
     },
   };
 }

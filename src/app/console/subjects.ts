@@ -187,10 +187,7 @@ export function makeSubjectPort(deps: SubjectDeps): SubjectPort {
       return true;
     },
     releaseHold: (staff, device, scope) => holds.release(staff, tenantFor(staff), device, scope),
-    async holds(staff) {
-      const tenant = tenantFor(staff);
-      return (await holds.all(staff.kid)).map((hold) => holdView(tenant, hold));
-    },
+    holds: (staff, after) => holds.page(tenantFor(staff), after),
 
     async receipts(staff, limit) {
       const found = await eraser.list(staff.kid, limit);

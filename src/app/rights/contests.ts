@@ -33,6 +33,7 @@ import { countReview } from '../../storage/tally-store.ts';
 import { enqueue } from '../../storage/webhook-store.ts';
 import { notifications } from '../consent-service.ts';
 import type { ConsentTenant } from '../consent-tenant.ts';
+import { contestWordsOf } from './contest-words.ts';
 
 /** Contests in the database: each change locks the record, and takes its audit row and its webhooks with it. */
 
@@ -78,6 +79,7 @@ type Tx = Parameters<Parameters<Database['transaction']>[0]>[0];
 
 export function makeContestService(deps: ContestDeps) {
   const { database, tenantOf, clock } = deps;
+  const words = contestWordsOf(tenantOf);
 
   function tenantFor(kid: string): ConsentTenant {
     const tenant = tenantOf(kid);
@@ -118,12 +120,12 @@ export function makeContestService(deps: ContestDeps) {
   ): Promise<Contest> {
     const now = clock();
     return database.transaction(async (tx) => {
-      const contest = await lockContest(tx, contestId);
+      const contest = await lockContest(tx, words, contestId);
       if (!contest) throw new Refusal('no-such-contest');
       if (contest.kid !== reviewer.kid) throw new Refusal('cross-tenant-denied');
       const next = step(contest, now);
       if (next === contest) return contest;
-      await updateContest(tx, next);
+      await updateContest(tx, words, next);
       await after(tx, next, now);
       return next;
     });
@@ -148,8 +150,8 @@ export function makeContestService(deps: ContestDeps) {
         if (!reaches(reach, decision)) throw new Refusal('not-your-decision');
         const contestId = `con_${makeUlid(() => now, randomBytes)}`;
         const contest = fileContest({ ...filing, ...decision, kid, contestId, filedBy }, now);
-        if (!(await insertContest(tx, contest))) {
-          const first = await contestOf(tx, kid, filing.requestId);
+        if (!(await insertContest(tx, words, contest))) {
+          const first = await contestOf(tx, words, kid, filing.requestId);
           if (!first) throw new Error('a contest vanished while its decision was locked');
           return first;
         }

@@ -27,6 +27,7 @@ import {
   heldOverride,
 } from '../../storage/dsar-read.ts';
 import type { ConsentTenant } from '../consent-tenant.ts';
+import { contestWordsOf } from './contest-words.ts';
 import { contestResponse } from './contests.ts';
 
 /** Gathers what is held about a subject. It reads what an erasure would delete, and nothing else. */
@@ -95,6 +96,7 @@ export function describeDecision(
 
 export function makeDsarService(deps: DsarDeps) {
   const { database, tenantOf, ingestTenantOf, clock } = deps;
+  const words = contestWordsOf(tenantOf);
 
   async function consentOf(kid: string, principal: string | null, principalId: string | null) {
     if (principal === null || principalId === null) return null;
@@ -128,7 +130,7 @@ export function makeDsarService(deps: DsarDeps) {
       const where = { durable, linked: [...reach.linked] };
       const device = durable === null ? null : await heldDevice(database, kid, durable);
       const total = await countDecisions(database, kid, where);
-      const contests = await heldContests(database, kid, where);
+      const contests = await heldContests(database, words, kid, where);
       const override = await heldOverride(database, kid, where);
       const links = principal === null ? [] : await heldLinks(database, kid, principal);
       const consent = await consentOf(kid, principal, principalId);

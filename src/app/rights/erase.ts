@@ -114,7 +114,6 @@ async function eraseAll(deps: EraseDeps, request: EraseRequest, now: number) {
       { kid, durables, requests, linksOf, requestRef, keep: request.keep, requestedBy },
       now,
     );
-    const counts: ScopeCounts = { ...rows.counts };
     const consent = { erased: 0, retained: 0 };
     if (principal !== null) {
       const notify = (seq: number) =>
@@ -130,12 +129,15 @@ async function eraseAll(deps: EraseDeps, request: EraseRequest, now: number) {
       const kept = await tx('consent_openings').where({ kid, principal: linksOf }).count({ n: '*' });
       consent.retained = Number(kept[0]?.['n'] ?? 0);
     }
+    const found: ScopeCounts = { ...rows.counts, consent: { ...consent, basis: CONSENT_BASIS } };
+    const erasedSomething = Object.values(found).some(({ erased }) => erased > 0);
+    // Without a tombstone a restore applies nothing again.
+    const buries = erasedSomething || rows.waits;
+    const copies = buries ? backups : 0;
     const scopes = scopeResults({
-      ...counts,
-      consent: { ...consent, basis: CONSENT_BASIS },
-      backups: { erased: 0, retained: backups, basis: BACKUP_BASIS },
+      ...found,
+      backups: { erased: 0, retained: copies, basis: BACKUP_BASIS },
     });
-    const erasedSomething = scopes.some(({ action }) => action === 'erased');
     const erasure: StoredErasure = {
       receiptId: request.again?.receiptId ?? `era_${makeUlid(() => now, randomBytes)}`,
       kid,
@@ -145,7 +147,7 @@ async function eraseAll(deps: EraseDeps, request: EraseRequest, now: number) {
       scopes: asPending(scopes),
       refs,
       keep: request.keep,
-      step: erasedSomething ? (request.again ? 'logged' : 'rows') : 'done',
+      step: buries ? (request.again ? 'logged' : 'rows') : 'done',
     };
     await insertErasure(tx, erasure);
     const detail = {
@@ -177,8 +179,8 @@ async function complete(deps: EraseDeps, erasure: StoredErasure): Promise<Stored
   return done;
 }
 
-function needlesOf(target: ErasureTarget, rows: ErasedRows): Needles {
-  return { requests: new Set(rows.requests), others: [...target.durables, ...rows.visitorIds] };
+function needlesOf(rows: ErasedRows): Needles {
+  return { requests: new Set(rows.requests), others: [...rows.devices, ...rows.visitorIds] };
 }
 
 export type EraseService = ReturnType<typeof makeEraseService>;
@@ -194,7 +196,7 @@ export function makeEraseService(deps: EraseDeps) {
         if (erasure.step === 'done') return receiptOf(erasure);
         try {
           const buried = await attempt(() => bury(deps, erasure));
-          const clean = await cleaner.submit(needlesOf(request.target, rows));
+          const clean = await cleaner.submit(needlesOf(rows));
           return receiptOf(clean ? await attempt(() => complete(deps, buried)) : buried);
         } catch (error) {
           // The rows are gone, and nobody may be told that nothing was done.

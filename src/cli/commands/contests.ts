@@ -12,7 +12,7 @@ import { checkKid, confirm, noSuchTenant, wantsJson } from '../run.ts';
 import { asCommand } from './erase.ts';
 
 const DAY_MS = 86_400_000;
-const MAX_LIST = 1000;
+const PAGE = 1000;
 
 /** As the console says it: in days, with the moment beside it. */
 function dueText(dueAt: number, now: number): string {
@@ -25,13 +25,20 @@ async function list(
   options: { readonly tenant?: string; readonly all?: boolean },
   command: Command,
 ): Promise<void> {
-  await withRights(command, async ({ store, operatorOf }) => {
+  await withRights(command, async ({ store, words, operatorOf }) => {
     const { database } = store;
     const tenants = (await database.read('tenants').orderBy('kid').pluck('kid')) as string[];
     const wanted = options.tenant === undefined ? tenants : [operatorOf(checkKid(options.tenant)).kid];
     const filter = options.all === true ? {} : { status: 'open' as const };
     const contests: Contest[] = [];
-    for (const kid of wanted) contests.push(...(await listContests(database, kid, filter, MAX_LIST)));
+    for (const kid of wanted) {
+      for (let after: Contest | undefined; ; ) {
+        const page: readonly Contest[] = await listContests(database, words, kid, { ...filter, after }, PAGE);
+        contests.push(...page);
+        after = page.at(-1);
+        if (page.length < PAGE) break;
+      }
+    }
     const shown = contests.map((contest) => ({ tenant: contest.kid, ...contestResponse(contest) }));
     print(wantsJson(command), shown, () =>
       shown.length === 0
@@ -53,8 +60,8 @@ async function list(
 }
 
 async function show(contestId: string, _options: unknown, command: Command): Promise<void> {
-  await withRights(command, async ({ store, api }) => {
-    const contest = await findContest(store.database.read, contestId);
+  await withRights(command, async ({ store, api, words }) => {
+    const contest = await findContest(store.database.read, words, contestId);
     if (!contest) throw new CommandFailed('notFound', 'there is no contest of that id');
     const stored = await findDecision(store.database, contest.kid, contest.requestId);
     const tenant = api.ingestTenantOf(contest.kid);
@@ -106,8 +113,8 @@ async function resolve(
     throw new CommandFailed('usage', 'say what you decided: --outcome upheld or --outcome overturned');
   const reason = reasonSchema.safeParse(options.reason ?? '');
   if (!reason.success) throw new CommandFailed('usage', '--reason: say why, in 20 to 4,000 characters');
-  await withRights(command, async ({ store, api, operatorOf }) => {
-    const contest = await findContest(store.database.read, contestId);
+  await withRights(command, async ({ store, api, words, operatorOf }) => {
+    const contest = await findContest(store.database.read, words, contestId);
     if (!contest) throw new CommandFailed('notFound', 'there is no contest of that id');
     if (!api.ingestTenantOf(contest.kid)) throw noSuchTenant(contest.kid);
     if (options.dryRun === true) {

@@ -103,8 +103,8 @@ async function list(kidText: string, _options: unknown, command: Command): Promi
 }
 
 async function resume(_options: unknown, command: Command): Promise<void> {
-  await withRights(command, async ({ eraser }) => {
-    const receipts = await eraser.resume();
+  await withRights(command, async ({ eraser, held }) => {
+    const receipts = [...(await eraser.resume()), ...(await held.resume())];
     const open = receipts.filter(({ incomplete }) => incomplete).length;
     print(wantsJson(command), { resumed: receipts.length, incomplete: open }, () => [
       receipts.length === 0
@@ -132,5 +132,8 @@ export function registerErase(program: Command): void {
     .action(erase);
   group.command('status <receipt>').description('read a receipt again').action(status);
   group.command('list <kid>').description('receipts, the newest first').action(list);
-  group.command('resume').description('finish what is not complete').action(resume);
+  group
+    .command('resume')
+    .description('finish what is not complete, and what a released hold left to be done')
+    .action(resume);
 }

@@ -4,11 +4,14 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { buryTenant } from '../../app/rights/tombstones.ts';
+import { type ContestRow, openRow } from '../../storage/contest-store.ts';
+import type { ContestWords } from '../../storage/contest-words.ts';
 import type { Database } from '../../storage/db.ts';
 import { removeTenant, TENANT_DATA_TABLES, tenantRows } from '../../storage/tenant-remove.ts';
 import { makeTenantStore } from '../../storage/tenant-store.ts';
 import { CommandFailed, EXIT, print, say, table } from '../output.ts';
-import { checkKid, confirm, noSuchTenant, wantsJson, withStore } from '../run.ts';
+import { withRights } from '../rights-context.ts';
+import { checkKid, confirm, noSuchTenant, wantsJson } from '../run.ts';
 
 interface RemoveOptions {
   readonly export?: string;
@@ -25,11 +28,16 @@ const NOT_EXPORTED = new Set([
   'network_marks',
 ]);
 
-async function* lines(rows: AsyncIterable<object>): AsyncGenerator<string> {
-  for await (const row of rows) yield `${JSON.stringify(row)}\n`;
+async function* lines(rows: AsyncIterable<object>, told: (row: object) => object): AsyncGenerator<string> {
+  for await (const row of rows) yield `${JSON.stringify(told(row))}\n`;
 }
 
-async function exportTenant(database: Database, kid: string, directory: string): Promise<string[]> {
+async function exportTenant(
+  database: Database,
+  words: ContestWords,
+  kid: string,
+  directory: string,
+): Promise<string[]> {
   if (existsSync(directory))
     throw new CommandFailed('conflict', `${directory} is already there, and nothing was changed`);
   mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -39,7 +47,8 @@ async function exportTenant(database: Database, kid: string, directory: string):
     const file = join(directory, `${name}.ndjson`);
     say(`exporting ${name}`);
     const out = createWriteStream(file, { flags: 'wx', mode: 0o600 });
-    await pipeline(Readable.from(lines(tenantRows(database, kid, name))), out);
+    const told = (row: object): object => (name === 'contests' ? openRow(row as ContestRow, words) : row);
+    await pipeline(Readable.from(lines(tenantRows(database, kid, name), told)), out);
     files.push(file);
   }
   return files;
@@ -47,7 +56,7 @@ async function exportTenant(database: Database, kid: string, directory: string):
 
 async function remove(kidText: string, options: RemoveOptions, command: Command): Promise<void> {
   const kid = checkKid(kidText);
-  await withStore(command, async ({ database }, config) => {
+  await withRights(command, async ({ store: { database }, config, words }) => {
     const tenant = await makeTenantStore(database).get(kid);
     if (options.dryRun === true) {
       if (!tenant) throw noSuchTenant(kid);
@@ -59,10 +68,15 @@ async function remove(kidText: string, options: RemoveOptions, command: Command)
     }
     const what = `this removes tenant ${kid} with all it has, its log and its keys, and cannot be undone`;
     await confirm(options, what);
-    const files = options.export === undefined ? [] : await exportTenant(database, kid, options.export);
-    const counts = await removeTenant(database, kid, (name) => say(`removing ${name}`));
+    // Nothing is written for a tenant that is not there; what an interrupted removal left of one goes.
+    const wanted = tenant === null ? undefined : options.export;
+    const files = wanted === undefined ? [] : await exportTenant(database, words, kid, wanted);
+    const counts = await removeTenant(database, kid, {
+      // Before the rest: an interrupted removal is known to a restore all the same.
+      onGone: () => buryTenant(config.data_dir, kid, Date.now()),
+      onProgress: (name) => say(`removing ${name}`),
+    });
     if (!counts) throw noSuchTenant(kid);
-    await buryTenant(config.data_dir, kid, Date.now());
     await database.vacuum();
     const incomplete = !(await database.truncateLog());
     print(wantsJson(command), { kid, removed: counts, exported: files, incomplete }, () => [

@@ -46,6 +46,7 @@ import {
 import { countTrail, deviceContests, deviceTrail, oldestDecision } from '../../../src/storage/trail-read.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
+import { WORDS } from './words.ts';
 
 interface CaseParts {
   readonly i: number;
@@ -81,7 +82,7 @@ export function consoleContract(make: MakeDatabase): void {
         parts.filedAt ?? NOW + parts.i * MINUTE,
       );
       await db.database.transaction(async (tx) => {
-        await insertContest(tx, filed);
+        await insertContest(tx, WORDS, filed);
         const { claim = null, resolvedAt = null } = parts;
         const resolved =
           resolvedAt === null
@@ -92,7 +93,7 @@ export function consoleContract(make: MakeDatabase): void {
                 resolvedAt,
                 resolvedBy: { role: 'reviewer' as const, ref: 'r' },
               };
-        await updateContest(tx, { ...filed, claim, ...resolved });
+        await updateContest(tx, WORDS, { ...filed, claim, ...resolved });
       });
       return contestId;
     }
@@ -261,7 +262,7 @@ export function consoleContract(make: MakeDatabase): void {
       }
       await addCase('elsewhere', { i: 1 });
       const who = { me: 'me', now: NOW };
-      const all = await queuePage(other, kid, who, {}, null, 100);
+      const all = await queuePage(other, WORDS, kid, who, {}, null, 100);
       const places = all.map(({ group, contest }) => `${group} ${contest.contestId.slice(-1)}`);
       // 8 was claimed, and the claim has ended.
       expect(places).toEqual([
@@ -276,8 +277,8 @@ export function consoleContract(make: MakeDatabase): void {
         'held 5',
       ]);
       const paged: string[] = [];
-      for (let after: Parameters<typeof queuePage>[4] = null; ; ) {
-        const page = await queuePage(other, kid, who, {}, after, 2);
+      for (let after: Parameters<typeof queuePage>[5] = null; ; ) {
+        const page = await queuePage(other, WORDS, kid, who, {}, after, 2);
         paged.push(...page.map(({ contest }) => contest.contestId));
         const last = page.at(-1);
         if (!last) break;
@@ -304,18 +305,20 @@ export function consoleContract(make: MakeDatabase): void {
       await addCase(kid, { i: 3, filedAt: NOW });
       for (const i of [4, 5, 6]) await addCase(kid, { i, resolvedAt: NOW + i });
       const who = { me: 'me', now: NOW };
-      const found = async (filter: Parameters<typeof queuePage>[3]) =>
-        (await queuePage(other, kid, who, filter, null, 10)).map(({ contest }) =>
+      const found = async (filter: Parameters<typeof queuePage>[4]) =>
+        (await queuePage(other, WORDS, kid, who, filter, null, 10)).map(({ contest }) =>
           Number(contest.contestId.slice(-1)),
         );
       expect(await found({ class: 'human' })).toEqual([1]);
       expect(await found({ filedBefore: NOW - 10 * DAY + 1 })).toEqual([1, 2]);
       expect(await found({ filedBefore: NOW - 10 * DAY })).toEqual([1]);
       expect(await found({ dueBefore: NOW })).toEqual([1]);
-      const resolved = await resolvedPage(other, kid, {}, null, 2);
+      const resolved = await resolvedPage(other, WORDS, kid, {}, null, 2);
       expect(resolved.map((one) => one.resolvedAt)).toEqual([NOW + 6, NOW + 5]);
       const after = { at: NOW + 5, contestId: resolved[1]!.contestId };
-      expect((await resolvedPage(other, kid, {}, after, 2)).map((one) => one.resolvedAt)).toEqual([NOW + 4]);
+      expect((await resolvedPage(other, WORDS, kid, {}, after, 2)).map((one) => one.resolvedAt)).toEqual([
+        NOW + 4,
+      ]);
       const due = await openByDue(other, kid, [
         [0, NOW],
         [NOW, NOW + 30 * DAY],
@@ -330,7 +333,7 @@ export function consoleContract(make: MakeDatabase): void {
       const early = Date.UTC(2026, 0, 30, 23);
       await addCase(kid, { i: 1, filedAt: early });
       const filter = { filedBefore: Date.UTC(2026, 0, 31, 1) };
-      expect(await queuePage(other, kid, { me: 'me', now: NOW }, filter, null, 10)).toHaveLength(1);
+      expect(await queuePage(other, WORDS, kid, { me: 'me', now: NOW }, filter, null, 10)).toHaveLength(1);
     });
 
     it('a device’s trail, its contests and the oldest decision', async () => {
@@ -449,14 +452,14 @@ export function consoleContract(make: MakeDatabase): void {
       const hold = { kid, durable: 'kept', scope: 'decisions' as const, basis: 'a court', createdAt: NOW };
       await db.database.transaction((tx) => placeHold(tx, hold));
       await db.database.transaction((tx) => placeHold(tx, { ...hold, basis: 'again', createdAt: NOW + 1 }));
-      expect(await listHolds(other, kid)).toEqual([{ ...hold, requestedBy: null }]);
-      expect(await listHolds(other, kid, ['free'])).toEqual([]);
+      expect(await listHolds(other, kid, { limit: 9 })).toEqual([{ ...hold, requestedBy: null }]);
+      expect(await listHolds(other, kid, { durable: 'free', limit: 9 })).toEqual([]);
       const rules = { kid, days: 1, epochDays: 30, now: NOW + 10 * DAY };
       expect((await retain(db.database, rules)).decisions).toBe(1);
       expect((await deviceTrail(other, kid, 'kept', 5)).length).toBe(1);
       const release = () =>
-        db.database.transaction((tx) => releaseHold(tx, { kid, durable: 'kept', scope: 'decisions' }));
-      expect(await release()).toMatchObject({ basis: 'a court' });
+        db.database.transaction((tx) => releaseHold(tx, { kid, durable: 'kept', scope: 'decisions' }, NOW));
+      expect(await release()).toEqual({ waited: false });
       expect(await release()).toBeNull();
       expect((await retain(db.database, rules)).decisions).toBe(1);
     });
@@ -464,7 +467,7 @@ export function consoleContract(make: MakeDatabase): void {
     it('a contest under a claim is locked by its id', async () => {
       const kid = await addTenant(db.database, 'locked');
       const contestId = await addCase(kid, { i: 1 });
-      expect(await db.database.transaction((tx) => lockContest(tx, contestId))).toMatchObject({
+      expect(await db.database.transaction((tx) => lockContest(tx, WORDS, contestId))).toMatchObject({
         kid,
         contestId,
       });

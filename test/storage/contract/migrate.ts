@@ -26,14 +26,18 @@ async function tables({ kind, read }: Database): Promise<string[]> {
   return names.filter((name) => !name.startsWith('knex_')).sort();
 }
 
-/** The indexes too: a migration may change nothing else. */
+/** The columns and the indexes too: a migration may change nothing else. */
 async function shape(database: Database): Promise<string[]> {
   const { kind, read } = database;
   const indexes: string[] =
     kind === 'sqlite'
       ? await read('sqlite_master').where({ type: 'index' }).pluck('name')
       : await read('pg_indexes').where({ schemaname: 'public' }).pluck('indexname');
-  return [...(await tables(database)), ...indexes].sort();
+  const names = await tables(database);
+  const parts = names.map(async (name) =>
+    Object.keys(await read(name).columnInfo()).map((column) => `${name}.${column}`),
+  );
+  return [...names, ...(await Promise.all(parts)).flat(), ...indexes].sort();
 }
 
 async function columns(database: Database): Promise<Record<string, unknown>> {

@@ -1,33 +1,42 @@
+import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Contest, fileContest, resolveContest } from '../../../src/rights/contest.ts';
-import { DEFENCE_BASIS } from '../../../src/rights/erase.ts';
+import { DEFENCE_BASIS, type Scope } from '../../../src/rights/erase.ts';
 import { checkAuditSeals, sealAudit } from '../../../src/storage/audit-seal.ts';
 import { writeAudit } from '../../../src/storage/audit-store.ts';
 import {
+  type ContestRow,
   contestOf,
   findContest,
   insertContest,
   insertOverride,
   listContests,
   lockContest,
+  openRow,
   updateContest,
 } from '../../../src/storage/contest-store.ts';
+import { makeContestWords } from '../../../src/storage/contest-words.ts';
 import type { Database } from '../../../src/storage/db.ts';
 import { findDecision, tenantOfDecision } from '../../../src/storage/decision-store.ts';
 import { countDecisions, heldContests, heldOverride } from '../../../src/storage/dsar-read.ts';
-import { eraseRows, type RowTarget } from '../../../src/storage/erase-store.ts';
+import type { RowTarget } from '../../../src/storage/erase-find.ts';
+import { eraseRows } from '../../../src/storage/erase-store.ts';
 import { heldIds } from '../../../src/storage/held-ids.ts';
+import { allHolds, dueErasures, listHolds, placeHold, releaseHold } from '../../../src/storage/hold-store.ts';
 import { makeRecorder } from '../../../src/storage/ingest-store.ts';
 import { lockHead } from '../../../src/storage/ledger-append.ts';
 import { durableOfVisitor, linkedRequests, linkRequest } from '../../../src/storage/link-store.ts';
 import { retain } from '../../../src/storage/retention.ts';
+import { planRetention } from '../../../src/storage/retention-due.ts';
+import { sealOldWords } from '../../../src/storage/seal-words.ts';
 import { rowsOf } from '../../../src/storage/sql.ts';
 import { findSummary } from '../../../src/storage/summary-store.ts';
 import { checkSeals, sealVerdicts } from '../../../src/storage/verdict-seal.ts';
 import { enqueue } from '../../../src/storage/webhook-store.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
+import { WORDS } from './words.ts';
 
 const DAY = 86_400_000;
 const HOUR = 3_600_000;
@@ -57,7 +66,7 @@ export function rightsContract(make: MakeDatabase): void {
         },
         NOW,
       );
-    const file = (contest: Contest) => db.database.transaction((tx) => insertContest(tx, contest));
+    const file = (contest: Contest) => db.database.transaction((tx) => insertContest(tx, WORDS, contest));
     const target = (kid: string, over: Partial<RowTarget>): RowTarget => ({
       kid,
       durables: [],
@@ -81,18 +90,105 @@ export function rightsContract(make: MakeDatabase): void {
       const contest = contestOn(kid, 'a');
       const won = await Promise.all([
         file(contest),
-        other.transaction((tx) => insertContest(tx, { ...contest, contestId: 'con_second' })),
+        other.transaction((tx) => insertContest(tx, WORDS, { ...contest, contestId: 'con_second' })),
       ]);
       expect(won.filter(Boolean)).toHaveLength(1);
-      const first = await contestOf(other.read, kid, 'req_a');
+      const first = await contestOf(other.read, WORDS, kid, 'req_a');
       expect({ ...first, contestId: '' }).toEqual({ ...contest, contestId: '' });
       const resolved = resolveContest(first as Contest, { ...rule, outcome: 'overturned' }, NOW + 1);
       await db.database.transaction(async (tx) => {
-        expect(await lockContest(tx, resolved.contestId)).toEqual(first);
-        await updateContest(tx, resolved);
+        expect(await lockContest(tx, WORDS, resolved.contestId)).toEqual(first);
+        await updateContest(tx, WORDS, resolved);
       });
-      expect(await findContest(other.read, resolved.contestId)).toEqual(resolved);
+      expect(await findContest(other.read, WORDS, resolved.contestId)).toEqual(resolved);
       expect(await findDecision(other, kid, 'req_a')).toMatchObject({ restricted: false, overturned: true });
+    });
+
+    describe('what was written about a contest', () => {
+      const COLUMNS = ['statement', 'question', 'reason', 'proposed_reason'];
+      const rowOf = async (kid: string) =>
+        (await other.read('contests').where({ kid }).first()) as ContestRow;
+      const proposal = { outcome: 'upheld', reason: 'proposed words', by: 'rita', at: NOW } as const;
+      const written = (kid: string): Contest => ({
+        ...contestOn(kid, 'w'),
+        statement: 'stated words',
+        question: 'asked words',
+        reason: 'ruled words',
+        proposal,
+      });
+
+      it('is sealed: no row holds a word of it', async () => {
+        const kid = await addTenant(db.database, 'sealed-texts');
+        await file(written(kid));
+        const row = await rowOf(kid);
+        for (const column of COLUMNS) expect(row[column as 'statement'], column).toBeNull();
+        expect(JSON.stringify(row)).not.toContain('words"');
+        expect(row.sealed).toMatch(/^[A-Za-z0-9+/=]{80,}$/);
+        expect(await contestOf(other.read, WORDS, kid, 'req_w')).toEqual(written(kid));
+        const open = openRow(row, WORDS);
+        expect(open).toMatchObject({ statement: 'stated words', proposed_reason: 'proposed words' });
+        expect(open).not.toHaveProperty('sealed');
+      });
+
+      it('of nothing is nothing', async () => {
+        const kid = await addTenant(db.database, 'no-words');
+        await file({ ...contestOn(kid, 'w'), statement: null });
+        expect((await rowOf(kid)).sealed).toBeNull();
+        await db.database.transaction((tx) => tx('contests').where({ kid }).delete());
+        await file({ ...contestOn(kid, 'w'), statement: '' });
+        expect((await contestOf(other.read, WORDS, kid, 'req_w'))?.statement).toBe('');
+      });
+
+      it('stays readable where an older release wrote it, and is sealed by the next round', async () => {
+        const kid = await addTenant(db.database, 'old-words');
+        await file(written(kid));
+        const clear = { statement: 'old words', question: null, reason: null, proposed_reason: null };
+        await db.database.transaction((tx) =>
+          tx('contests')
+            .where({ kid })
+            .update({ ...clear, sealed: null }),
+        );
+        const old = { statement: 'old words', question: null, reason: null };
+        expect(await contestOf(other.read, WORDS, kid, 'req_w')).toMatchObject(old);
+        expect(await sealOldWords(db.database, WORDS, kid)).toBe(1);
+        expect(JSON.stringify(await rowOf(kid))).not.toContain('old words');
+        expect(await contestOf(other.read, WORDS, kid, 'req_w')).toMatchObject(old);
+        expect(await sealOldWords(db.database, WORDS, kid)).toBe(0);
+      });
+
+      it('is what an older node wrote last, beside what was sealed before', async () => {
+        const kid = await addTenant(db.database, 'beside');
+        await file(written(kid));
+        // It knows no seal: to it nothing was said yet.
+        await db.database.transaction((tx) =>
+          tx('contests').where({ kid }).update({ reason: 'newer words' }),
+        );
+        const both = { statement: 'stated words', reason: 'newer words' };
+        expect(await contestOf(other.read, WORDS, kid, 'req_w')).toMatchObject(both);
+        await sealOldWords(other, WORDS, kid);
+        expect((await rowOf(kid)).reason).toBeNull();
+        expect(await contestOf(other.read, WORDS, kid, 'req_w')).toMatchObject(both);
+      });
+
+      it('opens for its own contest and under its own key alone; without a key nothing is written', async () => {
+        const kid = await addTenant(db.database, 'moved-words');
+        const [one, two] = [written(kid), { ...contestOn(kid, 'v'), statement: 'of another' }];
+        for (const contest of [one, two]) await file(contest);
+        const { sealed } = (await other
+          .read('contests')
+          .where({ contest_id: one.contestId })
+          .first()) as ContestRow;
+        await db.database.transaction((tx) =>
+          tx('contests').where({ contest_id: two.contestId }).update({ sealed }),
+        );
+        await expect(findContest(other.read, WORDS, two.contestId)).rejects.toThrow('does not open');
+        const stranger = makeContestWords(() => Buffer.alloc(32, 8), randomBytes);
+        await expect(findContest(other.read, stranger, one.contestId)).rejects.toThrow('does not open');
+        const nobody = makeContestWords(() => undefined, randomBytes);
+        expect(await findContest(other.read, nobody, one.contestId)).toMatchObject({ statement: null });
+        const writing = db.database.transaction((tx) => updateContest(tx, nobody, one));
+        await expect(writing).rejects.toThrow('no tenant');
+      });
     });
 
     it('lists by due date, filtered, in pages', async () => {
@@ -103,13 +199,13 @@ export function rightsContract(make: MakeDatabase): void {
           dueAt: NOW + (3 - i) * DAY,
           class: i === 0 ? 'human' : 'unknown',
         });
-      const ids = async (filter: Parameters<typeof listContests>[2], limit = 10) =>
-        (await listContests(other, kid, filter, limit)).map(({ requestId }) => requestId);
+      const ids = async (filter: Parameters<typeof listContests>[3], limit = 10) =>
+        (await listContests(other, WORDS, kid, filter, limit)).map(({ requestId }) => requestId);
       expect(await ids({})).toEqual(['req_q3', 'req_q2', 'req_q1']);
       expect(await ids({ class: 'human' })).toEqual(['req_q1']);
       expect(await ids({ status: 'resolved' })).toEqual([]);
       expect(await ids({ dueBefore: NOW + 2 * DAY })).toEqual(['req_q3']);
-      const [first] = await listContests(other, kid, {}, 1);
+      const [first] = await listContests(other, WORDS, kid, {}, 1);
       expect(await ids({ after: first as Contest }, 1)).toEqual(['req_q2']);
     });
 
@@ -204,6 +300,135 @@ export function rightsContract(make: MakeDatabase): void {
       expect(await findDecision(other, kid, 'req_ha')).not.toBeNull();
     });
 
+    describe('under legal holds', () => {
+      const place = (kid: string, durable: string, scope: Scope, basis = 'case 11') =>
+        db.database.transaction((tx) => placeHold(tx, { kid, durable, scope, basis, createdAt: NOW }));
+      const release = (kid: string, durable: string, scope: Scope, at = NOW + 1) =>
+        db.database.transaction((tx) => releaseHold(tx, { kid, durable, scope }, at));
+      const waiting = (kid: string) => other.read('held_erasures').where({ kid });
+
+      it('keeps the rows of the held device, and not those of another that is erased with it', async () => {
+        const kid = await addTenant(db.database, 'two-devices');
+        await record(kid, 'kept', { durable: 'held' });
+        await record(kid, 'went', { durable: 'free' });
+        await place(kid, 'held', 'decisions');
+        await place(kid, 'held', 'visitor-index');
+        const gone = await erase(kid, { durables: ['held', 'free'] });
+        expect(gone.counts.decisions).toEqual({ erased: 1, retained: 1, basis: 'case 11' });
+        expect(gone.counts['visitor-index']).toEqual({ erased: 1, retained: 1, basis: 'case 11' });
+        expect(gone).toMatchObject({ requests: ['req_went'], devices: ['free'], waits: true });
+        expect(gone.visitorIds).toHaveLength(1);
+        expect(await findDecision(other, kid, 'req_kept')).not.toBeNull();
+        expect(await findDecision(other, kid, 'req_went')).toBeNull();
+        expect(await other.read('sightings').where({ kid })).toEqual([]);
+      });
+
+      it('counts what it keeps once', async () => {
+        const kid = await addTenant(db.database, 'once');
+        await record(kid, 'o1', { durable: 'd' });
+        await file(contestOn(kid, 'o1', 'd'));
+        const override = { kid, durable: 'd', requestId: 'req_o1', at: NOW };
+        await db.database.transaction((tx) => insertOverride(tx, override));
+        await place(kid, 'd', 'contests');
+        await place(kid, 'd', 'override');
+        const { counts, requests } = await erase(kid, { durables: ['d'] });
+        expect(counts.contests).toEqual({ erased: 0, retained: 1, basis: 'case 11' });
+        expect(counts.override).toEqual({ erased: 0, retained: 1, basis: 'case 11' });
+        expect(counts.decisions).toEqual({ erased: 1, retained: 0 });
+        // A row that is kept names it still.
+        expect(requests).toEqual([]);
+      });
+
+      it('an erasure of single requests waits too, and is due with the release, for them alone', async () => {
+        const kid = await addTenant(db.database, 'waits');
+        for (const id of ['w1', 'w2']) await record(kid, id, { durable: 'd' });
+        await place(kid, 'd', 'decisions');
+        await erase(kid, { requests: ['req_w1'], requestedBy: 'subject' });
+        expect(await listHolds(other, kid, { limit: 9 })).toMatchObject([{ requestedBy: 'subject' }]);
+        expect(await dueErasures(other, NOW + DAY, { kid, durable: 'd' })).toEqual([]);
+        // Again, as somebody else: one row, and who asked last is told.
+        await erase(kid, { requests: ['req_w1'], requestedBy: 'dpo' });
+        expect(await release(kid, 'd', 'decisions')).toEqual({ waited: true });
+        expect(await dueErasures(other, NOW)).toEqual([]);
+        const due = await dueErasures(other, NOW + 1, { kid, durable: 'd' });
+        expect(due).toEqual([{ kid, durable: 'd', requestedBy: 'dpo', whole: false, requests: ['req_w1'] }]);
+        expect(await erase(kid, { requests: ['req_w1'] })).toMatchObject({
+          requests: ['req_w1'],
+          waits: false,
+        });
+        expect(await waiting(kid)).toEqual([]);
+        expect(await findDecision(other, kid, 'req_w2')).not.toBeNull();
+      });
+
+      it('names no request of which nothing is kept', async () => {
+        const kid = await addTenant(db.database, 'unnamed');
+        await record(kid, 'u1', { durable: 'd' });
+        await place(kid, 'd', 'contests');
+        expect(await erase(kid, { requests: ['req_u1'] })).toMatchObject({
+          requests: ['req_u1'],
+          waits: false,
+        });
+        expect(await waiting(kid)).toEqual([]);
+      });
+
+      it('waits for the other hold of the device where there are two', async () => {
+        const kid = await addTenant(db.database, 'two-holds');
+        await record(kid, 't1', { durable: 'd' });
+        await db.database.transaction((tx) =>
+          linkRequest(tx, { kid, requestId: 'req_t1', principal: 'p', linkedAt: NOW }),
+        );
+        await place(kid, 'd', 'decisions');
+        await place(kid, 'd', 'links');
+        await erase(kid, { requests: ['req_t1'] });
+        await release(kid, 'd', 'decisions');
+        const { counts } = await erase(kid, { requests: ['req_t1'] });
+        expect(counts).toMatchObject({ decisions: { erased: 1 }, links: { retained: 1 } });
+        // The link names no device: that it is held is known by what was noted.
+        expect(await erase(kid, { requests: ['req_t1'] })).toMatchObject({
+          counts: { links: { retained: 1 } },
+        });
+        expect(await dueErasures(other, NOW + DAY, { kid, durable: 'd' })).toEqual([]);
+        await release(kid, 'd', 'links');
+        expect(await erase(kid, { requests: ['req_t1'] })).toMatchObject({
+          counts: { links: { erased: 1 } },
+        });
+        expect(await waiting(kid)).toEqual([]);
+      });
+
+      it('the whole device waits in place of its requests; a forget makes nothing wait', async () => {
+        const kid = await addTenant(db.database, 'whole');
+        await record(kid, 'x1', { durable: 'd' });
+        await place(kid, 'd', 'decisions');
+        await erase(kid, { durables: ['d'], keep: { openContests: true, override: true } });
+        expect(await release(kid, 'd', 'decisions')).toEqual({ waited: false });
+        await place(kid, 'd', 'decisions');
+        await erase(kid, { requests: ['req_x1'] });
+        await erase(kid, { durables: ['d'] });
+        expect(await waiting(kid)).toEqual([]);
+        await release(kid, 'd', 'decisions');
+        expect(await dueErasures(other, NOW + 1, { kid, durable: 'd' })).toEqual([
+          { kid, durable: 'd', requestedBy: 'dpo', whole: true, requests: [] },
+        ]);
+        expect(await release(kid, 'd', 'decisions')).toBeNull();
+      });
+
+      it('lists more holds than a page has', async () => {
+        const kid = await addTenant(db.database, 'many-holds');
+        const rows = Array.from({ length: 1203 }, (_, i) => ({
+          kid,
+          durable: `d${i % 7}-${i}`,
+          scope: 'decisions',
+          basis: 'b',
+          created_at: NOW + Math.floor(i / 5),
+        }));
+        await db.database.transaction(async (tx) => tx.batchInsert('legal_holds', rows, 100));
+        const found: string[] = [];
+        for await (const { durable } of allHolds(other, kid)) found.push(durable);
+        expect(found).toHaveLength(rows.length);
+        expect(new Set(found).size).toBe(rows.length);
+      });
+    });
+
     it('reaches what hangs on a contest whose decision retention took before', async () => {
       const kid = await addTenant(db.database, 'orphan');
       await file(contestOn(kid, 'gone', 'mine'));
@@ -255,8 +480,16 @@ export function rightsContract(make: MakeDatabase): void {
       await record(kid, 'r3', { durable: 'r3' });
       await file(contestOn(kid, 'r2', 'r2'));
       await sealVerdicts(db.database, kid, NOW);
+      const linked = { kid, principal: 'p', linkedAt: NOW - 40 * DAY };
+      await db.database.transaction(async (tx) => {
+        for (const requestId of ['req_r1', 'req_r2']) await linkRequest(tx, { ...linked, requestId });
+      });
       const rules = { kid, days: 30, epochDays: 30, now: NOW };
-      expect(await retain(db.database, rules)).toMatchObject({ decisions: 1, sightings: 2, visitorIndex: 2 });
+      const going = { decisions: 1, contests: 0, links: 1, sightings: 2, visitorIndex: 2, audit: 0 };
+      expect(await planRetention(other, rules)).toEqual(going);
+      expect(await planRetention(other, rules)).toEqual(going);
+      expect(await retain(db.database, rules)).toEqual(going);
+      expect(new Set(Object.values(await planRetention(other, rules)))).toEqual(new Set([0]));
       expect(await retain(db.database, rules)).toMatchObject({ decisions: 0, sightings: 0, visitorIndex: 0 });
       expect(await findDecision(other, kid, 'req_r2')).not.toBeNull();
       expect(await checkSeals(other, kid)).toEqual([]);
@@ -271,7 +504,7 @@ export function rightsContract(make: MakeDatabase): void {
       await db.database.transaction((tx) => tx('legal_holds').insert(hold));
       const filing = await holdTransaction(db.database, async (tx) => {
         await lockHead(tx, kid);
-        await insertContest(tx, contestOn(kid, 'rc', 'rc'));
+        await insertContest(tx, WORDS, contestOn(kid, 'rc', 'rc'));
       });
       const retained = retain(other, { kid, days: 30, epochDays: 30, now: NOW });
       await Promise.race([retained, sleep(300)]);
@@ -290,11 +523,11 @@ export function rightsContract(make: MakeDatabase): void {
       const linked = [...others, 'req_l1', 'req_l2'];
       const reach = { durable: null, linked };
       expect(await countDecisions(other, kid, reach)).toBe(2);
-      expect(await heldContests(other, kid, reach)).toMatchObject([{ requestId: 'req_l1' }]);
+      expect(await heldContests(other, WORDS, kid, reach)).toMatchObject([{ requestId: 'req_l1' }]);
       expect(await heldOverride(other, kid, reach)).toMatchObject({ requestId: 'req_l1' });
       const both = { durable: 'l1', linked: ['req_l1', 'req_l2'] };
       expect(await countDecisions(other, kid, both)).toBe(2);
-      expect(await heldContests(other, kid, both)).toHaveLength(1);
+      expect(await heldContests(other, WORDS, kid, both)).toHaveLength(1);
       expect(await countDecisions(other, kid, { durable: null, linked: [] })).toBe(0);
     });
 

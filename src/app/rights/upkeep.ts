@@ -1,0 +1,17 @@
+import { sealOldWords } from '../../storage/seal-words.ts';
+import { contestWordsOf } from './contest-words.ts';
+import { type HeldDeps, makeHeldErasures } from './held.ts';
+
+/** What the server does about the rights without being asked. */
+export function makeRightsUpkeep(deps: HeldDeps) {
+  const { database, eraser, tenantOf } = deps;
+  const held = makeHeldErasures(deps);
+  const words = contestWordsOf(tenantOf);
+  return {
+    async resumeErasures(): Promise<void> {
+      await eraser.resumeStale();
+      await held.resumeStale();
+    },
+    sealWords: (kid: string) => sealOldWords(database, words, kid),
+  };
+}
