@@ -100,6 +100,9 @@ describeInChromium('browser/banner for everybody', () => {
     const hit = `return [...root.querySelectorAll('.layer .buttons button')].map((e) => { const { left, top, width, height } = e.getBoundingClientRect();
       return [2, height - 2].every((y) => root.elementFromPoint(left + width / 2, top + y) === e); });`;
     expect(await inside(hit)).toEqual([true, true, true]);
+    const covers = `const layer = root.querySelector('.layer'); const { top } = root.querySelector('.layer button').getBoundingClientRect();
+      return layer.scrollHeight <= layer.clientHeight && [...layer.querySelectorAll('p:not([hidden])')].some((p) => p.getBoundingClientRect().bottom > top);`;
+    expect(await inside(covers)).toBe(false);
   }
 
   describe.each(Object.entries(VIEWS))('%s', (name, view) => {

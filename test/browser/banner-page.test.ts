@@ -123,14 +123,17 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
         return new Set(tops).size`;
       const widths = `const widths = [...root.querySelectorAll('.layer .buttons button')].map((b) => Math.round(b.getBoundingClientRect().width));
         return new Set(widths).size`;
+      const inSight = `const layer = root.querySelector('.layer').getBoundingClientRect();
+        return [...root.querySelectorAll('.layer .buttons button')].every((b) => b.getBoundingClientRect().bottom < layer.bottom)`;
       for (const [width, rows] of [
         [1024, 1],
         [640, 3],
       ] as const) {
         await open({ language: 'de', head: '<link rel="stylesheet" href="/large.css">' });
-        await page.setViewport({ width, height: 700 });
+        await page.setViewport({ width, height: 500 });
         await banner.waitFor('banner');
         expect([width, await banner.inside(tops), await banner.inside(widths)]).toEqual([width, rows, 1]);
+        expect(await banner.inside(inSight)).toBe(true);
         if (width !== 640) await visitor.leave();
       }
     });
