@@ -119,7 +119,7 @@ describe('the banner has the same tokens', () => {
   const NAMES: Readonly<Record<string, string>> = { paper: 'surface', warn: 'late' };
 
   it('in all its colours', () => {
-    expect(both.map(([, name]) => name).sort()).toEqual([
+    expect(both.map(([, name]) => name!).sort()).toEqual([
       'accent',
       'control',
       'ink',

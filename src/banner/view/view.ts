@@ -143,6 +143,8 @@ export function makeView(deps: ViewDeps): View {
 
   /** Escape comes here too: nothing was chosen, and the keyboard goes back to where it was. */
   function closed(): void {
+    // Closed with a body that was renewed, and open again since.
+    if (dialog.open) return;
     layer.classList.remove('covered');
     const target = opener && isShown(opener) ? opener : reopen;
     target.focus({ preventScroll: true });
