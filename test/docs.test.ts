@@ -1,8 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { CHECKS } from '../src/app/doctor/doctor.ts';
+import { environmentName, SETTING_NAMES } from '../src/schema/settings.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -50,6 +51,19 @@ describe('the pages', () => {
       (link) => !/^https?:/.test(link) && !existsSync(join(root, dirname(page), link)),
     );
     expect(broken).toEqual([]);
+  });
+
+  it('nothing that people copy sets a name on which gpd would refuse to start', () => {
+    // What gpd passes over: the SDKs' own (contract section 11).
+    const known = new Set(['GPD_CONSENT_URL', 'GPD_CONSENT_KEY', ...SETTING_NAMES.map(environmentName)]);
+    const docs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => join('docs', name));
+    const readmes = ['node', 'python', 'go', 'java'].map((name) => `sdk/${name}/README.md`);
+    const named = [...docs, ...readmes, 'README.md'].flatMap((page) =>
+      [...read(page).matchAll(/\bGPD_[A-Z0-9_]*[A-Z0-9]\b/g)].map(([name]) => `${page} ${name}`),
+    );
+    expect(named.filter((one) => !known.has(one.split(' ')[1] ?? ''))).toEqual([]);
   });
 
   it('README.md begins with the two commands', () => {

@@ -25,7 +25,7 @@ func newFollower(t *testing.T, of servers) follower {
 	t.Helper()
 	env := os.Environ()
 	for name, value := range map[string]string{
-		"GPD_CONSENT_URL": of.URL, "GPD_CONSENT_KEY": of.Keys["secret"], "GPD_VKEY": of.VKey, "GOFLAGS": "", "GOWORK": "off",
+		"GPD_CONSENT_URL": of.URL, "GPD_CONSENT_KEY": of.Keys["secret"], "LEDGER_VKEY": of.VKey, "GOFLAGS": "", "GOWORK": "off",
 	} {
 		env = append(env, name+"="+value)
 	}
@@ -107,15 +107,16 @@ func TestReadmeWordForWord(t *testing.T) {
 	for _, found := range block.FindAllStringSubmatch(string(text), -1) {
 		blocks = append(blocks, found[2])
 	}
-	if len(blocks) != 8 || !strings.Contains(blocks[1], "IsAllowed") {
+	if len(blocks) != 9 || !strings.Contains(blocks[2], "IsAllowed") {
 		t.Fatalf("the README has %d blocks", len(blocks))
 	}
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	install, ask, why, failures, writes, proofs, webhooks, fakes := blocks[0], blocks[1], blocks[2], blocks[3],
-		blocks[4], blocks[5], blocks[6], blocks[7]
+	// blocks[1] is for gpd: test/sdks.test.ts of the repository runs it.
+	install, ask, why, failures, writes, proofs, webhooks, fakes := blocks[0], blocks[2], blocks[3], blocks[4],
+		blocks[5], blocks[6], blocks[7], blocks[8]
 	f := newFollower(t, startServers(t))
 	f.run(t, "sh", "-ec", strings.Replace(install, "/path/to/gpd/sdk/go", here, 1))
 	f.write(t, "main.go", ask)

@@ -1,5 +1,5 @@
 import type { Config } from './config.ts';
-import { planWrites, prove, remember, settle, type Wants } from './plan.ts';
+import { planWrites, prove, remember, settle, takeBack, type Wants } from './plan.ts';
 import { makeKey, makePrincipal } from './principal.ts';
 import { emptyReceipt, makeReceipt } from './receipt.ts';
 import type { ConsentRecord, Store, Write } from './record.ts';
@@ -22,6 +22,8 @@ export interface ControllerDeps {
   readonly changed: (snapshot: ConsentSnapshot) => void;
 }
 
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 const RECORDED: ChoiceResult = { outcome: 'recorded', problem: null };
 
 export function makeController(deps: ControllerDeps) {
@@ -31,6 +33,7 @@ export function makeController(deps: ControllerDeps) {
   let problem: string | null = null;
   let told = '';
   let waiting: (() => void)[] = [];
+  let alarm: ReturnType<typeof setTimeout> | undefined;
   let queue: Promise<unknown> = Promise.resolve();
 
   const hasGpc = (): boolean => deps.gpc() || config?.gpc === true;
@@ -56,8 +59,16 @@ export function makeController(deps: ControllerDeps) {
     };
   }
 
+  /** A choice may end while its page stays open; a timer holds 31 bits of milliseconds. */
+  function watchTheClock({ purposes }: ConsentSnapshot): void {
+    clearTimeout(alarm);
+    const ends = purposes.map(({ until }) => until ?? 0).filter((until) => until > now());
+    if (ends.length > 0) alarm = setTimeout(tell, Math.min(Math.min(...ends) - now(), MAX_TIMER_MS));
+  }
+
   function tell(): void {
     const state = snapshot();
+    watchTheClock(state);
     const text = JSON.stringify(state);
     if (text === told) return;
     told = text;
@@ -134,6 +145,28 @@ export function makeController(deps: ControllerDeps) {
     return result;
   }
 
+  /** In force before anybody could be asked; the next page that can tells the ledger. */
+  function takeBackUnasked(ids: readonly string[] | null): ChoiceResult {
+    const failed: ChoiceResult = { outcome: 'failed', problem: problem ?? 'loading' };
+    const kid = store.only();
+    const kept = kid === null ? null : store.load(kid);
+    const done = kept && takeBack(kept, ids, { now: now(), gpc: hasGpc(), makeKey });
+    if (kid === null || !done) return failed;
+    store.save(kid, done.record);
+    return { outcome: 'kept', problem: failed.problem };
+  }
+
+  /** Null: all that is granted. */
+  async function withdraw(ids: readonly string[] | null): Promise<ChoiceResult> {
+    const known = terms();
+    if (!known) return takeBackUnasked(ids);
+    // A grant that the signal overrules would come back with its end.
+    const live = known.config.purposes
+      .filter((purpose) => ['granted', 'gpc-opt-out'].includes(statusOf(known, purpose)))
+      .filter(({ id }) => ids === null || ids.includes(id));
+    return choose(new Map(live.map(({ id }) => [id, false])));
+  }
+
   /** A grant that this browser's signal has overruled since is told to the ledger as the signal it is. */
   async function reportSignal(known: Terms): Promise<void> {
     const { kid, purposes, policy } = known.config;
@@ -186,6 +219,7 @@ export function makeController(deps: ControllerDeps) {
     snapshot,
     terms,
     choose: (wants: Wants) => inTurn(() => choose(wants)),
+    withdraw: (ids: readonly string[] | null) => inTurn(() => withdraw(ids)),
     async receipt(): Promise<ConsentReceipt> {
       for (;;) {
         const { phase, granted: live } = snapshot();

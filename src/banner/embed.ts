@@ -59,7 +59,7 @@ function start(script: HTMLScriptElement): GpdConsent {
 
   function changed({ phase, granted }: ConsentSnapshot): void {
     if (phase === 'loading') return;
-    view?.render(controller.terms());
+    view?.render();
     act();
     google?.(new Set(granted));
     if (isReady) emit('change');
@@ -79,16 +79,16 @@ function start(script: HTMLScriptElement): GpdConsent {
     const file = `/v1/embed/${VERSION}/${language.code}.json`;
     const english = language.code === 'en' || !server;
     const [found] = await Promise.all([english ? null : server.words(file), controller.load(), loaded()]);
-    const terms = controller.terms();
-    if (!terms || view) return;
+    if (!controller.terms() || view) return;
     view = makeView({
       speech: { words: mergeWords(found), language: language.tag },
       direction: directionOf(language.code),
       theme: attribute('theme'),
       choose: controller.choose,
       toggled: emit,
+      terms: controller.terms,
     });
-    view.render(terms);
+    view.render();
     act();
   }
 
@@ -101,13 +101,8 @@ function start(script: HTMLScriptElement): GpdConsent {
   }
 
   const withdraw: GpdConsent['withdraw'] = async (purposes) => {
-    const state = await ready;
-    const named =
-      typeof purposes === 'string' ? [purposes] : (purposes ?? state.purposes.map(({ id }) => id));
-    const { purposes: known } = controller.snapshot();
-    const live = known.filter(({ status }) => status === 'granted' || status === 'gpc-opt-out');
-    const ids = new Set(live.map(({ id }) => id));
-    return controller.choose(new Map(named.filter((id) => ids.has(id)).map((id) => [id, false])));
+    await ready;
+    return controller.withdraw(typeof purposes === 'string' ? [purposes] : (purposes ?? null));
   };
 
   const ready = begin();

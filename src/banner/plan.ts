@@ -67,6 +67,33 @@ export function prove(record: ConsentRecord, entries: readonly Entry[]): Consent
   return { ...record, choices: { ...record.choices, ...Object.fromEntries(proven) } };
 }
 
+/** A withdrawal by what this browser remembers alone: of terms that could not be asked for. Null: nothing is granted. */
+export function takeBack(
+  record: ConsentRecord,
+  ids: readonly string[] | null,
+  { now, gpc, makeKey }: { readonly now: number; readonly gpc: boolean; readonly makeKey: () => string },
+): { readonly record: ConsentRecord; readonly write: Write } | null {
+  const live = Object.entries(record.choices)
+    .filter(([id]) => ids === null || ids.includes(id))
+    .filter(([, { choice, until }]) => choice === 'granted' && until > now);
+  if (live.length === 0) return null;
+  const policyVersion = Math.max(...live.map(([, { version }]) => version));
+  const write: Write = {
+    action: 'withdraw',
+    purposes: live.map(([id]) => id),
+    policyVersion,
+    gpc,
+    key: makeKey(),
+  };
+  const made = live.map(([id, { at, until }]): [string, Choice] => {
+    // Remembered as long as the grant was to be.
+    const choice = { choice: 'withdrawn', at: now, until: now + (until - at) } as const;
+    return [id, { ...choice, version: policyVersion, proof: null }];
+  });
+  const choices = { ...record.choices, ...Object.fromEntries(made) };
+  return { record: { ...record, choices, pending: [...record.pending, write] }, write };
+}
+
 export const settle = (record: ConsentRecord, { key }: Write): ConsentRecord => ({
   ...record,
   pending: record.pending.filter((write) => write.key !== key),

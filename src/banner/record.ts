@@ -31,7 +31,8 @@ export interface ConsentRecord {
   readonly pending: readonly Write[];
 }
 
-const nameOf = (kid: string): string => `gpd-consent:${kid}`;
+const PREFIX = 'gpd-consent:';
+const nameOf = (kid: string): string => PREFIX + kid;
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -62,6 +63,8 @@ export interface Store {
   /** Null for none, and for one that cannot be read: asked again. */
   load(kid: string): ConsentRecord | null;
   save(kid: string, record: ConsentRecord): void;
+  /** The tenant of what is kept, when it is of one: for a page that could not ask which tenant its own is. */
+  only(): string | null;
   /** Calls back when another page of the site may have saved. */
   watch(kid: string, changed: () => void): void;
 }
@@ -83,6 +86,14 @@ export function makeStore(): Store {
         localStorage.setItem(nameOf(kid), JSON.stringify(record));
       } catch {
         // Full or forbidden.
+      }
+    },
+    only() {
+      try {
+        const names = Object.keys(localStorage).filter((name) => name.startsWith(PREFIX));
+        return names.length === 1 ? (names[0]?.slice(PREFIX.length) ?? null) : null;
+      } catch {
+        return null;
       }
     },
     watch(kid, changed) {

@@ -16,9 +16,18 @@ function run(gated: HTMLScriptElement): void {
   gated.replaceWith(script);
 }
 
+/** A policy of the page (Trusted Types) may forbid one: that stops neither the others nor the consent. */
+function runOrReport(gated: HTMLScriptElement): void {
+  try {
+    run(gated);
+  } catch (error) {
+    reportError(error);
+  }
+}
+
 export function activateScripts(granted: ReadonlySet<string>): void {
   for (const gated of document.querySelectorAll<HTMLScriptElement>(GATED)) {
     const purposes = (gated.dataset['purpose'] ?? '').split(/\s+/).filter(Boolean);
-    if (purposes.length > 0 && purposes.every((purpose) => granted.has(purpose))) run(gated);
+    if (purposes.length > 0 && purposes.every((purpose) => granted.has(purpose))) runOrReport(gated);
   }
 }

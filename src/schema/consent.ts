@@ -32,11 +32,8 @@ export const consentWriteSchema = z.strictObject({
     .refine((purposes) => new Set(purposes).size === purposes.length, 'a purpose is named once'),
   policyVersion: z.int().min(0).max(2_147_483_647).optional(),
   gpc: z.boolean().optional(),
-  /** base64url of the 32 bytes that a browser principal keeps. */
-  principalSecret: z
-    .string()
-    .regex(/^[A-Za-z0-9_-]{43}$/)
-    .optional(),
+  /** base64url of the 32 bytes that a browser principal keeps. One that is none is a wrong one: 403, not 400. */
+  principalSecret: z.string().optional(),
 });
 export type ConsentWrite = z.infer<typeof consentWriteSchema>;
 

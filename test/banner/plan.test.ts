@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { planWrites, prove, remember, settle } from '../../src/banner/plan.ts';
+import { planWrites, prove, remember, settle, takeBack } from '../../src/banner/plan.ts';
 import { NOW } from '../support/make.ts';
 import { AGENT, DAY, makeChoice, makeRecord, makeTerms } from './support.ts';
 
@@ -113,5 +113,42 @@ describe('what is remembered', () => {
   it('a late proof does not touch a choice that came after it', () => {
     const record = makeRecord({ [AGENT]: makeChoice() });
     expect(prove(record, entries).choices[AGENT]).toEqual(makeChoice());
+  });
+});
+
+describe('a withdrawal by the record alone', () => {
+  const how = { now: NOW, gpc: false, makeKey: key };
+  const record = makeRecord({
+    [AGENT]: makeChoice(),
+    analytics: makeChoice({ version: 2, until: NOW + 5 * DAY }),
+    gone: makeChoice({ until: NOW }),
+    no: makeChoice({ choice: 'denied' }),
+  });
+
+  it('takes back what is granted and live, and nothing else', () => {
+    const done = takeBack(record, null, how);
+    expect(done?.write).toEqual({
+      action: 'withdraw',
+      purposes: [AGENT, 'analytics'],
+      policyVersion: 3,
+      gpc: false,
+      key: 'key',
+    });
+    expect(done?.record.pending).toEqual([done?.write]);
+    expect(done?.record.choices['no']).toEqual(record.choices['no']);
+    expect(done?.record.choices['gone']).toEqual(record.choices['gone']);
+  });
+
+  it('is remembered as long as the grant was to be', () => {
+    const done = takeBack(record, ['analytics'], how);
+    expect(done?.record.choices).toEqual({
+      ...record.choices,
+      analytics: { choice: 'withdrawn', version: 2, at: NOW, until: NOW + 6 * DAY, proof: null },
+    });
+  });
+
+  it('is none when nothing is granted', () => {
+    expect(takeBack(record, ['no', 'gone', 'other'], how)).toBeNull();
+    expect(takeBack(makeRecord(), null, how)).toBeNull();
   });
 });

@@ -35,6 +35,10 @@ const VIEWS: Readonly<Record<string, View>> = {
     context: { viewport: { width: 640, height: 480 } },
     page: { head: '<link rel="stylesheet" href="/large.css">' },
   },
+  '320 px by 256, as at 400 %': {
+    context: { viewport: { width: 320, height: 256 } },
+    page: { language: 'de' },
+  },
   'Global Privacy Control': { context: DESK, script: GPC },
 };
 
@@ -91,11 +95,22 @@ describeInChromium('browser/banner for everybody', () => {
     for (const [side, room] of Object.entries(sizes)) expect([side, room >= 0]).toEqual([side, true]);
   }
 
+  /** No answer has to be scrolled to while another is in sight. */
+  async function expectAllAnswers(): Promise<void> {
+    const hit = `return [...root.querySelectorAll('.layer .buttons button')].map((e) => { const { left, top, width, height } = e.getBoundingClientRect();
+      return [2, height - 2].every((y) => root.elementFromPoint(left + width / 2, top + y) === e); });`;
+    expect(await inside(hit)).toEqual([true, true, true]);
+    const covers = `const layer = root.querySelector('.layer'); const { top } = root.querySelector('.layer button').getBoundingClientRect();
+      return layer.scrollHeight <= layer.clientHeight && [...layer.querySelectorAll('p:not([hidden])')].some((p) => p.getBoundingClientRect().bottom > top);`;
+    expect(await inside(covers)).toBe(false);
+  }
+
   describe.each(Object.entries(VIEWS))('%s', (name, view) => {
     it('the first layer, the settings and the button that stays', async () => {
       await open(view);
       await expectAccessible(LAYER);
       await expectReflow('.layer');
+      await expectAllAnswers();
       await shot(`${name} first layer`);
 
       await page.getByTestId('consent-settings').click();

@@ -61,7 +61,10 @@ describeInChromium('browser/docs/integrate.md', () => {
     const local = (code: string): string => code.replaceAll('http://localhost:8080', url);
     writeFileSync(join(cwd, 'index.html'), local(blocks('html')[0] ?? '').replace('gpd_pk_…', publishable));
     writeFileSync(join(cwd, 'server.mjs'), local(blocks('js')[0] ?? '').replace('3000', String(port)));
-    backend = spawn(process.execPath, ['server.mjs'], { cwd, env: { ...process.env, GPD_KEY: secret } });
+    backend = spawn(process.execPath, ['server.mjs'], {
+      cwd,
+      env: { ...process.env, GPD_CONSENT_KEY: secret },
+    });
     await vi.waitFor(async () => expect((await fetch(shop)).status).toBe(200), { timeout: 10_000 });
     browser = await launchChromium();
   });

@@ -109,6 +109,38 @@ describe.each(SCHEMES)('the tokens in %s', (scheme) => {
   });
 });
 
+describe('the banner has the same tokens', () => {
+  const css = readFileSync(new URL('../../src/banner/view/banner.css', import.meta.url), 'utf8');
+  const plain = new Map(
+    [...css.matchAll(/var\(--gpd-([\w-]+), (#\w{6})\)/g)].map(([, name, hex]) => [name, hex]),
+  );
+  const both = [...css.matchAll(/var\(--gpd-([\w-]+), light-dark\((#\w{6}), (#\w{6})\)\)/g)];
+  /** It floats, so its paper is a surface; what it warns of is a refusal. */
+  const NAMES: Readonly<Record<string, string>> = { paper: 'surface', warn: 'late' };
+
+  it('in all its colours', () => {
+    expect(both.map(([, name]) => name!).sort()).toEqual([
+      'accent',
+      'control',
+      'ink',
+      'ink-2',
+      'line',
+      'paper',
+      'warn',
+    ]);
+  });
+
+  it.each(both.map(([, name, light, dark]) => [name!, light!, dark!] as const))('%s', (name, light, dark) => {
+    expect({ light, dark }).toEqual(tokens.get(NAMES[name] ?? name));
+    // For a browser without light-dark().
+    expect(plain.get(name)).toBe(light);
+  });
+
+  it('and its message, which is text, has the contrast of text', () => {
+    for (const scheme of SCHEMES) expect(contrast('late', 'surface', scheme)).toBeGreaterThanOrEqual(7);
+  });
+});
+
 describe('pages under a strict policy', () => {
   const files = readdirSync(views, { recursive: true, encoding: 'utf8' }).filter((path) =>
     /^(?:demo|console|assets)[/\\].*\.(?:ejs|css|js|svg)$/.test(path),

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectError } from '../http/support/expect.ts';
 import { ask, type Reply } from '../support/http.ts';
@@ -87,16 +88,27 @@ describe('a publishable key', () => {
     ['the id without its prefix', { ...victim, principalId: victim.principalId.slice(2) }],
     ['another spelling of the secret', { ...victim, principalSecret: alias }],
     ['the id for the secret', { ...victim, principalSecret: victim.principalId.slice(2) }],
+    ['a padded secret', { ...victim, principalSecret: secretBytes.toString('base64') }],
+    ['a secret in hex', { ...victim, principalSecret: secretBytes.toString('hex') }],
+    ['half a secret', { ...victim, principalSecret: victim.principalSecret.slice(0, 21) }],
+    ['an empty secret', { ...victim, principalSecret: '' }],
+    ['a secret that is no base64url', { ...victim, principalSecret: 'käthe\u0000' }],
+    [
+      'the hash of fewer bytes',
+      {
+        principalId: `b_${createHash('sha256').update(secretBytes.subarray(1)).digest('base64url')}`,
+        principalSecret: secretBytes.subarray(1).toString('base64url'),
+      },
+    ],
   ])('%s: 403', async (_what, body) => {
     expectError(await byBrowser(body), 'not-your-principal');
     expect(await api.check(victim.principalId)).toMatchObject({ reason: 'never-asked' });
   });
 
   it.each([
-    ['padded', secretBytes.toString('base64')],
-    ['too short', secretBytes.subarray(1).toString('base64url')],
-    ['empty', ''],
     ['a number', 7],
+    ['null', null],
+    ['a list', [victim.principalSecret]],
   ])('a secret that is %s: 400', async (_what, principalSecret) => {
     expectError(await byBrowser({ ...victim, principalSecret }), 'invalid-request');
   });

@@ -44,7 +44,7 @@ beforeAll(async () => {
     PATH: process.env['PATH'],
     GPD_CONSENT_URL: url,
     GPD_CONSENT_KEY: keys['secret'],
-    GPD_VKEY: vkey,
+    LEDGER_VKEY: vkey,
   };
 }, 120_000);
 

@@ -33,7 +33,7 @@ class Folder:
             "PATH": f"{path / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}",
             "GPD_CONSENT_URL": servers["url"],
             "GPD_CONSENT_KEY": servers["keys"]["secret"],
-            "GPD_VKEY": servers["vkey"],
+            "LEDGER_VKEY": servers["vkey"],
         }
 
     def python(self, name: str, code: str, *args: str, **more: str) -> list[str]:

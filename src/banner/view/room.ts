@@ -1,8 +1,8 @@
 /**
- * What is focused must not lie wholly under the region (WCAG 2.2, 2.4.11): while it is shown, the page scrolls what
- * it is asked for above it, and has room for that at its end. Neither moves anything.
+ * What is focused must not lie wholly under the region or the button (WCAG 2.2, 2.4.11), and the page's last link not for
+ * ever: the page scrolls what it is asked for above them, and has room for that at its end. Neither moves anything.
  */
-export function makeRoom(layer: HTMLElement): void {
+export function makeRoom(covers: readonly HTMLElement[]): void {
   const page = document.documentElement;
   const own = page.style.scrollPaddingBlockEnd;
   const room = document.createElement('gpd-consent-room');
@@ -28,13 +28,14 @@ export function makeRoom(layer: HTMLElement): void {
 
   function update(): void {
     room.remove();
-    const height = layer.offsetHeight === 0 ? 0 : layer.offsetHeight + GAP;
+    const tallest = Math.max(...covers.map((cover) => cover.offsetHeight));
+    const height = tallest === 0 ? 0 : tallest + GAP;
     page.style.scrollPaddingBlockEnd = height === 0 ? own : `${height}px`;
     // A page that fits its window would get a scroll bar, and that moves everything.
     if (height > 0 && page.scrollHeight > page.clientHeight) place(height);
   }
 
   const watch = new ResizeObserver(update);
-  watch.observe(layer);
+  for (const cover of covers) watch.observe(cover);
   watch.observe(page);
 }

@@ -13,11 +13,12 @@ export interface ViewDeps {
   readonly theme: string | null;
   readonly choose: (wants: ReadonlyMap<string, boolean>) => Promise<ChoiceResult>;
   readonly toggled: (name: 'open' | 'close') => void;
+  /** As they are now: a choice gets its entry, and ends, while the page stays. Null: not known, and nothing to show. */
+  readonly terms: () => Terms | null;
 }
 
 export interface View {
-  /** Null: the terms are not known, and there is nothing to show. */
-  render(terms: Terms | null): void;
+  render(): void;
   open(): void;
 }
 
@@ -61,17 +62,30 @@ export function makeView(deps: ViewDeps): View {
   const dialog = h('dialog', { 'aria-labelledby': 'settings-title', close: () => closed() }, sheet);
   const heard = h('p', { class: 'heard', role: 'status' });
   root.append(layer, reopen, dialog, heard);
-  makeRoom(layer);
-  let terms: Terms | null = null;
+  makeRoom([layer, reopen]);
   let shown = '';
   let opener: HTMLElement | null = null;
   /** A press that is on its way; a second one there is the same. */
   const busy = new Set<HTMLElement>();
 
-  function render(next: Terms | null): void {
-    terms = next;
+  /** A page that renews its body takes the host away; it comes back, once a frame at most. */
+  const stay = new MutationObserver(() => {
+    if (!host.isConnected) requestAnimationFrame(attach);
+  });
+
+  function attach(): void {
+    if (host.isConnected) return;
+    // Taken away open, it would be no modal dialog any more.
+    dialog.close();
+    document.body.prepend(host);
+    stay.observe(document.documentElement, { childList: true });
+    stay.observe(document.body, { childList: true });
+  }
+
+  function render(): void {
+    const next = deps.terms();
     if (!next) return;
-    if (!host.isConnected) document.body.prepend(host);
+    attach();
     const open = asked(next);
     const key = open.map(({ id }) => id).join(' ');
     const had = layer.contains(root.activeElement);
@@ -109,7 +123,10 @@ export function makeView(deps: ViewDeps): View {
   }
 
   function show(): void {
-    if (!terms || dialog.open) return;
+    const terms = deps.terms();
+    if (!terms) return;
+    attach();
+    if (dialog.open) return;
     opener = focused();
     heard.textContent = '';
     errors.sheet.hidden = true;
@@ -126,6 +143,8 @@ export function makeView(deps: ViewDeps): View {
 
   /** Escape comes here too: nothing was chosen, and the keyboard goes back to where it was. */
   function closed(): void {
+    // Closed with a body that was renewed, and open again since.
+    if (dialog.open) return;
     layer.classList.remove('covered');
     const target = opener && isShown(opener) ? opener : reopen;
     target.focus({ preventScroll: true });

@@ -40,6 +40,8 @@ export interface ShopPage {
   readonly language?: string;
   readonly body?: string;
   readonly head?: string;
+  /** What comes last. */
+  readonly after?: string;
   /** A further address that the policy lets the page connect to. */
   readonly connect?: string;
 }
@@ -61,7 +63,7 @@ export interface Shop {
 function html(
   gpd: string,
   key: string,
-  { snippet = {}, own, language = 'en', head, body }: ShopPage,
+  { snippet = {}, own, language = 'en', head, body, after }: ShopPage,
 ): string {
   const attributes = { src: `${own ? '' : gpd}/v1/embed.js`, 'data-key': key, ...snippet };
   const text = Object.entries(attributes).map(([name, value]) => `${name}="${value}"`);
@@ -72,7 +74,7 @@ function html(
     <body><header><a id="first" href="#end">Skip to the end</a></header><main><h1>Shop</h1>
     <button id="opener" type="button">Your privacy</button>${body ?? ''}
     ${'<p>Paper, ink and things that keep a record.</p>'.repeat(30)}
-    <p><a id="end" href="#first">The last link</a></p></main></body></html>`;
+    <p><a id="end" href="#first">The last link</a></p></main>${after ?? ''}</body></html>`;
 }
 
 /** No inline style at all, no inline script without its nonce. */
@@ -90,6 +92,7 @@ const FILES: Readonly<Record<string, readonly [type: string, body: string]>> = {
   '/page.js': ['text/javascript', PAGE_SCRIPT],
   '/page.css': ['text/css', ':root { color-scheme: light dark } body { font: 1rem/1.5 serif; margin: 2rem }'],
   '/large.css': ['text/css', 'html { font-size: 200% }'],
+  '/small.css': ['text/css', 'html { font-size: 62.5% } body { font-size: 1rem; margin: 0 }'],
   '/theme.css': [
     'text/css',
     ':root { --gpd-paper: #0a141e; --gpd-ink: #f0f0c8; --gpd-radius: 0; } button { letter-spacing: 1em; color: red }',

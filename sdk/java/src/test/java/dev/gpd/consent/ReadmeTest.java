@@ -66,7 +66,7 @@ class ReadmeTest {
     ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
     builder.environment().put("GPD_CONSENT_URL", servers.text("url"));
     builder.environment().put("GPD_CONSENT_KEY", servers.key("secret"));
-    builder.environment().put("GPD_VKEY", servers.text("vkey"));
+    builder.environment().put("LEDGER_VKEY", servers.text("vkey"));
     Process process = builder.start();
     String said = new String(process.getInputStream().readAllBytes());
     assertEquals(0, process.waitFor(), said);

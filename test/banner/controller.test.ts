@@ -1,0 +1,143 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { makeController } from '../../src/banner/controller.ts';
+import type { ConsentRecord, Store } from '../../src/banner/record.ts';
+import type { Entry, Failure, Server } from '../../src/banner/server.ts';
+import type { ConsentSnapshot } from '../../src/banner/types.ts';
+import { NOW } from '../support/make.ts';
+import { AGENT, DAY, makeChoice, makeConfig, makeRecord } from './support.ts';
+
+const away: Failure = { problem: 'unreachable', transient: true };
+
+/** Of one tenant, in memory. */
+function makeStore(first: ConsentRecord | null): Store & { kept: ConsentRecord | null } {
+  const store = {
+    kept: first,
+    load: () => store.kept,
+    save: (_kid: string, record: ConsentRecord) => {
+      store.kept = record;
+    },
+    only: () => (store.kept ? 'shop' : null),
+    watch: () => {},
+  };
+  return store;
+}
+
+function makeServer({
+  config = makeConfig(),
+  write,
+}: {
+  config?: object;
+  write?: Server['write'];
+} = {}): Server {
+  return {
+    config: async () => config as never,
+    write:
+      write ??
+      (async (_record, { purposes }) =>
+        purposes.map((purpose, seq): Entry => ({ purpose, seq, hash: 'b'.repeat(64) }))),
+    words: async () => null,
+    link: async () => ({ linked: false, status: 0, error: 'unreachable' }),
+  };
+}
+
+function start(server: Server, record: ConsentRecord | null = null) {
+  const heard: ConsentSnapshot[] = [];
+  const store = makeStore(record);
+  const controller = makeController({
+    server,
+    missing: 'no-key',
+    store,
+    language: 'en',
+    gpc: () => false,
+    now: () => Date.now(),
+    changed: (snapshot) => void heard.push(snapshot),
+  });
+  return { controller, heard, store };
+}
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: NOW });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('a page that stays open', () => {
+  it('asks again when a choice ends, also after more days than a timer holds', async () => {
+    const record = makeRecord({
+      [AGENT]: makeChoice({ until: NOW + 40 * DAY }),
+      analytics: makeChoice({ until: NOW + 90 * DAY }),
+    });
+    const { controller, heard } = start(makeServer(), record);
+    await controller.load();
+    expect(heard.at(-1)).toMatchObject({ phase: 'decided', granted: [AGENT, 'analytics'] });
+    await vi.advanceTimersByTimeAsync(40 * DAY - 1);
+    expect(heard).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(heard.at(-1)).toMatchObject({ phase: 'asking', granted: ['analytics'] });
+    await vi.advanceTimersByTimeAsync(50 * DAY);
+    expect(heard.at(-1)).toMatchObject({ phase: 'asking', granted: [] });
+  });
+
+  it('and whoever waits for the receipt then is answered by the next choice', async () => {
+    const record = makeRecord({
+      [AGENT]: makeChoice({ until: NOW + DAY }),
+      analytics: makeChoice({ until: NOW + DAY }),
+    });
+    const { controller, heard } = start(makeServer(), record);
+    await controller.load();
+    await vi.advanceTimersByTimeAsync(DAY);
+    expect(heard.at(-1)?.phase).toBe('asking');
+    const receipt = controller.receipt();
+    await controller.choose(new Map([[AGENT, true]]));
+    expect(await receipt).toMatchObject({ purposes: [AGENT] });
+  });
+});
+
+describe('a refusal', () => {
+  it('has its entry in the terms once the ledger has it', async () => {
+    const { controller } = start(makeServer());
+    await controller.load();
+    expect(await controller.choose(new Map([[AGENT, false]]))).toEqual({
+      outcome: 'recorded',
+      problem: null,
+    });
+    expect(controller.terms()?.record?.choices[AGENT]).toMatchObject({ choice: 'denied', proof: { seq: 0 } });
+  });
+});
+
+describe('a withdrawal before anybody could be asked', () => {
+  const granted = makeRecord({ [AGENT]: makeChoice(), analytics: makeChoice() });
+
+  it('is in force on the next page, which tells the ledger', async () => {
+    const first = start(makeServer({ config: away }), granted);
+    await first.controller.load();
+    expect(await first.controller.withdraw(null)).toEqual({ outcome: 'kept', problem: 'unreachable' });
+    const sent: unknown[] = [];
+    const write: Server['write'] = async (_record, { action, purposes }) => {
+      sent.push([action, purposes]);
+      return purposes.map((purpose, seq) => ({ purpose, seq, hash: 'b'.repeat(64) }));
+    };
+    const next = start(makeServer({ write }), first.store.kept);
+    await next.controller.load();
+    expect(next.heard[0]).toMatchObject({ phase: 'decided', granted: [] });
+    await vi.waitFor(() => expect(sent).toEqual([['withdraw', [AGENT, 'analytics']]]));
+    await vi.waitFor(() => expect(next.store.kept).toMatchObject({ pending: [] }));
+  });
+
+  it('names what it takes back', async () => {
+    const { controller, store } = start(makeServer({ config: away }), granted);
+    await controller.load();
+    await controller.withdraw(['analytics']);
+    expect(store.kept?.choices).toMatchObject({
+      [AGENT]: { choice: 'granted' },
+      analytics: { choice: 'withdrawn', proof: null },
+    });
+  });
+
+  it('has failed where nothing is kept', async () => {
+    const { controller } = start(makeServer({ config: away }));
+    await controller.load();
+    expect(await controller.withdraw(null)).toEqual({ outcome: 'failed', problem: 'unreachable' });
+  });
+});

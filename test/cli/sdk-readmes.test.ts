@@ -1,0 +1,40 @@
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { gpdJson, PROGRAM, spawnTool, tempDir } from '../support/command.ts';
+
+/** What the READMEs of the SDKs have done on the side of gpd, word for word; their own tests run the rest. */
+
+const SDKS = ['node', 'python', 'go', 'java'];
+
+function setUpOf(name: string): string {
+  const text = readFileSync(new URL(`../../sdk/${name}/README.md`, import.meta.url), 'utf8');
+  const [, block = ''] = /^```sh\n(gpd [\s\S]*?)^```$/m.exec(text) ?? [];
+  return block;
+}
+
+describe('the set-up in the READMEs of the SDKs', () => {
+  it.each(SDKS)('%s has the same as the others, before its first program', (name) => {
+    expect(setUpOf(name)).not.toBe('');
+    expect(setUpOf(name)).toBe(setUpOf('node'));
+    const text = readFileSync(new URL(`../../sdk/${name}/README.md`, import.meta.url), 'utf8');
+    expect(text.indexOf(setUpOf(name))).toBeLessThan(text.indexOf('## May I?'));
+  });
+
+  it('leaves a purpose and a key, and a shell in which gpd still runs', async () => {
+    const bin = tempDir('bin');
+    const shim = join(bin, 'gpd');
+    writeFileSync(shim, `#!/bin/sh\nexec '${process.execPath}' '${PROGRAM}' "$@"\n`);
+    chmodSync(shim, 0o755);
+    const env = {
+      GPD_DATA_DIR: join(tempDir('readme'), 'gpd-data'),
+      PATH: `${bin}${delimiter}${process.env['PATH']}`,
+    };
+    await gpdJson(['init', '--tenant', 'shop', '--origin', 'https://shop.example'], { env });
+    const script = `${setUpOf('node')}printf '%s %s\\n' "$GPD_CONSENT_URL" "$GPD_CONSENT_KEY"; gpd consent purposes list shop --json`;
+    const { output, exited } = spawnTool('sh', ['-ec', script], { env });
+    expect([await exited, output.stderr]).toEqual([{ code: 0, signal: null }, '']);
+    expect(output.stdout).toMatch(/^http:\/\/127\.0\.0\.1:8080 gpd_sk_[\w-]{43}$/m);
+    expect(output.stdout).toContain('"newsletter"');
+  });
+});
