@@ -101,11 +101,16 @@ export function conformanceProblems(report, ran) {
   return problems;
 }
 
-/** @param {readonly string[]} command @param {string} cwd @param {NodeJS.ProcessEnv} env @returns {Promise<boolean>} */
-async function run([file = '', ...args], cwd, env) {
-  const child = spawn(file, args, { cwd, env, stdio: ['ignore', 2, 2] });
+/**
+ * What it says goes to `words`.
+ * @param {readonly string[]} command @param {string} cwd @param {NodeJS.ProcessEnv} env @param {Buffer[]} words
+ * @returns {Promise<boolean>}
+ */
+async function run([file = '', ...args], cwd, env, words) {
+  const child = spawn(file, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => words.push(chunk));
   try {
-    const [code] = await once(child, 'exit');
+    const [code] = await once(child, 'close');
     return code === 0;
   } catch {
     return false;
@@ -134,14 +139,36 @@ async function startServers() {
 /** @param {Sdk} sdk @param {NodeJS.ProcessEnv} env @returns {Promise<boolean>} */
 async function runOne({ name, commands }, env) {
   const begun = performance.now();
+  /** @type {Buffer[]} */
+  const words = [];
+  let failed = null;
   for (const command of commands) {
-    if (!(await run(command, join(ROOT, 'sdk', name), env))) {
-      say(`${name}: FAILED at ${command.join(' ')}`);
-      return false;
-    }
+    if (await run(command, join(ROOT, 'sdk', name), env, words)) continue;
+    failed = command;
+    break;
   }
-  say(`${name}: ok, ${Math.round((performance.now() - begun) / 1000)} s`);
-  return true;
+  // In one piece: another language may be speaking at the same time.
+  process.stderr.write(Buffer.concat(words));
+  say(
+    failed
+      ? `${name}: FAILED at ${failed.join(' ')}`
+      : `${name}: ok, ${Math.round((performance.now() - begun) / 1000)} s`,
+  );
+  return failed === null;
+}
+
+/**
+ * Two side by side: half of the time goes into waiting.
+ * @param {readonly Sdk[]} sdks @param {NodeJS.ProcessEnv} env @returns {Promise<boolean>}
+ */
+async function runAll(sdks, env) {
+  const waiting = [...sdks];
+  let good = true;
+  const lane = async () => {
+    for (let sdk = waiting.shift(); sdk; sdk = waiting.shift()) good = (await runOne(sdk, env)) && good;
+  };
+  await Promise.all([lane(), lane()]);
+  return good;
 }
 
 /** @param {Sdk} sdk */
@@ -156,9 +183,9 @@ export async function testSdks() {
   const report = join(scratch, 'report');
   const servers = await startServers();
   const env = { ...process.env, GPD_CONFORMANCE: servers.told, GPD_CONFORMANCE_REPORT: report };
-  let good = true;
+  let good = false;
   try {
-    for (const sdk of runnable) good = (await runOne(sdk, env)) && good;
+    good = await runAll(runnable, env);
   } finally {
     await servers.stop();
   }

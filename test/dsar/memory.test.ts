@@ -9,10 +9,12 @@ import { insertDecisions, makeRecipient, missingTool, requestId, withDatabase } 
 
 /** Enough that the heap is as full as it gets. */
 const FEW = 5000;
-const MANY = Number(process.env['DSAR_DECISIONS'] ?? 40_000);
+const MANY = Number(process.env['DSAR_DECISIONS'] ?? 70_000);
 
-/** Less than export.json: a program that kept the decisions would end with "heap out of memory". */
-const HEAP_MIB = 48;
+/** Less than export.json: a program that kept the decisions would end with "heap out of memory". With 48 it only spends
+ * ten times the CPU on collecting. */
+const HEAP_MIB = 64;
+const MORE_MIB = 48;
 
 /** Loaded before gpd in its process: writes down the most memory that it ever held, in KiB. */
 const WITNESS = `
@@ -50,6 +52,6 @@ describeWithTool('a subject with a long trail', missingTool('openssl', 'version'
       ({ rss, ms, mib }) => `${rss.toFixed(0)} MiB for an archive of ${mib.toFixed(1)} MiB in ${ms} ms`,
     );
     console.log(`most memory: ${said.join(', ')}`);
-    expect(many.rss - few.rss).toBeLessThan(HEAP_MIB);
+    expect(many.rss - few.rss).toBeLessThan(MORE_MIB);
   });
 });

@@ -1,13 +1,12 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { request } from 'node:https';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { readAnswers } from '../attack/support/raw.ts';
 import { type Environment, gpdJson, type Spawned, spawnTool, tempDir } from '../support/command.ts';
-import type { Ask, Reply } from '../support/http.ts';
+import { type Ask, ask, type Reply } from '../support/http.ts';
 
 /** The examples of docs/operate/proxies as they are, but for addresses and paths, in front of a gpd. */
 
@@ -142,33 +141,12 @@ export interface Through extends Ask {
 export function askThrough(
   { https, ca }: Running,
   path: string,
-  { from = '127.0.0.9', method = 'GET', headers = {}, body }: Through = {},
+  { from = '127.0.0.9', headers = {}, ...asked }: Through = {},
 ): Promise<Reply> {
-  const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
-  return new Promise((resolve, reject) => {
-    const sent = request({
-      host: '127.0.0.1',
-      port: https,
-      localAddress: from,
-      servername: HOST,
-      ca,
-      path,
-      method,
-      agent: false,
-      headers: { host: HOST, ...length, ...headers } as Record<string, string>,
-    });
-    sent.once('error', reject);
-    sent.once('response', (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.once('error', reject);
-      response.once('end', () => {
-        const text = Buffer.concat(chunks).toString();
-        const { statusCode: status = 0, headers: received } = response;
-        resolve({ status, headers: received, text, json: () => JSON.parse(text) as unknown });
-      });
-    });
-    sent.end(body);
+  return ask(`https://127.0.0.1:${https}`, path, {
+    ...asked,
+    headers: { host: HOST, ...headers },
+    by: { ca, servername: HOST, localAddress: from },
   });
 }
 

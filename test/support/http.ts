@@ -1,4 +1,5 @@
 import { type IncomingHttpHeaders, request } from 'node:http';
+import { type RequestOptions, request as requestOverTls } from 'node:https';
 import { connect } from 'node:net';
 
 /** HTTP as a stranger speaks it: nothing is normalised, retried or followed. */
@@ -16,17 +17,20 @@ export interface Ask {
   readonly body?: string | Uint8Array;
   /** Transfer-Encoding: chunked, so that nothing says how long the body will be. */
   readonly chunked?: boolean;
+  /** Over a kept connection, by TLS, from another address. */
+  readonly by?: Pick<RequestOptions, 'agent' | 'ca' | 'servername' | 'localAddress'>;
 }
 
-/** One request over a connection of its own. */
+/** One request; over a connection of its own unless `by` has an agent. */
 export function ask(base: string, path: string, options: Ask = {}): Promise<Reply> {
-  const { method = 'GET', body, chunked = false } = options;
+  const { method = 'GET', body, chunked = false, by = {} } = options;
   const length = body === undefined || chunked ? {} : { 'content-length': Buffer.byteLength(body) };
   const headers = { ...length, ...options.headers } as Record<string, string>;
   // The path goes out as it is: a URL object would tidy it up.
-  const { hostname, port } = new URL(base);
+  const { protocol, hostname, port } = new URL(base);
+  const send = protocol === 'https:' ? requestOverTls : request;
   return new Promise((resolve, reject) => {
-    const sent = request({ hostname, port, path, method, headers, agent: false });
+    const sent = send({ agent: false, ...by, hostname, port, path, method, headers });
     sent.once('error', reject);
     sent.once('response', (response) => {
       const chunks: Buffer[] = [];

@@ -1,8 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { existsSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
 import type { JWK } from 'jose';
+import { runDir, tempDir } from './command.ts';
 import {
   ALG_HEADER,
   CLAIMS_HEADER,
@@ -55,6 +59,28 @@ export interface Idp {
   stop(): Promise<void>;
 }
 
+/** Made once a run: to read the TypeScript at each start took longer than the provider itself. */
+async function programOf(): Promise<string> {
+  const program = join(runDir, 'idp.mjs');
+  if (existsSync(program)) return program;
+  const provider = import.meta.resolve('oidc-provider');
+  const made = await build({
+    entryPoints: [MAIN],
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    // It lies in the temporary directory, from where no package is found by its name.
+    alias: { 'oidc-provider': provider },
+    external: [provider],
+    write: false,
+  });
+  const draft = join(tempDir('idp'), 'idp.mjs');
+  writeFileSync(draft, made.outputFiles[0]?.contents ?? '');
+  // Whole or not at all: other workers make it, too.
+  renameSync(draft, program);
+  return program;
+}
+
 async function makeKeys(generation: number): Promise<Idp['keys']> {
   const [ES256, RS256] = await Promise.all([makeKey('ES256'), makeKey('RS256')]);
   return { ES256: { ...ES256, kid: `ec-${generation}` }, RS256: { ...RS256, kid: `rsa-${generation}` } };
@@ -97,7 +123,7 @@ export async function startIdp(options: IdpOptions = {}): Promise<Idp> {
   let generation = 1;
   let keys = await makeKeys(generation);
   // Without the harness it ends by itself: its channel closes.
-  const child = spawn(process.execPath, ['--import', 'tsx', MAIN], {
+  const child = spawn(process.execPath, [await programOf()], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
   let stderr = '';

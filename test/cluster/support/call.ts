@@ -1,5 +1,5 @@
-import { Agent, type IncomingHttpHeaders, request } from 'node:http';
-import type { Reply } from '../../support/http.ts';
+import { Agent } from 'node:http';
+import { ask, JSON_TYPE, type Reply } from '../../support/http.ts';
 
 /** Many requests over kept connections, as a balancer and a busy site send them. */
 
@@ -20,33 +20,10 @@ export interface Caller {
 export function makeCaller(maxSockets = 64): Caller {
   const agent = new Agent({ keepAlive: true, maxSockets });
   const call = (base: string, { method, path, headers = {}, body }: Call): Promise<Reply> => {
-    const { hostname, port } = new URL(base);
     const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
-    const typed = text === undefined ? {} : { 'content-type': 'application/json' };
-    const length = text === undefined ? {} : { 'content-length': Buffer.byteLength(text) };
-    return new Promise((resolve, reject) => {
-      const sent = request({
-        agent,
-        hostname,
-        port,
-        path,
-        method: method ?? (text === undefined ? 'GET' : 'POST'),
-        headers: { ...typed, ...length, ...headers },
-      });
-      sent.once('error', reject);
-      sent.once('response', (response) => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.once('error', reject);
-        response.once('end', () => {
-          const answer = Buffer.concat(chunks).toString();
-          const { statusCode: status = 0 } = response;
-          const received: IncomingHttpHeaders = response.headers;
-          resolve({ status, headers: received, text: answer, json: () => JSON.parse(answer) as unknown });
-        });
-      });
-      sent.end(text);
-    });
+    if (text === undefined) return ask(base, path, { method: method ?? 'GET', headers, by: { agent } });
+    const typed = { ...JSON_TYPE, ...headers };
+    return ask(base, path, { method: method ?? 'POST', headers: typed, body: text, by: { agent } });
   };
   return Object.assign(call, { close: () => agent.destroy() });
 }
