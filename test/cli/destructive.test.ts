@@ -13,6 +13,7 @@ const DESTRUCTIVE = [
   'keys rotate',
   'keys symmetric',
   'restore',
+  'retention run',
   'tenants remove',
   'webhooks remove',
 ];
