@@ -34,6 +34,8 @@ interface Waiting {
 /** A message is as small as keeps the thread's turn short, and one more is under way while it works on the first. */
 const MAX_BATCH = 32;
 const MAX_BATCHES_UNDER_WAY = 2;
+/** Nothing of a bundle outlives its message: room to be generous with would be resident for nothing. */
+const YOUNG_MB = 2;
 
 function openHere(body: Uint8Array, tenants: TenantLookup): Answer {
   const bundle = readEnvelope(body);
@@ -57,7 +59,8 @@ function toAnswer(note: Note | null, plaintext: Buffer | null, deps: OpeningDeps
  * @param entry the built `worker.js`
  */
 function startOpening(entry: URL, deps: OpeningDeps): Opening {
-  const worker = new Worker(entry, { name: 'gpd-opening', env: {} });
+  const resourceLimits = { maxYoungGenerationSizeMb: YOUNG_MB };
+  const worker = new Worker(entry, { name: 'gpd-opening', env: {}, resourceLimits });
   let state: 'starting' | 'ready' | 'ended' = 'starting';
   let waiting: Waiting[] = [];
   let underWay: (readonly Waiting[])[] = [];
