@@ -1,13 +1,13 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import sqlite3 from 'sqlite3';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SCOPES } from '../../src/rights/erase.ts';
-import { expectError, SEEN_WITHIN } from '../http/support/expect.ts';
+import { expectError } from '../http/support/expect.ts';
 import { tempDir } from '../support/command.ts';
 import { desktopChrome } from '../support/samples.ts';
 import { KID, ORIGIN } from '../support/server.ts';
-import { apiKey, REASON, type Rights, startRights, type Visit } from './support/rights.ts';
+import { apiKey, keepSummaries, REASON, type Rights, startRights, type Visit } from './support/rights.ts';
 
 /** An erasure leaves no byte: every id of the subject is looked for in every file of the data directory. */
 
@@ -16,11 +16,7 @@ let secret: string;
 beforeAll(async () => {
   rights = await startRights();
   secret = await apiKey(rights, 'secret');
-  await rights.gpd.json(['tenants', 'set', KID, 'transparency.retain=summary']);
-  await vi.waitFor(async () => {
-    await rights.visit();
-    expect(await rights.sql('SELECT 1 FROM signal_summaries')).not.toEqual([]);
-  }, SEEN_WITHIN);
+  await keepSummaries(rights);
   await rights.gpd.json(['webhooks', 'add', KID, 'http://127.0.0.1:9/x', '--allow-private']);
 }, 60_000);
 afterAll(() => rights.stop());

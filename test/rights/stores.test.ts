@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { SEEN_WITHIN } from '../http/support/expect.ts';
 import { KID, ORIGIN } from '../support/server.ts';
-import { apiKey, REASON, type Rights, startRights, type Visit } from './support/rights.ts';
+import { apiKey, keepSummaries, REASON, type Rights, startRights, type Visit } from './support/rights.ts';
 
 /** One person with a row in every store: the export tells of each, and the erasures leave none. A new table has to be named here. */
 
@@ -11,11 +11,7 @@ let secret: string;
 beforeAll(async () => {
   rights = await startRights();
   secret = await apiKey(rights, 'secret');
-  await rights.gpd.json(['tenants', 'set', KID, 'transparency.retain=summary']);
-  await vi.waitFor(async () => {
-    await rights.visit();
-    expect(await rights.sql('SELECT 1 FROM signal_summaries')).not.toEqual([]);
-  }, SEEN_WITHIN);
+  await keepSummaries(rights);
   await rights.gpd.json(['webhooks', 'add', KID, 'http://127.0.0.1:9/x', '--allow-private']);
   await vi.waitFor(async () => {
     await rights.visit();

@@ -1,6 +1,6 @@
-import { vi } from 'vitest';
+import { expect, vi } from 'vitest';
 import type { IngestResponse } from '../../../src/schema/responses.ts';
-import { expectCore, post, sessionOf } from '../../http/support/expect.ts';
+import { expectCore, post, SEEN_WITHIN, sessionOf } from '../../http/support/expect.ts';
 import { execute } from '../../support/database.ts';
 import { type Ask, ask, postJson, type Reply } from '../../support/http.ts';
 import { type Idp, type IdpOptions, startIdp } from '../../support/oidc.ts';
@@ -129,6 +129,15 @@ export async function apiKey(rights: Rights, scope: string, kid = KID): Promise<
     if (reply.status === 401) throw new Error('the key is not known yet');
   }, 8000);
   return made.key;
+}
+
+/** Keeps what transparency shows of the signals, from the visits on that come after this. */
+export async function keepSummaries(rights: Rights): Promise<void> {
+  await rights.gpd.json(['tenants', 'set', KID, 'transparency.retain=summary']);
+  await vi.waitFor(async () => {
+    await rights.visit();
+    expect(await rights.sql('SELECT 1 FROM signal_summaries')).not.toEqual([]);
+  }, SEEN_WITHIN);
 }
 
 export const REASON = 'Looked at the evidence: a person at a shared office computer.';

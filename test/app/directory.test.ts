@@ -1,0 +1,48 @@
+import { expect, it } from 'vitest';
+import { makeDirectory } from '../../src/app/directory.ts';
+import type { KeyChanges } from '../../src/app/opening/messages.ts';
+import { openStore } from '../../src/app/store.ts';
+import { loadConfig } from '../../src/config.ts';
+import { readSnapshot } from '../../src/storage/snapshot.ts';
+import { initGpd, KID } from '../support/server.ts';
+
+/** What the directory tells the thread that opens bundles, and what it says of a generation that the thread used. */
+
+const NOW = 1_790_000_000_000;
+
+it('tells the thread of keys that changed and tenants that went, and takes no generation past its grace', async () => {
+  const { dataDir } = await initGpd();
+  const store = await openStore(loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} }));
+  try {
+    const page = await readSnapshot(store.database, -1);
+    const changed = page.changed.map((snapshot) => ({
+      ...snapshot,
+      keys: snapshot.keys.map((key) => ({ ...key, state: 'retiring' as const, retiresAt: NOW + 1000 })),
+    }));
+    let now = NOW;
+    const used: string[] = [];
+    const told: KeyChanges[] = [];
+    const directory = makeDirectory(
+      () => now,
+      (kid, generation) => used.push(`${kid} ${generation}`),
+      (changes) => told.push(changes),
+    );
+    directory.apply({ ...page, changed }, store.masterKey);
+    const [key] = told[0]?.get(KID)?.generations ?? [];
+    expect(key?.generation).toBe(1);
+    // A view of a larger buffer would take what else lies in it along to the thread.
+    expect([key?.privateKey.length, key?.privateKey.buffer.byteLength]).toEqual([32, 32]);
+
+    expect(directory.noteOpened(KID, 1)).toBe(true);
+    expect(directory.noteOpened(KID, 2)).toBe(false);
+    expect(directory.noteOpened('nobody', 1)).toBe(false);
+    now = NOW + 1000;
+    expect(directory.noteOpened(KID, 1)).toBe(false);
+    expect(used).toEqual([`${KID} 1`]);
+
+    directory.apply({ ...page, changed: [], kids: new Set() }, store.masterKey);
+    expect(told[1]).toEqual(new Map([[KID, null]]));
+  } finally {
+    await store.database.close();
+  }
+});
