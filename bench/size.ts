@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { RecordEntry } from '../src/ingest/ports.ts';
 import { type Database, openDatabase } from '../src/storage/db.ts';
 import { purgeNonces } from '../src/storage/decision-store.ts';
-import { makeRecorder } from '../src/storage/ingest-store.ts';
 import { purgeNetworks } from '../src/storage/network-store.ts';
+import { makeRecorder } from '../src/storage/recorder.ts';
 import { fillTables } from './lib/fill.ts';
 import { cpuSeconds } from './lib/proc.ts';
 import { note, type Row } from './lib/report.ts';
@@ -124,11 +124,13 @@ function makeEntry(kid: string, now: number): RecordEntry {
 
 /** As many visits at once as in the other rows, until told to end. */
 async function visit(database: Database, kid: string, until: () => boolean): Promise<number> {
-  const recorder = makeRecorder(database);
+  const recorder = makeRecorder(database, Date.now);
   let count = 0;
   const client = async (): Promise<void> => {
     while (!until()) {
-      await recorder.record(makeEntry(kid, Date.now()));
+      const entry = makeEntry(kid, Date.now());
+      const { identified } = entry;
+      await recorder.record({ device: identified && { kid, ...identified }, settle: () => entry });
       count += 1;
     }
   };

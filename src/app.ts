@@ -39,9 +39,8 @@ import { poolRandom } from './lib/random.ts';
 import { makeUlid } from './lib/ulid.ts';
 import { issueToken } from './rights/transparency-token.ts';
 import { makeNonceClaimer } from './storage/agent-store.ts';
-import { makeDeviceLookup } from './storage/device-lookup.ts';
-import { makeRecorder } from './storage/ingest-store.ts';
 import { answers } from './storage/probe.ts';
+import { makeRecorder } from './storage/recorder.ts';
 import { readSnapshot } from './storage/snapshot.ts';
 import { VERSION } from './version.ts';
 
@@ -119,14 +118,13 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     clock,
   });
 
-  const recorder = makeRecorder(database);
+  const recorder = makeRecorder(database, clock);
   const ingestDeps = makeIngestDeps(config, {
     tenants: (kid) => directory.tenant(kid),
     findAgentKey: agents.findKey,
     claimAgentNonce: makeNonceClaimer(database),
     authorities: () => publicNames(config, url),
     now: clock,
-    devices: makeDeviceLookup(database, clock),
     recorder,
     proveConsent: consent.proveConsent,
     issueToken: ({ kid, requestId, session, origin, now }) =>

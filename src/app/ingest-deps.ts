@@ -26,7 +26,6 @@ export interface IngestParts {
   readonly claimAgentNonce: (nonce: string, expiresAt: number) => Promise<boolean>;
   readonly authorities: () => readonly string[];
   readonly now: IngestDeps['now'];
-  readonly devices: IngestDeps['devices'];
   readonly recorder: IngestDeps['recorder'];
   readonly issueToken: IngestDeps['issueToken'];
   readonly proveConsent: IngestDeps['proveConsent'];
@@ -34,7 +33,7 @@ export interface IngestParts {
 
 /** What the server and `gpd replay` share of the pipeline's needs. */
 export function makeIngestDeps(config: Config, parts: IngestParts): IngestDeps {
-  const { tenants, devices, recorder, issueToken, proveConsent, now } = parts;
+  const { tenants, recorder, issueToken, proveConsent, now } = parts;
   const botAuth = {
     policy: { authorities: parts.authorities, maxValiditySeconds: MAX_VALIDITY_SECONDS },
     findKey: parts.findAgentKey,
@@ -42,7 +41,6 @@ export function makeIngestDeps(config: Config, parts: IngestParts): IngestDeps {
   };
   return {
     tenants,
-    devices,
     recorder,
     issueToken,
     proveConsent,

@@ -11,7 +11,7 @@ import { earliestExpiry, nonceExpiry } from './freshness.ts';
 import { asserted, type JudgeDeps, type Judged, judge } from './judge.ts';
 import type { RequestTier } from './network.ts';
 import type { Unsealed } from './open.ts';
-import type { DeviceLookup, IngestTenant, IssueToken, KnownDevice, ProveConsent, Recorder } from './ports.ts';
+import type { IngestTenant, IssueToken, KnownDevice, ProveConsent, RecordEntry, Recorder } from './ports.ts';
 import { type IngestAnswer, refusal, verdictResponse } from './respond.ts';
 
 /** What the trust boundary knows of the request that brought a bundle. */
@@ -28,7 +28,6 @@ export interface IngestInput extends RequestTier {
 }
 
 export interface IngestDeps extends JudgeDeps {
-  readonly devices: DeviceLookup;
   readonly recorder: Recorder;
   /** Web Bot Auth: the agent that signed this request, or null. */
   readonly botAuth: (request: BotAuthRequest, now: number) => Promise<string | null>;
@@ -68,24 +67,17 @@ function tokenFor(
   return deps.issueToken({ kid: tenant.kid, requestId, session, origin, now });
 }
 
-/**
- * lookup* → decide → record* → respond, in a frame that does not hold the signals: what a frame holds while it waits for
- * the database, the collector copies for every bundle under way.
- */
-async function settle(
+/** decide, on what is known of the device, and what is to be written of it. */
+function settle(
   deps: IngestDeps,
-  input: IngestInput,
+  { requestId, network, client }: IngestInput,
   judged: Judged,
   declaredAgentId: string | null,
-): Promise<IngestAnswer> {
-  const { requestId, network } = input;
+  known: KnownDevice,
+): RecordEntry {
   const { tenant, now, consentState, weighed } = judged;
   const { identity } = weighed;
   const day = Math.floor(now / DAY);
-  const known = identity
-    ? await deps.devices.lookup({ kid: tenant.kid, durable: identity.durable, network, day })
-    : UNKNOWN_DEVICE;
-
   const decideBy = (classification: Classification, policyVersion: string) =>
     decide({
       requestId,
@@ -98,13 +90,12 @@ async function settle(
       needsAttestation: weighed.coarse || isShared(known.spread, deps.attestation),
       consentState,
       policyVersion,
-      monitor: tenant.isMonitor(declaredAgentId, input.client),
+      monitor: tenant.isMonitor(declaredAgentId, client),
       incomplete: weighed.incomplete,
     });
   const verdict = decideBy(weighed.classification, tenant.policy.version);
   const shadow = weighed.shadow && tenant.shadow && decideBy(weighed.shadow, tenant.shadow.version);
-
-  const outcome = await deps.recorder.record({
+  return {
     kid: tenant.kid,
     nonce: judged.nonce,
     nonceExpiresAt: nonceExpiry(now, deps.maxSkewMs),
@@ -129,10 +120,30 @@ async function settle(
       expiresAt: now + SUMMARY_TTL_MS,
     },
     webhooks: tenant.decisionWebhooks,
-  });
-  if (outcome !== 'recorded') return refusal(outcome, requestId, consentState);
+  };
+}
 
-  const response = verdictResponse(verdict, identity?.visitorId ?? null);
+/**
+ * record* (look up → decide → write) → respond, in a frame that does not hold the signals: what a frame holds while it waits for
+ * the database, the collector copies for every bundle under way.
+ */
+async function conclude(
+  deps: IngestDeps,
+  input: IngestInput,
+  judged: Judged,
+  declaredAgentId: string | null,
+): Promise<IngestAnswer> {
+  const { tenant, now, consentState, weighed } = judged;
+  const { identity } = weighed;
+  const { kid } = tenant;
+  const day = Math.floor(now / DAY);
+  const recorded = await deps.recorder.record({
+    device: identity && { kid, durable: identity.durable, network: input.network, day },
+    settle: (known) => settle(deps, input, judged, declaredAgentId, known ?? UNKNOWN_DEVICE),
+  });
+  if (recorded === 'replay' || recorded === 'stale') return refusal(recorded, input.requestId, consentState);
+
+  const response = verdictResponse(recorded.verdict, identity?.visitorId ?? null);
   const transparencyToken = identity ? tokenFor(deps, input, tenant, now) : undefined;
   if (transparencyToken !== undefined) response.transparencyToken = transparencyToken;
   return { status: 200, response };
@@ -144,11 +155,11 @@ async function admit(deps: IngestDeps, input: IngestInput, judged: Judged): Prom
     return refusal('consent-missing', input.requestId, asserted(consentState));
   }
   const signed = { method: 'POST', target: input.target, headers: input.headers, https: input.https };
-  return settle(deps, input, judged, await deps.botAuth(signed, now));
+  return conclude(deps, input, judged, await deps.botAuth(signed, now));
 }
 
 /**
- * read → freshness → consent gate → network tier → identity → classify → bot auth* → lookup* → record* → respond.
+ * read → freshness → consent gate → network tier → identity → classify → bot auth* → record* → respond.
  * Cheap refusals come first; only the starred stages touch the world, and nothing is written before record. The bundle
  * is garbage before the first of them.
  */

@@ -56,14 +56,6 @@ export interface DeviceQuery {
   readonly day: number;
 }
 
-/**
- * Reads are batched: all bundles of one turn share one query a table. A read may be one commit behind; `spread` counts
- * this sighting already.
- */
-export interface DeviceLookup {
-  lookup(query: DeviceQuery): Promise<KnownDevice>;
-}
-
 export interface Identified {
   /** The part of the durableId after `kid|`. */
   readonly durable: string;
@@ -103,16 +95,29 @@ export interface RecordEntry {
   readonly webhooks: readonly string[];
 }
 
-/** `stale`: an earlier claim of the nonce may have been forgotten already, which only a clock that went back brings up. */
-export type Recorded = 'recorded' | 'replay' | 'stale';
+/**
+ * What was written, or why nothing was. `stale`: an earlier claim of the nonce may have been forgotten already, which only
+ * a clock that went back brings up.
+ */
+export type Recorded = RecordEntry | 'replay' | 'stale';
+
+/** One bundle that was judged: what remains hangs on what is known of its device. */
+export interface Sighting {
+  /** Null: there is nobody to be known. */
+  readonly device: DeviceQuery | null;
+  /** Pure, apart from chance: called again, and the last entry counts, where a database rolled the first back. */
+  readonly settle: (known: KnownDevice | null) => RecordEntry;
+}
 
 /**
- * Durable before it answers: the nonce claim, the sighting and the decision commit together or not at all. Of two
- * entries with one nonce at most one is `recorded`, on any number of nodes and whatever their clocks do.
+ * Looks up what is known of the device, lets the bundle be settled on it and writes, in one transaction: `spread` counts
+ * this sighting already, and of two sightings that are recorded at once none knows of the other. Durable before it
+ * answers: the nonce claim, the sighting and the decision commit together or not at all. Of two entries with one nonce at
+ * most one is `recorded`, on any number of nodes and whatever their clocks do.
  * @throws {Unavailable} when nothing was written and the caller may try again
  */
 export interface Recorder {
-  record(entry: RecordEntry): Promise<Recorded>;
+  record(sighting: Sighting): Promise<Recorded>;
 }
 
 /**

@@ -1,12 +1,8 @@
-import type { DeviceLookup, DeviceQuery, KnownDevice } from '../ingest/ports.ts';
+import type { Knex } from 'knex';
+import type { DeviceQuery, KnownDevice } from '../ingest/ports.ts';
 import { type Clock, SECOND } from '../lib/clock.ts';
-import type { Database } from './db.ts';
-import { makeGroup } from './group-commit.ts';
 import { askedRows, type Bindings, runHot } from './sql.ts';
 
-const MAX_BATCH = 400;
-/** A net below the gate of the lane, which is narrower. */
-const MAX_WAITING = 2000;
 const WEEK_DAYS = 7;
 const TOTALS_MS = 10 * SECOND;
 
@@ -49,51 +45,54 @@ function toFound(row: Row | undefined): Found {
   };
 }
 
-async function lookupBatch(database: Database, queries: readonly DeviceQuery[]): Promise<Found[]> {
+async function findDevices(knex: Knex, queries: readonly DeviceQuery[]): Promise<Found[]> {
   const asked = queries.map(({ kid, durable, day, network }): Bindings => [kid, durable, day, network]);
-  const { sql, bindings } = askedRows(database.read, COLUMNS, asked);
-  const result = await runHot<Row>(database.read, sql + SELECT, bindings);
+  const { sql, bindings } = askedRows(knex, COLUMNS, asked);
+  const result = await runHot<Row>(knex, sql + SELECT, bindings);
   const rows = new Map(result.map((row) => [Number(row.i), row]));
   return queries.map((_, i) => toFound(rows.get(i)));
 }
 
-/** A tenant's pairs of the week: one sum every ten seconds, for a share that moves slowly. */
-function makeTotals(database: Database, clock: Clock): (kid: string, day: number) => Promise<number> {
-  const totals = new Map<string, { readonly at: number; readonly pairs: Promise<number> }>();
-  const sum = async (kid: string, day: number): Promise<number> => {
-    const row = await database
-      .read('network_totals')
-      .where({ kid })
-      .where('day', '>', day - WEEK_DAYS)
-      .sum<{ pairs: number | null }[]>({ pairs: 'pairs' })
-      .first();
-    return Number((row as { pairs: number | null } | undefined)?.pairs ?? 0);
-  };
-  return (kid, day) => {
-    const known = totals.get(kid);
-    if (known && clock() - known.at < TOTALS_MS) return known.pairs;
-    const pairs = sum(kid, day);
-    pairs.catch(() => totals.delete(kid));
-    totals.set(kid, { at: clock(), pairs });
-    return pairs;
-  };
+interface Pairs {
+  readonly kid: string;
+  readonly pairs: number;
 }
 
-/** One query for all bundles that wait, in one row a bundle. */
-export function makeDeviceLookup(database: Database, clock: Clock): DeviceLookup {
-  const group = makeGroup<DeviceQuery, Found>({
-    name: 'lookup',
-    run: (queries) => lookupBatch(database, queries),
-    maxBatch: MAX_BATCH,
-    maxWaiting: MAX_WAITING,
-  });
-  const totalOf = makeTotals(database, clock);
-  return {
-    async lookup(query) {
-      const { seen, epoch, neverAutomation, marked, networksToday, pairsOfWeek } = await group.submit(query);
-      const tenantPairsOfWeek = await totalOf(query.kid, query.day);
-      const spread = { networksToday, pairsOfWeek, tenantPairsOfWeek };
-      return { seen, epoch, neverAutomation, marked, spread };
-    },
+/** Each tenant's pairs of the week that ends with `day`. */
+async function sumPairs(knex: Knex, kids: readonly string[], day: number): Promise<Map<string, number>> {
+  const sums = knex('network_totals')
+    .whereIn('kid', kids)
+    .where('day', '>', day - WEEK_DAYS);
+  const rows = await sums.groupBy('kid').select('kid').sum<Pairs[]>({ pairs: 'pairs' });
+  return new Map(rows.map(({ kid, pairs }) => [kid, Number(pairs)]));
+}
+
+/** What is known of devices before they are seen once more; `spread` counts this sighting already. */
+export type LookUpDevices = (knex: Knex, queries: readonly DeviceQuery[]) => Promise<KnownDevice[]>;
+
+/** A tenant's pairs of the week are one sum every ten seconds, for a share that moves slowly. */
+export function makeDeviceLookup(clock: Clock): LookUpDevices {
+  const totals = new Map<string, { readonly at: number; readonly pairs: number }>();
+  return async (knex, queries) => {
+    if (queries.length === 0) return [];
+    const found = await findDevices(knex, queries);
+    const now = clock();
+    const isOld = (kid: string): boolean =>
+      now - (totals.get(kid)?.at ?? Number.NEGATIVE_INFINITY) >= TOTALS_MS;
+    const old = [...new Set(queries.map(({ kid }) => kid))].filter(isOld);
+    if (old.length > 0) {
+      const sums = await sumPairs(knex, old, queries[0]?.day ?? 0);
+      for (const kid of old) totals.set(kid, { at: now, pairs: sums.get(kid) ?? 0 });
+    }
+    return found.map(({ seen, epoch, neverAutomation, marked, networksToday, pairsOfWeek }, i) => {
+      const tenantPairsOfWeek = totals.get(queries[i]?.kid ?? '')?.pairs ?? 0;
+      return {
+        seen,
+        epoch,
+        neverAutomation,
+        marked,
+        spread: { networksToday, pairsOfWeek, tenantPairsOfWeek },
+      };
+    });
   };
 }

@@ -1,18 +1,11 @@
 import { randomInt } from 'node:crypto';
 import type { Knex } from 'knex';
-import type { RecordEntry, Recorded, Recorder } from '../ingest/ports.ts';
+import type { RecordEntry, Recorded } from '../ingest/ports.ts';
 import { commitVerdict } from '../ledger/commitment.ts';
-import type { Database } from './db.ts';
-import { type Group, makeGroup } from './group-commit.ts';
 import { type Bindings, insertMany } from './sql.ts';
 import { type SummaryEntry, writeSummaries } from './summary-store.ts';
 import { readTimeMarks } from './time-marks.ts';
 import { enqueue, type OutboxEntry } from './webhook-store.ts';
-
-/** Both databases bound what one statement may carry; 9 columns × 400 rows stays far below 32,766 parameters. */
-const MAX_BATCH = 400;
-/** A net below the gate of the lane, which is narrower. */
-const MAX_WAITING = 2000;
 
 /** One order of rows for all nodes keeps concurrent batches from deadlocking on PostgreSQL. */
 function byText(column: number): (a: Bindings, b: Bindings) => number {
@@ -203,43 +196,30 @@ function summariesOf(entries: readonly RecordEntry[]): SummaryEntry[] {
   );
 }
 
-async function recordBatch(database: Database, entries: readonly RecordEntry[]): Promise<Recorded[]> {
-  return database.transaction(async (tx) => {
-    const won = await claimNonces(tx, entries);
-    // After the claims: what another node forgets meanwhile, they waited for.
-    const { forgotten, sealed } = await readTimeMarks(
-      tx,
-      entries.map(({ kid }) => kid),
-    );
-    const outcomes = entries.map(({ earliestExpiry }, i): Recorded => {
-      if (won[i] !== true) return 'replay';
-      return earliestExpiry < forgotten ? 'stale' : 'recorded';
-    });
-    const accepted = entries.filter((_, i) => outcomes[i] === 'recorded');
-    if (accepted.length > 0) {
-      await writeSightings(tx, accepted);
-      await writeIndex(tx, accepted);
-      await writeNetworks(tx, accepted);
-      await writeShadow(tx, accepted);
-      await writeDecisions(tx, accepted, sealed);
-      await writeSummaries(tx, summariesOf(accepted));
-      await enqueue(tx, outboxEntries(accepted));
-    }
-    return outcomes;
+/** Claims each nonce and writes what won its own: whole, or not at all. */
+export async function writeEntries(
+  tx: Knex.Transaction,
+  entries: readonly RecordEntry[],
+): Promise<Recorded[]> {
+  const won = await claimNonces(tx, entries);
+  // After the claims: what another node forgets meanwhile, they waited for.
+  const { forgotten, sealed } = await readTimeMarks(
+    tx,
+    entries.map(({ kid }) => kid),
+  );
+  const outcomes = entries.map((entry, i): Recorded => {
+    if (won[i] !== true) return 'replay';
+    return entry.earliestExpiry < forgotten ? 'stale' : entry;
   });
-}
-
-export interface GroupedRecorder extends Recorder {
-  idle(): Promise<void>;
-}
-
-/** Group commit: one transaction of a few multi-row statements for all bundles that wait. */
-export function makeRecorder(database: Database): GroupedRecorder {
-  const group: Group<RecordEntry, Recorded> = makeGroup({
-    name: 'record',
-    run: (entries) => recordBatch(database, entries),
-    maxBatch: MAX_BATCH,
-    maxWaiting: MAX_WAITING,
-  });
-  return { record: (entry) => group.submit(entry), idle: () => group.idle() };
+  const accepted = entries.filter((entry, i) => outcomes[i] === entry);
+  if (accepted.length > 0) {
+    await writeSightings(tx, accepted);
+    await writeIndex(tx, accepted);
+    await writeNetworks(tx, accepted);
+    await writeShadow(tx, accepted);
+    await writeDecisions(tx, accepted, sealed);
+    await writeSummaries(tx, summariesOf(accepted));
+    await enqueue(tx, outboxEntries(accepted));
+  }
+  return outcomes;
 }

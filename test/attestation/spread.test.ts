@@ -2,11 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isShared, type Spread } from '../../src/ingest/attestation.ts';
 import type { KnownDevice } from '../../src/ingest/ports.ts';
 import { DAY } from '../../src/lib/clock.ts';
-import { makeDeviceLookup } from '../../src/storage/device-lookup.ts';
-import { makeRecorder } from '../../src/storage/ingest-store.ts';
 import { purgeNetworks } from '../../src/storage/network-store.ts';
 import { makeSqlite, type SqliteFile } from '../bot-auth/support/sqlite.ts';
 import { makeEntry, NOW } from '../support/make.ts';
+import { makeLookup, makeRecorder } from '../support/recorder.ts';
 
 /** The real recorder and the real lookup on a real SQLite file: networks a day, pairs a week. */
 
@@ -29,7 +28,7 @@ interface Seen {
 let clock = NOW;
 /** A lookup of its own: the totals of a tenant are remembered for ten seconds. */
 function look({ kid, durable, network, day = TODAY }: Seen): Promise<KnownDevice> {
-  return makeDeviceLookup(file.database, () => clock).lookup({ kid, durable, network, day });
+  return makeLookup(file.database, () => clock)({ kid, durable, network, day });
 }
 
 let requests = 0;

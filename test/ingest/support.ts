@@ -48,18 +48,14 @@ export async function run(world: World = {}) {
   const tenant = makeIngestTenant([pair.scalar], world.tenant);
   const deps: IngestDeps = {
     tenants: (kid) => (kid === tenant.kid ? tenant : undefined),
-    devices: {
-      async lookup() {
-        touched.push('lookup');
-        return { ...UNSEEN, ...world.known };
-      },
-    },
     recorder: {
-      async record(entry) {
+      async record({ device, settle }) {
+        if (device) touched.push('lookup');
+        const entry = settle(device && { ...UNSEEN, ...world.known });
         touched.push('record');
         entries.push(entry);
         if (world.outcome instanceof Error) throw world.outcome;
-        return world.outcome ?? 'recorded';
+        return world.outcome === 'replay' ? 'replay' : entry;
       },
     },
     async botAuth() {

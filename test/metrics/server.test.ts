@@ -65,7 +65,6 @@ describe('GET /metrics', () => {
     expect(byLabel(samples, 'gpd_request_seconds_count', 'route')['/_fp/i/v1']).toBe(3);
     expect(byLabel(samples, 'gpd_batch_size_count', 'group')).toMatchObject({
       record: 2,
-      lookup: 2,
       decide: 1,
     });
     expect(totalOf(samples, 'gpd_ledger_entries')).toBe(2);

@@ -14,10 +14,10 @@ import type { Clock } from '../../src/lib/clock.ts';
 import { NOTHING } from '../../src/rights/erase.ts';
 import type { Database } from '../../src/storage/db.ts';
 import { placeHold, releaseHold } from '../../src/storage/hold-store.ts';
-import { makeRecorder } from '../../src/storage/ingest-store.ts';
 import { readSnapshot } from '../../src/storage/snapshot.ts';
 import { tempDir } from '../support/command.ts';
 import { makeEntry, NOW } from '../support/make.ts';
+import { makeRecorder } from '../support/recorder.ts';
 import { initGpd, KID } from '../support/server.ts';
 
 /** The service of erasures on a database of its own, without a server around it. */

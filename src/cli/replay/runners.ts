@@ -12,6 +12,7 @@ import { type IngestDeps, ingest } from '../../ingest/pipeline.ts';
 import type { IngestTenant } from '../../ingest/ports.ts';
 import { type DigestSet, makeDigestSet } from '../../lib/digest-set.ts';
 import { MAX_BODY_BYTES } from '../../schema/bundle.ts';
+import type { Database } from '../../storage/db.ts';
 import { makeDeviceLookup } from '../../storage/device-lookup.ts';
 import { readSnapshot } from '../../storage/snapshot.ts';
 import type { ReplayLine } from './lines.ts';
@@ -30,13 +31,17 @@ export type Runner = (line: ReplayLine) => Promise<ReplayAnswer>;
 
 /** The nonces of one file: all that grows with it, some dozen bytes each. */
 function memoryRecorder(
+  database: Database,
   claimed: DigestSet,
   onShadow: (shadow: string | null) => void,
 ): IngestDeps['recorder'] {
+  const lookUp = makeDeviceLookup(Date.now);
   return {
-    record: (entry) => {
+    async record({ device, settle }) {
+      const [known = null] = await lookUp(database.read, device ? [device] : []);
+      const entry = settle(known);
       onShadow(entry.shadow?.class ?? null);
-      return Promise.resolve(claimed.add(`${entry.kid}|${entry.nonce}`) ? 'recorded' : 'replay');
+      return claimed.add(`${entry.kid}|${entry.nonce}`) ? entry : 'replay';
     },
   };
 }
@@ -60,8 +65,7 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
     claimAgentNonce: (nonce) => Promise.resolve(signatures.add(nonce)),
     authorities: () => publicNames(config, baseUrl(config)),
     now: (plaintext) => plaintext.clientTs,
-    devices: makeDeviceLookup(store.database, Date.now),
-    recorder: memoryRecorder(makeDigestSet(salt), (shadow) => {
+    recorder: memoryRecorder(store.database, makeDigestSet(salt), (shadow) => {
       otherwise = shadow;
     }),
     issueToken: () => '',

@@ -26,7 +26,6 @@ import {
 import { insertContest, lockContest, updateContest } from '../../../src/storage/contest-store.ts';
 import type { Database } from '../../../src/storage/db.ts';
 import { listHolds, placeHold, releaseHold } from '../../../src/storage/hold-store.ts';
-import { makeRecorder } from '../../../src/storage/ingest-store.ts';
 import { addKeyTraffic, purgeKeyTraffic, readKeyTraffic } from '../../../src/storage/key-traffic.ts';
 import {
   openByDue,
@@ -45,6 +44,7 @@ import {
 } from '../../../src/storage/tally-store.ts';
 import { countTrail, deviceContests, deviceTrail, oldestDecision } from '../../../src/storage/trail-read.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
+import { makeRecorder } from '../../support/recorder.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 import { WORDS } from './words.ts';
 

@@ -3,9 +3,9 @@ import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RecordEntry } from '../../../src/ingest/ports.ts';
 import type { Database } from '../../../src/storage/db.ts';
-import { makeRecorder } from '../../../src/storage/ingest-store.ts';
 import { addKeyTraffic } from '../../../src/storage/key-traffic.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
+import { makeRecorder } from '../../support/recorder.ts';
 import { holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
 
 /** Two nodes that take the same rows in opposite orders, while a third holds one in the middle, would deadlock. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/storage/db.ts';
 import { findDecision, purgeNonces } from '../../../src/storage/decision-store.ts';
-import { makeRecorder } from '../../../src/storage/ingest-store.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
+import { makeRecorder } from '../../support/recorder.ts';
 import type { MakeDatabase, TestDatabase } from './database.ts';
 
 export function decisionContract(make: MakeDatabase): void {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/storage/db.ts';
 import { makeDeviceLookup } from '../../../src/storage/device-lookup.ts';
-import { makeRecorder } from '../../../src/storage/ingest-store.ts';
 import { purgeNetworks } from '../../../src/storage/network-store.ts';
 import { DAY, makeEntry, NOW } from '../../support/make.ts';
+import { makeLookup, makeRecorder } from '../../support/recorder.ts';
 import type { MakeDatabase, TestDatabase } from './database.ts';
 
 const UNKNOWN = { seen: false, epoch: null, neverAutomation: false, marked: false };
@@ -12,7 +12,7 @@ const clock = (): number => NOW;
 
 /** What is known of a device on a network it was never on. */
 async function ask(database: Database, kid: string, durable: string, network = 'elsewhere', day = DAY) {
-  return makeDeviceLookup(database, clock).lookup({ kid, durable, network, day });
+  return makeLookup(database)({ kid, durable, network, day });
 }
 
 async function addOverride(database: Database, kid: string, durable: string): Promise<void> {
@@ -20,7 +20,7 @@ async function addOverride(database: Database, kid: string, durable: string): Pr
 }
 
 export function deviceContract(make: MakeDatabase): void {
-  describe('DeviceLookup', () => {
+  describe('what is known of a device', () => {
     let db: TestDatabase;
     let other: Database;
     beforeAll(async () => {
@@ -66,11 +66,10 @@ export function deviceContract(make: MakeDatabase): void {
         makeEntry({ kid: 'k6', id: `d${i}`, durable: `d${i * 10}`, epoch: i }),
       );
       await Promise.all(known.map((entry) => recorder.record(entry)));
-      const devices = makeDeviceLookup(other, clock);
-      const answers = await Promise.all(
-        Array.from({ length: 1000 }, (_, i) =>
-          devices.lookup({ kid: 'k6', durable: `d${i}`, network: 'n', day: DAY }),
-        ),
+      const lookUp = makeDeviceLookup(clock);
+      const answers = await lookUp(
+        other.read,
+        Array.from({ length: 1000 }, (_, i) => ({ kid: 'k6', durable: `d${i}`, network: 'n', day: DAY })),
       );
       expect(answers.map(({ epoch }) => epoch)).toEqual(
         answers.map((_, i) => (i % 10 === 0 ? i / 10 : null)),
@@ -78,10 +77,10 @@ export function deviceContract(make: MakeDatabase): void {
     });
 
     it('answers the same question twice in one turn', async () => {
-      const devices = makeDeviceLookup(other, clock);
       const query = { kid: 'k1', durable: 'seen', network: 'n', day: DAY };
-      const answers = await Promise.all(
-        ['seen', 'none', 'seen'].map((durable) => devices.lookup({ ...query, durable })),
+      const answers = await makeDeviceLookup(clock)(
+        other.read,
+        ['seen', 'none', 'seen'].map((durable) => ({ ...query, durable })),
       );
       expect(answers.map(({ seen }) => seen)).toEqual([true, false, true]);
     });
@@ -115,10 +114,10 @@ export function deviceContract(make: MakeDatabase): void {
 
     it('asks for the total of a tenant once in ten seconds', async () => {
       let now = NOW;
-      const devices = makeDeviceLookup(other, () => now);
+      const lookUp = makeLookup(other, () => now);
       const total = async (): Promise<number> => {
         const query = { kid: 'k8', durable: 'd', network: 'n', day: DAY };
-        return (await devices.lookup(query)).spread.tenantPairsOfWeek;
+        return (await lookUp(query)).spread.tenantPairsOfWeek;
       };
       expect(await total()).toBe(0);
       await makeRecorder(db.database).record(makeEntry({ kid: 'k8', id: 'a' }));

@@ -3,12 +3,12 @@ import { checkAuditSeals, sealAudit } from '../../../src/storage/audit-seal.ts';
 import { recordAudit } from '../../../src/storage/audit-store.ts';
 import { insertJob } from '../../../src/storage/console-jobs.ts';
 import type { Database } from '../../../src/storage/db.ts';
-import { makeRecorder } from '../../../src/storage/ingest-store.ts';
 import { readEntries } from '../../../src/storage/ledger-read.ts';
 import { shredPrincipal } from '../../../src/storage/principal-erase.ts';
 import { findSession, insertSession } from '../../../src/storage/session-store.ts';
 import { checkSeals, sealVerdicts } from '../../../src/storage/verdict-seal.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
+import { makeRecorder } from '../../support/recorder.ts';
 import { appender, makeRequest, readState, WRAP_KEY } from './consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 

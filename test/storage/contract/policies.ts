@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tenantPolicySchema } from '../../../src/schema/policy.ts';
 import type { Database } from '../../../src/storage/db.ts';
-import { makeRecorder } from '../../../src/storage/ingest-store.ts';
 import { readPolicies, readShadowCounts, savePolicy } from '../../../src/storage/policy-store.ts';
 import { readSnapshot } from '../../../src/storage/snapshot.ts';
 import { DAY, makeEntry, NOW } from '../../support/make.ts';
+import { makeRecorder } from '../../support/recorder.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 
 const policy = tenantPolicySchema.parse({

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { DeviceQuery, KnownDevice, Recorded } from '../../../src/ingest/ports.ts';
 import { commitVerdict } from '../../../src/ledger/commitment.ts';
 import type { Database } from '../../../src/storage/db.ts';
 import { findDecision } from '../../../src/storage/decision-store.ts';
-import { makeRecorder } from '../../../src/storage/ingest-store.ts';
-import { makeConsentState, makeEntry, NOW } from '../../support/make.ts';
+import { makeRecorder as makeWholeRecorder } from '../../../src/storage/recorder.ts';
+import { DAY, makeConsentState, makeEntry, NOW } from '../../support/make.ts';
+import { makeRecorder } from '../../support/recorder.ts';
 import type { MakeDatabase, TestDatabase } from './database.ts';
 
 const TABLES = ['nonces', 'sightings', 'visitor_index', 'decisions'] as const;
@@ -41,6 +43,51 @@ export function recorderContract(make: MakeDatabase): void {
         epoch: 680,
       });
       expect((await findDecision(other, 'durable', 'req_d1'))?.verdict).toEqual(entry.verdict);
+    });
+
+    it('settles a sighting on what is known of its device, and of two at once on the same', async () => {
+      const recorder = makeWholeRecorder(db.database, () => NOW);
+      const device = { kid: 'settled', durable: 'd', network: 'n', day: DAY };
+      const known: (KnownDevice | null)[] = [];
+      const sight = (id: string, asked: DeviceQuery | null = device): Promise<Recorded> =>
+        recorder.record({
+          device: asked,
+          settle(what) {
+            known.push(what);
+            return makeEntry({ ...device, id });
+          },
+        });
+      await Promise.all([sight('s1'), sight('s2')]);
+      const written = await sight('s3');
+      await sight('s4', null);
+      expect(known.map((what) => what && [what.seen, what.marked, what.epoch])).toEqual([
+        [false, false, null],
+        [false, false, null],
+        [true, true, 680],
+        null,
+      ]);
+      expect(written).toMatchObject({ kid: 'settled', nonce: 'nonce-s3' });
+      expect(await counts(other, 'settled')).toEqual([4, 1, 1, 4]);
+    });
+
+    it('leaves what cannot be settled to its caller alone', async () => {
+      const recorder = makeWholeRecorder(db.database, () => NOW);
+      const device = { kid: 'unsettled', durable: 'd', network: 'n', day: DAY };
+      const sight = (id: string): Promise<Recorded> =>
+        recorder.record({
+          device,
+          settle() {
+            if (id === 'u2') throw new RangeError('of u2 alone');
+            return makeEntry({ kid: 'unsettled', id });
+          },
+        });
+      const outcomes = await Promise.allSettled(['u1', 'u2', 'u3'].map(sight));
+      expect(outcomes).toMatchObject([
+        { status: 'fulfilled', value: { nonce: 'nonce-u1' } },
+        { status: 'rejected', reason: new RangeError('of u2 alone') },
+        { status: 'fulfilled', value: { nonce: 'nonce-u3' } },
+      ]);
+      expect(await counts(other, 'unsettled')).toEqual([2, 1, 1, 2]);
     });
 
     it('commits to exactly the bytes that it stores', async () => {

@@ -24,7 +24,6 @@ import type { RowTarget } from '../../../src/storage/erase-find.ts';
 import { eraseRows } from '../../../src/storage/erase-store.ts';
 import { heldIds } from '../../../src/storage/held-ids.ts';
 import { allHolds, dueErasures, listHolds, placeHold, releaseHold } from '../../../src/storage/hold-store.ts';
-import { makeRecorder } from '../../../src/storage/ingest-store.ts';
 import { lockHead } from '../../../src/storage/ledger-append.ts';
 import { durableOfVisitor, linkedRequests, linkRequest } from '../../../src/storage/link-store.ts';
 import { retain } from '../../../src/storage/retention.ts';
@@ -35,6 +34,7 @@ import { findSummary } from '../../../src/storage/summary-store.ts';
 import { checkSeals, sealVerdicts } from '../../../src/storage/verdict-seal.ts';
 import { enqueue } from '../../../src/storage/webhook-store.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
+import { makeRecorder } from '../../support/recorder.ts';
 import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
 import { WORDS } from './words.ts';
 

@@ -3,13 +3,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EMPTY_FRONTIER } from '../../../src/ledger/frontier.ts';
 import { addCommitments, sealedBody } from '../../../src/ledger/sealed-root.ts';
 import type { Database } from '../../../src/storage/db.ts';
-import { makeRecorder } from '../../../src/storage/ingest-store.ts';
 import { lockHead } from '../../../src/storage/ledger-append.ts';
 import { retain } from '../../../src/storage/retention.ts';
 import { type Bindings, insertMany } from '../../../src/storage/sql.ts';
 import { checkSeals, sealVerdicts } from '../../../src/storage/verdict-seal.ts';
 import { purgeOutbox } from '../../../src/storage/webhook-store.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
+import { makeRecorder } from '../../support/recorder.ts';
 import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
 
 const DAY = 86_400_000;

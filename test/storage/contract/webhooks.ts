@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/storage/db.ts';
-import { makeRecorder } from '../../../src/storage/ingest-store.ts';
 import { readSnapshot } from '../../../src/storage/snapshot.ts';
 import {
   countOutbox,
@@ -14,6 +13,7 @@ import {
   type Webhook,
 } from '../../../src/storage/webhook-store.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
+import { makeRecorder } from '../../support/recorder.ts';
 import { appender, makeRequest } from './consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 

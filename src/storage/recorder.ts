@@ -1,0 +1,71 @@
+import type { Knex } from 'knex';
+import type { KnownDevice, RecordEntry, Recorded, Recorder, Sighting } from '../ingest/ports.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Database } from './db.ts';
+import { type LookUpDevices, makeDeviceLookup } from './device-lookup.ts';
+import { type Group, makeGroup } from './group-commit.ts';
+import { writeEntries } from './ingest-store.ts';
+
+/** Both databases bound what one statement may carry; 9 columns × 400 rows stays far below 65,535 parameters. */
+const MAX_BATCH = 400;
+/** A net below the gate of the lane, which is narrower. */
+const MAX_WAITING = 2000;
+
+/** A sighting that could not be settled: its own fault, not that of those beside it. */
+interface Fault {
+  readonly fault: unknown;
+}
+
+type Outcome = Recorded | Fault;
+
+function settle(sighting: Sighting, known: KnownDevice | null): RecordEntry | Fault {
+  try {
+    return sighting.settle(known);
+  } catch (fault) {
+    return { fault };
+  }
+}
+
+async function settleAll(
+  tx: Knex.Transaction,
+  lookUp: LookUpDevices,
+  sightings: readonly Sighting[],
+): Promise<(RecordEntry | Fault)[]> {
+  const devices = sightings.flatMap(({ device }) => device ?? []);
+  const known = (await lookUp(tx, devices)).values();
+  return sightings.map((sighting) => settle(sighting, sighting.device && (known.next().value ?? null)));
+}
+
+export interface GroupedRecorder extends Recorder {
+  idle(): Promise<void>;
+}
+
+/**
+ * Group commit: one transaction of a few multi-row statements for all bundles that wait, the look-up of their devices
+ * first. On SQLite the writer's connection has the pages of those devices at hand, and they are written next; a reader
+ * has to read all of them again after every commit.
+ */
+export function makeRecorder(database: Database, clock: Clock): GroupedRecorder {
+  const lookUp = makeDeviceLookup(clock);
+  const recordBatch = (sightings: readonly Sighting[]): Promise<Outcome[]> =>
+    database.transaction(async (tx) => {
+      const settled = await settleAll(tx, lookUp, sightings);
+      const entries = settled.filter((entry): entry is RecordEntry => !('fault' in entry));
+      const written = (await writeEntries(tx, entries)).values();
+      return settled.map((entry): Outcome => ('fault' in entry ? entry : (written.next().value ?? 'replay')));
+    });
+  const group: Group<Sighting, Outcome> = makeGroup({
+    name: 'record',
+    run: recordBatch,
+    maxBatch: MAX_BATCH,
+    maxWaiting: MAX_WAITING,
+  });
+  return {
+    async record(sighting) {
+      const outcome = await group.submit(sighting);
+      if (typeof outcome === 'object' && 'fault' in outcome) throw outcome.fault;
+      return outcome;
+    },
+    idle: () => group.idle(),
+  };
+}

@@ -1,0 +1,27 @@
+import type { DeviceQuery, KnownDevice, RecordEntry } from '../../src/ingest/ports.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import type { Database } from '../../src/storage/db.ts';
+import { makeDeviceLookup } from '../../src/storage/device-lookup.ts';
+import { makeRecorder as makeRealRecorder } from '../../src/storage/recorder.ts';
+import { NOW } from './make.ts';
+
+/** The real recorder, for entries that hang on nothing that is known. */
+export function makeRecorder(database: Database) {
+  const recorder = makeRealRecorder(database, () => NOW);
+  return {
+    async record(entry: RecordEntry): Promise<'recorded' | 'replay' | 'stale'> {
+      const recorded = await recorder.record({ device: null, settle: () => entry });
+      return typeof recorded === 'string' ? recorded : 'recorded';
+    },
+    idle: () => recorder.idle(),
+  };
+}
+
+/** The real lookup, asked for one device. */
+export function makeLookup(database: Database, clock: Clock = () => NOW) {
+  const lookUp = makeDeviceLookup(clock);
+  return async (query: DeviceQuery): Promise<KnownDevice> => {
+    const [known] = await lookUp(database.read, [query]);
+    return known as KnownDevice;
+  };
+}
