@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
-import { runSqlite } from './sqlite-client.ts';
+import { runSqlite, runSqliteTogether } from './sqlite-client.ts';
+import { makeTogether } from './sqlite-together.ts';
 
 /** What the hot statements share: multi-row SQL that both databases take, with its text made once a shape. */
 
@@ -78,6 +79,39 @@ export async function insertMany<Row>(
     results.push(...(await runHot<Row>(tx, sql, chunk.flat())));
   }
   return results;
+}
+
+export interface InsertInto {
+  /** `INSERT INTO table (…)`. */
+  readonly head: string;
+  readonly columns: number;
+  /** What an existing row makes of it. */
+  readonly tail: string;
+}
+
+export function insertInto(table: string, columns: readonly string[], tail = ''): InsertInto {
+  return { head: `INSERT INTO ${table} (${columns.join(', ')})`, columns: columns.length, tail };
+}
+
+/**
+ * Inserts of one transaction that answer nothing, in their order: on SQLite they are one step.
+ * @param name of no table
+ * @returns takes the rows of each
+ */
+export function makeInserts(
+  name: string,
+  inserts: readonly InsertInto[],
+): (tx: Knex.Transaction, rows: readonly (readonly Bindings[])[]) => Promise<void> {
+  const texts = inserts.map(({ head, columns, tail }) => `${head} ${fromJson(columns)} ${tail}`);
+  const together = makeTogether(name, texts);
+  return async (tx, rows) => {
+    if (isSqlite(tx)) {
+      const texts = rows.map((of) => JSON.stringify(of));
+      await runSqliteTogether(tx, together, texts);
+      return;
+    }
+    for (const [i, { head, tail }] of inserts.entries()) await insertMany(tx, head, rows[i] ?? [], tail);
+  };
 }
 
 /**

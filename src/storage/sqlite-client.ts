@@ -1,6 +1,8 @@
 import { createRequire } from 'node:module';
 import type { Knex } from 'knex';
 import { asUnavailable, withAvailability } from './availability.ts';
+import { type Connection, finalizeAll, type Rows, runPrepared } from './sqlite-prepared.ts';
+import { defineTogether, runTogether, type Together } from './sqlite-together.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -36,7 +38,10 @@ export function immediateSqliteClient(): typeof Knex.Client {
   class ImmediateSqlite extends withAvailability(Base) {
     override transaction(...args: unknown[]): TransactionInternals {
       const transaction = super.transaction(...args);
-      transaction.begin = (connection) => runPrepared(connection, 'BEGIN IMMEDIATE', []);
+      transaction.begin = async (connection) => {
+        await defineTogether(connection);
+        return runPrepared(connection, 'BEGIN IMMEDIATE', []);
+      };
       transaction.commit = async (connection, value) => {
         transaction._completed = true;
         try {
@@ -51,7 +56,6 @@ export function immediateSqliteClient(): typeof Knex.Client {
       return transaction;
     }
 
-    // SQLite refuses to close a connection that has statements.
     override async destroyRawConnection(connection: Connection): Promise<unknown> {
       await finalizeAll(connection);
       return super.destroyRawConnection(connection);
@@ -68,72 +72,36 @@ async function abandon(connection: Connection): Promise<void> {
   }
 }
 
-type Rows = readonly unknown[];
-
-interface Statement {
-  all(bindings: Rows, done: (error: Error | null, rows: unknown[]) => void): void;
-  finalize(done: () => void): void;
-}
-
-interface Connection {
-  prepare(sql: string, done: (error: Error | null) => void): Statement;
-}
-
 interface Acquiring {
   acquireConnection(): Promise<Connection>;
   releaseConnection(connection: Connection): Promise<void>;
 }
 
-/** The texts of the hot path are few and constant: each is prepared once a connection. */
-const prepared = new WeakMap<Connection, Map<string, Statement>>();
-
-async function finalizeAll(connection: Connection): Promise<void> {
-  const statements = [...(prepared.get(connection)?.values() ?? [])];
-  prepared.delete(connection);
-  await Promise.all(
-    statements.map((statement) => new Promise<void>((resolve) => statement.finalize(resolve))),
-  );
-}
-
-function prepare(connection: Connection, sql: string): Promise<Statement> {
-  return new Promise((resolve, reject) => {
-    const statement = connection.prepare(sql, (error) => (error ? reject(error) : resolve(statement)));
-  });
-}
-
-async function statementFor(connection: Connection, sql: string): Promise<Statement> {
-  const known = prepared.get(connection) ?? new Map<string, Statement>();
-  prepared.set(connection, known);
-  const found = known.get(sql);
-  if (found) return found;
-  const statement = await prepare(connection, sql);
-  known.set(sql, statement);
-  return statement;
-}
-
-async function runPrepared(connection: Connection, sql: string, bindings: Rows): Promise<Rows> {
-  const statement = await statementFor(connection, sql);
-  return new Promise<Rows>((resolve, reject) => {
-    statement.all(bindings, (error, rows) => (error ? reject(error) : resolve(rows)));
-  });
-}
-
-/**
- * One statement past knex's builder and formatter, which cost more than SQLite does on the hot path; inside a
- * transaction it runs on the transaction's connection. `sql` is one of few constant texts: it stays prepared.
- * @throws when the transaction has ended: its connection may already be another's
- */
-export async function runSqlite(knex: Knex, sql: string, bindings: Rows): Promise<Rows> {
+/** @throws when the transaction has ended: its connection may already be another's */
+async function onConnection(knex: Knex, work: (connection: Connection) => Promise<Rows>): Promise<Rows> {
   if (knex.isTransaction === true && (knex as Knex.Transaction).isCompleted()) {
     throw new Error('the transaction has ended');
   }
   const client = knex.client as unknown as Acquiring;
   const connection = await client.acquireConnection();
   try {
-    return await runPrepared(connection, sql, bindings);
+    return await work(connection);
   } catch (error) {
     throw asUnavailable(error);
   } finally {
     await client.releaseConnection(connection);
   }
+}
+
+/**
+ * One statement past knex's builder and formatter, which cost more than SQLite does on the hot path; inside a
+ * transaction it runs on the transaction's connection. `sql` is one of few constant texts: it stays prepared.
+ */
+export function runSqlite(knex: Knex, sql: string, bindings: Rows): Promise<Rows> {
+  return onConnection(knex, (connection) => runPrepared(connection, sql, bindings));
+}
+
+/** Statements of one transaction in one step; `bindings` has one for each. */
+export function runSqliteTogether(tx: Knex.Transaction, together: Together, bindings: Rows): Promise<Rows> {
+  return onConnection(tx, (connection) => runTogether(connection, together, bindings));
 }

@@ -5,12 +5,19 @@ import { makeDeviceLookup } from '../../src/storage/device-lookup.ts';
 import { makeRecorder as makeRealRecorder } from '../../src/storage/recorder.ts';
 import { NOW } from './make.ts';
 
-/** The real recorder, for entries that hang on nothing that is known. */
+/** The real recorder, for entries that hang on nothing that is known but the networks of their device. */
 export function makeRecorder(database: Database) {
   const recorder = makeRealRecorder(database, () => NOW);
   return {
     async record(entry: RecordEntry): Promise<'recorded' | 'replay' | 'stale'> {
-      const recorded = await recorder.record({ device: null, settle: () => entry });
+      const { kid, identified } = entry;
+      const recorded = await recorder.record({
+        device: identified && { kid, ...identified },
+        settle: (known) => ({
+          ...entry,
+          identified: identified && { ...identified, marked: identified.marked || known?.marked === true },
+        }),
+      });
       return typeof recorded === 'string' ? recorded : 'recorded';
     },
     idle: () => recorder.idle(),

@@ -54,7 +54,7 @@ export function recorderContract(make: MakeDatabase): void {
           device: asked,
           settle(what) {
             known.push(what);
-            return makeEntry({ ...device, id });
+            return makeEntry({ ...device, id, marked: what?.marked ?? false });
           },
         });
       await Promise.all([sight('s1'), sight('s2')]);
