@@ -9,6 +9,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
 import type { Address, Range } from '../lib/ip.ts';
+import { makeRoster } from '../lib/roster.ts';
 import { dropSeveralCredentials } from './authorization.ts';
 import { readBody } from './body.ts';
 import { type Client, countHeader, headerText, makeClientReader } from './client.ts';
@@ -138,16 +139,16 @@ export interface RunningServer {
 export function makeServer(deps: ServerDeps): RunningServer {
   const clientOf = makeClientReader(deps.trustedProxies);
   let draining = false;
-  const open = new Set<ServerResponse>();
+  const open = makeRoster<ServerResponse>();
   const clientErrors = makeClientErrors(deps.makeRequestId);
   const listener: RequestListener = (request, response) => {
     clientErrors.began({ request, response });
     const target = originForm(request.url ?? '/');
     const path = pathOf(target ?? '');
     const begun = deps.onAnswered ? performance.now() : 0;
-    open.add(response);
+    const ended = open.add(response);
     response.once('close', () => {
-      open.delete(response);
+      ended();
       const status = response.headersSent ? response.statusCode : CLIENT_LEFT;
       deps.onAnswered?.(path, status, (performance.now() - begun) / 1000);
     });
@@ -201,7 +202,8 @@ export function makeServer(deps: ServerDeps): RunningServer {
     server,
     drain(deadlineMs) {
       draining = true;
-      for (const response of open) if (!response.headersSent) response.setHeader('Connection', 'close');
+      for (const response of open.list())
+        if (!response.headersSent) response.setHeader('Connection', 'close');
       return drainConnections(server, deadlineMs);
     },
   };
