@@ -5,7 +5,7 @@ const VERDICT = 'gpd/verdict/v1';
 const AUDIT = 'gpd/audit/v1';
 
 function commit(salt: Uint8Array, parts: readonly string[]): string {
-  return hmacSha256Text(salt, Buffer.concat(parts.map(lp4)));
+  return hmacSha256Text(salt, lp4(parts));
 }
 
 /**

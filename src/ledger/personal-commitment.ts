@@ -27,7 +27,7 @@ export interface Opening {
 }
 
 function commit(key: Uint8Array, parts: readonly (string | Uint8Array)[]): string {
-  return hmacSha256(key, Buffer.concat(parts.map(lp4))).toString('base64url');
+  return hmacSha256(key, lp4(parts)).toString('base64url');
 }
 
 /** C1: base64url of HMAC-SHA-256(key, lp4("gpd/subject/v1") || lp4(principalId) || lp4(salt)). */

@@ -4,6 +4,11 @@ export function sha256(data: string | Uint8Array): Buffer {
   return hash('sha256', data, 'buffer');
 }
 
+/** The same as base64url, without a Buffer in between. */
+export function sha256Text(data: string | Uint8Array): string {
+  return hash('sha256', data, 'base64url');
+}
+
 export function hmacSha256(key: Uint8Array, data: string | Uint8Array): Buffer {
   return createHmac('sha256', key).update(data).digest();
 }
