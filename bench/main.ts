@@ -32,7 +32,7 @@ const USAGE =
 function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench> {
   const ingest = quick
     ? { pairs: 2, warmUp: 2000, count: 5000, open: 3000 }
-    : { pairs: 5, warmUp: 5000, count: 20_000, open: 20_000 };
+    : { pairs: 5, warmUp: 20_000, count: 25_000, open: 20_000 };
   const bundles = ingest.warmUp + ingest.count + ingest.open;
   const cores = {
     connections: 400,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DAY, MINUTE } from '../lib/clock.ts';
 import { decryptGcm, encryptGcm, GCM_IV_BYTES } from '../lib/gcm.ts';
-import { hmacSha256, sha256Text } from '../lib/hash.ts';
+import { hmacSha256, sha256, sha256Text } from '../lib/hash.ts';
 import type { Random } from '../lib/random.ts';
 
 /** Contract 3.5: AES-256-GCM, base64url, under a key of the day, bound to one session and one origin. */
@@ -35,7 +35,7 @@ function dayKey(serverSecret: Uint8Array, day: number): Buffer {
 }
 
 function additionalData(binding: TokenBinding, day: number): Buffer {
-  return Buffer.from(JSON.stringify([sha256Text(binding.session), binding.origin, day]));
+  return sha256(JSON.stringify([sha256Text(binding.session), binding.origin, day]));
 }
 
 /** Plaintext: tenant, requestId, expiry. It never carries a visitorId. */
