@@ -124,8 +124,8 @@ function settle(
 }
 
 /**
- * record* (look up → decide → write) → respond, in a frame that does not hold the signals: what a frame holds while it waits for
- * the database, the collector copies for every bundle under way.
+ * record* (look up → decide → write) → respond, in a frame that does not hold the signals: what a frame holds while it
+ * waits for the database, the collector copies for every bundle under way.
  */
 async function conclude(
   deps: IngestDeps,

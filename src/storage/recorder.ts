@@ -32,8 +32,8 @@ async function settleAll(
   sightings: readonly Sighting[],
 ): Promise<(RecordEntry | Fault)[]> {
   const devices = sightings.flatMap(({ device }) => device ?? []);
-  const known = (await lookUp(tx, devices)).values();
-  return sightings.map((sighting) => settle(sighting, sighting.device && (known.next().value ?? null)));
+  const known = await lookUp(tx, devices);
+  return sightings.map((sighting) => settle(sighting, sighting.device && (known.shift() as KnownDevice)));
 }
 
 export interface GroupedRecorder extends Recorder {
@@ -51,8 +51,8 @@ export function makeRecorder(database: Database, clock: Clock): GroupedRecorder 
     database.transaction(async (tx) => {
       const settled = await settleAll(tx, lookUp, sightings);
       const entries = settled.filter((entry): entry is RecordEntry => !('fault' in entry));
-      const written = (await writeEntries(tx, entries)).values();
-      return settled.map((entry): Outcome => ('fault' in entry ? entry : (written.next().value ?? 'replay')));
+      const written = await writeEntries(tx, entries);
+      return settled.map((entry): Outcome => ('fault' in entry ? entry : (written.shift() as Recorded)));
     });
   const group: Group<Sighting, Outcome> = makeGroup({
     name: 'record',

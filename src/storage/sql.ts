@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { runSqlite, runSqliteTogether } from './sqlite-client.ts';
-import { makeTogether } from './sqlite-together.ts';
+import type { Together } from './sqlite-together.ts';
 
 /** What the hot statements share: multi-row SQL that both databases take, with its text made once a shape. */
 
@@ -102,12 +102,12 @@ export function makeInserts(
   name: string,
   inserts: readonly InsertInto[],
 ): (tx: Knex.Transaction, rows: readonly (readonly Bindings[])[]) => Promise<void> {
-  const texts = inserts.map(({ head, columns, tail }) => `${head} ${fromJson(columns)} ${tail}`);
-  const together = makeTogether(name, texts);
+  const statements = inserts.map(({ head, columns, tail }) => `${head} ${fromJson(columns)} ${tail}`);
+  const together: Together = { view: name, statements };
   return async (tx, rows) => {
     if (isSqlite(tx)) {
-      const texts = rows.map((of) => JSON.stringify(of));
-      await runSqliteTogether(tx, together, texts);
+      const bindings = rows.map((of) => JSON.stringify(of));
+      await runSqliteTogether(tx, together, bindings);
       return;
     }
     for (const [i, { head, tail }] of inserts.entries()) await insertMany(tx, head, rows[i] ?? [], tail);

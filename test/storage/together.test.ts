@@ -66,6 +66,13 @@ describe('inserts of one step', () => {
     expect(await seen()).toEqual(["it's 1", "it's 2", "it's 3"]);
   });
 
+  it('are the trigger alone from the second transaction on', async () => {
+    for (let i = 0; i < 2; i += 1) await add([['a', 1]], []);
+    await database.transaction((tx) => tx.raw(`DROP TRIGGER temp.test_together_${tables}_all`));
+    await expect(add([['a', 1]], [])).rejects.toThrow('cannot modify');
+    expect(await counts()).toEqual([{ name: 'a', n: 2 }]);
+  });
+
   it('write nothing where there is nothing to write', async () => {
     for (let i = 0; i < 2; i += 1) await add([], []);
     expect(await counts()).toEqual([]);

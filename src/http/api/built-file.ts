@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Request, Response } from 'express';
 import { Refusal } from '../../lib/errors.ts';
-import { sha256 } from '../../lib/hash.ts';
+import { sha256Text } from '../../lib/hash.ts';
 import { open } from './pubkey.ts';
 
 /** A file that the build made for browsers, and the same compressed: the level that costs most is paid once. */
@@ -26,7 +26,7 @@ async function read(url: URL): Promise<BuiltFile> {
     throw new Refusal('not-found', { details: ['The browser files are not built: run `npm run build`.'] });
   }
   const gzipped = (await compress(body, { level: 9 })) as Buffer;
-  return { body, gzipped, etag: sha256(body).toString('base64url') };
+  return { body, gzipped, etag: sha256Text(body) };
 }
 
 export type BuiltFiles = (name: string) => Promise<BuiltFile>;

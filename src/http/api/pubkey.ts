@@ -1,6 +1,6 @@
 import { Router } from 'express';
 import { Refusal } from '../../lib/errors.ts';
-import { sha256 } from '../../lib/hash.ts';
+import { sha256Text } from '../../lib/hash.ts';
 import type { PubKeyResponse } from '../../schema/responses.ts';
 import { onlyMethods } from './methods.ts';
 
@@ -22,7 +22,7 @@ export function pubkeyRoutes(find: FindPublicKey): Router {
         ...open,
         'content-type': 'application/json; charset=utf-8',
         'cache-control': 'public, max-age=300',
-        etag: `"${sha256(body).toString('base64url')}"`,
+        etag: `"${sha256Text(body)}"`,
       });
       response.send(body);
     })

@@ -1,6 +1,6 @@
 import { type KeyObject, verify as verifyBytes } from 'node:crypto';
 import type { Verifier } from 'http-message-sig';
-import { sha256 } from '../../lib/hash.ts';
+import { sha256Text } from '../../lib/hash.ts';
 import { headerText } from '../network.ts';
 import { agentOrigin } from './directory.ts';
 import { taggedLabels, verifyGeneral } from './general.ts';
@@ -135,7 +135,7 @@ function isSigned(request: BotAuthRequest): boolean {
 
 function firstUse(deps: BotAuthDeps, { directory, keyid, nonce, expires }: Admitted): Promise<boolean> {
   if (nonce === undefined) return Promise.resolve(true);
-  const nonceKey = sha256(JSON.stringify([directory, keyid, nonce])).toString('base64url');
+  const nonceKey = sha256Text(JSON.stringify([directory, keyid, nonce]));
   return deps.claimNonce(nonceKey, (expires + CREATED_SKEW_SECONDS) * 1000);
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { DeviceQuery, KnownDevice, Recorded } from '../../../src/ingest/ports.ts';
+import type { DeviceQuery, KnownDevice, RecordEntry, Recorded } from '../../../src/ingest/ports.ts';
 import { commitVerdict } from '../../../src/ledger/commitment.ts';
 import type { Database } from '../../../src/storage/db.ts';
 import { findDecision } from '../../../src/storage/decision-store.ts';
@@ -18,6 +18,9 @@ async function sighting(database: Database, kid: string, durable = 'durable-1'):
   const columns = ['first_at', 'last_at', 'seen', 'epoch'];
   return database.read('sightings').where({ kid, durable }).first(columns);
 }
+
+const record = (database: Database, entry: RecordEntry): Promise<string> =>
+  makeRecorder(database).record(entry);
 
 export function recorderContract(make: MakeDatabase): void {
   describe('Recorder', () => {
@@ -68,6 +71,63 @@ export function recorderContract(make: MakeDatabase): void {
       ]);
       expect(written).toMatchObject({ kid: 'settled', nonce: 'nonce-s3' });
       expect(await counts(other, 'settled')).toEqual([4, 1, 1, 4]);
+    });
+
+    it('tells each sighting of a batch what is known of its own device', async () => {
+      const recorder = makeWholeRecorder(db.database, () => NOW);
+      const told = new Map<string, string>();
+      const sight = (id: string, kid: string, durable: string | null): Promise<Recorded> =>
+        recorder.record({
+          device: durable === null ? null : { kid, durable, network: 'n', day: DAY },
+          settle(known) {
+            told.set(id, known ? `${known.epoch} ${known.spread.tenantPairsOfWeek}` : 'nobody');
+            return makeEntry({ kid, id, durable, network: 'n', marked: known?.marked ?? false });
+          },
+        });
+      await record(db.database, makeEntry({ kid: 'own-a', id: 'a0', durable: 'd', epoch: 680 }));
+      await record(db.database, makeEntry({ kid: 'own-b', id: 'b0', durable: 'd', epoch: 681 }));
+      await record(db.database, makeEntry({ kid: 'own-b', id: 'b1', durable: 'e', epoch: 682 }));
+      await Promise.all([
+        sight('m1', 'own-a', null),
+        sight('m2', 'own-b', 'd'),
+        sight('m3', 'own-a', 'd'),
+        sight('m4', 'own-b', null),
+        sight('m5', 'own-b', 'e'),
+        sight('m6', 'own-c', 'd'),
+      ]);
+      expect(Object.fromEntries(told)).toEqual({
+        m1: 'nobody',
+        m2: '681 2',
+        m3: '680 1',
+        m4: 'nobody',
+        m5: '682 2',
+        m6: 'null 0',
+      });
+    });
+
+    it('settles anew, and answers what was written, where the database took a transaction back', async () => {
+      let rounds = 0;
+      const twice: Database = {
+        ...db.database,
+        async transaction(work) {
+          const rolledBack = db.database.transaction(async (tx) => {
+            await work(tx);
+            throw new Error('rolled back');
+          });
+          await expect(rolledBack).rejects.toThrow('rolled back');
+          return db.database.transaction(work);
+        },
+      };
+      const written = await makeWholeRecorder(twice, () => NOW).record({
+        device: { kid: 'anew', durable: 'd', network: 'n', day: DAY },
+        settle() {
+          rounds += 1;
+          return makeEntry({ kid: 'anew', id: `r${rounds}`, nonce: 'one' });
+        },
+      });
+      expect(written).toMatchObject({ verdict: { requestId: 'req_r2' } });
+      expect(await findDecision(other, 'anew', 'req_r1')).toBeNull();
+      expect((await findDecision(other, 'anew', 'req_r2'))?.verdict).toMatchObject({ requestId: 'req_r2' });
     });
 
     it('leaves what cannot be settled to its caller alone', async () => {
