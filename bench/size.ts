@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { RecordEntry } from '../src/ingest/ports.ts';
+import type { Knex } from 'knex';
+import type { RecordEntry, Sighting } from '../src/ingest/ports.ts';
 import { type Database, openDatabase } from '../src/storage/db.ts';
 import { purgeNonces } from '../src/storage/decision-store.ts';
 import { purgeNetworks } from '../src/storage/network-store.ts';
 import { makeRecorder } from '../src/storage/recorder.ts';
+import type { HotTransaction } from '../src/storage/sql.ts';
 import { fillTables } from './lib/fill.ts';
 import { cpuSeconds } from './lib/proc.ts';
 import { note, type Row } from './lib/report.ts';
@@ -63,23 +65,27 @@ async function benchFlat(rig: Rig, plan: SizePlan, full: string): Promise<Row> {
 
 /** The same database, with a note of how long each transaction had the writer. */
 function timed(database: Database, held: number[]): Database {
-  return {
-    ...database,
-    async transaction(work) {
+  const timing =
+    <Tx>(transact: <T>(work: (tx: Tx) => Promise<T>) => Promise<T>) =>
+    async <T>(work: (tx: Tx) => Promise<T>): Promise<T> => {
       let begun = 0;
       try {
-        return await database.transaction((tx) => {
+        return await transact((tx) => {
           begun = performance.now();
           return work(tx);
         });
       } finally {
         held.push(performance.now() - begun);
       }
-    },
+    };
+  return {
+    ...database,
+    transaction: timing<Knex.Transaction>((work) => database.transaction(work)),
+    hotTransaction: timing<HotTransaction>((work) => database.hotTransaction(work)),
   };
 }
 
-function makeEntry(kid: string, now: number): RecordEntry {
+function makeVisit(kid: string, now: number): Sighting {
   const random = (bytes: number): string => randomBytes(bytes).toString('base64url');
   const durable = random(32);
   const identified = {
@@ -90,12 +96,10 @@ function makeEntry(kid: string, now: number): RecordEntry {
     network: random(16),
     marked: false,
   };
-  return {
+  const day = Math.floor(now / DAY);
+  const entry: RecordEntry = {
     kid,
-    nonce: random(16),
-    nonceExpiresAt: now + 3 * DAY,
-    earliestExpiry: Number.MAX_SAFE_INTEGER,
-    identified: { ...identified, day: Math.floor(now / DAY) },
+    identified: { ...identified, day },
     shadow: null,
     summary: null,
     webhooks: [],
@@ -120,6 +124,11 @@ function makeEntry(kid: string, now: number): RecordEntry {
       policyVersion: 'bench',
     } as unknown as RecordEntry['verdict'],
   };
+  return {
+    claim: { kid, nonce: random(16), expiresAt: now + 3 * DAY, earliestExpiry: Number.MAX_SAFE_INTEGER },
+    device: { kid, durable, network: identified.network, day },
+    settle: () => entry,
+  };
 }
 
 /** As many visits at once as in the other rows, until told to end. */
@@ -128,9 +137,7 @@ async function visit(database: Database, kid: string, until: () => boolean): Pro
   let count = 0;
   const client = async (): Promise<void> => {
     while (!until()) {
-      const entry = makeEntry(kid, Date.now());
-      const { identified } = entry;
-      await recorder.record({ device: identified && { kid, ...identified }, settle: () => entry });
+      await recorder.record(makeVisit(kid, Date.now()));
       count += 1;
     }
   };

@@ -97,9 +97,6 @@ function settle(
   const shadow = weighed.shadow && tenant.shadow && decideBy(weighed.shadow, tenant.shadow.version);
   return {
     kid: tenant.kid,
-    nonce: judged.nonce,
-    nonceExpiresAt: nonceExpiry(now, deps.maxSkewMs),
-    earliestExpiry: earliestExpiry(judged.clientTs, deps.maxSkewMs),
     identified: identity && {
       durable: identity.durable,
       visitorId: identity.visitorId,
@@ -138,6 +135,12 @@ async function conclude(
   const { kid } = tenant;
   const day = Math.floor(now / DAY);
   const recorded = await deps.recorder.record({
+    claim: {
+      kid,
+      nonce: judged.nonce,
+      expiresAt: nonceExpiry(now, deps.maxSkewMs),
+      earliestExpiry: earliestExpiry(judged.clientTs, deps.maxSkewMs),
+    },
     device: identity && { kid, durable: identity.durable, network: input.network, day },
     settle: (known) => settle(deps, input, judged, declaredAgentId, known ?? UNKNOWN_DEVICE),
   });

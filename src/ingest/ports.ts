@@ -76,14 +76,19 @@ export interface ShadowVerdict {
   readonly day: number;
 }
 
-/** One accepted bundle, to be written whole or not at all. */
-export interface RecordEntry {
+/** That a bundle is seen for the first time. */
+export interface NonceClaim {
   readonly kid: string;
   /** base64url of a hash of the nonce. */
   readonly nonce: string;
-  readonly nonceExpiresAt: number;
+  readonly expiresAt: number;
   /** The earliest expiry that an earlier claim of this nonce can have had. */
   readonly earliestExpiry: number;
+}
+
+/** One accepted bundle, to be written whole or not at all. */
+export interface RecordEntry {
+  readonly kid: string;
   readonly identified: Identified | null;
   readonly verdict: Verdict;
   /** What the shadow policy would have said. */
@@ -103,6 +108,7 @@ export type Recorded = RecordEntry | 'replay' | 'stale';
 
 /** One bundle that was judged: what remains hangs on what is known of its device. */
 export interface Sighting {
+  readonly claim: NonceClaim;
   /** Null: there is nobody to be known. */
   readonly device: DeviceQuery | null;
   /** Pure, apart from chance: called again, and the last entry counts, where a database rolled the first back. */

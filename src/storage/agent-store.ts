@@ -92,7 +92,7 @@ async function claimBatch(database: Database, claims: readonly Claim[]): Promise
   const rows = claims.map(({ nonce, expiresAt }): Bindings => [nonce, expiresAt]);
   rows.sort((a, b) => (String(a[0]) < String(b[0]) ? -1 : 1));
   const head = 'INSERT INTO agent_nonces (nonce, expires_at)';
-  return database.transaction(async (tx) => {
+  return database.hotTransaction(async (tx) => {
     const claimed = await insertMany<{ nonce: string }>(
       tx,
       head,

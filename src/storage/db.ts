@@ -11,7 +11,9 @@ import {
   withAvailability,
 } from './availability.ts';
 import { poolableClient } from './postgres-client.ts';
+import type { HotTransaction } from './sql.ts';
 import { immediateSqliteClient } from './sqlite-client.ts';
+import { runSqliteTransaction } from './sqlite-transaction.ts';
 
 /** The one place that knows a driver. Everything else speaks knex, in SQL that both databases take. */
 export interface Database {
@@ -24,6 +26,8 @@ export interface Database {
    * @throws {OutcomeUnknown} when it went away in the middle of the COMMIT
    */
   transaction<T>(work: (tx: Knex.Transaction) => Promise<T>): Promise<T>;
+  /** The same for statements of the hot path alone: on SQLite past knex. */
+  hotTransaction<T>(work: (tx: HotTransaction) => Promise<T>): Promise<T>;
   /** A transaction over connections of its own that may take as long as it takes: changes of the schema. */
   longTransaction<T>(work: (tx: Knex.Transaction) => Promise<T>): Promise<T>;
   /** The SQLite file; null on PostgreSQL. */
@@ -87,15 +91,22 @@ function outcomeUnknown(error: Error): boolean {
   return isTransient(error) && !code.startsWith('SQLITE_') && !ROLLED_BACK.test(code);
 }
 
-async function runTransaction<T>(
-  writer: Knex,
-  work: (tx: Knex.Transaction) => Promise<T>,
+type Transact<Tx> = <T>(work: (tx: Tx) => Promise<T>) => Promise<T>;
+
+const byKnex =
+  (writer: Knex): Transact<Knex.Transaction> =>
+  (work) =>
+    writer.transaction(work);
+
+async function runTransaction<Tx, T>(
+  transact: Transact<Tx>,
+  work: (tx: Tx) => Promise<T>,
   onUnknownCommit: ((error: Error) => void) | undefined,
   retries = 1,
 ): Promise<T> {
   let finished = false;
   try {
-    return await writer.transaction(async (tx) => {
+    return await transact(async (tx) => {
       const result = await work(tx);
       finished = true;
       return result;
@@ -103,7 +114,7 @@ async function runTransaction<T>(
   } catch (thrown) {
     const error = driverError(thrown);
     if (ROLLED_BACK.test(errorCode(error)) && retries > 0) {
-      return runTransaction(writer, work, onUnknownCommit, retries - 1);
+      return runTransaction(transact, work, onUnknownCommit, retries - 1);
     }
     if (finished && outcomeUnknown(error)) {
       if (isIoError(error)) onUnknownCommit?.(error);
@@ -157,11 +168,15 @@ function openSqlite(options: DatabaseOptions): Database {
   const pool = { afterCreate: configureSqlite, idleTimeoutMillis: 2_147_483_647 };
   const writer = knex({ ...base, pool: { ...pool, min: 1, max: 1 } });
   const read = knex({ ...base, pool: { ...pool, min: 0, max: 4 } });
+  const transaction: Database['transaction'] = (work) =>
+    runTransaction(byKnex(writer), work, options.onUnknownCommit);
   return {
     kind: 'sqlite',
     read,
-    transaction: (work) => runTransaction(writer, work, options.onUnknownCommit),
-    longTransaction: (work) => runTransaction(writer, work, options.onUnknownCommit),
+    transaction,
+    hotTransaction: (work) =>
+      runTransaction((inside) => runSqliteTransaction(writer, inside), work, options.onUnknownCommit),
+    longTransaction: transaction,
     file: options.location,
     truncateLog: () => withSqlite(base, CHECKPOINT_BUSY_MS, truncateWal),
     vacuum: () =>
@@ -200,14 +215,17 @@ function postgresPool(location: string, max: number, limitMs: number): Knex {
 async function openPostgres({ location, onUnknownCommit }: DatabaseOptions): Promise<Database> {
   await parseInt8AsNumber();
   const client = postgresPool(location, 10, STATEMENT_MS);
+  const transaction: Database['transaction'] = (work) =>
+    runTransaction(byKnex(client), work, onUnknownCommit);
   return {
     kind: 'postgres',
     read: client,
-    transaction: (work) => runTransaction(client, work, onUnknownCommit),
+    transaction,
+    hotTransaction: transaction,
     async longTransaction(work) {
       const own = postgresPool(location, 1, 0);
       try {
-        return await runTransaction(own, work, onUnknownCommit);
+        return await runTransaction(byKnex(own), work, onUnknownCommit);
       } finally {
         await own.destroy();
       }

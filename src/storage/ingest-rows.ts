@@ -1,4 +1,4 @@
-import type { RecordEntry } from '../ingest/ports.ts';
+import type { NonceClaim, RecordEntry } from '../ingest/ports.ts';
 import { commitVerdict } from '../ledger/commitment.ts';
 import type { Bindings } from './sql.ts';
 
@@ -7,6 +7,10 @@ import type { Bindings } from './sql.ts';
 /** One order of rows for all nodes keeps concurrent batches from deadlocking on PostgreSQL. */
 export function byText(column: number): (a: Bindings, b: Bindings) => number {
   return (a, b) => (String(a[column]) < String(b[column]) ? -1 : 1);
+}
+
+export function nonceRows(claims: readonly NonceClaim[]): Bindings[] {
+  return claims.map(({ kid, nonce, expiresAt }): Bindings => [kid, nonce, expiresAt]).sort(byText(1));
 }
 
 interface SightingGroup {

@@ -1,32 +1,31 @@
 import { randomInt } from 'node:crypto';
-import type { Knex } from 'knex';
-import type { RecordEntry, Recorded } from '../ingest/ports.ts';
+import type { NonceClaim, RecordEntry, Recorded } from '../ingest/ports.ts';
 import {
   byText,
   countBy,
   decisionRows,
   indexRows,
   markRows,
+  nonceRows,
   shadowRows,
   sightingRows,
 } from './ingest-rows.ts';
-import { type Bindings, hasRowLocks, insertInto, insertMany, makeInserts } from './sql.ts';
+import type { Claims } from './nonce-claims.ts';
+import {
+  type Bindings,
+  type HotTransaction,
+  hasRowLocks,
+  insertInto,
+  insertMany,
+  makeInserts,
+} from './sql.ts';
 import { type SummaryEntry, writeSummaries } from './summary-store.ts';
-import { readTimeMarks } from './time-marks.ts';
 import { enqueue, type OutboxEntry } from './webhook-store.ts';
 
-/** Which entries won their nonce; of two in one batch the first does. */
-async function claimNonces(tx: Knex.Transaction, entries: readonly RecordEntry[]): Promise<boolean[]> {
-  const rows = entries.map((entry): Bindings => [entry.kid, entry.nonce, entry.nonceExpiresAt]);
-  rows.sort(byText(1));
-  const claimed = await insertMany<{ kid: string; nonce: string }>(
-    tx,
-    'INSERT INTO nonces (kid, nonce, expires_at)',
-    rows,
-    'ON CONFLICT DO NOTHING RETURNING kid, nonce',
-  );
-  const free = new Set(claimed.map((row) => `${row.kid}|${row.nonce}`));
-  return entries.map((entry) => free.delete(`${entry.kid}|${entry.nonce}`));
+/** A bundle that was decided. */
+export interface Settled {
+  readonly claim: NonceClaim;
+  readonly entry: RecordEntry;
 }
 
 interface Mark {
@@ -40,7 +39,7 @@ const SHARDS = 8;
 const shard = randomInt(SHARDS);
 
 /** Another node may have marked some of them since they were looked up: those are counted already. */
-async function claimMarks(tx: Knex.Transaction, rows: readonly Bindings[]): Promise<readonly Mark[]> {
+async function claimMarks(tx: HotTransaction, rows: readonly Bindings[]): Promise<readonly Mark[]> {
   const head = 'INSERT INTO network_marks (kid, durable, day, network)';
   return insertMany<Mark>(tx, head, rows, 'ON CONFLICT DO NOTHING RETURNING kid, durable, day');
 }
@@ -52,6 +51,7 @@ const toMark = ([kid, durable, day]: Bindings): Mark => ({
 });
 
 const writeRows = makeInserts('ingest_rows', [
+  insertInto('nonces', ['kid', 'nonce', 'expires_at']),
   insertInto(
     'sightings',
     ['kid', 'durable', 'first_at', 'last_at', 'seen', 'epoch'],
@@ -89,26 +89,6 @@ const writeRows = makeInserts('ingest_rows', [
   ]),
 ]);
 
-/** Sightings, index entries, networks of a device with the counts that outlive their marks, and decisions. */
-async function writeAccepted(
-  tx: Knex.Transaction,
-  entries: readonly RecordEntry[],
-  sealedTo: (kid: string) => number,
-): Promise<void> {
-  const marks = markRows(entries);
-  const shared = hasRowLocks(tx);
-  const fresh = shared ? await claimMarks(tx, marks) : marks.map(toMark);
-  await writeRows(tx, [
-    sightingRows(entries),
-    indexRows(entries),
-    shared ? [] : marks,
-    countBy(fresh, ({ kid, durable, day }) => [kid, durable, day]).sort(byText(1)),
-    countBy(fresh, ({ kid, day }) => [kid, day, shard]).sort(byText(0)),
-    shadowRows(entries),
-    decisionRows(entries, sealedTo),
-  ]);
-}
-
 /** A tenant's webhooks are told of the decision by its id alone. */
 function outboxEntries(entries: readonly RecordEntry[]): OutboxEntry[] {
   return entries.flatMap(({ kid, verdict, webhooks }) =>
@@ -130,26 +110,41 @@ function summariesOf(entries: readonly RecordEntry[]): SummaryEntry[] {
   );
 }
 
-/** Claims each nonce and writes what won its own: whole, or not at all. */
-export async function writeEntries(
-  tx: Knex.Transaction,
-  entries: readonly RecordEntry[],
+/** Nonces that are not written yet, sightings, index entries, networks of a device with the counts that outlive their marks, and decisions. */
+async function writeAccepted(
+  tx: HotTransaction,
+  accepted: readonly Settled[],
+  sealedTo: (kid: string) => number,
+): Promise<void> {
+  const entries = accepted.map(({ entry }) => entry);
+  const marks = markRows(entries);
+  const shared = hasRowLocks(tx);
+  const fresh = shared ? await claimMarks(tx, marks) : marks.map(toMark);
+  await writeRows(tx, [
+    shared ? [] : nonceRows(accepted.map(({ claim }) => claim)),
+    sightingRows(entries),
+    indexRows(entries),
+    shared ? [] : marks,
+    countBy(fresh, ({ kid, durable, day }) => [kid, durable, day]).sort(byText(1)),
+    countBy(fresh, ({ kid, day }) => [kid, day, shard]).sort(byText(0)),
+    shadowRows(entries),
+    decisionRows(entries, sealedTo),
+  ]);
+  await writeSummaries(tx, summariesOf(entries));
+  await enqueue(tx, outboxEntries(entries));
+}
+
+/** Writes what won its nonce: whole, or not at all. */
+export async function writeSettled(
+  tx: HotTransaction,
+  settled: readonly Settled[],
+  { won, marks }: Claims,
 ): Promise<Recorded[]> {
-  const won = await claimNonces(tx, entries);
-  // After the claims: what another node forgets meanwhile, they waited for.
-  const { forgotten, sealed } = await readTimeMarks(
-    tx,
-    entries.map(({ kid }) => kid),
-  );
-  const outcomes = entries.map((entry, i): Recorded => {
+  const outcomes = settled.map(({ claim, entry }, i): Recorded => {
     if (won[i] !== true) return 'replay';
-    return entry.earliestExpiry < forgotten ? 'stale' : entry;
+    return claim.earliestExpiry < marks.forgotten ? 'stale' : entry;
   });
-  const accepted = entries.filter((entry, i) => outcomes[i] === entry);
-  if (accepted.length > 0) {
-    await writeAccepted(tx, accepted, sealed);
-    await writeSummaries(tx, summariesOf(accepted));
-    await enqueue(tx, outboxEntries(accepted));
-  }
+  const accepted = settled.filter(({ entry }, i) => outcomes[i] === entry);
+  if (accepted.length > 0) await writeAccepted(tx, accepted, marks.sealed);
   return outcomes;
 }

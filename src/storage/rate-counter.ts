@@ -32,7 +32,7 @@ async function countBatch(database: Database, batch: readonly Hit[]): Promise<nu
     const entry = counts.get(id) as { hit: Hit; hits: number };
     return [entry.hit.bucket, entry.hit.client, entry.hit.windowEnds, entry.hits];
   });
-  const totals = await database.transaction((tx) =>
+  const totals = await database.hotTransaction((tx) =>
     insertMany<HitRow>(
       tx,
       'INSERT INTO rate_counters (bucket, client, window_ends, hits)',

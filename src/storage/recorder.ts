@@ -1,10 +1,11 @@
-import type { Knex } from 'knex';
 import type { KnownDevice, RecordEntry, Recorded, Recorder, Sighting } from '../ingest/ports.ts';
 import type { Clock } from '../lib/clock.ts';
+import { lookBefore } from './before-batch.ts';
 import type { Database } from './db.ts';
-import { type LookUpDevices, makeDeviceLookup } from './device-lookup.ts';
+import { makeTotals } from './device-lookup.ts';
 import { type Group, makeGroup } from './group-commit.ts';
-import { writeEntries } from './ingest-store.ts';
+import { type Settled, writeSettled } from './ingest-store.ts';
+import type { HotTransaction } from './sql.ts';
 
 /** Both databases bound what one statement may carry; 9 columns × 400 rows stays far below 65,535 parameters. */
 const MAX_BATCH = 400;
@@ -26,14 +27,22 @@ function settle(sighting: Sighting, known: KnownDevice | null): RecordEntry | Fa
   }
 }
 
-async function settleAll(
-  tx: Knex.Transaction,
-  lookUp: LookUpDevices,
+async function recordAll(
+  tx: HotTransaction,
+  totals: ReturnType<typeof makeTotals>,
   sightings: readonly Sighting[],
-): Promise<(RecordEntry | Fault)[]> {
-  const devices = sightings.flatMap(({ device }) => device ?? []);
-  const known = await lookUp(tx, devices);
-  return sightings.map((sighting) => settle(sighting, sighting.device && (known.shift() as KnownDevice)));
+): Promise<Outcome[]> {
+  const before = await lookBefore(tx, totals, sightings);
+  const { known } = before;
+  const outcomes = sightings.map((sighting) =>
+    settle(sighting, sighting.device && (known.shift() as KnownDevice)),
+  );
+  const settled = outcomes.flatMap((entry, i): Settled[] => {
+    const { claim } = sightings[i] as Sighting;
+    return 'fault' in entry ? [] : [{ claim, entry }];
+  });
+  const written = await writeSettled(tx, settled, await before.claim(settled.map(({ claim }) => claim)));
+  return outcomes.map((entry): Outcome => ('fault' in entry ? entry : (written.shift() as Recorded)));
 }
 
 export interface GroupedRecorder extends Recorder {
@@ -46,14 +55,9 @@ export interface GroupedRecorder extends Recorder {
  * has to read all of them again after every commit.
  */
 export function makeRecorder(database: Database, clock: Clock): GroupedRecorder {
-  const lookUp = makeDeviceLookup(clock);
+  const totals = makeTotals(clock);
   const recordBatch = (sightings: readonly Sighting[]): Promise<Outcome[]> =>
-    database.transaction(async (tx) => {
-      const settled = await settleAll(tx, lookUp, sightings);
-      const entries = settled.filter((entry): entry is RecordEntry => !('fault' in entry));
-      const written = await writeEntries(tx, entries);
-      return settled.map((entry): Outcome => ('fault' in entry ? entry : (written.shift() as Recorded)));
-    });
+    database.hotTransaction((tx) => recordAll(tx, totals, sightings));
   const group: Group<Sighting, Outcome> = makeGroup({
     name: 'record',
     run: recordBatch,

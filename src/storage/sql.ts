@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
-import { runSqlite, runSqliteTogether } from './sqlite-client.ts';
+import { runSqlite } from './sqlite-client.ts';
 import type { Together } from './sqlite-together.ts';
+import type { SqliteTransaction } from './sqlite-transaction.ts';
 
 /** What the hot statements share: multi-row SQL that both databases take, with its text made once a shape. */
 
@@ -27,21 +28,31 @@ export function rowsOf<Row>(result: unknown): readonly Row[] {
   return Array.isArray(result) ? (result as Row[]) : ((result as { rows?: Row[] }).rows ?? []);
 }
 
+/** Takes statements inside of one transaction. */
+export type HotTransaction = Knex.Transaction | SqliteTransaction;
+/** Takes statements, inside of a transaction or not. */
+export type Hot = Knex | HotTransaction;
+
+export function isPastKnex(hot: Hot): hot is SqliteTransaction {
+  return 'runTogether' in hot;
+}
+
 const dialectOf = (knex: Knex): string => (knex.client as { readonly dialect: string }).dialect;
 
-function isSqlite(knex: Knex): boolean {
-  return dialectOf(knex) === 'sqlite3';
+function isSqlite(hot: Hot): boolean {
+  return isPastKnex(hot) || dialectOf(hot) === 'sqlite3';
 }
 
 /** Where rows have locks: SQLite's one writer holds the whole file. */
-export function hasRowLocks(knex: Knex): boolean {
-  return dialectOf(knex) === 'postgresql';
+export function hasRowLocks(hot: Hot): boolean {
+  return !isPastKnex(hot) && dialectOf(hot) === 'postgresql';
 }
 
 /** A statement of the hot path. Both drivers take `?`; knex turns it into PostgreSQL's form. */
-export async function runHot<Row>(knex: Knex, sql: string, bindings: Bindings): Promise<readonly Row[]> {
-  if (isSqlite(knex)) return (await runSqlite(knex, sql, bindings)) as readonly Row[];
-  return rowsOf<Row>(await knex.raw(sql, bindings as Knex.Value[]));
+export async function runHot<Row>(hot: Hot, sql: string, bindings: Bindings): Promise<readonly Row[]> {
+  if (isPastKnex(hot)) return (await hot.run(sql, bindings)) as readonly Row[];
+  if (isSqlite(hot)) return (await runSqlite(hot, sql, bindings)) as readonly Row[];
+  return rowsOf<Row>(await hot.raw(sql, bindings as Knex.Value[]));
 }
 
 /** PostgreSQL takes 65,535 parameters a statement. */
@@ -63,7 +74,7 @@ function fromJson(columns: number): string {
 
 /** `head`, all rows, `tail`, in as many statements as they need; nothing for no rows. */
 export async function insertMany<Row>(
-  tx: Knex.Transaction,
+  tx: HotTransaction,
   head: string,
   rows: readonly Bindings[],
   tail = '',
@@ -94,24 +105,34 @@ export function insertInto(table: string, columns: readonly string[], tail = '')
 }
 
 /**
- * Inserts of one transaction that answer nothing, in their order: on SQLite they are one step.
+ * Inserts of one transaction that answer nothing, in their order: past knex they are one step.
  * @param name of no table
  * @returns takes the rows of each
  */
 export function makeInserts(
   name: string,
   inserts: readonly InsertInto[],
-): (tx: Knex.Transaction, rows: readonly (readonly Bindings[])[]) => Promise<void> {
+): (tx: HotTransaction, rows: readonly (readonly Bindings[])[]) => Promise<void> {
   const statements = inserts.map(({ head, columns, tail }) => `${head} ${fromJson(columns)} ${tail}`);
   const together: Together = { view: name, statements };
   return async (tx, rows) => {
-    if (isSqlite(tx)) {
+    if (isPastKnex(tx)) {
       const bindings = rows.map((of) => JSON.stringify(of));
-      await runSqliteTogether(tx, together, bindings);
+      await tx.runTogether(together, bindings);
       return;
     }
     for (const [i, { head, tail }] of inserts.entries()) await insertMany(tx, head, rows[i] ?? [], tail);
   };
+}
+
+export type ColumnTypes = Readonly<Record<string, 'text' | 'integer'>>;
+
+const headOf = (columns: ColumnTypes): string => `WITH q(i, ${Object.keys(columns).join(', ')}) AS`;
+
+/** The same as {@link askedRows} for SQLite: its one binding is the rows as JSON. */
+export function askedJson(columns: ColumnTypes): string {
+  const values = Object.keys(columns).map((_, i) => `value ->> ${i}`);
+  return `${headOf(columns)} (SELECT key, ${values.join(', ')} FROM json_each(?))`;
 }
 
 /**
@@ -119,28 +140,20 @@ export function makeInserts(
  * bindings that fill it.
  */
 export function askedRows(
-  knex: Knex,
-  columns: Readonly<Record<string, 'text' | 'integer'>>,
+  hot: Hot,
+  columns: ColumnTypes,
   rows: readonly Bindings[],
 ): { readonly sql: string; readonly bindings: Bindings } {
-  const names = Object.keys(columns);
-  const head = `WITH q(i, ${names.join(', ')}) AS`;
-  if (isSqlite(knex)) {
-    const values = names.map((_, i) => `value ->> ${i}`);
-    return {
-      sql: `${head} (SELECT key, ${values.join(', ')} FROM json_each(?))`,
-      bindings: [JSON.stringify(rows)],
-    };
-  }
+  if (isSqlite(hot)) return { sql: askedJson(columns), bindings: [JSON.stringify(rows)] };
   // PostgreSQL takes the types of a VALUES list from its first row.
-  const first = `(CAST(? AS integer), ${Object.values(columns)
-    .map((type) => `CAST(? AS ${type})`)
-    .join(', ')})`;
-  const further = `(${Array(names.length + 1)
-    .fill('?')
-    .join(', ')})`;
+  const types = ['integer', ...Object.values(columns)];
+  const first = `(${types.map((type) => `CAST(? AS ${type})`).join(', ')})`;
+  const further = `(${types.map(() => '?').join(', ')})`;
   const values = [first, ...Array<string>(rows.length - 1).fill(further)].join(',');
-  return { sql: `${head} (VALUES ${values})`, bindings: rows.flatMap((row, i): Bindings => [i, ...row]) };
+  return {
+    sql: `${headOf(columns)} (VALUES ${values})`,
+    bindings: rows.flatMap((row, i): Bindings => [i, ...row]),
+  };
 }
 
 /** A boolean column: true on PostgreSQL, 1 on SQLite. */

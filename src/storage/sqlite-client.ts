@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import type { Knex } from 'knex';
 import { asUnavailable, withAvailability } from './availability.ts';
 import { type Connection, finalizeAll, type Rows, runPrepared } from './sqlite-prepared.ts';
-import { defineTogether, runTogether, type Together } from './sqlite-together.ts';
+import { abandon } from './sqlite-transaction.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -38,10 +38,7 @@ export function immediateSqliteClient(): typeof Knex.Client {
   class ImmediateSqlite extends withAvailability(Base) {
     override transaction(...args: unknown[]): TransactionInternals {
       const transaction = super.transaction(...args);
-      transaction.begin = async (connection) => {
-        await defineTogether(connection);
-        return runPrepared(connection, 'BEGIN IMMEDIATE', []);
-      };
+      transaction.begin = (connection) => runPrepared(connection, 'BEGIN IMMEDIATE', []);
       transaction.commit = async (connection, value) => {
         transaction._completed = true;
         try {
@@ -64,44 +61,27 @@ export function immediateSqliteClient(): typeof Knex.Client {
   return ImmediateSqlite as unknown as typeof Knex.Client;
 }
 
-async function abandon(connection: Connection): Promise<void> {
-  try {
-    await runPrepared(connection, 'ROLLBACK', []);
-  } catch {
-    // SQLite had ended it by itself.
-  }
-}
-
 interface Acquiring {
   acquireConnection(): Promise<Connection>;
   releaseConnection(connection: Connection): Promise<void>;
 }
 
-/** @throws when the transaction has ended: its connection may already be another's */
-async function onConnection(knex: Knex, work: (connection: Connection) => Promise<Rows>): Promise<Rows> {
+/**
+ * One statement past knex's builder and formatter, which cost more than SQLite does on the hot path; inside a
+ * transaction it runs on the transaction's connection. `sql` is one of few constant texts: it stays prepared.
+ * @throws when the transaction has ended: its connection may already be another's
+ */
+export async function runSqlite(knex: Knex, sql: string, bindings: Rows): Promise<Rows> {
   if (knex.isTransaction === true && (knex as Knex.Transaction).isCompleted()) {
     throw new Error('the transaction has ended');
   }
   const client = knex.client as unknown as Acquiring;
   const connection = await client.acquireConnection();
   try {
-    return await work(connection);
+    return await runPrepared(connection, sql, bindings);
   } catch (error) {
     throw asUnavailable(error);
   } finally {
     await client.releaseConnection(connection);
   }
-}
-
-/**
- * One statement past knex's builder and formatter, which cost more than SQLite does on the hot path; inside a
- * transaction it runs on the transaction's connection. `sql` is one of few constant texts: it stays prepared.
- */
-export function runSqlite(knex: Knex, sql: string, bindings: Rows): Promise<Rows> {
-  return onConnection(knex, (connection) => runPrepared(connection, sql, bindings));
-}
-
-/** Statements of one transaction in one step; `bindings` has one for each. */
-export function runSqliteTogether(tx: Knex.Transaction, together: Together, bindings: Rows): Promise<Rows> {
-  return onConnection(tx, (connection) => runTogether(connection, together, bindings));
 }

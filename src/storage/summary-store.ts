@@ -1,9 +1,9 @@
-import type { Knex } from 'knex';
 import type { SummaryRequest } from '../ingest/summary.ts';
 import type { StoredSummary } from '../rights/transparency.ts';
 import type { Database } from './db.ts';
 import { purge } from './purge.ts';
-import { type Bindings, insertMany } from './sql.ts';
+import { makeReads } from './reads.ts';
+import { type Bindings, type HotTransaction, insertMany } from './sql.ts';
 
 /** Population counts by keyed hash, and what is kept of a request for the life of its token. */
 
@@ -11,12 +11,6 @@ import { type Bindings, insertMany } from './sql.ts';
 const DEVICES = '*devices';
 const COUNTED = '*counted';
 const JOINT = '*joint';
-
-interface CountRow {
-  readonly signal: string;
-  readonly value: string;
-  readonly devices: number;
-}
 
 export interface SummaryEntry {
   readonly kid: string;
@@ -31,6 +25,11 @@ interface Cell {
 
 const cellsOf = ({ signals, joint }: SummaryRequest): Cell[] => [...signals, { name: JOINT, value: joint }];
 
+const TOTALS: readonly Cell[] = [
+  { name: DEVICES, value: '' },
+  { name: COUNTED, value: '' },
+];
+
 function counted(request: SummaryRequest): Cell[] {
   return [
     ...(request.newDevice ? [{ name: DEVICES, value: '' }] : []),
@@ -38,11 +37,13 @@ function counted(request: SummaryRequest): Cell[] {
   ];
 }
 
-async function countAll(tx: Knex.Transaction, entries: readonly SummaryEntry[]): Promise<void> {
+const idOf = (kid: string, signal: string, value: string): string => `${kid}|${signal}|${value}`;
+
+async function countAll(tx: HotTransaction, entries: readonly SummaryEntry[]): Promise<void> {
   const counts = new Map<string, { readonly row: readonly [string, string, string]; devices: number }>();
   for (const { kid, request } of entries) {
     for (const { name, value } of counted(request)) {
-      const id = `${kid}|${name}|${value}`;
+      const id = idOf(kid, name, value);
       const known = counts.get(id);
       if (known) known.devices += 1;
       else counts.set(id, { row: [kid, name, value], devices: 1 });
@@ -58,32 +59,52 @@ async function countAll(tx: Knex.Transaction, entries: readonly SummaryEntry[]):
   );
 }
 
-async function keep(tx: Knex.Transaction, { kid, requestId, request }: SummaryEntry): Promise<void> {
-  const all = cellsOf(request);
-  const values = ['', ...all.map(({ value }) => value)];
-  const rows = await tx<CountRow & { kid: string }>('population').where({ kid }).whereIn('value', values);
-  const found = new Map(rows.map((row) => [`${row.signal}|${row.value}`, Number(row.devices)]));
-  const total = found.get(`${COUNTED}|`) ?? 1;
+const readCounts = makeReads({
+  about: { kid: 'text', signal: 'text', value: 'text' },
+  sql: `SELECT p.kid AS kid, p.signal AS signal, p.value AS value, p.devices AS devices
+    FROM q JOIN population p ON p.kid = q.kid AND p.signal = q.signal AND p.value = q.value`,
+  columns: ['kid', 'signal', 'value', 'devices'],
+});
+
+/** How many of its tenant's devices have each value that these requests have. */
+async function countsOf(tx: HotTransaction, entries: readonly SummaryEntry[]): Promise<Map<string, number>> {
+  const asked = new Map<string, Bindings>();
+  for (const { kid, request } of entries) {
+    for (const { name, value } of [...TOTALS, ...cellsOf(request)])
+      asked.set(idOf(kid, name, value), [kid, name, value]);
+  }
+  const [found = []] = await readCounts(tx, [...asked.values()]);
+  return new Map(
+    found.map(([kid, signal, value, devices]) => [
+      idOf(String(kid), String(signal), String(value)),
+      Number(devices),
+    ]),
+  );
+}
+
+function summaryRow(
+  { kid, requestId, request }: SummaryEntry,
+  counts: ReadonlyMap<string, number>,
+): Bindings {
+  const count = (name: string, value = ''): number | undefined => counts.get(idOf(kid, name, value));
+  const total = count(COUNTED) ?? 1;
   // What was first seen before the tenant opted in was never counted.
-  const bitsOf = ({ name, value }: Cell): number =>
-    Math.max(0, Math.log2(total / (found.get(`${name}|${value}`) ?? 1)));
+  const bitsOf = ({ name, value }: Cell): number => Math.max(0, Math.log2(total / (count(name, value) ?? 1)));
   const summary: StoredSummary = {
-    devices: found.get(`${DEVICES}|`) ?? 0,
+    devices: count(DEVICES) ?? 0,
     jointBits: bitsOf({ name: JOINT, value: request.joint }),
     signals: request.signals.map((cell) => ({ name: cell.name, bits: bitsOf(cell) })),
   };
-  await tx('signal_summaries').insert({
-    kid,
-    request_id: requestId,
-    expires_at: request.expiresAt,
-    summary: JSON.stringify(summary),
-  });
+  return [kid, requestId, request.expiresAt, JSON.stringify(summary)];
 }
 
 /** Counts what has to be counted, and keeps how rare each value is. */
-export async function writeSummaries(tx: Knex.Transaction, entries: readonly SummaryEntry[]): Promise<void> {
+export async function writeSummaries(tx: HotTransaction, entries: readonly SummaryEntry[]): Promise<void> {
+  if (entries.length === 0) return;
   await countAll(tx, entries);
-  for (const entry of entries) await keep(tx, entry);
+  const counts = await countsOf(tx, entries);
+  const rows = entries.map((entry) => summaryRow(entry, counts));
+  await insertMany(tx, 'INSERT INTO signal_summaries (kid, request_id, expires_at, summary)', rows);
 }
 
 export async function findSummary(

@@ -1,13 +1,13 @@
-import type { Knex } from 'knex';
 import { HOUR } from '../lib/clock.ts';
-import { runHot } from './sql.ts';
+import { type Cells, makeReads, type Read } from './reads.ts';
+import { type Bindings, type Hot, type HotTransaction, runHot } from './sql.ts';
 
 /** How far time has gone by what was done, whatever a clock says that went back. */
 
 const FORGOTTEN = 'nonces-forgotten-to';
 
 /** Nonces that expired before `to` may be gone; never lower than it was. */
-export async function raiseForgotten(tx: Knex.Transaction, to: number): Promise<void> {
+export async function raiseForgotten(tx: HotTransaction, to: number): Promise<void> {
   await runHot(
     tx,
     `INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value
@@ -23,20 +23,29 @@ export interface TimeMarks {
   readonly sealed: (kid: string) => number;
 }
 
-/** In a transaction that has written already: what another node did before is seen then. */
-export async function readTimeMarks(tx: Knex.Transaction, kids: Iterable<string> = []): Promise<TimeMarks> {
-  const names = [...new Set(kids)];
-  const seals =
-    names.length === 0
-      ? ''
-      : `UNION ALL SELECT kid, max(hour) AS mark FROM verdict_seals
-          WHERE kid IN (${names.map(() => '?').join(',')}) GROUP BY kid`;
-  // A kid is never empty.
-  const sql = `SELECT '' AS kid, CAST(value AS bigint) AS mark FROM meta WHERE name = ? ${seals}`;
-  const rows = await runHot<{ kid: string; mark: number }>(tx, sql, [FORGOTTEN, ...names]);
-  const marks = new Map(rows.map(({ kid, mark }) => [kid, Number(mark)]));
-  return {
-    forgotten: marks.get('') ?? Number.NEGATIVE_INFINITY,
-    sealed: (kid) => (marks.get(kid) ?? Number.NEGATIVE_INFINITY) + HOUR,
-  };
+/** To be read where nobody writes beside, or after something was written: what another node did before is seen then. */
+export const TIME_MARKS: Read = {
+  about: { kid: 'text' },
+  sql: `SELECT q.kid AS kid, CASE q.kid
+      WHEN '' THEN (SELECT CAST(value AS bigint) FROM meta WHERE name = '${FORGOTTEN}')
+      ELSE (SELECT max(hour) FROM verdict_seals WHERE kid = q.kid) END AS mark
+    FROM q`,
+  columns: ['kid', 'mark'],
+};
+
+/** What {@link TIME_MARKS} is asked about. A kid is never empty. */
+export const markedKids = (kids: Iterable<string>): Bindings[] => ['', ...new Set(kids)].map((kid) => [kid]);
+
+/** @param cells of {@link TIME_MARKS} */
+export function toTimeMarks(cells: readonly Cells[]): TimeMarks {
+  const marks = new Map(cells.map(([kid, mark]) => [kid, mark]));
+  const markOf = (kid: string): number => Number(marks.get(kid) ?? Number.NEGATIVE_INFINITY);
+  return { forgotten: markOf(''), sealed: (kid) => markOf(kid) + HOUR };
+}
+
+const readMarks = makeReads(TIME_MARKS);
+
+export async function readTimeMarks(hot: Hot, kids: Iterable<string> = []): Promise<TimeMarks> {
+  const [cells = []] = await readMarks(hot, markedKids(kids));
+  return toTimeMarks(cells);
 }

@@ -1,9 +1,8 @@
-import type { Knex } from 'knex';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { Database } from './db.ts';
 import { remove } from './purge.ts';
 import { bumpTenant } from './revision.ts';
-import { type Bindings, insertMany, isTrue, rowsOf } from './sql.ts';
+import { type Bindings, type HotTransaction, insertMany, isTrue, rowsOf } from './sql.ts';
 
 export interface Webhook {
   readonly kid: string;
@@ -78,7 +77,7 @@ export interface OutboxEntry {
   readonly at: number;
 }
 
-export async function enqueue(tx: Knex.Transaction, entries: readonly OutboxEntry[]): Promise<void> {
+export async function enqueue(tx: HotTransaction, entries: readonly OutboxEntry[]): Promise<void> {
   const rows = entries.map(({ kid, webhook, event, requestId, principal, sealed, at }): Bindings => {
     return [kid, webhook, event, requestId, principal, sealed, at, 'waiting', 0, at];
   });

@@ -21,7 +21,7 @@ describe('a good bundle', () => {
     expect(entries).toHaveLength(1);
     expect(entries[0]).toMatchObject({
       kid: 'acme',
-      nonceExpiresAt: NOW + 900_000,
+      claim: { kid: 'acme', expiresAt: NOW + 900_000 },
       identified: {
         visitorId: response.visitorId,
         epoch: 680,
@@ -67,8 +67,8 @@ describe('a good bundle', () => {
 
   it('is claimed by a hash of its nonce, and salted anew', async () => {
     const [one, two] = [(await run()).entries[0], (await run()).entries[0]];
-    expect(one?.nonce).toMatch(/^[A-Za-z0-9_-]{22}$/);
-    expect(one?.nonce).toBe(two?.nonce);
+    expect(one?.claim.nonce).toMatch(/^[A-Za-z0-9_-]{22}$/);
+    expect(one?.claim.nonce).toBe(two?.claim.nonce);
     expect(one?.salt).not.toBe(two?.salt);
     expect(Buffer.from(one?.salt ?? '', 'base64url')).toHaveLength(16);
   });

@@ -1,6 +1,6 @@
 import { unseal } from '../../src/ingest/open.ts';
 import { type IngestDeps, type IngestInput, ingest } from '../../src/ingest/pipeline.ts';
-import type { IngestTenant, KnownDevice, RecordEntry } from '../../src/ingest/ports.ts';
+import type { IngestTenant, KnownDevice, NonceClaim, RecordEntry } from '../../src/ingest/ports.ts';
 import type { SealedBundle } from '../../src/schema/bundle.ts';
 import { ingestResponseSchema } from '../../src/schema/responses.ts';
 import { sealTo } from '../../src/seal/seal.ts';
@@ -44,16 +44,16 @@ export interface World {
 /** Runs one bundle; `touched` are the ports that were asked, `entries` what was recorded. */
 export async function run(world: World = {}) {
   const touched: string[] = [];
-  const entries: RecordEntry[] = [];
+  const entries: (RecordEntry & { claim: NonceClaim })[] = [];
   const tenant = makeIngestTenant([pair.scalar], world.tenant);
   const deps: IngestDeps = {
     tenants: (kid) => (kid === tenant.kid ? tenant : undefined),
     recorder: {
-      async record({ device, settle }) {
+      async record({ claim, device, settle }) {
         if (device) touched.push('lookup');
         const entry = settle(device && { ...UNSEEN, ...world.known });
         touched.push('record');
-        entries.push(entry);
+        entries.push({ ...entry, claim });
         if (world.outcome instanceof Error) throw world.outcome;
         return world.outcome === 'replay' ? 'replay' : entry;
       },

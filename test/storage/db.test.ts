@@ -9,7 +9,7 @@ import type { Knex } from 'knex';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { type Database, openDatabase } from '../../src/storage/db.ts';
-import { runHot } from '../../src/storage/sql.ts';
+import { type HotTransaction, runHot } from '../../src/storage/sql.ts';
 import { holdTransaction } from './contract/database.ts';
 
 let directory: string;
@@ -56,20 +56,6 @@ describe('an SQLite database', () => {
     await opened.close();
   });
 
-  it('takes back what a COMMIT refused, and goes on', async () => {
-    await database.transaction((tx) =>
-      tx.raw('CREATE TABLE child (n integer REFERENCES t (n) DEFERRABLE INITIALLY DEFERRED)'),
-    );
-    const orphan = database.transaction(async (tx) => {
-      await tx('t').insert({ n: 1 });
-      await tx('child').insert({ n: 99 });
-    });
-    await expect(orphan).rejects.toThrow('FOREIGN KEY');
-    expect(await numbers()).toEqual([]);
-    await insert(2);
-    expect(await numbers()).toEqual([2]);
-  });
-
   it('has its pragmas in force on the writer and on every reader', async () => {
     const expected = {
       journal_mode: 'wal',
@@ -91,41 +77,6 @@ describe('an SQLite database', () => {
     // Four at once: every connection that the read pool can make.
     const readers = await Promise.all(Array.from({ length: 4 }, () => pragmas(database.read)));
     expect(readers).toEqual(Array(4).fill(expected));
-  });
-
-  it('commits what the work did, and answers with its result', async () => {
-    const work = async (tx: Knex.Transaction): Promise<string> => {
-      await tx('t').insert({ n: 1 });
-      return 'done';
-    };
-    expect(await database.transaction(work)).toBe('done');
-    expect(await numbers()).toEqual([1]);
-  });
-
-  it('undoes everything when the work throws, tells the error as it is, and works on', async () => {
-    const error = new TypeError('of the work');
-    const failed = database.transaction(async (tx) => {
-      await tx('t').insert({ n: 1 });
-      throw error;
-    });
-    await expect(failed).rejects.toBe(error);
-    await expect(insert(2).then(() => insert(2))).rejects.toThrow(/UNIQUE/);
-    expect(await numbers()).toEqual([2]);
-  });
-
-  it('runs one write transaction after the other, in the order in which they came', async () => {
-    const order: string[] = [];
-    await Promise.all(
-      [0, 1, 2, 3].map((n) =>
-        database.transaction(async (tx) => {
-          order.push(`begin ${n}`);
-          await tx('t').insert({ n });
-          await sleep(5);
-          order.push(`end ${n}`);
-        }),
-      ),
-    );
-    expect(order).toEqual([0, 1, 2, 3].flatMap((n) => [`begin ${n}`, `end ${n}`]));
   });
 
   it('reads beside a running write, and sees nothing of it before the commit', async () => {
@@ -185,39 +136,6 @@ describe('beside a process that writes', () => {
     await other.close();
   });
 
-  it('is unavailable when the lock is held for longer than the busy timeout, and works again after', async () => {
-    const { done } = await lockElsewhere(5600);
-    const started = performance.now();
-    // A statement past knex: outside a transaction it would commit by itself once the lock is gone.
-    let worked = false;
-    const hot = (n: number): Promise<unknown> =>
-      database.transaction((tx) => {
-        worked = true;
-        return runHot(tx, 'INSERT INTO t (n) VALUES (?)', [n]);
-      });
-    const [first, second] = await Promise.allSettled([hot(1), insert(2)]);
-    expect(performance.now() - started).toBeGreaterThan(3500);
-    for (const result of [first, second]) {
-      expect(result.status).toBe('rejected');
-      expect((result as PromiseRejectedResult).reason).toBeInstanceOf(Unavailable);
-    }
-    expect((first as PromiseRejectedResult).reason.retryAfterSeconds).toBeGreaterThan(0);
-    await done;
-    await insert(3);
-    expect(await numbers()).toEqual([3]);
-    expect(worked).toBe(false);
-  });
-
-  it('takes no statement of a transaction that has ended', async () => {
-    let ended: Knex.Transaction | undefined;
-    await database.transaction(async (tx) => {
-      ended = tx;
-      await runHot(tx, 'INSERT INTO t (n) VALUES (?)', [1]);
-    });
-    await expect(runHot(ended!, 'INSERT INTO t (n) VALUES (?)', [2])).rejects.toThrow('has ended');
-    expect(await numbers()).toEqual([1]);
-  });
-
   it('overwrites what is deleted: no byte of it is left in the file', async () => {
     const mark = 'a-mark-that-is-nowhere-else';
     await database.transaction((tx) => tx.raw('CREATE TABLE words (word text)'));
@@ -227,5 +145,122 @@ describe('beside a process that writes', () => {
     const { readFile, readdir } = await import('node:fs/promises');
     for (const name of await readdir(directory))
       expect((await readFile(join(directory, name))).includes(mark), name).toBe(false);
+  });
+});
+
+/** By a statement of the hot path, which both kinds of transaction take. */
+const put = (tx: HotTransaction, n: number): Promise<unknown> =>
+  runHot(tx, 'INSERT INTO t (n) VALUES (?)', [n]);
+
+describe.each(['transaction', 'hotTransaction'] as const)('a %s', (kind) => {
+  const run = <T>(work: (tx: HotTransaction) => Promise<T>): Promise<T> => database[kind](work);
+
+  it('commits what the work did, and answers with its result', async () => {
+    const work = async (tx: HotTransaction): Promise<string> => {
+      await put(tx, 1);
+      return 'done';
+    };
+    expect(await run(work)).toBe('done');
+    expect(await numbers()).toEqual([1]);
+  });
+
+  it('undoes everything when the work throws, tells the error as it is, and works on', async () => {
+    const error = new TypeError('of the work');
+    const failed = run(async (tx) => {
+      await put(tx, 1);
+      throw error;
+    });
+    await expect(failed).rejects.toBe(error);
+    await run((tx) => put(tx, 2));
+    await expect(run((tx) => put(tx, 2))).rejects.toThrow(/UNIQUE/);
+    await run((tx) => put(tx, 3));
+    expect(await numbers()).toEqual([2, 3]);
+  });
+
+  it('takes back what a COMMIT refused, and goes on', async () => {
+    await database.transaction((tx) =>
+      tx.raw('CREATE TABLE child (n integer REFERENCES t (n) DEFERRABLE INITIALLY DEFERRED)'),
+    );
+    const orphan = run(async (tx) => {
+      await put(tx, 1);
+      await runHot(tx, 'INSERT INTO child (n) VALUES (?)', [99]);
+    });
+    await expect(orphan).rejects.toThrow('FOREIGN KEY');
+    expect(await numbers()).toEqual([]);
+    await run((tx) => put(tx, 2));
+    expect(await numbers()).toEqual([2]);
+  });
+
+  it('comes after the one before, in the order in which they came, and beside none of the other kind', async () => {
+    const order: string[] = [];
+    const kinds = [kind, 'transaction', kind, 'hotTransaction', kind] as const;
+    await Promise.all(
+      kinds.map((each, n) => {
+        const work = async (tx: HotTransaction): Promise<void> => {
+          order.push(`begin ${n}`);
+          await put(tx, n);
+          await sleep(5);
+          order.push(`end ${n}`);
+        };
+        return database[each](work);
+      }),
+    );
+    const begun = order.filter((_, i) => i % 2 === 0).map((said) => Number(said.split(' ')[1]));
+    expect(order).toEqual(begun.flatMap((n) => [`begin ${n}`, `end ${n}`]));
+    expect(begun.filter((n) => n % 2 === 0)).toEqual([0, 2, 4]);
+    expect(await numbers()).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  it('takes the write lock at BEGIN, and waits for one that is held for a moment', async () => {
+    const other = await openDatabase({ location });
+    const holder = await holdTransaction(database, (tx) => tx('t').select());
+    let began = false;
+    const writing = other[kind]((tx: HotTransaction) => {
+      began = true;
+      return put(tx, 1);
+    });
+    await sleep(100);
+    expect(began).toBe(false);
+    await holder.commit();
+    await writing;
+    expect(await numbers()).toEqual([1]);
+    await other.close();
+  });
+
+  it('is unavailable when the lock is held for longer than the busy timeout, and works again after', async () => {
+    const { done } = await lockElsewhere(5600);
+    const started = performance.now();
+    // Its statements are past knex: outside a transaction they would commit by themselves once the lock is gone.
+    let worked = false;
+    const first = run((tx) => {
+      worked = true;
+      return put(tx, 1);
+    });
+    const results = await Promise.allSettled([first, insert(2)]);
+    expect(performance.now() - started).toBeGreaterThan(3500);
+    for (const result of results) {
+      expect(result.status).toBe('rejected');
+      expect((result as PromiseRejectedResult).reason).toBeInstanceOf(Unavailable);
+    }
+    expect((results[0] as PromiseRejectedResult).reason.retryAfterSeconds).toBeGreaterThan(0);
+    await done;
+    await run((tx) => put(tx, 3));
+    expect(await numbers()).toEqual([3]);
+    expect(worked).toBe(false);
+  });
+
+  it('takes no statement once it has ended, nor while it commits', async () => {
+    let ended: HotTransaction | undefined;
+    await run((tx) => {
+      ended = tx;
+      return put(tx, 1);
+    });
+    await expect(put(ended!, 2)).rejects.toThrow('has ended');
+    let inNext: Promise<unknown> | undefined;
+    await run(async () => {
+      inNext = put(ended!, 3);
+      await expect(inNext).rejects.toThrow('has ended');
+    });
+    expect(await numbers()).toEqual([1]);
   });
 });

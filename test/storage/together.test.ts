@@ -1,10 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Knex } from 'knex';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../src/storage/db.ts';
-import { type Bindings, insertInto, makeInserts } from '../../src/storage/sql.ts';
+import {
+  type Bindings,
+  type HotTransaction,
+  insertInto,
+  makeInserts,
+  runHot,
+} from '../../src/storage/sql.ts';
 
 /** Several inserts as one step of an SQLite connection: the first time one by one, from then on by a trigger. */
 
@@ -33,20 +38,22 @@ afterEach(async () => {
 });
 
 const add = (counts: readonly Bindings[], seen: readonly Bindings[]): Promise<void> =>
-  database.transaction((tx) => write(tx, [counts, seen]));
+  database.hotTransaction((tx) => write(tx, [counts, seen]));
 const counts = (): Promise<unknown> => database.read('counts').orderBy('name').select();
 const seen = (): Promise<unknown[]> => database.read('seen').orderBy('name').pluck('name');
 
-/** What the connection of the writer has defined for itself. */
-const views = (tx: Knex.Transaction): Promise<string[]> =>
-  tx('sqlite_temp_schema').where({ type: 'view' }).pluck('name');
+/** Which views of this test the connection of the writer has defined for itself. */
+const views = (tx: HotTransaction): Promise<readonly unknown[]> =>
+  runHot(tx, "SELECT name FROM sqlite_temp_schema WHERE type = 'view' AND name = ?", [
+    `test_together_${tables}`,
+  ]);
 
 describe('inserts of one step', () => {
   it('write the same the first time, by the statements, and later, by the trigger', async () => {
     const defined: number[] = [];
     for (const round of [1, 2, 3]) {
-      await database.transaction(async (tx) => {
-        defined.push((await views(tx)).filter((name) => name === `test_together_${tables}`).length);
+      await database.hotTransaction(async (tx) => {
+        defined.push((await views(tx)).length);
         await write(tx, [
           [
             ['a', 1],
@@ -73,6 +80,13 @@ describe('inserts of one step', () => {
     expect(await counts()).toEqual([{ name: 'a', n: 2 }]);
   });
 
+  it('are the same statements one by one in a transaction of knex', async () => {
+    for (let i = 0; i < 2; i += 1)
+      await database.transaction((tx) => write(tx, [[['a', 1]], [[i, `s${i}`]]]));
+    expect(await counts()).toEqual([{ name: 'a', n: 2 }]);
+    expect(await seen()).toEqual(['s0', 's1']);
+  });
+
   it('write nothing where there is nothing to write', async () => {
     for (let i = 0; i < 2; i += 1) await add([], []);
     expect(await counts()).toEqual([]);
@@ -94,7 +108,7 @@ describe('inserts of one step', () => {
 
   it('outlive a transaction that was rolled back, the very first as well', async () => {
     const refuse = (): Promise<void> =>
-      database.transaction(async (tx) => {
+      database.hotTransaction(async (tx) => {
         await write(tx, [[['gone', 1]], [[1, 'gone']]]);
         throw new Error('refused');
       });

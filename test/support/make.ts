@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { RULES } from '../../src/ingest/classify/policy.ts';
-import type { IngestTenant, RecordEntry, ShadowVerdict } from '../../src/ingest/ports.ts';
+import type { IngestTenant, NonceClaim, RecordEntry, ShadowVerdict } from '../../src/ingest/ports.ts';
 import type { Verdict } from '../../src/ingest/verdict.ts';
 import type { Generation } from '../../src/keys/generation.ts';
 import { sha256 } from '../../src/lib/hash.ts';
@@ -123,15 +123,21 @@ export interface EntryOptions {
   readonly verdict?: Partial<Verdict>;
 }
 
-export function makeEntry(options: EntryOptions): RecordEntry {
+/** An entry with the claim that goes before it. */
+export type TestEntry = RecordEntry & { readonly claim: NonceClaim };
+
+export function makeEntry(options: EntryOptions): TestEntry {
   const { kid, id, durable = 'durable-1', epoch = 680, decidedAt = NOW } = options;
   const visitorId = sha256(`${kid} ${durable} ${epoch}`).toString('base64url').slice(0, 22);
   const { network = 'network-1', day = DAY, indexed = false, marked = false } = options;
   return {
     kid,
-    nonce: options.nonce ?? `nonce-${id}`,
-    nonceExpiresAt: options.expiresAt ?? NOW + 900_000,
-    earliestExpiry: options.earliestExpiry ?? NOW + 900_000,
+    claim: {
+      kid,
+      nonce: options.nonce ?? `nonce-${id}`,
+      expiresAt: options.expiresAt ?? NOW + 900_000,
+      earliestExpiry: options.earliestExpiry ?? NOW + 900_000,
+    },
     identified: durable === null ? null : { durable, visitorId, epoch, indexed, network, day, marked },
     shadow: options.shadow ?? null,
     summary: options.summary ?? null,

@@ -1,17 +1,18 @@
-import type { DeviceQuery, KnownDevice, RecordEntry } from '../../src/ingest/ports.ts';
+import type { DeviceQuery, KnownDevice } from '../../src/ingest/ports.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Database } from '../../src/storage/db.ts';
 import { makeDeviceLookup } from '../../src/storage/device-lookup.ts';
 import { makeRecorder as makeRealRecorder } from '../../src/storage/recorder.ts';
-import { NOW } from './make.ts';
+import { NOW, type TestEntry } from './make.ts';
 
 /** The real recorder, for entries that hang on nothing that is known but the networks of their device. */
 export function makeRecorder(database: Database) {
   const recorder = makeRealRecorder(database, () => NOW);
   return {
-    async record(entry: RecordEntry): Promise<'recorded' | 'replay' | 'stale'> {
-      const { kid, identified } = entry;
+    async record(entry: TestEntry): Promise<'recorded' | 'replay' | 'stale'> {
+      const { claim, kid, identified } = entry;
       const recorded = await recorder.record({
+        claim,
         device: identified && { kid, ...identified },
         settle: (known) => ({
           ...entry,

@@ -37,11 +37,11 @@ function memoryRecorder(
 ): IngestDeps['recorder'] {
   const lookUp = makeDeviceLookup(Date.now);
   return {
-    async record({ device, settle }) {
+    async record({ claim, device, settle }) {
       const [known = null] = await lookUp(database.read, device ? [device] : []);
       const entry = settle(known);
       onShadow(entry.shadow?.class ?? null);
-      return claimed.add(`${entry.kid}|${entry.nonce}`) ? entry : 'replay';
+      return claimed.add(`${claim.kid}|${claim.nonce}`) ? entry : 'replay';
     },
   };
 }

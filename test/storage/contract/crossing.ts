@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RecordEntry } from '../../../src/ingest/ports.ts';
 import type { Database } from '../../../src/storage/db.ts';
 import { addKeyTraffic } from '../../../src/storage/key-traffic.ts';
-import { makeEntry, NOW } from '../../support/make.ts';
+import { makeEntry, NOW, type TestEntry } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import { holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
 
@@ -41,7 +40,7 @@ export function crossingContract(make: MakeDatabase): void {
       return result;
     }
 
-    function recordAll(entries: readonly RecordEntry[], entriesOfOther: readonly RecordEntry[]) {
+    function recordAll(entries: readonly TestEntry[], entriesOfOther: readonly TestEntry[]) {
       const [here, there] = [makeRecorder(db.database), makeRecorder(other)];
       return Promise.all([
         ...entries.map((entry) => here.record(entry)),

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { DeviceQuery, KnownDevice, RecordEntry, Recorded } from '../../../src/ingest/ports.ts';
+import type { DeviceQuery, KnownDevice, Recorded } from '../../../src/ingest/ports.ts';
 import { commitVerdict } from '../../../src/ledger/commitment.ts';
 import type { Database } from '../../../src/storage/db.ts';
 import { findDecision } from '../../../src/storage/decision-store.ts';
 import { makeRecorder as makeWholeRecorder } from '../../../src/storage/recorder.ts';
-import { DAY, makeConsentState, makeEntry, NOW } from '../../support/make.ts';
+import { DAY, makeConsentState, makeEntry, NOW, type TestEntry } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import type { MakeDatabase, TestDatabase } from './database.ts';
 
@@ -19,7 +19,7 @@ async function sighting(database: Database, kid: string, durable = 'durable-1'):
   return database.read('sightings').where({ kid, durable }).first(columns);
 }
 
-const record = (database: Database, entry: RecordEntry): Promise<string> =>
+const record = (database: Database, entry: TestEntry): Promise<string> =>
   makeRecorder(database).record(entry);
 
 export function recorderContract(make: MakeDatabase): void {
@@ -54,6 +54,7 @@ export function recorderContract(make: MakeDatabase): void {
       const known: (KnownDevice | null)[] = [];
       const sight = (id: string, asked: DeviceQuery | null = device): Promise<Recorded> =>
         recorder.record({
+          claim: makeEntry({ ...device, id }).claim,
           device: asked,
           settle(what) {
             known.push(what);
@@ -69,7 +70,7 @@ export function recorderContract(make: MakeDatabase): void {
         [true, true, 680],
         null,
       ]);
-      expect(written).toMatchObject({ kid: 'settled', nonce: 'nonce-s3' });
+      expect(written).toMatchObject({ kid: 'settled', verdict: { requestId: 'req_s3' } });
       expect(await counts(other, 'settled')).toEqual([4, 1, 1, 4]);
     });
 
@@ -78,6 +79,7 @@ export function recorderContract(make: MakeDatabase): void {
       const told = new Map<string, string>();
       const sight = (id: string, kid: string, durable: string | null): Promise<Recorded> =>
         recorder.record({
+          claim: makeEntry({ kid, id }).claim,
           device: durable === null ? null : { kid, durable, network: 'n', day: DAY },
           settle(known) {
             told.set(id, known ? `${known.epoch} ${known.spread.tenantPairsOfWeek}` : 'nobody');
@@ -109,20 +111,21 @@ export function recorderContract(make: MakeDatabase): void {
       let rounds = 0;
       const twice: Database = {
         ...db.database,
-        async transaction(work) {
-          const rolledBack = db.database.transaction(async (tx) => {
+        async hotTransaction(work) {
+          const rolledBack = db.database.hotTransaction(async (tx) => {
             await work(tx);
             throw new Error('rolled back');
           });
           await expect(rolledBack).rejects.toThrow('rolled back');
-          return db.database.transaction(work);
+          return db.database.hotTransaction(work);
         },
       };
       const written = await makeWholeRecorder(twice, () => NOW).record({
+        claim: makeEntry({ kid: 'anew', id: 'r' }).claim,
         device: { kid: 'anew', durable: 'd', network: 'n', day: DAY },
         settle() {
           rounds += 1;
-          return makeEntry({ kid: 'anew', id: `r${rounds}`, nonce: 'one' });
+          return makeEntry({ kid: 'anew', id: `r${rounds}` });
         },
       });
       expect(written).toMatchObject({ verdict: { requestId: 'req_r2' } });
@@ -135,6 +138,7 @@ export function recorderContract(make: MakeDatabase): void {
       const device = { kid: 'unsettled', durable: 'd', network: 'n', day: DAY };
       const sight = (id: string): Promise<Recorded> =>
         recorder.record({
+          claim: makeEntry({ kid: 'unsettled', id }).claim,
           device,
           settle() {
             if (id === 'u2') throw new RangeError('of u2 alone');
@@ -143,11 +147,12 @@ export function recorderContract(make: MakeDatabase): void {
         });
       const outcomes = await Promise.allSettled(['u1', 'u2', 'u3'].map(sight));
       expect(outcomes).toMatchObject([
-        { status: 'fulfilled', value: { nonce: 'nonce-u1' } },
+        { status: 'fulfilled', value: { verdict: { requestId: 'req_u1' } } },
         { status: 'rejected', reason: new RangeError('of u2 alone') },
-        { status: 'fulfilled', value: { nonce: 'nonce-u3' } },
+        { status: 'fulfilled', value: { verdict: { requestId: 'req_u3' } } },
       ]);
       expect(await counts(other, 'unsettled')).toEqual([2, 1, 1, 2]);
+      expect(await record(db.database, makeEntry({ kid: 'unsettled', id: 'u2' }))).toBe('recorded');
     });
 
     it('commits to exactly the bytes that it stores', async () => {
@@ -166,6 +171,23 @@ export function recorderContract(make: MakeDatabase): void {
       expect(await recorder.record(again)).toBe('replay');
       expect(await makeRecorder(other).record(again)).toBe('replay');
       expect(await counts(other, 'replayed')).toEqual([1, 1, 1, 1]);
+    });
+
+    it('tells what is new from what is not within one batch', async () => {
+      const recorder = makeRecorder(db.database);
+      await recorder.record(makeEntry({ kid: 'mixed', id: 'x0', nonce: 'old' }));
+      const nonces = ['old', 'new', 'new', 'old', 'other'];
+      const batch = nonces.map((nonce, i) => makeEntry({ kid: 'mixed', id: `x${i + 1}`, nonce }));
+      expect(await Promise.all(batch.map((entry) => recorder.record(entry)))).toEqual([
+        'replay',
+        'recorded',
+        'replay',
+        'replay',
+        'recorded',
+      ]);
+      const ids = other.read('decisions').where({ kid: 'mixed' }).orderBy('request_id').pluck('request_id');
+      expect(await ids).toEqual(['req_x0', 'req_x2', 'req_x5']);
+      expect(await sighting(other, 'mixed')).toMatchObject({ seen: 3 });
     });
 
     it('claims a nonce for each tenant apart', async () => {

@@ -12,6 +12,7 @@ import { metaContract } from './meta.ts';
 import { migrateContract } from './migrate.ts';
 import { policyContract } from './policies.ts';
 import { rateCounterContract } from './rate-counter.ts';
+import { readsContract } from './reads.ts';
 import { recorderContract } from './recorder.ts';
 import { rightsContract } from './rights.ts';
 import { sealKeyContract } from './seal-keys.ts';
@@ -29,6 +30,7 @@ export function storageContract(make: MakeDatabase): void {
   sealKeyContract(make);
   apiKeyContract(make);
   snapshotContract(make);
+  readsContract(make);
   recorderContract(make);
   crossingContract(make);
   deviceContract(make);

@@ -1,0 +1,44 @@
+import type { KnownDevice, NonceClaim, Sighting } from '../ingest/ports.ts';
+import { askedDevices, DEVICES, type makeTotals, toKnownDevices } from './device-lookup.ts';
+import { askedNonces, type Claims, claimFree, claimRows, TAKEN } from './nonce-claims.ts';
+import { makeReads } from './reads.ts';
+import { type HotTransaction, hasRowLocks } from './sql.ts';
+import { markedKids, TIME_MARKS, toTimeMarks } from './time-marks.ts';
+
+/** What a batch has to know before it is decided and written. */
+export interface Before {
+  /** Of each sighting that has a device, in that order. */
+  readonly known: KnownDevice[];
+  /** To be called once, by what was decided: what could not be decided claims nothing. */
+  claim(claims: readonly NonceClaim[]): Promise<Claims>;
+}
+
+const readDevices = makeReads(DEVICES);
+const readAll = makeReads(DEVICES, TAKEN, TIME_MARKS);
+
+/** On SQLite all of it by one read, as nobody else writes until the COMMIT; on PostgreSQL a claim is a row. */
+export async function lookBefore(
+  tx: HotTransaction,
+  totals: ReturnType<typeof makeTotals>,
+  sightings: readonly Sighting[],
+): Promise<Before> {
+  const devices = sightings.flatMap(({ device }) => device ?? []);
+  const pairsOf = await totals(tx, devices);
+  if (hasRowLocks(tx)) {
+    const [cells = []] = await readDevices(tx, askedDevices(devices));
+    const known = toKnownDevices(devices, cells, pairsOf);
+    return { known, claim: (decided) => claimRows(tx, decided) };
+  }
+  const claims = sightings.map(({ claim }) => claim);
+  const kids = claims.map(({ kid }) => kid);
+  const [cells = [], taken = [], marks = []] = await readAll(
+    tx,
+    askedDevices(devices),
+    askedNonces(claims),
+    markedKids(kids),
+  );
+  return {
+    known: toKnownDevices(devices, cells, pairsOf),
+    claim: (decided) => Promise.resolve({ won: claimFree(decided, taken), marks: toTimeMarks(marks) }),
+  };
+}
