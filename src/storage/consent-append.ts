@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { Knex } from 'knex';
 import type { PlannedEntry } from '../consent/plan-write.ts';
 import type { Appended, AppendRequest, ConsentAppender } from '../consent/ports.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
@@ -11,7 +10,7 @@ import { applyToPrincipal, loadPrincipals, type Principal, savePrincipals } from
 import type { Database } from './db.ts';
 import { makeGroup } from './group-commit.ts';
 import { appendEntries, lockHead } from './ledger-append.ts';
-import { type Bindings, insertMany } from './sql.ts';
+import { type Bindings, type HotTransaction, insertMany } from './sql.ts';
 import { enqueue, type OutboxEntry } from './webhook-store.ts';
 
 const MAX_BATCH = 200;
@@ -65,7 +64,7 @@ function outboxEntries({ entry, request, seq, hash }: Placed): OutboxEntry[] {
   }));
 }
 
-async function saveEntries(tx: Knex.Transaction, kid: string, placed: readonly Placed[]): Promise<void> {
+async function saveEntries(tx: HotTransaction, kid: string, placed: readonly Placed[]): Promise<void> {
   const openings = placed.map(({ seq, salt, entry, request }): Bindings => {
     const detail = JSON.stringify(toDetail(entry));
     return [
@@ -110,7 +109,7 @@ async function saveEntries(tx: Knex.Transaction, kid: string, placed: readonly P
 type Answer = Appended | 'conflict';
 
 async function appendTenant(
-  tx: Knex.Transaction,
+  tx: HotTransaction,
   kid: string,
   batch: Batch,
   wrapKey: Uint8Array,
@@ -167,7 +166,7 @@ async function appendTenant(
 
 async function appendBatch(database: Database, batch: Batch, wrapKeyOf: PrincipalWrapKey): Promise<Answer[]> {
   const kids = [...new Set(batch.map((request) => request.kid))].sort();
-  return database.transaction(async (tx) => {
+  return database.hotTransaction(async (tx) => {
     const results = new Map<AppendRequest, Answer>();
     // Heads are locked in one order on every node.
     for (const kid of kids) {

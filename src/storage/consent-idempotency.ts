@@ -1,6 +1,7 @@
-import type { Knex } from 'knex';
 import type { Appended, AppendRequest } from '../consent/ports.ts';
 import { DAY } from '../lib/clock.ts';
+import { makeReads } from './reads.ts';
+import { type Bindings, type HotTransaction, insertMany } from './sql.ts';
 
 /** What a write with an Idempotency-Key answered is answered again for 24 hours (contract section 7). */
 const IDEMPOTENCY_MS = DAY;
@@ -14,44 +15,48 @@ export interface KnownAnswer {
 export const idempotencyId = ({ idempotency }: AppendRequest): string | null =>
   idempotency && `${idempotency.caller}|${idempotency.key}`;
 
+const readAnswers = makeReads({
+  about: { kid: 'text', caller: 'text', key: 'text', now: 'bigint' },
+  sql: `SELECT k.caller AS caller, k.key AS key, k.body_hash AS body_hash, k.answer AS answer
+    FROM q JOIN idempotency_keys k ON k.kid = q.kid AND k.caller = q.caller AND k.key = q.key
+    WHERE k.expires_at > q.now`,
+  columns: ['caller', 'key', 'body_hash', 'answer'],
+});
+
 export async function loadAnswers(
-  tx: Knex.Transaction,
+  tx: HotTransaction,
   kid: string,
   batch: readonly AppendRequest[],
 ): Promise<Map<string, KnownAnswer>> {
-  const keys = batch.flatMap(({ idempotency }) =>
-    idempotency ? [[idempotency.caller, idempotency.key]] : [],
+  const now = Math.max(...batch.map((request) => request.now));
+  const keys = batch.flatMap(({ idempotency }): Bindings[] =>
+    idempotency ? [[kid, idempotency.caller, idempotency.key, now]] : [],
   );
   if (keys.length === 0) return new Map();
-  const now = Math.max(...batch.map((request) => request.now));
-  const rows = await tx('idempotency_keys')
-    .where({ kid })
-    .whereIn(['caller', 'key'], keys)
-    .where('expires_at', '>', now)
-    .select<{ caller: string; key: string; body_hash: string; answer: string }[]>(
-      'caller',
-      'key',
-      'body_hash',
-      'answer',
-    );
+  const [rows = []] = await readAnswers(tx, keys);
   return new Map(
-    rows.map((row) => [
-      `${row.caller}|${row.key}`,
-      { bodyHash: row.body_hash, answer: JSON.parse(row.answer) as Appended },
+    rows.map(([caller, key, bodyHash, answer]) => [
+      `${caller}|${key}`,
+      { bodyHash: String(bodyHash), answer: JSON.parse(String(answer)) as Appended },
     ]),
   );
 }
 
 export async function saveAnswers(
-  tx: Knex.Transaction,
+  tx: HotTransaction,
   kid: string,
   fresh: readonly [AppendRequest, Appended][],
 ): Promise<void> {
-  const rows = fresh.flatMap(([{ idempotency, now, principal }, answer]) => {
+  const rows = fresh.flatMap(([{ idempotency, now, principal }, answer]): Bindings[] => {
     if (!idempotency) return [];
     const { caller, key, bodyHash } = idempotency;
-    const expires_at = now + IDEMPOTENCY_MS;
-    return [{ kid, caller, key, body_hash: bodyHash, principal, answer: JSON.stringify(answer), expires_at }];
+    return [[kid, caller, key, bodyHash, principal, JSON.stringify(answer), now + IDEMPOTENCY_MS]];
   });
-  if (rows.length > 0) await tx('idempotency_keys').insert(rows).onConflict(['kid', 'caller', 'key']).merge();
+  await insertMany(
+    tx,
+    'INSERT INTO idempotency_keys (kid, caller, key, body_hash, principal, answer, expires_at)',
+    rows,
+    `ON CONFLICT (kid, caller, key) DO UPDATE SET body_hash = excluded.body_hash,
+      principal = excluded.principal, answer = excluded.answer, expires_at = excluded.expires_at`,
+  );
 }

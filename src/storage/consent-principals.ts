@@ -1,21 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import type { Knex } from 'knex';
 import type { AppendRequest } from '../consent/ports.ts';
 import { principalKeyContext } from '../keys/contexts.ts';
 import type { MasterKey } from '../keys/master-key.ts';
-import { isTrue } from './sql.ts';
+import { makeReads } from './reads.ts';
+import { type Bindings, type HotTransaction, insertMany, isTrue } from './sql.ts';
 
 /** The principals that a batch of writes is about, with their keys, for as long as the batch is worked through. */
 
 const KEY_BYTES = 32;
-
-interface PrincipalRow {
-  readonly kid: string;
-  readonly principal: string;
-  readonly wrapped_key: string | null;
-  readonly gpc: unknown;
-  readonly erased_at: number | null;
-}
 
 /** One principal while a batch is worked through. */
 export interface Principal {
@@ -25,23 +17,31 @@ export interface Principal {
   erasedAt: number | null;
 }
 
+const readPrincipals = makeReads({
+  about: { kid: 'text', principal: 'text' },
+  sql: `SELECT p.principal AS principal, p.wrapped_key AS wrapped_key, p.gpc AS gpc, p.erased_at AS erased_at
+    FROM q JOIN consent_principals p ON p.kid = q.kid AND p.principal = q.principal`,
+  columns: ['principal', 'wrapped_key', 'gpc', 'erased_at'],
+});
+
 export async function loadPrincipals(
-  tx: Knex.Transaction,
+  tx: HotTransaction,
   kid: string,
   batch: readonly AppendRequest[],
   wrapper: MasterKey,
 ): Promise<Map<string, Principal>> {
   const refs = [...new Set(batch.map((request) => request.principal))];
-  const rows = await tx<PrincipalRow>('consent_principals').where({ kid }).whereIn('principal', refs);
-  const known = new Map(rows.map((row) => [row.principal, row]));
+  const asked = refs.map((principal): Bindings => [kid, principal]);
+  const [rows = []] = await readPrincipals(tx, asked);
+  const known = new Map(rows.map((row) => [row[0], row]));
   return new Map(
     refs.map((principal) => {
-      const row = known.get(principal);
+      const [, wrapped = null, gpc, erasedAt = null] = known.get(principal) ?? [];
       const context = principalKeyContext(kid, principal);
-      const key =
-        row?.wrapped_key == null ? randomBytes(KEY_BYTES) : wrapper.unwrap(row.wrapped_key, context);
-      const wrappedKey = row?.wrapped_key ?? wrapper.wrap(key, context);
-      return [principal, { wrappedKey, key, gpc: isTrue(row?.gpc), erasedAt: row?.erased_at ?? null }];
+      const key = wrapped === null ? randomBytes(KEY_BYTES) : wrapper.unwrap(String(wrapped), context);
+      const wrappedKey = wrapped === null ? wrapper.wrap(key, context) : String(wrapped);
+      const erased = erasedAt === null ? null : Number(erasedAt);
+      return [principal, { wrappedKey, key, gpc: isTrue(gpc), erasedAt: erased }];
     }),
   );
 }
@@ -53,16 +53,18 @@ export function applyToPrincipal(principal: Principal, request: AppendRequest): 
 }
 
 export async function savePrincipals(
-  tx: Knex.Transaction,
+  tx: HotTransaction,
   kid: string,
   principals: Map<string, Principal>,
 ): Promise<void> {
-  const rows = [...principals].map(([principal, { wrappedKey, gpc, erasedAt }]) => ({
-    kid,
-    principal,
-    wrapped_key: wrappedKey,
-    gpc,
-    erased_at: erasedAt,
-  }));
-  if (rows.length > 0) await tx('consent_principals').insert(rows).onConflict(['kid', 'principal']).merge();
+  const rows = [...principals].map(
+    ([principal, { wrappedKey, gpc, erasedAt }]): Bindings => [kid, principal, wrappedKey, gpc, erasedAt],
+  );
+  await insertMany(
+    tx,
+    'INSERT INTO consent_principals (kid, principal, wrapped_key, gpc, erased_at)',
+    rows,
+    `ON CONFLICT (kid, principal) DO UPDATE SET wrapped_key = excluded.wrapped_key, gpc = excluded.gpc,
+      erased_at = excluded.erased_at`,
+  );
 }

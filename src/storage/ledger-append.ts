@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { appendLeaves, decodeFrontier, EMPTY_FRONTIER, encodeFrontier } from '../ledger/frontier.ts';
 import { leafHash } from '../ledger/merkle.ts';
-import { type Bindings, hasRowLocks, insertMany } from './sql.ts';
+import { type Bindings, type HotTransaction, hasRowLocks, insertMany, runHot } from './sql.ts';
 
 /** The one way into a tenant's log. */
 
@@ -35,21 +35,21 @@ export async function createLog(
  * Locks a tenant's head until the transaction ends. What decides about an entry is read after this, never before.
  * @throws when the tenant has no log, or its head row is not one that was written here
  */
-export async function lockHead(tx: Knex.Transaction, kid: string): Promise<void> {
-  const query = tx('ledger_heads').where({ kid }).select('kid');
-  const rows = await (hasRowLocks(tx) ? query.forUpdate() : query);
+export async function lockHead(tx: HotTransaction, kid: string): Promise<void> {
+  const lock = hasRowLocks(tx) ? 'FOR UPDATE' : '';
+  const rows = await runHot(tx, `SELECT kid FROM ledger_heads WHERE kid = ? ${lock}`, [kid]);
   if (rows.length === 0) throw new Error('a tenant has lost its log');
 }
 
 /** Appends whole entries in their order, gap-free. The head has to be locked. */
 export async function appendEntries(
-  tx: Knex.Transaction,
+  tx: HotTransaction,
   kid: string,
   entries: readonly Uint8Array[],
 ): Promise<readonly AppendedEntry[]> {
-  const head = await tx('ledger_heads').where({ kid }).first<HeadRow>('size', 'frontier');
-  const frontier = decodeFrontier(head.frontier);
-  if (frontier?.size !== Number(head.size)) throw new Error('the head of a log was altered');
+  const [head] = await runHot<HeadRow>(tx, 'SELECT size, frontier FROM ledger_heads WHERE kid = ?', [kid]);
+  const frontier = head && decodeFrontier(head.frontier);
+  if (frontier?.size !== Number(head?.size)) throw new Error('the head of a log was altered');
   const leaves = entries.map(leafHash);
   const { frontier: next, completed } = appendLeaves(frontier, leaves);
   const appended = leaves.map((leaf, i) => ({ seq: frontier.size + i, hash: leaf.toString('hex') }));
@@ -63,18 +63,14 @@ export async function appendEntries(
   await insertMany(tx, 'INSERT INTO ledger_blocks (kid, level, block, hash)', blocks);
   const last = appended.at(-1);
   if (last) {
-    const change = { size: next.size, frontier: encodeFrontier(next), head_hash: last.hash };
-    await tx('ledger_heads').where({ kid }).update(change);
+    const change = 'UPDATE ledger_heads SET size = ?, frontier = ?, head_hash = ? WHERE kid = ?';
+    await runHot(tx, change, [next.size, encodeFrontier(next), last.hash, kid]);
   }
   return appended;
 }
 
 /** One impersonal entry in a transaction of its own making. */
-export async function appendOne(
-  tx: Knex.Transaction,
-  kid: string,
-  entry: Uint8Array,
-): Promise<AppendedEntry> {
+export async function appendOne(tx: HotTransaction, kid: string, entry: Uint8Array): Promise<AppendedEntry> {
   await lockHead(tx, kid);
   const [appended] = await appendEntries(tx, kid, [entry]);
   return appended as AppendedEntry;

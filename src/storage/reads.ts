@@ -19,7 +19,7 @@ export interface Read {
 }
 
 /** The cells of a row in the order of `columns`; a sum is a text on PostgreSQL. */
-export type Cells = readonly (string | number | null)[];
+export type Cells = readonly (string | number | boolean | null)[];
 
 type Rows<T> = readonly (readonly T[])[];
 

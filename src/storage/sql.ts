@@ -8,7 +8,7 @@ import type { SqliteTransaction } from './sqlite-transaction.ts';
 const rowSql = new Map<string, string>();
 const CACHED_ROWS = 400;
 
-export type Bindings = (string | number | null)[];
+export type Bindings = (string | number | boolean | null)[];
 
 /** `(?,?),(?,?)…` */
 function placeholders(columns: number, rows: number): string {
@@ -66,7 +66,7 @@ function fromJson(columns: number): string {
   if (sql === undefined) {
     const values = Array.from({ length: columns }, (_, i) => `value ->> ${i}`);
     // Without a WHERE the parser takes the ON of ON CONFLICT for a join's (sqlite.org/lang_upsert.html).
-    sql = `SELECT ${values.join(', ')} FROM json_each(?) WHERE true`;
+    sql = `SELECT ${values.join(', ')} FROM jsonb_each(?) WHERE true`;
     jsonSelect.set(columns, sql);
   }
   return sql;
@@ -125,14 +125,14 @@ export function makeInserts(
   };
 }
 
-export type ColumnTypes = Readonly<Record<string, 'text' | 'integer'>>;
+export type ColumnTypes = Readonly<Record<string, 'text' | 'integer' | 'bigint'>>;
 
 const headOf = (columns: ColumnTypes): string => `WITH q(i, ${Object.keys(columns).join(', ')}) AS`;
 
 /** The same as {@link askedRows} for SQLite: its one binding is the rows as JSON. */
 export function askedJson(columns: ColumnTypes): string {
   const values = Object.keys(columns).map((_, i) => `value ->> ${i}`);
-  return `${headOf(columns)} (SELECT key, ${values.join(', ')} FROM json_each(?))`;
+  return `${headOf(columns)} MATERIALIZED (SELECT key, ${values.join(', ')} FROM jsonb_each(?))`;
 }
 
 /**
