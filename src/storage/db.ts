@@ -10,10 +10,11 @@ import {
   isTransient,
   withAvailability,
 } from './availability.ts';
+import { makeCheckpointer, truncateWal } from './checkpointer.ts';
 import { poolableClient } from './postgres-client.ts';
 import type { HotTransaction } from './sql.ts';
 import { immediateSqliteClient } from './sqlite-client.ts';
-import { runSqliteTransaction } from './sqlite-transaction.ts';
+import { runSqliteTransaction, type SqliteTransaction } from './sqlite-transaction.ts';
 
 /** The one place that knows a driver. Everything else speaks knex, in SQL that both databases take. */
 export interface Database {
@@ -127,7 +128,6 @@ async function runTransaction<Tx, T>(
 
 /** Short: whoever waits for the checkpoint holds up the writer. */
 const CHECKPOINT_BUSY_MS = 250;
-const CHECKPOINT_TRIES = 8;
 const VACUUM_BUSY_MS = 10_000;
 
 /** A connection of its own, so that the writer and the readers are not held. */
@@ -145,15 +145,6 @@ async function withSqlite<T>(
   }
 }
 
-/** The `busy` column says whether the log could be emptied (sqlite.org/pragma.html#pragma_wal_checkpoint). */
-async function truncateWal(connection: Knex): Promise<boolean> {
-  for (let i = 0; i < CHECKPOINT_TRIES; i += 1) {
-    const rows = (await connection.raw('PRAGMA wal_checkpoint(TRUNCATE)')) as { busy: number }[];
-    if (rows[0]?.busy === 0) return true;
-  }
-  return false;
-}
-
 function openSqlite(options: DatabaseOptions): Database {
   if (options.create !== true && !existsSync(options.location)) {
     throw new Error('there is no database yet: run `gpd init` first');
@@ -168,20 +159,29 @@ function openSqlite(options: DatabaseOptions): Database {
   const pool = { afterCreate: configureSqlite, idleTimeoutMillis: 2_147_483_647 };
   const writer = knex({ ...base, pool: { ...pool, min: 1, max: 1 } });
   const read = knex({ ...base, pool: { ...pool, min: 0, max: 4 } });
+  const checkpointer = makeCheckpointer(() => knex({ ...base, pool: { ...pool, min: 1, max: 1 } }));
+  const noting =
+    <Tx>(transact: Transact<Tx>): Transact<Tx> =>
+    async (work) => {
+      const result = await transact(work);
+      checkpointer.committed();
+      return result;
+    };
   const transaction: Database['transaction'] = (work) =>
-    runTransaction(byKnex(writer), work, options.onUnknownCommit);
+    runTransaction(noting(byKnex(writer)), work, options.onUnknownCommit);
+  const direct = noting<SqliteTransaction>((work) => runSqliteTransaction(writer, work));
   return {
     kind: 'sqlite',
     read,
     transaction,
-    hotTransaction: (work) =>
-      runTransaction((inside) => runSqliteTransaction(writer, inside), work, options.onUnknownCommit),
+    hotTransaction: (work) => runTransaction(direct, work, options.onUnknownCommit),
     longTransaction: transaction,
     file: options.location,
     truncateLog: () => withSqlite(base, CHECKPOINT_BUSY_MS, truncateWal),
     vacuum: () =>
       withSqlite(base, VACUUM_BUSY_MS, async (connection) => void (await connection.raw('VACUUM'))),
     close: async () => {
+      await checkpointer.close();
       await read.destroy();
       await writer.destroy();
     },

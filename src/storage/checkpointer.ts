@@ -1,0 +1,83 @@
+import type { Knex } from 'knex';
+import { runSqlite } from './sqlite-client.ts';
+
+/**
+ * What the writer appended to the write-ahead log goes into the database file by a connection of its own, a little at a
+ * time. The writer's own checkpoint runs inside of a COMMIT, and copies and syncs thousands of pages while a batch waits;
+ * it stays for the rest, and starts the log anew once all of it is copied (sqlite.org/wal.html).
+ */
+
+const PAUSE_MS = 15;
+/** A command that writes a few times has no need of another connection. */
+const MIN_COMMITS = 8;
+/** Fewer pages are left to be overwritten: one that changes often is copied once for all of its changes. */
+const MIN_PAGES = 400;
+
+interface Progress {
+  readonly log: number;
+  readonly checkpointed: number;
+}
+
+export interface Checkpointer {
+  /** A transaction was committed. */
+  committed(): void;
+  close(): Promise<void>;
+}
+
+async function checkpoint(connection: Knex): Promise<void> {
+  const [progress] = (await runSqlite(connection, 'PRAGMA wal_checkpoint(NOOP)', [])) as readonly Progress[];
+  if (!progress || progress.log - progress.checkpointed < MIN_PAGES) return;
+  await runSqlite(connection, 'PRAGMA wal_checkpoint(PASSIVE)', []);
+}
+
+const TRUNCATE_TRIES = 8;
+
+/** The `busy` column says whether the log could be emptied (sqlite.org/pragma.html#pragma_wal_checkpoint). */
+export async function truncateWal(connection: Knex): Promise<boolean> {
+  for (let i = 0; i < TRUNCATE_TRIES; i += 1) {
+    const rows = (await connection.raw('PRAGMA wal_checkpoint(TRUNCATE)')) as { busy: number }[];
+    if (rows[0]?.busy === 0) return true;
+  }
+  return false;
+}
+
+/** @param connect to the same file; called once there is something to do */
+export function makeCheckpointer(connect: () => Knex): Checkpointer {
+  let connection: Knex | null = null;
+  let commits = 0;
+  let timer: NodeJS.Timeout | null = null;
+  let running: Promise<void> | null = null;
+
+  async function run(): Promise<void> {
+    commits = 0;
+    connection ??= connect();
+    try {
+      await checkpoint(connection);
+    } catch {
+      // Another process is at it, or the disk is full: the writer meets that by itself, and says so.
+    }
+    running = null;
+    schedule();
+  }
+
+  function schedule(): void {
+    if (commits < MIN_COMMITS || timer || running) return;
+    timer = setTimeout(() => {
+      timer = null;
+      running = run();
+    }, PAUSE_MS).unref();
+  }
+
+  return {
+    committed() {
+      commits += 1;
+      schedule();
+    },
+    async close() {
+      commits = Number.NEGATIVE_INFINITY;
+      if (timer) clearTimeout(timer);
+      await running;
+      await connection?.destroy();
+    },
+  };
+}
