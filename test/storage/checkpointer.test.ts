@@ -58,7 +58,7 @@ describe('the write-ahead log', () => {
       await vi.waitFor(async () => {
         const { log, checkpointed } = await progress();
         expect(log).toBeLessThan(4000);
-        expect(checkpointed).toBeGreaterThan(20 * PAGES - 400 - PAGES);
+        expect(checkpointed).toBeGreaterThan(20 * PAGES - 500 - PAGES);
       });
       expect(await database.read('pages').count({ n: '*' })).toEqual([{ n: 20 * PAGES }]);
     },
