@@ -110,7 +110,10 @@ function summariesOf(entries: readonly RecordEntry[]): SummaryEntry[] {
   );
 }
 
-/** Nonces that are not written yet, sightings, index entries, networks of a device with the counts that outlive their marks, and decisions. */
+/**
+ * Nonces that are not written yet, sightings, index entries, networks of a device with the counts that outlive their
+ * marks, decisions, and what is kept and told of them.
+ */
 async function writeAccepted(
   tx: HotTransaction,
   accepted: readonly Settled[],
