@@ -7,11 +7,11 @@ import { runSqlite } from './sqlite-client.ts';
  * it stays for the rest, and starts the log anew once all of it is copied (sqlite.org/wal.html).
  */
 
-const PAUSE_MS = 30;
+const PAUSE_MS = 20;
 /** A command that writes a few times has no need of another connection. */
 const MIN_COMMITS = 8;
 /** Fewer pages are left to be overwritten: one that changes often is copied once for all of its changes. */
-const MIN_PAGES = 500;
+const MIN_PAGES = 400;
 
 interface Progress {
   readonly log: number;
