@@ -1,5 +1,5 @@
 import type { KnownDevice, NonceClaim, Sighting } from '../ingest/ports.ts';
-import { askedDevices, DEVICES, type makeTotals, toKnownDevices } from './device-lookup.ts';
+import { askedDevices, DEVICES, lookUpDevices, type Totals, toKnownDevices } from './device-lookup.ts';
 import { askedNonces, type Claims, claimFree, claimRows, TAKEN } from './nonce-claims.ts';
 import { makeReads } from './reads.ts';
 import { type HotTransaction, hasRowLocks } from './sql.ts';
@@ -13,22 +13,20 @@ export interface Before {
   claim(claims: readonly NonceClaim[]): Promise<Claims>;
 }
 
-const readDevices = makeReads(DEVICES);
 const readAll = makeReads(DEVICES, TAKEN, TIME_MARKS);
 
 /** On SQLite all of it by one read, as nobody else writes until the COMMIT; on PostgreSQL a claim is a row. */
 export async function lookBefore(
   tx: HotTransaction,
-  totals: ReturnType<typeof makeTotals>,
+  totals: Totals,
   sightings: readonly Sighting[],
 ): Promise<Before> {
   const devices = sightings.flatMap(({ device }) => device ?? []);
-  const pairsOf = await totals(tx, devices);
   if (hasRowLocks(tx)) {
-    const [cells = []] = await readDevices(tx, askedDevices(devices));
-    const known = toKnownDevices(devices, cells, pairsOf);
+    const known = await lookUpDevices(tx, totals, devices);
     return { known, claim: (decided) => claimRows(tx, decided) };
   }
+  const pairsOf = await totals(tx, devices);
   const claims = sightings.map(({ claim }) => claim);
   const kids = claims.map(({ kid }) => kid);
   const [cells = [], taken = [], marks = []] = await readAll(

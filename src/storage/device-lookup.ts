@@ -68,8 +68,10 @@ export function toKnownDevices(
   return queries.map(({ kid }, i) => toKnown(found.get(i) ?? [], pairsOf(kid)));
 }
 
+export type Totals = (hot: Hot, queries: readonly DeviceQuery[]) => Promise<PairsOf>;
+
 /** A tenant's pairs of the week are one sum every ten seconds, for a share that moves slowly. */
-export function makeTotals(clock: Clock): (hot: Hot, queries: readonly DeviceQuery[]) => Promise<PairsOf> {
+export function makeTotals(clock: Clock): Totals {
   const totals = new Map<string, { readonly at: number; readonly pairs: number }>();
   const pairsOf: PairsOf = (kid) => totals.get(kid)?.pairs ?? 0;
   return async (hot, queries) => {
@@ -89,13 +91,12 @@ export function makeTotals(clock: Clock): (hot: Hot, queries: readonly DeviceQue
 
 const readDevices = makeReads(DEVICES);
 
-export type LookUpDevices = (hot: Hot, queries: readonly DeviceQuery[]) => Promise<KnownDevice[]>;
-
-export function makeDeviceLookup(clock: Clock): LookUpDevices {
-  const totals = makeTotals(clock);
-  return async (hot, queries) => {
-    const pairsOf = await totals(hot, queries);
-    const [cells = []] = await readDevices(hot, askedDevices(queries));
-    return toKnownDevices(queries, cells, pairsOf);
-  };
+export async function lookUpDevices(
+  hot: Hot,
+  totals: Totals,
+  queries: readonly DeviceQuery[],
+): Promise<KnownDevice[]> {
+  const pairsOf = await totals(hot, queries);
+  const [cells = []] = await readDevices(hot, askedDevices(queries));
+  return toKnownDevices(queries, cells, pairsOf);
 }

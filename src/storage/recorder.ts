@@ -2,7 +2,7 @@ import type { KnownDevice, RecordEntry, Recorded, Recorder, Sighting } from '../
 import type { Clock } from '../lib/clock.ts';
 import { lookBefore } from './before-batch.ts';
 import type { Database } from './db.ts';
-import { makeTotals } from './device-lookup.ts';
+import { makeTotals, type Totals } from './device-lookup.ts';
 import { type Group, makeGroup } from './group-commit.ts';
 import { type Settled, writeSettled } from './ingest-store.ts';
 import type { HotTransaction } from './sql.ts';
@@ -29,7 +29,7 @@ function settle(sighting: Sighting, known: KnownDevice | null): RecordEntry | Fa
 
 async function recordAll(
   tx: HotTransaction,
-  totals: ReturnType<typeof makeTotals>,
+  totals: Totals,
   sightings: readonly Sighting[],
 ): Promise<Outcome[]> {
   const before = await lookBefore(tx, totals, sightings);

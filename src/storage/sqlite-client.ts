@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type { Knex } from 'knex';
 import { asUnavailable, withAvailability } from './availability.ts';
-import { type Connection, finalizeAll, type Rows, runPrepared } from './sqlite-prepared.ts';
+import { type Connection, finalizeAll, onConnection, type Rows, runPrepared } from './sqlite-prepared.ts';
 import { abandon } from './sqlite-transaction.ts';
 
 const require = createRequire(import.meta.url);
@@ -61,11 +61,6 @@ export function immediateSqliteClient(): typeof Knex.Client {
   return ImmediateSqlite as unknown as typeof Knex.Client;
 }
 
-interface Acquiring {
-  acquireConnection(): Promise<Connection>;
-  releaseConnection(connection: Connection): Promise<void>;
-}
-
 /**
  * One statement past knex's builder and formatter, which cost more than SQLite does on the hot path; inside a
  * transaction it runs on the transaction's connection. `sql` is one of few constant texts: it stays prepared.
@@ -75,13 +70,9 @@ export async function runSqlite(knex: Knex, sql: string, bindings: Rows): Promis
   if (knex.isTransaction === true && (knex as Knex.Transaction).isCompleted()) {
     throw new Error('the transaction has ended');
   }
-  const client = knex.client as unknown as Acquiring;
-  const connection = await client.acquireConnection();
   try {
-    return await runPrepared(connection, sql, bindings);
+    return await onConnection(knex, (connection) => runPrepared(connection, sql, bindings));
   } catch (error) {
     throw asUnavailable(error);
-  } finally {
-    await client.releaseConnection(connection);
   }
 }

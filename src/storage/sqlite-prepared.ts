@@ -1,3 +1,5 @@
+import type { Knex } from 'knex';
+
 /** Statements that are prepared once a connection. */
 
 export type Rows = readonly unknown[];
@@ -46,4 +48,20 @@ export async function runPrepared(connection: Connection, sql: string, bindings:
   return new Promise<Rows>((resolve, reject) => {
     statement.all(bindings, (error, rows) => (error ? reject(error) : resolve(rows)));
   });
+}
+
+interface Pool {
+  acquireConnection(): Promise<Connection>;
+  releaseConnection(connection: Connection): Promise<void>;
+}
+
+/** On a connection out of knex's pool; inside of its transaction on that of the transaction. */
+export async function onConnection<T>(knex: Knex, work: (connection: Connection) => Promise<T>): Promise<T> {
+  const pool = knex.client as unknown as Pool;
+  const connection = await pool.acquireConnection();
+  try {
+    return await work(connection);
+  } finally {
+    await pool.releaseConnection(connection);
+  }
 }

@@ -1,6 +1,5 @@
 import type { Knex } from 'knex';
-import { asUnavailable } from './availability.ts';
-import { type Connection, type Rows, runPrepared } from './sqlite-prepared.ts';
+import { type Connection, onConnection, type Rows, runPrepared } from './sqlite-prepared.ts';
 import { defineTogether, runTogether, type Together } from './sqlite-together.ts';
 
 /**
@@ -12,11 +11,6 @@ export interface SqliteTransaction {
   run(sql: string, bindings: Rows): Promise<Rows>;
   /** Several statements in one step; `bindings` has one for each. */
   runTogether(together: Together, bindings: Rows): Promise<Rows>;
-}
-
-interface Pool {
-  acquireConnection(): Promise<Connection>;
-  releaseConnection(connection: Connection): Promise<void>;
 }
 
 /** After a failure: SQLite may have ended the transaction by itself (sqlite.org/lang_transaction.html section 3). */
@@ -33,11 +27,7 @@ async function runOn<T>(connection: Connection, work: (tx: SqliteTransaction) =>
   const step = async (run: () => Promise<Rows>): Promise<Rows> => {
     // Its connection may already be another's.
     if (ended) throw new Error('the transaction has ended');
-    try {
-      return await run();
-    } catch (error) {
-      throw asUnavailable(error);
-    }
+    return run();
   };
   await runPrepared(connection, 'BEGIN IMMEDIATE', []);
   try {
@@ -55,17 +45,16 @@ async function runOn<T>(connection: Connection, work: (tx: SqliteTransaction) =>
   }
 }
 
-/** On the connection of `writer`, whose pool of one is the queue that transactions of knex stand in as well. */
-export async function runSqliteTransaction<T>(
+/**
+ * On the connection of `writer`, whose pool of one is the queue that transactions of knex stand in as well.
+ * @throws what the driver says: `Database` translates it
+ */
+export function runSqliteTransaction<T>(
   writer: Knex,
   work: (tx: SqliteTransaction) => Promise<T>,
 ): Promise<T> {
-  const pool = writer.client as unknown as Pool;
-  const connection = await pool.acquireConnection();
-  try {
+  return onConnection(writer, async (connection) => {
     await defineTogether(connection);
-    return await runOn(connection, work);
-  } finally {
-    await pool.releaseConnection(connection);
-  }
+    return runOn(connection, work);
+  });
 }

@@ -30,9 +30,9 @@ afterEach(async () => {
 });
 
 /** Each row fills a page. */
-const commit = (kind: 'transaction' | 'hotTransaction'): Promise<unknown> =>
+const commit = (kind: 'transaction' | 'hotTransaction', pages = PAGES): Promise<unknown> =>
   database[kind](async (tx: Parameters<typeof runHot>[0]) => {
-    for (let i = 0; i < PAGES; i += 1)
+    for (let i = 0; i < pages; i += 1)
       await runHot(tx, 'INSERT INTO pages (page) VALUES (?)', ['p'.repeat(4000)]);
   });
 
@@ -65,7 +65,8 @@ describe('the write-ahead log', () => {
   );
 
   it('is left alone after a few', async () => {
-    for (let i = 0; i < 6; i += 1) await commit('hotTransaction');
+    // Pages enough, and commits too few.
+    for (let i = 0; i < 3; i += 1) await commit('hotTransaction', 300);
     await sleep(100);
     expect((await progress()).checkpointed).toBe(0);
   });
@@ -74,9 +75,11 @@ describe('the write-ahead log', () => {
 describe('a checkpointer', () => {
   it('connects only once there was something to do, and nothing once it is closed', async () => {
     let connected = 0;
+    const file = connect();
+    const steps = vi.spyOn(file.client as { acquireConnection(): Promise<unknown> }, 'acquireConnection');
     const checkpointer = makeCheckpointer(() => {
       connected += 1;
-      return connect();
+      return file;
     });
     for (let i = 0; i < 7; i += 1) checkpointer.committed();
     await sleep(60);
@@ -84,9 +87,11 @@ describe('a checkpointer', () => {
     for (let i = 0; i < 30; i += 1) checkpointer.committed();
     await vi.waitFor(() => expect(connected).toBe(1));
     await checkpointer.close();
+    const before = steps.mock.calls.length;
     for (let i = 0; i < 30; i += 1) checkpointer.committed();
     await sleep(60);
     expect(connected).toBe(1);
+    expect(steps.mock.calls.length).toBe(before);
   });
 
   it('is at peace with what it cannot do, and tries again', async () => {

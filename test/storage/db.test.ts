@@ -96,23 +96,6 @@ describe('an SQLite database', () => {
 });
 
 describe('beside a process that writes', () => {
-  it('takes the write lock at BEGIN: nobody else writes after it began', async () => {
-    const other = await openDatabase({ location });
-    const holder = await holdTransaction(database, (tx) => tx('t').select());
-    let wrote = false;
-    const writing = other
-      .transaction((tx) => tx('t').insert({ n: 1 }))
-      .then(() => {
-        wrote = true;
-      });
-    await sleep(100);
-    expect(wrote).toBe(false);
-    await holder.commit();
-    await writing;
-    expect(await numbers()).toEqual([1]);
-    await other.close();
-  });
-
   it('waits for a lock that is held for a moment, and then writes', async () => {
     const { done } = await lockElsewhere(400);
     const started = performance.now();
@@ -147,6 +130,14 @@ describe('beside a process that writes', () => {
       expect((await readFile(join(directory, name))).includes(mark), name).toBe(false);
   });
 });
+
+function deferred(): { readonly promise: Promise<void>; resolve(): void } {
+  let resolve = (): void => {};
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve: () => resolve() };
+}
 
 /** By a statement of the hot path, which both kinds of transaction take. */
 const put = (tx: HotTransaction, n: number): Promise<unknown> =>
@@ -211,19 +202,28 @@ describe.each(['transaction', 'hotTransaction'] as const)('a %s', (kind) => {
     expect(await numbers()).toEqual([0, 1, 2, 3, 4]);
   });
 
-  it('takes the write lock at BEGIN, and waits for one that is held for a moment', async () => {
+  it('has the write lock from its BEGIN: nobody else writes after it began', async () => {
     const other = await openDatabase({ location });
-    const holder = await holdTransaction(database, (tx) => tx('t').select());
-    let began = false;
-    const writing = other[kind]((tx: HotTransaction) => {
-      began = true;
-      return put(tx, 1);
+    const [began, end] = [deferred(), deferred()];
+    const holder = run(async (tx) => {
+      await runHot(tx, 'SELECT n FROM t', []);
+      began.resolve();
+      await end.promise;
+    });
+    await began.promise;
+    const waiting: string[] = [];
+    const writing = (['transaction', 'hotTransaction'] as const).map((each, n) => {
+      const work = async (tx: HotTransaction): Promise<void> => {
+        waiting.push(each);
+        await put(tx, n);
+      };
+      return other[each](work);
     });
     await sleep(100);
-    expect(began).toBe(false);
-    await holder.commit();
-    await writing;
-    expect(await numbers()).toEqual([1]);
+    expect(waiting).toEqual([]);
+    end.resolve();
+    await Promise.all([holder, ...writing]);
+    expect(await numbers()).toEqual([0, 1]);
     await other.close();
   });
 

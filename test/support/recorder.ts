@@ -1,7 +1,7 @@
 import type { DeviceQuery, KnownDevice } from '../../src/ingest/ports.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Database } from '../../src/storage/db.ts';
-import { makeDeviceLookup } from '../../src/storage/device-lookup.ts';
+import { lookUpDevices, makeTotals } from '../../src/storage/device-lookup.ts';
 import { makeRecorder as makeRealRecorder } from '../../src/storage/recorder.ts';
 import { NOW, type TestEntry } from './make.ts';
 
@@ -27,9 +27,9 @@ export function makeRecorder(database: Database) {
 
 /** The real lookup, asked for one device. */
 export function makeLookup(database: Database, clock: Clock = () => NOW) {
-  const lookUp = makeDeviceLookup(clock);
+  const totals = makeTotals(clock);
   return async (query: DeviceQuery): Promise<KnownDevice> => {
-    const [known] = await lookUp(database.read, [query]);
+    const [known] = await lookUpDevices(database.read, totals, [query]);
     return known as KnownDevice;
   };
 }

@@ -13,7 +13,7 @@ import type { IngestTenant } from '../../ingest/ports.ts';
 import { type DigestSet, makeDigestSet } from '../../lib/digest-set.ts';
 import { MAX_BODY_BYTES } from '../../schema/bundle.ts';
 import type { Database } from '../../storage/db.ts';
-import { makeDeviceLookup } from '../../storage/device-lookup.ts';
+import { lookUpDevices, makeTotals } from '../../storage/device-lookup.ts';
 import { readSnapshot } from '../../storage/snapshot.ts';
 import type { ReplayLine } from './lines.ts';
 
@@ -35,10 +35,10 @@ function memoryRecorder(
   claimed: DigestSet,
   onShadow: (shadow: string | null) => void,
 ): IngestDeps['recorder'] {
-  const lookUp = makeDeviceLookup(Date.now);
+  const totals = makeTotals(Date.now);
   return {
     async record({ claim, device, settle }) {
-      const [known = null] = await lookUp(database.read, device ? [device] : []);
+      const [known = null] = await lookUpDevices(database.read, totals, device ? [device] : []);
       const entry = settle(known);
       onShadow(entry.shadow?.class ?? null);
       return claimed.add(`${claim.kid}|${claim.nonce}`) ? entry : 'replay';

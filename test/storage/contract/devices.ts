@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/storage/db.ts';
-import { makeDeviceLookup } from '../../../src/storage/device-lookup.ts';
+import { lookUpDevices, makeTotals } from '../../../src/storage/device-lookup.ts';
 import { purgeNetworks } from '../../../src/storage/network-store.ts';
 import { DAY, makeEntry, NOW } from '../../support/make.ts';
 import { makeLookup, makeRecorder } from '../../support/recorder.ts';
@@ -66,9 +66,9 @@ export function deviceContract(make: MakeDatabase): void {
         makeEntry({ kid: 'k6', id: `d${i}`, durable: `d${i * 10}`, epoch: i }),
       );
       await Promise.all(known.map((entry) => recorder.record(entry)));
-      const lookUp = makeDeviceLookup(clock);
-      const answers = await lookUp(
+      const answers = await lookUpDevices(
         other.read,
+        makeTotals(clock),
         Array.from({ length: 1000 }, (_, i) => ({ kid: 'k6', durable: `d${i}`, network: 'n', day: DAY })),
       );
       expect(answers.map(({ epoch }) => epoch)).toEqual(
@@ -78,8 +78,9 @@ export function deviceContract(make: MakeDatabase): void {
 
     it('answers the same question twice in one turn', async () => {
       const query = { kid: 'k1', durable: 'seen', network: 'n', day: DAY };
-      const answers = await makeDeviceLookup(clock)(
+      const answers = await lookUpDevices(
         other.read,
+        makeTotals(clock),
         ['seen', 'none', 'seen'].map((durable) => ({ ...query, durable })),
       );
       expect(answers.map(({ seen }) => seen)).toEqual([true, false, true]);
