@@ -1,10 +1,8 @@
 import { cpSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { startNode } from './lib/child.ts';
 import { addPrincipals, PURPOSE, principalId } from './lib/principals.ts';
 import { note, type Row } from './lib/report.ts';
 import { drive, type JsonRequest, writeRequests } from './lib/requests.ts';
-import { type Rig, type Running, running } from './lib/rig.ts';
+import type { Rig, Running } from './lib/rig.ts';
 import { seededRandom } from './lib/stats.ts';
 import {
   type Asked,
@@ -21,10 +19,8 @@ import { type ConsentPlan, makePeerSubjects } from './peers/subjects.ts';
 
 const PROBES = 200;
 
-function startGpd(rig: Rig, data: string): Promise<Running> {
-  const env = { ...rig.environment(data), GPD_RATE_CONSENT: 'off' };
-  return running(startNode(rig.gpdArgs('serve', '--port', '0', '--json'), { cwd: rig.directory, env }));
-}
+const startGpd = (rig: Rig, data: string): Promise<Running> =>
+  rig.startGpd(data, { GPD_RATE_CONSENT: 'off' });
 
 interface Population {
   readonly people: number;
@@ -94,29 +90,19 @@ async function grants(rig: Rig, plan: ConsentPlan): Promise<Subject[]> {
     body: { principalId: principalId(i), purposes: [PURPOSE] },
   }));
   const granting: Asked = { file, status: 201, warmUp: count, count, open };
-  const data = `${template}-run`;
-  const database = join(rig.directory, 'grants.db');
   return [
     {
       name: 'gpd grants',
       async run() {
+        const data = rig.freshPath('grants');
         cpSync(template, data, { recursive: true });
-        try {
-          return await measureServer(await startGpd(rig, data), granting);
-        } finally {
-          rmSync(data, { recursive: true });
-        }
+        return measureServer(await startGpd(rig, data), granting);
       },
     },
     {
       name: 'floor grants',
-      async run() {
-        try {
-          return await measureServer(await rig.startOther('floor/grant.mjs', database), granting);
-        } finally {
-          for (const suffix of ['', '-wal', '-shm']) rmSync(database + suffix, { force: true });
-        }
-      },
+      run: async () =>
+        measureServer(await rig.startOther('floor/grant.mjs', rig.freshPath('grants.db')), granting),
     },
   ];
 }

@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { settleDisk } from './lib/disk.ts';
 import { threadSeconds } from './lib/proc.ts';
 import { note, type Row } from './lib/report.ts';
 import { drive } from './lib/requests.ts';
@@ -29,26 +29,22 @@ interface Run {
 async function measure(rig: Rig, plan: CoresPlan, confined: readonly string[]): Promise<Run> {
   const { warmUp, count, connections } = plan;
   const bundles = { file: rig.wire, connections, status: 200 };
-  const data = rig.freshData('cores');
+  const server = await rig.startGpd(rig.freshData('cores'), {}, confined);
   try {
-    const server = await rig.startGpd(data, {}, confined);
-    try {
-      await drive(server.port, { ...bundles, skip: 0, count: warmUp });
-      const before = threadSeconds(server.pid);
-      const { seconds } = await drive(server.port, { ...bundles, skip: warmUp, count });
-      const used = [...threadSeconds(server.pid)].map(([id, cpu]) => ({
-        id,
-        cpu: cpu - (before.get(id) ?? 0),
-      }));
-      const micros = (threads: typeof used): number =>
-        (threads.reduce((sum, { cpu }) => sum + cpu, 0) / count) * 1e6;
-      const main = used.filter(({ id }) => id === server.pid);
-      return { rate: count / seconds, mainMicros: micros(main), allMicros: micros(used) };
-    } finally {
-      await server.stop();
-    }
+    settleDisk();
+    await drive(server.port, { ...bundles, skip: 0, count: warmUp });
+    const before = threadSeconds(server.pid);
+    const { seconds } = await drive(server.port, { ...bundles, skip: warmUp, count });
+    const used = [...threadSeconds(server.pid)].map(([id, cpu]) => ({
+      id,
+      cpu: cpu - (before.get(id) ?? 0),
+    }));
+    const micros = (threads: typeof used): number =>
+      (threads.reduce((sum, { cpu }) => sum + cpu, 0) / count) * 1e6;
+    const main = used.filter(({ id }) => id === server.pid);
+    return { rate: count / seconds, mainMicros: micros(main), allMicros: micros(used) };
   } finally {
-    rmSync(data, { recursive: true });
+    await server.stop();
   }
 }
 

@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { openDatabase } from '../src/storage/db.ts';
 import type { Row } from './lib/report.ts';
@@ -59,7 +58,6 @@ async function probeSizes(rig: Rig): Promise<Sizes> {
     return { answer: Math.round(answer), verdict: Math.round(rows[0]?.bytes ?? 0) };
   } finally {
     await database.close();
-    rmSync(data, { recursive: true });
   }
 }
 
@@ -68,32 +66,24 @@ export async function runGpd(
   plan: IngestPlan,
   settings: Readonly<Record<string, string>> = {},
 ): Promise<Measured> {
-  const data = rig.freshData('ingest');
-  try {
-    return await measureServer(await rig.startGpd(data, settings), asked(rig, plan));
-  } finally {
-    rmSync(data, { recursive: true });
-  }
+  return measureServer(await rig.startGpd(rig.freshData('ingest'), settings), asked(rig, plan));
 }
 
 function other(rig: Rig, plan: IngestPlan, sizes: Sizes, program: readonly string[]): Subject['run'] {
   const [name = '', ...args] = program;
   return async () => {
-    const file = join(rig.directory, 'other.db');
-    try {
-      const server = await rig.startOther(
-        name,
-        ...args,
-        file,
-        rig.kid,
-        rig.keyFile,
-        sizes.answer,
-        sizes.verdict,
-      );
-      return await measureServer(server, asked(rig, plan));
-    } finally {
-      for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
-    }
+    const { kid, keyFile } = rig;
+    const { answer, verdict } = sizes;
+    const server = await rig.startOther(
+      name,
+      ...args,
+      rig.freshPath('other.db'),
+      kid,
+      keyFile,
+      answer,
+      verdict,
+    );
+    return measureServer(server, asked(rig, plan));
   };
 }
 

@@ -33,6 +33,11 @@ export interface Rig {
   /** `writeBundles` was called: requests and replay lines of the same bundles. */
   readonly wire: string;
   readonly ndjson: string;
+  /**
+   * A path that nothing has yet, for a database that is left there until {@link Rig.remove}: ext4 tells the disk what it
+   * may discard after files went, and a COMMIT beside that waits for a tenth of a second.
+   */
+  freshPath(name: string): string;
   /** A data directory with a tenant and no visits yet. */
   freshData(name: string): string;
   environment(data: string): NodeJS.ProcessEnv;
@@ -94,6 +99,11 @@ export async function makeRig(): Promise<Rig> {
   const keyFile = join(directory, 'seal-key');
   writeFileSync(keyFile, privateKey, { mode: 0o600 });
   const [wire, ndjson] = [join(directory, 'requests'), join(directory, 'bundles.ndjson')];
+  let paths = 0;
+  const freshPath = (name: string): string => {
+    paths += 1;
+    return join(directory, `${name}-${paths}`);
+  };
   return {
     kid: KID,
     directory,
@@ -102,8 +112,9 @@ export async function makeRig(): Promise<Rig> {
     ndjson,
     environment,
     gpdArgs: (...args) => [GPD, ...args],
+    freshPath,
     freshData(name) {
-      const data = join(directory, name);
+      const data = freshPath(name);
       cpSync(template, data, { recursive: true });
       return data;
     },

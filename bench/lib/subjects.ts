@@ -1,3 +1,4 @@
+import { settleDisk } from './disk.ts';
 import { cpuSeconds, memory } from './proc.ts';
 import { type Beside, type Goal, note, type Row } from './report.ts';
 import { drive } from './requests.ts';
@@ -42,6 +43,7 @@ const OPEN_CONNECTIONS = 200;
 export async function measureServer(server: Running, asked: Asked): Promise<Measured> {
   const { file, status, warmUp, count, open } = asked;
   try {
+    settleDisk();
     await drive(server.port, { file, status, skip: 0, count: warmUp });
     const before = cpuSeconds(server.pid);
     const closed = await drive(server.port, { file, status, skip: warmUp, count });
