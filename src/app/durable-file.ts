@@ -3,16 +3,34 @@ import {
   existsSync,
   fsyncSync,
   linkSync,
+  mkdirSync,
   openSync,
   readdirSync,
   renameSync,
   rmSync,
+  statSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /** Files that are there whole or not at all, whatever happens in between. */
+
+/**
+ * A directory of its owner's own, with its parents. One by one: Node's recursive mkdir never ends where a file system says
+ * of a parent that is there that it is not (procfs).
+ */
+export function makeFolder(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return;
+  const parent = dirname(path);
+  if (parent !== path) makeFolder(parent);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process was first.
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
+  }
+}
 
 export function syncPath(path: string): void {
   const handle = openSync(path, 'r');

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
@@ -9,6 +9,7 @@ import { writeRecoveryKey } from '../keys/recovery-key.ts';
 import { equalBytes } from '../lib/hash.ts';
 import { type Database, openDatabase } from '../storage/db.ts';
 import { ESCROW, readMeta, writeMeta } from '../storage/meta-store.ts';
+import { makeFolder } from './durable-file.ts';
 import { masterKeyPath, readMasterKeyFile, writeMasterKeyFile } from './master-key-file.ts';
 import type { Store } from './store.ts';
 
@@ -102,7 +103,7 @@ export async function recoverMasterKey(config: Config, key: Buffer, out?: string
   const opens = await opensDatabase(config, masterKey);
   if (opens === false)
     throw new ConfigError('this is the recovery key of another master key: it does not open these data');
-  if (out === undefined) mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  if (out === undefined) makeFolder(dirname(file));
   writeMasterKeyFile(file, key);
   return { file, fingerprint: fingerprintOf(masterKey), opens };
 }

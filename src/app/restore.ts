@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createWriteStream, existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
+import { createWriteStream, existsSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -21,6 +21,7 @@ import { completeLines, countUndone, mergeErasures, parseErasures, readErasureLi
 import { masterKeyPath, readMasterKeyFile, writeMasterKeyFile } from './master-key-file.ts';
 import { claimOld, foldOrThrow, putInPlace, SUFFIXES } from './restore-swap.ts';
 import { type Tombstone, tombstoneFile } from './rights/tombstones.ts';
+import { makeDataDirectory } from './store.ts';
 
 export interface RestoreOptions {
   /** The backup's master key, where the data directory has none or another one. */
@@ -157,7 +158,7 @@ export async function restoreBackup(
   const keys = readKeys(config, options.keyFile);
   const target = sqliteFile(config);
   const made = !existsSync(config.data_dir);
-  mkdirSync(config.data_dir, { recursive: true, mode: 0o700 });
+  makeDataDirectory(config);
   removeLeftStaging(config.data_dir);
   if (!options.dryRun) await claimOld(target);
   const staged = stagingFile(config.data_dir, 'restore.db');

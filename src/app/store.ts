@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { baseUrl, type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey, parseMasterKey, WrongMasterKey } from '../keys/master-key.ts';
@@ -8,6 +8,7 @@ import { readMeta, writeMeta } from '../storage/meta-store.ts';
 import { migrate, schemaState } from '../storage/migrate.ts';
 import { completeTenants } from './complete-tenants.ts';
 import { type DiskReserve, makeDiskReserve } from './disk-reserve.ts';
+import { makeFolder } from './durable-file.ts';
 import {
   masterKeyPath,
   pendingKeyPath,
@@ -135,6 +136,18 @@ async function initialiseDatabase(config: Config, masterKey: MasterKey): Promise
   }
 }
 
+/** @throws {ConfigError} where there can be none */
+export function makeDataDirectory({ data_dir }: Config): void {
+  try {
+    makeFolder(data_dir);
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code;
+    throw new ConfigError(
+      `the data directory ${data_dir} cannot be made (${why}): name another one in GPD_DATA_DIR`,
+    );
+  }
+}
+
 /**
  * Data directory, master key and database of a new installation. A master key that was put in place before (a systemd
  * credential, GPD_MASTER_KEY_FILE) is taken; only DATA_DIR/master.key is ever made.
@@ -143,7 +156,7 @@ async function initialiseDatabase(config: Config, masterKey: MasterKey): Promise
 export async function initialiseStore(config: Config): Promise<Store> {
   if (config.database_url === null && existsSync(sqliteFile(config)))
     throw new AlreadyInitialised(sqliteFile(config));
-  mkdirSync(config.data_dir, { recursive: true, mode: 0o700 });
+  makeDataDirectory(config);
   const path = masterKeyPath(config);
   const provided = config.master_key_file !== null || config.credentialsDirectory !== null;
   if (!existsSync(path)) {

@@ -1,8 +1,9 @@
-import { createWriteStream, existsSync, mkdirSync } from 'node:fs';
+import { createWriteStream, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
+import { makeFolder } from '../../app/durable-file.ts';
 import { buryTenant } from '../../app/rights/tombstones.ts';
 import { type ContestRow, openRow } from '../../storage/contest-store.ts';
 import type { ContestWords } from '../../storage/contest-words.ts';
@@ -40,7 +41,7 @@ async function exportTenant(
 ): Promise<string[]> {
   if (existsSync(directory))
     throw new CommandFailed('conflict', `${directory} is already there, and nothing was changed`);
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeFolder(directory);
   const files: string[] = [];
   for (const name of TENANT_DATA_TABLES) {
     if (NOT_EXPORTED.has(name)) continue;

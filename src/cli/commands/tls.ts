@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
+import { makeFolder } from '../../app/durable-file.ts';
 import { CommandFailed, print } from '../output.ts';
 import { configFor, wantsJson } from '../run.ts';
 import { collect } from './tenants.ts';
@@ -27,7 +28,7 @@ function write(directory: string, files: Readonly<Record<string, string>>): Reco
   const taken = Object.values(paths).find((path) => existsSync(path));
   if (taken !== undefined)
     throw new CommandFailed('conflict', `${taken} is already there, and nothing was changed`);
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeFolder(directory);
   for (const [name, text] of Object.entries(files)) {
     writeFileSync(join(directory, name), text, { flag: 'wx', mode: name.endsWith('.key') ? 0o600 : 0o644 });
   }
