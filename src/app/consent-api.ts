@@ -2,7 +2,6 @@ import type { ApiKey } from '../auth/api-key.ts';
 import { isSessionToken, type PrincipalSession } from '../auth/session.ts';
 import { browserPrincipalId } from '../consent/principal.ts';
 import type { Limiter } from '../http/hot.ts';
-import type { ProveConsent } from '../ingest/ports.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { NOTHING } from '../rights/erase.ts';
@@ -19,6 +18,7 @@ import type { ConsentTenant } from './consent-tenant.ts';
 import type { Directory } from './directory.ts';
 import { makeEmbed } from './embed.ts';
 import { makeLogService } from './log-service.ts';
+import { makeProveConsent } from './proven-purposes.ts';
 import { issueReceipt } from './receipts.ts';
 import { type EraseService, KEEP_NOTHING } from './rights/erase.ts';
 
@@ -59,8 +59,7 @@ export function makeConsentApi(parts: ConsentApiParts) {
   const banners = makeBannerService({ database, clock, script: embed.scriptHash });
   return {
     idle: () => appender.idle(),
-    proveConsent: ({ kid, principalId, purpose, proof }: Parameters<ProveConsent>[0]) =>
-      service.isLiveGrant(tenantOf(kid), { principalId, purpose }, proof),
+    proveConsent: makeProveConsent(database, service, tenantOf),
     authorization,
     log: {
       ...authorization,

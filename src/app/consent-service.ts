@@ -5,7 +5,7 @@ import {
   type PrincipalSession,
   SESSION_TTL_MS,
 } from '../auth/session.ts';
-import { type ConsentDecision, decideConsent, type ProofRef } from '../consent/decide.ts';
+import { type ConsentDecision, decideConsent } from '../consent/decide.ts';
 import { planWrite, type WriteAction, type WriteSource } from '../consent/plan-write.ts';
 import type { ConsentAppender, ConsentStateReader, Notification } from '../consent/ports.ts';
 import { principalRef } from '../consent/principal.ts';
@@ -17,9 +17,8 @@ import { Refusal, Unavailable } from '../lib/errors.ts';
 import { hmacSha256 } from '../lib/hash.ts';
 import type { ConsentWrite, WriteResponse } from '../schema/consent.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
-import { findOpening, listHistory, listState } from '../storage/consent-store.ts';
+import { listHistory, listState } from '../storage/consent-store.ts';
 import type { Database } from '../storage/db.ts';
-import { readEntries } from '../storage/ledger-read.ts';
 import { findSession, insertSession } from '../storage/session-store.ts';
 import type { ConsentTenant } from './consent-tenant.ts';
 
@@ -233,18 +232,5 @@ export function makeConsentService(deps: ConsentServiceDeps) {
     return { kid, principal, principalId, expiresAt };
   }
 
-  /** Is the grant that this proof names an entry of the principal's own, and is the grant still live? */
-  async function isLiveGrant(tenant: ConsentTenant, request: Check, proof: ProofRef): Promise<boolean> {
-    const decision = await check(tenant, request);
-    if (!decision.allowed) return false;
-    if (decision.proof.seq === proof.seq) return decision.proof.hash === proof.hash;
-    const { principal } = queryOf(tenant, request);
-    const opening = await findOpening(database, tenant.kid, proof.seq);
-    const [entry] = await readEntries(database, tenant.kid, proof.seq, 1);
-    const own =
-      opening?.principal === principal && opening.purpose === request.purpose && opening.choice === 'granted';
-    return own && entry?.hash === proof.hash;
-  }
-
-  return { isLiveGrant, checkTerms, check, checkAll, write, state, history, openSession, readSession };
+  return { checkTerms, check, checkAll, write, state, history, openSession, readSession };
 }

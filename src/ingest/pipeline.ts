@@ -2,6 +2,7 @@ import { DAY, MINUTE } from '../lib/clock.ts';
 import type { Address } from '../lib/ip.ts';
 import type { Random } from '../lib/random.ts';
 import type { ConsentReceipt } from '../schema/bundle.ts';
+import type { ConsentState } from '../schema/responses.ts';
 import { type AttestationLimits, isShared } from './attestation.ts';
 import type { BotAuthRequest } from './bot-auth/message.ts';
 import type { Classification } from './classify/classify.ts';
@@ -48,11 +49,17 @@ const UNKNOWN_DEVICE: KnownDevice = {
 const SUMMARY_TTL_MS = 5 * MINUTE;
 const SALT_BYTES = 16;
 
-/** A tenant that wants consent proven gets no verdict on an assertion (contract 3.3). */
-async function isProven(deps: IngestDeps, tenant: IngestTenant, receipt: ConsentReceipt): Promise<boolean> {
-  const { principalId, proof } = receipt;
-  if (principalId === undefined || proof === undefined) return false;
-  return deps.proveConsent({ kid: tenant.kid, principalId, purpose: NEEDED_PURPOSE, proof });
+/** What of the consent is proven: a tenant that wants that gets no verdict on an assertion (contract 3.3). */
+async function prove(
+  deps: IngestDeps,
+  { tenant, consentState }: Judged,
+  { principalId, proof }: ConsentReceipt,
+): Promise<ConsentState | null> {
+  if (principalId === undefined || proof === undefined) return null;
+  const { kid } = tenant;
+  const asked = { kid, principalId, needed: NEEDED_PURPOSE, purposes: consentState.purposes, proof };
+  const purposes = await deps.proveConsent(asked);
+  return purposes.includes(NEEDED_PURPOSE) ? { ...consentState, purposes: [...purposes] } : null;
 }
 
 function tokenFor(
@@ -153,12 +160,12 @@ async function conclude(
 }
 
 async function admit(deps: IngestDeps, input: IngestInput, judged: Judged): Promise<IngestAnswer> {
-  const { tenant, now, toProve, consentState } = judged;
-  if (toProve && !(await isProven(deps, tenant, toProve))) {
-    return refusal('consent-missing', input.requestId, asserted(consentState));
-  }
+  const { now, toProve } = judged;
+  const consentState = toProve ? await prove(deps, judged, toProve) : judged.consentState;
+  if (!consentState) return refusal('consent-missing', input.requestId, asserted(judged.consentState));
   const signed = { method: 'POST', target: input.target, headers: input.headers, https: input.https };
-  return conclude(deps, input, judged, await deps.botAuth(signed, now));
+  const declared = await deps.botAuth(signed, now);
+  return conclude(deps, input, toProve ? { ...judged, consentState } : judged, declared);
 }
 
 /**

@@ -127,15 +127,17 @@ export interface Recorder {
 }
 
 /**
- * Asks the tenant's own ledger whether the grant that a bundle names is live (contract 3.3). Read from the database each
- * time: a withdrawal counts at once.
+ * Asks the tenant's own ledger which purposes it grants now; none where the proof names no live grant of the needed one
+ * (contract 3.3). Read from the database each time: a withdrawal counts at once.
  */
 export type ProveConsent = (claim: {
   readonly kid: string;
   readonly principalId: string;
-  readonly purpose: string;
+  readonly needed: string;
+  /** The needed one among them. */
+  readonly purposes: readonly string[];
   readonly proof: { readonly seq: number; readonly hash: string };
-}) => Promise<boolean>;
+}) => Promise<readonly string[]>;
 
 /** Makes the token that lets this browser, in this session, ask about this request (contract 3.5). */
 export type IssueToken = (grant: {

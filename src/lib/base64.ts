@@ -1,8 +1,10 @@
 /**
  * As strict as encoding again and comparing, without doing it for the whole text: the length leaves no room for a
- * character that was passed over, and only the last group can have bits too many.
+ * character that was passed over, and only the last group can have bits too many. Of a character beyond ASCII Node's
+ * decoder may take the low byte.
  */
 function isCanonical(text: string, bytes: Buffer): boolean {
+  if (Buffer.byteLength(text) !== text.length) return false;
   const padding = text.endsWith('==') ? 2 : Number(text.endsWith('='));
   if (text.length % 4 !== 0 || bytes.length !== (text.length / 4) * 3 - padding) return false;
   if (text.includes('-') || text.includes('_')) return false;

@@ -58,7 +58,7 @@ describe('a refusal', () => {
       const consent = makeReceipt(over);
       const { touched, response } = await run({
         tenant: { needsProof: true },
-        proven: true,
+        proven: ['device-identification'],
         plaintext: { consent },
       });
       expect([response.reason, touched]).toEqual(['consent-missing', []]);

@@ -82,10 +82,15 @@ describe('a good bundle', () => {
 
 describe('a tenant that wants consent proven', () => {
   it('gets a verdict on a grant that its ledger holds, and is told so', async () => {
-    const consent = makeReceipt({ principalId: 'u-1', proof: { seq: 41, hash: 'a'.repeat(64) } });
-    const world = { tenant: { needsProof: true }, proven: true, plaintext: { consent } };
+    const purposes = ['device-identification', 'ads', 'never-defined'];
+    const consent = makeReceipt({ purposes, principalId: 'u-1', proof: { seq: 41, hash: 'a'.repeat(64) } });
+    const proven = ['device-identification', 'never-defined-either'];
+    const world = { tenant: { needsProof: true }, proven, plaintext: { consent } };
     const { status, response, entries, touched } = await run(world);
     expect([status, response.consentState.basis]).toEqual([200, 'proven']);
+    // What the page asserts beside it is not told as proven.
+    expect(response.consentState.purposes).toEqual(['device-identification']);
+    expect(entries[0]?.verdict.consentState.purposes).toEqual(['device-identification']);
     expect(touched[0]).toBe('prove acme u-1 device-identification 41');
     expect(JSON.stringify(entries)).not.toContain('u-1');
   });

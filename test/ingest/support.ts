@@ -33,7 +33,8 @@ export interface World {
   readonly outcome?: 'recorded' | 'replay' | Error;
   readonly agent?: string;
   /** What the tenant's ledger says of the proof that the bundle names. */
-  readonly proven?: boolean;
+  /** Purposes that the ledger grants. */
+  readonly proven?: readonly string[];
   readonly plaintext?: object;
   readonly signals?: object;
   readonly input?: Partial<IngestInput>;
@@ -63,8 +64,8 @@ export async function run(world: World = {}) {
       return world.agent ?? null;
     },
     async proveConsent(claim) {
-      touched.push(`prove ${claim.kid} ${claim.principalId} ${claim.purpose} ${claim.proof.seq}`);
-      return world.proven ?? false;
+      touched.push(`prove ${claim.kid} ${claim.principalId} ${claim.needed} ${claim.proof.seq}`);
+      return claim.purposes.filter((purpose) => world.proven?.includes(purpose));
     },
     issueToken: ({ kid, requestId, session, origin }) => `token ${kid} ${requestId} ${session} ${origin}`,
     random,

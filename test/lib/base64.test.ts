@@ -35,6 +35,9 @@ describe('decodeBase64', () => {
     ['text after padding', 'AA==AAAA'],
     ['a NUL', 'AAAA\u0000'],
     ['no ASCII', 'ÄÄÄÄ'],
+    // Node's decoder takes the low byte of these: U+0141 for A.
+    ['no ASCII whose low byte is', 'AAA\u0141'],
+    ['no ASCII in a long text', `${'A'.repeat(40)}\uff41${'A'.repeat(43)}`],
   ])('refuses %s', (_what, text) => {
     expect(decodeBase64(text)).toBeNull();
   });

@@ -70,7 +70,7 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
     }),
     issueToken: () => '',
     // Whether a grant was live at the bundle's own time cannot be asked afterwards: the proof counts as it stands.
-    proveConsent: () => Promise.resolve(true),
+    proveConsent: ({ purposes }) => Promise.resolve(purposes),
   });
   return async (line) => {
     const body = Buffer.from(line.body);
