@@ -29,6 +29,9 @@ export async function eraseRows(tx: Knex.Transaction, target: RowTarget, now: nu
   const touched = new Set([...durables, ...[...deviceOf.values()].filter((durable) => durable !== null)]);
   // A hold is on the device, whatever the erasure was asked for by.
   const holds = await holdsOn(tx, kid, [...touched]);
+  const found = await devicesFound(tx, target, stays, deviceOf);
+  const basisOfIndex = (durable: string): string | undefined =>
+    holds.basis('visitor-index', durable) ?? (found.has(durable) ? DEFENCE_BASIS : undefined);
   const counts: Partial<Record<Scope, ScopeCount>> = {};
   const requests = [...deviceOf.keys()];
   const going = requests.filter((id) => !stays.has(id));
@@ -59,14 +62,9 @@ export async function eraseRows(tx: Knex.Transaction, target: RowTarget, now: nu
     name: Scope,
     table: string,
     more = (rows: Knex.QueryBuilder): Knex.QueryBuilder => rows,
+    basisOf = (id: string): string | undefined => holds.basis(name, id),
   ): Promise<void> =>
-    scope(
-      name,
-      table,
-      durables,
-      (id) => holds.basis(name, id),
-      (rows, some) => more(rows.whereIn('durable', [...some])),
-    );
+    scope(name, table, durables, basisOf, (rows, some) => more(rows.whereIn('durable', [...some])));
 
   const isHeld = basisOfRequest('decisions');
   // Decisions first: their commitments need the rows to be there.
@@ -77,7 +75,7 @@ export async function eraseRows(tx: Knex.Transaction, target: RowTarget, now: nu
     .where({ kid })
     .whereIn(
       'durable',
-      durables.filter((id) => holds.basis('visitor-index', id) === undefined),
+      durables.filter((id) => basisOfIndex(id) === undefined),
     )
     .pluck('visitor_id')) as string[];
   if (!keep.override) await ofDevices('override', 'overrides');
@@ -98,7 +96,7 @@ export async function eraseRows(tx: Knex.Transaction, target: RowTarget, now: nu
       );
   }
   await ofDevices('sightings', 'sightings');
-  await ofDevices('visitor-index', 'visitor_index');
+  await ofDevices('visitor-index', 'visitor_index', undefined, basisOfIndex);
   const today = Math.floor(now / DAY);
   const days = Array.from({ length: NETWORK_DAYS }, (_, i) => today - i);
   // The day comes first in their keys.
@@ -129,9 +127,29 @@ export async function eraseRows(tx: Knex.Transaction, target: RowTarget, now: nu
     counts,
     requests: going.filter((id) => !held.has(id)),
     visitorIds,
-    devices: durables.filter((durable) => !holds.devices.has(durable)),
+    devices: durables.filter((durable) => !holds.devices.has(durable) && !found.has(durable)),
     waits: Object.values(counts).some(({ retained }) => retained > 0) && holds.devices.size > 0,
   };
+}
+
+/**
+ * Devices of which an open contest or an override stays: their visitor ids do as well. By one of them the person asks, and
+ * whoever kept the defence and not the way to it would have kept it from its owner.
+ */
+async function devicesFound(
+  tx: Knex.Transaction,
+  { kid, durables, keep }: RowTarget,
+  stays: ReadonlySet<string>,
+  deviceOf: ReadonlyMap<string, string | null>,
+): Promise<ReadonlySet<string>> {
+  const contested = [...stays].flatMap((id) => deviceOf.get(id) ?? []);
+  const overridden = keep.override
+    ? ((await tx('overrides')
+        .where({ kid })
+        .whereIn('durable', [...durables])
+        .pluck('durable')) as string[])
+    : [];
+  return new Set([...contested, ...overridden]);
 }
 
 async function keepOverrides(

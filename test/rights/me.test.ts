@@ -135,6 +135,12 @@ describe('forget', () => {
     expect((await rights.me(plain, 'forget')).status).toBe(200);
     expect((await rights.decision(contested.requestId, secret)).json()).toMatchObject({ restricted: true });
     expectError(await rights.decision(plain.requestId, secret), 'no-such-decision');
+    // What is kept for the person the person still finds: by the visitorId of before, and without having come again.
+    const held = await rights.call('/privacy/dsar', {}, subject);
+    expect(held.json()).toMatchObject({
+      decisions: [{ requestId: contested.requestId }],
+      contests: [{ requestId: contested.requestId, status: 'open' }],
+    });
     expect((await rights.visit({ bot: true, device })).answer.class).toBe('human');
     const receipts = await rights.sql('SELECT scopes FROM erasures ORDER BY erased_at DESC LIMIT 1');
     const scopes = JSON.parse(String(receipts[0]?.['scopes'])) as {
@@ -142,11 +148,14 @@ describe('forget', () => {
       action: string;
       basis: string;
     }[];
-    for (const scope of ['contests', 'override', 'decisions'])
+    for (const scope of ['contests', 'override', 'decisions', 'visitor-index'])
       expect(scopes.find((line) => line.scope === scope)).toMatchObject({
         action: 'retained',
         basis: expect.stringContaining('17(3)(e)') as string,
       });
+    await rights.call('/privacy/erase', {}, subject);
+    expectError(await rights.call('/privacy/dsar', {}, subject), 'no-data');
+    expectError(await rights.decision(contested.requestId, secret), 'no-such-decision');
   });
 });
 

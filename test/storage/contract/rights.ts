@@ -272,10 +272,16 @@ export function rightsContract(make: MakeDatabase): void {
         insertOverride(tx, { kid, durable: 'durable-1', requestId: 'req_d2', at: NOW }),
       );
       const keep = { openContests: true, override: true };
-      const { counts } = await erase(kid, { durables: ['durable-1'], requests: ['req_d2'], keep });
-      for (const scope of ['contests', 'decisions', 'override'] as const)
+      const { counts, devices, visitorIds } = await erase(kid, {
+        durables: ['durable-1'],
+        requests: ['req_d2'],
+        keep,
+      });
+      for (const scope of ['contests', 'decisions', 'override', 'visitor-index'] as const)
         expect(counts[scope]).toMatchObject({ erased: 0, retained: 1, basis: DEFENCE_BASIS });
       expect(counts.sightings).toMatchObject({ erased: 1 });
+      // They stand in what is kept: nobody has to look for them, or to write the file anew.
+      expect({ devices, visitorIds }).toEqual({ devices: [], visitorIds: [] });
       expect(await findDecision(other, kid, 'req_d2')).toMatchObject({ restricted: true });
     });
 
