@@ -3,9 +3,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { json, Router } from 'express';
+import { json, type Router } from 'express';
 import { hashApiKey, makeApiKeySecret } from '../auth/api-key.ts';
 import { baseUrl, type Config } from '../config.ts';
+import { exactRouter } from '../http/exact-router.ts';
 import { Refusal } from '../lib/errors.ts';
 import { makeUlid } from '../lib/ulid.ts';
 import { makeApiKeyStore } from '../storage/api-key-store.ts';
@@ -73,7 +74,7 @@ async function seed(config: Config, origins: readonly string[]): Promise<DemoKey
 
 /** The shop's own backend: it asks gpd for the verdict with a key that the browser never sees. */
 function shopRoutes(keys: DemoKeys, idp: DemoIdp, url: () => string): Router {
-  const router = Router();
+  const router = exactRouter();
   const decisionOf = (requestId: string): Promise<Response> =>
     fetch(new URL(`/v1/decisions/${encodeURIComponent(requestId)}`, url()), {
       headers: { authorization: `Bearer ${keys.secret}` },

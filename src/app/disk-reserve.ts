@@ -89,13 +89,17 @@ export function makeDiskReserve(dataDir: string, megabytes: number): DiskReserve
   }
 
   return {
-    guard: (database) => ({
-      ...database,
-      transaction: (work) =>
+    guard: (database) => {
+      const unlessSpent = <T>(write: () => Promise<T>): Promise<T> =>
         spent
           ? Promise.reject(new Unavailable('the disk is full, and what is left is for an erasure', 2))
-          : database.transaction(work),
-    }),
+          : write();
+      return {
+        ...database,
+        transaction: (work) => unlessSpent(() => database.transaction(work)),
+        hotTransaction: (work) => unlessSpent(() => database.hotTransaction(work)),
+      };
+    },
 
     async during(work) {
       erasing += 1;

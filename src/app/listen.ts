@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
-import type { TlsOptions } from 'node:tls';
+import { createSecureContext, type TlsOptions } from 'node:tls';
 import { type Config, ConfigError } from '../config.ts';
 import type { RunningServer } from '../http/server.ts';
 import { parseRange, type Range } from '../lib/ip.ts';
@@ -36,13 +36,22 @@ const TLS_POLICY = {
 /** @throws {ConfigError} */
 export function readTls(config: Config): TlsOptions | null {
   if (config.tls_cert === null || config.tls_key === null) return null;
+  let pair: { readonly cert: Buffer; readonly key: Buffer };
   try {
-    return { ...TLS_POLICY, cert: readFileSync(config.tls_cert), key: readFileSync(config.tls_key) };
+    pair = { cert: readFileSync(config.tls_cert), key: readFileSync(config.tls_key) };
   } catch {
     throw new ConfigError(
       'GPD_TLS_CERT or GPD_TLS_KEY cannot be read: name two PEM files that this user may read',
     );
   }
+  try {
+    createSecureContext(pair);
+  } catch {
+    throw new ConfigError(
+      'GPD_TLS_CERT and GPD_TLS_KEY are no certificate and its private key in PEM: `gpd doctor` says more',
+    );
+  }
+  return { ...TLS_POLICY, ...pair };
 }
 
 function sentence(error: NodeJS.ErrnoException, config: Config, fd: number | null): string {

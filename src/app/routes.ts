@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import { Router, static as serveStatic } from 'express';
+import { type Router, static as serveStatic } from 'express';
 import { builtFiles } from '../http/api/built-file.ts';
 import { consentRoutes } from '../http/api/consent.ts';
 import { decisionRoutes } from '../http/api/decisions.ts';
@@ -16,6 +16,7 @@ import { type OpenApi, referenceRoutes } from '../http/api/reference.ts';
 import { scriptRoutes } from '../http/api/scripts.ts';
 import { termsRoutes } from '../http/api/terms.ts';
 import type { KnowsOrigin } from '../http/cors.ts';
+import { exactRouter } from '../http/exact-router.ts';
 import { makeExpressApp } from '../http/express-app.ts';
 import type { Limiter } from '../http/hot.ts';
 import type { DecisionResponse, PubKeyResponse } from '../schema/responses.ts';
@@ -64,7 +65,7 @@ export function makeRoutes(deps: RoutesDeps): RequestListener {
       healthRoutes({ version: deps.version, notReady: deps.notReady }),
       pubkeyRoutes(deps.findPublicKey),
       scriptRoutes(builtFiles(agentFiles)),
-      Router().use(
+      exactRouter().use(
         ['/v1/consent', '/v1/sessions', '/v1/principals', '/privacy', '/me'],
         consentCors(consent.consent.knowsOrigin),
       ),
@@ -77,7 +78,7 @@ export function makeRoutes(deps: RoutesDeps): RequestListener {
       ledgerRoutes(consent.log),
       decisionRoutes({ ...consent.authorization, findDecision }),
       referenceRoutes(() => loadOpenApi(deps.version)),
-      Router().use('/assets', serveStatic(assets, { index: false, redirect: false, maxAge: 0 })),
+      exactRouter().use('/assets', serveStatic(assets, { index: false, redirect: false, maxAge: 0 })),
       ...deps.extra,
     ],
     views: deps.views,

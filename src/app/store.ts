@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
 import { baseUrl, type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey, parseMasterKey, WrongMasterKey } from '../keys/master-key.ts';
@@ -116,7 +116,7 @@ export async function openStore(config: Config, options: OpenOptions = {}): Prom
 
 export class AlreadyInitialised extends Error {
   constructor(where: string) {
-    super(`${where} is already there, and nothing was changed`);
+    super(`${where} is already there, and nothing was changed; \`gpd tenants add\` adds a tenant to it`);
     this.name = 'AlreadyInitialised';
   }
 }
@@ -125,10 +125,14 @@ async function initialiseDatabase(config: Config, masterKey: MasterKey): Promise
   const database = await openDatabase({ location: databaseLocation(config), create: true });
   try {
     await migrate(database);
-    if ((await readMeta(database, SERVER_SECRET)) !== null) throw new AlreadyInitialised('the database');
     const serverSecret = randomBytes(SECRET_BYTES);
     const wrapped = masterKey.wrap(serverSecret, serverSecretContext);
-    await database.transaction((tx) => writeMeta(tx, SERVER_SECRET, wrapped));
+    // Looked at where nobody else writes: of two that begin at once one is told.
+    await database.transaction(async (tx) => {
+      if (await tx('meta').where({ name: SERVER_SECRET }).first('name'))
+        throw new AlreadyInitialised('the database');
+      await writeMeta(tx, SERVER_SECRET, wrapped);
+    });
     return { database, masterKey, serverSecret };
   } catch (error) {
     await database.close();
@@ -148,14 +152,38 @@ export function makeDataDirectory({ data_dir }: Config): void {
   }
 }
 
+/** Of the 100 bytes at the head of a database those that say WAL (sqlite.org/fileformat2.html, section 1.3.3). */
+const WAL_AT = 18;
+const WAL = Buffer.from([2, 2]);
+
 /**
- * Data directory, master key and database of a new installation. A master key that was put in place before (a systemd
+ * What a `gpd init` that was interrupted leaves: a file without a byte, or our schema without the secret that everything
+ * else is wrapped with. A database in another mode is another program's, and to open it would change it.
+ */
+async function isUnfinished(file: string): Promise<boolean> {
+  const head = Buffer.alloc(WAL_AT + WAL.length);
+  const descriptor = openSync(file, 'r');
+  const length = readSync(descriptor, head);
+  closeSync(descriptor);
+  if (length > 0 && !head.subarray(WAL_AT).equals(WAL)) return false;
+  const database = await openDatabase({ location: file });
+  try {
+    const tables = (await database.read('sqlite_master').where({ type: 'table' }).pluck('name')) as string[];
+    if (tables.length === 0) return true;
+    return tables.includes('meta') && (await readMeta(database, SERVER_SECRET)) === null;
+  } finally {
+    await database.close();
+  }
+}
+
+/**
+ * Data directory, master key and database of a new installation; what an interrupted one left is finished. A master key that was put in place before (a systemd
  * credential, GPD_MASTER_KEY_FILE) is taken; only DATA_DIR/master.key is ever made.
  * @throws {AlreadyInitialised} rather than overwrite anything
  */
 export async function initialiseStore(config: Config): Promise<Store> {
-  if (config.database_url === null && existsSync(sqliteFile(config)))
-    throw new AlreadyInitialised(sqliteFile(config));
+  const file = config.database_url === null ? sqliteFile(config) : null;
+  if (file !== null && existsSync(file) && !(await isUnfinished(file))) throw new AlreadyInitialised(file);
   makeDataDirectory(config);
   const path = masterKeyPath(config);
   const provided = config.master_key_file !== null || config.credentialsDirectory !== null;

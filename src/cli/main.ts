@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { VERSION } from '../version.ts';
-import { EXIT } from './output.ts';
+import { EXIT, say } from './output.ts';
 import { fail } from './run.ts';
 
 const program = new Command('gpd')
@@ -67,7 +67,10 @@ process.umask(0o077);
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // The reader of a pipe went away (`gpd … | head`): that is no failure.
   if (error.code === 'EPIPE') process.exit(0);
-  throw error;
+  say(
+    `gpd: stdout cannot be written (${error.code ?? error.name}): what was done is done, and its answer is lost`,
+  );
+  process.exit(EXIT.failure);
 });
 
 try {

@@ -5,7 +5,9 @@ import { type Config, ConfigError, loadConfig, type ServiceManager, serviceManag
 import { OutcomeUnknown, Unavailable } from '../lib/errors.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import type { SettingName } from '../schema/settings.ts';
+import type { Database } from '../storage/db.ts';
 import { SchemaTooNew } from '../storage/migrate.ts';
+import { makeTenantStore } from '../storage/tenant-store.ts';
 import { CommandFailed, EXIT, type ExitName, say } from './output.ts';
 
 export interface GlobalOptions {
@@ -56,6 +58,11 @@ export function checkKid(text: string): string {
 
 export function noSuchTenant(kid: string): CommandFailed {
   return new CommandFailed('notFound', `there is no tenant ${kid}; \`gpd tenants list\` shows them`);
+}
+
+/** Where a list is asked for one tenant, an empty answer must not stand for a name that is not there. */
+export async function requireTenant(database: Database, kid: string | undefined): Promise<void> {
+  if (kid !== undefined && (await makeTenantStore(database).get(kid)) === null) throw noSuchTenant(kid);
 }
 
 export interface DestructiveFlags {

@@ -46,11 +46,14 @@ function otherMethods(pages: Router): void {
   }
 }
 
+/** A proxy that keeps /console from strangers keeps /CONSOLE from them as well. */
+const exact = (): Router => Router({ caseSensitive: true });
+
 export function consoleRoutes(deps: ConsoleDeps): Router {
   const t = loadStrings(deps.views);
   const render = makeRender({ t, random: deps.random, clock: deps.clock });
   const desk = makeDesk(deps, render);
-  const pages = Router({ caseSensitive: true });
+  const pages = exact();
   pages.get(
     '/',
     desk.page('reviewer', ({ response }) => Promise.resolve(response.redirect(303, '/console/queue'))),
@@ -68,5 +71,5 @@ export function consoleRoutes(deps: ConsoleDeps): Router {
     throw new Refusal('not-found');
   });
   pages.use(desk.onError);
-  return Router().use('/console', pages);
+  return exact().use('/console', pages);
 }

@@ -32,7 +32,7 @@ async function answer(deps: ConsentLaneDeps, request: HotRequest): Promise<HotRe
   const caller = await authorize(deps, headers, ['secret', 'read-only', 'operator']);
   if (declaresTooMuch(headers['content-length'], MAX_BODY_BYTES))
     throw new Refusal('payload-too-large', closing);
-  if (!isPlainJson(headers['content-type'], headers['content-encoding'])) {
+  if (!isPlainJson(headers)) {
     throw new Refusal('unsupported-media-type', closing);
   }
   const body = await request.readBody(MAX_BODY_BYTES);

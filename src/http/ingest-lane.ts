@@ -96,7 +96,7 @@ async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotRep
   if (declaresTooMuch(headers['content-length'], MAX_BODY_BYTES)) return tooLarge();
   const wait = await deps.limiter(request.limitKey);
   if (wait > 0) return rateLimited(wait);
-  if (!isPlainJson(headers['content-type'], headers['content-encoding'])) {
+  if (!isPlainJson(headers)) {
     return errorReply('unsupported-media-type', { connection: 'close' });
   }
   const bundle = await readBundle(request, deps);

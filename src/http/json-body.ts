@@ -1,14 +1,16 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { z } from 'zod';
 import { Refusal } from '../lib/errors.ts';
 import { parseStrictJson } from '../lib/strict-json.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Parameters are allowed, another type or a compressed body is not. */
-export function isPlainJson(contentType: string | undefined, contentEncoding: string | undefined): boolean {
-  const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
-  const encoding = contentEncoding?.trim().toLowerCase() ?? 'identity';
-  return type === 'application/json' && encoding === 'identity';
+/** Parameters are allowed, another type or a compressed body is not: Node passes over a coding of the transfer but chunked. */
+export function isPlainJson(headers: IncomingHttpHeaders): boolean {
+  const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
+  const encoding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
+  const transfer = headers['transfer-encoding']?.trim().toLowerCase() ?? 'chunked';
+  return type === 'application/json' && encoding === 'identity' && transfer === 'chunked';
 }
 
 /** Content-Length is judged before a byte of the body is read. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseDuration } from '../lib/duration.ts';
+import { parseRange } from '../lib/ip.ts';
 
 /** Every setting of the server: environment name GPD_X_Y, gpd.toml key x_y. `docs/settings.md` is generated from it. */
 
@@ -17,13 +18,36 @@ const rate = z.string().transform((text, context): RateSpec | null => {
   return z.NEVER;
 });
 
-const wholeNumber = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
+const wholeNumber = (min: number, max: number) =>
+  z.coerce.number(`a whole number from ${min} to ${max}`).int().min(min).max(max);
 const optionalText = z.string().min(1).nullable();
 const words = z.union([
   z.array(z.string()),
   z.string().transform((text) => text.split(/[\s,]+/).filter((part) => part !== '')),
 ]);
-const flag = z.union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')]);
+const isRange = (text: string): boolean => {
+  try {
+    parseRange(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+const ranges = words.superRefine((texts, context) => {
+  const bad = texts.find((text) => !isRange(text));
+  if (bad !== undefined) context.addIssue(`${bad} is not an address or CIDR`);
+});
+const flag = z.union(
+  [z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')],
+  'write true or false',
+);
+
+const postgresUrl = z
+  .string()
+  .refine(
+    (text) => /^postgres(?:ql)?:\/\/./.test(text) && URL.canParse(text),
+    'a URL that begins with postgres://',
+  );
 
 const httpUrl = z
   .string()
@@ -32,6 +56,12 @@ const httpUrl = z
     'an http or https URL',
   )
   .transform((text) => text.replace(/\/+$/, ''));
+
+/** What a browser calls an origin: nothing of it is secret, as it is printed and signed. */
+const publicOrigin = httpUrl.refine((text) => {
+  const { username, password, pathname, search, hash } = new URL(text);
+  return [username, password, search, hash].every((part) => part === '') && pathname === '/';
+}, 'an origin, https://host or https://host:port, without a user, a path or a query');
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);
@@ -74,13 +104,13 @@ export const SETTINGS = {
     'Where the database, the master key and backups lie. Under systemd the state directory is the default.',
   ),
   database_url: setting(
-    optionalText,
+    postgresUrl.nullable(),
     null,
     'postgres://… for several nodes; unset: the systemd credential `database-url`, else SQLite in the data directory.',
   ),
   host: setting(z.string().min(1), '127.0.0.1', 'Address to listen on.'),
   port: setting(wholeNumber(0, 65535), 8080, 'Port to listen on; 0 takes a free one.'),
-  base_url: setting(httpUrl.nullable(), null, 'The public origin; http://HOST:PORT when unset.'),
+  base_url: setting(publicOrigin.nullable(), null, 'The public origin; http://HOST:PORT when unset.'),
   authorities: setting(
     words,
     [],
@@ -89,7 +119,7 @@ export const SETTINGS = {
   tls_cert: setting(optionalText, null, 'PEM file of the certificate chain, to serve https without a proxy.'),
   tls_key: setting(optionalText, null, 'PEM file of the private key of that certificate.'),
   trusted_proxies: setting(
-    words,
+    ranges,
     [],
     'CIDR list of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed. None by default.',
   ),
@@ -158,7 +188,7 @@ export const SETTINGS = {
   ja4_header: setting(
     z
       .string()
-      .regex(/^[A-Za-z0-9-]{1,64}$/)
+      .regex(/^[A-Za-z0-9-]{1,64}$/, 'the name of a header: letters, digits and -')
       .nullable(),
     null,
     'Header in which a trusted proxy hands over the JA4 fingerprint.',
@@ -168,7 +198,14 @@ export const SETTINGS = {
     null,
     'A local MaxMind database that tells hosting providers’ networks; it only moves the score.',
   ),
-  metrics_listen: setting(optionalText, null, 'HOST:PORT of the Prometheus listener; off by default.'),
+  metrics_listen: setting(
+    z
+      .string()
+      .regex(/^(?:\[[^\]]+\]|[^:\s]+):\d{1,5}$/, 'write HOST:PORT, for instance 127.0.0.1:9100')
+      .nullable(),
+    null,
+    'HOST:PORT of the Prometheus listener; off by default.',
+  ),
   disk_reserve: setting(
     wholeNumber(0, 1_000_000),
     32,

@@ -1,9 +1,7 @@
 import { openSync, read, statSync } from 'node:fs';
-import { promisify } from 'node:util';
 
 /** Looks whether any of these ids stands in a file, byte for byte: what an erasure promises is looked at, not assumed. */
 
-const readAt = promisify(read);
 const descriptors = new Map<string, number>();
 
 /**
@@ -41,6 +39,14 @@ function holds(bytes: Buffer, needles: Needles, others: readonly Buffer[]): bool
   return false;
 }
 
+function readAt(descriptor: number, into: Buffer, offset: number, position: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    read(descriptor, into, offset, CHUNK_BYTES, position, (error, bytes) =>
+      error ? reject(error) : resolve(bytes),
+    );
+  });
+}
+
 /** @param path of a database that may be open in this process */
 export async function fileHolds(path: string, needles: Needles): Promise<boolean> {
   const file = keptOpen(path);
@@ -50,7 +56,7 @@ export async function fileHolds(path: string, needles: Needles): Promise<boolean
   const buffer = Buffer.alloc(overlap + CHUNK_BYTES);
   let kept = 0;
   for (let at = 0; ; ) {
-    const { bytesRead } = await readAt(file, buffer, kept, CHUNK_BYTES, at);
+    const bytesRead = await readAt(file, buffer, kept, at);
     if (bytesRead === 0) return false;
     at += bytesRead;
     const bytes = buffer.subarray(0, kept + bytesRead);

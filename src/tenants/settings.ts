@@ -12,7 +12,10 @@ export const originSchema = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-const booleanWord = z.union([z.boolean(), z.enum(['true', 'false']).transform((word) => word === 'true')]);
+const booleanWord = z.union(
+  [z.boolean(), z.enum(['true', 'false']).transform((word) => word === 'true')],
+  'write true or false',
+);
 
 const list = z.union([
   z.array(originSchema),
@@ -30,7 +33,7 @@ export const tenantSettingsSchema = z.strictObject({
   'transparency.retain': z.enum(['none', 'summary']).default('none'),
   'ledger.public': booleanWord.default(false),
   'review.fourEyes': booleanWord.default(false),
-  'retention.days': z.coerce.number().int().min(1).max(3650).default(90),
+  'retention.days': z.coerce.number('a whole number of days').int().min(1).max(3650).default(90),
   'notice.controller': notice,
   'notice.contact': notice,
   'notice.purposes': notice,

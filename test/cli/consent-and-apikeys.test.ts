@@ -39,6 +39,15 @@ describe.concurrent('gpd apikeys', () => {
     expect(stdout).toMatch(/^gpd_sk_[A-Za-z0-9_-]{43}\n$/);
   });
 
+  it.each([
+    ['apikeys', 'list'],
+    ['webhooks', 'list'],
+    ['consent', 'policies'],
+  ])('%s %s of a tenant that is not there is 3, and no empty table', async (...words) => {
+    const mine = await own(TENANTS);
+    expect(await mine.gpd(...words, 'nobody', '--json')).toMatchObject({ code: 3, stdout: '' });
+  });
+
   it('list shows one tenant or all; revoke is final', async () => {
     const mine = await own(TENANTS);
     const made = await mine.json<Record<string, string>>(

@@ -9,6 +9,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { openDatabase } from '../../src/storage/db.ts';
+import { migrate } from '../../src/storage/migrate.ts';
 import { gpdJson, type Ran, runGpd, tempDir } from '../support/command.ts';
 import { dumpDatabase } from '../support/database.ts';
 import { initGpd, KID, ORIGIN } from '../support/server.ts';
@@ -55,6 +57,43 @@ describe.concurrent('gpd init', () => {
     expect(ran.stderr).toMatch(/already/);
     expect(await dumpDatabase(dataDir)).toEqual(before);
     expect(readFileSync(join(dataDir, 'master.key'), 'utf8')).toBe(key);
+  });
+
+  it('goes on where it was interrupted: before the schema, and before the secret', async () => {
+    for (const leave of [
+      (file: string) => Promise.resolve(writeFileSync(file, '')),
+      async (file: string) => {
+        const database = await openDatabase({ location: file, create: true });
+        await migrate(database);
+        await database.close();
+      },
+    ]) {
+      const dataDir = tempDir('data');
+      await leave(join(dataDir, 'gpd.db'));
+      expect((await init(dataDir)).code).toBe(0);
+      expect((await init(dataDir)).code).toBe(7);
+    }
+  });
+
+  it('lets the database of another program be: 7, and no byte of it is changed', async () => {
+    const dataDir = tempDir('data');
+    const file = join(dataDir, 'gpd.db');
+    const theirs = await openDatabase({ location: file, create: true });
+    await theirs.transaction((tx) => tx.raw('CREATE TABLE theirs (id text)'));
+    await theirs.read.raw('SELECT 1');
+    await theirs.close();
+    expect((await init(dataDir)).code).toBe(7);
+    const bytes = Buffer.from('SQLite format 3\0 but of another mode');
+    writeFileSync(file, bytes);
+    expect((await init(dataDir)).code).toBe(7);
+    expect(readFileSync(file)).toEqual(bytes);
+  });
+
+  it('of two at once one makes it', async () => {
+    const dataDir = tempDir('data');
+    const codes = (await Promise.all([init(dataDir), init(dataDir)])).map(({ code }) => code);
+    expect(codes).toContain(0);
+    expect((await runGpd(['tenants', 'list', '--json'], { env: { GPD_DATA_DIR: dataDir } })).code).toBe(0);
   });
 
   it('never reads or writes over a master key without its database', async () => {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { gpdJson, PROGRAM, type Ran, runGpd } from '../support/command.ts';
+import { gpdJson, PROGRAM, type Ran, runGpd, spawnTool } from '../support/command.ts';
 import { initGpd, KID, ORIGIN } from '../support/server.ts';
 
 let dataDir: string;
@@ -14,6 +14,13 @@ beforeAll(async () => {
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape character is what is looked for
 const ESCAPE = /\u001b/;
+
+it('a stdout that takes nothing is 1 and a sentence, and no stack', async () => {
+  const shell = `"${process.execPath}" "${PROGRAM}" tenants list > /dev/full`;
+  const { output, exited } = spawnTool('sh', ['-c', shell], { env: env() });
+  expect(await exited).toMatchObject({ code: 1 });
+  expect(output.stderr.trim()).toMatch(/^gpd: stdout cannot be written \(ENOSPC\)[^\n]*$/);
+});
 
 describe.concurrent('stdout is data, stderr is messages', () => {
   const commands: readonly (readonly string[])[] = [

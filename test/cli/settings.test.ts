@@ -71,6 +71,12 @@ describe.concurrent('a bad value', () => {
     ['GPD_TRUSTED_PROXIES', '10.0.0.0/33'],
     ['GPD_TRUSTED_PROXIES', 'proxy.example'],
     ['GPD_BASE_URL', 'shop.example'],
+    ['GPD_BASE_URL', 'https://shop.example/path'],
+    ['GPD_DATABASE_URL', 'mysql://host/gpd'],
+    ['GPD_DATABASE_URL', 'gpd.db'],
+    ['GPD_METRICS_LISTEN', '9100'],
+    ['GPD_WBA_OPEN_DISCOVERY', 'yes'],
+    ['GPD_JA4_HEADER', 'x y'],
     ['GPD_LOG_LEVEL', 'loud'],
     ['GPD_OIDC_ISSUER', 'http://issuer.example'],
     ['GPD_TLS_CERT', '/nowhere/cert.pem'],
@@ -80,6 +86,35 @@ describe.concurrent('a bad value', () => {
     const flags = name === 'GPD_PORT' ? [] : ['--port', '0'];
     const ran = await runGpd(['serve', ...flags], { env: { GPD_DATA_DIR: dataDir, [name]: value } });
     expectBadConfig(ran, name === 'GPD_HOST' ? /192\.0\.2\.1/ : new RegExp(name));
+  });
+
+  it('never says a password that stood in it', async () => {
+    const env = { GPD_DATA_DIR: dataDir, GPD_BASE_URL: 'https://user:hunter2@shop.example' };
+    const ran = await runGpd(['serve', '--port', '0'], { env });
+    expectBadConfig(ran, /GPD_BASE_URL/);
+    expect(ran.stderr).not.toContain('hunter2');
+  });
+
+  it('is said to every command, and in words', async () => {
+    const ran = await runGpd(['tenants', 'list'], {
+      env: { GPD_DATA_DIR: dataDir, GPD_TRUSTED_PROXIES: '10.0.0.1, foo' },
+    });
+    expectBadConfig(ran, /GPD_TRUSTED_PROXIES.*foo is not an address or CIDR/);
+    const port = await runGpd(['tenants', 'list'], { env: { GPD_DATA_DIR: dataDir, GPD_PORT: 'abc' } });
+    expectBadConfig(port, /a whole number from 0 to 65535/);
+  });
+
+  it('a certificate and a key that are none, or not each other’s, are 78', async () => {
+    const out = [tempDir('tls'), tempDir('tls')].map((directory) => join(directory, 'tls'));
+    for (const directory of out) await gpdJson(['tls', 'init', '--host', 'localhost', '--out', directory]);
+    const [mine = '', other = ''] = out;
+    for (const [cert, key] of [
+      [join(mine, 'server.crt'), join(other, 'server.key')],
+      [join(mine, 'server.key'), join(mine, 'server.key')],
+    ] as const) {
+      const env = { GPD_DATA_DIR: dataDir, GPD_TLS_CERT: cert, GPD_TLS_KEY: key };
+      expectBadConfig(await runGpd(['serve', '--port', '0'], { env }), /GPD_TLS_CERT and GPD_TLS_KEY/);
+    }
   });
 
   it('on a flag is 78 too', async () => {

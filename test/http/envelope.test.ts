@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ask } from '../support/http.ts';
+import { ask, lastReply, openWire } from '../support/http.ts';
 import { browserHeaders } from '../support/samples.ts';
 import { makeBundle } from '../support/seal.ts';
 import { type Gpd, KID, type SealTarget, startGpd } from '../support/server.ts';
@@ -151,6 +151,18 @@ describe('the media type', () => {
   it('415 without one', async () => {
     const options = { method: 'POST', headers: browserHeaders(), body: JSON.stringify(makeBundle(acme)) };
     expectError(await ask(gpd.url, INGEST, options), 'unsupported-media-type');
+  });
+
+  it('415 for a body whose transfer is coded, which Node passes over', async () => {
+    const send = async (coding: string) => {
+      const body = JSON.stringify(makeBundle(acme));
+      const head = `POST ${INGEST} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: ${coding}`;
+      const wire = await openWire(gpd.port);
+      wire.send(`${head}\r\nConnection: close\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`);
+      return lastReply((await wire.closed).text).status;
+    };
+    expect(await send('gzip, chunked')).toBe(415);
+    expect(await send('chunked')).toBe(200);
   });
 
   it.each(['gzip', 'br', 'deflate', 'gzip, identity'])('415 for a body in %s', async (encoding) => {

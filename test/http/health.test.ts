@@ -49,6 +49,13 @@ describe('what is not there', () => {
     expectError(posted, 'not-found');
   });
 
+  it.each(['/HEALTHZ', '/Console', '/ME', '/PRIVACY/dsar', '/V1/agent.js', '/_FP/pubkey?kid=acme'])(
+    'a path is compared by case, as a proxy before it does: %s',
+    async (path) => {
+      expectError(await ask(gpd.url, path), 'not-found');
+    },
+  );
+
   it.each(['/%', '/%zz', '/v1/decisions/%zz', '/%ff'])('%s is a caller error', async (path) => {
     const reply = await ask(gpd.url, path);
     expect(reply.status).toBeGreaterThanOrEqual(400);
@@ -75,6 +82,18 @@ describe('another method', () => {
     expect(allow).toContain(allowed);
     expect(allow).not.toContain(method);
   });
+
+  it.each(['/_fp/pubkey?kid=acme', '/v1/agent.js', '/v1/embed.js', '/openapi.json'])(
+    'of what is open to every origin, %s, the refusal is open as well',
+    async (path) => {
+      const reply = await ask(gpd.url, path, { method: 'OPTIONS' });
+      expectError(reply, 'method-not-allowed');
+      expect(reply.headers).toMatchObject({
+        'access-control-allow-origin': '*',
+        'cross-origin-resource-policy': 'cross-origin',
+      });
+    },
+  );
 
   it('HEAD of the ingest route is 405 without a body', async () => {
     const reply = await ask(gpd.url, INGEST, { method: 'HEAD' });

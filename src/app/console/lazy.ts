@@ -1,5 +1,6 @@
-import { type RequestHandler, Router } from 'express';
+import type { RequestHandler } from 'express';
 import type { Config } from '../../config.ts';
+import { exactRouter } from '../../http/exact-router.ts';
 import type { Directory } from '../directory.ts';
 import type { ConsoleApp, ConsoleParts } from './compose.ts';
 
@@ -42,7 +43,7 @@ export function makeConsole(config: Config, wiring: ConsoleWiring): ConsoleApp {
     else (await load()).router(request, response, next);
   };
   return {
-    router: Router().use(handle),
+    router: exactRouter().use(handle),
     async stop() {
       await (await loading)?.stop();
     },

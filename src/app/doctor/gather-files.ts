@@ -74,14 +74,23 @@ function gatherErasureLog(config: Config): DataFacts['erasureLog'] {
   }
 }
 
+/** What may not be looked at is another finding's, by the directory itself. */
+function orElse<T>(look: () => T, otherwise: T): T {
+  try {
+    return look();
+  } catch {
+    return otherwise;
+  }
+}
+
 export function gatherData(config: Config): DataFacts {
   const directory = fileFact(config.data_dir);
-  const names = directory?.readable ? readdirSync(config.data_dir) : [];
+  const names = orElse(() => readdirSync(config.data_dir), []);
   return {
     directory,
     database: fileFact(sqliteFile(config)),
     walBytes: fileFact(join(config.data_dir, 'gpd.db-wal'))?.size ?? 0,
-    reserveBytes: reserveSize(config.data_dir),
+    reserveBytes: orElse(() => reserveSize(config.data_dir), 0),
     leftovers: names.filter((name) => LEFTOVER.test(name)),
     erasureLog: gatherErasureLog(config),
     stranger: readStranger(config),

@@ -10,6 +10,7 @@ import {
   confirmOnTerminal,
   type DestructiveFlags,
   noSuchTenant,
+  requireTenant,
   wantsJson,
   withStore,
 } from '../run.ts';
@@ -60,6 +61,7 @@ async function create(
 
 async function list(kid: string | undefined, _options: unknown, command: Command): Promise<void> {
   await withStore(command, async ({ database }) => {
+    await requireTenant(database, kid);
     const keys = (await makeApiKeyStore(database).list(kid)).map(describe);
     print(wantsJson(command), keys, () =>
       table([

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { WriteAction } from '../../consent/plan-write.ts';
@@ -7,7 +8,7 @@ import { canProcessRequestSchema, consentWriteSchema, policyRequestSchema } from
 import { listPolicies, publishPolicy } from '../../storage/consent-store.ts';
 import { withConsent } from '../consent-context.ts';
 import { CommandFailed, print, table } from '../output.ts';
-import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';
+import { checkKid, noSuchTenant, requireTenant, wantsJson, withStore } from '../run.ts';
 
 /** A refusal of the API, as a command says it. */
 function asCommand(error: unknown): never {
@@ -101,7 +102,10 @@ interface PolicyFlags {
 
 async function policies(kidText: string, flags: PolicyFlags, command: Command): Promise<void> {
   const kid = checkKid(kidText);
+  if (flags.material === true && flags.publish === undefined)
+    throw new CommandFailed('usage', '--material goes with --publish FILE');
   await withStore(command, async ({ database }) => {
+    await requireTenant(database, kid);
     if (flags.publish !== undefined) {
       const parsed = policyRequestSchema.safeParse({
         text: readText(flags.publish),
@@ -130,12 +134,17 @@ async function policies(kidText: string, flags: PolicyFlags, command: Command): 
   });
 }
 
+/** The exact text: what was replaced in it would be signed in its place. */
 function readText(file: string): string {
+  let bytes: Buffer;
   try {
-    return readFileSync(file, 'utf8');
+    bytes = readFileSync(file);
   } catch {
     throw new CommandFailed('usage', `${file} cannot be read`);
   }
+  if (!isUtf8(bytes))
+    throw new CommandFailed('usage', `${file} is not UTF-8: convert it first (iconv -t UTF-8)`);
+  return bytes.toString('utf8');
 }
 
 export function registerConsentDecisions(consent: Command): void {

@@ -14,6 +14,8 @@ export function registerDemo(program: Command): void {
         import('../../app.ts'),
         import('../../app/log.ts'),
       ]);
+      // From here on there is a directory to be removed, whatever ends the demo.
+      const signalled = untilSignal(['SIGTERM', 'SIGINT', 'SIGHUP']);
       const demo = await prepareDemo(configFor(command, { port: options.port }));
       const log = makeLogger('warn');
       try {
@@ -25,7 +27,6 @@ export function registerDemo(program: Command): void {
             process.exit(1);
           },
         });
-        const signalled = untilSignal();
         const urls = { shop: `${app.url}/demo`, console: `${app.url}/console` };
         const { users } = demo;
         print(wantsJson(command), { urls, users }, () => [

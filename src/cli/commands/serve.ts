@@ -15,10 +15,12 @@ const OPENING_THREAD = new URL('../../app/opening/worker.js', import.meta.url);
 const ONE_WISH_MS = 500;
 
 /** Resolves with the signal that asks the process to end; a later one ends it at once. */
-export function untilSignal(): Promise<NodeJS.Signals> {
+export function untilSignal(
+  signals: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT'],
+): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let firstAt: number | null = null;
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    for (const signal of signals) {
       process.on(signal, () => {
         if (firstAt !== null && Date.now() - firstAt > ONE_WISH_MS) process.exit(1);
         firstAt ??= Date.now();

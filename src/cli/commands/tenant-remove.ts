@@ -75,7 +75,7 @@ async function remove(kidText: string, options: RemoveOptions, command: Command)
     const counts = await removeTenant(database, kid, {
       // Before the rest: an interrupted removal is known to a restore all the same.
       onGone: () => buryTenant(config.data_dir, kid, Date.now()),
-      onProgress: (name) => say(`removing ${name}`),
+      onProgress: (name) => tenant && say(`removing ${name}`),
     });
     if (!counts) throw noSuchTenant(kid);
     await database.vacuum();

@@ -13,7 +13,15 @@ import {
   replayFrom,
 } from '../../storage/webhook-store.ts';
 import { CommandFailed, print, table } from '../output.ts';
-import { checkKid, confirm, type DestructiveFlags, noSuchTenant, wantsJson, withStore } from '../run.ts';
+import {
+  checkKid,
+  confirm,
+  type DestructiveFlags,
+  noSuchTenant,
+  requireTenant,
+  wantsJson,
+  withStore,
+} from '../run.ts';
 import { collect } from './tenants.ts';
 
 interface AddOptions {
@@ -63,6 +71,7 @@ async function add(kidText: string, urlText: string, options: AddOptions, comman
 
 async function list(kid: string | undefined, _options: unknown, command: Command): Promise<void> {
   await withStore(command, async ({ database }) => {
+    await requireTenant(database, kid);
     const webhooks = await listWebhooks(database, kid);
     const counts = new Map<string, Record<string, number>>();
     for (const name of new Set(webhooks.map((webhook) => webhook.kid))) {

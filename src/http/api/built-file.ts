@@ -4,7 +4,7 @@ import { gzip } from 'node:zlib';
 import type { Request, Response } from 'express';
 import { Refusal } from '../../lib/errors.ts';
 import { sha256Text } from '../../lib/hash.ts';
-import { open } from './pubkey.ts';
+import { open } from './methods.ts';
 
 /** A file that the build made for browsers, and the same compressed: the level that costs most is paid once. */
 export interface BuiltFile {

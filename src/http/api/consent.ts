@@ -1,4 +1,4 @@
-import { type Request, Router } from 'express';
+import type { Request, Router } from 'express';
 import type { PrincipalSession } from '../../auth/session.ts';
 import { hasGpcHeader } from '../../ingest/network.ts';
 import { Refusal } from '../../lib/errors.ts';
@@ -11,6 +11,7 @@ import {
   principalRequestSchema,
 } from '../../schema/consent.ts';
 import { type AuthorizeDeps, authorize, type Caller, requireOwnPrincipal, type Scope } from '../caller.ts';
+import { exactRouter } from '../exact-router.ts';
 import { readJson, sendJson } from './json-route.ts';
 import { onlyMethods } from './methods.ts';
 
@@ -89,7 +90,7 @@ function heedSignal(caller: Caller, request: Request, body: ConsentWrite): Conse
 }
 
 export function consentRoutes(deps: ConsentRouteDeps): Router {
-  const router = Router();
+  const router = exactRouter();
   router
     .route('/v1/consent/can-process/batch')
     .post(async (request, response) => {

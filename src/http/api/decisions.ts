@@ -1,7 +1,8 @@
-import { Router } from 'express';
+import type { Router } from 'express';
 import { Refusal } from '../../lib/errors.ts';
 import type { DecisionResponse } from '../../schema/responses.ts';
 import { type AuthorizeDeps, authorize } from '../caller.ts';
+import { exactRouter } from '../exact-router.ts';
 import { onlyMethods } from './methods.ts';
 
 export interface DecisionDeps extends AuthorizeDeps {
@@ -12,7 +13,7 @@ const REQUEST_ID = /^req_[0-9A-HJKMNP-TV-Z]{26}$/;
 
 /** GET /v1/decisions/{requestId} (contract 3.6). Another tenant's decision looks like none. */
 export function decisionRoutes(deps: DecisionDeps): Router {
-  const router = Router();
+  const router = exactRouter();
   router
     .route('/v1/decisions/:requestId')
     .get(async (request, response) => {

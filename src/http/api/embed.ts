@@ -1,11 +1,11 @@
-import { Router } from 'express';
+import type { Router } from 'express';
 import { hasGpcHeader } from '../../ingest/network.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { type BannerResponse, type EmbedManifest, languageSchema } from '../../schema/banner.ts';
 import { type AuthorizeDeps, authorize, type Scope } from '../caller.ts';
+import { exactRouter } from '../exact-router.ts';
 import { type BuiltFiles, FOREVER, SHORT, sendBuilt } from './built-file.ts';
-import { onlyMethods } from './methods.ts';
-import { open } from './pubkey.ts';
+import { onlyMethods, open, openMethods } from './methods.ts';
 
 /** The banner's script and languages: the same for everybody. */
 
@@ -17,25 +17,25 @@ export interface EmbedDeps {
 }
 
 function fileRoutes({ files, manifest }: EmbedDeps): Router {
-  const router = Router();
+  const router = exactRouter();
   router
     .route('/v1/embed.js')
     .get(async (request, response) => {
       sendBuilt(request, response, await files('embed.js'), { type: SCRIPT, cache: SHORT });
     })
-    .all(onlyMethods('GET', 'HEAD'));
+    .all(openMethods('GET', 'HEAD'));
   router
     .route('/v1/embed.d.ts')
     .get(async (request, response) => {
       sendBuilt(request, response, await files('embed.d.ts'), { type: 'text/plain', cache: SHORT });
     })
-    .all(onlyMethods('GET', 'HEAD'));
+    .all(openMethods('GET', 'HEAD'));
   router
     .route('/v1/embed.json')
     .get(async (_request, response) => {
       response.set({ ...open, 'cache-control': 'no-cache' }).json(await manifest());
     })
-    .all(onlyMethods('GET', 'HEAD'));
+    .all(openMethods('GET', 'HEAD'));
   router
     .route('/v1/embed/:version/embed.js')
     .get(async (request, response) => {
@@ -44,7 +44,7 @@ function fileRoutes({ files, manifest }: EmbedDeps): Router {
       if (request.params.version !== version) throw new Refusal('not-found', { headers: open });
       sendBuilt(request, response, await files('embed.js'), { type: SCRIPT, cache: FOREVER });
     })
-    .all(onlyMethods('GET', 'HEAD'));
+    .all(openMethods('GET', 'HEAD'));
   router
     .route('/v1/embed/:version/:language.json')
     .get(async (request, response) => {
@@ -55,7 +55,7 @@ function fileRoutes({ files, manifest }: EmbedDeps): Router {
       const cache = request.params.version === version ? FOREVER : SHORT;
       sendBuilt(request, response, await files(`${language}.json`), { type: 'application/json', cache });
     })
-    .all(onlyMethods('GET', 'HEAD'));
+    .all(openMethods('GET', 'HEAD'));
   return router;
 }
 
@@ -70,7 +70,7 @@ export interface BannerDeps extends AuthorizeDeps {
 const ANY_KEY: readonly Scope[] = ['publishable', 'secret', 'read-only', 'operator'];
 
 function bannerRoute(deps: BannerDeps): Router {
-  const router = Router();
+  const router = exactRouter();
   router
     .route('/v1/consent/banner')
     .get(async (request, response) => {
@@ -88,5 +88,5 @@ function bannerRoute(deps: BannerDeps): Router {
 }
 
 export function embedRoutes(deps: { readonly embed: EmbedDeps; readonly banner: BannerDeps }): Router {
-  return Router().use(fileRoutes(deps.embed)).use(bannerRoute(deps.banner));
+  return exactRouter().use(fileRoutes(deps.embed)).use(bannerRoute(deps.banner));
 }

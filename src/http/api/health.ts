@@ -1,4 +1,5 @@
-import { Router } from 'express';
+import type { Router } from 'express';
+import { exactRouter } from '../exact-router.ts';
 import { onlyMethods } from './methods.ts';
 
 export interface HealthDeps {
@@ -9,7 +10,7 @@ export interface HealthDeps {
 
 /** GET /healthz has no work behind it; GET /readyz says what is not ready. */
 export function healthRoutes(deps: HealthDeps): Router {
-  const router = Router();
+  const router = exactRouter();
   router
     .route('/healthz')
     .get((_request, response) => {

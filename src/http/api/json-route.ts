@@ -16,7 +16,7 @@ export async function readJson<Schema extends z.ZodType>(
   const closing = { headers: { connection: 'close' } };
   if (declaresTooMuch(headers['content-length'], MAX_BODY_BYTES))
     throw new Refusal('payload-too-large', closing);
-  if (!isPlainJson(headers['content-type'], headers['content-encoding'])) {
+  if (!isPlainJson(headers)) {
     throw new Refusal('unsupported-media-type', closing);
   }
   const body = await readBody(request, MAX_BODY_BYTES);

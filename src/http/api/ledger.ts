@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type Response, Router } from 'express';
+import type { Response, Router } from 'express';
 import { Refusal } from '../../lib/errors.ts';
 import { type AuthorizeDeps, authorize, type Scope } from '../caller.ts';
-import { onlyMethods } from './methods.ts';
-import { open } from './pubkey.ts';
+import { exactRouter } from '../exact-router.ts';
+import { onlyMethods, open } from './methods.ts';
 
 /** A tenant's log as C2SP tlog-tiles, and offline proofs (contract section 7, The ledger). */
 export interface LedgerDeps extends AuthorizeDeps {
@@ -61,7 +61,7 @@ async function sendPart(deps: LedgerDeps, response: Response, { kid, part, isPub
 }
 
 export function ledgerRoutes(deps: LedgerDeps): Router {
-  const router = Router();
+  const router = exactRouter();
   router
     .route('/v1/consent/proofs/:seq')
     .get(async (request, response) => {

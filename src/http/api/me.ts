@@ -1,9 +1,10 @@
-import { type Request, Router } from 'express';
+import type { Request, Router } from 'express';
 import type { PrincipalSession } from '../../auth/session.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { linkRequestSchema, meRequestSchema } from '../../schema/rights.ts';
 import { type AuthorizeDeps, authorize } from '../caller.ts';
 import { cookieValues } from '../cookies.ts';
+import { exactRouter } from '../exact-router.ts';
 import type { Limiter } from '../hot.ts';
 import { readJson, sendJson } from './json-route.ts';
 import { onlyMethods } from './methods.ts';
@@ -32,7 +33,7 @@ function present(request: Request, token: unknown): Presented {
 }
 
 export function meRoutes(deps: MeRouteDeps): Router {
-  const router = Router();
+  const router = exactRouter();
   router
     .route('/me')
     .all(privacyLimit(deps.privacyLimiter))

@@ -1,10 +1,11 @@
-import { Router } from 'express';
+import type { Router } from 'express';
 import { Refusal } from '../../lib/errors.ts';
+import { exactRouter } from '../exact-router.ts';
 import { onlyMethods } from './methods.ts';
 
 /** GET /my-data?kid=KID: a page that a site can link to where gpd answers under the site's own origin. */
 export function myDataRoutes(isTenant: (kid: string) => boolean): Router {
-  const router = Router();
+  const router = exactRouter();
   router
     .route('/my-data')
     .get((request, response) => {

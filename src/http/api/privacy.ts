@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type Request, type RequestHandler, type Response, Router } from 'express';
+import type { Request, RequestHandler, Response, Router } from 'express';
 import { Refusal } from '../../lib/errors.ts';
 import { type Claimant, requireTenant, staffRole } from '../../rights/caller.ts';
 import type { Reach } from '../../rights/subject.ts';
@@ -12,6 +12,7 @@ import {
   eraseTargetSchema,
   resolveRequestSchema,
 } from '../../schema/rights.ts';
+import { exactRouter } from '../exact-router.ts';
 import type { Limiter } from '../hot.ts';
 import { requestFacts } from '../server.ts';
 import { readJson, sendJson } from './json-route.ts';
@@ -87,7 +88,7 @@ async function erase(deps: PrivacyDeps, request: Request, response: Response): P
 }
 
 export function privacyRoutes(deps: PrivacyDeps): Router {
-  const router = Router();
+  const router = exactRouter();
   router.use('/privacy', privacyLimit(deps.limiter));
   router
     .route('/privacy/contest')

@@ -1,15 +1,16 @@
-import { Router } from 'express';
+import type { Router } from 'express';
 import { Refusal } from '../../lib/errors.ts';
 import { sha256Text } from '../../lib/hash.ts';
 import type { PubKeyResponse } from '../../schema/responses.ts';
-import { onlyMethods } from './methods.ts';
+import { exactRouter } from '../exact-router.ts';
+import { open, openMethods } from './methods.ts';
 
 /** The published key of a tenant, or null. */
 export type FindPublicKey = (kid: string) => PubKeyResponse | null;
 
 /** GET /_fp/pubkey?kid=KID: the same bytes for everybody, cacheable for five minutes (contract section 5). */
 export function pubkeyRoutes(find: FindPublicKey): Router {
-  const router = Router();
+  const router = exactRouter();
   router
     .route('/_fp/pubkey')
     .get((request, response) => {
@@ -26,12 +27,6 @@ export function pubkeyRoutes(find: FindPublicKey): Router {
       });
       response.send(body);
     })
-    .all(onlyMethods('GET', 'HEAD'));
+    .all(openMethods('GET', 'HEAD'));
   return router;
 }
-
-/** Open to every origin; nothing here depends on who asks. */
-export const open = {
-  'access-control-allow-origin': '*',
-  'cross-origin-resource-policy': 'cross-origin',
-} as const;

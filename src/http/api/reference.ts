@@ -1,6 +1,6 @@
-import { Router } from 'express';
-import { onlyMethods } from './methods.ts';
-import { open } from './pubkey.ts';
+import type { Router } from 'express';
+import { exactRouter } from '../exact-router.ts';
+import { onlyMethods, open, openMethods } from './methods.ts';
 
 interface Operation {
   readonly summary: string;
@@ -31,13 +31,13 @@ function listOperations(document: OpenApi) {
 
 /** The OpenAPI document, and the same as a page without JavaScript. */
 export function referenceRoutes(load: () => Promise<OpenApi>): Router {
-  const router = Router();
+  const router = exactRouter();
   router
     .route('/openapi.json')
     .get(async (_request, response) => {
       response.set({ ...open, 'cache-control': 'public, max-age=300' }).json(await load());
     })
-    .all(onlyMethods('GET', 'HEAD'));
+    .all(openMethods('GET', 'HEAD'));
   router
     .route('/docs')
     .get(async (_request, response) => {

@@ -1,19 +1,20 @@
-import { Router } from 'express';
+import type { Router } from 'express';
+import { exactRouter } from '../exact-router.ts';
 import { type BuiltFiles, SHORT, sendBuilt } from './built-file.ts';
-import { onlyMethods } from './methods.ts';
+import { openMethods } from './methods.ts';
 
 const SCRIPTS = ['agent.js', 'agent.classic.js', 'agent-worker.js', 'my-data.js'] as const;
 
 /** The agent's files. */
 export function scriptRoutes(files: BuiltFiles): Router {
-  const router = Router();
+  const router = exactRouter();
   for (const name of SCRIPTS) {
     router
       .route(`/v1/${name}`)
       .get(async (request, response) => {
         sendBuilt(request, response, await files(name), { type: 'text/javascript', cache: SHORT });
       })
-      .all(onlyMethods('GET', 'HEAD'));
+      .all(openMethods('GET', 'HEAD'));
   }
   return router;
 }

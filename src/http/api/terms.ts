@@ -1,6 +1,7 @@
-import { Router } from 'express';
+import type { Router } from 'express';
 import { policyRequestSchema, purposesRequestSchema } from '../../schema/consent.ts';
 import { type AuthorizeDeps, authorize, type Scope } from '../caller.ts';
+import { exactRouter } from '../exact-router.ts';
 import { readJson, sendJson } from './json-route.ts';
 import { onlyMethods } from './methods.ts';
 
@@ -27,7 +28,7 @@ export interface TermsDeps extends AuthorizeDeps {
 const ANY_KEY: readonly Scope[] = ['publishable', 'secret', 'read-only', 'operator'];
 
 export function termsRoutes(deps: TermsDeps): Router {
-  const router = Router();
+  const router = exactRouter();
   router
     .route('/v1/consent/purposes')
     .get(async (request, response) => {
