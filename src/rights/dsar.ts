@@ -133,6 +133,11 @@ export function classText(name: string): string {
   return CLASS_TEXT[name] ?? name;
 }
 
+/** The same where a review or an agent's signature decided. */
+export function besideRulesText(byRules: string): string {
+  return `The rules did not decide; by them alone it would have been: ${classText(byRules)}.`;
+}
+
 /** What would have changed it, as a sentence. */
 export function changeText(
   counterfactual: {

@@ -99,6 +99,21 @@ describe('a contest', () => {
     const later = await rights.visit({ bot: true, device });
     expect(later.answer).toMatchObject(calm);
     expect(later.answer.suspectScore).toBeLessThanOrEqual(0.2);
+    const subject = await rights.as({ gpd_role: 'subject', gpd_visitor: visit.visitorId });
+    const held = (await rights.call('/privacy/dsar', {}, subject)).json() as {
+      decisions: readonly { readonly requestId: string }[];
+    };
+    // No rule made a person of them, so none is named.
+    expect(held.decisions.find(({ requestId }) => requestId === later.requestId)).toMatchObject({
+      overridden: true,
+      whatWouldHaveChanged: {
+        text: expect.stringMatching(
+          /^The rules did not decide; by them alone .*: A browser driven by/,
+        ) as string,
+        decisive: [],
+        withoutAll: null,
+      },
+    });
     const another = await rights.visit({ bot: true, device: 'b'.repeat(32) });
     expect(another.answer.class).toBe('undeclared_automation');
   });

@@ -1,10 +1,12 @@
-import { explain } from '../../ingest/classify/explain.ts';
+import { classByRules, explain } from '../../ingest/classify/explain.ts';
 import { ruleText } from '../../ingest/classify/policy.ts';
 import { visitorIdOf } from '../../ingest/identity.ts';
 import type { IngestTenant } from '../../ingest/ports.ts';
+import type { Verdict } from '../../ingest/verdict.ts';
 import { type Clock, DAY, isoTime } from '../../lib/clock.ts';
 import type { Contest } from '../../rights/contest.ts';
 import {
+  besideRulesText,
   changeText,
   classText,
   type DsarDecision,
@@ -62,6 +64,16 @@ function describeDevice(device: HeldDevice): DsarDevice {
   };
 }
 
+/** No rule made a difference where a review or an agent's signature decided: that is said, and what the rules would have. */
+function whatWouldHaveChanged(verdict: Verdict): DsarDecision['whatWouldHaveChanged'] {
+  const { rules, incomplete, overridden, declaredAgentId } = verdict;
+  if (overridden || declaredAgentId !== null) {
+    return { text: besideRulesText(classByRules(rules, incomplete)), decisive: [], withoutAll: null };
+  }
+  const counterfactual = explain(rules, incomplete);
+  return { text: changeText(counterfactual, ruleText), ...counterfactual };
+}
+
 export function describeDecision(
   held: HeldDecision,
   tenant: IngestTenant,
@@ -69,7 +81,6 @@ export function describeDecision(
 ): DsarDecision {
   const { verdict } = held;
   const { durable, epoch } = verdict;
-  const counterfactual = explain(verdict.rules, verdict.incomplete);
   return {
     requestId: held.requestId,
     decidedAt: isoTime(verdict.decidedAt),
@@ -88,7 +99,7 @@ export function describeDecision(
     overridden: verdict.overridden,
     restricted: contest?.status === 'open',
     contestId: contest?.contestId ?? null,
-    whatWouldHaveChanged: { text: changeText(counterfactual, ruleText), ...counterfactual },
+    whatWouldHaveChanged: whatWouldHaveChanged(verdict),
     howToContest: HOW_TO_CONTEST,
     signals: held.summary,
   };

@@ -24,9 +24,14 @@ function countKinds(rules: readonly FiredRule[]): KindCounts {
   return counts;
 }
 
+/** What the rules alone make of it, whoever decided besides them. */
+export function classByRules(rules: readonly FiredRule[], incomplete: boolean): Classification['class'] {
+  return combine(countKinds(rules), incomplete);
+}
+
 /** @param incomplete whether the bundle alone already forbade `human` */
 export function explain(rules: readonly FiredRule[], incomplete: boolean): Counterfactual {
-  const actual = combine(countKinds(rules), incomplete);
+  const actual = classByRules(rules, incomplete);
   const strong = rules.filter(({ kind }) => kind !== 'W');
   const decisive = strong.flatMap((rule) => {
     const without = combine(countKinds(rules.filter(({ id }) => id !== rule.id)), incomplete);
