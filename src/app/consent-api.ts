@@ -108,7 +108,7 @@ export function makeConsentApi(parts: ConsentApiParts) {
         const tenant = tenantOf(kid);
         return eraser.erase({
           tenant,
-          target: { ...NOTHING, principal: { ref: principal, id: principalId } },
+          target: { ...NOTHING, principal: { ref: principal, id: principalId }, linksOf: principal },
           requestedBy: 'subject',
           actor: { role: 'subject', ref: rightsRef(tenant.rightsKey, 'principal', principal) },
           keep: KEEP_NOTHING,

@@ -236,6 +236,21 @@ describe('linking', () => {
     expectError(await link(visit, await session('ben')), 'claimed-by-another');
   });
 
+  it('goes with the principal, whose erasure says so: a restore would leave none either', async () => {
+    const visit = await rights.visit();
+    const dora = await session('dora');
+    expect((await link(visit, dora)).status).toBe(201);
+    const receipt = (await rights.call('/v1/principals/erase', {}, dora)).json() as {
+      scopes: readonly { readonly scope: string }[];
+    };
+    expect(receipt.scopes.find(({ scope }) => scope === 'links')).toMatchObject({
+      action: 'erased',
+      count: 1,
+    });
+    expect((await rights.decision(visit.requestId, secret)).status).toBe(200);
+    expect((await link(visit, await session('ben'))).status).toBe(201);
+  });
+
   it('refuses a token of another browser, a key, and another tenant’s session', async () => {
     const visit = await rights.visit();
     const anna = await session('anna');
