@@ -5,6 +5,7 @@ import { type Config, ConfigError, loadConfig, type ServiceManager, serviceManag
 import { OutcomeUnknown, Unavailable } from '../lib/errors.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import type { SettingName } from '../schema/settings.ts';
+import { driverError, errorCode } from '../storage/availability.ts';
 import type { Database } from '../storage/db.ts';
 import { SchemaTooNew } from '../storage/migrate.ts';
 import { makeTenantStore } from '../storage/tenant-store.ts';
@@ -98,8 +99,30 @@ function withoutSql(error: Error): string {
     : error.message;
 }
 
+/** What the driver says of a file that this user may not write, or that is no database any more. */
+const FILE_FAULTS: readonly (readonly [RegExp, ExitName, string])[] = [
+  [
+    /^SQLITE_READONLY/,
+    'notAllowed',
+    'this user may not write the database: run gpd as the user that the server runs as',
+  ],
+  [
+    /^SQLITE_(CORRUPT|NOTADB)/,
+    'failure',
+    'the database is damaged: keep a copy of its directory, then `gpd restore BACKUP` (`gpd doctor` looks closer)',
+  ],
+];
+
+function fileFault(thrown: unknown): { exit: ExitName; message: string } | null {
+  const code = errorCode(driverError(thrown));
+  const found = FILE_FAULTS.find(([pattern]) => pattern.test(code));
+  return found ? { exit: found[1], message: `${found[2]} (${code})` } : null;
+}
+
 function exitOf(error: unknown): { exit: ExitName; message: string } {
   if (error instanceof CommandFailed) return { exit: error.exit, message: error.message };
+  const fault = fileFault(error);
+  if (fault) return fault;
   // 78 as well: to start again would not change it, and the unit does not try.
   if (error instanceof ConfigError || error instanceof SchemaTooNew)
     return { exit: 'badConfig', message: error.message };

@@ -40,10 +40,13 @@ export function isRefusal(error: unknown): boolean {
   return said instanceof Error && TRANSIENT.test(errorCode(said));
 }
 
+const BUSY = 'the database cannot take this now';
+
 export function asUnavailable(thrown: unknown): unknown {
   if (thrown instanceof Unavailable || !(thrown instanceof Error)) return thrown;
   if (!isTransient(thrown) && !isIoError(thrown)) return thrown;
-  return new Unavailable('the database cannot take this now', 1, { cause: thrown });
+  const why = errorCode(thrown) === 'SQLITE_FULL' ? 'the disk of the database is full' : BUSY;
+  return new Unavailable(why, 1, { cause: thrown });
 }
 
 interface ClientInternals {

@@ -147,7 +147,12 @@ describe.concurrent('gpd keys rewrap', () => {
     expect(ran).toMatchObject({ code: 78, stdout: '' });
     expect(ran.stderr).toContain('--new-key-file');
     const before = [read(file), read(next)];
-    await gpdJson(['keys', 'rewrap', '--yes', '--new-key-file', next], { env });
+    const rewrapped = await runGpd(['keys', 'rewrap', '--yes', '--new-key-file', next, '--json'], { env });
+    // The next command would fail otherwise, and nobody would know why.
+    expect(rewrapped).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(`GPD_MASTER_KEY_FILE=${next}`) as string,
+    });
     expect([read(file), read(next)]).toEqual(before);
     expect((await runGpd(['tenants', 'list'], { env })).code).toBe(78);
     await gpdJson(['tenants', 'list'], { env: { ...env, GPD_MASTER_KEY_FILE: next } });

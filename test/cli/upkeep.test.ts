@@ -38,7 +38,12 @@ describe.concurrent('gpd migrate', () => {
   it('does not touch what a newer gpd wrote', async () => {
     const { dataDir } = await initGpd();
     await execute(dataDir, "INSERT INTO knex_migrations (name, batch) VALUES ('29991231_01_later.js', 99)");
-    for (const args of [['migrate'], ['serve', '--port', '0'], ['tenants', 'list']]) {
+    for (const args of [
+      ['migrate'],
+      ['migrate', '--dry-run'],
+      ['serve', '--port', '0'],
+      ['tenants', 'list'],
+    ]) {
       const ran = await runGpd(args, { env: { GPD_DATA_DIR: dataDir } });
       // 78: a unit with RestartPreventExitStatus=78 does not try again and again.
       expect(ran).toMatchObject({ code: 78, stdout: '' });
@@ -46,6 +51,18 @@ describe.concurrent('gpd migrate', () => {
       expect(ran.stderr.trim().split('\n')).toHaveLength(1);
     }
   });
+});
+
+it('a damaged database is said to be one, and what to do', async () => {
+  const dataDir = tempDir('data');
+  writeFileSync(join(dataDir, 'gpd.db'), 'x'.repeat(8192));
+  for (const args of [['status'], ['tenants', 'list'], ['serve', '--port', '0']]) {
+    const ran = await runGpd(args, { env: { GPD_DATA_DIR: dataDir } });
+    expect(ran).toMatchObject({ code: 1, stdout: '' });
+    expect(ran.stderr.trim()).toMatch(
+      /^gpd: the database is damaged: [^\n]*gpd restore[^\n]*\(SQLITE_NOTADB\)$/,
+    );
+  }
 });
 
 describe.concurrent('gpd dev gen --check', () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectError } from '../http/support/expect.ts';
+import { KID } from '../support/server.ts';
 import { type Api, PURPOSE, startApi, type WriteBody } from './support/api.ts';
 
 interface Event {
@@ -30,6 +31,14 @@ async function history(principalId: string, page: object = {}): Promise<Page> {
 describe('history', () => {
   it('is empty for a stranger', async () => {
     expect(await history('nobody')).toEqual({ principalId: 'nobody', events: [], nextCursor: null });
+  });
+
+  it('is whole on the command line, however long it is', async () => {
+    for (let i = 0; i < 101; i += 1)
+      await api.write(i % 2 === 0 ? 'grant' : 'deny', { principalId: 'long', purposes: ['ads', 'orders'] });
+    const said = await api.gpd.json<{ events: { seq: number }[] }>(['consent', 'history', KID, 'long']);
+    expect(said.events).toHaveLength(202);
+    expect(new Set(said.events.map(({ seq }) => seq)).size).toBe(202);
   });
 
   it('tells every event with its circumstances, newest first', async () => {

@@ -1,6 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
+import type { ConsentService } from '../../app/consent-service.ts';
+import type { ConsentTenant } from '../../app/consent-tenant.ts';
 import type { WriteAction } from '../../consent/plan-write.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
@@ -77,6 +79,22 @@ function write(action: WriteAction) {
   };
 }
 
+/** All of it: a person who asks has no use for a page. */
+async function collectHistory(
+  service: ConsentService,
+  tenant: ConsentTenant,
+  principalId: string,
+): Promise<Awaited<ReturnType<ConsentService['history']>>['events']> {
+  const events = [];
+  let cursor: string | undefined;
+  do {
+    const page = await service.history(tenant, principalId, { limit: 200, cursor });
+    events.push(...page.events);
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  return events;
+}
+
 async function history(
   kidText: string,
   principalId: string,
@@ -85,7 +103,7 @@ async function history(
 ): Promise<void> {
   const kid = checkKid(kidText);
   await withConsent(command, kid, async ({ service, tenant }) => {
-    const { events } = await service.history(tenant, principalId, { limit: 200 });
+    const events = await collectHistory(service, tenant, principalId);
     print(wantsJson(command), { principalId, events }, () =>
       table([
         ['ENTRY', 'TIME', 'PURPOSE', 'EVENT'],

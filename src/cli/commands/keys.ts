@@ -1,4 +1,6 @@
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { masterKeyPath } from '../../app/master-key-file.ts';
 import { rewrap } from '../../app/rewrap.ts';
 import type { Store } from '../../app/store.ts';
 import { type Generation, makeGeneration } from '../../keys/generation.ts';
@@ -7,7 +9,7 @@ import { isoTime } from '../../lib/clock.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { makeSealKeyStore } from '../../storage/seal-key-store.ts';
 import { makeTenantStore } from '../../storage/tenant-store.ts';
-import { CommandFailed, type ExitName, print, table } from '../output.ts';
+import { CommandFailed, type ExitName, print, say, table } from '../output.ts';
 import {
   checkKid,
   confirm,
@@ -219,6 +221,10 @@ async function rewrapCommand(
       dryRun: options.dryRun === true,
       ...(options.newKeyFile === undefined ? {} : { newKeyFile: options.newKeyFile }),
     });
+    if (!result.dryRun && result.masterKey !== masterKeyPath(config))
+      say(
+        `From now on gpd needs GPD_MASTER_KEY_FILE=${resolve(result.masterKey)}, or that file as its systemd credential: the key that is set now opens this database no more.`,
+      );
     print(wantsJson(command), result, () => [
       `${options.dryRun === true ? 'would be wrapped anew' : 'wrapped anew'}: ${result.secrets} secrets, ${result.sealKeys} seal keys`,
       `master key: ${result.masterKey}`,

@@ -2,10 +2,17 @@ import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { notInitialised } from '../../app/store.ts';
 import { databaseLocation, sqliteFile } from '../../config.ts';
-import { openDatabase } from '../../storage/db.ts';
-import { migrate, schemaState } from '../../storage/migrate.ts';
+import { type Database, openDatabase } from '../../storage/db.ts';
+import { migrate, SchemaTooNew, schemaState } from '../../storage/migrate.ts';
 import { print } from '../output.ts';
 import { configFor, wantsJson } from '../run.ts';
+
+/** @throws {SchemaTooNew} as the real one would */
+async function wouldApply(database: Database): Promise<readonly string[]> {
+  const { pending, unknown } = await schemaState(database);
+  if (unknown.length > 0) throw new SchemaTooNew(unknown);
+  return pending;
+}
 
 export function registerMigrate(program: Command): void {
   program
@@ -18,7 +25,7 @@ export function registerMigrate(program: Command): void {
       const database = await openDatabase({ location: databaseLocation(config) });
       try {
         const dryRun = options.dryRun === true;
-        const applied = dryRun ? (await schemaState(database)).pending : await migrate(database);
+        const applied = dryRun ? await wouldApply(database) : await migrate(database);
         print(wantsJson(command), { applied, dryRun }, () =>
           applied.length === 0
             ? ['the schema is up to date']
