@@ -29,8 +29,9 @@ export type PrincipalWrapKey = (kid: string) => Uint8Array;
 
 type Batch = readonly AppendRequest[];
 
-function toDetail({ detail }: PlannedEntry): EntryDetail {
-  const { policyVersion, gpc, source, expiresAt } = detail;
+/** A write that says nothing of the signal is under it all the same, and the evidence must not read as if it had ended it. */
+function toDetail({ detail }: PlannedEntry, { gpc }: Principal): EntryDetail {
+  const { policyVersion, source, expiresAt } = detail;
   return { policyVersion, gpc, source, expiresAt: expiresAt === null ? null : isoTime(expiresAt) };
 }
 
@@ -38,15 +39,17 @@ interface Written {
   readonly bytes: Buffer;
   readonly salt: Buffer;
   readonly entry: PlannedEntry;
+  readonly detail: EntryDetail;
   readonly request: AppendRequest;
 }
 
 function buildEntries(request: AppendRequest, principal: Principal): Written[] {
   return request.entries.map((entry) => {
     const salt = randomBytes(SALT_BYTES);
-    const opening = { key: principal.key, salt, principalId: request.principalId, detail: toDetail(entry) };
+    const detail = toDetail(entry, principal);
+    const opening = { key: principal.key, salt, principalId: request.principalId, detail };
     const head = { type: TYPE_OF[entry.choice], at: request.now, purpose: entry.purpose };
-    return { bytes: personalEntry(head, opening), salt, entry, request };
+    return { bytes: personalEntry(head, opening), salt, entry, detail, request };
   });
 }
 
@@ -65,9 +68,8 @@ function outboxEntries({ entry, request, seq, hash }: Placed): OutboxEntry[] {
 }
 
 async function saveEntries(tx: HotTransaction, kid: string, placed: readonly Placed[]): Promise<void> {
-  const openings = placed.map(({ seq, salt, entry, request }): Bindings => {
-    const detail = JSON.stringify(toDetail(entry));
-    return [
+  const openings = placed.map(
+    ({ seq, salt, entry, detail, request }): Bindings => [
       kid,
       seq,
       request.principal,
@@ -75,9 +77,9 @@ async function saveEntries(tx: HotTransaction, kid: string, placed: readonly Pla
       entry.choice,
       request.now,
       salt.toString('base64url'),
-      detail,
-    ];
-  });
+      JSON.stringify(detail),
+    ],
+  );
   const head = 'INSERT INTO consent_openings (kid, seq, principal, purpose, choice, at, salt, detail)';
   await insertMany(tx, head, openings);
   const state = new Map<string, Bindings>();

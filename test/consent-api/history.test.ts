@@ -33,6 +33,14 @@ describe('history', () => {
     expect(await history('nobody')).toEqual({ principalId: 'nobody', events: [], nextCursor: null });
   });
 
+  it('tells the signal that a write was under, also where the write said nothing of it', async () => {
+    const body: WriteBody = { principalId: 'gpc', purposes: ['ads'] };
+    for (const gpc of [true, undefined, false, undefined])
+      await api.write('grant', gpc === undefined ? body : { ...body, gpc });
+    const { events } = await history('gpc');
+    expect(events).toMatchObject([{ gpc: false }, { gpc: false }, { gpc: true }, { gpc: true }]);
+  });
+
   it('is whole on the command line, however long it is', async () => {
     for (let i = 0; i < 101; i += 1)
       await api.write(i % 2 === 0 ? 'grant' : 'deny', { principalId: 'long', purposes: ['ads', 'orders'] });
