@@ -34,7 +34,7 @@ export function hashApiKey(secret: string): string {
   return sha256(secret).toString('hex');
 }
 
-const BEARER = /^Bearer ([\x21-\x7e]{1,512})$/i;
+const BEARER = /^Bearer +([\x21-\x7e]{1,512})$/i;
 
 /** The credential of an `Authorization: Bearer …` header, or null. */
 export function bearerToken(header: string | undefined): string | null {

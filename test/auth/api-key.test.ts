@@ -40,7 +40,7 @@ describe('bearerToken', () => {
     ['', null],
     ['Bearer', null],
     ['Bearer ', null],
-    ['Bearer  abc', null],
+    ['Bearer  abc', 'abc'],
     ['Bearer abc def', null],
     ['Bearer abc\n', null],
     [' Bearer abc', null],
