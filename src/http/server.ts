@@ -17,7 +17,7 @@ import { makeClientErrors } from './client-error.ts';
 import { drainConnections } from './drain.ts';
 import type { HotHandler, HotReply } from './hot.ts';
 import { errorReply, HSTS_SECONDS } from './reply.ts';
-import { originForm, pathOf } from './target.ts';
+import { literalTarget, originForm, pathOf } from './target.ts';
 
 /** Slow senders get 408: the whole request has to be there within this time. */
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -170,7 +170,7 @@ export function makeServer(deps: ServerDeps): RunningServer {
     facts.set(request, known);
     response.setHeader('X-Request-Id', known.requestId);
     // Express parses an absolute form by url.parse(), which warns on stderr in the stranger's own words.
-    request.url = target;
+    request.url = literalTarget(target);
     deps.express(request, response);
   };
   const options = {

@@ -16,3 +16,17 @@ export function pathOf(target: string): string {
   const query = target.indexOf('?');
   return query === -1 ? target : target.slice(0, query);
 }
+
+/**
+ * A path that is no percent-encoding names nothing, and is taken to the letter: Express would refuse it before it is
+ * known who asks, and 401 comes first (contract section 1).
+ */
+export function literalTarget(target: string): string {
+  const path = pathOf(target);
+  try {
+    decodeURIComponent(path);
+    return target;
+  } catch {
+    return path.replaceAll('%', '%25') + target.slice(path.length);
+  }
+}

@@ -128,12 +128,20 @@ describe('GET /v1/decisions/{requestId}', () => {
     expect(foreign.text).toBe(none.text);
   });
 
-  it.each(['req_', 'x', '%00', `req_${'0'.repeat(27)}`, "req_'%20OR%201=1", '..%2f..%2fhealthz'])(
-    '404 for %j',
-    async (id) => {
-      expectError(await find(id, secretOf(`${KID} secret`)), 'no-such-decision');
-    },
-  );
+  it.each([
+    'req_',
+    'x',
+    '%00',
+    `req_${'0'.repeat(27)}`,
+    "req_'%20OR%201=1",
+    '..%2f..%2fhealthz',
+    '%zz',
+    '%ff',
+    '%',
+  ])('404 for %j, and 401 without a key, whatever it is', async (id) => {
+    expectError(await find(id, secretOf(`${KID} secret`)), 'no-such-decision');
+    expectError(await find(id, 'gpd_sk_nobody'), 'unauthenticated');
+  });
 
   it('404 for a bundle that was refused', async () => {
     const refused = expectCore(await post(gpd.url, makeBundle(gpd.targets[0]!, { clientTs: 0 })), 'stale');

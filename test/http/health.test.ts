@@ -56,7 +56,7 @@ describe('what is not there', () => {
     },
   );
 
-  it.each(['/%', '/%zz', '/v1/decisions/%zz', '/%ff'])('%s is a caller error', async (path) => {
+  it.each(['/%', '/%zz', '/%ff', '/assets/%zz'])('%s is a caller error', async (path) => {
     const reply = await ask(gpd.url, path);
     expect(reply.status).toBeGreaterThanOrEqual(400);
     expect(reply.status).toBeLessThan(500);
