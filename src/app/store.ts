@@ -177,8 +177,8 @@ async function isUnfinished(file: string): Promise<boolean> {
 }
 
 /**
- * Data directory, master key and database of a new installation; what an interrupted one left is finished. A master key that was put in place before (a systemd
- * credential, GPD_MASTER_KEY_FILE) is taken; only DATA_DIR/master.key is ever made.
+ * Data directory, master key and database of a new installation; what an interrupted one left is finished. A master key
+ * that was put in place before (a systemd credential, GPD_MASTER_KEY_FILE) is taken; only DATA_DIR/master.key is ever made.
  * @throws {AlreadyInitialised} rather than overwrite anything
  */
 export async function initialiseStore(config: Config): Promise<Store> {
