@@ -124,6 +124,7 @@ describe('pages', () => {
       '/console/nothing',
       '/console/contests/con_x',
       '/console/contests/%00',
+      '/console/contests/%E0%A4%A',
       '/console/receipts/..%2f',
     ]) {
       const reply = await dora.get(address);
@@ -132,7 +133,6 @@ describe('pages', () => {
       expect(reply.headers['content-security-policy']).toContain("default-src 'none'");
       expect(reply.text).toContain('href="/console"');
     }
-    expect((await dora.get('/console/contests/%E0%A4%A')).status).toBe(400);
   });
 
   it('no page of the console can be framed or cached, and none has anything inline', async () => {
