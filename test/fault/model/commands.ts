@@ -64,6 +64,7 @@ function remember(model: Model, device: Device, reply: Reply, bundle: Request['b
   if (device.visitorId !== '') expect(answer.visitorId).toBe(device.visitorId);
   device.visitorId = answer.visitorId ?? '';
   device.seen = true;
+  device.reached = true;
   model.requests.push({
     requestId: answer.requestId,
     device,
@@ -200,7 +201,7 @@ const contest = (i: number): Command =>
     const reply = await real.post('/privacy/contest', { requestId }, real.subject(device.visitorId));
     if (!request.alive) return expectRefused(reply, 404, 'no-such-decision');
     // The index went with the device: nobody can say any more whose it is.
-    if (!device.seen) return expectRefused(reply, 403, 'not-your-decision');
+    if (!device.reached) return expectRefused(reply, 403, 'not-your-decision');
     expect(reply.status).toBe(202);
     const { contestId, outcome } = reply.json() as { contestId: string; outcome: string | null };
     if (request.contest) expect(contestId).toBe(request.contest.contestId);
@@ -264,7 +265,7 @@ const eraseOwn = (i: number): Command =>
       status: 200,
       body: { incomplete: false },
     });
-    if (device.seen) forgetDevice(model, device, { defence: false });
+    if (device.reached) forgetDevice(model, device, { defence: false });
   });
 
 const eraseAsDpo = (i: number): Command =>
@@ -279,7 +280,7 @@ const dsar = (i: number): Command =>
   command(`dsar(${i})`, hasRequests, async (model, real) => {
     const { device } = pickRequest(model, i);
     const reply = await real.post('/privacy/dsar', {}, real.subject(device.visitorId));
-    if (!device.seen) return expectRefused(reply, 404, 'no-data');
+    if (!device.reached) return expectRefused(reply, 404, 'no-data');
     expect(reply.status).toBe(200);
     const told = reply.json() as {
       readonly decisions: readonly { readonly requestId: string }[];

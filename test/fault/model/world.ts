@@ -92,6 +92,8 @@ export interface Device {
   visitorId: string;
   /** It was seen since it was last erased. */
   seen: boolean;
+  /** Its visitorId leads to what is held. */
+  reached: boolean;
   override: boolean;
 }
 
@@ -120,6 +122,7 @@ export function newModel(): Model {
     bot,
     visitorId: '',
     seen: false,
+    reached: false,
     override: false,
   });
   const person = (name: string): Person => ({
@@ -146,4 +149,8 @@ export function forgetDevice(model: Model, device: Device, keep: { readonly defe
   }
   device.seen = false;
   if (!keep.defence) device.override = false;
+  // What is kept for a person's defence stays within their reach.
+  const kept =
+    device.override || model.requests.some((request) => request.device === device && request.alive);
+  device.reached &&= kept;
 }
