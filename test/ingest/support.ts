@@ -32,8 +32,7 @@ export interface World {
   readonly known?: Partial<KnownDevice>;
   readonly outcome?: 'recorded' | 'replay' | Error;
   readonly agent?: string;
-  /** What the tenant's ledger says of the proof that the bundle names. */
-  /** Purposes that the ledger grants. */
+  /** Purposes that the tenant's ledger grants to the principal that the bundle names. */
   readonly proven?: readonly string[];
   readonly plaintext?: object;
   readonly signals?: object;
