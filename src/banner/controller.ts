@@ -78,9 +78,9 @@ export function makeController(deps: ControllerDeps) {
     for (const wake of woken) wake();
   }
 
-  /** On top of what another tab may have written in the meantime. */
+  /** On top of what another tab may have written in the meantime; choices that it removed do not come back. */
   function update(kid: string, change: (present: ConsentRecord) => ConsentRecord): void {
-    const present = store.load(kid) ?? record;
+    const present = store.load(kid) ?? (record && { ...record, choices: {} });
     if (!present) return;
     record = change(present);
     store.save(kid, record);

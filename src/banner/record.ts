@@ -69,24 +69,48 @@ export interface Store {
   watch(kid: string, changed: () => void): void;
 }
 
+function put(kid: string, record: ConsentRecord): boolean {
+  try {
+    localStorage.setItem(nameOf(kid), JSON.stringify(record));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function remove(kid: string): void {
+  try {
+    localStorage.removeItem(nameOf(kid));
+  } catch {
+    // Forbidden: nothing was kept, either.
+  }
+}
+
+/** A full storage refuses the newer record and keeps the older one, which may grant what was withdrawn since. */
+function keep(kid: string, record: ConsentRecord): boolean {
+  if (put(kid, record)) return true;
+  remove(kid);
+  if (put(kid, record)) return true;
+  // There is room for what the server was not told yet. Without choices the next page asks.
+  if (record.pending.length > 0) put(kid, { ...record, choices: {} });
+  return false;
+}
+
 export function makeStore(): Store {
-  let memory: ConsentRecord | null = null;
+  /** The record that storage did not take: newer than whatever storage holds. */
+  let unsaved: { readonly kid: string; readonly record: ConsentRecord } | null = null;
   return {
     load(kid) {
+      if (unsaved?.kid === kid) return unsaved.record;
       try {
         const found: unknown = JSON.parse(localStorage.getItem(nameOf(kid)) ?? 'null');
-        return isRecord(found) ? found : memory;
+        return isRecord(found) ? found : null;
       } catch {
-        return memory;
+        return null;
       }
     },
     save(kid, record) {
-      memory = record;
-      try {
-        localStorage.setItem(nameOf(kid), JSON.stringify(record));
-      } catch {
-        // Full or forbidden.
-      }
+      unsaved = keep(kid, record) ? null : { kid, record };
     },
     only() {
       try {
@@ -97,15 +121,17 @@ export function makeStore(): Store {
       }
     },
     watch(kid, changed) {
-      addEventListener('storage', ({ key }) => {
-        if (key !== nameOf(kid) && key !== null) return;
-        // What another tab took away is not to come back from here.
-        memory = null;
+      // Another page may have answered since: what this one remembers is older.
+      const readAgain = (): void => {
+        unsaved = null;
         changed();
+      };
+      addEventListener('storage', ({ key }) => {
+        if (key === nameOf(kid) || key === null) readAgain();
       });
-      // A page that comes back from the browser's cache was told of nothing in the meantime.
+      // A page in the back/forward cache hears no storage event.
       addEventListener('pageshow', ({ persisted }) => {
-        if (persisted) changed();
+        if (persisted) readAgain();
       });
     },
   };

@@ -141,3 +141,12 @@ describe('a withdrawal before anybody could be asked', () => {
     expect(await controller.withdraw(null)).toEqual({ outcome: 'failed', problem: 'unreachable' });
   });
 });
+
+it('a choice that another page took away in the meantime does not come back with the next one', async () => {
+  const record = makeRecord({ [AGENT]: makeChoice(), analytics: makeChoice() });
+  const { controller, store } = start(makeServer(), record);
+  await controller.load();
+  store.kept = null;
+  await controller.withdraw(['analytics']);
+  expect(controller.snapshot().granted).toEqual([]);
+});

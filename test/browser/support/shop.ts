@@ -44,6 +44,8 @@ export interface ShopPage {
   readonly after?: string;
   /** A further address that the policy lets the page connect to. */
   readonly connect?: string;
+  /** May wait in the back/forward cache. */
+  readonly cached?: boolean;
 }
 
 export interface Shop {
@@ -154,10 +156,11 @@ export async function startShop({ analytics = true }: ShopOptions = {}): Promise
   };
   const server = createServer((request, response) => {
     const file = respond(request);
+    const shown = pages.get(request.url ?? '');
     response.writeHead(file ? 200 : 404, {
       'content-type': `${file?.[0] ?? 'text/plain'}; charset=utf-8`,
-      'content-security-policy': policy(gpdUrl, pages.get(request.url ?? '')?.connect),
-      'cache-control': 'no-store',
+      'content-security-policy': policy(gpdUrl, shown?.connect),
+      'cache-control': shown?.cached ? 'no-cache' : 'no-store',
     });
     response.end(file?.[1]);
   });
