@@ -78,7 +78,6 @@ export async function eraseRows(tx: Knex.Transaction, target: RowTarget, now: nu
       durables.filter((id) => basisOfIndex(id) === undefined),
     )
     .pluck('visitor_id')) as string[];
-  if (!keep.override) await ofDevices('override', 'overrides');
   for (let i = 0; i < going.length || i === 0; i += MAX_IN) {
     const chunk = going.slice(i, i + MAX_IN);
     await ofRequests('decisions', 'decisions', chunk);
@@ -91,10 +90,12 @@ export async function eraseRows(tx: Knex.Transaction, target: RowTarget, now: nu
     await ofRequests('signal-summaries', 'signal_summaries', chunk);
     if (!keep.override)
       await scope('override', 'overrides', chunk, basisOfRequest('override'), (rows, some) =>
-        // Those of the devices were counted.
+        // Those of the devices are counted below.
         rows.whereIn('request_id', [...some]).whereNotIn('durable', [...durables]),
       );
   }
+  // After the contests: a ruling that held one of them has committed its override by now.
+  if (!keep.override) await ofDevices('override', 'overrides');
   await ofDevices('sightings', 'sightings');
   await ofDevices('visitor-index', 'visitor_index', undefined, basisOfIndex);
   const today = Math.floor(now / DAY);

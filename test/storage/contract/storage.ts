@@ -6,6 +6,7 @@ import { crossingContract } from './crossing.ts';
 import type { MakeDatabase } from './database.ts';
 import { decisionContract } from './decisions.ts';
 import { deviceContract } from './devices.ts';
+import { eraseBesideContract } from './erase-beside.ts';
 import { erasureContract } from './erasure.ts';
 import { ledgerContract } from './ledger.ts';
 import { metaContract } from './meta.ts';
@@ -42,6 +43,7 @@ export function storageContract(make: MakeDatabase): void {
   bannerContract(make);
   erasureContract(make);
   rightsContract(make);
+  eraseBesideContract(make);
   sizeContract(make);
   webhookContract(make);
   rateCounterContract(make);
