@@ -25,6 +25,7 @@ import type { AppOptions, RunningApp } from './app/running.ts';
 import { openStore } from './app/store.ts';
 import { makeStrangerNote } from './app/strangers.ts';
 import { NO_SOCKETS } from './app/systemd/sockets.ts';
+import { makeUnknownKeys } from './app/unknown-keys.ts';
 import { startDispatcher } from './app/webhooks.ts';
 import { baseUrl, type Config } from './config.ts';
 import { makeConsentLane } from './http/consent-lane.ts';
@@ -108,13 +109,15 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     log.warn({ event: 'erasures-applied-again', count: again });
     directory.apply(await readSnapshot(database, -1), store.masterKey);
   }
+  const { refresh } = polling;
+  const findApiKey = makeUnknownKeys({ known: (secret) => directory.apiKey(secret), refresh });
   const consent = makeConsentApi({
     database,
     eraser,
     directory,
-    findApiKey: makeKeyUse(database, directory, clock),
+    findApiKey: makeKeyUse(database, findApiKey, clock),
     limiter: limiters.consent,
-    refresh: polling.refresh,
+    refresh,
     clock,
   });
 

@@ -1,6 +1,6 @@
-import type { ApiKey } from '../auth/api-key.ts';
 import { isSessionToken, type PrincipalSession } from '../auth/session.ts';
 import { browserPrincipalId } from '../consent/principal.ts';
+import type { FindApiKey } from '../http/caller.ts';
 import type { Limiter } from '../http/hot.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
@@ -27,7 +27,7 @@ import { type EraseService, KEEP_NOTHING } from './rights/erase.ts';
 export interface ConsentApiParts {
   readonly database: Database;
   readonly directory: Directory;
-  readonly findApiKey: (secret: string) => ApiKey | null;
+  readonly findApiKey: FindApiKey;
   readonly limiter: Limiter;
   readonly eraser: EraseService;
   /** Reads what changed in the database before this call. */

@@ -1,4 +1,4 @@
-import type { ApiKey } from '../auth/api-key.ts';
+import type { FindApiKey } from '../http/caller.ts';
 import { ruleText } from '../ingest/classify/policy.ts';
 import { CALM_SCORE } from '../ingest/decide.ts';
 import { visitorIdOf } from '../ingest/identity.ts';
@@ -49,15 +49,11 @@ export function makeDecisionFinder(
  * Finds a key by its secret and notes its use to the day: one write a key and day, beside the request; a failed one is
  * tried with the next call.
  */
-export function makeKeyUse(
-  database: Database,
-  directory: Directory,
-  clock: Clock,
-): (secret: string) => ApiKey | null {
+export function makeKeyUse(database: Database, find: FindApiKey, clock: Clock): FindApiKey {
   const noted = new Map<string, string>();
   const store = makeApiKeyStore(database);
-  return (secret) => {
-    const key = directory.apiKey(secret);
+  return async (secret, client) => {
+    const key = await find(secret, client);
     if (!key) return null;
     const day = isoTime(clock()).slice(0, 10);
     if (key.lastUsedOn !== day && noted.get(key.id) !== day) {

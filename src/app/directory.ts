@@ -22,7 +22,8 @@ export interface Directory {
   tenant(kid: string): IngestTenant | undefined;
   consentTenant(kid: string): ConsentTenant | undefined;
   publicKey(kid: string): PubKeyResponse | null;
-  apiKey(secret: string): ApiKey | null;
+  /** Null: it is not known here, and may have been made since the last poll. */
+  apiKey(secret: string): ApiKey | 'revoked' | null;
   knowsOrigin(origin: string): boolean;
   webhook(kid: string, id: string): Webhook | undefined;
   /** Another thread opened a bundle: counts it. False: the generation is live no more, and the bundle was not opened. */
@@ -129,7 +130,7 @@ function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock,
     isLive: (generation) => openers.some(({ key }) => key.generation === generation && isLive(key, clock())),
     publicKey: published ? { kid, alg: ASYMMETRIC_ALG, publicKey: published.publicKey } : null,
     webhooks,
-    apiKeys: snapshot.apiKeys.filter((key) => key.revokedAt === null),
+    apiKeys: snapshot.apiKeys,
   };
 }
 
@@ -152,7 +153,11 @@ export function makeDirectory(
     tenant: (kid) => entries.get(kid)?.tenant,
     consentTenant: (kid) => entries.get(kid)?.consent,
     publicKey: (kid) => entries.get(kid)?.publicKey ?? null,
-    apiKey: (secret) => apiKeys.get(hashApiKey(secret)) ?? null,
+    apiKey(secret) {
+      const key = apiKeys.get(hashApiKey(secret));
+      if (!key) return null;
+      return key.revokedAt === null ? key : 'revoked';
+    },
     knowsOrigin: (origin) => origins.has(origin),
     webhook: (kid, id) => entries.get(kid)?.webhooks.find((webhook) => webhook.id === id),
     noteOpened(kid, generation) {

@@ -30,6 +30,13 @@ export function makeApiKeySecret(scope: KeyScope, random: Random): string {
   return PREFIX[scope] + random(32).toString('base64url');
 }
 
+const SECRET = /^gpd_(?:pk|sk|ro|op)_[\w-]{43}$/;
+
+/** Whether it has the form of a key: what has not was never made. */
+export function isApiKeySecret(text: string): boolean {
+  return SECRET.test(text);
+}
+
 export function hashApiKey(secret: string): string {
   return sha256(secret).toString('hex');
 }

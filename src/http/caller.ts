@@ -11,30 +11,38 @@ export type Caller =
 
 export type Scope = KeyScope | 'session';
 
+/** By the secret as presented, for a client; null for unknown and revoked alike. */
+export type FindApiKey = (secret: string, client: string) => Promise<ApiKey | null>;
+
+/** Of a request what says who sent it. */
+export interface Asker {
+  readonly headers: IncomingHttpHeaders;
+  readonly limitKey: string;
+}
+
 export interface AuthorizeDeps {
-  /** By the secret as presented; null for unknown and revoked alike. */
-  readonly findApiKey: (secret: string) => ApiKey | null;
+  readonly findApiKey: FindApiKey;
   readonly findSession: (token: string) => Promise<PrincipalSession | null>;
   readonly limiter: Limiter;
 }
 
-async function identify(deps: AuthorizeDeps, token: string): Promise<Caller | null> {
+async function identify(deps: AuthorizeDeps, token: string, client: string): Promise<Caller | null> {
   if (isSessionToken(token)) {
     const session = await deps.findSession(token);
     return session && { kind: 'session', kid: session.kid, session };
   }
-  const key = deps.findApiKey(token);
+  const key = await deps.findApiKey(token, client);
   return key && { kind: 'key', kid: key.kid, key };
 }
 
 /** Rate, then 401, then 403 (contract section 1). @throws {Refusal} */
 export async function authorize(
   deps: AuthorizeDeps,
-  headers: IncomingHttpHeaders,
+  { headers, limitKey }: Asker,
   scopes: readonly Scope[],
 ): Promise<Caller> {
   const token = bearerToken(headers.authorization);
-  const caller = token === null ? null : await identify(deps, token);
+  const caller = token === null ? null : await identify(deps, token, limitKey);
   if (!caller) throw new Refusal('unauthenticated', { headers: { 'www-authenticate': 'Bearer' } });
   const wait = await deps.limiter(caller.kind === 'key' ? caller.key.hash : caller.session.principal);
   if (wait > 0) throw new Refusal('rate-limited', { headers: { 'retry-after': String(wait) } });

@@ -29,7 +29,7 @@ async function answer(deps: ConsentLaneDeps, request: HotRequest): Promise<HotRe
   const { headers } = request;
   if (request.method !== 'POST') throw new Refusal('method-not-allowed', { headers: { allow: ALLOW } });
   const closing = { headers: { connection: 'close' } };
-  const caller = await authorize(deps, headers, ['secret', 'read-only', 'operator']);
+  const caller = await authorize(deps, request, ['secret', 'read-only', 'operator']);
   if (declaresTooMuch(headers['content-length'], MAX_BODY_BYTES))
     throw new Refusal('payload-too-large', closing);
   if (!isPlainJson(headers)) {

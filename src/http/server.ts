@@ -1,5 +1,6 @@
 import {
   createServer,
+  type IncomingHttpHeaders,
   type IncomingMessage,
   type RequestListener,
   type Server,
@@ -52,6 +53,7 @@ export interface ServerDeps {
 
 /** Set on every request before a handler runs. */
 export interface RequestFacts {
+  readonly headers: IncomingHttpHeaders;
   readonly requestId: string;
   readonly limitKey: string;
   readonly networkKey: string;
@@ -91,6 +93,7 @@ function readFacts(deps: ServerDeps, client: Client, request: IncomingMessage): 
   const proxied = (name: string): string | undefined =>
     client.behindProxy ? headerText(request, name) : undefined;
   return {
+    headers: request.headers,
     requestId: deps.makeRequestId(),
     limitKey: client.limitKey,
     client: client.address,

@@ -78,7 +78,7 @@ function consentLane(): Lane {
   const work = makeWork<unknown>({ allowed: true });
   const key = { kid: 'acme', scope: 'secret', hash: 'hash' } as ApiKey;
   const lane = makeConsentLane({
-    findApiKey: () => key,
+    findApiKey: async () => key,
     findSession: async () => null,
     limiter: async () => 0,
     gate: makeGate(PLACES),

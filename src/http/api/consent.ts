@@ -12,6 +12,7 @@ import {
 } from '../../schema/consent.ts';
 import { type AuthorizeDeps, authorize, type Caller, requireOwnPrincipal, type Scope } from '../caller.ts';
 import { exactRouter } from '../exact-router.ts';
+import { requestFacts } from '../server.ts';
 import { readJson, sendJson } from './json-route.ts';
 import { onlyMethods } from './methods.ts';
 
@@ -94,7 +95,7 @@ export function consentRoutes(deps: ConsentRouteDeps): Router {
   router
     .route('/v1/consent/can-process/batch')
     .post(async (request, response) => {
-      const { kid } = await authorize(deps, request.headers, READERS);
+      const { kid } = await authorize(deps, requestFacts(request), READERS);
       const { checks } = await readJson(request, batchRequestSchema);
       const decisions = await deps.checkAll(kid, checks);
       sendJson(response, 200, {
@@ -107,7 +108,7 @@ export function consentRoutes(deps: ConsentRouteDeps): Router {
     router
       .route(`/v1/consent/${action}`)
       .post(async (request, response) => {
-        const caller = await authorize(deps, request.headers, WRITERS);
+        const caller = await authorize(deps, requestFacts(request), WRITERS);
         requireOrigin(deps, caller, request);
         const body = await readJson(request, consentWriteSchema);
         const key = idempotencyKey(request);
@@ -131,7 +132,7 @@ export function consentRoutes(deps: ConsentRouteDeps): Router {
   router
     .route('/v1/consent/state')
     .post(async (request, response) => {
-      const caller = await authorize(deps, request.headers, OWN_READERS);
+      const caller = await authorize(deps, requestFacts(request), OWN_READERS);
       const { principalId } = await readJson(request, principalRequestSchema);
       requireOwnPrincipal(caller, principalId);
       sendJson(response, 200, await deps.state(caller.kid, principalId));
@@ -140,7 +141,7 @@ export function consentRoutes(deps: ConsentRouteDeps): Router {
   router
     .route('/v1/consent/history')
     .post(async (request, response) => {
-      const caller = await authorize(deps, request.headers, OWN_READERS);
+      const caller = await authorize(deps, requestFacts(request), OWN_READERS);
       const { principalId, ...page } = await readJson(request, historyRequestSchema);
       requireOwnPrincipal(caller, principalId);
       sendJson(response, 200, await deps.history(caller.kid, principalId, page));
@@ -149,7 +150,7 @@ export function consentRoutes(deps: ConsentRouteDeps): Router {
   router
     .route('/v1/consent/receipts/:seq')
     .get(async (request, response) => {
-      const caller = await authorize(deps, request.headers, ['secret', 'session']);
+      const caller = await authorize(deps, requestFacts(request), ['secret', 'session']);
       const { seq } = request.params;
       const session = caller.kind === 'session' ? caller.session : null;
       const receipt = SEQ.test(seq) ? await deps.receipt(caller.kid, Number(seq), session) : null;
@@ -160,7 +161,7 @@ export function consentRoutes(deps: ConsentRouteDeps): Router {
   router
     .route('/v1/principals/erase')
     .post(async (request, response) => {
-      const caller = await authorize(deps, request.headers, ['session']);
+      const caller = await authorize(deps, requestFacts(request), ['session']);
       await readJson(request, emptyRequestSchema);
       if (caller.kind !== 'session') throw new Refusal('insufficient-scope');
       sendJson(response, 200, await deps.erase(caller.session));
@@ -169,7 +170,7 @@ export function consentRoutes(deps: ConsentRouteDeps): Router {
   router
     .route('/v1/sessions')
     .post(async (request, response) => {
-      const { kid } = await authorize(deps, request.headers, ['secret']);
+      const { kid } = await authorize(deps, requestFacts(request), ['secret']);
       const { principalId } = await readJson(request, principalRequestSchema);
       sendJson(response, 201, await deps.openSession(kid, principalId));
     })

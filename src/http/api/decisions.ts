@@ -3,6 +3,7 @@ import { Refusal } from '../../lib/errors.ts';
 import type { DecisionResponse } from '../../schema/responses.ts';
 import { type AuthorizeDeps, authorize } from '../caller.ts';
 import { exactRouter } from '../exact-router.ts';
+import { requestFacts } from '../server.ts';
 import { onlyMethods } from './methods.ts';
 
 export interface DecisionDeps extends AuthorizeDeps {
@@ -17,7 +18,7 @@ export function decisionRoutes(deps: DecisionDeps): Router {
   router
     .route('/v1/decisions/:requestId')
     .get(async (request, response) => {
-      const { kid } = await authorize(deps, request.headers, ['secret', 'read-only', 'operator']);
+      const { kid } = await authorize(deps, requestFacts(request), ['secret', 'read-only', 'operator']);
       const { requestId } = request.params;
       const found = REQUEST_ID.test(requestId) ? await deps.findDecision(kid, requestId) : null;
       if (!found) throw new Refusal('no-such-decision');

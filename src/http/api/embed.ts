@@ -4,6 +4,7 @@ import { Refusal } from '../../lib/errors.ts';
 import { type BannerResponse, type EmbedManifest, languageSchema } from '../../schema/banner.ts';
 import { type AuthorizeDeps, authorize, type Scope } from '../caller.ts';
 import { exactRouter } from '../exact-router.ts';
+import { requestFacts } from '../server.ts';
 import { type BuiltFiles, FOREVER, SHORT, sendBuilt } from './built-file.ts';
 import { onlyMethods, open, openMethods } from './methods.ts';
 
@@ -74,7 +75,7 @@ function bannerRoute(deps: BannerDeps): Router {
   router
     .route('/v1/consent/banner')
     .get(async (request, response) => {
-      const { kid } = await authorize(deps, request.headers, ANY_KEY);
+      const { kid } = await authorize(deps, requestFacts(request), ANY_KEY);
       const language = languageSchema.safeParse(request.query['lang'] ?? 'en');
       if (!language.success) {
         throw new Refusal('invalid-request', { details: ['lang: two or three small letters, as in "de"'] });

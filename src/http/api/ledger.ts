@@ -4,6 +4,7 @@ import type { Response, Router } from 'express';
 import { Refusal } from '../../lib/errors.ts';
 import { type AuthorizeDeps, authorize, type Scope } from '../caller.ts';
 import { exactRouter } from '../exact-router.ts';
+import { requestFacts } from '../server.ts';
 import { onlyMethods, open } from './methods.ts';
 
 /** A tenant's log as C2SP tlog-tiles, and offline proofs (contract section 7, The ledger). */
@@ -65,7 +66,7 @@ export function ledgerRoutes(deps: LedgerDeps): Router {
   router
     .route('/v1/consent/proofs/:seq')
     .get(async (request, response) => {
-      const { kid } = await authorize(deps, request.headers, READERS);
+      const { kid } = await authorize(deps, requestFacts(request), READERS);
       const { seq } = request.params;
       if (!SEQ.test(seq)) throw new Refusal('not-found');
       sendText(response, await deps.proof(kid, Number(seq)));
@@ -74,7 +75,7 @@ export function ledgerRoutes(deps: LedgerDeps): Router {
   router
     .route('/v1/ledger/*part')
     .get(async (request, response) => {
-      const { kid } = await authorize(deps, request.headers, READERS);
+      const { kid } = await authorize(deps, requestFacts(request), READERS);
       await sendPart(deps, response, { kid, part: request.params.part.join('/'), isPublic: false });
     })
     .all(onlyMethods('GET', 'HEAD'));

@@ -6,6 +6,7 @@ import { type AuthorizeDeps, authorize } from '../caller.ts';
 import { cookieValues } from '../cookies.ts';
 import { exactRouter } from '../exact-router.ts';
 import type { Limiter } from '../hot.ts';
+import { requestFacts } from '../server.ts';
 import { readJson, sendJson } from './json-route.ts';
 import { onlyMethods } from './methods.ts';
 import { privacyLimit } from './privacy.ts';
@@ -50,7 +51,7 @@ export function meRoutes(deps: MeRouteDeps): Router {
   router
     .route('/v1/principals/link')
     .post(async (request, response) => {
-      const caller = await authorize(deps, request.headers, ['session']);
+      const caller = await authorize(deps, requestFacts(request), ['session']);
       const { token } = await readJson(request, linkRequestSchema);
       if (caller.kind !== 'session') throw new Refusal('insufficient-scope');
       sendJson(response, 201, await deps.link(caller.session, present(request, token)));

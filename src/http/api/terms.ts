@@ -2,6 +2,7 @@ import type { Router } from 'express';
 import { policyRequestSchema, purposesRequestSchema } from '../../schema/consent.ts';
 import { type AuthorizeDeps, authorize, type Scope } from '../caller.ts';
 import { exactRouter } from '../exact-router.ts';
+import { requestFacts } from '../server.ts';
 import { readJson, sendJson } from './json-route.ts';
 import { onlyMethods } from './methods.ts';
 
@@ -32,11 +33,11 @@ export function termsRoutes(deps: TermsDeps): Router {
   router
     .route('/v1/consent/purposes')
     .get(async (request, response) => {
-      const { kid } = await authorize(deps, request.headers, ANY_KEY);
+      const { kid } = await authorize(deps, requestFacts(request), ANY_KEY);
       sendJson(response, 200, { purposes: await deps.purposes(kid) });
     })
     .put(async (request, response) => {
-      const { kid } = await authorize(deps, request.headers, ['operator']);
+      const { kid } = await authorize(deps, requestFacts(request), ['operator']);
       const { purposes } = await readJson(request, purposesRequestSchema);
       sendJson(response, 200, await deps.savePurposes(kid, purposes));
     })
@@ -44,11 +45,11 @@ export function termsRoutes(deps: TermsDeps): Router {
   router
     .route('/v1/consent/policies')
     .get(async (request, response) => {
-      const { kid } = await authorize(deps, request.headers, ANY_KEY);
+      const { kid } = await authorize(deps, requestFacts(request), ANY_KEY);
       sendJson(response, 200, { policies: await deps.policies(kid) });
     })
     .post(async (request, response) => {
-      const { kid } = await authorize(deps, request.headers, ['operator']);
+      const { kid } = await authorize(deps, requestFacts(request), ['operator']);
       const policy = await readJson(request, policyRequestSchema);
       sendJson(response, 201, await deps.publishPolicy(kid, policy));
     })

@@ -1,0 +1,100 @@
+import type { ApiKey } from '../auth/api-key.ts';
+import { hashApiKey, isApiKeySecret } from '../auth/api-key.ts';
+import { SECOND } from '../lib/clock.ts';
+import { Refusal } from '../lib/errors.ts';
+import { makeRecent } from '../lib/recent.ts';
+
+/**
+ * An API key that this process does not know may have been made a moment ago, by another one: the database is read once
+ * more before it is refused (contract 2, section 12). Guessing costs little: a client causes one read a second, further
+ * keys of its own wait for the next one, and callers at one time share it.
+ */
+
+const PAUSE_MS = SECOND;
+/** Different keys of one client that wait at one time, and of all clients. */
+const MAX_WAITING = 256;
+const MAX_WAITING_IN_ALL = 1000;
+const MAX_REMEMBERED = 10_000;
+
+interface Bucket {
+  /** When the next read may begin. */
+  opensAt: number;
+  next: Promise<void> | null;
+  waiting: number;
+}
+
+export interface UnknownKeysDeps {
+  readonly known: (secret: string) => ApiKey | 'revoked' | null;
+  /** Reads what changed in the database before this call. @throws {Unavailable} */
+  readonly refresh: () => Promise<void>;
+  /** Milliseconds that no clock change touches. */
+  readonly now?: () => number;
+  readonly sleep?: (ms: number) => Promise<void>;
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));
+
+/** @returns finds a key by its secret for a client; null for one that nobody has, and for a revoked one */
+export function makeUnknownKeys(deps: UnknownKeysDeps) {
+  const { known, refresh, now = () => performance.now(), sleep = pause } = deps;
+  const buckets = makeRecent<Bucket>(2 * PAUSE_MS, MAX_REMEMBERED, now);
+  /** Until when a key, by its hash, is refused without another look. */
+  const refused = makeRecent<number>(PAUSE_MS, MAX_REMEMBERED, now);
+  const underWay = new Map<string, Promise<ApiKey | null>>();
+  const crowd: Bucket = { opensAt: 0, next: null, waiting: 0 };
+
+  function bucketOf(client: string): Bucket {
+    const found = buckets.get(client);
+    if (found) return found;
+    const made: Bucket = { opensAt: 0, next: null, waiting: 0 };
+    // Past ten thousand clients a second they share one.
+    return buckets.set(client, made) ? made : crowd;
+  }
+
+  function read(bucket: Bucket): Promise<void> {
+    bucket.opensAt = now() + PAUSE_MS;
+    return refresh();
+  }
+
+  function nextRead(bucket: Bucket): Promise<void> {
+    const wait = bucket.opensAt - now();
+    if (wait <= 0) return read(bucket);
+    bucket.next ??= sleep(wait).then(() => {
+      bucket.next = null;
+      return read(bucket);
+    });
+    return bucket.next;
+  }
+
+  async function look(secret: string, hash: string, client: string): Promise<ApiKey | null> {
+    const bucket = bucketOf(client);
+    if (bucket.waiting >= MAX_WAITING || underWay.size >= MAX_WAITING_IN_ALL) {
+      throw new Refusal('rate-limited', { headers: { 'retry-after': String(PAUSE_MS / SECOND) } });
+    }
+    bucket.waiting += 1;
+    try {
+      await nextRead(bucket);
+    } finally {
+      bucket.waiting -= 1;
+    }
+    const found = known(secret);
+    const key = found === 'revoked' ? null : found;
+    // Whoever has a key does not guess.
+    if (key) bucket.opensAt = 0;
+    else refused.set(hash, now() + PAUSE_MS);
+    return key;
+  }
+
+  return async (secret: string, client: string): Promise<ApiKey | null> => {
+    const key = known(secret);
+    if (key === 'revoked') return null;
+    if (key || !isApiKeySecret(secret)) return key;
+    const hash = hashApiKey(secret);
+    if ((refused.get(hash) ?? 0) > now()) return null;
+    const found = underWay.get(hash);
+    if (found) return found;
+    const looking = look(secret, hash, client).finally(() => underWay.delete(hash));
+    underWay.set(hash, looking);
+    return looking;
+  };
+}
