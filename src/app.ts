@@ -227,7 +227,13 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     refillReserve: () => store.reserve.refill(),
     flushKeyUse: keyUse.flush,
     clock,
-    onFault: logFault('sweep-failed'),
+    onFailure: ({ job, kid, error }) =>
+      log.error({
+        event: 'sweep-failed',
+        job,
+        ...(kid === null ? {} : { tenant: kid }),
+        ...describeFault(error),
+      }),
   });
   return {
     url,

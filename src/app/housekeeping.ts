@@ -1,5 +1,5 @@
 import { planSweep } from '../keys/rotate.ts';
-import { type Clock, DAY, HOUR, MINUTE } from '../lib/clock.ts';
+import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
 import { makeSteadyClock } from '../lib/steady-clock.ts';
 import { purgeAgentNonces } from '../storage/agent-store.ts';
 import { sealAudit } from '../storage/audit-seal.ts';
@@ -7,11 +7,10 @@ import { JOB_MS, purgeJobs } from '../storage/console-jobs.ts';
 import { purgeConsole } from '../storage/console-sessions.ts';
 import type { Database } from '../storage/db.ts';
 import { purgeNonces } from '../storage/decision-store.ts';
+import { recordRound } from '../storage/job-store.ts';
 import { purgeKeyTraffic } from '../storage/key-traffic.ts';
 import { purgeNetworks } from '../storage/network-store.ts';
 import { purgeCounters } from '../storage/rate-counter.ts';
-import { retain } from '../storage/retention.ts';
-import { planRetention, type RetentionCounts } from '../storage/retention-due.ts';
 import { makeSealKeyStore } from '../storage/seal-key-store.ts';
 import { purgeExpired } from '../storage/session-store.ts';
 import { purgeSummaries } from '../storage/summary-store.ts';
@@ -19,67 +18,21 @@ import { tally } from '../storage/tally-store.ts';
 import { makeTenantStore } from '../storage/tenant-store.ts';
 import { sealVerdicts } from '../storage/verdict-seal.ts';
 import { purgeOutbox } from '../storage/webhook-store.ts';
+import { type Failure, type Job, makeComplaints, reasonOf, runJobs } from './jobs.ts';
+import { RETENTION, retainTenant } from './retention.ts';
 
 /** Delivered and failed events can be sent again for so long. */
 const OUTBOX_MS = 7 * DAY;
 
-export interface Swept {
-  readonly nonces: number;
-  readonly counters: number;
-  readonly keys: number;
-}
-
 /** Overwrites the private keys of generations whose grace is over. */
-async function sweepKeys(database: Database, now: number): Promise<number> {
+async function sweepKeys(database: Database, kid: string, now: number): Promise<void> {
   const store = makeSealKeyStore(database);
-  let count = 0;
-  for (const { kid } of await makeTenantStore(database).list()) {
-    if (planSweep(await store.list(kid), now).length === 0) continue;
-    await store.change(kid, (keys) => {
-      const changed = planSweep(keys, now);
-      count += changed.length;
-      const [result] = changed;
-      return result ? { ok: true, changed, result } : { ok: false, why: 'no-such-generation' };
-    });
-  }
-  return count;
-}
-
-/**
- * What time alone makes due: expired nonces, ended rate windows, retired keys. Safe on many nodes at once.
- * @param steady for what a clock that jumped ahead and is set back must not have done
- */
-async function sweep(database: Database, now: number, steady: number): Promise<Swept> {
-  const nonces = (await purgeNonces(database, steady)) + (await purgeAgentNonces(database, steady));
-  const counters = await purgeCounters(database, now, 10 * MINUTE);
-  await purgeExpired(database, now);
-  await purgeOutbox(database, now - OUTBOX_MS);
-  await purgeSummaries(database, now);
-  await purgeConsole(database, now - DAY, now - DAY);
-  await purgeJobs(database, now - JOB_MS);
-  await purgeKeyTraffic(database, now);
-  for (const { kid } of await makeTenantStore(database).list()) {
-    await sealVerdicts(database, kid, steady);
-    await sealAudit(database, kid, steady);
-    await tally(database, kid, now);
-  }
-  await purgeNetworks(database, Math.floor(now / DAY));
-  return { nonces, counters, keys: await sweepKeys(database, steady) };
-}
-
-/** What every tenant's retention takes away now, or would. */
-export async function runRetention(
-  database: Database,
-  epochDays: number,
-  now: number,
-  dryRun = false,
-): Promise<readonly (RetentionCounts & { readonly kid: string })[]> {
-  const results = [];
-  for (const { kid, settings } of await makeTenantStore(database).list()) {
-    const rules = { kid, days: settings['retention.days'], epochDays, now };
-    results.push({ kid, ...(await (dryRun ? planRetention : retain)(database, rules)) });
-  }
-  return results;
+  if (planSweep(await store.list(kid), now).length === 0) return;
+  await store.change(kid, (keys) => {
+    const changed = planSweep(keys, now);
+    const [result] = changed;
+    return result ? { ok: true, changed, result } : { ok: false, why: 'no-such-generation' };
+  });
 }
 
 export interface HousekeepingDeps {
@@ -87,6 +40,8 @@ export interface HousekeepingDeps {
   readonly epochDays: number;
   /** Finishes erasures that something held up. */
   readonly resumeErasures: () => Promise<unknown>;
+  /** Runs the erasures that waited for a legal hold. */
+  readonly resumeHeldErasures: (kid: string) => Promise<unknown>;
   /** Seals what an older release wrote about contests in the clear. */
   readonly sealWords: (kid: string) => Promise<unknown>;
   /** Room on the disk that an erasure spent, or that was never there. */
@@ -96,33 +51,121 @@ export interface HousekeepingDeps {
   readonly clock: Clock;
   /** Milliseconds that no change of the clock touches. */
   readonly monotonic?: () => number;
-  readonly onFault: (error: unknown) => void;
+  /** Milliseconds from one round to the next. */
+  readonly interval?: number;
+  readonly onFailure: (failure: Failure) => void;
 }
 
-/** Runs the sweep every minute and retention every hour until stopped; one at a time. */
-export function startHousekeeping(deps: HousekeepingDeps): { stop(): Promise<void> } {
-  const { database, clock, onFault } = deps;
-  let running: Promise<unknown> = deps.refillReserve().catch(onFault);
-  let retainedAt = Number.NEGATIVE_INFINITY;
-  const monotonic = deps.monotonic ?? (() => performance.now());
+/** What time alone makes due, in the order in which it runs. Each is safe on many nodes at once. */
+function jobsOf(deps: HousekeepingDeps): readonly Job[] {
+  const { database } = deps;
+  return [
+    { name: 'refill-reserve', every: MINUTE, run: deps.refillReserve },
+    { name: 'purge-nonces', every: MINUTE, run: ({ steady }) => purgeNonces(database, steady) },
+    { name: 'purge-agent-nonces', every: MINUTE, run: ({ steady }) => purgeAgentNonces(database, steady) },
+    { name: 'purge-rates', every: MINUTE, run: ({ now }) => purgeCounters(database, now, 10 * MINUTE) },
+    { name: 'purge-sessions', every: MINUTE, run: ({ now }) => purgeExpired(database, now) },
+    { name: 'purge-outbox', every: MINUTE, run: ({ now }) => purgeOutbox(database, now - OUTBOX_MS) },
+    { name: 'purge-summaries', every: MINUTE, run: ({ now }) => purgeSummaries(database, now) },
+    { name: 'purge-console', every: MINUTE, run: ({ now }) => purgeConsole(database, now - DAY, now - DAY) },
+    { name: 'purge-console-jobs', every: MINUTE, run: ({ now }) => purgeJobs(database, now - JOB_MS) },
+    { name: 'purge-key-traffic', every: MINUTE, run: ({ now }) => purgeKeyTraffic(database, now) },
+    { name: 'seal-verdicts', every: MINUTE, each: (kid, { steady }) => sealVerdicts(database, kid, steady) },
+    { name: 'seal-audit', every: MINUTE, each: (kid, { steady }) => sealAudit(database, kid, steady) },
+    { name: 'tally', every: MINUTE, each: (kid, { now }) => tally(database, kid, now) },
+    {
+      name: 'purge-networks',
+      every: MINUTE,
+      run: ({ now }) => purgeNetworks(database, Math.floor(now / DAY)),
+    },
+    { name: 'destroy-keys', every: MINUTE, each: (kid, { steady }) => sweepKeys(database, kid, steady) },
+    { name: 'resume-erasures', every: MINUTE, run: deps.resumeErasures },
+    { name: 'resume-held-erasures', every: MINUTE, each: deps.resumeHeldErasures },
+    { name: 'flush-key-use', every: MINUTE, run: deps.flushKeyUse },
+    {
+      name: RETENTION,
+      every: HOUR,
+      each: (kid, { steady }) => retainTenant(database, kid, { epochDays: deps.epochDays, now: steady }),
+    },
+    { name: 'seal-contest-words', every: HOUR, each: deps.sealWords },
+  ];
+}
+
+/** Of this process; null: not since it started. Information, not readiness: a late sweep takes no node out. */
+export interface Swept {
+  /** When a round last left no job failing. */
+  readonly completeAt: string | null;
+  /** When retention last ran for every tenant. */
+  readonly retentionAt: string | null;
+}
+
+export interface Housekeeping {
+  readonly swept: () => Swept;
+  /** Runs what is due; of two calls the second waits. */
+  round(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Not a job: writing down how the others went. */
+const RECORD = 'record-round';
+
+/** Runs each job when it is due until stopped; one at a time. */
+export function startHousekeeping(deps: HousekeepingDeps): Housekeeping {
+  const { database, clock, monotonic = () => performance.now(), interval = MINUTE } = deps;
+  const jobs = jobsOf(deps);
   const steadyClock = makeSteadyClock(clock, monotonic);
+  const complaints = makeComplaints(deps.onFailure);
+  const ranAt = new Map<string, number>();
+  const failing = new Set<string>();
+  const tenants = makeTenantStore(database);
+  const options = { kids: () => tenants.kids(), stopping: () => stopping };
+  let stopping = false;
+  let swept: Swept = { completeAt: null, retentionAt: null };
+
   async function work(): Promise<void> {
-    await deps.refillReserve();
-    const steady = steadyClock();
-    await sweep(database, clock(), steady);
-    await deps.resumeErasures();
-    await deps.flushKeyUse();
-    if (monotonic() - retainedAt < HOUR) return;
-    retainedAt = monotonic();
-    await runRetention(database, deps.epochDays, steady);
-    for (const { kid } of await makeTenantStore(database).list()) await deps.sealWords(kid);
+    const begun = monotonic();
+    // A timer is never exact: half a round early is due.
+    const isDue = ({ name, every }: Job): boolean =>
+      begun - (ranAt.get(name) ?? Number.NEGATIVE_INFINITY) >= every - interval / 2;
+    const due = jobs.filter(isDue);
+    const ran = due.map(({ name }) => name);
+    const at = clock();
+    const moment = { now: at, steady: steadyClock() };
+    const failures = [...(await runJobs(due, moment, options))];
+    if (stopping) return;
+    for (const name of ran) {
+      ranAt.set(name, begun);
+      failing.delete(name);
+    }
+    for (const { job } of failures) failing.add(job);
+    const complete = failing.size === 0;
+    const retained = ran.includes(RETENTION) && !failing.has(RETENTION);
+    const stored = failures.map(({ error, ...about }) => ({ ...about, reason: reasonOf(error) }));
+    await recordRound(database, { at, ran, failures: stored, complete, retained }).catch((error: unknown) =>
+      failures.push({ job: RECORD, kid: null, error }),
+    );
+    complaints.note([...ran, RECORD], failures);
+    swept = {
+      completeAt: complete ? isoTime(at) : swept.completeAt,
+      retentionAt: retained ? isoTime(at) : swept.retentionAt,
+    };
   }
-  const timer = setInterval(() => {
-    running = running.then(() => work().catch(onFault));
-  }, MINUTE);
+
+  // The reserve does not wait for the first round.
+  let running: Promise<void> = deps.refillReserve().catch((error: unknown) => {
+    complaints.note([], [{ job: 'refill-reserve', kid: null, error }]);
+  });
+  const round = (): Promise<void> => {
+    running = running.then(work);
+    return running;
+  };
+  const timer = setInterval(() => void round(), interval);
   timer.unref();
   return {
+    swept: () => swept,
+    round,
     async stop() {
+      stopping = true;
       clearInterval(timer);
       await running;
     },

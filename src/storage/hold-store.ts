@@ -131,7 +131,7 @@ interface HeldRow {
 export async function dueErasures(
   database: Database,
   before: number,
-  of?: { readonly kid: string; readonly durable: string },
+  of?: { readonly kid: string; readonly durable?: string },
 ): Promise<readonly HeldErasure[]> {
   const query = database.read('held_erasures').where('due_at', '<=', before);
   if (of !== undefined) query.where(of);

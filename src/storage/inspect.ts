@@ -23,6 +23,7 @@ const TABLES = [
   'decisions',
   'erasures',
   'idempotency_keys',
+  'job_failures',
   'key_traffic',
   'ledger_blocks',
   'ledger_entries',

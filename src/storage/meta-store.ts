@@ -3,6 +3,10 @@ import type { Database } from './db.ts';
 
 /** When the last backup was made, and how large it is. */
 export const LAST_BACKUP = 'last-backup';
+/** When the housekeeping of some node last left no job failing. */
+export const LAST_SWEEP = 'last-sweep';
+/** When retention last ran for every tenant. */
+export const LAST_RETENTION = 'last-retention';
 /** Which master key's recovery key was last confirmed, and when. */
 export const ESCROW = 'master-key-escrow';
 

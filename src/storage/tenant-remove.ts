@@ -25,6 +25,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   erased_verdicts: ['kid', 'hour', 'position'],
   webhook_outbox: ['seq'],
   console_drafts: ['kid', 'actor', 'contest_id', 'kind'],
+  job_failures: ['kid', 'job'],
   tallies: ['kid', 'kind', 'hour', 'name'],
   tally_marks: ['kid', 'kind'],
   rule_reviews: ['kid', 'rule'],

@@ -28,6 +28,15 @@ export function rowToTenant(row: TenantRow): Tenant {
   return { kid: row.kid, createdAt: row.created_at, settings };
 }
 
+/** Nothing of a row that is damaged: it must not hide the others. */
+function readable<T>(read: () => T): T[] {
+  try {
+    return [read()];
+  } catch {
+    return [];
+  }
+}
+
 export function rowToPurpose(row: PurposeRow): Purpose {
   const { id, title, description, gpc } = row;
   return { id, title, description, lawfulBasis: row.lawful_basis, gpc, ttlDays: row.ttl_days };
@@ -62,9 +71,13 @@ export async function insertTenant(tx: Knex.Transaction, made: NewTenant): Promi
 export function makeTenantStore(database: Database): TenantStore {
   const { read } = database;
   return {
+    async kids() {
+      const rows = await read<TenantRow>('tenants').select('kid').orderBy('kid');
+      return rows.map(({ kid }) => kid);
+    },
     async list() {
       const rows = await read<TenantRow>('tenants').select('kid', 'created_at', 'settings').orderBy('kid');
-      return rows.map(rowToTenant);
+      return rows.flatMap((row) => readable(() => rowToTenant(row)));
     },
     async get(kid) {
       const row = await read<TenantRow>('tenants').where({ kid }).first();

@@ -163,9 +163,9 @@ it('what waited for a hold is not lost with the process that released it, and re
   // The release commits, and the process dies before its erasure.
   await database.transaction((tx) => releaseHold(tx, hold, NOW));
   now += 59_000;
-  expect(await held.resumeStale()).toEqual([]);
+  expect(await held.resumeStale(KID)).toEqual([]);
   now += 2000;
-  expect(await held.resumeStale()).toMatchObject([{ requestedBy: 'subject', incomplete: false }]);
+  expect(await held.resumeStale(KID)).toMatchObject([{ requestedBy: 'subject', incomplete: false }]);
   expect(await database.read('decisions').where({ kid: KID }).pluck('request_id')).toEqual(['req_b']);
   expect(await database.read('held_erasures')).toEqual([]);
   expect(readFileSync(join(dataDir, 'gpd.db')).includes('req_a')).toBe(false);

@@ -26,7 +26,7 @@ export function makeHeldErasures({ database, eraser, tenantOf, clock }: HeldDeps
   async function run(
     actor: Actor,
     before: number,
-    of?: { readonly kid: string; readonly durable: string },
+    of?: { readonly kid: string; readonly durable?: string },
   ): Promise<readonly ErasureReceipt[]> {
     const receipts: ErasureReceipt[] = [];
     for (const { kid, durable, requestedBy, whole, requests } of await dueErasures(database, before, of)) {
@@ -42,7 +42,7 @@ export function makeHeldErasures({ database, eraser, tenantOf, clock }: HeldDeps
     ofDevice: (actor: Actor, kid: string, durable: string) => run(actor, clock(), { kid, durable }),
     /** All that is due, now. */
     resume: () => run(SYSTEM, clock()),
-    /** The same for what no release is at work on any more. */
-    resumeStale: () => run(SYSTEM, clock() - UNDER_WAY_MS),
+    /** The same of one tenant, for what no release is at work on any more. */
+    resumeStale: (kid: string) => run(SYSTEM, clock() - UNDER_WAY_MS, { kid }),
   };
 }

@@ -8,10 +8,8 @@ export function makeRightsUpkeep(deps: HeldDeps) {
   const held = makeHeldErasures(deps);
   const words = contestWordsOf(tenantOf);
   return {
-    async resumeErasures(): Promise<void> {
-      await eraser.resumeStale();
-      await held.resumeStale();
-    },
+    resumeErasures: () => eraser.resumeStale(),
+    resumeHeldErasures: (kid: string) => held.resumeStale(kid),
     sealWords: (kid: string) => sealOldWords(database, words, kid),
   };
 }

@@ -1,11 +1,13 @@
 import type { Command } from 'commander';
-import { runRetention } from '../../app/housekeeping.ts';
-import { print, table } from '../output.ts';
+import { reasonOf } from '../../app/jobs.ts';
+import { runRetention } from '../../app/retention.ts';
+import { Unavailable } from '../../lib/errors.ts';
+import { CommandFailed, print, table } from '../output.ts';
 import { wantsJson, withStore } from '../run.ts';
 
 async function run(options: { readonly dryRun?: boolean }, command: Command): Promise<void> {
   await withStore(command, async ({ database }, config) => {
-    const results = await runRetention(database, config.epoch_days, Date.now(), options.dryRun);
+    const { results, failures } = await runRetention(database, config.epoch_days, Date.now(), options.dryRun);
     print(wantsJson(command), results, () => [
       ...table([
         ['TENANT', 'DECISIONS', 'CONTESTS', 'LINKS', 'SIGHTINGS', 'INDEX', 'AUDIT'],
@@ -17,6 +19,12 @@ async function run(options: { readonly dryRun?: boolean }, command: Command): Pr
       ]),
       ...(options.dryRun === true ? ['Nothing was changed.'] : []),
     ]);
+    const [first] = failures;
+    if (!first) return;
+    // The database's own trouble, and a time to try again.
+    if (failures.every(({ error }) => error instanceof Unavailable)) throw first.error;
+    const failed = failures.map(({ kid, error }) => `${kid ?? 'listing the tenants'} (${reasonOf(error)})`);
+    throw new CommandFailed('failure', `retention failed for ${failed.join(', ')}`);
   });
 }
 

@@ -8,6 +8,7 @@ import { decisionContract } from './decisions.ts';
 import { deviceContract } from './devices.ts';
 import { eraseBesideContract } from './erase-beside.ts';
 import { erasureContract } from './erasure.ts';
+import { housekeepingContract } from './housekeeping.ts';
 import { ledgerContract } from './ledger.ts';
 import { metaContract } from './meta.ts';
 import { migrateContract } from './migrate.ts';
@@ -48,4 +49,5 @@ export function storageContract(make: MakeDatabase): void {
   webhookContract(make);
   rateCounterContract(make);
   consoleContract(make);
+  housekeepingContract(make);
 }

@@ -1,0 +1,106 @@
+import { Unavailable } from '../lib/errors.ts';
+
+/** Runs what time makes due. A failure is its job's own, and its tenant's own: everything else runs. */
+
+export interface Moment {
+  readonly now: number;
+  /** For what cannot be taken back: see `lib/steady-clock.ts`. */
+  readonly steady: number;
+}
+
+export type Job = {
+  /** Stable: log lines and `gpd doctor` name it. */
+  readonly name: string;
+  /** Milliseconds from one run to the next. */
+  readonly every: number;
+} & (
+  | { readonly run: (moment: Moment) => Promise<unknown> }
+  /** Once per tenant, by kid. */
+  | { readonly each: (kid: string, moment: Moment) => Promise<unknown> }
+);
+
+export interface Failure {
+  readonly job: string;
+  /** Null: it is about no single tenant. */
+  readonly kid: string | null;
+  readonly error: unknown;
+}
+
+export interface JobOptions {
+  readonly kids: () => Promise<readonly string[]>;
+  /** True: the process is stopping, and what did not begin is left for the next start. */
+  readonly stopping?: () => boolean;
+}
+
+/** Runs every job once, in order, and returns what failed. */
+export async function runJobs(
+  jobs: readonly Job[],
+  moment: Moment,
+  { kids, stopping = () => false }: JobOptions,
+): Promise<readonly Failure[]> {
+  const failures: Failure[] = [];
+  const attempt = async (job: string, kid: string | null, work: () => Promise<unknown>): Promise<void> => {
+    if (stopping()) return;
+    try {
+      await work();
+    } catch (error) {
+      failures.push({ job, kid, error });
+    }
+  };
+  for (const job of jobs) {
+    if ('run' in job) await attempt(job.name, null, () => job.run(moment));
+    else
+      await attempt(job.name, null, async () => {
+        for (const kid of await kids()) await attempt(job.name, kid, () => job.each(kid, moment));
+      });
+  }
+  return failures;
+}
+
+/** An error's name and code. Its message may quote what was bound, and stays out of logs and tables. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  const { cause } = error;
+  const { code } = (error instanceof Unavailable && cause instanceof Error ? cause : error) as {
+    code?: unknown;
+  };
+  return typeof code === 'string' ? `${error.name} ${code}` : error.name;
+}
+
+/** What tells one cause from another: the error, and where it was thrown. */
+function causeOf(error: unknown): string {
+  if (!(error instanceof Error) || error instanceof Unavailable) return reasonOf(error);
+  return `${reasonOf(error)} ${/^\s+at .*$/m.exec(error.stack ?? '')?.[0] ?? ''}`;
+}
+
+/** Complains once per cause: again only when it changed, or after it recovered. */
+export interface Complaints {
+  /** @param ran names of the jobs that were tried */
+  note(ran: readonly string[], failures: readonly Failure[]): void;
+}
+
+/** A database that cannot be reached fails every job: one cause, told once. */
+const DATABASE = 'database';
+
+export function makeComplaints(onFailure: (failure: Failure) => void): Complaints {
+  const told = new Map<string, string>();
+  let failing: readonly Failure[] = [];
+  const subjectOf = ({ job, kid, error }: Failure): string =>
+    error instanceof Unavailable ? DATABASE : `${job} ${kid ?? ''}`;
+  return {
+    note(ran, failures) {
+      failing = [...failing.filter(({ job }) => !ran.includes(job)), ...failures];
+      const tried = new Set<string>();
+      for (const failure of failures) {
+        const subject = subjectOf(failure);
+        if (tried.has(subject)) continue;
+        tried.add(subject);
+        const cause = causeOf(failure.error);
+        if (told.get(subject) !== cause) onFailure(failure);
+        told.set(subject, cause);
+      }
+      const still = new Set(failing.map(subjectOf));
+      for (const subject of told.keys()) if (!still.has(subject)) told.delete(subject);
+    },
+  };
+}
