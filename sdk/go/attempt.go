@@ -17,7 +17,7 @@ import (
 const maxBody = 4 << 20
 
 func (s *sender) headerOf(c call) http.Header {
-	header := http.Header{"User-Agent": {userAgent}, "Accept": {"application/json"}}
+	header := http.Header{"User-Agent": {userAgent}, "Accept": {"application/json"}, "Accept-Encoding": {"identity"}}
 	if c.accept != "" {
 		header["Accept"] = []string{c.accept}
 	}
@@ -85,7 +85,16 @@ func (s *sender) read(c call, response *http.Response) (answer, *failure) {
 	return answer{}, &failure{err: err, isFinal: !isRetryable(response.StatusCode)}
 }
 
+// isCoded says that the body is in a coding nobody asked for, which not every language can read.
+func isCoded(response *http.Response) bool {
+	coding := strings.ToLower(strings.TrimSpace(response.Header.Get("Content-Encoding")))
+	return response.Uncompressed || (coding != "" && coding != "identity")
+}
+
 func readBody(response *http.Response) ([]byte, error) {
+	if isCoded(response) {
+		return nil, nil
+	}
 	var buffer bytes.Buffer
 	if length := response.ContentLength; length > 0 && length <= maxBody {
 		buffer.Grow(int(length) + bytes.MinRead)

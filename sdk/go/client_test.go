@@ -76,6 +76,33 @@ func TestNothingShowsTheKey(t *testing.T) {
 	}
 }
 
+func TestSessionsAndWebhookOptionsPrintNoSecret(t *testing.T) {
+	const secret = "gpd_ps_ssssssssssssssssssssssssssssssssssssssssss"
+	session := consent.Session{Token: secret, PrincipalID: secret, ExpiresAt: "later"}
+	options := consent.WebhookOptions{Secrets: []string{secret}}
+	for _, value := range []any{session, &session, options, &options, []consent.Session{session}} {
+		if told := fmt.Sprintf("%v %+v %#v %s %q %d", value, value, value, value, value, value); strings.Contains(told, secret) {
+			t.Errorf("it prints a secret: %s", told)
+		}
+	}
+	if text, _ := json.Marshal(options); strings.Contains(string(text), secret) {
+		t.Errorf("its JSON has a secret: %s", text)
+	}
+	if text, _ := json.Marshal(session); !strings.Contains(string(text), secret) {
+		t.Errorf("a browser gets no token: %s", text)
+	}
+}
+
+func TestTheTimeOfACallHasItsBounds(t *testing.T) {
+	client := clientOf(t, consent.Options{Transport: answers(200, strings.NewReader(granted), -1)})
+	for _, timeout := range []time.Duration{0, -1, time.Minute + 1} {
+		_, err := client.CanProcess(consent.WithTimeout(context.Background(), timeout), someone)
+		if codeOf(err) != "config config" {
+			t.Errorf("%s: %v", timeout, err)
+		}
+	}
+}
+
 func TestOnlyTheExactNamesDecide(t *testing.T) {
 	for _, body := range []string{
 		strings.Replace(granted, `"allowed"`, `"Allowed"`, 1),

@@ -136,8 +136,7 @@ func (r *run) step(step object) (problem string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if ms, ok := options["timeoutMs"].(float64); ok {
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
-		defer cancel()
+		ctx = consent.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
 	}
 	if ms, ok := step["cancelAfterMs"].(float64); ok {
 		timer := time.AfterFunc(time.Duration(ms)*time.Millisecond, cancel)

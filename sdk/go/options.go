@@ -1,11 +1,13 @@
 package consent
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -57,8 +59,9 @@ type settings struct {
 }
 
 const (
-	maxTimeout = 10 * time.Minute
-	maxRetries = 10
+	maxTimeout     = 10 * time.Minute
+	maxCallTimeout = time.Minute
+	maxRetries     = 10
 )
 
 var visibleASCII = regexp.MustCompile(`^[\x21-\x7e]+$`)
@@ -67,12 +70,38 @@ func refuse(method, hint string) *Error { return hinted(method, KindConfig, hint
 
 func baseOf(method, text string) (string, *Error) {
 	parsed, err := url.Parse(text)
-	plain := err == nil && parsed.User == nil && parsed.Hostname() != "" && !strings.ContainsAny(text, "?#")
+	plain := err == nil && parsed.User == nil && parsed.Hostname() != "" && hasPort(parsed) && !strings.ContainsAny(text, "?#")
 	if !plain || (parsed.Scheme != "http" && parsed.Scheme != "https") {
 		// Not the cause: it quotes the address.
 		return "", refuse(method, "URL is an http or https address without user info, query and fragment")
 	}
 	return parsed.Scheme + "://" + parsed.Host + strings.TrimRight(parsed.EscapedPath(), "/"), nil
+}
+
+// hasPort is false for a port that no socket has; net/url takes any digits.
+func hasPort(of *url.URL) bool {
+	text := of.Port()
+	port, err := strconv.ParseUint(text, 10, 16)
+	return text == "" || (err == nil && port > 0)
+}
+
+type callTimeout struct{}
+
+// WithTimeout gives the calls that are made under the context a time of their own, in place of the client's Timeout and
+// WriteTimeout, shorter or longer: 1 ms to 1 min. A deadline of the context itself only ever ends a call earlier.
+func WithTimeout(ctx context.Context, timeout time.Duration) context.Context {
+	return context.WithValue(ctx, callTimeout{}, timeout)
+}
+
+func timeoutOf(ctx context.Context, c call) (time.Duration, *Error) {
+	timeout, isTold := ctx.Value(callTimeout{}).(time.Duration)
+	if !isTold {
+		return c.timeout, nil
+	}
+	if timeout < time.Millisecond || timeout > maxCallTimeout {
+		return 0, refuse(c.name, "WithTimeout takes a time from 1 ms to 1 min")
+	}
+	return timeout, nil
 }
 
 func durationOf(method, name string, value, fallback time.Duration) (time.Duration, *Error) {

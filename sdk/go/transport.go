@@ -26,7 +26,7 @@ type call struct {
 }
 
 type answer struct {
-	// body is nil when it was larger than maxBody.
+	// body is nil when it was coded or larger than maxBody.
 	body      []byte
 	requestID string
 }
@@ -112,7 +112,11 @@ func (s *sender) shut() {
 
 // send answers, or fails with an *Error or with context.Canceled.
 func (s *sender) send(parent context.Context, c call) (answer, error) {
-	ctx, cancel := context.WithTimeout(parent, c.timeout)
+	timeout, refused := timeoutOf(parent, c)
+	if refused != nil {
+		return answer{}, refused
+	}
+	ctx, cancel := context.WithTimeout(parent, timeout)
 	defer cancel()
 	id, ok := s.begin(cancel)
 	if !ok {

@@ -1,6 +1,9 @@
 package consent
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // ProofRef is the place of an entry in the tenant's log.
 type ProofRef struct {
@@ -102,6 +105,11 @@ type Session struct {
 	Token       string `json:"token"`
 	PrincipalID string `json:"principalId"`
 	ExpiresAt   string `json:"expiresAt"`
+}
+
+// Format prints what a log may have: not the token, and not the id of the person. The JSON has both, for the browser it is meant for.
+func (s Session) Format(state fmt.State, _ rune) {
+	fmt.Fprintf(state, "consent.Session{ExpiresAt: %q}", s.ExpiresAt)
 }
 
 // Receipt is a signed copy of one entry, for the person it is about.

@@ -3,6 +3,7 @@ package consent
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -13,12 +14,15 @@ import (
 // WebhookOptions for VerifyWebhook.
 type WebhookOptions struct {
 	// Secrets are whsec_… as `gpd webhooks add` printed them; several during a change of secret.
-	Secrets []string
+	Secrets []string `json:"-"`
 	// Tolerance is how far the time of a delivery may be off; 5 minutes when 0.
 	Tolerance time.Duration
 	// Now is today's time when zero.
 	Now time.Time
 }
+
+// Format never prints the secrets.
+func (WebhookOptions) Format(state fmt.State, _ rune) { fmt.Fprint(state, "consent.WebhookOptions") }
 
 // WebhookEvent is a delivery of gpd that is true.
 type WebhookEvent struct {
@@ -90,6 +94,9 @@ func VerifyWebhook(body []byte, header http.Header, options WebhookOptions) (Web
 	if !ok {
 		hint := "Secrets are whsec_ and base64 of 24 to 64 bytes"
 		return WebhookEvent{}, hinted(verifyWebhookName, KindConfig, hint)
+	}
+	if options.Tolerance < 0 {
+		return WebhookEvent{}, hinted(verifyWebhookName, KindConfig, "Tolerance is not negative")
 	}
 	event, code := verifyWebhook(body, header, keys, options)
 	if code != "" {

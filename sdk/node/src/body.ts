@@ -20,11 +20,14 @@ async function readStream(response: Response): Promise<string | typeof MALFORMED
 
 /** @throws what the stream throws when the connection breaks */
 export async function readText(response: Response): Promise<string | typeof MALFORMED> {
+  // A coding nobody asked for: it may make much out of little, and not every language can read it.
+  if (!['', 'identity'].includes((response.headers.get('content-encoding') ?? '').trim().toLowerCase())) {
+    await response.body?.cancel();
+    return MALFORMED;
+  }
   const declared = response.headers.get('content-length');
   const isSmall = declared !== null && Number(declared) <= MAX_BODY_BYTES;
-  // A coding may make much out of little.
-  if (isSmall && response.headers.get('content-encoding') === null) return response.text();
-  return readStream(response);
+  return isSmall ? response.text() : readStream(response);
 }
 
 export function parseJson(text: string | typeof MALFORMED): unknown {

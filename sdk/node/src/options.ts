@@ -29,13 +29,15 @@ export interface Settings {
 }
 
 const MAX_MS = 600_000;
+/** Of one call: the process that waits is the caller's, and a browser behind it has gone long before. */
+const MAX_CALL_MS = 60_000;
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
 const refuse = (hint: string): ConsentError => new ConsentError('ConsentClient', 'config', { hint });
 
 function baseOf(url: unknown): string {
   const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : null;
-  const plain = parsed !== null && parsed.username === '' && parsed.password === '';
+  const plain = parsed !== null && parsed.username === '' && parsed.password === '' && parsed.port !== '0';
   if (!plain || !['http:', 'https:'].includes(parsed.protocol) || /[?#]/.test(String(url))) {
     throw refuse('url is an http or https address without user info, query and fragment');
   }
@@ -54,8 +56,11 @@ function integer(
   throw refuse(`${name} is an integer from ${min} to ${max}`);
 }
 
-export const checkTimeout = (name: string, value: number | undefined, fallback: number): number =>
+const checkTimeout = (name: string, value: number | undefined, fallback: number): number =>
   integer(name, value, fallback, 1, MAX_MS);
+
+/** @throws {ConsentError} config */
+export const checkCallTimeout = (value: number): number => integer('timeoutMs', value, value, 1, MAX_CALL_MS);
 
 /** @throws {ConsentError} config; the message names the option and never its value */
 export function readOptions(options: ClientOptions): Settings {

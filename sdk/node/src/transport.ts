@@ -1,6 +1,6 @@
 import { isRecord, type MALFORMED, parseJson, readText } from './body.ts';
 import { ConsentError, type ErrorFacts, type ErrorKind, kindOfStatus } from './errors.ts';
-import { checkTimeout, type Settings } from './options.ts';
+import { checkCallTimeout, type Settings } from './options.ts';
 import { isRetryable, parseRetryAfter, waitMs } from './schedule.ts';
 import type { CallOptions } from './types.ts';
 import { USER_AGENT } from './version.ts';
@@ -51,7 +51,7 @@ export class Transport {
 
   constructor(settings: Settings) {
     this.#settings = settings;
-    this.#headers = { 'user-agent': USER_AGENT, accept: 'application/json' };
+    this.#headers = { 'user-agent': USER_AGENT, accept: 'application/json', 'accept-encoding': 'identity' };
   }
 
   /** Ends what is running. The connections are the process's own (global fetch) and close when they idle. */
@@ -64,7 +64,7 @@ export class Transport {
   async send(call: Call, { signal, timeoutMs }: CallOptions = {}): Promise<Answer> {
     if (this.#closed) throw new ConsentError(call.name, 'config', { code: 'closed' });
     signal?.throwIfAborted();
-    const time = timeoutMs === undefined ? call.timeoutMs : checkTimeout('timeoutMs', timeoutMs, 0);
+    const time = timeoutMs === undefined ? call.timeoutMs : checkCallTimeout(timeoutMs);
     const deadline = performance.now() + time;
     const controller = new AbortController();
     const abort = (): void => controller.abort();
@@ -119,7 +119,9 @@ export class Transport {
   async #attempt(call: Call, init: RequestInit): Promise<Outcome> {
     let begun = false;
     try {
-      const response = await this.#settings.fetch(this.#settings.base + call.path, init);
+      // Not as a method: workerd's fetch refuses another receiver than the global one.
+      const { fetch, base } = this.#settings;
+      const response = await fetch(base + call.path, init);
       begun = true;
       const text = await readText(response);
       if (response.status === call.status) {

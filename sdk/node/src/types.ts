@@ -128,7 +128,7 @@ export interface Health {
 export interface CallOptions {
   /** Cancels at once; the call rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** The whole time of this call, in place of the client's. */
+  /** The whole time of this call, in place of the client's, shorter or longer; at most 60000. */
   readonly timeoutMs?: number | undefined;
 }
 

@@ -30,15 +30,29 @@ const METHOD = 'verifyWebhook';
 
 const refusal = (code: string): ConsentError => new ConsentError(METHOD, 'proof', { code });
 
-function readSecrets(secrets: string | readonly string[]): Buffer[] {
-  const list = typeof secrets === 'string' ? [secrets] : secrets;
+const misconfigured = (hint: string): ConsentError => new ConsentError(METHOD, 'config', { hint });
+
+/** @param secrets unknown, because an environment variable that is not set arrives as undefined whatever the types say */
+function readSecrets(secrets: unknown): Buffer[] {
+  const list: readonly unknown[] = Array.isArray(secrets) ? secrets : [secrets];
   const keys = list.map((secret) => {
-    const key = secret.startsWith(PREFIX) ? decodeBase64(secret.slice(PREFIX.length)) : null;
+    const isSecret = typeof secret === 'string' && secret.startsWith(PREFIX);
+    const key = isSecret ? decodeBase64(secret.slice(PREFIX.length)) : null;
     return key && key.length >= 24 && key.length <= 64 ? key : null;
   });
   const known = keys.filter((key) => key !== null);
   if (known.length > 0 && known.length === keys.length) return known;
-  throw new ConsentError(METHOD, 'config', { hint: 'secrets are whsec_ and base64 of 24 to 64 bytes' });
+  throw misconfigured('secrets are whsec_ and base64 of 24 to 64 bytes');
+}
+
+/** NaN, such as of a variable that is not set, would compare false with everything. @throws {ConsentError} config */
+function readWindow(options: WebhookOptions): { readonly now: number; readonly toleranceSeconds: number } {
+  const { toleranceSeconds = 300, now = Math.floor(Date.now() / 1000) } = options;
+  if (!Number.isFinite(toleranceSeconds) || toleranceSeconds < 0) {
+    throw misconfigured('toleranceSeconds is a number of seconds, 0 or more');
+  }
+  if (!Number.isFinite(now)) throw misconfigured('now is a number of seconds since the epoch');
+  return { now, toleranceSeconds };
 }
 
 /** There, once, and not empty. */
@@ -70,7 +84,7 @@ function readEvent(id: string, body: Buffer): WebhookEvent | null {
 
 /**
  * @param body the raw bytes as they came: parse nothing before
- * @throws {ConsentError} proof, with the check that failed as its `code`; config for a secret that is none
+ * @throws {ConsentError} proof, with the check that failed as its `code`; config for a malformed secret, tolerance or time
  */
 export function verifyWebhook(
   body: string | Uint8Array,
@@ -78,7 +92,7 @@ export function verifyWebhook(
   options: WebhookOptions,
 ): WebhookEvent {
   const keys = readSecrets(options.secrets);
-  const { toleranceSeconds = 300, now = Math.floor(Date.now() / 1000) } = options;
+  const { now, toleranceSeconds } = readWindow(options);
   const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) =>
     readHeader(headers, name),
   ) as [string, string, string];

@@ -5,6 +5,7 @@ import { MAX_BODY_BYTES } from '../src/body.ts';
 import { ConsentClient } from '../src/client.ts';
 import type { ConsentError } from '../src/errors.ts';
 import { VERSION } from '../src/version.ts';
+import { verifyWebhook } from '../src/webhook.ts';
 
 const KEY = `gpd_sk_${'k'.repeat(43)}`;
 const CHECK = { principalId: 'someone@shop.example', purpose: 'newsletter' };
@@ -88,7 +89,29 @@ describe('the client', () => {
 
   test('refuses a time of a call that is none', async () => {
     const client = clientOf(hangs);
-    expect(await kindOf(client.isAllowed(CHECK, { timeoutMs: 0 }))).toBe('config config');
+    for (const timeoutMs of [0, 60_001, Number.NaN]) {
+      expect(await kindOf(client.isAllowed(CHECK, { timeoutMs }))).toBe('config config');
+    }
+  });
+
+  test('calls fetch without a receiver, which workerd would refuse as an illegal invocation', async () => {
+    const client = clientOf(function strict(this: unknown): Promise<Response> {
+      if (this !== undefined) throw new TypeError('Illegal invocation');
+      return Promise.resolve(Response.json(GRANTED));
+    });
+    await expect(client.isAllowed(CHECK)).resolves.toBe(true);
+  });
+
+  test.each([
+    ['a tolerance that is not a number', { toleranceSeconds: Number.NaN }],
+    ['an endless tolerance', { toleranceSeconds: Number.POSITIVE_INFINITY }],
+    ['a time that is not a number', { now: Number.NaN }],
+    ['no secrets', { secrets: undefined }],
+    ['a secret that is not set', { secrets: [undefined] }],
+  ])('refuses a webhook under %s before it looks at the delivery', (_what, wrong) => {
+    const options = { secrets: 'whsec_AAcOFRwjKjE4P0ZNVFtiaXB3foWMk5qhqK+2vcTL0tk=', ...wrong };
+    const verify = (): unknown => verifyWebhook('{}', {}, options as never);
+    expect(verify).toThrow(expect.objectContaining({ kind: 'config' }));
   });
 
   test('refuses what callers without types hand in, before any call', async () => {

@@ -46,6 +46,7 @@ def test_a_time_that_is_none_is_refused(seconds: Any) -> None:
     client = client_of(says(GRANTED))
     assert kind_of(lambda: client.is_allowed(PERSON, "a", timeout=seconds)) == "config config"
     assert kind_of(lambda: client_of(says(GRANTED), timeout=seconds)) == "config config"
+    assert kind_of(lambda: client.is_allowed(PERSON, "a", timeout=60.001)) == "config config"
 
 
 def test_neither_client_nor_error_shows_the_key_or_what_was_sent() -> None:
@@ -96,6 +97,21 @@ def test_a_header_that_came_twice_is_refused() -> None:
     for headers in (pairs, httpx.Headers(pairs)):
         call = lambda given=headers: gpd_consent.verify_webhook(b"{}", given, secrets=secret)  # noqa: E731
         assert kind_of(call) == "proof missing-header"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"tolerance_seconds": float("nan")},
+        {"tolerance_seconds": float("inf")},
+        {"now": float("nan")},
+        {"secrets": None},
+        {"secrets": [None]},
+    ],
+)
+def test_a_window_or_a_secret_that_is_none_is_refused_before_the_delivery(wrong: dict[str, Any]) -> None:
+    given = {"secrets": "whsec_AAcOFRwjKjE4P0ZNVFtiaXB3foWMk5qhqK+2vcTL0tk=", **wrong}
+    assert kind_of(lambda: gpd_consent.verify_webhook(b"{}", {}, **given)) == "config config"
 
 
 def test_the_version_is_that_of_the_package() -> None:

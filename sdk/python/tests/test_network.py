@@ -137,13 +137,38 @@ def test_many_threads_share_one_client(servers: dict[str, Any]) -> None:
     assert reasons == ["never-asked"] * 12
 
 
-def test_the_time_of_a_call_counts_only_when_it_is_the_earlier() -> None:
-    def slow(_request: httpx.Request) -> httpx.Response:
-        return httpx.Response(503, headers={"retry-after": "1"})
+class Foreign(httpx.BaseTransport, httpx.AsyncBaseTransport):
+    """A transport of the caller's, which raises what no transport of httpx does."""
 
-    started = time.monotonic()
-    assert client_of(slow, timeout=0.5).can_process(PERSON, "a", timeout=60).reason == "unavailable"
-    assert time.monotonic() - started < 0.5
+    closed = False
+
+    def handle_request(self, _request: httpx.Request) -> httpx.Response:
+        raise ExceptionGroup("several", [OverflowError("port")])
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return self.handle_request(request)
+
+    def close(self) -> None:
+        self.closed = True
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+def test_a_transport_that_was_handed_in_is_left_open_and_its_exceptions_are_network_errors() -> None:
+    foreign = Foreign()
+    with ConsentClient("http://127.0.0.1:1", KEY, transport=foreign, retries=0) as client:
+        decision = client.can_process(PERSON, "a")
+    assert (decision.reason, decision.error and decision.error.kind) == ("unavailable", "network")
+    assert not foreign.closed
+
+    async def main() -> None:
+        async with AsyncConsentClient("http://127.0.0.1:1", KEY, transport=foreign, retries=0) as client:
+            decision = await client.can_process(PERSON, "a")
+        assert (decision.reason, decision.error and decision.error.kind) == ("unavailable", "network")
+
+    asyncio.run(main())
+    assert not foreign.closed
 
 
 def test_proxies_of_the_environment_are_not_used(

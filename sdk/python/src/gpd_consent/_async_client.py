@@ -14,7 +14,7 @@ from . import _network
 from ._async_transport import AsyncTransport
 from ._course import Course
 from ._operations import Operation, Operations, WriteName
-from ._options import OnUnavailable, check_seconds, read_environment, read_settings
+from ._options import OnUnavailable, check_call_seconds, read_environment, read_settings
 from ._types import ConsentState, Decision, Health, History, Receipt, Session, Verdict, WriteResult
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class AsyncConsentClient:
         )
         self._operations = Operations(self._settings)
         http = transport or _network.asynchronous(self._settings.base, ssl_context)
-        self._transport = AsyncTransport(self._settings, http)
+        self._transport = AsyncTransport(self._settings, http, owned=transport is None)
         self.sessions = AsyncSessions(self)
 
     @classmethod
@@ -166,7 +166,7 @@ class AsyncConsentClient:
         return f"{type(self).__name__}({self._settings.base!r})"
 
     async def _run(self, operation: Operation[T], timeout: float | None) -> T:
-        seconds = None if timeout is None else check_seconds("timeout", timeout)
+        seconds = None if timeout is None else check_call_seconds(timeout)
         course = Course(operation.call, self._settings, seconds)
         return operation.conclude(await self._transport.send(course), course)
 

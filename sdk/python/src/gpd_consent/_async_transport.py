@@ -8,7 +8,7 @@ from typing import cast
 
 import httpx
 
-from ._course import MAX_BODY_BYTES, Answer, Break, Course, RequestMaker, break_of
+from ._course import MAX_BODY_BYTES, Answer, Break, Course, RequestMaker, break_of, is_coded
 from ._errors import ConsentError
 from ._options import Settings
 
@@ -16,9 +16,11 @@ from ._options import Settings
 class AsyncTransport:
     """For one event loop: the connections are that loop's."""
 
-    def __init__(self, settings: Settings, http: httpx.AsyncBaseTransport) -> None:
+    def __init__(self, settings: Settings, http: httpx.AsyncBaseTransport, *, owned: bool) -> None:
+        """`owned`: `close` ends its connections too. One that was handed in belongs to the caller."""
         self._requests = RequestMaker(settings)
         self._http = http
+        self._owned = owned
         self._closed = False
         self._running: set[asyncio.Timeout] = set()
         self._idle = asyncio.Event()
@@ -54,7 +56,8 @@ class AsyncTransport:
                 if not limit.expired():
                     limit.reschedule(now)
             await self._idle.wait()
-        await self._http.aclose()
+        if self._owned:
+            await self._http.aclose()
 
     async def _attempts(self, course: Course) -> Answer | ConsentError:
         while True:
@@ -75,19 +78,18 @@ class AsyncTransport:
                 body = await self._read(response)
             finally:
                 await response.aclose()
-        except httpx.DecodingError:
-            return Answer(response.status_code, response.headers, None)
-        except httpx.TransportError as error:
+        # Whatever a transport raises that is no cancellation, an ExceptionGroup of anyio among it.
+        except Exception as error:
             return break_of(error, begun)
         return Answer(response.status_code, response.headers, body)
 
     @staticmethod
     async def _read(response: httpx.Response) -> bytes | None:
-        """None when it is too large; closing the response then closes the connection."""
-        plain = "content-encoding" not in response.headers
-        chunks = cast("AsyncIterable[bytes]", response.stream) if plain else response.aiter_bytes()
+        """None when it is too large or coded; closing the response then closes the connection."""
+        if is_coded(response.headers):
+            return None
         body = bytearray()
-        async for chunk in chunks:
+        async for chunk in cast("AsyncIterable[bytes]", response.stream):
             body += chunk
             if len(body) > MAX_BODY_BYTES:
                 return None

@@ -13,7 +13,7 @@ import httpx
 from . import _network
 from ._course import Course
 from ._operations import Operation, Operations, WriteName
-from ._options import OnUnavailable, check_seconds, read_environment, read_settings
+from ._options import OnUnavailable, check_call_seconds, read_environment, read_settings
 from ._transport import Transport
 from ._types import ConsentState, Decision, Health, History, Receipt, Session, Verdict, WriteResult
 
@@ -47,7 +47,7 @@ class ConsentClient:
         )
         self._operations = Operations(self._settings)
         http = transport or _network.blocking(self._settings.base, ssl_context)
-        self._transport = Transport(self._settings, http)
+        self._transport = Transport(self._settings, http, owned=transport is None)
         self.sessions = Sessions(self)
 
     @classmethod
@@ -160,7 +160,7 @@ class ConsentClient:
         return f"{type(self).__name__}({self._settings.base!r})"
 
     def _run(self, operation: Operation[T], timeout: float | None) -> T:
-        seconds = None if timeout is None else check_seconds("timeout", timeout)
+        seconds = None if timeout is None else check_call_seconds(timeout)
         course = Course(operation.call, self._settings, seconds)
         return operation.conclude(self._transport.send(course), course)
 

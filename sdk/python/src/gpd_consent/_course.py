@@ -46,7 +46,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
-    """What came, whatever its status. A body that was too large, or in no known coding, is None."""
+    """What came, whatever its status. A body that was too large, or coded, is None."""
 
     status: int
     headers: httpx.Headers
@@ -64,8 +64,8 @@ class Course:
 
     def __init__(self, call: Call, settings: Settings, seconds: float | None) -> None:
         self.call = call
-        # The caller's own deadline counts when it is the earlier one.
-        self.deadline = time.monotonic() + (call.seconds if seconds is None else min(seconds, call.seconds))
+        # The call's own time takes the place of the client's, shorter or longer.
+        self.deadline = time.monotonic() + (call.seconds if seconds is None else seconds)
         self._settings = settings
         self._retry = 1
         self._replayed = False
@@ -132,7 +132,8 @@ class RequestMaker:
         self._user_agent = (b"user-agent", USER_AGENT.encode("ascii"))
 
     def make(self, call: Call, timeouts: dict[str, float]) -> httpx.Request:
-        headers = [self._user_agent, (b"accept", call.accept.encode("ascii"))]
+        accept = (b"accept", call.accept.encode("ascii"))
+        headers = [self._user_agent, accept, (b"accept-encoding", b"identity")]
         if call.authorized:
             headers.append(self._authorization)
         if call.idempotency_key is not None:
@@ -148,7 +149,13 @@ class RequestMaker:
         )
 
 
-def break_of(error: httpx.TransportError, begun: bool) -> Break:
+def is_coded(headers: httpx.Headers) -> bool:
+    """In a coding nobody asked for: a little of it may become very much."""
+    coding: str = headers.get("content-encoding", "")
+    return coding.strip().lower() not in ("", "identity")
+
+
+def break_of(error: Exception, begun: bool) -> Break:
     """What an exception of httpx means, before (`begun` false) or after the head of the answer came."""
     ended = isinstance(error, (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError))
     return "stale" if ended and not begun else "broken"

@@ -16,6 +16,8 @@ OnUnavailable = Literal["deny", "error"]
 
 _MIN_SECONDS = 0.001
 _MAX_SECONDS = 600.0
+_MAX_CALL_SECONDS = 60.0
+_MAX_PORT = 65_535
 _MAX_RETRIES = 10
 _VISIBLE_ASCII = re.compile(r"[\x21-\x7e]+")
 
@@ -44,14 +46,21 @@ def _parse_base(url: object) -> str | None:
         return None
     if parsed.scheme not in ("http", "https") or not parsed.raw_host or parsed.userinfo:
         return None
+    if parsed.port is not None and not 0 < parsed.port <= _MAX_PORT:
+        return None
     return str(parsed).rstrip("/")
 
 
-def check_seconds(name: str, value: object) -> float:
+def check_seconds(name: str, value: object, most: float = _MAX_SECONDS) -> float:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if isinstance(value, (int, float)) and is_number and _MIN_SECONDS <= value <= _MAX_SECONDS:
+    if isinstance(value, (int, float)) and is_number and _MIN_SECONDS <= value <= most:
         return float(value)
-    raise _refusal(f"{name} is a number of seconds from {_MIN_SECONDS} to {_MAX_SECONDS:.0f}")
+    raise _refusal(f"{name} is a number of seconds from {_MIN_SECONDS} to {most:.0f}")
+
+
+def check_call_seconds(value: object) -> float:
+    """The time of one call, in place of the client's."""
+    return check_seconds("timeout", value, _MAX_CALL_SECONDS)
 
 
 def read_settings(

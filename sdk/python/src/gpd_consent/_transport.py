@@ -8,16 +8,18 @@ from typing import cast
 
 import httpx
 
-from ._course import MAX_BODY_BYTES, Answer, Break, Course, RequestMaker, break_of
+from ._course import MAX_BODY_BYTES, Answer, Break, Course, RequestMaker, break_of, is_coded
 from ._deadline import Budget, DeadlineTransport
 from ._errors import ConsentError
 from ._options import Settings
 
 
 class Transport:
-    def __init__(self, settings: Settings, http: httpx.BaseTransport) -> None:
+    def __init__(self, settings: Settings, http: httpx.BaseTransport, *, owned: bool) -> None:
+        """`owned`: `close` ends its connections too. One that was handed in belongs to the caller."""
         self._requests = RequestMaker(settings)
         self._http = http
+        self._owned = owned
         self._closing = threading.Event()
         self._lock = threading.Lock()
         self._running = 0
@@ -35,7 +37,7 @@ class Transport:
                 self._running -= 1
                 last = self._closing.is_set() and self._running == 0
             if last:
-                self._http.close()
+                self._give_back()
 
     def close(self) -> None:
         """Ends what is running; the last call to end gives the connections back."""
@@ -45,9 +47,13 @@ class Transport:
             self._closing.set()
             idle = self._running == 0
         if idle:
-            self._http.close()
+            self._give_back()
         elif isinstance(self._http, DeadlineTransport):
             self._http.interrupt()
+
+    def _give_back(self) -> None:
+        if self._owned:
+            self._http.close()
 
     def _attempts(self, course: Course) -> Answer | ConsentError:
         while True:
@@ -74,19 +80,18 @@ class Transport:
                 body = self._read(response, course)
             finally:
                 response.close()
-        except httpx.DecodingError:
-            return Answer(response.status_code, response.headers, None)
-        except httpx.TransportError as error:
+        # Whatever a transport raises that is no cancellation: nothing of it belongs to the caller.
+        except Exception as error:
             return "timeout" if course.remaining() <= 0 else break_of(error, begun)
         return Answer(response.status_code, response.headers, body)
 
     @staticmethod
     def _read(response: httpx.Response, course: Course) -> bytes | None:
-        """None when it is too large; closing the response then closes the connection."""
-        plain = "content-encoding" not in response.headers
-        chunks = cast("Iterable[bytes]", response.stream) if plain else response.iter_bytes()
+        """None when it is too large or coded; closing the response then closes the connection."""
+        if is_coded(response.headers):
+            return None
         body = bytearray()
-        for chunk in chunks:
+        for chunk in cast("Iterable[bytes]", response.stream):
             body += chunk
             if len(body) > MAX_BODY_BYTES:
                 return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import re
 import time
 from collections.abc import Iterable, Mapping
@@ -34,12 +35,25 @@ def _read_secret(secret: object) -> bytes | None:
     return key if key is not None and 24 <= len(key) <= 64 else None
 
 
-def _read_secrets(secrets: str | Iterable[str]) -> list[bytes]:
-    given = [secrets] if isinstance(secrets, str) else list(secrets)
+def _misconfigured(hint: str) -> ConsentError:
+    return ConsentError(_METHOD, "config", hint=hint)
+
+
+def _read_secrets(secrets: object) -> list[bytes]:
+    # An environment variable that is not set arrives as None, whatever the types say.
+    given = list(secrets) if isinstance(secrets, Iterable) and not isinstance(secrets, str) else [secrets]
     keys = [key for key in map(_read_secret, given) if key is not None]
     if not keys or len(keys) != len(given):
-        raise ConsentError(_METHOD, "config", hint="secrets are whsec_ and base64 of 24 to 64 bytes")
+        raise _misconfigured("secrets are whsec_ and base64 of 24 to 64 bytes")
     return keys
+
+
+def _check_window(tolerance_seconds: float, now: float) -> None:
+    """A NaN compares false with everything, and an age with it would be judged by how the line is written."""
+    if not math.isfinite(tolerance_seconds) or tolerance_seconds < 0:
+        raise _misconfigured("tolerance_seconds is a number of seconds, 0 or more")
+    if not math.isfinite(now):
+        raise _misconfigured("now is a number of seconds since the epoch")
 
 
 def _read_header(headers: WebhookHeaders, name: str) -> str:
@@ -82,9 +96,12 @@ def verify_webhook(
     """`body` is the raw bytes as they came: parse nothing before. `secrets` is the `whsec_…` that
     `gpd webhooks add` printed, or several during a change of secret.
 
-    Raises a ConsentError of kind `proof`, whose code says which check failed; `config` for no secret.
+    Raises a ConsentError of kind `proof`, whose code says which check failed; `config` for a malformed
+    secret, tolerance or time.
     """
     keys = _read_secrets(secrets)
+    moment = time.time() if now is None else now
+    _check_window(tolerance_seconds, moment)
     name = _read_header(headers, "webhook-id")
     timestamp = _read_header(headers, "webhook-timestamp")
     signatures = _read_header(headers, "webhook-signature")
@@ -94,8 +111,7 @@ def verify_webhook(
     signed = f"{name}.{timestamp}.".encode("utf-8", "surrogatepass") + raw
     if not _is_signed(keys, signed, signatures):
         raise _refusal("bad-signature")
-    # Written so that a `now` that is not a number is stale too.
-    if not abs(int(timestamp) - (time.time() if now is None else now)) <= tolerance_seconds:
+    if abs(int(timestamp) - moment) > tolerance_seconds:
         raise _refusal("stale")
     event = _read_event(name, raw)
     if event is None:

@@ -5,7 +5,7 @@ import java.time.Duration;
 /**
  * Of one call.
  *
- * @param timeout the whole time of this call when that is earlier than the client's; or null
+ * @param timeout the whole time of this call in place of the client's, shorter or longer, at most 60 s; or null
  * @param idempotencyKey names a write to be able to repeat it later; null for one of its own
  */
 public record CallOptions(Duration timeout, String idempotencyKey) {

@@ -38,7 +38,7 @@ final class Calls {
           Call call = made.get();
           String name = call.name();
           if (options == null) throw ConsentException.hinted(name, ErrorKind.CONFIG, "there are no options");
-          if (options.timeout() != null) ConsentClientBuilder.checkTimeout(name, "timeout", options.timeout());
+          if (options.timeout() != null) ConsentClientBuilder.checkCallTimeout(name, options.timeout());
           return transport.begin(call, options);
         },
         result,

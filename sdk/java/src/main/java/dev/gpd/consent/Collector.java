@@ -7,13 +7,19 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
 
-/** Reads at most 4 MiB of a body; a larger one is null. */
+/** Reads at most so many bytes of a body, 4 MiB as a rule; a larger one is null. */
 final class Collector implements HttpResponse.BodySubscriber<byte[]> {
   static final int MAX_BYTES = 4 * 1024 * 1024;
 
   private final CompletableFuture<byte[]> body = new CompletableFuture<>();
   private final ByteArrayOutputStream bytes = new ByteArrayOutputStream(512);
+  private final int most;
   private Flow.Subscription subscription;
+
+  /** @param most negative: any body, an empty one too, is null */
+  Collector(int most) {
+    this.most = most;
+  }
 
   @Override
   public CompletableFuture<byte[]> getBody() {
@@ -29,7 +35,7 @@ final class Collector implements HttpResponse.BodySubscriber<byte[]> {
   @Override
   public void onNext(List<ByteBuffer> buffers) {
     for (ByteBuffer buffer : buffers) {
-      if (bytes.size() + buffer.remaining() > MAX_BYTES) {
+      if (bytes.size() + buffer.remaining() > most) {
         // Closes the connection.
         subscription.cancel();
         body.complete(null);
@@ -48,6 +54,6 @@ final class Collector implements HttpResponse.BodySubscriber<byte[]> {
 
   @Override
   public void onComplete() {
-    body.complete(bytes.toByteArray());
+    body.complete(most < 0 ? null : bytes.toByteArray());
   }
 }

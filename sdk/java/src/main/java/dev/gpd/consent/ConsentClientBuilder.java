@@ -11,6 +11,8 @@ import java.util.regex.Pattern;
 public final class ConsentClientBuilder {
   private static final Duration MIN_TIMEOUT = Duration.ofMillis(1);
   private static final Duration MAX_TIMEOUT = Duration.ofMinutes(10);
+  private static final Duration MAX_CALL_TIMEOUT = Duration.ofMinutes(1);
+  private static final int MAX_PORT = 65_535;
   private static final Pattern VISIBLE_ASCII = Pattern.compile("[\\x21-\\x7e]+");
   private static final String NAME = "ConsentClient";
 
@@ -80,10 +82,16 @@ public final class ConsentClientBuilder {
     return this;
   }
 
-  static void checkTimeout(String method, String name, Duration value) {
-    if (value == null || value.compareTo(MIN_TIMEOUT) < 0 || value.compareTo(MAX_TIMEOUT) > 0) {
-      throw ConsentException.hinted(method, ErrorKind.CONFIG, name + " is a time from 1 ms to 10 min");
+  private static void checkTimeout(String method, String name, Duration value, Duration most) {
+    if (value == null || value.compareTo(MIN_TIMEOUT) < 0 || value.compareTo(most) > 0) {
+      String hint = name + " is a time from 1 ms to " + most.toMinutes() + " min";
+      throw ConsentException.hinted(method, ErrorKind.CONFIG, hint);
     }
+  }
+
+  /** The time of one call, in place of the client's. @throws ConsentException config */
+  static void checkCallTimeout(String method, Duration value) {
+    checkTimeout(method, "timeout", value, MAX_CALL_TIMEOUT);
   }
 
   private static String baseOf(String text) {
@@ -93,9 +101,15 @@ public final class ConsentClientBuilder {
     } catch (URISyntaxException malformed) {
       // Its message quotes the address.
     }
+    // java.net.URI reads no host where the name has an underscore, and the JDK's client calls no such address.
+    if (parsed != null && parsed.getHost() == null && parsed.getRawAuthority() != null) {
+      throw refusal("url names a host that Java's HTTP client cannot call: letters, digits, hyphens and dots alone");
+    }
     boolean isPlain =
         parsed != null
             && parsed.getHost() != null
+            && parsed.getPort() != 0
+            && parsed.getPort() <= MAX_PORT
             && parsed.getRawUserInfo() == null
             && ("http".equalsIgnoreCase(parsed.getScheme()) || "https".equalsIgnoreCase(parsed.getScheme()))
             && text.indexOf('?') < 0
@@ -111,8 +125,8 @@ public final class ConsentClientBuilder {
   public ConsentClient build() {
     if (key == null || !VISIBLE_ASCII.matcher(key).matches()) throw refusal("key is an API key: visible ASCII");
     String base = baseOf(url);
-    checkTimeout(NAME, "timeout", timeout);
-    checkTimeout(NAME, "writeTimeout", writeTimeout);
+    checkTimeout(NAME, "timeout", timeout, MAX_TIMEOUT);
+    checkTimeout(NAME, "writeTimeout", writeTimeout, MAX_TIMEOUT);
     if (retries < 0 || retries > 10) throw refusal("retries is an integer from 0 to 10");
     if (onUnavailable == null) throw refusal("onUnavailable is DENY or ERROR");
     HttpClient http = httpClient == null ? Transport.newHttpClient() : httpClient;
@@ -120,6 +134,6 @@ public final class ConsentClientBuilder {
       throw refusal("httpClient must neither follow redirects nor keep cookies");
     }
     Settings settings = new Settings(base, key, timeout, writeTimeout, retries, onUnavailable);
-    return new ConsentClient(new Transport(settings, http));
+    return new ConsentClient(new Transport(settings, http, httpClient == null));
   }
 }

@@ -9,6 +9,7 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -118,13 +119,23 @@ final class Operation {
   private static HttpResponse.BodyHandler<byte[]> collecting(AtomicBoolean hasBegun) {
     return head -> {
       hasBegun.set(true);
-      return new Collector();
+      String coding = head.headers().firstValue("content-encoding").orElse("").strip();
+      // Nobody asked for one, and not every language can read it.
+      return new Collector(coding.isEmpty() || coding.equalsIgnoreCase("identity") ? Collector.MAX_BYTES : -1);
     };
   }
 
   private void proceed(long wait) {
     if (wait == 0) start();
-    else if (wait != DONE) run(Transport.TIMER.schedule(this::start, wait, TimeUnit.NANOSECONDS));
+    else if (wait != DONE) runLater(wait);
+  }
+
+  private void runLater(long wait) {
+    try {
+      run(transport.timer.schedule(this::start, wait, TimeUnit.NANOSECONDS));
+    } catch (RejectedExecutionException closed) {
+      // The close that stopped the timer ended this call too.
+    }
   }
 
   private synchronized void run(Future<?> what) {

@@ -15,7 +15,6 @@ import java.util.stream.Stream;
 /** The connections of a client, and what an answer says (SPEC.md sections 3 and 5). */
 final class Transport {
   static final String VERSION = "0.1.0";
-  static final ScheduledThreadPoolExecutor TIMER = timer();
 
   private static final Pattern CODE = Pattern.compile("[a-z][a-z0-9-]{0,63}");
   private static final Pattern REQUEST_ID = Pattern.compile("[A-Za-z0-9_-]{1,64}");
@@ -23,16 +22,21 @@ final class Transport {
   private static final int MIN_CONTAINED = 4;
 
   final Settings settings;
-  private final Watchdog watchdog = new Watchdog();
+  /** Of this client, so that its thread ends with the client and keeps no class loader. */
+  final ScheduledThreadPoolExecutor timer = newTimer();
+  private final Watchdog watchdog = new Watchdog(timer);
   /** Null once closed: the JDK gives connections back when nobody holds their client. */
   private volatile HttpClient http;
+  /** Made here. One that was handed in belongs to the caller. */
+  private final boolean isOwn;
 
-  Transport(Settings settings, HttpClient http) {
+  Transport(Settings settings, HttpClient http, boolean isOwn) {
     this.settings = settings;
     this.http = http;
+    this.isOwn = isOwn;
   }
 
-  private static ScheduledThreadPoolExecutor timer() {
+  private static ScheduledThreadPoolExecutor newTimer() {
     ScheduledThreadPoolExecutor timer =
         new ScheduledThreadPoolExecutor(
             1,
@@ -60,17 +64,28 @@ final class Transport {
   /** A call that nobody drives yet. */
   Operation begin(Call call, CallOptions options) {
     open(call);
-    Duration timeout = options.timeout();
-    boolean isShorter = timeout != null && timeout.compareTo(call.timeout()) < 0;
-    Operation operation = new Operation(this, call, (isShorter ? timeout : call.timeout()).toNanos());
+    Duration timeout = options.timeout() == null ? call.timeout() : options.timeout();
+    Operation operation = new Operation(this, call, timeout.toNanos());
     watchdog.add(operation);
     operation.outcome.whenComplete((answer, error) -> watchdog.remove(operation));
     return operation;
   }
 
   void close() {
+    HttpClient client = http;
     http = null;
     for (Operation operation : watchdog.running()) operation.end(closed(operation.call));
+    timer.shutdownNow();
+    if (isOwn && client != null) shutDown(client);
+  }
+
+  /** Ends the threads of a client: at once from Java 21 on; before, the JDK does it when the client is collected. */
+  private static void shutDown(HttpClient client) {
+    try {
+      HttpClient.class.getMethod("shutdownNow").invoke(client);
+    } catch (ReflectiveOperationException before21) {
+      // Nothing holds it any longer.
+    }
   }
 
   /** @throws ConsentException config when the client is closed */
@@ -86,7 +101,8 @@ final class Transport {
             .version(HttpClient.Version.HTTP_1_1)
             .method(call.method(), call.publisher())
             .header("User-Agent", "gpd-consent-java/" + VERSION)
-            .header("Accept", call.accept());
+            .header("Accept", call.accept())
+            .header("Accept-Encoding", "identity");
     if (!call.isOpen()) request.header("Authorization", "Bearer " + settings.key);
     if (call.body() != null) request.header("Content-Type", "application/json");
     if (call.idempotencyKey() != null) request.header("Idempotency-Key", call.idempotencyKey());

@@ -2,6 +2,8 @@ package dev.gpd.consent;
 
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
@@ -13,9 +15,14 @@ final class Watchdog {
   private static final long PERIOD_MILLIS = 10;
   private static final int TICKS_OF_PATIENCE = 100;
 
+  private final ScheduledExecutorService timer;
   private final Set<Operation> running = ConcurrentHashMap.newKeySet();
   private final AtomicBoolean isAwake = new AtomicBoolean();
   private int idleTicks;
+
+  Watchdog(ScheduledExecutorService timer) {
+    this.timer = timer;
+  }
 
   void add(Operation operation) {
     running.add(operation);
@@ -35,7 +42,11 @@ final class Watchdog {
   }
 
   private void tickLater() {
-    Transport.TIMER.schedule(this::tick, PERIOD_MILLIS, TimeUnit.MILLISECONDS);
+    try {
+      timer.schedule(this::tick, PERIOD_MILLIS, TimeUnit.MILLISECONDS);
+    } catch (RejectedExecutionException closed) {
+      // Closing ends what is running.
+    }
   }
 
   private void tick() {

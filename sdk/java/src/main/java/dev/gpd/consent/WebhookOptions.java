@@ -2,6 +2,7 @@ package dev.gpd.consent;
 
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Arrays;
 import java.util.List;
 
 /** For {@link Webhooks#verify}. No record: it would print the secrets. */
@@ -18,7 +19,9 @@ public final class WebhookOptions {
 
   /** {@code whsec_…} as {@code gpd webhooks add} printed them; several during a change of secret. */
   public static WebhookOptions secrets(String... secrets) {
-    return new WebhookOptions(List.of(secrets), Duration.ofMinutes(5), null);
+    // No List.of: an environment variable that is not set is null, and refused as every other wrong secret.
+    List<String> given = secrets == null ? List.of() : Arrays.asList(secrets.clone());
+    return new WebhookOptions(given, Duration.ofMinutes(5), null);
   }
 
   /** How far the time of a delivery may be off; 5 minutes. */

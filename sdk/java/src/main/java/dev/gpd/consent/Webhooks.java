@@ -22,14 +22,18 @@ public final class Webhooks {
     return ConsentException.of(NAME, ErrorKind.PROOF, code);
   }
 
+  private static ConsentException misconfigured(String hint) {
+    return ConsentException.hinted(NAME, ErrorKind.CONFIG, hint);
+  }
+
   private static List<byte[]> keys(List<String> secrets) {
     List<byte[]> keys = new ArrayList<>();
     for (String secret : secrets) {
-      byte[] key = secret.startsWith(PREFIX) ? Bytes.ofBase64(secret.substring(PREFIX.length())) : null;
+      byte[] key = secret != null && secret.startsWith(PREFIX) ? Bytes.ofBase64(secret.substring(PREFIX.length())) : null;
       if (key != null && key.length >= 24 && key.length <= 64) keys.add(key);
     }
     if (!keys.isEmpty() && keys.size() == secrets.size()) return keys;
-    throw ConsentException.hinted(NAME, ErrorKind.CONFIG, "secrets are whsec_ and base64 of 24 to 64 bytes");
+    throw misconfigured("secrets are whsec_ and base64 of 24 to 64 bytes");
   }
 
   /** There, once, and not empty. */
@@ -79,10 +83,14 @@ public final class Webhooks {
 
   /**
    * @param body the raw bytes as they came: parse nothing before
-   * @throws ConsentException proof, with the check that failed as its code; config for a secret that is none
+   * @throws ConsentException proof, with the check that failed as its code; config for a malformed secret or tolerance
    */
   public static WebhookEvent verify(byte[] body, Map<String, List<String>> headers, WebhookOptions options) {
+    if (body == null || headers == null || options == null) throw misconfigured("body, headers and options are not null");
     List<byte[]> keys = keys(options.secrets);
+    if (options.tolerance == null || options.tolerance.isNegative()) {
+      throw misconfigured("tolerance is a time, zero or more");
+    }
     String id = once(headers, "webhook-id");
     String timestamp = once(headers, "webhook-timestamp");
     String signatures = once(headers, "webhook-signature");

@@ -17,12 +17,22 @@ import java.util.UUID;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /** Runs one case; throws what is wrong with it. */
 final class CaseRun {
+  private static final ScheduledExecutorService ALARMS =
+      Executors.newSingleThreadScheduledExecutor(
+          task -> {
+            Thread thread = new Thread(task, "alarms");
+            thread.setDaemon(true);
+            return thread;
+          });
+
   private static final HttpClient HTTP = Transport.newHttpClient();
 
   private final Map<String, Object> one;
@@ -133,7 +143,7 @@ final class CaseRun {
     Future<?> alarm =
         cancelAfter == null
             ? null
-            : Transport.TIMER.schedule(cancel, cancelAfter.longValue(), TimeUnit.MILLISECONDS);
+            : ALARMS.schedule(cancel, cancelAfter.longValue(), TimeUnit.MILLISECONDS);
     try {
       if (future == null) return invocation.call(name, args, options);
       return Invocation.asWire(future.get());

@@ -17,6 +17,7 @@ import java.net.Socket;
 import java.net.http.HttpClient;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -127,6 +128,44 @@ class ConsentClientTest {
       assertFalse((options + " " + client).contains(KEY));
     }
     assertFalse(new Session("gpd_ps_secret", "u-1", "later").toString().contains("gpd_ps_secret"));
+  }
+
+  @Test
+  void saysWhyItRefusesANameThatJavaCannotCall() {
+    ConsentException error =
+        assertThrows(ConsentException.class, () -> ConsentClient.builder().url("http://my_gpd:8080").key(KEY).build());
+    assertEquals(ErrorKind.CONFIG, error.kind());
+    assertTrue(error.getMessage().contains("cannot call"));
+    assertFalse(error.getMessage().contains("my_gpd"));
+  }
+
+  @Test
+  void refusesWhatIsNullInAWebhook() {
+    String secret = "whsec_AAcOFRwjKjE4P0ZNVFtiaXB3foWMk5qhqK+2vcTL0tk=";
+    WebhookOptions right = WebhookOptions.secrets(secret);
+    WebhookOptions[] wrong = {
+      WebhookOptions.secrets((String) null), WebhookOptions.secrets((String[]) null), right.tolerance(null), null
+    };
+    for (WebhookOptions options : wrong) {
+      assertEquals("config config", codeOf(() -> Webhooks.verify(new byte[0], Map.of(), options)));
+    }
+    assertEquals("config config", codeOf(() -> Webhooks.verify(null, Map.of(), right)));
+    assertEquals("config config", codeOf(() -> Webhooks.verify(new byte[0], null, right)));
+  }
+
+  private static long timers() {
+    return Thread.getAllStackTraces().keySet().stream().filter(thread -> thread.getName().equals("gpd-consent-timer")).count();
+  }
+
+  @Test
+  void closeEndsItsThread() throws Exception {
+    ConsentClient client = answering(GRANTED, 0);
+    long before = timers();
+    assertTrue(client.isAllowedAsync("u-1", "newsletter").get(5, TimeUnit.SECONDS));
+    assertEquals(before + 1, timers());
+    client.close();
+    for (int i = 0; i < 100 && timers() > before; i++) Thread.sleep(10);
+    assertEquals(before, timers());
   }
 
   @Test
