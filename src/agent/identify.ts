@@ -1,7 +1,7 @@
 import { collectSignals } from './collect/collect.ts';
 import { browserGpc, isRefused, passGate } from './gate.ts';
 import { makePlaintext } from './plaintext.ts';
-import { publicKeyOf } from './pubkey.ts';
+import { type ServerFacts, serverFactsOf } from './pubkey.ts';
 import { isUnavailable, unavailable } from './request.ts';
 import { sealBundle } from './seal.ts';
 import { send } from './send.ts';
@@ -35,18 +35,22 @@ interface Sealing {
 }
 
 /** Every attempt has a nonce and a time of its own: the server claims a nonce once. */
-async function attempt(sealing: Sealing, freshKey: boolean): Promise<Identified | Unavailable> {
-  const { kid, endpoint, consent, signals, signal } = sealing;
-  const key = await publicKeyOf(endpoint, kid, signal, freshKey);
-  if (isUnavailable(key)) return key;
-  return send(endpoint, await sealBundle(key, makePlaintext(consent, signals)), signal);
+async function attempt(sealing: Sealing, { key, aheadMs }: ServerFacts): Promise<Identified | Unavailable> {
+  const { endpoint, consent, signals, signal } = sealing;
+  const bundle = await sealBundle(key, makePlaintext(consent, signals, aheadMs));
+  const result = await send(endpoint, bundle, signal);
+  return result.sent && aheadMs !== 0 ? { ...result, clockAheadMs: aheadMs } : result;
 }
 
-/** `decrypt-failed` is what a rotation looks like from here: one more try, with the key of now. */
-async function attemptTwice(sealing: Sealing): Promise<Identified | Unavailable> {
-  const first = await attempt(sealing, false);
-  const rotated = first.sent && first.status === 400 && first.response.reason === 'decrypt-failed';
-  return rotated ? attempt(sealing, true) : first;
+/** `decrypt-failed` is what a rotation looks like from here, `stale` a wrong clock: one more try, by the facts of now. */
+async function attemptTwice(sealing: Sealing, known: ServerFacts): Promise<Identified | Unavailable> {
+  const first = await attempt(sealing, known);
+  const reason = first.sent ? first.response.reason : null;
+  if (reason !== 'decrypt-failed' && reason !== 'stale') return first;
+  const now = await serverFactsOf(sealing.endpoint, sealing.kid, sealing.signal, true);
+  if (isUnavailable(now)) return now;
+  // By the same time it would be as stale again.
+  return reason === 'stale' && now.aheadMs === known.aheadMs ? first : attempt(sealing, now);
 }
 
 async function run(
@@ -57,11 +61,11 @@ async function run(
 ): Promise<Identified | Unavailable> {
   const { kid } = options;
   const endpoint = endpointOf(options.endpoint, scriptUrl);
-  const key = publicKeyOf(endpoint, kid, signal, false);
+  const facts = serverFactsOf(endpoint, kid, signal, false);
   const signals = await collectSignals(workerUrlOf(options.workerUrl, scriptUrl));
-  const early = await key;
-  if (isUnavailable(early)) return early;
-  return attemptTwice({ kid, endpoint, consent, signals, signal });
+  const known = await facts;
+  if (isUnavailable(known)) return known;
+  return attemptTwice({ kid, endpoint, consent, signals, signal }, known);
 }
 
 /**

@@ -17,12 +17,19 @@ function wireReceipt(receipt: ConsentReceipt): ConsentReceipt {
   };
 }
 
-/** The plaintext of a bundle (contract section 2), with a nonce and a time of its own on every call. */
-export function makePlaintext(consent: ConsentReceipt, signals: CollectedSignals): Uint8Array<ArrayBuffer> {
+/**
+ * The plaintext of a bundle (contract section 2), with a nonce and a time of its own on every call.
+ * @param aheadMs how far this device's clock is ahead of the server's
+ */
+export function makePlaintext(
+  consent: ConsentReceipt,
+  signals: CollectedSignals,
+  aheadMs = 0,
+): Uint8Array<ArrayBuffer> {
   const body = {
     v: 1,
     nonce: toBase64Url(randomBytes(NONCE_BYTES)),
-    clientTs: Date.now(),
+    clientTs: Date.now() - aheadMs,
     consent: wireReceipt(consent),
     signals,
   };

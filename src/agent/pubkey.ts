@@ -3,8 +3,17 @@ import { fromBase64 } from './bytes.ts';
 import { isUnavailable, request, unavailable } from './request.ts';
 import type { Recipient, Unavailable } from './types.ts';
 
-/** For the life of the page; a rotation is noticed by `decrypt-failed`, which asks again. */
-const cache = new Map<string, Recipient>();
+export interface ServerFacts {
+  readonly key: Recipient;
+  /** How far this device's clock is ahead of the server's, in milliseconds; 0 where it is right or nobody asked yet. */
+  readonly aheadMs: number;
+}
+
+/** `Date` has whole seconds and an answer takes its time: nothing to correct. */
+const TOLERATED_MS = 60_000;
+
+/** For the life of the page; `decrypt-failed` shows a rotation, `stale` a wrong clock, and both ask again. */
+const cache = new Map<string, ServerFacts>();
 
 function isPoint(publicKey: string): boolean {
   try {
@@ -22,15 +31,15 @@ function readKey(body: unknown, kid: string): Recipient | null {
 }
 
 /**
- * The tenant's public seal key (GET /_fp/pubkey).
- * @param again past both caches, this page's and the browser's
+ * The tenant's public seal key and the server's time (GET /_fp/pubkey).
+ * @param again past both caches, this page's and the browser's: only such an answer tells the time
  */
-export async function publicKeyOf(
+export async function serverFactsOf(
   endpoint: string,
   kid: string,
   signal: AbortSignal,
   again: boolean,
-): Promise<Recipient | Unavailable> {
+): Promise<ServerFacts | Unavailable> {
   const url = `${endpoint}/_fp/pubkey?kid=${encodeURIComponent(kid)}`;
   const known = cache.get(url);
   if (known && !again) return known;
@@ -38,6 +47,8 @@ export async function publicKeyOf(
   if (isUnavailable(reply)) return reply;
   const key = reply.status === 200 ? readKey(reply.body, kid) : null;
   if (!key) return unavailable('key', reply);
-  cache.set(url, key);
-  return key;
+  const aheadMs = again && Math.abs(reply.aheadMs) > TOLERATED_MS ? reply.aheadMs : 0;
+  const facts = { key, aheadMs };
+  cache.set(url, facts);
+  return facts;
 }

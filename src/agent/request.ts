@@ -5,6 +5,8 @@ export interface Reply {
   /** Null when the body is not JSON. */
   readonly body: unknown;
   readonly retryAfterSeconds: number | null;
+  /** How far this device's clock is ahead of the server's, in milliseconds; NaN where the page cannot read the time. */
+  readonly aheadMs: number;
 }
 
 const MESSAGES: Readonly<Record<Unavailable['cause'], string>> = {
@@ -35,15 +37,22 @@ export async function request(url: string, init: RequestInit): Promise<Reply | U
   try {
     const response = await fetch(url, { redirect: 'error', ...init });
     const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
+    const aheadMs = aheadOf(response.headers);
     const text = await response.text();
     return {
       status: response.status,
       body: parse(text),
       retryAfterSeconds: Number.isFinite(seconds) ? seconds : null,
+      aheadMs,
     };
   } catch {
     return unavailable(init.signal?.aborted ? 'timeout' : 'network');
   }
+}
+
+/** RFC 9110 section 6.6.1; a cache on the way adds how old the answer is (RFC 9111 section 5.1). */
+function aheadOf(headers: Headers): number {
+  return Date.now() - Date.parse(headers.get('date') ?? '') - Math.round(Number(headers.get('age'))) * 1000;
 }
 
 function parse(text: string): unknown {

@@ -36,6 +36,8 @@ export interface Identified {
   readonly sent: true;
   readonly status: number;
   readonly response: IngestResponse;
+  /** How far this device's clock is ahead (negative: behind), where the agent corrected the bundle's time by it. */
+  readonly clockAheadMs?: number | undefined;
 }
 
 /** Refused here: nothing was collected, fetched or sent. */

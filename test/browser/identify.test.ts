@@ -113,16 +113,90 @@ describeInChromium('browser/identify', () => {
     expect(site.exchanges.filter(isKey)).toHaveLength(2);
   });
 
-  it.each(['consent-missing', 'replay', 'stale', 'unknown'] as const)(
-    'hands on %s as it is',
-    async (reason) => {
+  /** A server whose clock is `ms` after this device's, and that judges a bundle by it. */
+  const serverAhead = (ms: number, key: SealKey) => {
+    const now = (): number => Date.now() + ms;
+    return (exchange: Exchange): Answer => {
+      const date = new Date(now()).toUTCString();
+      if (isKey(exchange)) return keyAnswer(key, { date });
+      const { clientTs } = openPlaintext(key, exchange)!;
+      const answer = makeIngestAnswer(Math.abs(now() - clientTs) <= 300_000 ? 'ok' : 'stale');
+      return { ...answer, headers: { date } };
+    };
+  };
+
+  it.each([600_000, -600_000])(
+    'clock off by %d ms: seals once more, by the time of a fresh key',
+    async (ms) => {
       const key = makeSealKey();
-      const answer = makeIngestAnswer(reason);
-      gpd = (exchange) => (isPost(exchange) ? answer : keyAnswer(key));
-      expect(await identify()).toEqual({ sent: true, status: answer.status, response: answer.body });
-      expect(site.exchanges.filter(isPost)).toHaveLength(1);
+      gpd = serverAhead(ms, key);
+      const result = (await identify()) as { clockAheadMs: number };
+      expect(result).toMatchObject({ sent: true, status: 200, response: { reason: 'ok' } });
+      expect(Math.abs(result.clockAheadMs + ms)).toBeLessThan(5000);
+      const posts = site.exchanges.filter(isPost);
+      expect(posts).toHaveLength(2);
+      const nonces = posts.map((post) => openPlaintext(key, post)!.nonce);
+      expect(new Set(nonces).size).toBe(2);
+      expect(site.exchanges.filter(isKey)[1]!.headers['cache-control']).toBe('no-cache');
+      // The page knows by now, until the clock is put right.
+      expect(await identify()).toMatchObject({ response: { reason: 'ok' } });
+      expect(site.exchanges.filter(isPost)).toHaveLength(3);
+      gpd = serverAhead(0, key);
+      const right = await identify();
+      expect(right).toMatchObject({ response: { reason: 'ok' } });
+      expect(right).not.toHaveProperty('clockAheadMs');
     },
   );
+
+  it('a key from a cache on the way is as old as it says', async () => {
+    const key = makeSealKey();
+    const answer = serverAhead(600_000, key);
+    gpd = (exchange) => {
+      const date = new Date(Date.now() + 600_000 - 290_000).toUTCString();
+      return isKey(exchange) ? keyAnswer(key, { date, age: '290' }) : answer(exchange);
+    };
+    const result = (await identify()) as { clockAheadMs: number };
+    expect(result).toMatchObject({ response: { reason: 'ok' } });
+    expect(Math.abs(result.clockAheadMs + 600_000)).toBeLessThan(5000);
+  });
+
+  it('a clock off and a key that was rotated cost one more try, not two', async () => {
+    const [old, current] = [makeSealKey(), makeSealKey()];
+    let answer = serverAhead(600_000, old);
+    gpd = (exchange) => {
+      if (isKey(exchange)) return answer(exchange);
+      const rotated = openPlaintext(old, exchange) !== null;
+      if (rotated) answer = serverAhead(600_000, current);
+      return rotated ? makeIngestAnswer('decrypt-failed') : answer(exchange);
+    };
+    expect(await identify()).toMatchObject({ response: { reason: 'ok' } });
+    expect(site.exchanges.filter(isPost)).toHaveLength(2);
+  });
+
+  it('stale by a clock that agrees: asked once more, and not sent again', async () => {
+    const key = makeSealKey();
+    const answer = makeIngestAnswer('stale');
+    gpd = (exchange) => (isPost(exchange) ? answer : keyAnswer(key));
+    expect(await identify()).toEqual({ sent: true, status: 400, response: answer.body });
+    expect(site.exchanges.filter(isPost)).toHaveLength(1);
+    expect(site.exchanges.filter(isKey)).toHaveLength(2);
+  });
+
+  it('stale again after the correction is told, with how far the clock is off', async () => {
+    const key = makeSealKey();
+    const date = new Date(Date.now() - 600_000).toUTCString();
+    gpd = (exchange) => (isPost(exchange) ? makeIngestAnswer('stale') : keyAnswer(key, { date }));
+    expect(await identify()).toMatchObject({ status: 400, clockAheadMs: expect.any(Number) });
+    expect(site.exchanges.filter(isPost)).toHaveLength(2);
+  });
+
+  it.each(['consent-missing', 'replay', 'unknown'] as const)('hands on %s as it is', async (reason) => {
+    const key = makeSealKey();
+    const answer = makeIngestAnswer(reason);
+    gpd = (exchange) => (isPost(exchange) ? answer : keyAnswer(key));
+    expect(await identify()).toEqual({ sent: true, status: answer.status, response: answer.body });
+    expect(site.exchanges.filter(isPost)).toHaveLength(1);
+  });
 
   it('tells a refusal before the core from a verdict', async () => {
     const key = makeSealKey();

@@ -116,6 +116,25 @@ describeInChromium('browser/my-data', () => {
     expect(await rows('decisions')).toBe(before);
   });
 
+  it.each([
+    [10, 'Your clock is about 10 minutes fast.'],
+    [-3 * 60, 'Your clock is about 3 hours slow.'],
+    [60 * 24 * 365, 'Your clock is about 365 days fast.'],
+  ])(
+    'a clock %d minutes ahead: shows what is held, and says how far the clock is off',
+    async (minutes, text) => {
+      await open();
+      await page.addInitScript(`{ const now = Date.now; Date.now = () => now() + ${minutes * 60_000}; }`);
+      await page.reload();
+      await look();
+      await expect.poll(() => page.getByTestId('status').textContent()).toContain(text);
+      await page.getByTestId('forget').click();
+      await expect.poll(() => page.getByTestId('status').textContent()).toMatch(/^Forgotten/);
+      await page.getByTestId('look').click();
+      await expect.poll(() => page.getByTestId('status').textContent()).toContain(text);
+    },
+  );
+
   it('shows what tells the device apart where the tenant keeps summaries', async () => {
     await gpd.json(['tenants', 'set', KID, 'transparency.retain=summary']);
     await open({ colorScheme: 'dark', viewport: { width: 320, height: 700 } });

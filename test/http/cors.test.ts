@@ -45,6 +45,18 @@ describe('CORS on the ingest route', () => {
     },
   );
 
+  it('lets a page read by which time a bundle was judged', async () => {
+    const headers = { origin: ORIGIN };
+    const stale = await post(gpd.url, makeBundle(acme, { clientTs: 0 }), headers);
+    expectCore(stale, 'stale');
+    const key = await ask(gpd.url, `/_fp/pubkey?kid=${KID}`, { headers });
+    for (const reply of [stale, key]) {
+      expect(reply.headers['access-control-expose-headers']).toMatch(/\bDate\b/);
+      expect(Math.abs(Date.parse(String(reply.headers['date'])) - Date.now())).toBeLessThan(10_000);
+    }
+    expect(stale.headers['access-control-expose-headers']).toContain('Retry-After');
+  });
+
   it('lets a page read the errors too', async () => {
     const headers = { origin: ORIGIN };
     const errors: readonly (readonly [number, Reply])[] = [

@@ -181,7 +181,16 @@ describe('GPD_OTLP_ENDPOINT', () => {
       ]),
     );
     const ingests = told.find(({ name }) => name === 'gpd_ingest_total');
-    expect(ingests).toMatchObject({ sum: { dataPoints: [{ asDouble: 1 }] } });
+    expect(ingests).toMatchObject({
+      sum: {
+        dataPoints: expect.arrayContaining([
+          expect.objectContaining({
+            asDouble: 1,
+            attributes: [{ key: 'reason', value: { stringValue: 'ok' } }],
+          }),
+        ]),
+      },
+    });
     for (const secret of [KID, visitorId, '127.0.0.1', gpd.dataDir])
       expect(text).not.toContain(String(secret));
   });

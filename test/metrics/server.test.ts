@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeMeters } from '../../src/app/metrics/meters.ts';
 import { parseListen } from '../../src/app/metrics/metrics.ts';
 import { byLabel, parseExposition, totalOf } from '../../src/cli/top/exposition.ts';
+import { INGEST_STATUS } from '../../src/schema/responses.ts';
 import { expectCore, post } from '../http/support/expect.ts';
 import { runGpd } from '../support/command.ts';
 import { openWire } from '../support/http.ts';
@@ -33,8 +34,12 @@ describe('GET /metrics', () => {
       '--name',
       'b',
     ]);
+    // A rate over a counter that is not there yet is none: the first stale bundle would not be seen.
+    const before = byLabel(parseExposition(await scrape()), 'gpd_ingest_total', 'reason');
+    expect(Object.keys(before).sort()).toEqual(Object.keys(INGEST_STATUS).sort());
     const bundle = makeBundle(gpd.targets[0]!);
     expectCore(await post(gpd.url, bundle), 'ok');
+    expectCore(await post(gpd.url, makeBundle(gpd.targets[0]!, { clientTs: 0 })), 'stale');
     expectCore(await post(gpd.url, bundle), 'replay');
     expectCore(
       await post(gpd.url, makeBundle(gpd.targets[0]!, { consent: { purposes: [] } })),
@@ -50,6 +55,8 @@ describe('GET /metrics', () => {
     await fetch(`${gpd.url}/v1/decisions/req_1`);
     const samples = parseExposition(await scrape());
     expect(byLabel(samples, 'gpd_ingest_total', 'reason')).toEqual({
+      ...before,
+      stale: 1,
       ok: 1,
       replay: 1,
       'consent-missing': 1,
@@ -57,12 +64,14 @@ describe('GET /metrics', () => {
     expect(totalOf(samples, 'gpd_verdicts_total')).toBe(1);
     expect(byLabel(samples, 'gpd_consent_checks_total', 'reason')).toEqual({ 'never-asked': 1 });
     const routes = byLabel(samples, 'gpd_requests_total', 'route');
-    expect(routes).toMatchObject({ '/_fp/i/v1': 3, '/v1/decisions/{requestId}': 1 });
+    expect(routes).toMatchObject({ '/_fp/i/v1': 4, '/v1/decisions/{requestId}': 1 });
     const statuses = samples.filter(
       ({ name, labels }) => name === 'gpd_requests_total' && labels['route'] === '/_fp/i/v1',
     );
-    expect(new Set(statuses.map(({ labels }) => labels['status']))).toEqual(new Set(['200', '409', '451']));
-    expect(byLabel(samples, 'gpd_request_seconds_count', 'route')['/_fp/i/v1']).toBe(3);
+    expect(new Set(statuses.map(({ labels }) => labels['status']))).toEqual(
+      new Set(['200', '400', '409', '451']),
+    );
+    expect(byLabel(samples, 'gpd_request_seconds_count', 'route')['/_fp/i/v1']).toBe(4);
     expect(byLabel(samples, 'gpd_batch_size_count', 'group')).toMatchObject({
       record: 2,
       decide: 1,

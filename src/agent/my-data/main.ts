@@ -1,6 +1,6 @@
 import { browserGpc, PURPOSE } from '../gate.ts';
 import { identifyFrom } from '../identify.ts';
-import type { ConsentReceipt, IdentifyResult, IngestResponse } from '../types.ts';
+import type { ConsentReceipt, Identified, IdentifyResult, IngestResponse } from '../types.ts';
 import { el } from './dom.ts';
 import { type View, verdictOf, viewOf } from './render.ts';
 import { WORDS } from './words.ts';
@@ -44,8 +44,21 @@ function say(page: Page, text: string): void {
 }
 
 function problemOf(result: IdentifyResult): string {
-  if (result.sent) return WORDS.refused;
+  if (result.sent) return `${WORDS.refused} ${clockNote(result)}`.trim();
   return result.reason === 'gpc' ? WORDS.gpc : WORDS.away;
+}
+
+/** Empty where the clock is right. */
+function clockNote({ clockAheadMs = 0 }: Identified): string {
+  if (clockAheadMs === 0) return '';
+  const minutes = Math.round(Math.abs(clockAheadMs) / 60_000);
+  const duration =
+    minutes < 120
+      ? WORDS.minutes(minutes)
+      : minutes < 48 * 60
+        ? WORDS.hours(Math.round(minutes / 60))
+        : WORDS.days(Math.round(minutes / 1440));
+  return WORDS.clock(duration, clockAheadMs > 0);
 }
 
 async function show(page: Page, response: IngestResponse): Promise<void> {
@@ -86,7 +99,7 @@ async function look(page: Page): Promise<void> {
   }
   try {
     await show(page, result.response);
-    say(page, '');
+    say(page, clockNote(result));
   } catch {
     say(page, WORDS.away);
   }

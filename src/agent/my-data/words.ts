@@ -10,6 +10,11 @@ export const WORDS = {
   gpc: 'Your browser sends Global Privacy Control. The device check did not run, and this visit left nothing here.',
   away: 'The device check cannot be reached. Nothing was changed; try again in a moment.',
   refused: 'The device check did not answer for this page, so nothing was looked up.',
+  clock: (duration: string, isFast: boolean) =>
+    `Your clock is about ${duration} ${isFast ? 'fast' : 'slow'}. The device check used the server’s time instead.`,
+  minutes: (count: number) => `${count} minute${count === 1 ? '' : 's'}`,
+  hours: (count: number) => `${count} hours`,
+  days: (count: number) => `${count} days`,
   nobody:
     'This browser tells too little to be recognised. The verdict of this moment is all there is, and it belongs to no device.',
   verdictTitle: 'The verdict',

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { INGEST_STATUS } from '../../schema/responses.ts';
 
 /** What is counted while requests run. Labels are of closed sets: routes, statuses, reasons, classes, groups. */
 
@@ -77,6 +78,8 @@ export function makeMeters(): Meters {
   const duration = childOf((route) => durations.labels(route));
   const ingest = childOf((reason) => ingests.labels(reason));
   const verdict = childOf((visitorClass) => verdicts.labels(visitorClass));
+  // At 0 from the start: a rise that begins with a new series is no rise to a rate.
+  for (const reason of Object.keys(INGEST_STATUS)) ingest(reason).inc(0);
   const check = childOf((reason) => checks.labels(reason));
   const size = childOf((group) => sizes.labels(group));
   const depth = childOf((group) => waiting.labels(group));

@@ -21,6 +21,8 @@ export function pubkeyRoutes(find: FindPublicKey): Router {
       const body = JSON.stringify(found);
       response.set({
         ...open,
+        // Age: the answer may come from a cache on the way.
+        'access-control-expose-headers': 'Date, Age',
         'content-type': 'application/json; charset=utf-8',
         'cache-control': 'public, max-age=300',
         etag: `"${sha256Text(body)}"`,

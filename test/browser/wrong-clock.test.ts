@@ -1,0 +1,65 @@
+import type { Browser, Page } from 'puppeteer-core';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { describeInBrowser } from '../support/tools.ts';
+import { type BrowserName, launch, missingBrowser, type Visitor, visit } from './support/drivers.ts';
+import { type Banner, bannerOf, type Shop, startShop } from './support/shop.ts';
+
+/** A person whose clock is wrong, on a page of another origin than gpd's: identified, and asked when the ledger says so. */
+
+const MINUTE = 60_000;
+const DAY = 86_400_000;
+/** As a device whose clock is off has it, for `new Date()` too. */
+const clockAhead = (
+  ms: number,
+): string => `{ const RealDate = Date; globalThis.Date = class extends RealDate {
+  constructor(...given) { if (given.length === 0) super(RealDate.now() + ${ms}); else super(...given); }
+  static now() { return RealDate.now() + ${ms}; } }; }`;
+
+for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
+  describeInBrowser(`browser/wrong clock in ${name}`, missingBrowser(name), () => {
+    let shop: Shop;
+    let browser: Browser;
+    let visitor: Visitor;
+    let page: Page;
+    let banner: Banner;
+
+    beforeAll(async () => {
+      [shop, browser] = await Promise.all([startShop(), launch(name)]);
+    });
+    afterAll(async () => {
+      await browser?.close();
+      await shop?.close();
+    });
+    afterEach(async () => {
+      await visitor?.leave();
+    });
+
+    /** @param script runs before the page does */
+    async function open(script: string): Promise<void> {
+      visitor = await visit(browser);
+      page = await visitor.tab(script);
+      banner = bannerOf(page);
+      await page.goto(shop.page());
+    }
+    const identify = (): Promise<unknown> =>
+      page.evaluate(`identify('http://localhost:${shop.api.gpd.port}')`) as Promise<unknown>;
+    const keysAsked = (): Promise<unknown> =>
+      page.evaluate(
+        "performance.getEntriesByType('resource').filter((entry) => entry.name.includes('pubkey')).length",
+      );
+
+    it.each([
+      ['ten minutes fast', 10 * MINUTE],
+      ['ten minutes slow', -10 * MINUTE],
+      ['a year fast', 365 * DAY],
+    ])('%s: identified, and from then on at once', async (_what, ms) => {
+      await open(clockAhead(ms));
+      const pending = identify();
+      await banner.press('accept');
+      expect(await pending).toEqual({ sent: true, reason: 'ok', status: 200 });
+      expect(await keysAsked()).toBe(2);
+      expect(await identify()).toEqual({ sent: true, reason: 'ok', status: 200 });
+      expect(await keysAsked()).toBe(2);
+    });
+  });
+}
