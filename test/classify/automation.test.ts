@@ -11,71 +11,12 @@ import {
   safari,
 } from './support/browsers.ts';
 import { all, type Change, groups, header, nothing, patched, set, uaData } from './support/changes.ts';
+import { AUTOMATION_FIRES, globals } from './support/fires-automation.ts';
 
 /** A: a program drives this browser. No defense exempts any of them. */
 
-const globals = (...names: string[]): Change => set('tells', { globals: names });
-const brands = (brand: string, list = 'brands'): Change => uaData({ [list]: [{ brand, version: '99' }] });
-const HEADLESS =
-  'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/141.0.0.0 Safari/537.36';
-
-const FIRES: readonly (readonly [string, string, Change])[] = [
-  ['A1', 'webdriver in the page', set('page', { webdriver: true })],
-  ['A1', 'webdriver in a frame', set('frame', { webdriver: true })],
-  ['A2', 'HeadlessChrome in the page', set('page', { userAgent: HEADLESS })],
-  ['A2', 'HeadlessChrome in appVersion', set('page', { appVersion: HEADLESS.slice(8) })],
-  ['A2', 'HeadlessChrome in the worker alone', set('worker', { userAgent: HEADLESS })],
-  ['A2', 'HeadlessChrome in a frame alone', set('frame', { userAgent: HEADLESS })],
-  ['A2', 'HeadlessChrome in the request alone', header('user-agent', HEADLESS)],
-  [
-    'A2',
-    'HeadlessChrome in Sec-CH-UA alone',
-    header('sec-ch-ua', '"HeadlessChrome";v="141", "Chromium";v="141"'),
-  ],
-  ['A2', 'HeadlessChrome among the brands', brands('HeadlessChrome')],
-  ['A2', 'HeadlessChrome among the full versions', brands('HeadlessChrome', 'fullVersionList')],
-  [
-    'A2',
-    "HeadlessChrome among the worker's brands",
-    set('worker', { uaData: { brands: [{ brand: 'HeadlessChrome', version: '141' }] } }),
-  ],
-  ...['PhantomJS/2.1.1', 'SlimerJS/1.0', 'HappyDOM/15.0', 'jsdom/25.0'].map(
-    (product) => ['A2', product, header('user-agent', `Mozilla/5.0 (Unknown) ${product}`)] as const,
-  ),
-  ...[
-    'cdc_adoQpoasnfa76pfcZLmcfl_Array',
-    '$cdc_asdjflasutopfhvcZLmcfl_',
-    '__pwInitScripts',
-    '__playwright__binding__',
-    '__selenium_unwrapped',
-    '__webdriver_evaluate',
-    'domAutomation',
-    'domAutomationController',
-    'callPhantom',
-    '__nightmare',
-  ].map((name) => ['A3', name, globals('a', name)] as const),
-  [
-    'A4',
-    'in the header alone',
-    header('sec-ch-ua', '" Not A;Brand";v="99", "Chromium";v="141", "Google Chrome";v="141"'),
-  ],
-  ['A4', 'in the page alone', brands(' Not A;Brand')],
-  ['A4', 'among the full versions', brands(' Not A;Brand', 'fullVersionList')],
-  ['A5', 'an empty list in the worker', set('worker', { uaData: { brands: [], platform: 'Windows' } })],
-  ['A5', 'no list in the worker', set('worker', { uaData: { platform: 'Windows' } })],
-  [
-    'A7',
-    'the same in a window of exactly the screen, as a headless driver sets it up',
-    all(
-      set('worker', { uaData: { brands: [], platform: 'Windows' } }),
-      set('screen', { innerWidth: 1920, innerHeight: 1080, outerWidth: 1920, outerHeight: 1080 }),
-    ),
-  ],
-  ['A6', 'a frame that is there too early', set('frame', { srcdocPreattached: true })],
-];
-
 describe('fires', () => {
-  it.each(FIRES)('%s: %s', (id, _name, change) => {
+  it.each(AUTOMATION_FIRES)('%s: %s', (id, _name, change) => {
     const judged = changed(chrome, change);
     expect(judged.ids).toContain(id);
     expect(judged.class).toBe('undeclared_automation');
@@ -84,7 +25,9 @@ describe('fires', () => {
   });
 
   it('is shown for every rule', () => {
-    expect(new Set(FIRES.map(([id]) => id))).toEqual(new Set(AUTOMATION_RULES.map(({ id }) => id)));
+    expect(new Set(AUTOMATION_FIRES.map(([id]) => id))).toEqual(
+      new Set(AUTOMATION_RULES.map(({ id }) => id)),
+    );
   });
 });
 
@@ -150,7 +93,7 @@ describe('stays silent', () => {
 });
 
 describe('demoted', () => {
-  const A5 = FIRES.find(([id]) => id === 'A5')?.[2] as Change;
+  const A5 = AUTOMATION_FIRES.find(([id]) => id === 'A5')?.[2] as Change;
   const A6 = set('frame', { srcdocPreattached: true });
   const M2 = set('tells', { cdp: true });
   const T8 = patched('userAgent');
@@ -204,7 +147,7 @@ describe('a privacy defense', () => {
     ['resistFingerprinting', firefoxRfp],
     ['Brave', brave],
   ])('%s exempts no A rule', (_name, make) => {
-    for (const [id, , change] of FIRES.filter(([rule]) => ['A1', 'A3', 'A6'].includes(rule))) {
+    for (const [id, , change] of AUTOMATION_FIRES.filter(([rule]) => ['A1', 'A3', 'A6'].includes(rule))) {
       const judged = changed(make, change);
       expect(judged.facts.defenses).toHaveLength(1);
       expect(judged.ids).toContain(id);

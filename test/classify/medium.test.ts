@@ -1,108 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { MEDIUM_RULES, WEAK_RULES } from '../../src/ingest/classify/medium-rules.ts';
-import { type Browser, changed, chrome, firefox, linuxChrome } from './support/browsers.ts';
-import { all, type Change, drawnBy, header, insecure, named, set } from './support/changes.ts';
+import { changed, chrome } from './support/browsers.ts';
+import { all, set } from './support/changes.ts';
+import { MEDIUM_FIRES, PAIRED_FIRES, WEAK_FIRES } from './support/fires-medium.ts';
 
 /** M: odd, yet people have it too, so one alone is unknown. W: it only moves the score. */
 
-const NO_POINTER = set('media', { pointer: 'none', hover: false });
-const SWIFTSHADER =
-  'ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero) (0x0000C0DE)), SwiftShader driver)';
-
-type Row = readonly [string, string, () => Browser, Change];
-
-const MEDIUM: readonly Row[] = [
-  ['M1', 'wider by more than 32 px', chrome, set('screen', { outerWidth: 1920 + 33 })],
-  ['M1', 'higher by more than 32 px', chrome, set('screen', { outerHeight: 1080 + 33 })],
-  ['M2', 'in the page', chrome, set('tells', { cdp: true })],
-  ['M2', 'in the worker', chrome, set('worker', { cdp: true })],
-  ['M4', 'denied and to be asked', chrome, set('tells', { notificationMismatch: true })],
-  ['M4', 'the same, told over http', chrome, all(set('tells', { notificationMismatch: true }), insecure)],
-  ['M5', 'a desktop without a pointer', chrome, NO_POINTER],
-  ['M5', 'a Firefox without a pointer', firefox, NO_POINTER],
-  ['M6', 'a desktop Chromium without window.chrome', chrome, set('page', { chromeObject: false })],
-  ['M7', 'SwiftShader', chrome, drawnBy(SWIFTSHADER)],
-  ['M8', 'a browser without Accept-Language', chrome, header('accept-language', undefined)],
-  ['M8', 'a browser with an empty Accept-Language', chrome, header('accept-language', '')],
-  ['N2', 'Chrome with an empty Sec-CH-UA', chrome, header('sec-ch-ua', '')],
-  ['N2', 'Chrome without Sec-CH-UA', chrome, header('sec-ch-ua', undefined)],
-  ['N2', 'Chrome without fetch metadata', chrome, header('sec-fetch-site', undefined)],
-  [
-    'N2',
-    'a Chrome of 89',
-    chrome,
-    all(
-      named('Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/89.0.1 Safari/537.36', 'Win32'),
-      header('sec-ch-ua', undefined),
-    ),
-  ],
-];
-
-const WEAK: readonly Row[] = [
-  [
-    'W1',
-    '800 × 600',
-    chrome,
-    set('screen', {
-      width: 800,
-      height: 600,
-      outerWidth: 780,
-      outerHeight: 580,
-      innerWidth: 770,
-      innerHeight: 500,
-    }),
-  ],
-  [
-    'W2',
-    'one size for all',
-    chrome,
-    set('screen', {
-      width: 900,
-      height: 700,
-      innerWidth: 900,
-      innerHeight: 700,
-      outerWidth: 900,
-      outerHeight: 700,
-    }),
-  ],
-  ['W3', 'a page wider than its window', chrome, set('screen', { innerWidth: 1441 })],
-  ['W3', 'a page higher than its window', chrome, set('screen', { innerHeight: 981 })],
-  ['W4', 'a desktop without plug-ins', chrome, set('page', { pluginCount: 0 })],
-  ['W5', 'llvmpipe', linuxChrome, drawnBy('llvmpipe (LLVM 19.1.7, 256 bits)')],
-  [
-    'W5',
-    'the basic renderer',
-    chrome,
-    drawnBy('ANGLE (Microsoft, Microsoft Basic Render Driver Direct3D11)'),
-  ],
-  ['W6', 'UTC', chrome, set('time', { zone: 'UTC' })],
-  ['W9', 'an Electron application', chrome, set('tells', { processType: 'renderer' })],
-  ['W8', 'no WebGL', chrome, set('graphics', { vendor: null, renderer: null })],
-  [
-    'N4',
-    'a hosting network',
-    chrome,
-    (browser) => {
-      browser.hosting = true;
-    },
-  ],
-  ['N3', 'another language', chrome, header('accept-language', 'de-DE,de;q=0.9,en;q=0.8')],
-];
-
-/** Rules that stand beside another one by their nature: no case shows them alone. */
-const PAIRED: readonly Row[] = [
-  ['M9', 'no pointer and software graphics', chrome, all(NO_POINTER, drawnBy('llvmpipe (LLVM 19.1.7)'))],
-  [
-    'M9',
-    'no pointer and no 3D graphics',
-    chrome,
-    all(NO_POINTER, set('graphics', { vendor: null, renderer: null })),
-  ],
-  ['M10', 'a debugger on the page alone', chrome, set('tells', { cdp: true, debugsPageAlone: true })],
-];
-
 describe('M fires beside another', () => {
-  it.each(PAIRED)('%s: %s — and two are automation', (id, _name, make, change) => {
+  it.each(PAIRED_FIRES)('%s: %s — and two are automation', (id, _name, make, change) => {
     const judged = changed(make, change);
     expect(judged.strong).toContain(id);
     expect(judged).toMatchObject({ class: 'undeclared_automation', inconsistency: 0, automation: false });
@@ -115,19 +20,19 @@ describe('M fires beside another', () => {
 });
 
 describe('M fires', () => {
-  it.each(MEDIUM)('%s: %s — and alone it is unknown', (id, _name, make, change) => {
+  it.each(MEDIUM_FIRES)('%s: %s — and alone it is unknown', (id, _name, make, change) => {
     const judged = changed(make, change);
     expect(judged).toMatchObject({ class: 'unknown', strong: [id], inconsistency: 0, automation: false });
   });
 
   it('is shown for every rule', () => {
-    const shown = [...MEDIUM, ...PAIRED].map(([id]) => id);
+    const shown = [...MEDIUM_FIRES, ...PAIRED_FIRES].map(([id]) => id);
     expect(new Set(shown)).toEqual(new Set(MEDIUM_RULES.map(({ id }) => id)));
   });
 });
 
 describe('W fires', () => {
-  it.each(WEAK)('%s: %s — and leaves a person human', (id, _name, make, change) => {
+  it.each(WEAK_FIRES)('%s: %s — and leaves a person human', (id, _name, make, change) => {
     const judged = changed(make, change);
     expect(judged.ids).toContain(id);
     expect(judged).toMatchObject({ class: 'human', strong: [] });
@@ -136,6 +41,6 @@ describe('W fires', () => {
   });
 
   it('is shown for every rule', () => {
-    expect(new Set(WEAK.map(([id]) => id))).toEqual(new Set(WEAK_RULES.map(({ id }) => id)));
+    expect(new Set(WEAK_FIRES.map(([id]) => id))).toEqual(new Set(WEAK_RULES.map(({ id }) => id)));
   });
 });

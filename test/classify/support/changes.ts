@@ -3,6 +3,9 @@ import { type Browser, gpu, rename } from './browsers.ts';
 /** What a rule is shown to fire on: one browser with one thing changed. */
 export type Change = (browser: Browser) => void;
 
+/** A case that a rule is shown to fire on: the rule, the case, a browser and what is changed of it. */
+export type Shown = readonly [rule: string, name: string, make: () => Browser, change: Change];
+
 type Group = Exclude<keyof Browser['signals'], number | symbol>;
 
 /** Fields of a group of signals. */
