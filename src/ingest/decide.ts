@@ -63,6 +63,7 @@ export function decide(input: DecideInput): Verdict {
     declaredAgentId: input.declaredAgentId,
     consentState: input.consentState,
     rules: classification.rules,
+    ...(classification.counterfactual && { counterfactual: classification.counterfactual }),
     defenses: input.defenses,
     overridden,
     monitor: input.monitor,

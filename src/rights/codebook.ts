@@ -83,7 +83,9 @@ export const FIELD_MEANINGS = of({
   'decisions[].consentState.basis': 'Whether consent was asserted by the page or proven by the ledger.',
   'decisions[].rules': 'The rules that fired. A rule that is not here did not.',
   'decisions[].rules[].id': 'The rule, as in the table of rules.',
-  'decisions[].rules[].weight': 'What it added to the score at that time.',
+  'decisions[].rules[].weight':
+    'What it added to the score at that time. It is 0 when another rule that states the same fact counted instead.',
+  'decisions[].rules[].kind': 'What it counted as at that time: A, T, M or W, as in the table of kinds.',
   'decisions[].rules[].text': 'What it saw, in plain words.',
   'decisions[].defenses': 'Privacy protections that were recognised and taken into account.',
   'decisions[].policyVersion': 'The version of the rules that decided.',

@@ -5,6 +5,8 @@ import type { ContestResponse } from '../schema/rights.ts';
 export interface ExplainedRule {
   readonly id: string;
   readonly weight: number;
+  /** What it counted as. */
+  readonly kind: string;
   readonly text: string;
 }
 

@@ -13,13 +13,21 @@ const KNOWN: KnownDevice = {
   marked: false,
   spread: { networksToday: 1, pairsOfWeek: 1, tenantPairsOfWeek: 1 },
 };
-const HUMAN: Classification = { class: 'human', score: 0, rules: [], inconsistency: 0, automation: false };
+const HUMAN: Classification = {
+  class: 'human',
+  score: 0,
+  rules: [],
+  inconsistency: 0,
+  automation: false,
+  counterfactual: null,
+};
 const AUTOMATION: Classification = {
   class: 'undeclared_automation',
   score: 0.9,
   rules: [{ id: 'A1', weight: 0.9, kind: 'A' }],
   inconsistency: 0,
   automation: true,
+  counterfactual: { decisive: [{ id: 'A1', class: 'human' }], withoutAll: null },
 };
 const TAMPERED: Classification = {
   class: 'unknown',
@@ -30,6 +38,7 @@ const TAMPERED: Classification = {
   ],
   inconsistency: 2,
   automation: false,
+  counterfactual: null,
 };
 const TWO_MEDIUM: Classification = {
   class: 'undeclared_automation',
@@ -40,6 +49,7 @@ const TWO_MEDIUM: Classification = {
   ],
   inconsistency: 0,
   automation: false,
+  counterfactual: null,
 };
 const AGENT = 'https://agent.example';
 
@@ -161,6 +171,13 @@ describe('attestation and confidence', () => {
     ['a shared id', { needsAttestation: true }, 0.6, true],
   ])('%s', (_name, over, confidence, needsAttestation) => {
     expect(verdict(over)).toMatchObject({ confidence, needsAttestation });
+  });
+});
+
+describe('what would have changed the class', () => {
+  it('is recorded with the verdict, and nothing where no strong rule fired', () => {
+    expect(verdict({ classification: AUTOMATION }).counterfactual).toEqual(AUTOMATION.counterfactual);
+    expect(verdict({ classification: HUMAN })).not.toHaveProperty('counterfactual');
   });
 });
 

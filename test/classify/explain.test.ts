@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { classify } from '../../src/ingest/classify/classify.ts';
-import { explain } from '../../src/ingest/classify/explain.ts';
+import { classByRules, explain } from '../../src/ingest/classify/explain.ts';
 import { RULES } from '../../src/ingest/classify/policy.ts';
-import { type Browser, chrome, judge } from './support/browsers.ts';
-import { type Change, groups, patched, set } from './support/changes.ts';
+import { type Browser, changed, chrome, judge } from './support/browsers.ts';
+import { all, type Change, drawnBy, groups, patched, set } from './support/changes.ts';
 
 /** What would have changed the class: as if the rule had not fired, for those whom it concerns. */
 
@@ -13,8 +13,25 @@ const NO_OBJECT = set('page', { chromeObject: false });
 const WEBDRIVER = set('page', { webdriver: true });
 const PREATTACHED = set('frame', { srcdocPreattached: true });
 const NO_BRANDS = set('worker', { uaData: { brands: [] } });
+const NO_POINTER = set('media', { pointer: 'none', hover: false });
+const SOFTWARE = drawnBy('llvmpipe');
+const OUTGROWN = set('screen', {
+  innerWidth: 1920,
+  innerHeight: 1080,
+  outerWidth: 1990,
+  outerHeight: 1168,
+});
 const UTC = set('time', { zone: 'UTC' });
 const NO_SCREEN = groups({ screen: null });
+
+type Recorded = Parameters<typeof explain>[0];
+
+/** As a verdict keeps it. */
+const recordedOf = ({ rules, facts, counterfactual }: ReturnType<typeof judge>): Recorded => ({
+  rules,
+  incomplete: facts.incomplete,
+  ...(counterfactual && { counterfactual }),
+});
 
 function explained(...changes: readonly Change[]): {
   readonly said: ReturnType<typeof explain>;
@@ -22,8 +39,7 @@ function explained(...changes: readonly Change[]): {
 } {
   const browser = chrome();
   for (const change of changes) change(browser);
-  const { rules, facts } = judge(browser);
-  return { said: explain(rules, facts.incomplete), browser };
+  return { said: explain(recordedOf(judge(browser))), browser };
 }
 
 describe('the explanation', () => {
@@ -60,6 +76,8 @@ describe('the explanation', () => {
     ['A6 that T8 explains', [PREATTACHED, PATCHED]],
     ['A1 and others', [WEBDRIVER, CDP, PATCHED]],
     ['T and M', [PATCHED, CDP]],
+    ['M5 and M9, which state one fact', [NO_POINTER, SOFTWARE]],
+    ['T13 and M1 beside M2, which state two', [OUTGROWN, CDP]],
   ])('tells the truth about %s: without the rule it is as it says', (_name, changes) => {
     const { said, browser } = explained(...changes);
     const { facts, class: actual } = judge(browser);
@@ -71,5 +89,39 @@ describe('the explanation', () => {
       const claim = said.decisive.find((entry) => entry.id === id)?.class ?? actual;
       expect({ id, class: claim }).toEqual({ id, class: without });
     }
+  });
+});
+
+describe('an old verdict', () => {
+  it('is explained by the kinds that its rules counted as, whatever they are today', () => {
+    const rules = [
+      { id: 'W1', weight: 0.15, kind: 'M' },
+      { id: 'W2', weight: 0.15, kind: 'M' },
+      { id: 'A1', weight: 0, kind: 'W' },
+      { id: 'X9', weight: 0.02, kind: 'W' },
+    ] as const;
+    const verdict = { rules, incomplete: false };
+    expect(classByRules(verdict)).toBe('undeclared_automation');
+    expect(explain(verdict)).toEqual({
+      decisive: [
+        { id: 'W1', class: 'unknown' },
+        { id: 'W2', class: 'unknown' },
+      ],
+      withoutAll: null,
+    });
+  });
+
+  it('is explained as it was explained when it was made', () => {
+    const recorded = recordedOf(changed(chrome, all(NO_BRANDS, CDP)));
+    expect(explain(recorded).decisive).toContainEqual({ id: 'M2', class: 'undeclared_automation' });
+    const renamed = recorded.rules.map((rule) => ({ ...rule, id: `${rule.id}0` }));
+    expect(explain({ ...recorded, rules: renamed })).toEqual(explain(recorded));
+  });
+
+  it.each([
+    ['of a person keeps nothing', UTC],
+    ['of an incomplete bundle keeps nothing', NO_SCREEN],
+  ])('%s', (_name, change) => {
+    expect(changed(chrome, change).counterfactual).toBeNull();
   });
 });

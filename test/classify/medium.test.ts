@@ -7,10 +7,15 @@ import { MEDIUM_FIRES, PAIRED_FIRES, WEAK_FIRES } from './support/fires-medium.t
 /** M: odd, yet people have it too, so one alone is unknown. W: it only moves the score. */
 
 describe('M fires beside another', () => {
-  it.each(PAIRED_FIRES)('%s: %s — and two are automation', (id, _name, make, change) => {
+  it.each(PAIRED_FIRES)('%s: %s', (id, _name, make, change) => {
     const judged = changed(make, change);
-    expect(judged.strong).toContain(id);
-    expect(judged).toMatchObject({ class: 'undeclared_automation', inconsistency: 0, automation: false });
+    expect(judged.ids).toContain(id);
+    expect(judged).toMatchObject({ inconsistency: 0, automation: false });
+  });
+
+  it('M10 beside M2 is automation: the worker answers for itself, as it never does under developer tools', () => {
+    const judged = changed(chrome, set('tells', { cdp: true, debugsPageAlone: true }));
+    expect(judged).toMatchObject({ class: 'undeclared_automation', strong: ['M2', 'M10'] });
   });
 
   it('but a debugger on page and worker is a person with developer tools open', () => {

@@ -31,6 +31,20 @@ describe('people', () => {
     expect(judged.automation).toBe(false);
   });
 
+  it.each<readonly [string, () => Browser]>([
+    ['Chrome', browsers.linuxChrome],
+    ['Firefox', () => browsers.firefox('X11; Linux x86_64', 'Linux x86_64')],
+  ])('%s on a remote desktop, with neither pointer nor graphics chip, is unknown at most', (_name, make) => {
+    for (const renderer of [null, 'llvmpipe (LLVM 19.1.7, 256 bits)']) {
+      const judged = changed(make, (browser) => {
+        gpu(browser, renderer);
+        Object.assign(browser.signals.graphics, renderer === null ? { vendor: null } : {});
+        Object.assign(browser.signals.media, { pointer: 'none', hover: false });
+      });
+      expect(judged).toMatchObject({ class: 'unknown', strong: ['M5'] });
+    }
+  });
+
   it('"desktop site" on a phone is no automation', () => {
     expect(judge(browsers.androidDesktopMode()).class).not.toBe('undeclared_automation');
   });

@@ -17,7 +17,12 @@ interface Dsar {
   readonly decisions: readonly {
     readonly requestId: string;
     readonly class: string;
-    readonly rules: readonly { readonly id: string; readonly weight: number; readonly text: string }[];
+    readonly rules: readonly {
+      readonly id: string;
+      readonly weight: number;
+      readonly kind: string;
+      readonly text: string;
+    }[];
     readonly whatWouldHaveChanged: {
       readonly text: string;
       readonly decisive: readonly { readonly id: string }[];
@@ -54,13 +59,40 @@ describe('POST /privacy/dsar', () => {
       contestId: null,
     });
     expect(decision?.rules.length).toBeGreaterThan(0);
-    for (const { id, text } of decision?.rules ?? []) {
+    for (const { id, kind, text } of decision?.rules ?? []) {
+      expect(['A', 'T', 'M', 'W']).toContain(kind);
       expect(text).toBe(RULES.find((rule) => rule.id === id)?.text);
       expect(text.length).toBeGreaterThan(15);
     }
     expect(decision?.whatWouldHaveChanged.text).toMatch(/it would have been/);
     expect(decision?.['policyVersion']).toMatch(/^20/);
     expect(decision?.['howToContest']).toContain('/privacy/contest');
+  });
+
+  it('explains an old verdict by what its rules counted as, whatever they count as today', async () => {
+    const visit = await rights.visit();
+    const rules = ['W1', 'W2'].map((id) => ({ id, weight: 0.15, kind: 'M' }));
+    const change = { class: 'undeclared_automation', rules, policyVersion: '2025-01-01.1' };
+    const [row] = await rights.sql(`SELECT verdict FROM decisions WHERE request_id = '${visit.requestId}'`);
+    const verdict = { ...(JSON.parse(String(row?.['verdict'])) as object), ...change };
+    await rights.sql(
+      `UPDATE decisions SET verdict = '${JSON.stringify(verdict)}' WHERE request_id = '${visit.requestId}'`,
+    );
+    const { decisions } = await dsar(await subject(visit, 'olga'));
+    expect(decisions[0]).toMatchObject({
+      class: 'undeclared_automation',
+      rules: [
+        { id: 'W1', kind: 'M' },
+        { id: 'W2', kind: 'M' },
+      ],
+      whatWouldHaveChanged: {
+        decisive: [
+          { id: 'W1', class: 'unknown' },
+          { id: 'W2', class: 'unknown' },
+        ],
+        withoutAll: null,
+      },
+    });
   });
 
   it('holds every store that an erasure empties, and what the controller has to say', async () => {

@@ -66,11 +66,11 @@ function describeDevice(device: HeldDevice): DsarDevice {
 
 /** No rule made a difference where a review or an agent's signature decided: that is said, and what the rules would have. */
 function whatWouldHaveChanged(verdict: Verdict): DsarDecision['whatWouldHaveChanged'] {
-  const { rules, incomplete, overridden, declaredAgentId } = verdict;
+  const { overridden, declaredAgentId } = verdict;
   if (overridden || declaredAgentId !== null) {
-    return { text: besideRulesText(classByRules(rules, incomplete)), decisive: [], withoutAll: null };
+    return { text: besideRulesText(classByRules(verdict)), decisive: [], withoutAll: null };
   }
-  const counterfactual = explain(rules, incomplete);
+  const counterfactual = explain(verdict);
   return { text: changeText(counterfactual, ruleText), ...counterfactual };
 }
 
@@ -93,7 +93,7 @@ export function describeDecision(
     smartSignals: verdict.smartSignals,
     needsAttestation: verdict.needsAttestation,
     consentState: verdict.consentState,
-    rules: verdict.rules.map(({ id, weight }) => ({ id, weight, text: ruleText(id) })),
+    rules: verdict.rules.map(({ id, weight, kind }) => ({ id, weight, kind, text: ruleText(id) })),
     defenses: verdict.defenses,
     policyVersion: verdict.policyVersion,
     overridden: verdict.overridden,

@@ -86,8 +86,9 @@ async function show(contestId: string, _options: unknown, command: Command): Pro
       '',
       contest.statement === null ? 'The person said nothing.' : printable(contest.statement),
       '',
-      ...(decision?.rules.map(({ id, weight, text }) => `${id.padEnd(4)} ${weight.toFixed(2)}  ${text}`) ??
-        []),
+      ...(decision?.rules.map(
+        ({ id, kind, weight, text }) => `${id.padEnd(4)} ${kind}  ${weight.toFixed(2)}  ${text}`,
+      ) ?? []),
       ...(decision ? ['', decision.whatWouldHaveChanged.text] : []),
     ]);
   });

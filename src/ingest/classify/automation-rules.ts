@@ -69,6 +69,7 @@ export const AUTOMATION_RULES: readonly Rule[] = [
   },
   {
     id: 'A5',
+    fact: 'worker-brands',
     kind: 'A',
     weight: 0.6,
     text: 'The page and its background worker disagree about the browser brands, as disguised browsers do.',
@@ -78,6 +79,7 @@ export const AUTOMATION_RULES: readonly Rule[] = [
   },
   {
     id: 'A7',
+    fact: 'worker-brands',
     kind: 'A',
     weight: 0.6,
     text: 'Page and worker disagree about the browser brands, in a window that only a driver sets up like that.',

@@ -18,6 +18,9 @@ export interface Facts {
 /** A automation, T tamper, M medium, W weak, N network (signals.md section 2). */
 export type RuleKind = 'A' | 'T' | 'M' | 'W';
 
+/** Facts that more than one rule states. */
+export type Fact = 'worker-brands' | 'window-outgrows-screen' | 'no-pointer' | 'no-graphics-hardware';
+
 export interface Rule {
   readonly id: string;
   readonly kind: RuleKind;
@@ -26,6 +29,10 @@ export interface Rule {
   /** Plain words for the person concerned. */
   readonly text: string;
   readonly fires: (facts: Facts) => boolean;
+  /** What the rule states, where others state it too: of those that fire one counts (`countFired`). */
+  readonly fact?: Fact;
   /** The kind it counts as beside the others that fired, where an honest browser explains the pattern. */
   readonly demote?: (others: ReadonlySet<string>) => RuleKind | null;
 }
+
+export const stating = (fact: Fact, rule: Rule): Rule => ({ ...rule, fact });

@@ -1,4 +1,4 @@
-import type { Facts, Rule } from './facts.ts';
+import { type Facts, type Rule, stating } from './facts.ts';
 import { headerAgent, isOtherEngine, isWebView } from './tamper-rules.ts';
 import { showsDeveloperTools } from './tools-window.ts';
 
@@ -70,7 +70,10 @@ const row = (kind: 'M' | 'W', id: string, weight: number, text: string, fires: R
 });
 
 export const MEDIUM_RULES: readonly Rule[] = [
-  row('M', 'M1', 0.15, 'The window is larger than the screen it stands on.', outerExceedsScreen),
+  stating(
+    'window-outgrows-screen',
+    row('M', 'M1', 0.15, 'The window is larger than the screen it stands on.', outerExceedsScreen),
+  ),
   row(
     'M',
     'M2',
@@ -86,23 +89,29 @@ export const MEDIUM_RULES: readonly Rule[] = [
     // On an insecure origin the two differ honestly; the agent cannot seal there.
     (facts) => facts.signals.tells?.notificationMismatch === true && !isWebView(facts),
   ),
-  row('M', 'M5', 0.15, 'A desktop browser without any pointing device.', noPointer),
+  stating('no-pointer', row('M', 'M5', 0.15, 'A desktop browser without any pointing device.', noPointer)),
   row('M', 'M6', 0.1, 'A desktop Chromium without the object that it always has.', noChromeObject),
-  row(
-    'M',
-    'M7',
-    0.1,
-    'Graphics are drawn in software, as in a virtual machine.',
-    // A developer on such a machine starts Chromium with software graphics, as its own console advises.
-    (facts) => /SwiftShader/i.test(facts.signals.graphics?.renderer ?? '') && !showsDeveloperTools(facts),
+  stating(
+    'no-graphics-hardware',
+    row(
+      'M',
+      'M7',
+      0.1,
+      'Graphics are drawn in software, as in a virtual machine.',
+      // A developer on such a machine starts Chromium with software graphics, as its own console advises.
+      (facts) => /SwiftShader/i.test(facts.signals.graphics?.renderer ?? '') && !showsDeveloperTools(facts),
+    ),
   ),
   row('M', 'M8', 0.15, 'The request names no language, which browsers always do.', languageMissing),
-  row(
-    'M',
-    'M9',
-    0.15,
-    'A desktop browser with neither a pointing device nor graphics hardware.',
-    (facts) => noPointer(facts) && (drawsInSoftware(facts) || noWebGl(facts)),
+  stating(
+    'no-pointer',
+    row(
+      'M',
+      'M9',
+      0.15,
+      'A desktop browser with neither a pointing device nor graphics hardware.',
+      (facts) => noPointer(facts) && (drawsInSoftware(facts) || noWebGl(facts)),
+    ),
   ),
   row(
     'M',
@@ -150,7 +159,7 @@ export const WEAK_RULES: readonly Rule[] = [
     'A desktop browser without plug-ins.',
     ({ signals, agent }) => signals.page?.pluginCount === 0 && !agent.mobile && agent.engine !== 'unknown',
   ),
-  row('W', 'W5', 0.02, 'Graphics are drawn in software.', drawsInSoftware),
+  stating('no-graphics-hardware', row('W', 'W5', 0.02, 'Graphics are drawn in software.', drawsInSoftware)),
   row('W', 'W6', 0.02, 'The clock is set to UTC.', ({ signals }) => signals.time?.zone === 'UTC'),
   row(
     'W',
@@ -159,7 +168,7 @@ export const WEAK_RULES: readonly Rule[] = [
     'The page runs inside an application and not in a browser of its own.',
     ({ signals }) => signals.tells?.processType != null || /\bElectron\//.test(signals.page?.userAgent ?? ''),
   ),
-  row('W', 'W8', 0.02, 'The browser has no 3D graphics.', noWebGl),
+  stating('no-graphics-hardware', row('W', 'W8', 0.02, 'The browser has no 3D graphics.', noWebGl)),
   row(
     'W',
     'N4',

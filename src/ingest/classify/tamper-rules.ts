@@ -1,5 +1,5 @@
 import { osFamily, readAgent } from '../user-agent.ts';
-import type { Facts, Rule } from './facts.ts';
+import { type Facts, type Rule, stating } from './facts.ts';
 import { tlsContradicts } from './handshake.ts';
 import { isPhoneView, windowOutgrowsScreen } from './tools-window.ts';
 
@@ -234,7 +234,10 @@ export const TAMPER_RULES: readonly Rule[] = [
     outsidePhoneView(gpuContradicts),
   ),
   tamper('T12', 0.2, 'It says it is a phone, and has no touch screen.', outsidePhoneView(phoneWithoutTouch)),
-  tamper('T13', 0.3, 'The page fills a screen that its own window does not fit on.', windowOutgrowsScreen),
+  stating(
+    'window-outgrows-screen',
+    tamper('T13', 0.3, 'The page fills a screen that its own window does not fit on.', windowOutgrowsScreen),
+  ),
   tamper(
     'N1',
     0.4,
