@@ -138,6 +138,14 @@ export async function contestOf(
   return row ? rowToContest(row, words) : null;
 }
 
+export async function isContested(database: Database, kid: string, requestId: string): Promise<boolean> {
+  const row = await database
+    .read('contests')
+    .where({ kid, request_id: requestId })
+    .first<object | undefined>('contest_id');
+  return row !== undefined;
+}
+
 /** By its id alone: contest ids are unique over all tenants. */
 export async function findContest(db: Knex, words: ContestWords, contestId: string): Promise<Contest | null> {
   const row = await db('contests').where({ contest_id: contestId }).first<ContestRow | undefined>();

@@ -174,16 +174,9 @@ export async function expiredNonces(database: Database, before: number): Promise
   return count(database.read('nonces').where('expires_at', '<', before).count({ n: '*' }));
 }
 
-export async function decisionTimes(
-  database: Database,
-  kid?: string,
-): Promise<{ readonly oldest: number | null; readonly newest: number | null }> {
-  const query = database.read('decisions');
-  const [row] = (await (kid === undefined ? query : query.where({ kid }))
-    .min({ oldest: 'decided_at' })
-    .max({ newest: 'decided_at' })) as { oldest: unknown; newest: unknown }[];
-  const time = (value: unknown): number | null => (value == null ? null : Number(value));
-  return { oldest: time(row?.oldest), newest: time(row?.newest) };
+export async function newestDecision(database: Database): Promise<number | null> {
+  const [row] = (await database.read('decisions').max({ at: 'decided_at' })) as { at: unknown }[];
+  return row?.at == null ? null : Number(row.at);
 }
 
 /** When the oldest delivery that waits was put there; null: none waits. */

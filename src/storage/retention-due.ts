@@ -35,7 +35,7 @@ export function cutoffsOf({ now, days }: RetentionRules): {
 }
 
 /** Visitor ids of an epoch before this one lead to nothing that is kept. */
-export function oldestEpoch(cutoff: number, epochDays: number): number {
+function oldestEpoch(cutoff: number, epochDays: number): number {
   return Math.floor(cutoff / (epochDays * DAY));
 }
 
@@ -60,6 +60,26 @@ const openContest = (db: Knex): Knex.QueryBuilder =>
     .whereRaw('contests.kid = decisions.kid AND contests.request_id = decisions.request_id')
     .where('contests.status', 'open');
 
+/**
+ * A contest of the row's device, or of its request, that stays. What it names stays with it: by that the person asks for the
+ * outcome, and an erasure finds the statement.
+ */
+function keptContest(
+  db: Knex,
+  table: string,
+  by: 'durable' | 'request_id',
+  cutoff: number,
+): Knex.QueryBuilder {
+  return db('contests')
+    .whereRaw('contests.kid = ??.kid AND contests.?? = ??.??', [table, by, table, by])
+    .where((kept) => {
+      kept
+        .where('contests.status', 'open')
+        .orWhere('contests.resolved_at', '>=', cutoff)
+        .orWhereExists(holdOn(db, 'contests', 'contests'));
+    });
+}
+
 export function dueDecisions(db: Knex, kid: string, cutoff: number): Knex.QueryBuilder {
   const query = db('decisions')
     .where({ kid })
@@ -68,22 +88,32 @@ export function dueDecisions(db: Knex, kid: string, cutoff: number): Knex.QueryB
   return unlessHeld(query, db, 'decisions', 'decisions');
 }
 
+/** Of the oldest decision that nothing but time keeps. */
+export async function oldestDueDecision(
+  database: Database,
+  kid: string,
+  now: number,
+): Promise<number | null> {
+  const query = dueDecisions(database.read, kid, now).orderBy('decided_at').limit(1);
+  const row = (await query.first('decided_at')) as { decided_at: unknown } | undefined;
+  return row === undefined ? null : Number(row.decided_at);
+}
+
 export function dueContests(db: Knex, kid: string, cutoff: number): Knex.QueryBuilder {
   const query = db('contests').where({ kid, status: 'resolved' }).where('resolved_at', '<', cutoff);
   return unlessHeld(query, db, 'contests', 'contests');
 }
 
 export function dueSightings(db: Knex, kid: string, cutoff: number): Knex.QueryBuilder {
-  return unlessHeld(
-    db('sightings').where({ kid }).where('last_at', '<', cutoff),
-    db,
-    'sightings',
-    'sightings',
-  );
+  const query = db('sightings')
+    .where({ kid })
+    .where('last_at', '<', cutoff)
+    .whereNotExists(keptContest(db, 'sightings', 'durable', cutoff));
+  return unlessHeld(query, db, 'sightings', 'sightings');
 }
 
-/** Links whose decision is gone, or goes. */
-function dueLinks(db: Knex, kid: string, cutoff: number): Knex.QueryBuilder {
+/** Links whose decision is gone, or goes, and of which no contest stays. */
+export function dueLinks(db: Knex, kid: string, cutoff: number): Knex.QueryBuilder {
   const stays = db('decisions')
     .whereRaw('decisions.kid = links.kid AND decisions.request_id = links.request_id')
     .where((kept) => {
@@ -92,23 +122,40 @@ function dueLinks(db: Knex, kid: string, cutoff: number): Knex.QueryBuilder {
         .orWhereExists(openContest(db))
         .orWhereExists(holdOn(db, 'decisions', 'decisions'));
     });
-  return db('links').where({ kid }).where('linked_at', '<', cutoff).whereNotExists(stays);
+  return db('links')
+    .where({ kid })
+    .where('linked_at', '<', cutoff)
+    .whereNotExists(stays)
+    .whereNotExists(keptContest(db, 'links', 'request_id', cutoff));
 }
 
-/** Visitor ids of ended epochs, and of devices that go. */
-function dueVisitorIds(db: Knex, kid: string, cutoff: number, oldest: number): Knex.QueryBuilder {
-  const gone = dueSightings(db, kid, cutoff).whereRaw('sightings.durable = visitor_index.durable');
+/** Visitor ids of ended epochs, and those that `more` adds. */
+export function dueVisitorIds(
+  db: Knex,
+  { kid, epochDays }: RetentionRules,
+  cutoff: number,
+  more: (due: Knex.QueryBuilder) => void = () => {},
+): Knex.QueryBuilder {
   const query = db('visitor_index')
     .where({ kid })
     .where((due) => {
-      due.where('epoch', '<', oldest).orWhereExists(gone);
-    });
+      more(due.where('epoch', '<', oldestEpoch(cutoff, epochDays)));
+    })
+    .whereNotExists(keptContest(db, 'visitor_index', 'durable', cutoff));
   return unlessHeld(query, db, 'visitor_index', 'visitor-index');
+}
+
+/** The same, with those of devices that go. */
+function allDueVisitorIds(db: Knex, rules: RetentionRules, cutoff: number): Knex.QueryBuilder {
+  const gone = dueSightings(db, rules.kid, cutoff).whereRaw('sightings.durable = visitor_index.durable');
+  return dueVisitorIds(db, rules, cutoff, (due) => {
+    due.orWhereExists(gone);
+  });
 }
 
 /** What `retain` would take away, by reads that hold nobody up. */
 export async function planRetention(database: Database, rules: RetentionRules): Promise<RetentionCounts> {
-  const { kid, epochDays } = rules;
+  const { kid } = rules;
   const { cutoff, auditCutoff } = cutoffsOf(rules);
   const { read } = database;
   const count = async (query: Knex.QueryBuilder): Promise<number> => {
@@ -120,7 +167,7 @@ export async function planRetention(database: Database, rules: RetentionRules): 
     contests: await count(dueContests(read, kid, cutoff)),
     links: await count(dueLinks(read, kid, cutoff)),
     sightings: await count(dueSightings(read, kid, cutoff)),
-    visitorIndex: await count(dueVisitorIds(read, kid, cutoff, oldestEpoch(cutoff, epochDays))),
+    visitorIndex: await count(allDueVisitorIds(read, rules, cutoff)),
     audit: await count(read('audit_log').where({ kid }).where('at', '<', auditCutoff)),
   };
 }

@@ -6,8 +6,9 @@ import {
   cutoffsOf,
   dueContests,
   dueDecisions,
+  dueLinks,
   dueSightings,
-  oldestEpoch,
+  dueVisitorIds,
   type RetentionCounts,
   type RetentionRules,
   unlessHeld,
@@ -59,13 +60,8 @@ function removeLinks(database: Database, kid: string, cutoff: number): Promise<n
     {
       table: 'links',
       key: ['kid', 'request_id'],
-      due: (db) =>
-        db('links')
-          .where({ kid })
-          .where('linked_at', '<', cutoff)
-          .whereNotExists(
-            db('decisions').whereRaw('decisions.kid = links.kid AND decisions.request_id = links.request_id'),
-          ),
+      due: (db) => dueLinks(db, kid, cutoff),
+      before: (tx) => lockHead(tx, kid),
     },
     { within: { kid }, order: 'request_id' },
   );
@@ -82,9 +78,12 @@ async function removeIdsOf(tx: Knex.Transaction, kid: string, durables: readonly
 /** No index leads to the last visit, which changes with every one: both tables are walked. */
 async function removeDevices(
   database: Database,
-  { kid, epochDays }: RetentionRules,
+  rules: RetentionRules,
   cutoff: number,
 ): Promise<{ readonly sightings: number; readonly visitorIndex: number }> {
+  const { kid } = rules;
+  // As for a decision: none is contested while what leads to it goes.
+  const before = (tx: Knex.Transaction): Promise<void> => lockHead(tx, kid);
   let ids = 0;
   const sightings = await removeWalking(
     database,
@@ -92,6 +91,7 @@ async function removeDevices(
       table: 'sightings',
       key: ['kid', 'durable'],
       due: (db) => dueSightings(db, kid, cutoff),
+      before,
       also: async (tx, rows) => {
         const durables = rows.map((row) => String(row['durable']));
         ids += await removeIdsOf(tx, kid, durables);
@@ -99,19 +99,13 @@ async function removeDevices(
     },
     { within: { kid }, order: 'durable' },
   );
-  const oldest = oldestEpoch(cutoff, epochDays);
   const ended = await removeWalking(
     database,
     {
       table: 'visitor_index',
       key: ['kid', 'visitor_id'],
-      due: (db) =>
-        unlessHeld(
-          db('visitor_index').where({ kid }).where('epoch', '<', oldest),
-          db,
-          'visitor_index',
-          'visitor-index',
-        ),
+      due: (db) => dueVisitorIds(db, rules, cutoff),
+      before,
     },
     { within: { kid }, order: 'visitor_id' },
   );

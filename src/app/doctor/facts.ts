@@ -95,6 +95,7 @@ export interface TenantFacts {
   readonly emptyNotices: readonly string[];
   readonly badPolicy: boolean;
   readonly retentionDays: number;
+  /** Of those that neither an open contest nor a hold keeps. */
   readonly oldestDecisionAt: number | null;
   readonly log: LogFacts | null;
 }

@@ -13,11 +13,11 @@ import { quickCheck } from '../../storage/file-copy.ts';
 import {
   countOrphans,
   databaseVersion,
-  decisionTimes,
   expiredNonces,
   incompleteErasures,
   isEncrypted,
   missingTables,
+  newestDecision,
   overdueContests,
   readPooling,
   readPragmas,
@@ -76,7 +76,7 @@ export async function gatherDatabase(
   ];
   return {
     ...about,
-    newestDecisionAt: (await decisionTimes(database)).newest,
+    newestDecisionAt: await newestDecision(database),
     expiredNonces: await expiredNonces(database, now - HOUR),
     lastBackupAt: await lastBackupAt(database),
     undoneErasures: await countUndone(database, tombstones),

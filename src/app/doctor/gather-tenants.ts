@@ -7,9 +7,10 @@ import { DAY } from '../../lib/clock.ts';
 import { makeApiKeyStore } from '../../storage/api-key-store.ts';
 import { listPolicies } from '../../storage/consent-store.ts';
 import type { Database } from '../../storage/db.ts';
-import { decisionTimes, readLogEnd } from '../../storage/inspect.ts';
+import { readLogEnd } from '../../storage/inspect.ts';
 import { type LogHead, readHead } from '../../storage/ledger-read.ts';
 import { readPolicies } from '../../storage/policy-store.ts';
+import { oldestDueDecision } from '../../storage/retention-due.ts';
 import { makeSealKeyStore } from '../../storage/seal-key-store.ts';
 import { makeTenantStore, readTenantSecret } from '../../storage/tenant-store.ts';
 import { unsealedSince } from '../../storage/verdict-seal.ts';
@@ -80,7 +81,7 @@ async function gatherTenant(database: Database, tenant: Tenant, now: number): Pr
     emptyNotices: NOTICES.filter((name) => settings[name] === ''),
     badPolicy: !good,
     retentionDays: settings['retention.days'],
-    oldestDecisionAt: (await decisionTimes(database, kid)).oldest,
+    oldestDecisionAt: await oldestDueDecision(database, kid, now),
     log: await gatherLog(database, kid, now),
   };
 }

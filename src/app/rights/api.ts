@@ -8,6 +8,7 @@ import { actorRef } from '../../rights/reference.ts';
 import { identifySubject, type Reach } from '../../rights/subject.ts';
 import type { EraseTargetBody } from '../../schema/rights.ts';
 import { recordAudit } from '../../storage/audit-store.ts';
+import { isContested } from '../../storage/contest-store.ts';
 import type { Database } from '../../storage/db.ts';
 import { findDecision, tenantOfDecision } from '../../storage/decision-store.ts';
 import { durableOfVisitor, linkedRequests } from '../../storage/link-store.ts';
@@ -71,7 +72,8 @@ export function makeRightsApi(deps: RightsApiDeps) {
     if (!found) {
       const owner = await tenantOfDecision(database, requestId);
       if (owner !== null && owner !== kid) throw new Refusal('cross-tenant-denied');
-      return NOTHING;
+      // A contest outlives its decision in the retention.
+      return (await isContested(database, kid, requestId)) ? { ...NOTHING, requests: [requestId] } : NOTHING;
     }
     const { durable, needsAttestation } = found.verdict;
     // One request does not open what may be other people's too; who means the device names its visitorId.

@@ -27,7 +27,7 @@ import { allHolds, dueErasures, listHolds, placeHold, releaseHold } from '../../
 import { lockHead } from '../../../src/storage/ledger-append.ts';
 import { durableOfVisitor, linkedRequests, linkRequest } from '../../../src/storage/link-store.ts';
 import { retain } from '../../../src/storage/retention.ts';
-import { planRetention } from '../../../src/storage/retention-due.ts';
+import { oldestDueDecision, planRetention } from '../../../src/storage/retention-due.ts';
 import { sealOldWords } from '../../../src/storage/seal-words.ts';
 import { rowsOf } from '../../../src/storage/sql.ts';
 import { findSummary } from '../../../src/storage/summary-store.ts';
@@ -67,6 +67,16 @@ export function rightsContract(make: MakeDatabase): void {
         NOW,
       );
     const file = (contest: Contest) => db.database.transaction((tx) => insertContest(tx, WORDS, contest));
+    /** Devices that both a sighting and a visitorId lead to. */
+    const durablesLeft = async (kid: string): Promise<readonly string[]> => {
+      const [seen, indexed] = await Promise.all(
+        ['sightings', 'visitor_index'].map((table) =>
+          other.read(table).where({ kid }).orderBy('durable').pluck('durable'),
+        ),
+      );
+      expect(indexed).toEqual(seen);
+      return seen as string[];
+    };
     const target = (kid: string, over: Partial<RowTarget>): RowTarget => ({
       kid,
       durables: [],
@@ -485,19 +495,23 @@ export function rightsContract(make: MakeDatabase): void {
       await record(kid, 'r2', { ...old, durable: 'r2' });
       await record(kid, 'r3', { durable: 'r3' });
       await file(contestOn(kid, 'r2', 'r2'));
+      expect(await oldestDueDecision(other, kid, NOW)).toBe(NOW - 40 * DAY);
       await sealVerdicts(db.database, kid, NOW);
       const linked = { kid, principal: 'p', linkedAt: NOW - 40 * DAY };
       await db.database.transaction(async (tx) => {
         for (const requestId of ['req_r1', 'req_r2']) await linkRequest(tx, { ...linked, requestId });
       });
       const rules = { kid, days: 30, epochDays: 30, now: NOW };
-      const going = { decisions: 1, contests: 0, links: 1, sightings: 2, visitorIndex: 2, audit: 0 };
+      const going = { decisions: 1, contests: 0, links: 1, sightings: 1, visitorIndex: 1, audit: 0 };
       expect(await planRetention(other, rules)).toEqual(going);
       expect(await planRetention(other, rules)).toEqual(going);
       expect(await retain(db.database, rules)).toEqual(going);
       expect(new Set(Object.values(await planRetention(other, rules)))).toEqual(new Set([0]));
       expect(await retain(db.database, rules)).toMatchObject({ decisions: 0, sightings: 0, visitorIndex: 0 });
       expect(await findDecision(other, kid, 'req_r2')).not.toBeNull();
+      expect(await linkedRequests(other, kid, 'p')).toEqual(['req_r2']);
+      expect(await durablesLeft(kid)).toEqual(['r2', 'r3']);
+      expect(await oldestDueDecision(other, kid, NOW + 1)).toBe(NOW);
       expect(await checkSeals(other, kid)).toEqual([]);
     });
 
@@ -517,6 +531,51 @@ export function rightsContract(make: MakeDatabase): void {
       await filing.commit();
       expect(await retained).toMatchObject({ decisions: 0 });
       for (const id of ['req_rc', 'req_rh']) expect(await findDecision(other, kid, id), id).not.toBeNull();
+    });
+
+    it('retention leaves the device of a held decision that is contested at this moment', async () => {
+      const kid = await addTenant(db.database, 'device-race');
+      await record(kid, 'dr', { decidedAt: NOW - 40 * DAY, durable: 'dr' });
+      const hold = { kid, durable: 'dr', scope: 'decisions', basis: 'case 9', created_at: NOW };
+      await db.database.transaction((tx) => tx('legal_holds').insert(hold));
+      await db.database.transaction((tx) =>
+        linkRequest(tx, { kid, requestId: 'req_dr', principal: 'p', linkedAt: NOW - 40 * DAY }),
+      );
+      const filing = await holdTransaction(db.database, async (tx) => {
+        await lockHead(tx, kid);
+        await insertContest(tx, WORDS, contestOn(kid, 'dr', 'dr'));
+      });
+      const retained = retain(other, { kid, days: 30, epochDays: 30, now: NOW });
+      await Promise.race([retained, sleep(100)]);
+      await filing.commit();
+      expect(await retained).toMatchObject({ links: 0, sightings: 0, visitorIndex: 0 });
+      expect(await durablesLeft(kid)).toEqual(['dr']);
+    });
+
+    it('retention drops what a resolved contest names with it, unless a hold keeps the contest', async () => {
+      const kid = await addTenant(db.database, 'late-contest');
+      const resolvedAt = NOW + 20 * DAY;
+      const ruling = { outcome: 'upheld', reason: 'looked', role: 'reviewer', by: 'r' } as const;
+      for (const id of ['free', 'kept']) {
+        await record(kid, id, { durable: id });
+        const contest = contestOn(kid, id, id);
+        const resolved = resolveContest(contest, { ...ruling, version: null, fourEyes: false }, resolvedAt);
+        await file({ ...resolved, statement: 'words' });
+        await db.database.transaction((tx) =>
+          linkRequest(tx, { kid, requestId: `req_${id}`, principal: 'p', linkedAt: NOW }),
+        );
+      }
+      const hold = { kid, durable: 'kept', scope: 'contests', basis: 'case 9', created_at: NOW };
+      await db.database.transaction((tx) => tx('legal_holds').insert(hold));
+      const at = (now: number) => ({ kid, days: 30, epochDays: 30, now });
+      const none = { contests: 0, links: 0, sightings: 0, visitorIndex: 0 };
+      expect(await retain(db.database, at(resolvedAt + 29 * DAY))).toMatchObject({ decisions: 2, ...none });
+      const later = at(resolvedAt + 31 * DAY);
+      const one = { contests: 1, links: 1, sightings: 1, visitorIndex: 1 };
+      expect(await planRetention(other, later)).toMatchObject(one);
+      expect(await retain(db.database, later)).toMatchObject(one);
+      expect(await durablesLeft(kid)).toEqual(['kept']);
+      expect(await linkedRequests(other, kid, 'p')).toEqual(['req_kept']);
     });
 
     it('reads what is held by more links than a statement has parameters', async () => {
