@@ -92,7 +92,6 @@ function makeVisit(kid: string, now: number): Sighting {
     durable,
     visitorId: random(16),
     epoch: 690,
-    indexed: false,
     network: random(16),
     marked: false,
   };

@@ -40,7 +40,6 @@ export interface IngestDeps extends JudgeDeps {
 
 const UNKNOWN_DEVICE: KnownDevice = {
   seen: false,
-  epoch: null,
   neverAutomation: false,
   marked: false,
   spread: { networksToday: 0, pairsOfWeek: 0, tenantPairsOfWeek: 0 },
@@ -110,7 +109,6 @@ function settle(
       epoch: identity.epoch,
       network,
       day,
-      indexed: known.epoch === identity.epoch,
       marked: known.marked,
     },
     verdict,

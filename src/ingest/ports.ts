@@ -37,8 +37,6 @@ export type TenantLookup = (kid: string) => IngestTenant | undefined;
 /** What is known of a device before this sighting. */
 export interface KnownDevice {
   readonly seen: boolean;
-  /** The last epoch whose visitorId is in the index. */
-  readonly epoch: number | null;
   /** A reviewer found this person to be no automation. */
   readonly neverAutomation: boolean;
   /** This network of the device was counted today. */
@@ -61,8 +59,6 @@ export interface Identified {
   readonly durable: string;
   readonly visitorId: string;
   readonly epoch: number;
-  /** Whether the index has the visitorId of this epoch. */
-  readonly indexed: boolean;
   readonly network: string;
   readonly day: number;
   /** Whether this network of the device was counted today. */

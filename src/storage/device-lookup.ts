@@ -13,7 +13,7 @@ const DAYS = Array.from({ length: WEEK_DAYS }, (_, i) => `q.day - ${i}`).join(',
 export const DEVICES: Read = {
   about: { kid: 'text', durable: 'text', day: 'integer', network: 'text' },
   sql: `
-  SELECT q.i AS i, s.epoch AS epoch, o.created_at AS override_at, d.networks AS today, m.day AS marked,
+  SELECT q.i AS i, s.first_at AS first_at, o.created_at AS override_at, d.networks AS today, m.day AS marked,
     (SELECT SUM(w.networks) FROM network_days w
       WHERE w.day IN (${DAYS}) AND w.kid = q.kid AND w.durable = q.durable) AS week
   FROM q
@@ -22,15 +22,14 @@ export const DEVICES: Read = {
   LEFT JOIN network_days d ON d.kid = q.kid AND d.durable = q.durable AND d.day = q.day
   LEFT JOIN network_marks m
     ON m.kid = q.kid AND m.durable = q.durable AND m.day = q.day AND m.network = q.network`,
-  columns: ['i', 'epoch', 'override_at', 'today', 'marked', 'week'],
+  columns: ['i', 'first_at', 'override_at', 'today', 'marked', 'week'],
 };
 
 /** @param pairs what the device's tenant counted this week */
-function toKnown([, epoch, overrideAt, today, marked, week]: Cells, pairs: number): KnownDevice {
+function toKnown([, firstAt, overrideAt, today, marked, week]: Cells, pairs: number): KnownDevice {
   const extra = marked == null ? 1 : 0;
   return {
-    seen: epoch != null,
-    epoch: epoch == null ? null : Number(epoch),
+    seen: firstAt != null,
     neverAutomation: overrideAt != null,
     marked: marked != null,
     spread: {

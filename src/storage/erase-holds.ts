@@ -11,8 +11,13 @@ const OF_REQUESTS = ['decisions', 'contests', 'links', 'signal_summaries', 'over
 export interface Holds {
   /** The basis on which these rows of the device stay; undefined: nothing keeps them. */
   readonly basis: (scope: Scope, durable: string | null | undefined) => string | undefined;
+  /** The same for the visitorIds of the device. */
+  readonly basisOfIndex: (durable: string) => string | undefined;
   readonly devices: ReadonlySet<string>;
 }
+
+/** What a visitorId leads to: whoever kept that and not the way to it would have kept it from its owner. */
+const LED_TO: readonly Scope[] = ['visitor-index', 'sightings', 'decisions', 'contests', 'override'];
 
 interface HoldRow {
   readonly durable: string;
@@ -34,7 +39,10 @@ export async function holdsOn(
       devices.add(row.durable);
     }
   }
-  return { devices, basis: (scope, durable) => found.get(`${scope} ${durable ?? ''}`) };
+  const basis: Holds['basis'] = (scope, durable) => found.get(`${scope} ${durable ?? ''}`);
+  const basisOfIndex = (durable: string): string | undefined =>
+    LED_TO.map((scope) => basis(scope, durable)).find((found) => found !== undefined);
+  return { devices, basis, basisOfIndex };
 }
 
 interface Asked {

@@ -31,7 +31,7 @@ export async function eraseRows(tx: Knex.Transaction, target: RowTarget, now: nu
   const holds = await holdsOn(tx, kid, [...touched]);
   const found = await devicesFound(tx, target, stays, deviceOf);
   const basisOfIndex = (durable: string): string | undefined =>
-    holds.basis('visitor-index', durable) ?? (found.has(durable) ? DEFENCE_BASIS : undefined);
+    holds.basisOfIndex(durable) ?? (found.has(durable) ? DEFENCE_BASIS : undefined);
   const counts: Partial<Record<Scope, ScopeCount>> = {};
   const requests = [...deviceOf.keys()];
   const going = requests.filter((id) => !stays.has(id));
@@ -48,7 +48,8 @@ export async function eraseRows(tx: Knex.Transaction, target: RowTarget, now: nu
     const free = ids.filter((id) => basisOf(id) === undefined);
     const held = ids.filter((id) => basisOf(id) !== undefined);
     const rows = (): Knex.QueryBuilder => tx(table).where({ kid });
-    const gone = free.length === 0 ? 0 : Number(await select(rows(), free).delete());
+    const going = table === 'visitor_index' ? withoutDecision(rows(), tx) : rows();
+    const gone = free.length === 0 ? 0 : Number(await select(going, free).delete());
     const kept = (held.length === 0 ? [] : await select(rows(), held).count({ n: '*' })) as { n: number }[];
     const { erased = 0, retained = 0, basis } = counts[name] ?? {};
     const why = kept[0] && Number(kept[0].n) > 0 ? basisOf(held[0] ?? '') : basis;
@@ -96,6 +97,7 @@ export async function eraseRows(tx: Knex.Transaction, target: RowTarget, now: nu
   }
   // After the contests: a ruling that held one of them has committed its override by now.
   if (!keep.override) await ofDevices('override', 'overrides');
+  // Before the index: a visit that is under way holds its row, and its decision is there once the row is free.
   await ofDevices('sightings', 'sightings');
   await ofDevices('visitor-index', 'visitor_index', undefined, basisOfIndex);
   const today = Math.floor(now / DAY);
@@ -131,6 +133,15 @@ export async function eraseRows(tx: Knex.Transaction, target: RowTarget, now: nu
     devices: durables.filter((durable) => !holds.devices.has(durable) && !found.has(durable)),
     waits: Object.values(counts).some(({ retained }) => retained > 0) && holds.devices.size > 0,
   };
+}
+
+/** A visit beside the erasure left a decision: the visitorId that it was told stays. */
+function withoutDecision(index: Knex.QueryBuilder, tx: Knex.Transaction): Knex.QueryBuilder {
+  return index.whereNotExists(
+    tx('decisions').whereRaw(
+      'decisions.kid = visitor_index.kid AND decisions.durable = visitor_index.durable',
+    ),
+  );
 }
 
 /**

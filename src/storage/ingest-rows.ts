@@ -49,13 +49,15 @@ export function sightingRows(entries: readonly RecordEntry[]): Bindings[] {
   return rows.sort(byText(1));
 }
 
+/** Of every visit: that the device was seen in this epoch does not say that the index has its visitorId still. */
 export function indexRows(entries: readonly RecordEntry[]): Bindings[] {
-  const rows: Bindings[] = [];
+  const rows = new Map<string, Bindings>();
   for (const { kid, identified } of entries) {
-    if (!identified || identified.indexed) continue;
-    rows.push([kid, identified.visitorId, identified.durable, identified.epoch]);
+    if (!identified) continue;
+    const { visitorId, durable, epoch } = identified;
+    rows.set(`${kid}|${visitorId}`, [kid, visitorId, durable, epoch]);
   }
-  return rows.sort(byText(1));
+  return [...rows.values()].sort(byText(1));
 }
 
 /** One row a network, device and day that was not counted before. */

@@ -84,7 +84,10 @@ function isAmong(query: Knex.QueryBuilder, { table, key }: Removal, rows: readon
 
 async function removeStep(tx: Knex.Transaction, removal: Removal, found: readonly Row[]): Promise<number> {
   await removal.before?.(tx);
-  const rows = (await isAmong(removal.due(tx), removal, found).select([...removal.key])) as Row[];
+  // Locked: a visit that has begun to write one of them makes it due no more.
+  const rows = (await isAmong(removal.due(tx), removal, found)
+    .select([...removal.key])
+    .forUpdate()) as Row[];
   if (rows.length === 0) return 0;
   await removal.also?.(tx, rows);
   await isAmong(tx(removal.table), removal, rows).delete();

@@ -45,7 +45,6 @@ async function sight(seen: Seen): Promise<Spread> {
     day,
     id: String(id),
     marked: known.marked,
-    indexed: true,
   });
   await makeRecorder(file.database).record(entry);
   return known.spread;

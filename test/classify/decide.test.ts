@@ -8,7 +8,6 @@ import { makeConsentState, NOW } from '../support/make.ts';
 
 const KNOWN: KnownDevice = {
   seen: false,
-  epoch: null,
   neverAutomation: false,
   marked: false,
   spread: { networksToday: 1, pairsOfWeek: 1, tenantPairsOfWeek: 1 },

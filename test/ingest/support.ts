@@ -21,7 +21,6 @@ export const HEADERS = {
 };
 const UNSEEN: KnownDevice = {
   seen: false,
-  epoch: null,
   neverAutomation: false,
   marked: false,
   spread: { networksToday: 1, pairsOfWeek: 1, tenantPairsOfWeek: 1 },

@@ -109,7 +109,6 @@ export interface EntryOptions {
   /** Null: nobody was identified. */
   readonly durable?: string | null;
   readonly epoch?: number;
-  readonly indexed?: boolean;
   /** Salted hash of the client's network. */
   readonly network?: string;
   readonly day?: number;
@@ -129,7 +128,7 @@ export type TestEntry = RecordEntry & { readonly claim: NonceClaim };
 export function makeEntry(options: EntryOptions): TestEntry {
   const { kid, id, durable = 'durable-1', epoch = 680, decidedAt = NOW } = options;
   const visitorId = sha256(`${kid} ${durable} ${epoch}`).toString('base64url').slice(0, 22);
-  const { network = 'network-1', day = DAY, indexed = false, marked = false } = options;
+  const { network = 'network-1', day = DAY, marked = false } = options;
   return {
     kid,
     claim: {
@@ -138,7 +137,7 @@ export function makeEntry(options: EntryOptions): TestEntry {
       expiresAt: options.expiresAt ?? NOW + 900_000,
       earliestExpiry: options.earliestExpiry ?? NOW + 900_000,
     },
-    identified: durable === null ? null : { durable, visitorId, epoch, indexed, network, day, marked },
+    identified: durable === null ? null : { durable, visitorId, epoch, network, day, marked },
     shadow: options.shadow ?? null,
     summary: options.summary ?? null,
     webhooks: options.webhooks ?? [],

@@ -444,9 +444,7 @@ export function consoleContract(make: MakeDatabase): void {
       const kid = await addTenant(db.database, 'holds');
       const recorder = makeRecorder(db.database);
       for (const durable of ['kept', 'free']) {
-        await recorder.record(
-          makeEntry({ kid, id: `hold-${durable}`, durable, indexed: true, decidedAt: NOW }),
-        );
+        await recorder.record(makeEntry({ kid, id: `hold-${durable}`, durable, decidedAt: NOW }));
       }
       await recorder.idle();
       const hold = { kid, durable: 'kept', scope: 'decisions' as const, basis: 'a court', createdAt: NOW };

@@ -6,7 +6,7 @@ import { DAY, makeEntry, NOW } from '../../support/make.ts';
 import { makeLookup, makeRecorder } from '../../support/recorder.ts';
 import type { MakeDatabase, TestDatabase } from './database.ts';
 
-const UNKNOWN = { seen: false, epoch: null, neverAutomation: false, marked: false };
+const UNKNOWN = { seen: false, neverAutomation: false, marked: false };
 
 const clock = (): number => NOW;
 
@@ -30,10 +30,9 @@ export function deviceContract(make: MakeDatabase): void {
     afterAll(() => db.close());
 
     it('knows a device by its tenant and its durable id, and no other', async () => {
-      await makeRecorder(db.database).record(makeEntry({ kid: 'k1', id: 'a', durable: 'seen', epoch: 680 }));
+      await makeRecorder(db.database).record(makeEntry({ kid: 'k1', id: 'a', durable: 'seen' }));
       expect(await ask(other, 'k1', 'seen')).toMatchObject({
         seen: true,
-        epoch: 680,
         neverAutomation: false,
       });
       for (const [kid, durable] of [
@@ -44,35 +43,31 @@ export function deviceContract(make: MakeDatabase): void {
         expect(await ask(other, kid, durable), `${kid} ${durable}`).toMatchObject(UNKNOWN);
     });
 
-    it('answers with the newest epoch', async () => {
-      const recorder = makeRecorder(db.database);
-      await recorder.record(makeEntry({ kid: 'k3', id: 'a', durable: 'd', epoch: 680 }));
-      await recorder.record(makeEntry({ kid: 'k3', id: 'b', durable: 'd', epoch: 681 }));
-      expect(await ask(other, 'k3', 'd')).toMatchObject({ epoch: 681 });
-    });
-
     it('tells an override, with and without a sighting', async () => {
-      await makeRecorder(db.database).record(makeEntry({ kid: 'k4', id: 'a', durable: 'both', epoch: 680 }));
+      await makeRecorder(db.database).record(makeEntry({ kid: 'k4', id: 'a', durable: 'both' }));
       await addOverride(db.database, 'k4', 'both');
       await addOverride(db.database, 'k4', 'override-only');
-      expect(await ask(other, 'k4', 'both')).toMatchObject({ seen: true, epoch: 680, neverAutomation: true });
+      expect(await ask(other, 'k4', 'both')).toMatchObject({ seen: true, neverAutomation: true });
       expect(await ask(other, 'k4', 'override-only')).toMatchObject({ seen: false, neverAutomation: true });
       expect(await ask(other, 'k5', 'both')).toMatchObject(UNKNOWN);
     });
 
     it('answers a thousand questions of one turn in their order', async () => {
       const recorder = makeRecorder(db.database);
-      const known = Array.from({ length: 100 }, (_, i) =>
-        makeEntry({ kid: 'k6', id: `d${i}`, durable: `d${i * 10}`, epoch: i }),
-      );
+      const networks = (i: number): number => (i % 10 === 0 ? 1 + ((i / 10) % 7) : 0);
+      const known = Array.from({ length: 1000 }, (_, i) =>
+        Array.from({ length: networks(i) }, (_, n) =>
+          makeEntry({ kid: 'k6', id: `d${i}-${n}`, durable: `d${i}`, network: `n${n}` }),
+        ),
+      ).flat();
       await Promise.all(known.map((entry) => recorder.record(entry)));
       const answers = await lookUpDevices(
         other.read,
         makeTotals(clock),
-        Array.from({ length: 1000 }, (_, i) => ({ kid: 'k6', durable: `d${i}`, network: 'n', day: DAY })),
+        Array.from({ length: 1000 }, (_, i) => ({ kid: 'k6', durable: `d${i}`, network: 'new', day: DAY })),
       );
-      expect(answers.map(({ epoch }) => epoch)).toEqual(
-        answers.map((_, i) => (i % 10 === 0 ? i / 10 : null)),
+      expect(answers.map(({ seen, spread }) => [seen, spread.pairsOfWeek])).toEqual(
+        answers.map((_, i) => [i % 10 === 0, networks(i) + 1]),
       );
     });
 

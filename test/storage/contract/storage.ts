@@ -22,6 +22,7 @@ import { sizeContract } from './size.ts';
 import { snapshotContract } from './snapshot.ts';
 import { tenantContract } from './tenants.ts';
 import { termsContract } from './terms.ts';
+import { visitorIdContract } from './visitor-ids.ts';
 import { webhookContract } from './webhooks.ts';
 
 /** What every database has to do; the suites of each port, in the order in which a server needs them. */
@@ -45,6 +46,7 @@ export function storageContract(make: MakeDatabase): void {
   erasureContract(make);
   rightsContract(make);
   eraseBesideContract(make);
+  visitorIdContract(make);
   sizeContract(make);
   webhookContract(make);
   rateCounterContract(make);

@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Database } from '../../../src/storage/db.ts';
+import type { RowTarget } from '../../../src/storage/erase-find.ts';
+import { eraseRows } from '../../../src/storage/erase-store.ts';
+import { placeHold, releaseHold } from '../../../src/storage/hold-store.ts';
+import { lockHead } from '../../../src/storage/ledger-append.ts';
+import { durableOfVisitor } from '../../../src/storage/link-store.ts';
+import { makeRecorder } from '../../../src/storage/recorder.ts';
+import { retain } from '../../../src/storage/retention.ts';
+import { rowsOf } from '../../../src/storage/sql.ts';
+import { DAY, makeEntry, NOW } from '../../support/make.ts';
+import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
+
+/** Whoever was told a visitorId reaches by it what is stored of the device, whatever ran beside the visit. */
+export function visitorIdContract(make: MakeDatabase): void {
+  describe('the visitorId of a decision', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    const DEVICE = 'the-device';
+    const visit = (database: Database, kid: string, id: string, decidedAt = NOW): Promise<unknown> =>
+      makeRecorder(database, () => NOW).record({
+        claim: makeEntry({ kid, id }).claim,
+        device: { kid, durable: DEVICE, network: 'n', day: DAY },
+        settle: (known) => makeEntry({ kid, id, durable: DEVICE, decidedAt, marked: known?.marked ?? false }),
+      });
+
+    const target = (kid: string): RowTarget => ({
+      kid,
+      durables: [DEVICE],
+      requests: [],
+      linksOf: null,
+      requestRef: (id) => `ref of ${id}`,
+      keep: { openContests: false, override: false },
+      requestedBy: 'dpo',
+    });
+    const eraseIn = async (tx: Parameters<typeof eraseRows>[0], kid: string) => {
+      await lockHead(tx, kid);
+      return eraseRows(tx, target(kid), NOW);
+    };
+    const erase = (database: Database, kid: string) => database.transaction((tx) => eraseIn(tx, kid));
+
+    const decisions = (kid: string): Promise<string[]> =>
+      other.read('decisions').where({ kid }).orderBy('request_id').pluck('request_id');
+    const visitorIdOf = (kid: string): string =>
+      makeEntry({ kid, id: 'x', durable: DEVICE }).identified?.visitorId ?? '';
+    const reached = (kid: string): Promise<string | null> => durableOfVisitor(other, kid, visitorIdOf(kid));
+
+    /** Until somebody waits for a row: SQLite's one writer makes them wait for the whole file. */
+    const someoneWaits = (): Promise<unknown> =>
+      vi.waitFor(async () => {
+        if (other.kind === 'sqlite') return;
+        const sql = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+        expect(rowsOf(await other.read.raw(sql))).not.toEqual([]);
+      }, 5000);
+
+    /** A visit that has written all and not committed. */
+    async function heldVisit(kid: string, id: string, decidedAt = NOW) {
+      let release = (): void => {};
+      const released = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      let recorded: Promise<unknown> = Promise.resolve();
+      await new Promise<void>((written) => {
+        const holding: Database = {
+          ...db.database,
+          hotTransaction: (work) =>
+            db.database.hotTransaction(async (tx) => {
+              const result = await work(tx);
+              written();
+              await released;
+              return result;
+            }),
+        };
+        recorded = visit(holding, kid, id, decidedAt);
+      });
+      return {
+        commit: () => {
+          release();
+          return recorded;
+        },
+      };
+    }
+
+    it('leads to its device where an erasure commits between the look-up and the write', async () => {
+      const kid = await addTenant(db.database, 'beside-erasure');
+      await visit(db.database, kid, 'a');
+      const erasure = await holdTransaction(db.database, (tx) => eraseIn(tx, kid));
+      const visited = visit(other, kid, 'b');
+      await someoneWaits();
+      await erasure.commit();
+      await visited;
+      expect(await decisions(kid)).toEqual(['req_b']);
+      expect(await reached(kid)).toBe(DEVICE);
+    });
+
+    it('leads to its device where the visit commits in the middle of an erasure', async () => {
+      const kid = await addTenant(db.database, 'within-erasure');
+      await visit(db.database, kid, 'a');
+      const held = await heldVisit(kid, 'b');
+      const erased = erase(other, kid);
+      await someoneWaits();
+      await held.commit();
+      await erased;
+      // Which of the two was first is the database's to say.
+      if ((await decisions(kid)).length > 0) expect(await reached(kid)).toBe(DEVICE);
+      else expect(await reached(kid)).toBeNull();
+    });
+
+    it('leads to its device where retention takes the sighting beside the visit', async () => {
+      const kid = await addTenant(db.database, 'beside-retention');
+      const day = 86_400_000;
+      await visit(db.database, kid, 'a', NOW - 40 * day);
+      const held = await heldVisit(kid, 'b');
+      const retained = retain(other, { kid, days: 30, epochDays: 30, now: NOW });
+      await someoneWaits();
+      await held.commit();
+      await retained;
+      expect(await decisions(kid)).toEqual(['req_b']);
+      expect(await reached(kid)).toBe(DEVICE);
+    });
+
+    it.each(['sightings', 'decisions', 'contests', 'override'] as const)(
+      'leads to its device after an erasure that a hold of its %s alone met, until the release',
+      async (scope) => {
+        const kid = await addTenant(db.database, `held-${scope}`);
+        await visit(db.database, kid, 'a');
+        const hold = { kid, durable: DEVICE, scope };
+        await db.database.transaction((tx) => placeHold(tx, { ...hold, basis: 'case 1', createdAt: NOW }));
+        const { counts, visitorIds } = await erase(db.database, kid);
+        expect(counts['visitor-index']).toEqual({ erased: 0, retained: 1, basis: 'case 1' });
+        expect(visitorIds).toEqual([]);
+        expect(await reached(kid)).toBe(DEVICE);
+        await db.database.transaction((tx) => releaseHold(tx, hold, NOW));
+        expect((await erase(db.database, kid)).counts['visitor-index']).toEqual({ erased: 1, retained: 0 });
+        expect(await reached(kid)).toBeNull();
+      },
+    );
+
+    it('is told again by the next visit where the index has lost it', async () => {
+      const kid = await addTenant(db.database, 'lost-index');
+      await visit(db.database, kid, 'a');
+      await db.database.transaction((tx) => tx('visitor_index').where({ kid }).delete());
+      await visit(db.database, kid, 'b');
+      expect(await reached(kid)).toBe(DEVICE);
+    });
+  });
+}
