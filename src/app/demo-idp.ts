@@ -4,7 +4,6 @@ import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import type Provider from 'oidc-provider';
 import type { Configuration, KoaContextWithOIDC } from 'oidc-provider';
-import { SECOND } from '../lib/clock.ts';
 
 /**
  * The demo's identity provider: oidc-provider on this machine, with its keys, endpoints and tokens. Only its sign-in page
@@ -37,7 +36,6 @@ export interface DemoIdp {
   readonly clientSecret: string;
   /** What the shop's sign-in would hand its customer: a token that vouches for this browser's visitorId. */
   subjectToken(visitorId: string): Promise<string>;
-  stop(): Promise<void>;
 }
 
 const CLIENT_ID = 'console';
@@ -186,11 +184,5 @@ export async function startDemoIdp(kid: string, baseUrl: string): Promise<DemoId
         .setIssuedAt()
         .setExpirationTime(`${TOKEN_SECONDS}s`)
         .sign(privateKey),
-    stop: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        setTimeout(() => server.closeAllConnections(), SECOND).unref();
-        server.closeIdleConnections();
-      }),
   };
 }

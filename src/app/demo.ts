@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { json, type Router } from 'express';
 import { hashApiKey, makeApiKeySecret } from '../auth/api-key.ts';
-import { baseUrl, type Config } from '../config.ts';
+import { baseUrl, type Config, ConfigError } from '../config.ts';
 import { exactRouter } from '../http/exact-router.ts';
 import { Refusal } from '../lib/errors.ts';
 import { makeUlid } from '../lib/ulid.ts';
@@ -22,7 +23,19 @@ export interface Demo {
   readonly users: readonly DemoUser[];
   readonly config: Config;
   readonly routers: (context: { readonly url: () => string }) => Promise<readonly Router[]>;
-  remove(): Promise<void>;
+}
+
+/** Gone with this process, however that ends: by a signal, a failed start or a fail-stop. */
+function throwAwayDirectory(): string {
+  let directory: string;
+  try {
+    directory = mkdtempSync(join(tmpdir(), 'gpd-demo-'));
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code;
+    throw new ConfigError(`cannot make a directory in ${tmpdir()} (${why}): name another one in TMPDIR`);
+  }
+  process.once('exit', () => rmSync(directory, { recursive: true, force: true, maxRetries: 3 }));
+  return directory;
 }
 
 /** A free port, so that the tenant's origin is known before the server listens. */
@@ -119,7 +132,7 @@ function shopRoutes(keys: DemoKeys, idp: DemoIdp, url: () => string): Router {
 
 /** @param base settings of the environment; the data directory and the database are always throw-away ones */
 export async function prepareDemo(base: Config): Promise<Demo> {
-  const directory = await mkdtemp(join(tmpdir(), 'gpd-demo-'));
+  const directory = throwAwayDirectory();
   const port = base.port === 0 ? await freePort(base.host) : base.port;
   const origin = base.base_url ?? `http://localhost:${port}`;
   const idp = await startDemoIdp(DEMO_KID, origin);
@@ -143,9 +156,5 @@ export async function prepareDemo(base: Config): Promise<Demo> {
     config,
     users: DEMO_USERS,
     routers: (context) => Promise.resolve([shopRoutes(keys, idp, context.url)]),
-    async remove() {
-      await idp.stop();
-      await rm(directory, { recursive: true, force: true });
-    },
   };
 }

@@ -6,6 +6,7 @@ import { type MasterKey, makeMasterKey, parseMasterKey, WrongMasterKey } from '.
 import { type Database, openDatabase } from '../storage/db.ts';
 import { readMeta, writeMeta } from '../storage/meta-store.ts';
 import { migrate, schemaState } from '../storage/migrate.ts';
+import { requireSqlite } from '../storage/sqlite-client.ts';
 import { completeTenants } from './complete-tenants.ts';
 import { type DiskReserve, makeDiskReserve } from './disk-reserve.ts';
 import { makeFolder } from './durable-file.ts';
@@ -184,6 +185,7 @@ async function isUnfinished(file: string): Promise<boolean> {
 export async function initialiseStore(config: Config): Promise<Store> {
   const file = config.database_url === null ? sqliteFile(config) : null;
   if (file !== null && existsSync(file) && !(await isUnfinished(file))) throw new AlreadyInitialised(file);
+  if (file !== null) requireSqlite();
   makeDataDirectory(config);
   const path = masterKeyPath(config);
   const provided = config.master_key_file !== null || config.credentialsDirectory !== null;

@@ -8,6 +8,7 @@ import type { SettingName } from '../schema/settings.ts';
 import { driverError, errorCode } from '../storage/availability.ts';
 import type { Database } from '../storage/db.ts';
 import { SchemaTooNew } from '../storage/migrate.ts';
+import { SqliteUnloadable } from '../storage/sqlite-client.ts';
 import { makeTenantStore } from '../storage/tenant-store.ts';
 import { CommandFailed, EXIT, type ExitName, say } from './output.ts';
 
@@ -124,7 +125,7 @@ function exitOf(error: unknown): { exit: ExitName; message: string } {
   const fault = fileFault(error);
   if (fault) return fault;
   // 78 as well: to start again would not change it, and the unit does not try.
-  if (error instanceof ConfigError || error instanceof SchemaTooNew)
+  if (error instanceof ConfigError || error instanceof SchemaTooNew || error instanceof SqliteUnloadable)
     return { exit: 'badConfig', message: error.message };
   if (error instanceof OutcomeUnknown) return { exit: 'failure', message: `${error.message}; look first` };
   if (error instanceof Unavailable)

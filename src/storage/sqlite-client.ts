@@ -1,10 +1,44 @@
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import type { Knex } from 'knex';
 import { asUnavailable, withAvailability } from './availability.ts';
 import { type Connection, finalizeAll, onConnection, type Rows, runPrepared } from './sqlite-prepared.ts';
 import { abandon } from './sqlite-transaction.ts';
 
 const require = createRequire(import.meta.url);
+
+/** The native module of SQLite was not compiled, or for another machine. */
+export class SqliteUnloadable extends Error {
+  constructor(why: string, remedy: string) {
+    super(`SQLite's native module cannot be loaded (${why}): ${remedy}`);
+    this.name = 'SqliteUnloadable';
+  }
+}
+
+/** What `npm install` was not allowed to run, and whoever installs a package by itself has to. */
+function remedy(): string {
+  let folder: string;
+  try {
+    folder = dirname(require.resolve('sqlite3/package.json'));
+  } catch {
+    return 'install gpd again, with its packages';
+  }
+  if (!existsSync(join(folder, 'binding.gyp'))) return 'install gpd again, in a build for this machine';
+  const owner = dirname(dirname(folder));
+  const place = /^[\w./@+-]+$/.test(owner) ? owner : `'${owner.replaceAll("'", "'\\''")}'`;
+  return `run \`npm --prefix ${place} rebuild sqlite3 --ignore-scripts=false\`; it takes a C++ compiler, make and Python 3`;
+}
+
+/** Knex would say what its own users have to install. @throws {SqliteUnloadable} */
+export function requireSqlite(): void {
+  try {
+    require('sqlite3');
+  } catch (error) {
+    const [first = ''] = (error as Error).message.split('\n');
+    throw new SqliteUnloadable(first.replace(/\. Tried:$/, ''), remedy());
+  }
+}
 
 interface TransactionInternals {
   begin(connection: Connection): Promise<unknown>;

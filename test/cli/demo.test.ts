@@ -1,6 +1,8 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { spawnGpd, tempDir } from '../support/command.ts';
+import { runGpd, spawnGpd, tempDir } from '../support/command.ts';
 
 /** `gpd demo` ends as it says: nothing is left, whenever it is told to end. */
 
@@ -20,4 +22,27 @@ describe.concurrent('gpd demo', () => {
       expect(existsSync(directory) && readdirSync(directory)).toEqual([]);
     },
   );
+});
+
+describe('gpd demo that cannot start', () => {
+  it('ends, and leaves nothing, where its port is taken', async () => {
+    const taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+    const { port } = taken.address() as AddressInfo;
+    const directory = tempDir('demo');
+    const ran = await runGpd(['demo', '--port', String(port)], { env: { TMPDIR: directory } });
+    await new Promise((resolve) => taken.close(resolve));
+    expect(ran.code).not.toBe(0);
+    expect(ran.stderr.trim().split('\n')).toHaveLength(1);
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
+  it('ends with 78, and leaves nothing, where there can be no directory', async () => {
+    const file = join(tempDir('demo'), 'file');
+    writeFileSync(file, '');
+    const ran = await runGpd(['demo', '--port', '0'], { env: { TMPDIR: file } });
+    expect(ran).toMatchObject({ code: 78, stdout: '' });
+    expect(ran.stderr).toContain(file);
+    expect(ran.stderr.trim().split('\n')).toHaveLength(1);
+  });
 });

@@ -1,7 +1,36 @@
 import type { Command } from 'commander';
+import type { RunningApp } from '../../app/running.ts';
 import { print } from '../output.ts';
-import { configFor, wantsJson } from '../run.ts';
+import { configFor, fail, wantsJson } from '../run.ts';
 import { untilSignal } from './serve.ts';
+
+async function start(options: { readonly port?: string }, command: Command): Promise<RunningApp> {
+  const [{ prepareDemo }, { startApp }, { describeFault, makeLogger }] = await Promise.all([
+    import('../../app/demo.ts'),
+    import('../../app.ts'),
+    import('../../app/log.ts'),
+  ]);
+  const demo = await prepareDemo(configFor(command, { port: options.port }));
+  const log = makeLogger('warn');
+  const app = await startApp(demo.config, {
+    log,
+    routers: demo.routers,
+    onFatal: (error) => {
+      log.fatal({ event: 'fail-stop', ...describeFault(error) });
+      process.exit(1);
+    },
+  });
+  const urls = { shop: `${app.url}/demo`, console: `${app.url}/console` };
+  const { users } = demo;
+  print(wantsJson(command), { urls, users }, () => [
+    `shop page   ${urls.shop}`,
+    `console     ${urls.console}`,
+    ...users.map(({ name, about }) => `  sign in as ${name.padEnd(14)} ${about}`),
+    '',
+    'Everything lies in a throw-away directory and is gone when you press Ctrl-C.',
+  ]);
+  return app;
+}
 
 export function registerDemo(program: Command): void {
   program
@@ -9,37 +38,15 @@ export function registerDemo(program: Command): void {
     .description('try everything in a throw-away data directory')
     .option('--port <port>', 'port to listen on; 0 takes a free one')
     .action(async (options: { readonly port?: string }, command: Command) => {
-      const [{ prepareDemo }, { startApp }, { describeFault, makeLogger }] = await Promise.all([
-        import('../../app/demo.ts'),
-        import('../../app.ts'),
-        import('../../app/log.ts'),
-      ]);
-      // From here on there is a directory to be removed, whatever ends the demo.
       const signalled = untilSignal(['SIGTERM', 'SIGINT', 'SIGHUP']);
-      const demo = await prepareDemo(configFor(command, { port: options.port }));
-      const log = makeLogger('warn');
       try {
-        const app = await startApp(demo.config, {
-          log,
-          routers: demo.routers,
-          onFatal: (error) => {
-            log.fatal({ event: 'fail-stop', ...describeFault(error) });
-            process.exit(1);
-          },
-        });
-        const urls = { shop: `${app.url}/demo`, console: `${app.url}/console` };
-        const { users } = demo;
-        print(wantsJson(command), { urls, users }, () => [
-          `shop page   ${urls.shop}`,
-          `console     ${urls.console}`,
-          ...users.map(({ name, about }) => `  sign in as ${name.padEnd(14)} ${about}`),
-          '',
-          'Everything lies in a throw-away directory and is gone when you press Ctrl-C.',
-        ]);
+        const app = await Promise.race([start(options, command), signalled]);
         await signalled;
-        await app.stop(1000);
-      } finally {
-        await demo.remove();
+        if (typeof app === 'object') await app.stop(1000);
+      } catch (error) {
+        fail(error);
       }
+      // A start that failed or was broken off has listeners that would keep the process.
+      process.exit();
     });
 }

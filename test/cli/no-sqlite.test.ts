@@ -1,0 +1,71 @@
+import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { makeTree } from '../../packaging/tree.mjs';
+import { type Ran, spawnGpd, tempDir } from '../support/command.ts';
+import { initGpd } from '../support/server.ts';
+
+/** What an installation says whose native module of SQLite was never compiled: `npm install --ignore-scripts` leaves one. */
+
+const NATIVE = 'node_modules/sqlite3/build/Release/node_sqlite3.node';
+
+/** As `npm install --global` lays it out: the program of another place, with packages of its own. */
+const root = join(tempDir('global'), 'lib', 'node_modules', 'gpd');
+const program = join(root, 'bin', 'gpd');
+const source = new URL('../../node_modules/sqlite3/binding.gyp', import.meta.url);
+
+beforeAll(() => {
+  makeTree(root);
+  rmSync(join(root, NATIVE));
+  copyFileSync(source, join(root, 'node_modules/sqlite3/binding.gyp'));
+});
+
+async function run(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Ran> {
+  const { child, output, exited } = spawnGpd(args, { env, program });
+  const timer = setTimeout(() => child.kill('SIGKILL'), 15_000);
+  const exit = await exited;
+  clearTimeout(timer);
+  return { ...exit, ...output };
+}
+
+function expectRemedy(ran: Ran): void {
+  expect(ran).toMatchObject({ code: 78, signal: null, stdout: '' });
+  expect(ran.stderr.trim().split('\n')).toHaveLength(1);
+  expect(ran.stderr).toContain(`npm --prefix ${root} rebuild sqlite3 --ignore-scripts=false`);
+  expect(ran.stderr).not.toMatch(/knex|install sqlite3/i);
+}
+
+describe.concurrent('without the native module of SQLite', () => {
+  it('gpd demo ends with the remedy, and leaves nothing', async () => {
+    const directory = tempDir('demo');
+    expectRemedy(await run(['demo', '--port', '0'], { TMPDIR: directory }));
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
+  it('gpd init ends with the remedy, and makes nothing', async () => {
+    const dataDir = join(tempDir('data'), 'gpd-data');
+    expectRemedy(await run(['init', '--tenant', 'shop'], { GPD_DATA_DIR: dataDir }));
+    expect(existsSync(dataDir)).toBe(false);
+  });
+
+  it.each([[['serve', '--port', '0']], [['tenants', 'list']], [['doctor']], [['migrate']]])(
+    'gpd %j ends with the remedy where there are data',
+    async (args) => {
+      const { dataDir } = await initGpd();
+      const before = readdirSync(dataDir);
+      expectRemedy(await run(args, { GPD_DATA_DIR: dataDir }));
+      expect(readdirSync(dataDir)).toEqual(before);
+    },
+  );
+});
+
+describe('a native module that this machine cannot load', () => {
+  it('is named, and a package that cannot compile one is to be installed again', async () => {
+    mkdirSync(join(root, NATIVE, '..'), { recursive: true });
+    writeFileSync(join(root, NATIVE), 'not for this machine');
+    rmSync(join(root, 'node_modules/sqlite3/binding.gyp'));
+    const ran = await run(['init', '--tenant', 'shop'], { GPD_DATA_DIR: join(tempDir('data'), 'gpd-data') });
+    expect(ran).toMatchObject({ code: 78, stdout: '' });
+    expect(ran.stderr).toMatch(/node_sqlite3\.node.*install gpd again/);
+  });
+});
