@@ -27,7 +27,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 const RECORDED: ChoiceResult = { outcome: 'recorded', problem: null };
 
 export function makeController(deps: ControllerDeps) {
-  const { server, store, now } = deps;
+  const { server, store } = deps;
   let config: Config | null = null;
   let record: ConsentRecord | null = null;
   let problem: string | null = null;
@@ -36,6 +36,8 @@ export function makeController(deps: ControllerDeps) {
   let alarm: ReturnType<typeof setTimeout> | undefined;
   let queue: Promise<unknown> = Promise.resolve();
 
+  /** The ledger's time: a choice ends here when it ends there, whatever this device's clock says. */
+  const now = (): number => deps.now() - (server?.aheadMs() ?? 0);
   const hasGpc = (): boolean => deps.gpc() || config?.gpc === true;
   const terms = (): Terms | null => config && { config, record, gpc: hasGpc(), now: now() };
 

@@ -6,6 +6,8 @@ import type { LinkResult } from './types.ts';
 
 const CONFIG_TIMEOUT_MS = 6000;
 const WRITE_TIMEOUT_MS = 10_000;
+/** `Date` has whole seconds and an answer takes its time. */
+const TOLERATED_MS = 60_000;
 
 export interface Failure {
   /** The server's error code, or `unreachable`. */
@@ -22,6 +24,8 @@ export interface Entry {
 
 interface Answer {
   readonly status: number;
+  /** How far this device's clock is ahead of the server's; NaN where the page cannot read the time. */
+  readonly aheadMs: number;
   readonly body: Record<string, unknown>;
 }
 
@@ -30,6 +34,8 @@ export interface Server {
   write(record: ConsentRecord, write: Write): Promise<readonly Entry[] | Failure>;
   words(url: string): Promise<unknown>;
   link(session: string, token: string): Promise<LinkResult>;
+  /** How far this device's clock is ahead, in milliseconds, by the last answer; 0 where it is right or nobody answered. */
+  aheadMs(): number;
 }
 
 export const isFailure = (answer: object): answer is Failure => 'problem' in answer;
@@ -46,10 +52,11 @@ async function ask(url: string, timeoutMs: number, init: RequestInit): Promise<A
       ...init,
       signal: abort.signal,
     });
+    const aheadMs = Date.now() - Date.parse(response.headers.get('date') ?? '');
     const body: unknown = await response.json().catch(() => null);
-    return { status: response.status, body: (body ?? {}) as Record<string, unknown> };
+    return { status: response.status, aheadMs, body: (body ?? {}) as Record<string, unknown> };
   } catch {
-    return { status: 0, body: {} };
+    return { status: 0, aheadMs: Number.NaN, body: {} };
   } finally {
     clearTimeout(timer);
   }
@@ -72,17 +79,28 @@ const post = (body: unknown, headers: Record<string, string>): RequestInit => ({
 
 export function makeServer(base: string, key: string): Server {
   const authorization = `Bearer ${key}`;
+  let aheadMs = 0;
+
+  /** Of answers that no cache holds: those tell the time. */
+  async function askNow(...request: Parameters<typeof ask>): Promise<Answer> {
+    const answer = await ask(...request);
+    if (!Number.isNaN(answer.aheadMs)) aheadMs = Math.abs(answer.aheadMs) > TOLERATED_MS ? answer.aheadMs : 0;
+    return answer;
+  }
+
   return {
+    aheadMs: () => aheadMs,
+
     async config(language) {
       const url = `${base}/v1/consent/banner?lang=${language}`;
-      const answer = await ask(url, CONFIG_TIMEOUT_MS, { cache: 'no-store', headers: { authorization } });
+      const answer = await askNow(url, CONFIG_TIMEOUT_MS, { cache: 'no-store', headers: { authorization } });
       return (answer.status === 200 && readConfig(answer.body)) || failure(answer);
     },
 
     async write({ principalId, secret }, { action, key: idempotencyKey, ...write }) {
       const body = { principalId, principalSecret: secret, ...write };
       const headers = { authorization, 'idempotency-key': idempotencyKey };
-      const answer = await ask(`${base}/v1/consent/${action}`, WRITE_TIMEOUT_MS, post(body, headers));
+      const answer = await askNow(`${base}/v1/consent/${action}`, WRITE_TIMEOUT_MS, post(body, headers));
       const { entries } = answer.body;
       return answer.status === 201 && Array.isArray(entries) ? (entries as Entry[]) : failure(answer);
     },

@@ -6,6 +6,9 @@ import type { PurposeStatus } from './types.ts';
 
 export type Why = 'first' | 'policy' | 'expired' | 'purpose';
 
+/** A choice of later than that was made under a clock that was ahead: when it ends nobody knows. */
+const LATEST_MS = 86_400_000;
+
 export interface Terms {
   readonly config: Config;
   readonly record: ConsentRecord | null;
@@ -22,7 +25,7 @@ export function statusOf({ config, record, gpc, now }: Terms, purpose: Purpose):
   const choice = choiceOf(record, purpose.id);
   if (gpc && purpose.gpc === 'opt-out') return 'gpc-opt-out';
   if (!choice) return 'unasked';
-  if (choice.until <= now) return 'expired';
+  if (choice.until <= now || choice.at > now + LATEST_MS) return 'expired';
   return choice.version < config.policy.material ? 'policy-outdated' : choice.choice;
 }
 

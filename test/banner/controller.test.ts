@@ -25,9 +25,12 @@ function makeStore(first: ConsentRecord | null): Store & { kept: ConsentRecord |
 function makeServer({
   config = makeConfig(),
   write,
+  ahead = 0,
 }: {
   config?: object;
   write?: Server['write'];
+  /** Of this device's clock. */
+  ahead?: number;
 } = {}): Server {
   return {
     config: async () => config as never,
@@ -37,6 +40,7 @@ function makeServer({
         purposes.map((purpose, seq): Entry => ({ purpose, seq, hash: 'b'.repeat(64) }))),
     words: async () => null,
     link: async () => ({ linked: false, status: 0, error: 'unreachable' }),
+    aheadMs: () => ahead,
   };
 }
 
@@ -149,4 +153,18 @@ it('a choice that another page took away in the meantime does not come back with
   store.kept = null;
   await controller.withdraw(['analytics']);
   expect(controller.snapshot().granted).toEqual([]);
+});
+
+it('a choice ends by the server’s clock, whichever the device has by then', async () => {
+  const first = start(makeServer({ ahead: -400 * DAY }));
+  await first.controller.load();
+  await first.controller.choose(new Map([['analytics', true]]));
+  const kept = first.store.kept?.choices['analytics'];
+  expect(kept).toMatchObject({ at: NOW + 400 * DAY, until: NOW + 430 * DAY });
+  const later = start(makeServer({ ahead: 31 * DAY }), first.store.kept);
+  vi.setSystemTime(NOW + (400 + 31 + 29) * DAY);
+  await later.controller.load();
+  expect(later.controller.snapshot().granted).toEqual(['analytics']);
+  await vi.advanceTimersByTimeAsync(DAY);
+  expect(later.heard.at(-1)).toMatchObject({ phase: 'asking', granted: [] });
 });

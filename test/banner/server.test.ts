@@ -43,6 +43,29 @@ function answer(status: number, body: unknown, headers: Record<string, string> =
 
 const WRITE = { action: 'deny', purposes: ['ads'], policyVersion: 3, gpc: false, key: 'once' } as const;
 
+describe('the time', () => {
+  const answerAt = (ms: number): void =>
+    answer(200, makeConfig(), { date: new Date(Date.now() + ms).toUTCString() });
+
+  it('is the last answer’s; a few seconds are its way, and no answer says nothing', async () => {
+    expect(server.aheadMs()).toBe(0);
+    answerAt(-86_400_000);
+    await server.config('en');
+    expect(Math.abs(server.aheadMs() - 86_400_000)).toBeLessThan(5000);
+    respond = (response) => void response.destroy();
+    await server.config('en');
+    answerAt(7_200_000);
+    await server.words('/v1/embed/0/de.json');
+    expect(server.aheadMs()).toBeGreaterThan(80_000_000);
+    answer(422, { error: 'unknown-purpose' }, { date: new Date(Date.now() + 7_200_000).toUTCString() });
+    await server.write(makeRecord(), WRITE);
+    expect(Math.abs(server.aheadMs() + 7_200_000)).toBeLessThan(5000);
+    answerAt(30_000);
+    await server.config('en');
+    expect(server.aheadMs()).toBe(0);
+  });
+});
+
 describe('the configuration', () => {
   it('is asked for by the publishable key and in one language', async () => {
     answer(200, makeConfig());

@@ -29,6 +29,8 @@ describe('a purpose', () => {
     ['granted, to its last millisecond', { until: NOW + 1 }, 'granted'],
     ['granted and over', { until: NOW }, 'expired'],
     ['denied and over', { choice: 'denied', until: NOW }, 'expired'],
+    ['granted by a clock a little ahead', { at: NOW + DAY, until: NOW + 2 * DAY }, 'granted'],
+    ['granted at a time to come', { at: NOW + DAY + 1, until: NOW + 2 * DAY }, 'expired'],
     ['granted under the material version', { version: 2 }, 'granted'],
     ['granted before it', { version: 1 }, 'policy-outdated'],
     ['denied before it', { choice: 'denied', version: 1 }, 'policy-outdated'],

@@ -2,7 +2,7 @@ import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { describeInBrowser } from '../support/tools.ts';
 import { type BrowserName, launch, missingBrowser, type Visitor, visit } from './support/drivers.ts';
-import { type Banner, bannerOf, type Shop, startShop } from './support/shop.ts';
+import { ANALYTICS, type Banner, bannerOf, type Shop, startShop } from './support/shop.ts';
 
 /** A person whose clock is wrong, on a page of another origin than gpd's: identified, and asked when the ledger says so. */
 
@@ -60,6 +60,54 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       expect(await keysAsked()).toBe(2);
       expect(await identify()).toEqual({ sent: true, reason: 'ok', status: 200 });
       expect(await keysAsked()).toBe(2);
+    });
+
+    it.each([
+      ['a year fast', 365 * DAY],
+      ['a year slow', -365 * DAY],
+    ])('a grant made %s ends when the ledger says so, and is not asked again before', async (_what, ms) => {
+      await open(clockAhead(ms));
+      await banner.press('accept');
+      await banner.waitFor('reopen');
+      for (const script of [clockAhead(ms), '']) {
+        page = await visitor.tab(script);
+        banner = bannerOf(page);
+        await page.goto(shop.page());
+        const { phase, granted, purposes } = await banner.state();
+        expect({ phase, granted: granted.length }).toEqual({ phase: 'decided', granted: 2 });
+        const ends = purposes.find(({ id }) => id === ANALYTICS)?.until ?? 0;
+        expect(Math.abs(ends - Date.now() - 30 * DAY)).toBeLessThan(DAY);
+      }
+    });
+
+    it('an older grant whose time lies ahead is asked again', async () => {
+      await open('');
+      await banner.press('accept');
+      await banner.waitFor('reopen');
+      // As a banner that believed a clock a year ahead has kept it.
+      await page.evaluate(`{ const [[name, text]] = Object.entries(localStorage); const record = JSON.parse(text);
+        for (const choice of Object.values(record.choices)) { choice.at += ${365 * DAY}; choice.until += ${365 * DAY}; }
+        localStorage.setItem(name, JSON.stringify(record)); }`);
+      await page.goto(shop.page());
+      expect(await banner.state()).toMatchObject({ phase: 'asking', granted: [] });
+      expect(await banner.text('.layer')).toContain('Your choice has expired');
+      await banner.press('accept');
+      await banner.waitFor('reopen');
+      expect((await banner.state()).granted).toHaveLength(2);
+    });
+
+    it('a withdrawal before anybody could be asked is in force, whatever the clock says', async () => {
+      await open('');
+      await banner.press('accept');
+      await banner.waitFor('reopen');
+      page = await visitor.tab(clockAhead(365 * DAY));
+      banner = bannerOf(page);
+      await page.goto(shop.page({ snippet: { 'data-server': 'https://blocked.example' } }));
+      expect(await page.evaluate('gpd.consent.withdraw()')).toMatchObject({ outcome: 'kept' });
+      page = await visitor.tab();
+      banner = bannerOf(page);
+      await page.goto(shop.page());
+      expect((await banner.state()).granted).toEqual([]);
     });
   });
 }

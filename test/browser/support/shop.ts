@@ -245,7 +245,7 @@ export function bannerOf(page: Page) {
       gpc: boolean;
       granted: string[];
       principalId: string | null;
-      purposes: { id: string; status: string }[];
+      purposes: { id: string; status: string; until: number | null }[];
     }> => page.evaluate('gpd.consent.ready.then(() => gpd.consent.state())') as never,
     receipt: (): Promise<{
       purposes: string[];
