@@ -80,17 +80,19 @@ function findClaim(claims: Claims, name: string): unknown {
   );
 }
 
-/** As a principalId: what a database or a log could stumble over never gets there. */
-function isText(value: unknown): value is string {
-  return principalIdSchema.safeParse(value).success;
+/** As a principalId: what a database or a log could stumble over never gets there. Null for what is none. */
+function readText(value: unknown): string | null {
+  const parsed = principalIdSchema.safeParse(value);
+  return parsed.success ? parsed.data : null;
 }
 
 /** Absent, null and empty name nothing; anything else that is not a text is refused: a restriction is never dropped. */
 function optionalText(claims: Claims, name: string): string | null {
   const value = findClaim(claims, name) ?? '';
   if (value === '') return null;
-  if (!isText(value)) throw new ClaimRefused(`The claim ${name} has to be a string.`);
-  return value;
+  const text = readText(value);
+  if (text === null) throw new ClaimRefused(`The claim ${name} has to be a string.`);
+  return text;
 }
 
 /** Known roles only; others are for other services. */
@@ -105,7 +107,9 @@ function readRoles(claims: Claims, name: string): ReadonlySet<Role> {
 /** @throws {ClaimRefused} with a sentence for the caller that quotes nothing of the token */
 export function readCaller(claims: Claims, rules: OidcRules): Caller {
   const { sub } = claims;
-  if (!isText(sub)) throw new ClaimRefused('The claim sub has to be a string that is not empty.');
+  // As the provider spells it: OIDC compares it byte for byte.
+  if (typeof sub !== 'string' || readText(sub) === null)
+    throw new ClaimRefused('The claim sub has to be a string that is not empty.');
   return {
     issuer: rules.issuer,
     sub,

@@ -1,9 +1,12 @@
 import { decodeBase64Url } from '../lib/base64.ts';
 import { hmacSha256, sha256Text } from '../lib/hash.ts';
 
-/** The keyed reference under which a principal is stored: without the tenant's key it names nobody. */
+/**
+ * The keyed reference under which a principal is stored: without the tenant's key it names nobody. In NFC once more:
+ * whatever way an id came in by, its spellings have one reference.
+ */
 export function principalRef(principalKey: Uint8Array, principalId: string): string {
-  return hmacSha256(principalKey, principalId).toString('base64url');
+  return hmacSha256(principalKey, principalId.normalize('NFC')).toString('base64url');
 }
 
 const SECRET_BYTES = 32;

@@ -21,7 +21,8 @@ function readKey(form: Form): SubjectKey | null {
   const kind = KINDS.find((name) => name === form.get('kind'));
   const id = field(form, 'id');
   if (kind === undefined || id === null) return null;
-  return eraseTargetSchema.safeParse({ [`${kind}Id`]: id }).success ? { kind, id } : null;
+  const target = eraseTargetSchema.safeParse({ [`${kind}Id`]: id }).data;
+  return target ? { kind, id: target[`${kind}Id`] ?? id } : null;
 }
 
 function requireKey(form: Form): SubjectKey {

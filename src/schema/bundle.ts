@@ -32,9 +32,13 @@ const nonceSchema = z
   .refine((text) => decodeBase64Url(text) !== null);
 const epochMsSchema = z.int().min(0).max(8_640_000_000_000_000);
 
-/** 1..512 characters of well-formed Unicode without control characters (contract section 7). */
+/**
+ * 1..512 characters of well-formed Unicode without control characters (contract section 7), in NFC: two spellings of one
+ * name are one person, and a withdrawal in one reaches the grant in the other (ADR 0030).
+ */
 export const principalIdSchema = z
   .string()
+  .normalize('NFC')
   .min(1)
   .max(512)
   .refine(isPlainText, 'well-formed text without control characters');

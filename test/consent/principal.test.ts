@@ -1,6 +1,16 @@
 import { createHash, createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { readCaller } from '../../src/auth/claims.ts';
 import { browserPrincipalId, principalRef } from '../../src/consent/principal.ts';
+import { plaintextSchema } from '../../src/schema/bundle.ts';
+import {
+  batchRequestSchema,
+  canProcessRequestSchema,
+  consentWriteSchema,
+  historyRequestSchema,
+  principalRequestSchema,
+} from '../../src/schema/consent.ts';
+import { eraseTargetSchema } from '../../src/schema/rights.ts';
 
 const key = Buffer.alloc(32, 7);
 
@@ -21,8 +31,57 @@ describe('principalRef', () => {
     for (const ref of refs) expect(ref).toMatch(/^[A-Za-z0-9_-]{43}$/);
   });
 
-  it('takes composed and decomposed letters for two people: ids are the tenant’s own bytes', () => {
-    expect(principalRef(key, 'Zo\u00eb')).not.toBe(principalRef(key, 'Zoe\u0308'));
+  it('takes composed and decomposed letters for one person (ADR 0030)', () => {
+    expect(principalRef(key, 'Zoe\u0308')).toBe(principalRef(key, 'Zo\u00eb'));
+  });
+
+  it.each([
+    ['case', 'zo\u00eb'],
+    ['a blank', 'Zo\u00eb '],
+    ['a letter that only looks alike', '\u0396o\u00eb'],
+    ['a compatibility form', '\uff3ao\u00eb'],
+  ])('and other people for %s', (_what, other) => {
+    expect(principalRef(key, other)).not.toBe(principalRef(key, 'Zo\u00eb'));
+  });
+});
+
+describe('a principalId is in NFC, whichever way it comes in', () => {
+  const [nfc, nfd] = ['Zo\u00eb', 'Zoe\u0308'];
+  const bundle = {
+    v: 1,
+    nonce: 'A'.repeat(22),
+    clientTs: 1,
+    consent: { purposes: [], gpc: false, version: 1, issuedAt: 1, principalId: nfd },
+    signals: {},
+  };
+  const rules = {
+    issuer: 'i',
+    audience: 'a',
+    roleClaim: 'role',
+    tenantClaim: 'tenant',
+    visitorClaim: 'visitor',
+    principalClaim: 'sub',
+  };
+
+  it.each<readonly [string, unknown]>([
+    ['a check', canProcessRequestSchema.parse({ principalId: nfd, purpose: 'p' }).principalId],
+    [
+      'a batch',
+      batchRequestSchema.parse({ checks: [{ id: '1', principalId: nfd, purpose: 'p' }] }).checks[0]
+        ?.principalId,
+    ],
+    ['a write', consentWriteSchema.parse({ principalId: nfd, purposes: ['p'] }).principalId],
+    ['state, sessions', principalRequestSchema.parse({ principalId: nfd }).principalId],
+    ['history', historyRequestSchema.parse({ principalId: nfd }).principalId],
+    ['an erasure, an export, the console', eraseTargetSchema.parse({ principalId: nfd }).principalId],
+    ['a sealed bundle', plaintextSchema.parse(bundle).consent.principalId],
+    ['a claim', readCaller({ sub: nfd, role: 'subject' }, rules).principal],
+  ])('%s', (_way, read) => {
+    expect(read).toBe(nfc);
+  });
+
+  it('but a sub is left as the provider spells it', () => {
+    expect(readCaller({ sub: nfd, role: 'subject' }, rules).sub).toBe(nfd);
   });
 });
 

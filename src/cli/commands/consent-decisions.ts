@@ -6,7 +6,12 @@ import type { ConsentTenant } from '../../app/consent-tenant.ts';
 import type { WriteAction } from '../../consent/plan-write.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
-import { canProcessRequestSchema, consentWriteSchema, policyRequestSchema } from '../../schema/consent.ts';
+import {
+  canProcessRequestSchema,
+  consentWriteSchema,
+  policyRequestSchema,
+  principalRequestSchema,
+} from '../../schema/consent.ts';
 import { listPolicies, publishPolicy } from '../../storage/consent-store.ts';
 import { withConsent } from '../consent-context.ts';
 import { CommandFailed, print, table } from '../output.ts';
@@ -97,11 +102,14 @@ async function collectHistory(
 
 async function history(
   kidText: string,
-  principalId: string,
+  principalText: string,
   _options: unknown,
   command: Command,
 ): Promise<void> {
   const kid = checkKid(kidText);
+  const parsed = principalRequestSchema.safeParse({ principalId: principalText });
+  if (!parsed.success) throw usage('principal', parsed.error.issues[0]?.message);
+  const { principalId } = parsed.data;
   await withConsent(command, kid, async ({ service, tenant }) => {
     const events = await collectHistory(service, tenant, principalId);
     print(wantsJson(command), { principalId, events }, () =>
