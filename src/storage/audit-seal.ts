@@ -20,6 +20,7 @@ const AUDIT: SealedTable = {
   rows: 'audit_log',
   at: 'at',
   seals: 'audit_seals',
+  sealedTo: 'audit_sealed_to',
   noun: 'audit rows',
   read: async (db, kid, hour) => {
     const commitments = (await hourOf(db, kid, hour).pluck('commitment')) as string[];

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import { commitAudit } from '../ledger/commitment.ts';
-import { HOUR } from '../lib/clock.ts';
 import {
   type AuditEvent,
   type AuditFields,
@@ -10,6 +9,7 @@ import {
   auditText,
 } from '../rights/audit.ts';
 import type { Database } from './db.ts';
+import { sealedTo } from './hourly-seal.ts';
 
 const SALT_BYTES = 16;
 
@@ -17,8 +17,7 @@ const SALT_BYTES = 16;
 export async function writeAudit(tx: Knex.Transaction, event: AuditEvent): Promise<void> {
   const { kid, actor, action, object } = event;
   // An append-only log goes on from the hours that are sealed, whatever a clock that went back says.
-  const sealed = await tx('audit_seals').where({ kid }).max<{ hour: number | null }[]>({ hour: 'hour' });
-  const at = Math.max(event.at, Number(sealed[0]?.hour ?? 0) + HOUR);
+  const at = Math.max(event.at, await sealedTo(tx, 'audit_sealed_to', kid));
   const row = {
     at,
     role: actor.role,

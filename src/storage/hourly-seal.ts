@@ -15,7 +15,10 @@ export interface SealedTable {
   readonly rows: 'decisions' | 'audit_log';
   /** The column of `rows` with the moment in epoch milliseconds. */
   readonly at: 'decided_at' | 'at';
+  /** Retention deletes old ones: how far is sealed stands in `sealedTo`. */
   readonly seals: 'verdict_seals' | 'audit_seals';
+  /** The column of `ledger_heads` with the end of the last sealed hour; 0: none is sealed yet. */
+  readonly sealedTo: 'verdicts_sealed_to' | 'audit_sealed_to';
   /** What one row is called when something is wrong. */
   readonly noun: string;
   readonly read: (db: Knex, kid: string, hour: number) => Promise<HourRead>;
@@ -32,6 +35,12 @@ export interface HourRead {
 /** A batch that was stamped before the hour ended may commit a little later. */
 const LATE_MS = 2 * MINUTE;
 
+/** The end of the last hour that is sealed; 0 also where there is no log. */
+export async function sealedTo(db: Knex, column: SealedTable['sealedTo'], kid: string): Promise<number> {
+  const head = await db('ledger_heads').where({ kid }).first<{ to: number } | undefined>({ to: column });
+  return Number(head?.to ?? 0);
+}
+
 /** The oldest hour that is over, has rows and is not sealed. */
 export async function nextHour(
   database: Database,
@@ -39,12 +48,7 @@ export async function nextHour(
   kid: string,
   now: number,
 ): Promise<number | null> {
-  const sealed = await database
-    .read(table.seals)
-    .where({ kid })
-    .max<{ hour: number | null }[]>({ hour: 'hour' })
-    .first();
-  const from = sealed?.hour == null ? 0 : Number(sealed.hour) + HOUR;
+  const from = await sealedTo(database.read, table.sealedTo, kid);
   const oldest = await database
     .read(table.rows)
     .where({ kid })
@@ -97,9 +101,14 @@ async function sealHour(
     await lockHead(tx, kid);
     // One that came before the lock took rows that were read: read again.
     if ((await countRows(tx, table, kid, hour)) !== live) return false;
+    // Another node sealed it.
+    if ((await sealedTo(tx, table.sealedTo, kid)) > hour) return true;
+    await tx('ledger_heads')
+      .where({ kid })
+      .update({ [table.sealedTo]: hour + HOUR });
     const row = { kid, hour, seq: -1, count: body.count, root: body.root };
     const won = await tx(table.seals).insert(row).onConflict(['kid', 'hour']).ignore().returning('hour');
-    // Another node sealed it.
+    // A node of an older release did, which marks nothing.
     if (won.length === 0) return true;
     const entry = impersonalEntry({ type: table.type, at: now, purpose: null }, { ...body });
     const { seq } = await appendOne(tx, kid, entry);

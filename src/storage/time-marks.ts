@@ -1,4 +1,3 @@
-import { HOUR } from '../lib/clock.ts';
 import { type Cells, makeReads, type Read } from './reads.ts';
 import { type Bindings, type Hot, type HotTransaction, runHot } from './sql.ts';
 
@@ -28,7 +27,7 @@ export const TIME_MARKS: Read = {
   about: { kid: 'text' },
   sql: `SELECT q.kid AS kid, CASE q.kid
       WHEN '' THEN (SELECT CAST(value AS bigint) FROM meta WHERE name = '${FORGOTTEN}')
-      ELSE (SELECT max(hour) FROM verdict_seals WHERE kid = q.kid) END AS mark
+      ELSE (SELECT verdicts_sealed_to FROM ledger_heads WHERE kid = q.kid) END AS mark
     FROM q`,
   columns: ['kid', 'mark'],
 };
@@ -40,7 +39,7 @@ export const markedKids = (kids: Iterable<string>): Bindings[] => ['', ...new Se
 export function toTimeMarks(cells: readonly Cells[]): TimeMarks {
   const marks = new Map(cells.map(([kid, mark]) => [kid, mark]));
   const markOf = (kid: string): number => Number(marks.get(kid) ?? Number.NEGATIVE_INFINITY);
-  return { forgotten: markOf(''), sealed: (kid) => markOf(kid) + HOUR };
+  return { forgotten: markOf(''), sealed: markOf };
 }
 
 const readMarks = makeReads(TIME_MARKS);

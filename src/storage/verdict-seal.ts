@@ -55,6 +55,7 @@ const VERDICTS: SealedTable = {
   rows: 'decisions',
   at: 'decided_at',
   seals: 'verdict_seals',
+  sealedTo: 'verdicts_sealed_to',
   noun: 'verdicts',
   read: readVerdicts,
 };

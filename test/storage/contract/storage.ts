@@ -18,6 +18,7 @@ import { readsContract } from './reads.ts';
 import { recorderContract } from './recorder.ts';
 import { rightsContract } from './rights.ts';
 import { sealKeyContract } from './seal-keys.ts';
+import { sealsContract } from './seals.ts';
 import { sizeContract } from './size.ts';
 import { snapshotContract } from './snapshot.ts';
 import { tenantContract } from './tenants.ts';
@@ -47,6 +48,7 @@ export function storageContract(make: MakeDatabase): void {
   rightsContract(make);
   eraseBesideContract(make);
   visitorIdContract(make);
+  sealsContract(make);
   sizeContract(make);
   webhookContract(make);
   rateCounterContract(make);
