@@ -42,7 +42,6 @@ import { issueToken } from './rights/transparency-token.ts';
 import { makeNonceClaimer } from './storage/agent-store.ts';
 import { answers } from './storage/probe.ts';
 import { makeRecorder } from './storage/recorder.ts';
-import { readSnapshot } from './storage/snapshot.ts';
 import { VERSION } from './version.ts';
 
 /** The composition root: the only place where adapters meet domains. */
@@ -63,7 +62,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const store = await openStore(config, { onUnknownCommit: options.onFatal, mayOpenReserve: true });
   const { database, serverSecret } = store;
   removeLeftStaging(config.data_dir);
-  const logFault = (event: string) => (error: unknown) => log.error({ event, ...describeFault(error) });
+  const logFault = (event: string, about?: object) => (error: unknown) =>
+    log.error({ event, ...about, ...describeFault(error) });
   const onFault = (requestId: string, error: unknown): void =>
     log.error({ event: 'fault', requestId, ...describeFault(error) });
 
@@ -84,6 +84,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const polling = await startPolling(database, directory, store.masterKey, {
     rereadMasterKey: () => readMasterKeyFile(masterKeyPath(config)),
     onFault: logFault('reload-failed'),
+    onDamaged: ({ kid, error }) => logFault('tenant-damaged', { tenant: kid })(error),
   });
   const agents = await startAgents(database, {
     openDiscovery: config.wba_open_discovery,
@@ -107,7 +108,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const again = await reapplyErasures({ database, dataDir, tenantOf, eraser });
   if (again > 0) {
     log.warn({ event: 'erasures-applied-again', count: again });
-    directory.apply(await readSnapshot(database, -1), store.masterKey);
+    await polling.refresh();
   }
   const { refresh } = polling;
   const findApiKey = makeUnknownKeys({ known: (secret) => directory.apiKey(secret), refresh });
@@ -162,6 +163,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     return makeRoutes({
       version: VERSION,
       notReady,
+      swept: () => housekeeping.swept(),
       findPublicKey: (kid) => directory.publicKey(kid),
       consent,
       rights: wireRights(config, {
@@ -227,13 +229,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     refillReserve: () => store.reserve.refill(),
     flushKeyUse: keyUse.flush,
     clock,
-    onFailure: ({ job, kid, error }) =>
-      log.error({
-        event: 'sweep-failed',
-        job,
-        ...(kid === null ? {} : { tenant: kid }),
-        ...describeFault(error),
-      }),
+    onFailure: ({ job, kid, error }) => logFault('sweep-failed', { job, tenant: kid })(error),
   });
   return {
     url,

@@ -4,13 +4,13 @@ import { applyPolicy, DEFAULT_POLICY } from '../ingest/classify/policy.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import { LEDGER_SECRET, ROOT_SECRET, SYMMETRIC_SECRET, tenantSecretContext } from '../keys/contexts.ts';
 import { isLive, liveGenerations, wrapContext } from '../keys/generation.ts';
-import type { MasterKey } from '../keys/master-key.ts';
+import { type MasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { PubKeyResponse } from '../schema/responses.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import { ASYMMETRIC_ALG } from '../seal/constants.ts';
 import { makeOpener, makeSymmetricOpener, type Opener } from '../seal/open.ts';
-import type { SnapshotPage, TenantSnapshot } from '../storage/snapshot.ts';
+import type { DamagedTenant, SnapshotPage, TenantSnapshot } from '../storage/snapshot.ts';
 import type { Webhook } from '../storage/webhook-store.ts';
 import { deriveTenantKeys } from '../tenants/tenant.ts';
 import { type ConsentTenant, makeConsentTenant } from './consent-tenant.ts';
@@ -135,8 +135,13 @@ function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock,
 }
 
 export interface LiveDirectory extends Directory {
-  /** Takes what changed. @throws {WrongMasterKey} when another master key wrapped it, and keeps what was */
-  apply(page: SnapshotPage, masterKey: MasterKey): void;
+  /**
+   * Takes what changed. A tenant that cannot be read is no longer served: in its row a key may have been revoked.
+   * @param rightKey what does not open is the tenant's own damage
+   * @returns the damaged tenants among those that changed
+   * @throws {WrongMasterKey} otherwise, and keeps what was
+   */
+  apply(page: SnapshotPage, masterKey: MasterKey, rightKey?: boolean): readonly DamagedTenant[];
 }
 
 /** @param onKeys told of the keys that changed, once all of a page could be unwrapped */
@@ -171,13 +176,22 @@ export function makeDirectory(
     get size() {
       return entries.size;
     },
-    apply(page, masterKey) {
+    apply(page, masterKey, rightKey = false) {
       const { kids } = page;
-      if (kids === null) return;
+      if (kids === null) return [];
       const next = new Map([...entries].filter(([kid]) => kids.has(kid)));
-      for (const snapshot of page.changed)
-        next.set(snapshot.tenant.kid, makeEntry(snapshot, masterKey, clock, onOpened));
-      const gone = [...entries.keys()].filter((kid) => !kids.has(kid));
+      const damaged = [...page.damaged];
+      for (const snapshot of page.changed) {
+        const { kid } = snapshot.tenant;
+        try {
+          next.set(kid, makeEntry(snapshot, masterKey, clock, onOpened));
+        } catch (error) {
+          if (error instanceof WrongMasterKey && !rightKey) throw error;
+          damaged.push({ kid, error });
+        }
+      }
+      for (const { kid } of damaged) next.delete(kid);
+      const gone = [...entries.keys()].filter((kid) => !next.has(kid));
       entries = next;
       onKeys(
         new Map([
@@ -189,6 +203,7 @@ export function makeDirectory(
       apiKeys = new Map(all.flatMap((entry) => entry.apiKeys.map((key) => [key.hash, key])));
       hasWebhooks = all.some((entry) => entry.webhooks.length > 0);
       origins = new Set(all.flatMap((entry) => [...entry.tenant.origins]));
+      return damaged;
     },
   };
 }

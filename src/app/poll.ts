@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import { SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 import type { Database } from '../storage/db.ts';
-import { readSnapshot } from '../storage/snapshot.ts';
+import { readMeta } from '../storage/meta-store.ts';
+import { readRevision } from '../storage/revision.ts';
+import { type DamagedTenant, readSnapshot, type SnapshotPage } from '../storage/snapshot.ts';
 import type { LiveDirectory } from './directory.ts';
 
 /** What the CLI changes a running server sees within 5 s (contract section 5): it looks every second. */
@@ -28,6 +31,17 @@ export interface PollOptions {
   /** After `keys rewrap` the file holds another key than the one this process started with. */
   readonly rereadMasterKey: () => Uint8Array;
   readonly onFault: (error: unknown) => void;
+  /** A tenant that is not served any more, or not at all; told with each change of its rows. */
+  readonly onDamaged: (tenant: DamagedTenant) => void;
+}
+
+function opens(masterKey: MasterKey, wrapped: string | null): boolean {
+  try {
+    if (wrapped !== null) masterKey.unwrap(wrapped, serverSecretContext).fill(0);
+    return wrapped !== null;
+  } catch {
+    return false;
+  }
 }
 
 /** Loads all tenants once, then what changed. @throws when the first load fails */
@@ -42,16 +56,28 @@ export async function startPolling(
   let failing = false;
   let lookedAt = 0;
 
+  /** The server's own secret says whether the key is wrong, or a single tenant is damaged. */
+  async function apply(page: SnapshotPage): Promise<readonly DamagedTenant[]> {
+    try {
+      return directory.apply(page, masterKey);
+    } catch (error) {
+      if (!(error instanceof WrongMasterKey)) throw error;
+      const wrapped = await readMeta(database, SERVER_SECRET);
+      const key = opens(masterKey, wrapped)
+        ? masterKey
+        : makeMasterKey(options.rereadMasterKey(), randomBytes);
+      // A rewrap between these reads: the next look sees all of it.
+      const moved = (await readRevision(database, 'tenants')) !== page.revision;
+      if (moved || !opens(key, wrapped)) throw error;
+      masterKey = key;
+      return directory.apply(page, masterKey, true);
+    }
+  }
+
   async function look(): Promise<void> {
     const begun = performance.now();
     const page = await readSnapshot(database, revision);
-    try {
-      directory.apply(page, masterKey);
-    } catch (error) {
-      if (!(error instanceof WrongMasterKey)) throw error;
-      masterKey = makeMasterKey(options.rereadMasterKey(), randomBytes);
-      directory.apply(page, masterKey);
-    }
+    for (const tenant of await apply(page)) options.onDamaged(tenant);
     revision = page.revision;
     // As of the start: what was committed later may be missing.
     lookedAt = begun;

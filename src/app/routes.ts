@@ -5,7 +5,7 @@ import { builtFiles } from '../http/api/built-file.ts';
 import { consentRoutes } from '../http/api/consent.ts';
 import { decisionRoutes } from '../http/api/decisions.ts';
 import { embedRoutes } from '../http/api/embed.ts';
-import { healthRoutes } from '../http/api/health.ts';
+import { type HealthDeps, healthRoutes } from '../http/api/health.ts';
 import { consentCors } from '../http/api/json-route.ts';
 import { ledgerRoutes } from '../http/api/ledger.ts';
 import { meRoutes } from '../http/api/me.ts';
@@ -27,6 +27,7 @@ import type { MeService } from './rights/me.ts';
 export interface RoutesDeps {
   readonly version: string;
   readonly notReady: () => readonly string[];
+  readonly swept: HealthDeps['swept'];
   readonly findPublicKey: (kid: string) => PubKeyResponse | null;
   readonly consent: ConsentApi;
   readonly rights: {
@@ -62,7 +63,7 @@ export function makeRoutes(deps: RoutesDeps): RequestListener {
   const { consent, findDecision, rights } = deps;
   return makeExpressApp({
     routers: [
-      healthRoutes({ version: deps.version, notReady: deps.notReady }),
+      healthRoutes(deps),
       pubkeyRoutes(deps.findPublicKey),
       scriptRoutes(builtFiles(agentFiles)),
       exactRouter().use(

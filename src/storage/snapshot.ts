@@ -26,9 +26,17 @@ export interface TenantSnapshot {
   readonly webhooks: readonly Webhook[];
 }
 
+/** A tenant that is stored and cannot be served. */
+export interface DamagedTenant {
+  readonly kid: string;
+  readonly error: unknown;
+}
+
 export interface SnapshotPage {
   readonly revision: number;
   readonly changed: readonly TenantSnapshot[];
+  /** Changed too, but a row of theirs cannot be read. */
+  readonly damaged: readonly DamagedTenant[];
   /** Every kid there is, so that a removed tenant is noticed; null when nothing changed. */
   readonly kids: ReadonlySet<string> | null;
 }
@@ -54,7 +62,7 @@ function groupByKid<Row extends Keyed>(rows: readonly Row[]): Map<string, Row[]>
 export async function readSnapshot(database: Database, since: number): Promise<SnapshotPage> {
   const { read } = database;
   const revision = await readRevision(database, 'tenants');
-  if (revision === since) return { revision, changed: [], kids: null };
+  if (revision === since) return { revision, changed: [], damaged: [], kids: null };
   const tenants = await read('tenants').select('kid', 'created_at', 'settings', 'revision');
   const stale = tenants.filter((row) => row.revision > since);
   const kids = stale.map((row) => row.kid as string);
@@ -71,7 +79,7 @@ export async function readSnapshot(database: Database, since: number): Promise<S
   const consentPolicies = groupByKid(await of<ConsentPolicyRow>('consent_policies'));
   const heads = groupByKid(await of<{ kid: string; origin: string }>('ledger_heads'));
   const webhooks = groupByKid(await of<WebhookRow>('webhooks'));
-  const changed = stale.map((row) => ({
+  const snapshotOf = (row: (typeof stale)[number]): TenantSnapshot => ({
     tenant: rowToTenant(row),
     revision: Number(row.revision),
     secrets: new Map((secrets.get(row.kid) ?? []).map((secret) => [secret.purpose, secret.wrapped])),
@@ -82,6 +90,15 @@ export async function readSnapshot(database: Database, since: number): Promise<S
     consentPolicies: (consentPolicies.get(row.kid) ?? []).map(rowToConsentPolicy),
     logOrigin: heads.get(row.kid)?.[0]?.origin ?? '',
     policies: rowsToPolicies(policies.get(row.kid) ?? []),
-  }));
-  return { revision, changed, kids: new Set(tenants.map((row) => row.kid as string)) };
+  });
+  const changed: TenantSnapshot[] = [];
+  const damaged: DamagedTenant[] = [];
+  for (const row of stale) {
+    try {
+      changed.push(snapshotOf(row));
+    } catch (error) {
+      damaged.push({ kid: row.kid as string, error });
+    }
+  }
+  return { revision, changed, damaged, kids: new Set(tenants.map((row) => row.kid as string)) };
 }

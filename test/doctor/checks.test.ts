@@ -30,6 +30,9 @@ const tls = (parts: object): Change => ({ tls: base.tls && { ...base.tls, ...par
 const oidc = (parts: Partial<OidcFacts>): Change => ({ oidc: base.oidc && { ...base.oidc, ...parts } });
 const stranger = (at: number, trusted = '10.0.0.1'): Change => data({ stranger: { at, trusted } });
 
+const failing = (kid: string | null, since = NOW - 3 * HOUR): Change =>
+  database({ jobFailures: [{ job: 'seal-verdicts', kid, reason: 'Error X', since, failedAt: NOW }] });
+
 /** What makes each check speak up; the last test counts that none is left out. */
 const ROWS: readonly Row[] = [
   ['host.node', 'fail', host({ node: 'v20.18.3' }), /20\.18/],
@@ -96,6 +99,12 @@ const ROWS: readonly Row[] = [
   ['database.pooler', 'warn', pooling({ readLimit: '0' }), /no time limit/],
   ['database.pooler', 'fail', pooling({ transactions: false }), /takes transactions apart/],
   ['jobs.housekeeping', 'warn', database({ expiredNonces: 1234 }), /1,234 nonces/],
+  ['jobs.failing', 'fail', failing('bbb'), /seal-verdicts of bbb for 3 hours \(Error X\)/],
+  ['jobs.failing', 'fail', failing(null), /seal-verdicts for 3 hours/],
+  ['jobs.sweep', 'warn', database({ lastSweepAt: NOW - HOUR }), /1 hour ago/],
+  ['jobs.sweep', 'warn', { server: { ...base.server, sweptAt: NOW - HOUR } }, /1 hour ago/],
+  ['jobs.sweep', 'fail', database({ lastSweepAt: NOW - 3 * DAY }), /3 days ago/],
+  ['jobs.retention', 'warn', database({ lastRetentionAt: NOW - 3 * DAY }), /3 days ago/],
   ['jobs.retention', 'fail', tenant({ oldestDecisionAt: NOW - 93 * DAY }), /bad-one/],
   ['jobs.seals', 'warn', log({ unsealedSince: NOW - 5 * HOUR }), /bad-one since 5 hours/],
   ['rights.erasures', 'fail', database({ erasures: { incomplete: 2 } }), /2 erasures/],
@@ -144,6 +153,7 @@ const ROWS: readonly Row[] = [
   ['console.client', 'fail', { consoleSecret: null }, /cannot be read/],
   ['console.client', 'fail', { consoleSecret: makeFile({ mode: 0o644 }) }, /others may read/],
   ['tenants.any', 'fail', { tenants: [] }, /no tenant/],
+  ['tenants.readable', 'fail', { damagedTenants: ['bbb'] }, /bbb/],
   ['tenants.origins', 'warn', tenant({ origins: [] }), /bad-one/],
   ['tenants.plain-origins', 'warn', tenant({ origins: ['http://shop.example'] }), /bad-one/],
   ['keys.published', 'fail', tenant({ publishedKeys: 0 }), /bad-one/],
@@ -228,6 +238,12 @@ describe('gpd doctor', () => {
     ['a note from before the proxies were named', stranger(NOW - HOUR, '')],
   ])('%s of strangers is no fault', (_name, change) => {
     expect(found({ ...base, ...change }, 'proxies.strangers')).toMatchObject({ status: 'pass' });
+  });
+
+  it('a job that failed a moment ago has the time of a few runs', () => {
+    expect(found({ ...base, ...failing('bbb', NOW - 9 * 60_000) }, 'jobs.failing')).toMatchObject({
+      status: 'pass',
+    });
   });
 
   it('names five and counts the rest', () => {

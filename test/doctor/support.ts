@@ -114,11 +114,15 @@ export function makeFacts(): Facts {
       newestDecisionAt: NOW - 1000,
       expiredNonces: 0,
       lastBackupAt: NOW - DAY,
+      lastSweepAt: NOW - 30_000,
+      lastRetentionAt: NOW - HOUR,
+      jobFailures: [],
       undoneErasures: 0,
       erasures: { incomplete: 0 },
       contests: { overdue: 0 },
     },
     tenants: [makeTenant()],
+    damagedTenants: [],
     agents: [
       { url: 'https://agent.example', source: 'listed', fetchedAt: NOW - HOUR, failure: null, usableKeys: 1 },
       { url: 'https://pinned.example', source: 'pinned', fetchedAt: null, failure: null, usableKeys: 1 },
@@ -135,6 +139,11 @@ export function makeFacts(): Facts {
     mmdb: { readable: true, builtAt: NOW - 10 * DAY },
     consoleSecret: makeFile(),
     oidc: { problem: null, usableKeys: 2, skewMs: 200 },
-    server: { url: 'http://127.0.0.1:8080', health: { version: '0.1.0' }, notReady: [] },
+    server: {
+      url: 'http://127.0.0.1:8080',
+      health: { version: '0.1.0' },
+      notReady: [],
+      sweptAt: NOW - 40_000,
+    },
   };
 }

@@ -26,7 +26,8 @@ describe('health', () => {
   it('GET /readyz is ready', async () => {
     const reply = await ask(gpd.url, '/readyz');
     expect(reply.status).toBe(200);
-    expect(reply.json()).toEqual({ status: 'ready', notReady: [] });
+    const housekeeping = { completeAt: null, retentionAt: null };
+    expect(reply.json()).toEqual({ status: 'ready', notReady: [], housekeeping });
   });
 });
 

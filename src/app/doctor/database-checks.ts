@@ -1,4 +1,4 @@
-import { DAY, HOUR } from '../../lib/clock.ts';
+import { DAY, HOUR, MINUTE } from '../../lib/clock.ts';
 import { type Check, type Finding, fail, mega, pass, skipped, some, span, warn } from './check.ts';
 import type { DatabaseFacts, Facts } from './facts.ts';
 
@@ -123,19 +123,44 @@ const judgeHousekeeping: Judge = ({ expiredNonces }) =>
         'Start gpd serve, and look for sweep-failed in its log.',
       );
 
-function judgeRetention({ tenants, now }: Facts): Finding {
+/** One that failed just now may have had a reason that is over: its next run says. */
+const FAILS_FOR = 10 * MINUTE;
+
+const judgeFailing: Judge = ({ jobFailures, lastSweepAt }, { now }) => {
+  const failing = jobFailures.filter(({ since }) => now - since > FAILS_FOR);
+  if (failing.length > 0) {
+    const said = failing.map(({ job, kid, since, reason }) => {
+      return `${job}${kid === null ? '' : ` of ${kid}`} for ${span(now - since)} (${reason})`;
+    });
+    return fail(`a job fails: ${some(said)}`, 'Look for sweep-failed in the log of gpd serve.');
+  }
+  return lastSweepAt === null ? skipped('no server has run its jobs yet') : pass('no job fails');
+};
+
+/** Of several nodes the one that is asked may fail at what is its own: the reserve of its disk. */
+const judgeSweep: Judge = ({ lastSweepAt }, { now, server }) => {
+  if (lastSweepAt === null) return skipped('no server has run its jobs yet');
+  const age = Math.max(0, now - Math.min(lastSweepAt, server.sweptAt ?? lastSweepAt));
+  const detail = `the last complete sweep was ${span(age)} ago`;
+  const remedy = 'Start gpd serve, and look for sweep-failed in its log.';
+  if (age > DAY) return fail(detail, remedy);
+  return age > FAILS_FOR ? warn(detail, remedy) : pass(detail);
+};
+
+const judgeRetention: Judge = ({ lastRetentionAt }, { tenants, now }) => {
   if (tenants.length === 0) return skipped('there are no tenants');
   const overdue = tenants.filter(
     ({ oldestDecisionAt, retentionDays }) =>
       oldestDecisionAt !== null && now - oldestDecisionAt > (retentionDays + 2) * DAY,
   );
-  return overdue.length === 0
-    ? pass('no decision is older than its tenant keeps them')
-    : fail(
-        `decisions are kept too long: ${some(overdue.map(({ kid }) => kid))}`,
-        'Run gpd retention run, and daily by a timer.',
-      );
-}
+  const remedy = 'Run gpd retention run, and daily by a timer.';
+  if (overdue.length > 0)
+    return fail(`decisions are kept too long: ${some(overdue.map(({ kid }) => kid))}`, remedy);
+  if (lastRetentionAt === null) return pass('no decision is older than its tenant keeps them');
+  const age = Math.max(0, now - lastRetentionAt);
+  const detail = `retention last ran for every tenant ${span(age)} ago`;
+  return age > 2 * DAY ? warn(detail, remedy) : pass(detail);
+};
 
 const judgeErasures: Judge = ({ erasures }) => {
   if (!erasures) return skipped('there are no receipts yet');
@@ -179,7 +204,9 @@ export const DATABASE_CHECKS: readonly Check<Facts>[] = [
   { id: 'database.encrypted', judge: read(judgeEncrypted) },
   { id: 'database.pooler', judge: read(judgePooling) },
   { id: 'jobs.housekeeping', judge: read(judgeHousekeeping) },
-  { id: 'jobs.retention', judge: judgeRetention },
+  { id: 'jobs.failing', judge: read(judgeFailing) },
+  { id: 'jobs.sweep', judge: read(judgeSweep) },
+  { id: 'jobs.retention', judge: read(judgeRetention) },
   { id: 'jobs.seals', judge: judgeSeals },
   { id: 'rights.erasures', judge: read(judgeErasures) },
   { id: 'rights.contests', judge: read(judgeContests) },

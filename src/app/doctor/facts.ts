@@ -1,5 +1,6 @@
 import type { Config } from '../../config.ts';
 import type { Pooling } from '../../storage/inspect.ts';
+import type { StoredJobFailure } from '../../storage/job-store.ts';
 
 /** All that the checks judge: gathered once, by reading alone. Null: it is not there, or nobody could look. */
 
@@ -70,6 +71,10 @@ export interface DatabaseFacts {
   readonly newestDecisionAt: number | null;
   readonly expiredNonces: number;
   readonly lastBackupAt: number | null;
+  /** When the housekeeping of some node last left no job failing; null: never yet. */
+  readonly lastSweepAt: number | null;
+  readonly lastRetentionAt: number | null;
+  readonly jobFailures: readonly StoredJobFailure[];
   /** Erasures that this database, restored, has not done yet. */
   readonly undoneErasures: number;
   /** Null: the tables are not there yet. */
@@ -152,6 +157,8 @@ export interface ServerFacts {
   /** Null: nothing answers there. */
   readonly health: { readonly version: string } | null;
   readonly notReady: readonly string[];
+  /** When this node last completed a sweep; null: not since its start, or it runs an older gpd. */
+  readonly sweptAt: number | null;
 }
 
 export interface Facts {
@@ -164,6 +171,8 @@ export interface Facts {
   /** Null: it cannot be read, for this reason. */
   readonly database: DatabaseFacts | { readonly failure: string };
   readonly tenants: readonly TenantFacts[];
+  /** Tenants with a row that cannot be read. */
+  readonly damagedTenants: readonly string[];
   readonly agents: readonly AgentFacts[];
   readonly webhooks: readonly WebhookFacts[];
   readonly tls: TlsFacts | null;

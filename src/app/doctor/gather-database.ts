@@ -22,7 +22,8 @@ import {
   readPooling,
   readPragmas,
 } from '../../storage/inspect.ts';
-import { LAST_BACKUP, readMeta } from '../../storage/meta-store.ts';
+import { readJobFailures } from '../../storage/job-store.ts';
+import { LAST_BACKUP, LAST_RETENTION, LAST_SWEEP, readMeta } from '../../storage/meta-store.ts';
 import { schemaState } from '../../storage/migrate.ts';
 import { countUndone } from '../erasure-log.ts';
 import { readEscrow } from '../escrow.ts';
@@ -36,10 +37,18 @@ async function lastBackupAt(database: Database): Promise<number | null> {
   return typeof at === 'number' ? at : null;
 }
 
+async function timeOf(database: Database, name: string): Promise<number | null> {
+  const value = await readMeta(database, name);
+  return value === null ? null : Number(value);
+}
+
 const NO_ROWS = {
   newestDecisionAt: null,
   expiredNonces: 0,
   lastBackupAt: null,
+  lastSweepAt: null,
+  lastRetentionAt: null,
+  jobFailures: [],
   undoneErasures: 0,
   erasures: null,
   contests: null,
@@ -79,6 +88,9 @@ export async function gatherDatabase(
     newestDecisionAt: await newestDecision(database),
     expiredNonces: await expiredNonces(database, now - HOUR),
     lastBackupAt: await lastBackupAt(database),
+    lastSweepAt: await timeOf(database, LAST_SWEEP),
+    lastRetentionAt: await timeOf(database, LAST_RETENTION),
+    jobFailures: await readJobFailures(database),
     undoneErasures: await countUndone(database, tombstones),
     erasures: incomplete === null ? null : { incomplete },
     contests: overdue === null ? null : { overdue },

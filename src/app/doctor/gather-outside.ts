@@ -67,7 +67,10 @@ export async function gatherOidc(config: Config): Promise<OidcFacts | null> {
 }
 
 const healthSchema = z.object({ version: z.string() });
-const readySchema = z.object({ notReady: z.array(z.string()) });
+const readySchema = z.object({
+  notReady: z.array(z.string()),
+  housekeeping: z.object({ completeAt: z.iso.datetime().nullable() }).optional(),
+});
 
 /** Where a server of this configuration listens, as seen from this machine. */
 export function localUrl(config: Config): string {
@@ -86,7 +89,8 @@ function parseJson<T>(schema: z.ZodType<T>, text: string | undefined): T | null 
 export async function gatherServer(url: string): Promise<ServerFacts> {
   const health = parseJson(healthSchema, (await probe(`${url}/healthz`))?.text);
   const ready = health && parseJson(readySchema, (await probe(`${url}/readyz`))?.text);
-  return { url, health, notReady: ready?.notReady ?? [] };
+  const at = ready?.housekeeping?.completeAt ?? null;
+  return { url, health, notReady: ready?.notReady ?? [], sweptAt: at === null ? null : Date.parse(at) };
 }
 
 export async function gatherAgents(database: Database, now: number): Promise<readonly AgentFacts[]> {

@@ -4,6 +4,7 @@ import { verifyCheckpoint } from '../../ledger/checkpoint.ts';
 import { leafHash } from '../../ledger/merkle.ts';
 import { parseVkey } from '../../ledger/vkey.ts';
 import { DAY } from '../../lib/clock.ts';
+import { Unavailable } from '../../lib/errors.ts';
 import { makeApiKeyStore } from '../../storage/api-key-store.ts';
 import { listPolicies } from '../../storage/consent-store.ts';
 import type { Database } from '../../storage/db.ts';
@@ -86,10 +87,22 @@ async function gatherTenant(database: Database, tenant: Tenant, now: number): Pr
   };
 }
 
-export async function gatherTenants(database: Database, now: number): Promise<readonly TenantFacts[]> {
-  const found: TenantFacts[] = [];
-  for (const tenant of await makeTenantStore(database).list()) {
-    found.push(await gatherTenant(database, tenant, now));
+/** A tenant of whom something cannot be read is named, and hides no other. */
+export async function gatherTenants(
+  database: Database,
+  now: number,
+): Promise<{ readonly tenants: readonly TenantFacts[]; readonly damagedTenants: readonly string[] }> {
+  const store = makeTenantStore(database);
+  const tenants: TenantFacts[] = [];
+  const damagedTenants: string[] = [];
+  for (const kid of await store.kids()) {
+    try {
+      const tenant = await store.get(kid);
+      if (tenant) tenants.push(await gatherTenant(database, tenant, now));
+    } catch (error) {
+      if (error instanceof Unavailable) throw error;
+      damagedTenants.push(kid);
+    }
   }
-  return found;
+  return { tenants, damagedTenants };
 }

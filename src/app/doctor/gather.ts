@@ -16,7 +16,9 @@ import {
 } from './gather-outside.ts';
 import { gatherTenants } from './gather-tenants.ts';
 
-type Stored = Pick<Facts, 'database' | 'masterKey' | 'tenants' | 'agents' | 'webhooks'>;
+type Stored = Pick<Facts, 'database' | 'masterKey' | 'tenants' | 'damagedTenants' | 'agents' | 'webhooks'>;
+
+const NOTHING = { tenants: [], damagedTenants: [], agents: [], webhooks: [] } as const;
 
 /** A driver's code says what is wrong; its message may quote an address with a password. */
 function reasonOf(error: unknown): string {
@@ -35,11 +37,11 @@ async function readStored(
 ): Promise<Stored> {
   const facts = await gatherDatabase(database, now, tombstones);
   const usable = facts.missingTables.length === 0 && facts.unknownMigrations.length === 0;
-  if (!usable) return { database: facts, masterKey, tenants: [], agents: [], webhooks: [] };
+  if (!usable) return { database: facts, masterKey, ...NOTHING };
   return {
     database: facts,
     masterKey: await tryMasterKey(database, key, masterKey),
-    tenants: await gatherTenants(database, now),
+    ...(await gatherTenants(database, now)),
     agents: await gatherAgents(database, now),
     webhooks: await gatherWebhooks(database),
   };
@@ -47,7 +49,7 @@ async function readStored(
 
 async function gatherStored(config: Config, now: number): Promise<Stored> {
   const { key, facts: masterKey } = gatherMasterKey(config);
-  const nothing = { masterKey, tenants: [], agents: [], webhooks: [] };
+  const nothing = { masterKey, ...NOTHING };
   if (config.database_url === null && !existsSync(sqliteFile(config))) {
     return { ...nothing, database: { failure: `there is no database in ${config.data_dir}` } };
   }

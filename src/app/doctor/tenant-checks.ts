@@ -31,6 +31,16 @@ function judgeTenants({ tenants, database }: Facts): Finding {
     : fail('there is no tenant', 'Run gpd tenants add KID --origin URL.');
 }
 
+function judgeDamaged({ damagedTenants, database }: Facts): Finding {
+  if ('failure' in database) return skipped('the database cannot be read');
+  return damagedTenants.length === 0
+    ? pass('every tenant can be read')
+    : fail(
+        `stored rows cannot be read: ${some(damagedTenants)}`,
+        'Restore a backup: a server does not serve these tenants, and serves all others.',
+      );
+}
+
 const isPlain = (origin: string): boolean =>
   origin.startsWith('http:') && hostReach(new URL(origin).hostname) !== 'loopback';
 
@@ -192,5 +202,6 @@ const TENANT_CHECKS_PER: readonly Check<Facts>[] = [
 
 export const TENANT_CHECKS: readonly Check<Facts>[] = [
   { id: 'tenants.any', judge: judgeTenants },
+  { id: 'tenants.readable', judge: judgeDamaged },
   ...TENANT_CHECKS_PER,
 ];

@@ -116,8 +116,8 @@ async function rotate(kidText: string, options: RotateFlags, command: Command): 
 
 async function list(kid: string | undefined, _options: unknown, command: Command): Promise<void> {
   await withStore(command, async ({ database }) => {
-    const tenants = await makeTenantStore(database).list();
-    const kids = tenants.map((tenant) => tenant.kid).filter((name) => kid === undefined || name === kid);
+    const all = await makeTenantStore(database).kids();
+    const kids = all.filter((name) => kid === undefined || name === kid);
     if (kid !== undefined && kids.length === 0) throw noSuchTenant(kid);
     const store = makeSealKeyStore(database);
     const keys = (await Promise.all(kids.map((name) => store.list(name)))).flat();

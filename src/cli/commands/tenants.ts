@@ -39,7 +39,8 @@ async function add(kidText: string, options: { readonly origin: string[] }, comm
 
 async function list(_options: unknown, command: Command): Promise<void> {
   await withStore(command, async ({ database }) => {
-    const tenants = await makeTenantStore(database).list();
+    const store = makeTenantStore(database);
+    const tenants = await store.list();
     const rows = tenants.map(({ kid, createdAt, settings }) => ({
       kid,
       createdAt: isoTime(createdAt),
@@ -55,6 +56,12 @@ async function list(_options: unknown, command: Command): Promise<void> {
         ]),
       ]),
     );
+    const damaged = (await store.kids()).filter((kid) => !tenants.some((tenant) => tenant.kid === kid));
+    if (damaged.length > 0)
+      throw new CommandFailed(
+        'failure',
+        `the stored settings cannot be read: ${damaged.join(', ')}; restore a backup`,
+      );
   });
 }
 

@@ -6,6 +6,8 @@ export interface HealthDeps {
   readonly version: string;
   /** What is not ready, in words; empty when all is. */
   readonly notReady: () => readonly string[];
+  /** When this node last swept and retained; told, and no reason to be not ready. */
+  readonly swept: () => { readonly completeAt: string | null; readonly retentionAt: string | null };
 }
 
 /** GET /healthz has no work behind it; GET /readyz says what is not ready. */
@@ -23,7 +25,8 @@ export function healthRoutes(deps: HealthDeps): Router {
       const notReady = deps.notReady();
       const ready = notReady.length === 0;
       response.set('cache-control', 'no-store');
-      response.status(ready ? 200 : 503).json({ status: ready ? 'ready' : 'not-ready', notReady });
+      const status = ready ? 'ready' : 'not-ready';
+      response.status(ready ? 200 : 503).json({ status, notReady, housekeeping: deps.swept() });
     })
     .all(onlyMethods('GET', 'HEAD'));
   return router;

@@ -45,8 +45,8 @@ export function snapshotContract(make: MakeDatabase): void {
 
     it('says at once that there is nobody, and that nothing changed', async () => {
       const page = await readSnapshot(other, -1);
-      expect(page).toEqual({ revision: 0, changed: [], kids: new Set() });
-      expect(await readSnapshot(other, 0)).toEqual({ revision: 0, changed: [], kids: null });
+      expect(page).toEqual({ revision: 0, changed: [], damaged: [], kids: new Set() });
+      expect(await readSnapshot(other, 0)).toEqual({ revision: 0, changed: [], damaged: [], kids: null });
     });
 
     it('reads a tenant with all that hangs on it', async () => {
