@@ -73,6 +73,24 @@ export interface ScopeCount {
 
 export type ScopeCounts = Readonly<Partial<Record<Scope, ScopeCount>>>;
 
+/** The same while rows go. */
+export type Tally = Record<Scope, ScopeCount>;
+
+export const emptyTally = (): Tally =>
+  Object.fromEntries(SCOPES.map((scope) => [scope, { erased: 0, retained: 0 }])) as Tally;
+
+/** Adds what one more table came to. A basis counts where something is retained on it. */
+export function addCount(
+  tally: Tally,
+  scope: Scope,
+  { erased, retained, basis }: Omit<ScopeCount, 'basis'> & { readonly basis: string | undefined },
+): void {
+  const known = tally[scope];
+  const why = retained > 0 ? basis : known.basis;
+  const sum = { erased: erased + known.erased, retained: retained + known.retained };
+  tally[scope] = why === undefined ? sum : { ...sum, basis: why };
+}
+
 /** One line a scope, in the order of the contract. A scope of which anything is left says so. */
 export function scopeResults(counts: ScopeCounts): ScopeResult[] {
   return SCOPES.map((scope) => {

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
+import { inChunks } from '../lib/chunks.ts';
 import type { Keep, Requester } from '../rights/erase.ts';
-import type { ErasedVerdict } from './verdict-seal.ts';
+import { type Holds, holdsOn } from './erase-holds.ts';
 
 /** Whose rows an erasure means, before any of them goes. */
 
@@ -17,39 +18,68 @@ export interface RowTarget {
   readonly requestedBy: Requester;
 }
 
-/** Ids of one statement. */
-export const MAX_IN = 500;
+/** Requests by their ids, each with its device. */
+export type Requests = ReadonlyMap<string, string | null>;
 
-/** Statements take so many parameters; a subject may have more requests. */
-export async function inChunks(
-  ids: readonly string[],
-  work: (chunk: readonly string[]) => Promise<number>,
-): Promise<number> {
-  let count = 0;
-  for (let i = 0; i < ids.length; i += MAX_IN) count += await work(ids.slice(i, i + MAX_IN));
-  return count;
+/** What the target comes to. */
+export interface Meant {
+  readonly target: RowTarget;
+  readonly requests: Requests;
+  /** Requests whose open contest stays, with what they need to be decided. */
+  readonly stays: ReadonlySet<string>;
+  readonly holds: Holds;
+  /** Devices to which something leads that stays: so do their visitor ids. */
+  readonly found: ReadonlySet<string>;
 }
 
-interface DecisionRow extends ErasedVerdict {
+interface NamedRow {
+  readonly request_id: string;
   readonly durable: string | null;
 }
 
-export async function decisionsOf(tx: Knex.Transaction, target: RowTarget): Promise<DecisionRow[]> {
+type Source = readonly [table: string, column: 'durable' | 'request_id'];
+
+/** A contest outlives its decision in the retention. */
+const CONTESTS: readonly Source[] = [
+  ['contests', 'durable'],
+  ['contests', 'request_id'],
+];
+/** What a hold made wait was noted with its device. */
+const SOURCES: readonly Source[] = [
+  ...CONTESTS,
+  ['held_erasures', 'request_id'],
+  ['decisions', 'durable'],
+  ['decisions', 'request_id'],
+];
+
+async function named(db: Knex, target: RowTarget, sources: readonly Source[]): Promise<NamedRow[]> {
   const { kid, durables, requests } = target;
-  const columns = ['request_id', 'decided_at', 'commitment', 'durable'];
-  const found = new Map<string, DecisionRow>();
-  const take = async (column: string, ids: readonly string[]): Promise<number> => {
-    const rows = (await tx('decisions').where({ kid }).whereIn(column, ids).select(columns)) as DecisionRow[];
-    for (const row of rows) found.set(row.request_id, row);
-    return rows.length;
-  };
-  await inChunks(durables, (chunk) => take('durable', chunk));
-  await inChunks(requests, (chunk) => take('request_id', chunk));
-  return [...found.values()];
+  const found: NamedRow[] = [];
+  for (const [table, column] of sources)
+    await inChunks(column === 'durable' ? durables : requests, async (chunk) => {
+      const rows = db(table)
+        .where({ kid })
+        .whereIn(column, [...chunk]);
+      found.push(...((await rows.select('request_id', 'durable')) as NamedRow[]));
+    });
+  return found;
 }
 
-/** Requests whose contest stays, with what they need to be decided. */
-export async function defended(tx: Knex.Transaction, target: RowTarget): Promise<ReadonlySet<string>> {
+/** Every request that is meant, with its device where one is known. */
+export async function requestsOf(db: Knex, target: RowTarget): Promise<Requests> {
+  const found = new Map<string, string | null>(target.requests.map((id) => [id, null]));
+  for (const { request_id: id, durable } of await named(db, target, SOURCES))
+    found.set(id, durable ?? found.get(id) ?? null);
+  return found;
+}
+
+/** Requests of the target that were contested. */
+export async function contestedOf(db: Knex, target: RowTarget): Promise<string[]> {
+  const rows = await named(db, target, CONTESTS);
+  return [...new Set(rows.map(({ request_id: id }) => id))];
+}
+
+async function defended(tx: Knex.Transaction, target: RowTarget): Promise<ReadonlySet<string>> {
   if (!target.keep.openContests) return new Set();
   const rows = (await tx('contests')
     .where({ kid: target.kid, status: 'open' })
@@ -61,41 +91,34 @@ export async function defended(tx: Knex.Transaction, target: RowTarget): Promise
 }
 
 /**
- * The device of each request that is meant: by its decision, by its contest, which outlives the decision in the retention,
- * or as it was noted when a hold made it wait.
+ * Devices of which an open contest or an override stays: their visitor ids do as well. By one of them the person asks, and
+ * whoever kept the defence and not the way to it would have kept it from its owner.
  */
-export async function devicesOf(
+async function devicesFound(
+  tx: Knex.Transaction,
+  { kid, durables, keep }: RowTarget,
+  stays: ReadonlySet<string>,
+  requests: Requests,
+): Promise<ReadonlySet<string>> {
+  const contested = [...stays].flatMap((id) => requests.get(id) ?? []);
+  const overridden = keep.override
+    ? ((await tx('overrides')
+        .where({ kid })
+        .whereIn('durable', [...durables])
+        .pluck('durable')) as string[])
+    : [];
+  return new Set([...contested, ...overridden]);
+}
+
+/** The head of the tenant's log has to be locked: nothing that is found here changes until the rows are gone. */
+export async function whoIsMeant(
   tx: Knex.Transaction,
   target: RowTarget,
-  decisions: readonly DecisionRow[],
-): Promise<Map<string, string | null>> {
-  const { kid, durables, requests } = target;
-  const found = new Map<string, string | null>(requests.map((id) => [id, null]));
-  const take = (rows: readonly { request_id: string; durable: string | null }[]): number => {
-    for (const { request_id: id, durable } of rows) found.set(id, durable ?? found.get(id) ?? null);
-    return rows.length;
-  };
-  const columns = ['request_id', 'durable'];
-  for (const [column, ids] of [
-    ['durable', durables],
-    ['request_id', requests],
-  ] as const)
-    await inChunks(ids, async (chunk) =>
-      take(
-        await tx('contests')
-          .where({ kid })
-          .whereIn(column, [...chunk])
-          .select(columns),
-      ),
-    );
-  await inChunks(requests, async (chunk) =>
-    take(
-      await tx('held_erasures')
-        .where({ kid })
-        .whereIn('request_id', [...chunk])
-        .select(columns),
-    ),
-  );
-  take(decisions);
-  return found;
+  requests: Requests,
+): Promise<Meant> {
+  const stays = await defended(tx, target);
+  // A hold is on the device, whatever the erasure was asked for by.
+  const touched = [...target.durables, ...[...requests.values()].filter((durable) => durable !== null)];
+  const holds = await holdsOn(tx, target.kid, [...new Set(touched)]);
+  return { target, requests, stays, holds, found: await devicesFound(tx, target, stays, requests) };
 }

@@ -75,6 +75,71 @@ export interface ErasedVerdict {
   readonly commitment: string;
 }
 
+const takenOf = async (db: Knex, kid: string, hour: number): Promise<number[]> =>
+  (await db('erased_verdicts').where({ kid, hour }).orderBy('position').pluck('position')) as number[];
+
+/** Null: the hour is not sealed. */
+async function sealedCount(db: Knex, kid: string, hour: number): Promise<number | null> {
+  const seal = await db('verdict_seals').where({ kid, hour }).first<{ count: number } | undefined>('count');
+  return seal ? Number(seal.count) : null;
+}
+
+type PlacesOfHour = ReadonlyMap<string, number>;
+
+/**
+ * Places of verdicts in their hours, in the order in which they were sealed. No erasure ever moves one, so that each hour is
+ * read once, and beside the writer where there is time for it.
+ */
+export interface SealedPlaces {
+  /** Reads the sealed ones of these hours, without a lock. */
+  prepare(db: Knex, hours: Iterable<number>): Promise<void>;
+  /** Null: the hour is not sealed. The head of the log has to be locked. */
+  of(tx: Knex.Transaction, hour: number): Promise<PlacesOfHour | null>;
+}
+
+/** @param wanted the verdicts that are asked about: an hour may have a million */
+export function makeSealedPlaces(kid: string, wanted: { has(requestId: string): boolean }): SealedPlaces {
+  const known = new Map<number, PlacesOfHour>();
+
+  /** One pass over those that are there and the places that are taken, both in their order. */
+  async function read(db: Knex, hour: number): Promise<{ places: PlacesOfHour; count: number }> {
+    const places = new Map<string, number>();
+    const live = await liveOf(db, kid, hour);
+    const taken = await takenOf(db, kid, hour);
+    let place = 0;
+    let next = 0;
+    for (const { request_id: id } of live) {
+      for (; taken[next] === place; next += 1) place += 1;
+      if (wanted.has(id)) places.set(id, place);
+      place += 1;
+    }
+    return { places, count: live.length + taken.length };
+  }
+
+  return {
+    async prepare(db, hours) {
+      for (const hour of hours) {
+        const sealed = known.has(hour) ? null : await sealedCount(db, kid, hour);
+        if (sealed === null) continue;
+        const { places, count } = await read(db, hour);
+        // Else an erasure came in between: read again under the lock.
+        if (count === sealed) known.set(hour, places);
+      }
+    },
+    async of(tx, hour) {
+      const found = known.get(hour);
+      if (found) return found;
+      if ((await sealedCount(tx, kid, hour)) === null) return null;
+      const { places } = await read(tx, hour);
+      known.set(hour, places);
+      return places;
+    },
+  };
+}
+
+const hourOfVerdict = ({ decided_at: at }: Pick<ErasedVerdict, 'decided_at'>): number =>
+  Math.floor(Number(at) / HOUR) * HOUR;
+
 /**
  * Leaves the commitments of verdicts that are about to be deleted at their places in their sealed hours; of an hour that
  * is not sealed nothing is left. The head of the log has to be locked, the verdicts have to be there still.
@@ -83,51 +148,16 @@ export async function keepCommitments(
   tx: Knex.Transaction,
   kid: string,
   verdicts: readonly ErasedVerdict[],
+  places: SealedPlaces,
 ): Promise<void> {
-  const byHour = new Map<number, ErasedVerdict[]>();
-  for (const verdict of verdicts) {
-    const hour = Math.floor(Number(verdict.decided_at) / HOUR) * HOUR;
-    const known = byHour.get(hour);
-    if (known) known.push(verdict);
-    else byHour.set(hour, [verdict]);
-  }
-  for (const [hour, erased] of byHour) {
-    if (!(await tx('verdict_seals').where({ kid, hour }).first('hour'))) continue;
-    const taken = (await tx('erased_verdicts')
-      .where({ kid, hour })
-      .orderBy('position')
-      .pluck('position')) as number[];
-    const places = await placesOf(tx, kid, hour, erased);
-    const rows = erased.map(({ request_id, commitment }): Bindings => {
-      let position = places.get(request_id) ?? 0;
-      for (const place of taken) if (place <= position) position += 1;
-      return [kid, hour, position, commitment];
-    });
-    await insertMany(tx, 'INSERT INTO erased_verdicts (kid, hour, position, commitment)', rows);
-  }
-}
-
-/** Past so many the whole hour is read instead of naming each. */
-const MAX_NAMED = 500;
-
-/** The places of verdicts among those that are there, in one pass over the hour. */
-async function placesOf(
-  tx: Knex.Transaction,
-  kid: string,
-  hour: number,
-  erased: readonly ErasedVerdict[],
-): Promise<ReadonlyMap<string, number>> {
-  const ranked = hourOf(tx, kid, hour)
-    .select('request_id', tx.raw('ROW_NUMBER() OVER (ORDER BY request_id) - 1 AS place'))
-    .as('ranked');
-  const query = tx.from(ranked).select('request_id', 'place');
-  if (erased.length <= MAX_NAMED)
-    query.whereIn(
-      'request_id',
-      erased.map((verdict) => verdict.request_id),
-    );
-  const rows = (await query) as { request_id: string; place: number }[];
-  return new Map(rows.map((row) => [row.request_id, Number(row.place)]));
+  const byHour = new Map<number, PlacesOfHour | null>();
+  for (const hour of new Set(verdicts.map(hourOfVerdict))) byHour.set(hour, await places.of(tx, hour));
+  const rows = verdicts.flatMap((verdict): Bindings[] => {
+    const hour = hourOfVerdict(verdict);
+    const place = byHour.get(hour)?.get(verdict.request_id);
+    return place === undefined ? [] : [[kid, hour, place, verdict.commitment]];
+  });
+  await insertMany(tx, 'INSERT INTO erased_verdicts (kid, hour, position, commitment)', rows);
 }
 
 interface DecisionRow {

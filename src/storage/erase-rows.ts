@@ -1,0 +1,119 @@
+import type { Knex } from 'knex';
+import { DAY } from '../lib/clock.ts';
+import { addCount, DEFENCE_BASIS, type Scope, type Tally } from '../rights/erase.ts';
+import type { Meant } from './erase-find.ts';
+
+/** The rows of a person, table by table: what goes by the device, what by the request, and what keeps it. */
+
+/** An erasure in its transaction. */
+export interface Work {
+  readonly tx: Knex.Transaction;
+  readonly meant: Meant;
+  readonly counts: Tally;
+  readonly now: number;
+}
+
+interface Rows {
+  readonly scope: Scope;
+  readonly table: string;
+  /** Which rows of the devices are meant. */
+  readonly narrow?: (rows: Knex.QueryBuilder, work: Work) => Knex.QueryBuilder;
+  /** Which of these go. */
+  readonly going?: (rows: Knex.QueryBuilder, work: Work) => Knex.QueryBuilder;
+}
+
+const NETWORK_DAYS = 9;
+
+/** The day comes first in their keys. */
+function ofDays(rows: Knex.QueryBuilder, { now }: Work): Knex.QueryBuilder {
+  const today = Math.floor(now / DAY);
+  return rows.whereIn(
+    'day',
+    Array.from({ length: NETWORK_DAYS }, (_, i) => today - i),
+  );
+}
+
+export const OVERRIDES: Rows = { scope: 'override', table: 'overrides' };
+export const CONTESTS: Rows = { scope: 'contests', table: 'contests' };
+const DECISIONS: Rows = { scope: 'decisions', table: 'decisions' };
+export const LINKS: Rows = { scope: 'links', table: 'links' };
+const SUMMARIES: Rows = { scope: 'signal-summaries', table: 'signal_summaries' };
+
+/** A visit beside the erasure left a decision: the visitorId that it was told stays. */
+function withoutDecision(index: Knex.QueryBuilder, { tx }: Work): Knex.QueryBuilder {
+  return index.whereNotExists(
+    tx('decisions').whereRaw(
+      'decisions.kid = visitor_index.kid AND decisions.durable = visitor_index.durable',
+    ),
+  );
+}
+
+/** Sightings before the index: a visit that is under way holds its row, and its decision is there once the row is free. */
+export const OF_DEVICES: readonly Rows[] = [
+  { scope: 'sightings', table: 'sightings' },
+  { scope: 'visitor-index', table: 'visitor_index', going: withoutDecision },
+  { scope: 'network-marks', table: 'network_marks', narrow: ofDays },
+  { scope: 'network-marks', table: 'network_days', narrow: ofDays },
+];
+
+/** Of these a device may have as many as it made visits. */
+export const OF_REQUESTS: readonly Rows[] = [DECISIONS, LINKS, SUMMARIES];
+
+interface Named {
+  readonly column: 'durable' | 'request_id';
+  readonly ids: readonly string[];
+  /** On what basis the rows of this id stay; undefined: they go. */
+  readonly basisOf: (id: string) => string | undefined;
+  readonly narrow?: ((rows: Knex.QueryBuilder) => Knex.QueryBuilder) | undefined;
+}
+
+export async function countOf(rows: Knex.QueryBuilder): Promise<number> {
+  const [row] = (await rows.count({ n: '*' })) as { n: number }[];
+  return Number(row?.n ?? 0);
+}
+
+/** Deletes what nothing keeps, and counts the rest. */
+async function eraseNamed(work: Work, { scope, table, going }: Rows, named: Named): Promise<void> {
+  const { tx, meant, counts } = work;
+  const { column, ids, basisOf, narrow } = named;
+  const rows = (some: string[]): Knex.QueryBuilder => {
+    const found = tx(table).where({ kid: meant.target.kid }).whereIn(column, some);
+    return narrow?.(found) ?? found;
+  };
+  const free = ids.filter((id) => basisOf(id) === undefined);
+  const held = ids.filter((id) => basisOf(id) !== undefined);
+  const gone = rows(free);
+  const erased = free.length === 0 ? 0 : Number(await (going?.(gone, work) ?? gone).delete());
+  const retained = held.length === 0 ? 0 : await countOf(rows(held));
+  addCount(counts, scope, { erased, retained, basis: basisOf(held[0] ?? '') });
+}
+
+export function basisOfDevice({ holds, found }: Meant, scope: Scope): Named['basisOf'] {
+  if (scope !== 'visitor-index') return (durable) => holds.basis(scope, durable);
+  return (durable) => holds.basisOfIndex(durable) ?? (found.has(durable) ? DEFENCE_BASIS : undefined);
+}
+
+export function basisOfRequest({ holds, requests }: Meant, scope: Scope): Named['basisOf'] {
+  return (id) => holds.basis(scope, requests.get(id));
+}
+
+export const byDevice = (work: Work, rows: Rows): Promise<void> =>
+  eraseNamed(work, rows, {
+    column: 'durable',
+    ids: work.meant.target.durables,
+    basisOf: basisOfDevice(work.meant, rows.scope),
+    narrow: (query) => rows.narrow?.(query, work) ?? query,
+  });
+
+export const byRequest = (
+  work: Work,
+  rows: Rows,
+  ids: readonly string[],
+  narrow?: Named['narrow'],
+): Promise<void> =>
+  eraseNamed(work, rows, {
+    column: 'request_id',
+    ids,
+    basisOf: basisOfRequest(work.meant, rows.scope),
+    narrow,
+  });
