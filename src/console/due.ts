@@ -1,4 +1,5 @@
 import { DAY, HOUR, MINUTE } from '../lib/clock.ts';
+import { due } from '../rights/due.ts';
 import type { Translate } from './strings.ts';
 
 /** The clock of article 12(3): one month. In words, and in a colour beside them. */
@@ -10,18 +11,14 @@ export interface Due {
 const SOON_DAYS = 7;
 const URGENT_DAYS = 2;
 
+/** `due` of rights/due.ts, in words; the command line says the same ones. */
 export function dueIn(t: Translate, dueAt: number, now: number): Due {
-  const left = dueAt - now;
-  if (left < 0) {
-    const days = Math.floor(-left / DAY);
-    const text = days === 0 ? t('due.late-today') : t('due.late', { n: days });
-    return { text, level: 'late' };
-  }
-  const days = Math.floor(left / DAY);
-  const hours = Math.max(1, Math.floor(left / HOUR));
-  const text = days === 0 ? t('due.hours', { n: hours }) : t('due.days', { n: days });
-  const level = days < URGENT_DAYS ? 'urgent' : days < SOON_DAYS ? 'soon' : 'calm';
-  return { text, level };
+  const { late, unit, n } = due(dueAt, now);
+  const key = `due.${late ? 'late-' : ''}${unit}`;
+  const text = unit === 'hours' && n === 0 ? t(`${key}.none`) : t(key, { n });
+  if (late) return { text, level: 'late' };
+  const days = unit === 'days' ? n : 0;
+  return { text, level: days < URGENT_DAYS ? 'urgent' : days < SOON_DAYS ? 'soon' : 'calm' };
 }
 
 /** How long ago, in the largest unit that fits. */

@@ -1,4 +1,8 @@
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { dueIn } from '../../src/console/due.ts';
+import { loadStrings } from '../../src/console/strings.ts';
+import { HOUR } from '../../src/lib/clock.ts';
 import { expectError } from '../http/support/expect.ts';
 import { runGpd } from '../support/command.ts';
 import { execute } from '../support/database.ts';
@@ -76,6 +80,18 @@ describe('gpd contests', () => {
     const list = await rights.gpd.json<{ contestId: string }[]>(['contests', 'list', '--tenant', KID]);
     expect(new Set(list.map((contest) => contest.contestId)).size).toBeGreaterThan(1500);
     await rights.sql("DELETE FROM contests WHERE contest_id LIKE 'con_many%'");
+  });
+
+  it('says when each is due in the words of the console, overdue ones too', async () => {
+    const t = loadStrings(fileURLToPath(new URL('../../views', import.meta.url)));
+    const { contestId } = await contested();
+    for (const hours of [29 * 24 + 23.5, 1.5, -0.5, -23.5, -30]) {
+      const dueAt = Date.now() + hours * HOUR;
+      await rights.sql(`UPDATE contests SET due_at = ${dueAt} WHERE contest_id = '${contestId}'`);
+      const { stdout } = await rights.gpd.cli(['contests', 'list', '--tenant', KID]);
+      const line = stdout.split('\n').find((row) => row.startsWith(contestId));
+      expect(line).toContain(` ${dueIn(t, dueAt, Date.now()).text} `);
+    }
   });
 
   it.each<[string, (id: string) => string[], number]>([

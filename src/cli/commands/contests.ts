@@ -1,6 +1,9 @@
+import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { contestResponse } from '../../app/rights/contests.ts';
 import { describeDecision } from '../../app/rights/dsar.ts';
+import { dueIn } from '../../console/due.ts';
+import { loadStrings } from '../../console/strings.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { activeClaim, type Contest } from '../../rights/contest.ts';
 import { reasonSchema } from '../../schema/rights.ts';
@@ -11,15 +14,10 @@ import { withRights } from '../rights-context.ts';
 import { checkKid, confirm, noSuchTenant, wantsJson } from '../run.ts';
 import { asCommand } from './erase.ts';
 
-const DAY_MS = 86_400_000;
 const PAGE = 1000;
 
-/** As the console says it: in days, with the moment beside it. */
-function dueText(dueAt: number, now: number): string {
-  const days = Math.ceil((dueAt - now) / DAY_MS);
-  if (days < 0) return `${-days} days overdue`;
-  return days === 0 ? 'due today' : `due in ${days} days`;
-}
+/** The words of the console: a due date reads the same in both. */
+const views = fileURLToPath(new URL('../../../views', import.meta.url));
 
 async function list(
   options: { readonly tenant?: string; readonly all?: boolean },
@@ -40,6 +38,8 @@ async function list(
       }
     }
     const shown = contests.map((contest) => ({ tenant: contest.kid, ...contestResponse(contest) }));
+    const t = loadStrings(views);
+    const now = Date.now();
     print(wantsJson(command), shown, () =>
       shown.length === 0
         ? ['no contest waits']
@@ -50,9 +50,9 @@ async function list(
               contest.kid,
               contest.status,
               contest.outcome ?? '',
-              contest.status === 'open' ? dueText(contest.dueAt, Date.now()) : '',
+              contest.status === 'open' ? dueIn(t, contest.dueAt, now).text : '',
               contest.class,
-              activeClaim(contest, Date.now())?.label ?? '',
+              activeClaim(contest, now)?.label ?? '',
             ]),
           ]),
     );
