@@ -10,6 +10,7 @@ import { makeApiKeyStore } from '../../src/storage/api-key-store.ts';
 import { type Bindings, insertMany } from '../../src/storage/sql.ts';
 import { readTenantSecret } from '../../src/storage/tenant-store.ts';
 import { deriveTenantKeys, type TenantKeys } from '../../src/tenants/tenant.ts';
+import { operatorAt } from '../../test/support/act.ts';
 
 /** People with a live grant, written straight into the tables that a decision reads; the log itself stays as it was. */
 
@@ -55,7 +56,10 @@ export async function addPrincipals(data: string, kid: string, count: number): P
     const secret = makeApiKeySecret('secret', randomBytes);
     const times = { createdAt: Date.now(), revokedAt: null, lastUsedOn: null };
     const named = { id: 'key_bench', kid, scope: 'secret' as const, name: 'bench' };
-    await makeApiKeyStore(store.database).insert({ ...named, hash: hashApiKey(secret), ...times });
+    await makeApiKeyStore(store.database).insert(
+      { ...named, hash: hashApiKey(secret), ...times },
+      operatorAt(Date.now()),
+    );
     return secret;
   } finally {
     await store.database.close();

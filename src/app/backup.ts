@@ -6,7 +6,9 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Config } from '../config.ts';
 import { type BackupCipher, beginBackup, openBackup } from '../keys/backup-format.ts';
+import type { InstallationAct } from '../lib/act.ts';
 import { isoTime } from '../lib/clock.ts';
+import { writeActForAll } from '../storage/audit-store.ts';
 import { driverError, errorCode } from '../storage/availability.ts';
 import { openDatabase } from '../storage/db.ts';
 import { copyInto, quickCheck, usedBytes } from '../storage/file-copy.ts';
@@ -117,7 +119,7 @@ async function readBack(store: Store, file: string, total: number, onProgress: O
 
 interface BackupOptions {
   readonly version: string;
-  readonly now: number;
+  readonly by: InstallationAct;
   readonly onProgress: OnProgress;
 }
 
@@ -146,7 +148,7 @@ async function fillPartial(
     const log = Buffer.from(erasures.map((line) => `${line}\n`).join(''));
     const { size } = await handle.stat();
     const facts = {
-      createdAt: isoTime(options.now),
+      createdAt: isoTime(options.by.at),
       gpd: options.version,
       schema: await lastMigration(store.database),
       parts: [
@@ -191,8 +193,11 @@ export async function makeBackup(
     const made = await fillPartial(store, config, partial, options);
     publishFile(partial, file);
     const bytes = statSync(file).size;
-    const last = JSON.stringify({ at: options.now, bytes });
-    await store.database.transaction((tx) => writeMeta(tx, LAST_BACKUP, last));
+    const last = JSON.stringify({ at: options.by.at, bytes });
+    await store.database.transaction(async (tx) => {
+      await writeMeta(tx, LAST_BACKUP, last);
+      await writeActForAll(tx, options.by, 'backup.made', { bytes });
+    });
     return { file, bytes, ...made };
   } catch (error) {
     throw plainly(error, folder);

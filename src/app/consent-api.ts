@@ -2,6 +2,7 @@ import { isSessionToken, type PrincipalSession } from '../auth/session.ts';
 import { browserPrincipalId } from '../consent/principal.ts';
 import type { FindApiKey } from '../http/caller.ts';
 import type { Limiter } from '../http/hot.ts';
+import type { Act } from '../lib/act.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { NOTHING } from '../rights/erase.ts';
@@ -18,6 +19,7 @@ import type { ConsentTenant } from './consent-tenant.ts';
 import type { Directory } from './directory.ts';
 import { makeEmbed } from './embed.ts';
 import { makeLogService } from './log-service.ts';
+import { operatorActor } from './operators.ts';
 import { makeProveConsent } from './proven-purposes.ts';
 import { issueReceipt } from './receipts.ts';
 import { type EraseService, KEEP_NOTHING } from './rights/erase.ts';
@@ -45,6 +47,10 @@ export function makeConsentApi(parts: ConsentApiParts) {
     const tenant = directory.consentTenant(kid);
     if (!tenant) throw new Error('a caller of no tenant passed authorisation');
     return tenant;
+  };
+  const by = (kid: string, apiKey: string): Act => {
+    const actor = operatorActor(tenantOf(kid).rightsKey, 'gpd api key', apiKey);
+    return { ...actor, at: clock(), apiKey };
   };
   const appender = makeConsentAppender(database, (kid) => tenantOf(kid).principalWrap);
   const service = makeConsentService({ database, reader: makeConsentStateReader(database), appender, clock });
@@ -127,8 +133,8 @@ export function makeConsentApi(parts: ConsentApiParts) {
     terms: {
       ...authorization,
       purposes: (kid: string) => makeTenantStore(database).purposes(kid),
-      async savePurposes(kid: string, purposes: readonly Purpose[]) {
-        const entries = await savePurposes(database, kid, purposes, clock());
+      async savePurposes(kid: string, purposes: readonly Purpose[], apiKey: string) {
+        const entries = await savePurposes(database, kid, purposes, by(kid, apiKey));
         await refresh();
         return { purposes: await makeTenantStore(database).purposes(kid), entries };
       },
@@ -136,8 +142,12 @@ export function makeConsentApi(parts: ConsentApiParts) {
         const policies = await listPolicies(database, kid);
         return policies.map((policy) => ({ ...policy, publishedAt: isoTime(policy.publishedAt) }));
       },
-      async publishPolicy(kid: string, policy: { readonly text: string; readonly material: boolean }) {
-        const published = await publishPolicy(database, kid, policy, clock());
+      async publishPolicy(
+        kid: string,
+        policy: { readonly text: string; readonly material: boolean },
+        apiKey: string,
+      ) {
+        const published = await publishPolicy(database, kid, policy, by(kid, apiKey));
         if (!published) throw new Error('a caller of no tenant passed authorisation');
         await refresh();
         return { ...published, publishedAt: isoTime(published.publishedAt) };

@@ -64,7 +64,7 @@ async function seed(config: Config, origins: readonly string[]): Promise<DemoKey
     await createTenant(store, { kid: DEMO_KID, origins, baseUrl: baseUrl(config), now });
     const addKey = async (scope: 'secret' | 'publishable', name: string): Promise<string> => {
       const made = makeApiKeySecret(scope, randomBytes);
-      await makeApiKeyStore(store.database).insert({
+      const key = {
         id: `key_${makeUlid(() => now, randomBytes)}`,
         kid: DEMO_KID,
         scope,
@@ -73,7 +73,8 @@ async function seed(config: Config, origins: readonly string[]): Promise<DemoKey
         createdAt: now,
         revokedAt: null,
         lastUsedOn: null,
-      });
+      };
+      await makeApiKeyStore(store.database).insert(key, { role: 'system', ref: 'demo', at: now });
       return made;
     };
     return {

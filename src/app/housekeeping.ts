@@ -1,4 +1,5 @@
-import { planSweep } from '../keys/rotate.ts';
+import type { Generation } from '../keys/generation.ts';
+import { type KeyPlan, planSweep } from '../keys/rotate.ts';
 import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
 import { makeSteadyClock } from '../lib/steady-clock.ts';
 import { purgeAgentNonces } from '../storage/agent-store.ts';
@@ -28,11 +29,12 @@ const OUTBOX_MS = 7 * DAY;
 async function sweepKeys(database: Database, kid: string, now: number): Promise<void> {
   const store = makeSealKeyStore(database);
   if (planSweep(await store.list(kid), now).length === 0) return;
-  await store.change(kid, (keys) => {
+  const plan = (keys: readonly Generation[]): KeyPlan => {
     const changed = planSweep(keys, now);
     const [result] = changed;
     return result ? { ok: true, changed, result } : { ok: false, why: 'no-such-generation' };
-  });
+  };
+  await store.change(kid, plan, { role: 'system', ref: 'grace-over', at: now });
 }
 
 export interface HousekeepingDeps {

@@ -8,6 +8,7 @@ import { openBackup } from '../keys/backup-format.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
 import { equalBytes } from '../lib/hash.ts';
+import { writeActForAll } from '../storage/audit-store.ts';
 import { type Database, openDatabase } from '../storage/db.ts';
 import { quickCheck } from '../storage/file-copy.ts';
 import { LAST_BACKUP, readMeta, writeMeta } from '../storage/meta-store.ts';
@@ -19,6 +20,7 @@ import { type BackupHead, DamagedBackup, openBytes, readHead } from './backup-st
 import { removeLeftStaging, stagingFile, syncPath } from './durable-file.ts';
 import { completeLines, countUndone, mergeErasures, parseErasures, readErasureLines } from './erasure-log.ts';
 import { masterKeyPath, readMasterKeyFile, writeMasterKeyFile } from './master-key-file.ts';
+import { operatorsOf } from './operators.ts';
 import { claimOld, foldOrThrow, putInPlace, SUFFIXES } from './restore-swap.ts';
 import { type Tombstone, tombstoneFile } from './rights/tombstones.ts';
 import { makeDataDirectory } from './store.ts';
@@ -29,6 +31,8 @@ export interface RestoreOptions {
   /** Verifies and changes nothing. */
   readonly dryRun: boolean;
   readonly onProgress: OnProgress;
+  /** Account at the command line, and the time. */
+  readonly by: { readonly account: string; readonly at: number };
 }
 
 export interface Restored {
@@ -128,6 +132,7 @@ async function prepareStaged(
   staged: string,
   keys: Keys,
   tombstones: readonly Tombstone[],
+  by: RestoreOptions['by'],
 ): Promise<{ readonly rewrapped: boolean; readonly undone: number }> {
   const database = await openDatabase({ location: staged });
   try {
@@ -136,8 +141,13 @@ async function prepareStaged(
     const other = keys.current !== null && !equalBytes(keys.current, keys.backup) ? keys.current : null;
     // The backup that a database came from is its last one: it was noted after the copy was taken.
     const last = JSON.stringify({ at: Date.parse(head.header.createdAt), bytes: statSync(file).size });
-    await database.transaction((tx) => writeMeta(tx, LAST_BACKUP, last));
-    if (other) await rewrapAll(database, masterKey, makeMasterKey(other, randomBytes), secret);
+    const act = { actorOf: await operatorsOf({ database, masterKey }, by.account), at: by.at };
+    await database.transaction(async (tx) => {
+      await writeMeta(tx, LAST_BACKUP, last);
+      const { createdAt, gpd } = head.header;
+      await writeActForAll(tx, act, 'restore.done', { backup: createdAt, gpd });
+    });
+    if (other) await rewrapAll(database, masterKey, makeMasterKey(other, randomBytes), secret, act);
     return { rewrapped: other !== null, undone: await countUndone(database, tombstones) };
   } finally {
     await database.close();
@@ -174,7 +184,7 @@ export async function restoreBackup(
     options.onProgress('checking', 0, 0);
     const lines = mergeErasures(readErasureLines(config), carried);
     const tombstones = parseErasures(lines, tombstoneFile(config.data_dir));
-    const { rewrapped, undone } = await prepareStaged(file, head, staged, keys, tombstones);
+    const { rewrapped, undone } = await prepareStaged(file, head, staged, keys, tombstones, options.by);
     await foldOrThrow(staged);
     syncPath(staged);
     const { createdAt, gpd } = head.header;

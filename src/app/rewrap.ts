@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { type Config, ConfigError } from '../config.ts';
 import { makeMasterKey, parseMasterKey } from '../keys/master-key.ts';
+import type { InstallationAct } from '../lib/act.ts';
 import { countWrapped, rewrapAll } from '../storage/rewrap.ts';
 import {
   masterKeyPath,
@@ -43,7 +44,7 @@ function newKey(
 export async function rewrap(
   store: Store,
   config: Config,
-  options: { readonly dryRun: boolean; readonly newKeyFile?: string },
+  options: { readonly dryRun: boolean; readonly newKeyFile?: string; readonly by: InstallationAct },
 ): Promise<RewrapResult> {
   const next = newKey(config, options.newKeyFile);
   const pending = pendingKeyPath(next.path);
@@ -58,7 +59,7 @@ export async function rewrap(
     writeMasterKeyFile(pending, key);
   }
   const to = makeMasterKey(key, randomBytes);
-  const counts = await rewrapAll(store.database, store.masterKey, to, store.serverSecret);
+  const counts = await rewrapAll(store.database, store.masterKey, to, store.serverSecret, options.by);
   if (next.inPlace) replaceMasterKeyFile(next.path);
   return { ...counts, masterKey: next.path, dryRun: false };
 }

@@ -1,13 +1,14 @@
+import type { Act } from '../lib/act.ts';
 import type { ApiKey } from './api-key.ts';
 import type { SigningAlgorithm, SigningKey } from './jwks.ts';
 import type { Claims } from './jwt.ts';
 
-/** API keys of a tenant. Revoking is final; both bump the revision that running servers poll. */
+/** API keys of a tenant. Revoking is final; both bump the revision that running servers poll, and are in the audit log. */
 export interface ApiKeyStore {
-  insert(key: ApiKey): Promise<boolean>;
+  insert(key: ApiKey, by: Act): Promise<boolean>;
   list(kid?: string): Promise<readonly ApiKey[]>;
   /** The key as it is afterwards, or null when there is none of that id. */
-  revoke(id: string, now: number): Promise<ApiKey | null>;
+  revoke(id: string, by: Act): Promise<ApiKey | null>;
   /** Notes that a key was used on this day; says nothing when it fails. */
   touch(kid: string, id: string, day: string): Promise<void>;
 }

@@ -1,19 +1,17 @@
-import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { makeDirectory } from '../app/directory.ts';
 import { makeRightsApi, type RightsApi } from '../app/rights/api.ts';
 import { contestWordsOf } from '../app/rights/contest-words.ts';
 import { type EraseService, makeEraseService } from '../app/rights/erase.ts';
 import { type HeldErasures, makeHeldErasures } from '../app/rights/held.ts';
-import type { OpenedStore, OpenOptions, Store } from '../app/store.ts';
+import type { OpenOptions, Store } from '../app/store.ts';
 import type { Config } from '../config.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
-import { actorRef } from '../rights/reference.ts';
 import { type EraseTargetBody, eraseTargetSchema } from '../schema/rights.ts';
 import type { ContestWords } from '../storage/contest-words.ts';
 import { readSnapshot } from '../storage/snapshot.ts';
+import { type OperatorContext, withOperator } from './operator.ts';
 import { CommandFailed, say } from './output.ts';
-import { noSuchTenant, withStore } from './run.ts';
 
 export interface RightsContext {
   readonly store: Store;
@@ -38,7 +36,7 @@ export function withRights<T>(
   work: (context: RightsContext) => Promise<T>,
   options: OpenOptions = {},
 ): Promise<T> {
-  const run = async (store: OpenedStore, config: Config): Promise<T> => {
+  const run = async ({ store, config, by }: OperatorContext): Promise<T> => {
     const { database } = store;
     const directory = makeDirectory(Date.now);
     directory.apply(await readSnapshot(database, -1), store.masterKey);
@@ -59,14 +57,10 @@ export function withRights<T>(
       words: contestWordsOf(tenantOf),
       held: makeHeldErasures({ database, eraser, tenantOf, clock: Date.now }),
       ingestTenantOf,
-      operatorOf: (kid) => {
-        const tenant = tenantOf(kid);
-        if (!tenant) throw noSuchTenant(kid);
-        return { kid, role: 'operator', ref: actorRef(tenant.rightsKey, 'gpd cli', userInfo().username) };
-      },
+      operatorOf: (kid) => ({ kid, role: 'operator', ref: by(kid).ref }),
     });
   };
-  return withStore(command, run, options);
+  return withOperator(command, run, options);
 }
 
 export interface TargetOptions {

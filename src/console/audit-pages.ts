@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Router } from 'express';
+import type { ActorRole } from '../lib/act.ts';
 import { DAY, isoTime } from '../lib/clock.ts';
-import { type ActorRole, AUDIT_ACTIONS, type AuditFilter, type AuditRow } from '../rights/audit.ts';
+import { AUDIT_ACTIONS, type AuditFilter, type AuditRow } from '../rights/audit.ts';
 import type { Desk } from './desk.ts';
 import type { AuditPort } from './ports-dpo.ts';
 import type { Render } from './render.ts';

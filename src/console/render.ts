@@ -1,6 +1,7 @@
 import type { Response } from 'express';
 import { isoTime } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
+import { AUDIT_ACTIONS } from '../rights/audit.ts';
 import { ago, dueIn } from './due.ts';
 import type { Translate } from './strings.ts';
 import { excerpt, visible } from './text.ts';
@@ -71,6 +72,9 @@ export function makeRender({ t, random, clock }: RenderDeps): Render {
       num: (value: number) => number.format(value),
       due: (at: number) => dueIn(t, at, now),
       ago: (at: number) => ago(t, at, now),
+      // A row that a newer node wrote may be of a kind that has no words here.
+      actionText: (action: string) =>
+        (AUDIT_ACTIONS as readonly string[]).includes(action) ? t(`audit.${action}`) : action,
       visible,
       excerpt,
     });

@@ -51,6 +51,13 @@ export async function authorize(
   return caller;
 }
 
+/** For what a key of one scope alone may do. @throws {Refusal} */
+export async function authorizeKey(deps: AuthorizeDeps, asker: Asker, scope: KeyScope): Promise<ApiKey> {
+  const caller = await authorize(deps, asker, [scope]);
+  if (caller.kind !== 'key') throw new Refusal('insufficient-scope');
+  return caller.key;
+}
+
 /** A session speaks for its own principal and for nobody else. @throws {Refusal} */
 export function requireOwnPrincipal(caller: Caller, principalId: string): void {
   if (caller.kind === 'session' && caller.session.principalId !== principalId)

@@ -1,3 +1,4 @@
+import type { Actor, ActorRole } from '../lib/act.ts';
 import type { Json } from '../lib/canonical-json.ts';
 
 /** The audit log: who did what to what, by keyed reference. No id of a person stands in it, so that it outlives an erasure. */
@@ -21,16 +22,21 @@ export const AUDIT_ACTIONS = [
   'staff.signed-out',
   'staff.session-revoked',
   'audit.exported',
+  'tenant.set',
+  'apikey.created',
+  'apikey.revoked',
+  'key.rotated',
+  'key.destroyed',
+  'purpose.defined',
+  'policy.published',
+  'agent.added',
+  'agent.removed',
+  'webhook.added',
+  'webhook.removed',
+  'backup.made',
+  'restore.done',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
-
-export type ActorRole = 'subject' | 'reviewer' | 'dpo' | 'operator' | 'system';
-
-export interface Actor {
-  readonly role: ActorRole;
-  /** Keyed reference. */
-  readonly ref: string;
-}
 
 export interface AuditEvent {
   readonly kid: string;

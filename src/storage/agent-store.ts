@@ -1,5 +1,7 @@
 import type { Knex } from 'knex';
 import type { AgentKey } from '../ingest/bot-auth/directory.ts';
+import type { InstallationAct } from '../lib/act.ts';
+import { writeActForAll } from './audit-store.ts';
 import type { Database } from './db.ts';
 import { makeGroup } from './group-commit.ts';
 import { purge } from './purge.ts';
@@ -75,6 +77,30 @@ export async function saveDirectory(
     const stored = await tx<DirectoryRow>('agent_directories').where({ url: directory.url }).first();
     if (onlyOver !== undefined && stored && stored.source !== onlyOver) return;
     await tx('agent_directories').insert(toRow(directory)).onConflict('url').merge();
+  });
+}
+
+/** An operator's word: it replaces whatever is known of that address. */
+export function addDirectory(
+  database: Database,
+  directory: AgentDirectory,
+  by: InstallationAct,
+): Promise<void> {
+  const { url: agent, source } = directory;
+  return database.transaction(async (tx) => {
+    await bump(tx, 'agents');
+    await tx('agent_directories').insert(toRow(directory)).onConflict('url').merge();
+    await writeActForAll(tx, by, 'agent.added', { agent, source });
+  });
+}
+
+/** @returns whether it was on the list */
+export function removeDirectory(database: Database, url: string, by: InstallationAct): Promise<boolean> {
+  return database.transaction(async (tx) => {
+    await bump(tx, 'agents');
+    if ((await tx('agent_directories').where({ url }).delete()) === 0) return false;
+    await writeActForAll(tx, by, 'agent.removed', { agent: url });
+    return true;
   });
 }
 

@@ -1,5 +1,6 @@
 import type { ApiKey, KeyScope } from '../auth/api-key.ts';
 import type { ApiKeyStore } from '../auth/ports.ts';
+import { writeAct } from './audit-store.ts';
 import type { Database } from './db.ts';
 import { bumpTenant } from './revision.ts';
 
@@ -22,11 +23,12 @@ export function rowToApiKey(row: ApiKeyRow): ApiKey {
 
 export function makeApiKeyStore(database: Database): ApiKeyStore {
   return {
-    insert: (key) =>
+    insert: (key, by) =>
       database.transaction(async (tx) => {
         if (!(await bumpTenant(tx, key.kid))) return false;
         const { kid, id, scope, name, hash } = key;
         await tx('api_keys').insert({ kid, id, scope, name, hash, created_at: key.createdAt });
+        await writeAct(tx, kid, by, 'apikey.created', { id, scope });
         return true;
       }),
     async list(kid) {
@@ -34,13 +36,18 @@ export function makeApiKeyStore(database: Database): ApiKeyStore {
       const rows = await (kid === undefined ? query : query.where({ kid }));
       return rows.map(rowToApiKey);
     },
-    revoke: (id, now) =>
+    revoke: (id, by) =>
       database.transaction(async (tx) => {
         const row = await tx<ApiKeyRow>('api_keys').where({ id }).first();
         if (!row) return null;
         await bumpTenant(tx, row.kid);
-        await tx('api_keys').where({ id }).whereNull('revoked_at').update({ revoked_at: now });
-        // Read again under the tenant's lock: somebody else may have been first.
+        // Under the tenant's lock: somebody else may have been first.
+        const revoked = await tx('api_keys')
+          .where({ id })
+          .whereNull('revoked_at')
+          .update({ revoked_at: by.at });
+        const { kid, scope } = row;
+        if (revoked === 1) await writeAct(tx, kid, by, 'apikey.revoked', { id, scope });
         const after = await tx<ApiKeyRow>('api_keys').where({ id }).first();
         return after ? rowToApiKey(after) : null;
       }),

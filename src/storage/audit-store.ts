@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import { commitAudit } from '../ledger/commitment.ts';
+import type { Act, InstallationAct } from '../lib/act.ts';
+import type { Json } from '../lib/canonical-json.ts';
 import {
+  type AuditAction,
   type AuditEvent,
   type AuditFields,
   type AuditFilter,
@@ -34,6 +37,42 @@ export async function writeAudit(tx: Knex.Transaction, event: AuditEvent): Promi
 /** An action that changed nothing else, such as an export. */
 export function recordAudit(database: Database, event: AuditEvent): Promise<void> {
   return database.transaction((tx) => writeAudit(tx, event));
+}
+
+type Detail = Readonly<Record<string, Json>>;
+
+/** What an operator did, or gpd itself, in the transaction of what it changed. */
+export function writeAct(
+  tx: Knex.Transaction,
+  kid: string,
+  act: Act,
+  action: AuditAction,
+  detail: Detail,
+): Promise<void> {
+  const { role, ref, at, apiKey } = act;
+  const by = apiKey === undefined ? {} : { apiKey };
+  return writeAudit(tx, {
+    kid,
+    at,
+    actor: { role, ref },
+    action,
+    object: null,
+    detail: { ...detail, ...by },
+  });
+}
+
+/** One row in the log of every tenant: what was done to the whole installation was done to each. */
+export async function writeActForAll(
+  tx: Knex.Transaction,
+  by: InstallationAct,
+  action: AuditAction,
+  detail: Detail,
+): Promise<void> {
+  const kids = (await tx('tenants').orderBy('kid').pluck('kid')) as string[];
+  for (const kid of kids) {
+    const actor = by.actorOf(kid);
+    if (actor) await writeAct(tx, kid, { ...actor, at: by.at }, action, detail);
+  }
 }
 
 interface StoredRow extends AuditFields {

@@ -2,8 +2,10 @@ import type { Knex } from 'knex';
 import type { ConsentChoice } from '../consent/decide.ts';
 import { impersonalEntry } from '../ledger/entries.ts';
 import type { EntryDetail } from '../ledger/personal-commitment.ts';
+import type { Act } from '../lib/act.ts';
 import { sha256 } from '../lib/hash.ts';
 import type { Purpose } from '../tenants/tenant.ts';
+import { writeAct } from './audit-store.ts';
 import type { Database } from './db.ts';
 import { type AppendedEntry, appendOne } from './ledger-append.ts';
 import { bumpTenant } from './revision.ts';
@@ -51,12 +53,16 @@ export function savePurposes(
   database: Database,
   kid: string,
   purposes: readonly Purpose[],
-  now: number,
+  by: Act,
 ): Promise<readonly AppendedEntry[] | null> {
   return database.transaction(async (tx) => {
     if (!(await bumpTenant(tx, kid))) return null;
     const appended: AppendedEntry[] = [];
-    for (const purpose of purposes) appended.push(await definePurpose(tx, kid, purpose, now));
+    for (const purpose of purposes) {
+      appended.push(await definePurpose(tx, kid, purpose, by.at));
+      const { id, gpc, ttlDays } = purpose;
+      await writeAct(tx, kid, by, 'purpose.defined', { purpose: id, gpc, ttlDays });
+    }
     return appended;
   });
 }
@@ -66,7 +72,7 @@ export function publishPolicy(
   database: Database,
   kid: string,
   policy: { readonly text: string; readonly material: boolean },
-  now: number,
+  by: Act,
 ): Promise<(ConsentPolicy & AppendedEntry) | null> {
   return database.transaction(async (tx) => {
     if (!(await bumpTenant(tx, kid))) return null;
@@ -76,10 +82,12 @@ export function publishPolicy(
     const version = Number(last[0]?.version ?? 0) + 1;
     const digest = sha256(policy.text).toString('hex');
     const { text, material } = policy;
+    const now = by.at;
     await tx('consent_policies').insert({ kid, version, text, sha256: digest, material, published_at: now });
     const body = { version, sha256: digest, material };
     const entry = impersonalEntry({ type: 'policy.published', at: now, purpose: null }, body);
     const appended = await appendOne(tx, kid, entry);
+    await writeAct(tx, kid, by, 'policy.published', { version, material });
     return { version, sha256: digest, material, publishedAt: now, ...appended };
   });
 }

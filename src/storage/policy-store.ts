@@ -1,4 +1,7 @@
+import { applyPolicy } from '../ingest/classify/policy.ts';
+import type { Act } from '../lib/act.ts';
 import { type PolicyMode, type TenantPolicy, tenantPolicySchema } from '../schema/policy.ts';
+import { writeAct } from './audit-store.ts';
 import type { Database } from './db.ts';
 import { bumpTenant } from './revision.ts';
 
@@ -18,19 +21,24 @@ export async function readPolicies(database: Database, kid: string): Promise<Ten
   return rowsToPolicies(await database.read<PolicyRow>('tenant_policies').where({ kid }));
 }
 
+const versionOf = (policy: TenantPolicy | null): string | null => policy && applyPolicy(policy).version;
+
 /** Null takes the policy of that mode away. @returns whether there is such a tenant */
 export function savePolicy(
   database: Database,
   kid: string,
   mode: PolicyMode,
   policy: TenantPolicy | null,
-  now: number,
+  by: Act,
 ): Promise<boolean> {
   return database.transaction(async (tx) => {
     if (!(await bumpTenant(tx, kid))) return false;
+    const before = rowsToPolicies(await tx<PolicyRow>('tenant_policies').where({ kid, mode }))[mode] ?? null;
     await tx('tenant_policies').where({ kid, mode }).delete();
     if (policy)
-      await tx('tenant_policies').insert({ kid, mode, policy: JSON.stringify(policy), created_at: now });
+      await tx('tenant_policies').insert({ kid, mode, policy: JSON.stringify(policy), created_at: by.at });
+    const [from, to] = [before, policy].map(versionOf);
+    await writeAct(tx, kid, by, 'tenant.set', { key: `policy.${mode}`, from: from ?? null, to: to ?? null });
     return true;
   });
 }

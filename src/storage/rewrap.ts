@@ -8,7 +8,9 @@ import {
 } from '../keys/contexts.ts';
 import { wrapContext } from '../keys/generation.ts';
 import type { MasterKey } from '../keys/master-key.ts';
+import type { InstallationAct } from '../lib/act.ts';
 import { hasArchiveSigner, rewrapArchiveSigner } from './archive-signer-store.ts';
+import { writeActForAll } from './audit-store.ts';
 import type { Database } from './db.ts';
 import { writeMeta } from './meta-store.ts';
 import { bumpTenant } from './revision.ts';
@@ -70,6 +72,7 @@ export function rewrapAll(
   from: MasterKey,
   to: MasterKey,
   serverSecret: Uint8Array,
+  by: InstallationAct,
 ): Promise<RewrapCounts> {
   const rewrap: Rewrap = (wrapped, context) => to.wrap(from.unwrap(wrapped, context), context);
   return database.transaction(async (tx) => {
@@ -79,6 +82,7 @@ export function rewrapAll(
     const sealKeys = await rewrapSealKeys(tx, rewrap);
     const signers = await rewrapArchiveSigner(tx, (wrapped) => rewrap(wrapped, archiveSignerContext));
     await writeMeta(tx, SERVER_SECRET, to.wrap(serverSecret, serverSecretContext));
+    await writeActForAll(tx, by, 'key.rotated', { key: 'master' });
     return { secrets: secrets + signers + 1, sealKeys };
   });
 }

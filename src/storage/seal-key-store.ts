@@ -1,5 +1,6 @@
 import type { Generation, KeyState } from '../keys/generation.ts';
 import type { SealKeyStore } from '../keys/ports.ts';
+import { writeAct } from './audit-store.ts';
 import type { Database } from './db.ts';
 import { bumpTenant } from './revision.ts';
 
@@ -49,7 +50,7 @@ export function makeSealKeyStore(database: Database): SealKeyStore {
       const rows = await database.read<SealKeyRow>('seal_keys').where({ kid }).orderBy('generation');
       return rows.map(rowToGeneration);
     },
-    change: (kid, plan) =>
+    change: (kid, plan, by) =>
       database.transaction(async (tx) => {
         if (!(await bumpTenant(tx, kid))) return null;
         const rows = await tx<SealKeyRow>('seal_keys').where({ kid }).orderBy('generation');
@@ -59,6 +60,11 @@ export function makeSealKeyStore(database: Database): SealKeyStore {
           .insert(planned.changed.map(generationToRow))
           .onConflict(['kid', 'generation'])
           .merge();
+        const told = { published: 'key.rotated', destroyed: 'key.destroyed' } as const;
+        for (const { state, generation } of planned.changed) {
+          if (state === 'published' || state === 'destroyed')
+            await writeAct(tx, kid, by, told[state], { key: 'seal', generation });
+        }
         return planned;
       }),
   };

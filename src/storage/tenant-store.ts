@@ -1,8 +1,10 @@
 import type { Knex } from 'knex';
 import type { Generation } from '../keys/generation.ts';
+import type { Act } from '../lib/act.ts';
 import type { TenantStore } from '../tenants/ports.ts';
-import { tenantSettingsSchema } from '../tenants/settings.ts';
+import { settingForAudit, TENANT_SETTING_NAMES, tenantSettingsSchema } from '../tenants/settings.ts';
 import type { Purpose, Tenant } from '../tenants/tenant.ts';
+import { writeAct } from './audit-store.ts';
 import type { Database } from './db.ts';
 import { bump, bumpTenant } from './revision.ts';
 import { generationToRow } from './seal-key-store.ts';
@@ -83,13 +85,21 @@ export function makeTenantStore(database: Database): TenantStore {
       const row = await read<TenantRow>('tenants').where({ kid }).first();
       return row ? rowToTenant(row) : null;
     },
-    saveSettings: (kid, settings) =>
+    saveSettings: (kid, change, by) =>
       database.transaction(async (tx) => {
-        if (!(await bumpTenant(tx, kid))) return false;
+        if (!(await bumpTenant(tx, kid))) return null;
+        const row = (await tx<TenantRow>('tenants').where({ kid }).first()) as TenantRow;
+        const before = rowToTenant(row).settings;
+        const after = change(before);
         await tx('tenants')
           .where({ kid })
-          .update({ settings: JSON.stringify(settings) });
-        return true;
+          .update({ settings: JSON.stringify(after) });
+        for (const key of TENANT_SETTING_NAMES) {
+          if (JSON.stringify(before[key]) === JSON.stringify(after[key])) continue;
+          const [from, to] = [before[key], after[key]].map((value) => settingForAudit(key, value));
+          await writeAct(tx, kid, by, 'tenant.set', { key, from: from ?? null, to: to ?? null });
+        }
+        return after;
       }),
     async purposes(kid) {
       const rows = await read<PurposeRow>('purposes').where({ kid }).orderBy('id');
@@ -104,12 +114,26 @@ export function saveTenantSecret(
   kid: string,
   purpose: string,
   wrapped: string,
+  by: Act,
 ): Promise<boolean> {
   return database.transaction(async (tx) => {
     if (!(await bumpTenant(tx, kid))) return false;
+    await writeAct(tx, kid, by, 'key.rotated', { key: purpose });
     await tx('tenant_secrets').insert({ kid, purpose, wrapped }).onConflict(['kid', 'purpose']).merge();
     return true;
   });
+}
+
+/** The secrets of one purpose, by tenant. */
+export async function tenantSecrets(
+  database: Database,
+  purpose: string,
+): Promise<ReadonlyMap<string, string>> {
+  const rows = (await database.read('tenant_secrets').where({ purpose }).select('kid', 'wrapped')) as {
+    kid: string;
+    wrapped: string;
+  }[];
+  return new Map(rows.map(({ kid, wrapped }) => [kid, wrapped]));
 }
 
 export async function readTenantSecret(

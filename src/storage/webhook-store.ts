@@ -1,4 +1,6 @@
+import type { Act } from '../lib/act.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
+import { writeAct } from './audit-store.ts';
 import type { Database } from './db.ts';
 import { remove } from './purge.ts';
 import { bumpTenant } from './revision.ts';
@@ -44,22 +46,26 @@ export async function listWebhooks(database: Database, kid?: string): Promise<re
 }
 
 /** @returns whether there is such a tenant */
-export function insertWebhook(database: Database, webhook: Webhook): Promise<boolean> {
+export function insertWebhook(database: Database, webhook: Webhook, by: Act): Promise<boolean> {
   const { kid, id, url, events, wrappedSecret, createdAt } = webhook;
   return database.transaction(async (tx) => {
     if (!(await bumpTenant(tx, kid))) return false;
     const row = { kid, id, url, events: JSON.stringify(events), allow_private: webhook.allowPrivate };
     await tx('webhooks').insert({ ...row, wrapped_secret: wrappedSecret, created_at: createdAt });
+    // Its path may hold a secret of the target.
+    await writeAct(tx, kid, by, 'webhook.added', { id, host: new URL(url).host, events: [...events] });
     return true;
   });
 }
 
 /** Its waiting events go with it. @returns whether there was one */
-export function removeWebhook(database: Database, kid: string, id: string): Promise<boolean> {
+export function removeWebhook(database: Database, kid: string, id: string, by: Act): Promise<boolean> {
   return database.transaction(async (tx) => {
     await bumpTenant(tx, kid);
     await tx('webhook_outbox').where({ kid, webhook: id }).delete();
-    return (await tx('webhooks').where({ kid, id }).delete()) === 1;
+    const removed = (await tx('webhooks').where({ kid, id }).delete()) === 1;
+    if (removed) await writeAct(tx, kid, by, 'webhook.removed', { id });
+    return removed;
   });
 }
 

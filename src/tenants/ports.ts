@@ -1,3 +1,4 @@
+import type { Act } from '../lib/act.ts';
 import type { TenantSettings } from './settings.ts';
 import type { Purpose, Tenant } from './tenant.ts';
 
@@ -12,6 +13,11 @@ export interface TenantStore {
   list(): Promise<readonly Tenant[]>;
   /** @throws where the row cannot be read */
   get(kid: string): Promise<Tenant | null>;
-  saveSettings(kid: string, settings: TenantSettings): Promise<boolean>;
+  /** The change is handed what is stored now, and what differs is in the audit log. @returns what is stored then */
+  saveSettings(
+    kid: string,
+    change: (settings: TenantSettings) => TenantSettings,
+    by: Act,
+  ): Promise<TenantSettings | null>;
   purposes(kid: string): Promise<readonly Purpose[]>;
 }

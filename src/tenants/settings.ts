@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { canonicalJson, type Json } from '../lib/canonical-json.ts';
+import { sha256 } from '../lib/hash.ts';
 import { type BannerSettings, bannerShape } from './banner.ts';
 
 /** What `gpd tenants set KID key=value` takes (contract section 9), with the defaults. */
@@ -46,6 +48,16 @@ export const tenantSettingsSchema = z.strictObject({
 export type TenantSettings = z.infer<typeof tenantSettingsSchema>;
 
 export const TENANT_SETTING_NAMES = Object.keys(tenantSettingsSchema.shape) as (keyof TenantSettings)[];
+
+/** Settings whose words are no free text. */
+const PLAIN: readonly string[] = ['origins', 'consent.basis', 'transparency.retain'];
+
+/** A setting as the audit log tells it: free text, which may name people, by the beginning of its hash alone. */
+export function settingForAudit(name: string, value: unknown): Json {
+  if (typeof value === 'boolean' || typeof value === 'number' || PLAIN.includes(name)) return value as Json;
+  const text = typeof value === 'string' ? value : canonicalJson(value as Json);
+  return text === '' ? 'empty' : `sha256:${sha256(text).toString('hex').slice(0, 16)}`;
+}
 
 export function bannerSettings(settings: TenantSettings): BannerSettings {
   return {

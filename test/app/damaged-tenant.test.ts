@@ -97,7 +97,10 @@ it('a master key that changed is no damage, also where a tenant is damaged besid
   await change(node.database, 'settings', noRoot);
   await node.polling.refresh();
   const key = randomBytes(32);
-  await rewrapAll(node.database, node.masterKey, makeMasterKey(key, randomBytes), node.serverSecret);
+  await rewrapAll(node.database, node.masterKey, makeMasterKey(key, randomBytes), node.serverSecret, {
+    actorOf: () => undefined,
+    at: Date.now(),
+  });
   // The new key is not in its file yet: nobody may be taken for damaged.
   await expect(node.polling.refresh()).rejects.toThrow();
   node.putKey(randomBytes(32));

@@ -5,6 +5,7 @@ import { own } from './support/own.ts';
 /** What takes something away for good takes --dry-run and --yes (contract section 9). */
 
 const DESTRUCTIVE = [
+  'agents remove',
   'apikeys revoke',
   'contests resolve',
   'erase',

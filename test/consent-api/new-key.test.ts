@@ -5,6 +5,7 @@ import { hashApiKey, type KeyScope, makeApiKeySecret } from '../../src/auth/api-
 import { makeApiKeyStore } from '../../src/storage/api-key-store.ts';
 import { type Database, openDatabase } from '../../src/storage/db.ts';
 import { expectError } from '../http/support/expect.ts';
+import { operatorAt } from '../support/act.ts';
 import { KID } from '../support/server.ts';
 import { type Api, PURPOSE, startApi } from './support/api.ts';
 
@@ -29,7 +30,10 @@ async function makeKey(scope: KeyScope): Promise<{ id: string; key: string }> {
   const hash = hashApiKey(key);
   const id = `key_${hash.slice(0, 26)}`;
   const times = { createdAt: Date.now(), revokedAt: null, lastUsedOn: null };
-  await makeApiKeyStore(database).insert({ id, kid: KID, scope, name: 'new', hash, ...times });
+  await makeApiKeyStore(database).insert(
+    { id, kid: KID, scope, name: 'new', hash, ...times },
+    operatorAt(Date.now()),
+  );
   return { id, key };
 }
 
@@ -79,7 +83,7 @@ describe('a key that was made a moment ago', () => {
 it('a key that is revoked stays revoked', async () => {
   const { id, key } = await makeKey('secret');
   expect((await api.post('/v1/consent/can-process', CHECK, key)).status).toBe(200);
-  await makeApiKeyStore(database).revoke(id, Date.now());
+  await makeApiKeyStore(database).revoke(id, operatorAt(Date.now()));
   await expect
     .poll(async () => (await api.post('/v1/consent/can-process', CHECK, key)).status, {
       timeout: 5000,

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { expectError, SEEN_WITHIN } from '../http/support/expect.ts';
 import { ask, JSON_TYPE, type Reply } from '../support/http.ts';
+import { KID } from '../support/server.ts';
 import { type Api, bearer, PURPOSE, startApi } from './support/api.ts';
 import { readExport } from './support/naive-log.ts';
 
@@ -47,6 +48,12 @@ describe('purposes', () => {
   it('is defined by an operator, told to everybody, and in the log', async () => {
     const reply = await put({ purposes: [analytics, { id: 'ads', title: 'Ads' }] });
     expect(reply.status).toBe(200);
+    const rows = await api.gpd.json<object[]>(['audit', KID, '--action', 'purpose.defined']);
+    const apiKey = expect.stringMatching(/^key_\w{26}$/) as unknown;
+    expect(rows).toMatchObject([
+      { role: 'operator', detail: { purpose: 'ads', apiKey } },
+      { role: 'operator', detail: { purpose: 'analytics', apiKey } },
+    ]);
     const { purposes } = (await api.get(PURPOSES, api.keys.publishable)).json() as { purposes: object[] };
     expect(purposes).toContainEqual(analytics);
     expect(purposes).toContainEqual(expect.objectContaining({ id: 'ads', gpc: 'opt-out', ttlDays: 180 }));

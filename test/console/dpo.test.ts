@@ -265,6 +265,27 @@ describe('the audit log', () => {
     expect((await dora.get('/console/audit?action=audit.exported')).text).toContain('Audit log exported');
     expect((await olaf.get('/console/audit')).text).not.toContain('Subject erased</td>');
   });
+
+  it('shows what an operator set, and can be narrowed to it; another tenant does not see it', async () => {
+    await site.gpd.json(['tenants', 'set', KID, 'review.fourEyes=true']);
+    await site.gpd.json(['tenants', 'set', KID, 'review.fourEyes=false']);
+    const { text } = await dora.get('/console/audit?action=tenant.set&role=operator');
+    expect(text).toContain('Setting changed</td>');
+    expect(text).toContain('key: review.fourEyes · from: true · to: false');
+    expect(text).toContain('<option value="apikey.created">API key created</option>');
+    expect((await olaf.get('/console/audit')).text).not.toContain('Setting changed</td>');
+  });
+
+  it('a row of a newer gpd, whose words are not here, does not take the page away', async () => {
+    await change(site, async (tx) => {
+      const [row] = (await tx('audit_log').where({ kid: KID }).orderBy('seq', 'desc').limit(1)) as object[];
+      await tx('audit_log').insert({ ...row, seq: undefined, action: 'moon.landed' });
+    });
+    const page = await dora.get('/console/audit');
+    expect(page.status).toBe(200);
+    expect(page.text).toContain('moon.landed</td>');
+    await change(site, (tx) => tx('audit_log').where({ action: 'moon.landed' }).delete());
+  });
 });
 
 describe('insight', () => {

@@ -41,7 +41,9 @@ it('is counted and wrapped anew with everything else, and the old master key ope
   const to = makeMasterKey(randomBytes(32), randomBytes);
   const counted = await countWrapped(database);
   expect(counted.secrets).toBe(2);
-  expect(await rewrapAll(database, masterKey, to, randomBytes(32))).toEqual(counted);
+  expect(
+    await rewrapAll(database, masterKey, to, randomBytes(32), { actorOf: () => undefined, at: NOW }),
+  ).toEqual(counted);
   const after = await open(NOW + TEN_YEARS, to);
   expect(after.certificate).toBe(before.certificate);
   expect(after.sign(Buffer.from('x')).equals(before.sign(Buffer.from('x')))).toBe(true);

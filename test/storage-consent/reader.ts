@@ -9,6 +9,7 @@ import { makeHashReader, readEntries, readHead, saveCheckpoint } from '../../src
 import { firstPurpose } from '../../src/tenants/tenant.ts';
 import { leafOf, treeHead } from '../consent-api/support/naive-log.ts';
 import type { MakeDatabase, TestDatabase } from '../storage/contract/database.ts';
+import { operatorAt } from '../support/act.ts';
 import { NOW } from '../support/make.ts';
 import { addLog, allEntries, append, auditLog, makeAppend, makeAppender, PURPOSE } from './fixture.ts';
 
@@ -180,8 +181,10 @@ export function readerContract(make: MakeDatabase): void {
           const purpose = { ...firstPurpose(), id: `purpose-${i % 4}` };
           return [
             append(appenders[i % 2]!, makeAppend(kid, { principalId: `p${i}` })),
-            ...(i % 3 === 0 ? [publishPolicy(node, kid, { text, material: i % 2 === 0 }, NOW)] : []),
-            ...(i % 3 === 1 ? [savePurposes(node, kid, [purpose], NOW)] : []),
+            ...(i % 3 === 0
+              ? [publishPolicy(node, kid, { text, material: i % 2 === 0 }, operatorAt(NOW))]
+              : []),
+            ...(i % 3 === 1 ? [savePurposes(node, kid, [purpose], operatorAt(NOW))] : []),
           ];
         }),
       );

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import type { Actor } from '../../lib/act.ts';
 import { type Clock, isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { makeUlid } from '../../lib/ulid.ts';
-import type { Actor, AuditAction } from '../../rights/audit.ts';
+import type { AuditAction } from '../../rights/audit.ts';
 import {
   askSubject,
   type Claim,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import type { Actor } from '../../lib/act.ts';
 import { type Clock, isoTime, MINUTE } from '../../lib/clock.ts';
 import { makeUlid } from '../../lib/ulid.ts';
-import type { Actor } from '../../rights/audit.ts';
 import {
   asErased,
   asPending,

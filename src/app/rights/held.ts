@@ -1,5 +1,5 @@
+import type { Actor } from '../../lib/act.ts';
 import { type Clock, MINUTE } from '../../lib/clock.ts';
-import type { Actor } from '../../rights/audit.ts';
 import { type ErasureReceipt, NOTHING } from '../../rights/erase.ts';
 import type { Database } from '../../storage/db.ts';
 import { dueErasures } from '../../storage/hold-store.ts';

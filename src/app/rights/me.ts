@@ -1,8 +1,8 @@
 import type { PrincipalSession } from '../../auth/session.ts';
+import type { Actor } from '../../lib/act.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
-import type { Actor } from '../../rights/audit.ts';
 import { displayHandle, rightsRef } from '../../rights/reference.ts';
 import { transparencyView } from '../../rights/transparency.ts';
 import { openToken, type TokenSubject } from '../../rights/transparency-token.ts';

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
+import type { Actor } from '../../lib/act.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { Actor } from '../../rights/audit.ts';
 import type { ErasureTarget } from '../../rights/erase.ts';
 import type { EraseTargetBody } from '../../schema/rights.ts';
 import { recordAudit } from '../../storage/audit-store.ts';

@@ -3,9 +3,15 @@ import type { Command } from 'commander';
 import { newDirectory, refreshDirectory } from '../../app/agents.ts';
 import { type AgentKey, agentOrigin, directoryUrl, readJwks } from '../../ingest/bot-auth/directory.ts';
 import { isoTime } from '../../lib/clock.ts';
-import { type AgentDirectory, listDirectories, saveDirectory } from '../../storage/agent-store.ts';
+import {
+  type AgentDirectory,
+  addDirectory,
+  listDirectories,
+  removeDirectory,
+} from '../../storage/agent-store.ts';
+import { withOperator } from '../operator.ts';
 import { CommandFailed, print, say, table } from '../output.ts';
-import { wantsJson, withStore } from '../run.ts';
+import { confirm, type DestructiveFlags, wantsJson, withStore } from '../run.ts';
 
 function describe(directory: AgentDirectory): Record<string, unknown> {
   return {
@@ -54,18 +60,19 @@ function printDirectory(command: Command, directory: AgentDirectory): void {
 async function add(urlText: string, options: { readonly jwks?: string }, command: Command): Promise<void> {
   const url = checkUrl(urlText);
   const pinned = options.jwks === undefined ? null : await readPinned(options.jwks);
-  await withStore(command, async ({ database }) => {
-    const now = Date.now();
+  await withOperator(command, async ({ store: { database }, byAll }) => {
+    const by = byAll();
+    const now = by.at;
     if (pinned) {
       const directory = { ...newDirectory(url, 'pinned', now), keys: pinned, fetchedAt: now };
-      await saveDirectory(database, directory);
+      await addDirectory(database, directory, by);
       printDirectory(command, directory);
       return;
     }
     const before = (await listDirectories(database)).find((known) => known.url === url);
     const start = { ...(before ?? newDirectory(url, 'listed', now)), source: 'listed' as const };
     // It is listed from here on, with the keys it had until a fetch succeeds.
-    await saveDirectory(database, start);
+    await addDirectory(database, start, by);
     const { directory, ok } = await refreshDirectory(database, start, now);
     if (!ok) say(`gpd: ${url}: ${directory.failure}; it is listed, and a running server tries again`);
     printDirectory(command, directory);
@@ -88,6 +95,23 @@ async function list(_options: unknown, command: Command): Promise<void> {
         ]),
       ]),
     );
+  });
+}
+
+async function remove(urlText: string, options: DestructiveFlags, command: Command): Promise<void> {
+  const url = checkUrl(urlText);
+  await withOperator(command, async ({ store: { database }, byAll }) => {
+    const known = (await listDirectories(database)).some((directory) => directory.url === url);
+    if (!known)
+      throw new CommandFailed('notFound', `${urlText} is not on the list; \`gpd agents list\` shows it`);
+    const said = { agentId: agentOrigin(url), url };
+    if (options.dryRun === true) {
+      print(wantsJson(command), { ...said, dryRun: true }, () => [`would be removed: ${said.agentId}`]);
+      return;
+    }
+    await confirm(options, `Removing ${said.agentId}: its signatures no longer verify`);
+    await removeDirectory(database, url, byAll());
+    print(wantsJson(command), { ...said, removed: true }, () => [`${said.agentId} is removed`]);
   });
 }
 
@@ -127,6 +151,12 @@ export function registerAgents(program: Command): void {
     .description('list an agent by its origin or the address of its directory')
     .option('--jwks <file>', 'pin these keys instead of fetching the directory')
     .action(add);
+  agents
+    .command('remove <url>')
+    .description('take an agent off the list')
+    .option('--yes', 'do not ask')
+    .option('--dry-run', 'show what would be removed; change nothing')
+    .action(remove);
   agents.command('list').description('list the directories').action(list);
   agents.command('refresh [url]').description('fetch the listed directories now').action(refresh);
 }

@@ -4,6 +4,7 @@ import { type ApiKey, hashApiKey, KEY_SCOPES, type KeyScope, makeApiKeySecret } 
 import { isoTime } from '../../lib/clock.ts';
 import { makeUlid } from '../../lib/ulid.ts';
 import { makeApiKeyStore } from '../../storage/api-key-store.ts';
+import { withOperator } from '../operator.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import {
   checkKid,
@@ -53,8 +54,8 @@ async function create(
     revokedAt: null,
     lastUsedOn: null,
   };
-  await withStore(command, async ({ database }) => {
-    if (!(await makeApiKeyStore(database).insert(key))) throw noSuchTenant(kid);
+  await withOperator(command, async ({ store, by }) => {
+    if (!(await makeApiKeyStore(store.database).insert(key, by(kid)))) throw noSuchTenant(kid);
     print(wantsJson(command), { id, scope, key: secret }, () => [secret]);
   });
 }
@@ -82,7 +83,7 @@ async function list(kid: string | undefined, _options: unknown, command: Command
 }
 
 async function revoke(id: string, options: DestructiveFlags, command: Command): Promise<void> {
-  await withStore(command, async ({ database }) => {
+  await withOperator(command, async ({ store: { database }, by }) => {
     const store = makeApiKeyStore(database);
     const known = (await store.list()).find((key) => key.id === id);
     if (!known) throw new CommandFailed('notFound', `there is no key ${id}; \`gpd apikeys list\` shows them`);
@@ -94,7 +95,7 @@ async function revoke(id: string, options: DestructiveFlags, command: Command): 
     }
     // At once in a script: a key that leaked is not to wait for a flag.
     await confirmOnTerminal(options, `Revoking ${id} of ${known.kid} (${known.name}): its callers get 401`);
-    const key = (await store.revoke(id, Date.now())) ?? known;
+    const key = (await store.revoke(id, by(known.kid))) ?? known;
     print(wantsJson(command), describe(key), () => [
       `${id} is revoked; running servers refuse it within 5 s`,
     ]);

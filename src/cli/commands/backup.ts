@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { VERSION } from '../../version.ts';
+import { withOperator } from '../operator.ts';
 import { CommandFailed, print } from '../output.ts';
-import { configFor, wantsJson, withStore } from '../run.ts';
+import { configFor, wantsJson } from '../run.ts';
 import { makeStageLine } from '../stage-line.ts';
 
 /** @throws {CommandFailed} where the database is not a file */
@@ -15,9 +16,9 @@ async function backup(name: string, _options: unknown, command: Command): Promis
   requireFileDatabase(command, 'back them up with pg_dump');
   const file = resolve(name);
   const { makeBackup } = await import('../../app/backup.ts');
-  await withStore(command, async (store, config) => {
+  await withOperator(command, async ({ store, config, byAll }) => {
     const line = makeStageLine(Date.now);
-    const options = { version: VERSION, now: Date.now(), onProgress: line.update };
+    const options = { version: VERSION, by: byAll(), onProgress: line.update };
     const made = await makeBackup(store, config, file, options).finally(() => line.end());
     print(wantsJson(command), made, () => [
       `backup    ${made.file}`,

@@ -14,8 +14,9 @@ import {
 } from '../../schema/consent.ts';
 import { listPolicies, publishPolicy } from '../../storage/consent-store.ts';
 import { withConsent } from '../consent-context.ts';
+import { withOperator } from '../operator.ts';
 import { CommandFailed, print, table } from '../output.ts';
-import { checkKid, noSuchTenant, requireTenant, wantsJson, withStore } from '../run.ts';
+import { checkKid, noSuchTenant, requireTenant, wantsJson } from '../run.ts';
 
 /** A refusal of the API, as a command says it. */
 function asCommand(error: unknown): never {
@@ -130,7 +131,7 @@ async function policies(kidText: string, flags: PolicyFlags, command: Command): 
   const kid = checkKid(kidText);
   if (flags.material === true && flags.publish === undefined)
     throw new CommandFailed('usage', '--material goes with --publish FILE');
-  await withStore(command, async ({ database }) => {
+  await withOperator(command, async ({ store: { database }, by }) => {
     await requireTenant(database, kid);
     if (flags.publish !== undefined) {
       const parsed = policyRequestSchema.safeParse({
@@ -138,7 +139,7 @@ async function policies(kidText: string, flags: PolicyFlags, command: Command): 
         material: flags.material === true,
       });
       if (!parsed.success) throw usage(flags.publish, parsed.error.issues[0]?.message);
-      if (!(await publishPolicy(database, kid, parsed.data, Date.now()))) throw noSuchTenant(kid);
+      if (!(await publishPolicy(database, kid, parsed.data, by(kid)))) throw noSuchTenant(kid);
     }
     const list = (await listPolicies(database, kid)).map(({ version, sha256, material, publishedAt }) => ({
       version,

@@ -3,6 +3,7 @@ import { purposeIdSchema } from '../../schema/bundle.ts';
 import { savePurposes } from '../../storage/consent-store.ts';
 import { makeTenantStore } from '../../storage/tenant-store.ts';
 import { DEFAULT_TTL_DAYS, type Purpose } from '../../tenants/tenant.ts';
+import { withOperator } from '../operator.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';
 import { registerConsentBanners } from './consent-banners.ts';
@@ -40,11 +41,11 @@ function checkPurpose(id: string, flags: PurposeFlags, before: Purpose | undefin
 
 async function set(kidText: string, id: string, flags: PurposeFlags, command: Command): Promise<void> {
   const kid = checkKid(kidText);
-  await withStore(command, async ({ database }) => {
+  await withOperator(command, async ({ store: { database }, by }) => {
     const store = makeTenantStore(database);
     const before = (await store.purposes(kid)).find((purpose) => purpose.id === id);
     const purpose = checkPurpose(id, flags, before);
-    if (!(await savePurposes(database, kid, [purpose], Date.now()))) throw noSuchTenant(kid);
+    if (!(await savePurposes(database, kid, [purpose], by(kid)))) throw noSuchTenant(kid);
     print(wantsJson(command), { kid, ...purpose }, () => [
       `${kid}: purpose ${purpose.id} saved (gpc ${purpose.gpc})`,
     ]);

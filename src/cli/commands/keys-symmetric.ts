@@ -2,15 +2,9 @@ import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/contexts.ts';
 import { makeTenantStore, readTenantSecret, saveTenantSecret } from '../../storage/tenant-store.ts';
+import { withOperator } from '../operator.ts';
 import { CommandFailed, print } from '../output.ts';
-import {
-  checkKid,
-  confirmOnTerminal,
-  type DestructiveFlags,
-  noSuchTenant,
-  wantsJson,
-  withStore,
-} from '../run.ts';
+import { checkKid, confirmOnTerminal, type DestructiveFlags, noSuchTenant, wantsJson } from '../run.ts';
 import { readSharedKey } from '../shared-key.ts';
 
 interface SymmetricFlags extends DestructiveFlags {
@@ -27,7 +21,7 @@ export async function symmetric(kidText: string, options: SymmetricFlags, comman
       '--import takes a file with the base64 of 32 bytes, or - for standard input',
     );
   }
-  await withStore(command, async ({ database, masterKey }) => {
+  await withOperator(command, async ({ store: { database, masterKey }, by }) => {
     const replaces = (await readTenantSecret(database, kid, SYMMETRIC_SECRET)) !== null;
     if (options.dryRun === true) {
       const kids = await makeTenantStore(database).kids();
@@ -41,7 +35,7 @@ export async function symmetric(kidText: string, options: SymmetricFlags, comman
       await confirmOnTerminal(options, `${kid} has a shared key; nothing sealed under it opens with another`);
     }
     const wrapped = masterKey.wrap(given, tenantSecretContext(kid, SYMMETRIC_SECRET));
-    if (!(await saveTenantSecret(database, kid, SYMMETRIC_SECRET, wrapped))) throw noSuchTenant(kid);
+    if (!(await saveTenantSecret(database, kid, SYMMETRIC_SECRET, wrapped, by(kid)))) throw noSuchTenant(kid);
     const key = given.toString('base64');
     print(wantsJson(command), { kid, key }, () => [key]);
   });

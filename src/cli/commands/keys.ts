@@ -9,6 +9,7 @@ import { isoTime } from '../../lib/clock.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { makeSealKeyStore } from '../../storage/seal-key-store.ts';
 import { makeTenantStore } from '../../storage/tenant-store.ts';
+import { withOperator } from '../operator.ts';
 import { CommandFailed, type ExitName, print, say, table } from '../output.ts';
 import {
   checkKid,
@@ -70,9 +71,10 @@ function printKey(command: Command, key: Generation): void {
 
 async function generate(kidText: string, _options: unknown, command: Command): Promise<void> {
   const kid = checkKid(kidText);
-  await withStore(command, async (store) => {
-    const make = maker(store, kid, Date.now());
-    const plan = await makeSealKeyStore(store.database).change(kid, (keys) => planGenerate(keys, make));
+  await withOperator(command, async ({ store, by }) => {
+    const act = by(kid);
+    const make = maker(store, kid, act.at);
+    const plan = await makeSealKeyStore(store.database).change(kid, (keys) => planGenerate(keys, make), act);
     printKey(command, accepted(kid, plan));
   });
 }
@@ -86,8 +88,9 @@ async function rotate(kidText: string, options: RotateFlags, command: Command): 
   const kid = checkKid(kidText);
   const graceMs = parseDuration(options.grace);
   if (graceMs === null) throw new CommandFailed('usage', '--grace takes 30s, 15m, 12h or 7d');
-  await withStore(command, async (store) => {
-    const now = Date.now();
+  await withOperator(command, async ({ store, by }) => {
+    const act = by(kid);
+    const now = act.at;
     const keyStore = makeSealKeyStore(store.database);
     const plan = (keys: readonly Generation[]): KeyPlan =>
       planRotate(keys, maker(store, kid, now), { now, graceMs, force: options.force === true });
@@ -110,7 +113,7 @@ async function rotate(kidText: string, options: RotateFlags, command: Command): 
         'Nothing sealed to a generation that goes before its grace opens again',
       );
     }
-    printKey(command, accepted(kid, await keyStore.change(kid, plan)));
+    printKey(command, accepted(kid, await keyStore.change(kid, plan, act)));
   });
 }
 
@@ -147,7 +150,7 @@ async function destroy(
   if (!Number.isSafeInteger(generation) || generation < 1) {
     throw new CommandFailed('usage', 'a generation is a whole number from 1');
   }
-  await withStore(command, async (store) => {
+  await withOperator(command, async ({ store, by }) => {
     const keyStore = makeSealKeyStore(store.database);
     const keys = await keyStore.list(kid);
     if (keys.length === 0) throw noSuchTenant(kid);
@@ -159,7 +162,8 @@ async function destroy(
       return;
     }
     await confirm(options, `Destroying generation ${generation} of ${kid}: nothing sealed to it opens again`);
-    const plan = await keyStore.change(kid, (current) => planDestroy(current, generation, Date.now()));
+    const act = by(kid);
+    const plan = await keyStore.change(kid, (current) => planDestroy(current, generation, act.at), act);
     printKey(command, accepted(kid, plan));
   });
 }
@@ -210,7 +214,7 @@ async function rewrapCommand(
   options: DestructiveFlags & { readonly newKeyFile?: string },
   command: Command,
 ): Promise<void> {
-  await withStore(command, async (store, config) => {
+  await withOperator(command, async ({ store, config, byAll }) => {
     if (options.dryRun !== true) {
       await confirm(
         options,
@@ -219,6 +223,7 @@ async function rewrapCommand(
     }
     const result = await rewrap(store, config, {
       dryRun: options.dryRun === true,
+      by: byAll(),
       ...(options.newKeyFile === undefined ? {} : { newKeyFile: options.newKeyFile }),
     });
     if (!result.dryRun && result.masterKey !== masterKeyPath(config))

@@ -8,9 +8,10 @@ import {
   type TenantPolicies,
 } from '../../storage/policy-store.ts';
 import { makeTenantStore } from '../../storage/tenant-store.ts';
+import { withOperator } from '../operator.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import { readPolicyFile } from '../policy-file.ts';
-import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';
+import { checkKid, noSuchTenant, wantsJson } from '../run.ts';
 
 interface PolicyOptions {
   readonly set?: string;
@@ -45,10 +46,10 @@ async function policy(kidText: string, options: PolicyOptions, command: Command)
   if (options.set !== undefined && options.clear === true)
     throw new CommandFailed('usage', 'either --set or --clear');
   const next = options.set === undefined ? null : readPolicyFile(options.set);
-  await withStore(command, async ({ database }) => {
+  await withOperator(command, async ({ store: { database }, by }) => {
     if (!(await makeTenantStore(database).get(kid))) throw noSuchTenant(kid);
     const mode: PolicyMode = options.shadow === true ? 'shadow' : 'live';
-    if (next || options.clear === true) await savePolicy(database, kid, mode, next, Date.now());
+    if (next || options.clear === true) await savePolicy(database, kid, mode, next, by(kid));
     const policies = await readPolicies(database, kid);
     const counts = await readShadowCounts(database, kid);
     const live = policies.live ? applyPolicy(policies.live) : DEFAULT_POLICY;

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { sqliteFile } from '../../config.ts';
+import { accountName } from '../operator.ts';
 import { CommandFailed, print, say } from '../output.ts';
 import { configFor, confirm, wantsJson } from '../run.ts';
 import { makeStageLine } from '../stage-line.ts';
@@ -27,6 +28,7 @@ async function restore(name: string, options: Options, command: Command): Promis
   const line = makeStageLine(Date.now);
   const restored = await restoreBackup(config, file, {
     dryRun,
+    by: { account: accountName(), at: Date.now() },
     onProgress: line.update,
     ...(options.keyFile === undefined ? {} : { keyFile: options.keyFile }),
   }).finally(() => line.end());

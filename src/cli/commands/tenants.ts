@@ -3,7 +3,13 @@ import { createTenant } from '../../app/create-tenant.ts';
 import { baseUrl, nearest } from '../../config.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { makeTenantStore } from '../../storage/tenant-store.ts';
-import { originSchema, TENANT_SETTING_NAMES, tenantSettingsSchema } from '../../tenants/settings.ts';
+import {
+  originSchema,
+  TENANT_SETTING_NAMES,
+  type TenantSettings,
+  tenantSettingsSchema,
+} from '../../tenants/settings.ts';
+import { withOperator } from '../operator.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';
 import { registerPolicy } from './policy.ts';
@@ -83,6 +89,13 @@ function shown(value: unknown): string {
   return Array.isArray(value) ? value.join(',') : JSON.stringify(value);
 }
 
+function checkSettings(values: object): TenantSettings {
+  const parsed = tenantSettingsSchema.safeParse(values);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw new CommandFailed('usage', `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'not valid'}`);
+}
+
 async function set(
   kidText: string,
   assignments: readonly string[],
@@ -91,18 +104,15 @@ async function set(
 ): Promise<void> {
   const kid = checkKid(kidText);
   const values = Object.fromEntries(assignments.map(parseAssignment));
-  await withStore(command, async ({ database }) => {
-    const store = makeTenantStore(database);
-    const tenant = await store.get(kid);
-    if (!tenant) throw noSuchTenant(kid);
-    const parsed = tenantSettingsSchema.safeParse({ ...tenant.settings, ...values });
-    if (!parsed.success) {
-      const issue = parsed.error.issues[0];
-      throw new CommandFailed('usage', `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'not valid'}`);
-    }
-    await store.saveSettings(kid, parsed.data);
-    print(wantsJson(command), { kid, settings: parsed.data }, () =>
-      table(Object.keys(values).map((name) => [name, shown(parsed.data[name as keyof typeof parsed.data])])),
+  await withOperator(command, async ({ store, by }) => {
+    const settings = await makeTenantStore(store.database).saveSettings(
+      kid,
+      (before) => checkSettings({ ...before, ...values }),
+      by(kid),
+    );
+    if (!settings) throw noSuchTenant(kid);
+    print(wantsJson(command), { kid, settings }, () =>
+      table(Object.keys(values).map((name) => [name, shown(settings[name as keyof typeof settings])])),
     );
   });
 }

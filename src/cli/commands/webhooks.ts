@@ -12,6 +12,7 @@ import {
   removeWebhook,
   replayFrom,
 } from '../../storage/webhook-store.ts';
+import { withOperator } from '../operator.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import {
   checkKid,
@@ -60,10 +61,10 @@ async function add(kidText: string, urlText: string, options: AddOptions, comman
   const createdAt = Date.now();
   const id = `wh_${makeUlid(() => createdAt, randomBytes)}`;
   const key = randomBytes(SECRET_BYTES);
-  await withStore(command, async ({ database, masterKey }) => {
+  await withOperator(command, async ({ store: { database, masterKey }, by }) => {
     const wrappedSecret = masterKey.wrap(key, webhookSecretContext(kid, id));
     const webhook = { kid, id, url, events, allowPrivate, wrappedSecret, createdAt };
-    if (!(await insertWebhook(database, webhook))) throw noSuchTenant(kid);
+    if (!(await insertWebhook(database, webhook, by(kid)))) throw noSuchTenant(kid);
     const secret = formatWebhookSecret(key);
     print(wantsJson(command), { id, kid, url, events, secret }, () => [secret]);
   });
@@ -130,7 +131,7 @@ async function remove(
   if (options.dryRun !== true) {
     await confirm(options, `Removing ${id}: what waits for it is not sent any more`);
   }
-  await withStore(command, async ({ database }) => {
+  await withOperator(command, async ({ store: { database }, by }) => {
     if (options.dryRun === true) {
       const known = (await listWebhooks(database, kid)).find((webhook) => webhook.id === id);
       if (!known) throw noSuchWebhook(id);
@@ -141,7 +142,7 @@ async function remove(
       ]);
       return;
     }
-    if (!(await removeWebhook(database, kid, id))) throw noSuchWebhook(id);
+    if (!(await removeWebhook(database, kid, id, by(kid)))) throw noSuchWebhook(id);
     print(wantsJson(command), { id, removed: true }, () => [`${id} is removed`]);
   });
 }

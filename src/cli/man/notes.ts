@@ -65,7 +65,11 @@ export const NOTES: Readonly<Record<string, Note>> = {
     text: [
       'A directory is fetched by https, from public addresses only, in the background and never for a request. `--jwks` pins the keys instead.',
     ],
-    examples: ['gpd agents add https://agent.example', 'gpd agents list'],
+    examples: [
+      'gpd agents add https://agent.example',
+      'gpd agents list',
+      'gpd agents remove https://agent.example',
+    ],
     see: ['serve'],
   },
   consent: {

@@ -1,6 +1,6 @@
 import type { Router } from 'express';
 import { policyRequestSchema, purposesRequestSchema } from '../../schema/consent.ts';
-import { type AuthorizeDeps, authorize, type Scope } from '../caller.ts';
+import { type AuthorizeDeps, authorize, authorizeKey, type Scope } from '../caller.ts';
 import { exactRouter } from '../exact-router.ts';
 import { requestFacts } from '../server.ts';
 import { readJson, sendJson } from './json-route.ts';
@@ -18,11 +18,13 @@ interface PurposeBody {
 /** Purposes and policy versions: any key reads them, an operator's writes them. */
 export interface TermsDeps extends AuthorizeDeps {
   readonly purposes: (kid: string) => Promise<readonly object[]>;
-  readonly savePurposes: (kid: string, purposes: readonly PurposeBody[]) => Promise<object>;
+  /** @param apiKey id of the key that it came by */
+  readonly savePurposes: (kid: string, purposes: readonly PurposeBody[], apiKey: string) => Promise<object>;
   readonly policies: (kid: string) => Promise<readonly object[]>;
   readonly publishPolicy: (
     kid: string,
     policy: { readonly text: string; readonly material: boolean },
+    apiKey: string,
   ) => Promise<object>;
 }
 
@@ -37,9 +39,9 @@ export function termsRoutes(deps: TermsDeps): Router {
       sendJson(response, 200, { purposes: await deps.purposes(kid) });
     })
     .put(async (request, response) => {
-      const { kid } = await authorize(deps, requestFacts(request), ['operator']);
+      const { kid, id } = await authorizeKey(deps, requestFacts(request), 'operator');
       const { purposes } = await readJson(request, purposesRequestSchema);
-      sendJson(response, 200, await deps.savePurposes(kid, purposes));
+      sendJson(response, 200, await deps.savePurposes(kid, purposes, id));
     })
     .all(onlyMethods('GET', 'HEAD', 'PUT', 'OPTIONS'));
   router
@@ -49,9 +51,9 @@ export function termsRoutes(deps: TermsDeps): Router {
       sendJson(response, 200, { policies: await deps.policies(kid) });
     })
     .post(async (request, response) => {
-      const { kid } = await authorize(deps, requestFacts(request), ['operator']);
+      const { kid, id } = await authorizeKey(deps, requestFacts(request), 'operator');
       const policy = await readJson(request, policyRequestSchema);
-      sendJson(response, 201, await deps.publishPolicy(kid, policy));
+      sendJson(response, 201, await deps.publishPolicy(kid, policy, id));
     })
     .all(onlyMethods('GET', 'HEAD', 'POST', 'OPTIONS'));
   return router;

@@ -5,6 +5,7 @@ import { makeApiKeyStore } from '../../../src/storage/api-key-store.ts';
 import type { Database } from '../../../src/storage/db.ts';
 import { bump } from '../../../src/storage/revision.ts';
 import { readSnapshot } from '../../../src/storage/snapshot.ts';
+import { operatorAt } from '../../support/act.ts';
 import { NOW } from '../../support/make.ts';
 import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
 
@@ -24,7 +25,9 @@ export function apiKeyContract(make: MakeDatabase): void {
     afterAll(() => db.close());
 
     it('refuses a key of an unknown tenant', async () => {
-      expect(await makeApiKeyStore(db.database).insert(makeKey('nobody', 'k-0'))).toBe(false);
+      expect(await makeApiKeyStore(db.database).insert(makeKey('nobody', 'k-0'), operatorAt(NOW))).toBe(
+        false,
+      );
       expect(await other.read('api_keys')).toEqual([]);
     });
 
@@ -36,7 +39,8 @@ export function apiKeyContract(make: MakeDatabase): void {
         makeKey(one, 'k-new', { createdAt: NOW + 1, scope: 'read-only' }),
         makeKey(two, 'k-two', { createdAt: NOW - 1, scope: 'operator' }),
       ];
-      for (const key of [keys[1]!, keys[2]!, keys[0]!]) expect(await store.insert(key)).toBe(true);
+      for (const key of [keys[1]!, keys[2]!, keys[0]!])
+        expect(await store.insert(key, operatorAt(NOW))).toBe(true);
       expect(await makeApiKeyStore(other).list()).toEqual(keys);
       expect(await makeApiKeyStore(other).list(one)).toEqual([keys[0], keys[1]]);
       expect(await makeApiKeyStore(other).list('nobody')).toEqual([]);
@@ -46,9 +50,11 @@ export function apiKeyContract(make: MakeDatabase): void {
       const kid = await addTenant(db.database, 'twice');
       const store = makeApiKeyStore(db.database);
       const key = makeKey(kid, 'k-once');
-      await store.insert(key);
-      await expect(store.insert(key)).rejects.toThrow();
-      await expect(store.insert(makeKey(kid, 'k-other', { hash: key.hash }))).rejects.toThrow();
+      await store.insert(key, operatorAt(NOW));
+      await expect(store.insert(key, operatorAt(NOW))).rejects.toThrow();
+      await expect(
+        store.insert(makeKey(kid, 'k-other', { hash: key.hash }), operatorAt(NOW)),
+      ).rejects.toThrow();
       expect(await store.list(kid)).toEqual([key]);
     });
 
@@ -56,21 +62,21 @@ export function apiKeyContract(make: MakeDatabase): void {
       const kid = await addTenant(db.database, 'revoked');
       const store = makeApiKeyStore(db.database);
       const key = makeKey(kid, 'k-revoked');
-      await store.insert(key);
-      expect(await store.revoke('k-revoked', NOW + 5)).toEqual({ ...key, revokedAt: NOW + 5 });
-      expect(await makeApiKeyStore(other).revoke('k-revoked', NOW + 9)).toEqual({
+      await store.insert(key, operatorAt(NOW));
+      expect(await store.revoke('k-revoked', operatorAt(NOW + 5))).toEqual({ ...key, revokedAt: NOW + 5 });
+      expect(await makeApiKeyStore(other).revoke('k-revoked', operatorAt(NOW + 9))).toEqual({
         ...key,
         revokedAt: NOW + 5,
       });
-      expect(await store.revoke('k-none', NOW)).toBeNull();
+      expect(await store.revoke('k-none', operatorAt(NOW))).toBeNull();
       expect(await makeApiKeyStore(other).list(kid)).toEqual([{ ...key, revokedAt: NOW + 5 }]);
     });
 
     it('answers two who revoke at once with what is stored', async () => {
       const kid = await addTenant(db.database, 'revoke-race');
-      await makeApiKeyStore(db.database).insert(makeKey(kid, 'k-race'));
+      await makeApiKeyStore(db.database).insert(makeKey(kid, 'k-race'), operatorAt(NOW));
       const holder = await holdTransaction(db.database, (tx) => bump(tx, 'tenants'));
-      const both = [1, 2].map((later) => makeApiKeyStore(other).revoke('k-race', NOW + later));
+      const both = [1, 2].map((later) => makeApiKeyStore(other).revoke('k-race', operatorAt(NOW + later)));
       await sleep(100);
       await holder.giveBack();
       const answers = await Promise.all(both);
@@ -81,7 +87,7 @@ export function apiKeyContract(make: MakeDatabase): void {
     it('notes a day of use, and nothing where there is no such key', async () => {
       const kid = await addTenant(db.database, 'touched');
       const store = makeApiKeyStore(db.database);
-      await store.insert(makeKey(kid, 'k-touched'));
+      await store.insert(makeKey(kid, 'k-touched'), operatorAt(NOW));
       await store.touch(kid, 'k-touched', '2025-11-20');
       await store.touch(kid, 'k-none', '2025-11-20');
       await store.touch('nobody', 'k-touched', '2025-12-31');
@@ -91,7 +97,10 @@ export function apiKeyContract(make: MakeDatabase): void {
     it('shows new and revoked keys to who polls', async () => {
       const kid = await addTenant(db.database, 'polled');
       const store = makeApiKeyStore(db.database);
-      for (const change of [() => store.insert(makeKey(kid, 'k-p')), () => store.revoke('k-p', NOW)]) {
+      for (const change of [
+        () => store.insert(makeKey(kid, 'k-p'), operatorAt(NOW)),
+        () => store.revoke('k-p', operatorAt(NOW)),
+      ]) {
         const { revision } = await readSnapshot(other, -1);
         await change();
         const page = await readSnapshot(other, revision);

@@ -10,6 +10,7 @@ import { LAST_RETENTION, LAST_SWEEP, readMeta } from '../../../src/storage/meta-
 import { makeSealKeyStore } from '../../../src/storage/seal-key-store.ts';
 import { removeTenant } from '../../../src/storage/tenant-remove.ts';
 import { makeTenantStore } from '../../../src/storage/tenant-store.ts';
+import { operatorAt } from '../../support/act.ts';
 import { makeGenerationRow, NOW } from '../../support/make.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 
@@ -66,10 +67,14 @@ async function fill(database: Database, kid: string): Promise<void> {
   await addDecision(database, kid, 'old', NOW - 100 * DAY);
   await addDecision(database, kid, 'late', NOW - 2 * HOUR);
   const key = { kid, generation: 2, state: 'retiring' as const, retiresAt: NOW - HOUR };
-  await makeSealKeyStore(database).change(kid, () => {
-    const result = makeGenerationRow(key);
-    return { ok: true, changed: [result], result };
-  });
+  await makeSealKeyStore(database).change(
+    kid,
+    () => {
+      const result = makeGenerationRow(key);
+      return { ok: true, changed: [result], result };
+    },
+    operatorAt(NOW),
+  );
 }
 
 export function housekeepingContract(make: MakeDatabase): void {
@@ -104,7 +109,10 @@ export function housekeepingContract(make: MakeDatabase): void {
       expect(await count(db.database, 'decisions', 'aaa')).toBe(1);
       expect(await count(db.database, 'decisions', 'bbb')).toBe(2);
       expect(await count(db.database, 'decisions', 'ccc')).toBe(1);
-      for (const after of [MINUTE, HOUR, MINUTE]) expect(await house.round(after)).toEqual([]);
+      expect(await house.round()).toEqual([]);
+      // The destroyed key is in the audit log, which is sealed into the same damaged log once its hour is over.
+      expect(await house.round(HOUR)).toEqual(['seal-audit aaa']);
+      expect(await house.round()).toEqual([]);
       expect(await readJobFailures(db.database)).toEqual([
         {
           job: 'seal-verdicts',
@@ -120,6 +128,13 @@ export function housekeepingContract(make: MakeDatabase): void {
           since: NOW + MINUTE,
           failedAt: NOW + 2 * MINUTE + HOUR,
         },
+        {
+          job: 'seal-audit',
+          kid: 'aaa',
+          reason: expect.any(String) as string,
+          since: house.at() - MINUTE,
+          failedAt: house.at(),
+        },
       ]);
       expect(house.swept()).toEqual({ completeAt: null, retentionAt: null });
       for (const name of [LAST_SWEEP, LAST_RETENTION])
@@ -129,13 +144,13 @@ export function housekeepingContract(make: MakeDatabase): void {
 
     it('another cause, and the same after it recovered, are complained of again', async () => {
       const house = makeHouse(db.database, NOW + 2 * HOUR);
-      expect(await house.round()).toEqual(['seal-verdicts aaa', 'retention bbb']);
+      expect(await house.round()).toEqual(['seal-verdicts aaa', 'seal-audit aaa', 'retention bbb']);
       const head = "UPDATE ledger_heads SET frontier = ? WHERE kid = 'aaa'";
       const [{ frontier }] = (await db.database.read('ledger_heads').where({ kid: 'ccc' })) as [
         { frontier: string },
       ];
       await sql(db.database, "DELETE FROM ledger_heads WHERE kid = 'aaa'");
-      expect(await house.round()).toEqual(['seal-verdicts aaa']);
+      expect(await house.round()).toEqual(['seal-verdicts aaa', 'seal-audit aaa']);
       expect(await house.round()).toEqual([]);
       await removeTenant(db.database, 'aaa');
       await fill(db.database, 'aaa');

@@ -3,6 +3,7 @@ import { tenantPolicySchema } from '../../../src/schema/policy.ts';
 import type { Database } from '../../../src/storage/db.ts';
 import { readPolicies, readShadowCounts, savePolicy } from '../../../src/storage/policy-store.ts';
 import { readSnapshot } from '../../../src/storage/snapshot.ts';
+import { operatorAt } from '../../support/act.ts';
 import { DAY, makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
@@ -26,26 +27,26 @@ export function policyContract(make: MakeDatabase): void {
     it('keeps one policy a mode, and takes it away', async () => {
       const kid = await addTenant(db.database, 'modes');
       expect(await readPolicies(other, kid)).toEqual({});
-      expect(await savePolicy(db.database, kid, 'live', policy, NOW)).toBe(true);
-      await savePolicy(db.database, kid, 'shadow', { ...policy, off: [] }, NOW);
-      await savePolicy(db.database, kid, 'live', { ...policy, weights: {} }, NOW);
+      expect(await savePolicy(db.database, kid, 'live', policy, operatorAt(NOW))).toBe(true);
+      await savePolicy(db.database, kid, 'shadow', { ...policy, off: [] }, operatorAt(NOW));
+      await savePolicy(db.database, kid, 'live', { ...policy, weights: {} }, operatorAt(NOW));
       expect(await readPolicies(other, kid)).toEqual({
         live: { ...policy, weights: {} },
         shadow: { ...policy, off: [] },
       });
-      await savePolicy(db.database, kid, 'live', null, NOW);
+      await savePolicy(db.database, kid, 'live', null, operatorAt(NOW));
       expect(await readPolicies(other, kid)).toEqual({ shadow: { ...policy, off: [] } });
     });
 
     it('knows no policy of an unknown tenant', async () => {
-      expect(await savePolicy(db.database, 'nobody', 'live', policy, NOW)).toBe(false);
+      expect(await savePolicy(db.database, 'nobody', 'live', policy, operatorAt(NOW))).toBe(false);
       expect(await other.read('tenant_policies').where({ kid: 'nobody' })).toEqual([]);
     });
 
     it('shows a change to who polls', async () => {
       const kid = await addTenant(db.database, 'polled');
       const { revision } = await readSnapshot(other, -1);
-      await savePolicy(db.database, kid, 'live', policy, NOW);
+      await savePolicy(db.database, kid, 'live', policy, operatorAt(NOW));
       const page = await readSnapshot(other, revision);
       expect(page.changed.map((changed) => [changed.tenant.kid, changed.policies])).toEqual([
         [kid, { live: policy }],

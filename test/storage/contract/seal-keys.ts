@@ -3,6 +3,7 @@ import { planGenerate, planRotate } from '../../../src/keys/rotate.ts';
 import type { Database } from '../../../src/storage/db.ts';
 import { makeSealKeyStore } from '../../../src/storage/seal-key-store.ts';
 import { readSnapshot } from '../../../src/storage/snapshot.ts';
+import { operatorAt } from '../../support/act.ts';
 import { makeGenerationRow, NOW } from '../../support/make.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 
@@ -20,10 +21,14 @@ export function sealKeyContract(make: MakeDatabase): void {
       const store = makeSealKeyStore(db.database);
       expect(await store.list('nobody')).toEqual([]);
       const asked: unknown[] = [];
-      const changed = await store.change('nobody', (keys) => {
-        asked.push(keys);
-        return { ok: false, why: 'already-staged' };
-      });
+      const changed = await store.change(
+        'nobody',
+        (keys) => {
+          asked.push(keys);
+          return { ok: false, why: 'already-staged' };
+        },
+        operatorAt(NOW),
+      );
       expect([changed, asked]).toEqual([null, []]);
     });
 
@@ -42,7 +47,7 @@ export function sealKeyContract(make: MakeDatabase): void {
         }),
         makeGenerationRow({ kid, generation: 3 }),
       ];
-      await store.change(kid, () => ({ ok: true, changed: keys, result: keys[0]! }));
+      await store.change(kid, () => ({ ok: true, changed: keys, result: keys[0]! }), operatorAt(NOW));
       expect(await store.list(kid)).toEqual([keys[2], keys[1], keys[3], keys[0]]);
       expect(await makeSealKeyStore(other).list(kid)).toEqual([keys[2], keys[1], keys[3], keys[0]]);
     });
@@ -51,17 +56,25 @@ export function sealKeyContract(make: MakeDatabase): void {
       const kid = await addTenant(db.database, 'plan-in-plan-out');
       const store = makeSealKeyStore(db.database);
       const staged = makeGenerationRow({ kid, generation: 2, state: 'staged', publishedAt: null });
-      const planned = await store.change(kid, (keys) => {
-        expect(keys).toEqual([makeGenerationRow({ kid })]);
-        return { ok: true, changed: [staged], result: staged };
-      });
+      const planned = await store.change(
+        kid,
+        (keys) => {
+          expect(keys).toEqual([makeGenerationRow({ kid })]);
+          return { ok: true, changed: [staged], result: staged };
+        },
+        operatorAt(NOW),
+      );
       expect(planned).toEqual({ ok: true, changed: [staged], result: staged });
     });
 
     it('overwrites a destroyed private key', async () => {
       const kid = await addTenant(db.database, 'overwrite');
       const gone = makeGenerationRow({ kid, state: 'destroyed', wrappedPrivate: null, destroyedAt: NOW });
-      await makeSealKeyStore(db.database).change(kid, () => ({ ok: true, changed: [gone], result: gone }));
+      await makeSealKeyStore(db.database).change(
+        kid,
+        () => ({ ok: true, changed: [gone], result: gone }),
+        operatorAt(NOW),
+      );
       const rows = await other.read('seal_keys').where({ kid });
       expect(rows).toHaveLength(1);
       expect(JSON.stringify(rows)).not.toContain('wrapped-1');
@@ -70,7 +83,7 @@ export function sealKeyContract(make: MakeDatabase): void {
     it('writes nothing for a refused plan', async () => {
       const kid = await addTenant(db.database, 'refused');
       const store = makeSealKeyStore(db.database);
-      const refused = await store.change(kid, () => ({ ok: false, why: 'is-published' }));
+      const refused = await store.change(kid, () => ({ ok: false, why: 'is-published' }), operatorAt(NOW));
       expect(refused).toEqual({ ok: false, why: 'is-published' });
       expect(await store.list(kid)).toEqual([makeGenerationRow({ kid })]);
     });
@@ -80,14 +93,18 @@ export function sealKeyContract(make: MakeDatabase): void {
       const store = makeSealKeyStore(db.database);
       const before = await readSnapshot(other, -1);
       await expect(
-        store.change(kid, () => {
-          throw new Error('no plan');
-        }),
+        store.change(
+          kid,
+          () => {
+            throw new Error('no plan');
+          },
+          operatorAt(NOW),
+        ),
       ).rejects.toThrow('no plan');
       const good = makeGenerationRow({ kid, generation: 2, state: 'staged' });
       const bad = makeGenerationRow({ kid, generation: 3, publicKey: null as unknown as string });
       await expect(
-        store.change(kid, () => ({ ok: true, changed: [good, bad], result: good })),
+        store.change(kid, () => ({ ok: true, changed: [good, bad], result: good }), operatorAt(NOW)),
       ).rejects.toThrow();
       expect(await store.list(kid)).toEqual([makeGenerationRow({ kid })]);
       expect((await readSnapshot(other, -1)).revision).toBe(before.revision);
@@ -97,11 +114,15 @@ export function sealKeyContract(make: MakeDatabase): void {
       const kid = await addTenant(db.database, 'polled');
       const { revision } = await readSnapshot(other, -1);
       const staged = makeGenerationRow({ kid, generation: 2, state: 'staged', publishedAt: null });
-      await makeSealKeyStore(db.database).change(kid, () => ({
-        ok: true,
-        changed: [staged],
-        result: staged,
-      }));
+      await makeSealKeyStore(db.database).change(
+        kid,
+        () => ({
+          ok: true,
+          changed: [staged],
+          result: staged,
+        }),
+        operatorAt(NOW),
+      );
       const page = await readSnapshot(other, revision);
       expect(page.changed.map(({ tenant, keys }) => [tenant.kid, keys.length])).toEqual([[kid, 2]]);
     });
@@ -113,8 +134,10 @@ export function sealKeyContract(make: MakeDatabase): void {
         makeGenerationRow({ kid, generation, state, wrappedPrivate: `w${generation}` });
       const plans = await Promise.all(
         Array.from({ length: 8 }, (_, i) =>
-          stores[i % 2]!.change(kid, (keys) =>
-            planRotate(keys, makeKey, { now: NOW + i, graceMs: 1000, force: true }),
+          stores[i % 2]!.change(
+            kid,
+            (keys) => planRotate(keys, makeKey, { now: NOW + i, graceMs: 1000, force: true }),
+            operatorAt(NOW),
           ),
         ),
       );
@@ -133,7 +156,7 @@ export function sealKeyContract(make: MakeDatabase): void {
         makeGenerationRow({ kid, generation, state, publishedAt: null });
       const plans = await Promise.all(
         [db.database, other, db.database, other].map((node) =>
-          makeSealKeyStore(node).change(kid, (keys) => planGenerate(keys, makeKey)),
+          makeSealKeyStore(node).change(kid, (keys) => planGenerate(keys, makeKey), operatorAt(NOW)),
         ),
       );
       expect(plans.filter((plan) => plan?.ok)).toHaveLength(1);

@@ -6,6 +6,7 @@ import { bump } from '../../../src/storage/revision.ts';
 import { readSnapshot, type SnapshotPage, type TenantSnapshot } from '../../../src/storage/snapshot.ts';
 import { makeTenantStore, saveTenantSecret } from '../../../src/storage/tenant-store.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
+import { operatorAt } from '../../support/act.ts';
 import { makeGenerationRow, makeNewTenant, NOW } from '../../support/make.ts';
 import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
 
@@ -51,10 +52,10 @@ export function snapshotContract(make: MakeDatabase): void {
 
     it('reads a tenant with all that hangs on it', async () => {
       const kid = await addTenant(db.database, 'whole');
-      await saveTenantSecret(db.database, kid, 'symmetric', 'wrapped symmetric');
+      await saveTenantSecret(db.database, kid, 'symmetric', 'wrapped symmetric', operatorAt(NOW));
       const times = { createdAt: NOW, revokedAt: null, lastUsedOn: null };
       const key = { id: 'k', kid, scope: 'secret', name: 'n', hash: hashApiKey('k'), ...times } as const;
-      await makeApiKeyStore(db.database).insert(key);
+      await makeApiKeyStore(db.database).insert(key, operatorAt(NOW));
       const { changed } = await readSnapshot(other, -1);
       expect(changed).toEqual([
         {
@@ -78,7 +79,11 @@ export function snapshotContract(make: MakeDatabase): void {
     it('reads only who changed, and names everybody', async () => {
       const [one, two] = [await addTenant(db.database, 'one'), await addTenant(db.database, 'two')];
       const { revision } = await readSnapshot(other, -1);
-      await makeTenantStore(db.database).saveSettings(one, tenantSettingsSchema.parse({}));
+      await makeTenantStore(db.database).saveSettings(
+        one,
+        () => tenantSettingsSchema.parse({}),
+        operatorAt(NOW),
+      );
       const page = await readSnapshot(other, revision);
       expect(page.changed.map(({ tenant }) => tenant.kid)).toEqual([one]);
       expect(page.kids?.has(two)).toBe(true);
@@ -130,7 +135,7 @@ export function snapshotContract(make: MakeDatabase): void {
       const writers = [db.database, other].map(async (node, n) => {
         for (let round = 1; round <= 12; round += 1) {
           const kid = kids[(round * (n + 1)) % kids.length]!;
-          await saveTenantSecret(node, kid, `from-${n}`, `round-${round}`);
+          await saveTenantSecret(node, kid, `from-${n}`, `round-${round}`, operatorAt(NOW));
         }
       });
       const poller = (async () => {

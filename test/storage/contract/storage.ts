@@ -1,3 +1,4 @@
+import { actContract } from './acts.ts';
 import { agentContract } from './agents.ts';
 import { apiKeyContract } from './api-keys.ts';
 import { bannerContract } from './banners.ts';
@@ -41,6 +42,7 @@ export function storageContract(make: MakeDatabase): void {
   decisionContract(make);
   policyContract(make);
   agentContract(make);
+  actContract(make);
   ledgerContract(make);
   termsContract(make);
   bannerContract(make);

@@ -10,6 +10,7 @@ import {
 } from '../../../src/storage/tenant-store.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import { firstPurpose, type Purpose } from '../../../src/tenants/tenant.ts';
+import { operatorAt } from '../../support/act.ts';
 import { makeGenerationRow, makeNewTenant, NOW } from '../../support/make.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 
@@ -44,9 +45,9 @@ export function tenantContract(make: MakeDatabase): void {
       const store = makeTenantStore(db.database);
       expect(await store.list()).toEqual([]);
       expect(await store.get('nobody')).toBeNull();
-      expect(await store.saveSettings('nobody', settings)).toBe(false);
+      expect(await store.saveSettings('nobody', () => settings, operatorAt(NOW))).toBeNull();
       expect(await store.purposes('nobody')).toEqual([]);
-      expect(await saveTenantSecret(db.database, 'nobody', 'symmetric', 'w')).toBe(false);
+      expect(await saveTenantSecret(db.database, 'nobody', 'symmetric', 'w', operatorAt(NOW))).toBe(false);
       expect(await readTenantSecret(db.database, 'nobody', 'symmetric')).toBeNull();
       expect(await db.database.read('tenants')).toEqual([]);
     });
@@ -105,7 +106,9 @@ export function tenantContract(make: MakeDatabase): void {
 
     it('keeps settings to the letter, and fills in what an older gpd did not write', async () => {
       const kid = await addTenant(db.database, 'settings');
-      expect(await makeTenantStore(db.database).saveSettings(kid, settings)).toBe(true);
+      expect(await makeTenantStore(db.database).saveSettings(kid, () => settings, operatorAt(NOW))).toEqual(
+        settings,
+      );
       expect((await makeTenantStore(other).get(kid))?.settings).toEqual(settings);
       await db.database.transaction((tx) => tx('tenants').where({ kid }).update({ settings: '{}' }));
       expect((await makeTenantStore(other).get(kid))?.settings).toEqual(tenantSettingsSchema.parse({}));
@@ -126,8 +129,8 @@ export function tenantContract(make: MakeDatabase): void {
 
     it('puts a secret in place of an older one of the same purpose only', async () => {
       const kid = await addTenant(db.database, 'secrets');
-      expect(await saveTenantSecret(db.database, kid, 'symmetric', 'first')).toBe(true);
-      expect(await saveTenantSecret(db.database, kid, 'symmetric', 'second')).toBe(true);
+      expect(await saveTenantSecret(db.database, kid, 'symmetric', 'first', operatorAt(NOW))).toBe(true);
+      expect(await saveTenantSecret(db.database, kid, 'symmetric', 'second', operatorAt(NOW))).toBe(true);
       expect(await readTenantSecret(other, kid, 'symmetric')).toBe('second');
       expect(await readTenantSecret(other, kid, 'root')).toBe('root of secrets');
     });
@@ -136,8 +139,8 @@ export function tenantContract(make: MakeDatabase): void {
       const kid = await addTenant(db.database, 'bumped');
       const store = makeTenantStore(db.database);
       const changes = [
-        () => store.saveSettings(kid, settings),
-        () => saveTenantSecret(db.database, kid, 'symmetric', `w${NOW}`),
+        () => store.saveSettings(kid, () => settings, operatorAt(NOW)),
+        () => saveTenantSecret(db.database, kid, 'symmetric', `w${NOW}`, operatorAt(NOW)),
       ];
       for (const change of changes) {
         const { revision } = await readSnapshot(other, -1);

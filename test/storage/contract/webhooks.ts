@@ -12,6 +12,7 @@ import {
   takeDue,
   type Webhook,
 } from '../../../src/storage/webhook-store.ts';
+import { operatorAt } from '../../support/act.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import { appender, makeRequest } from './consent-support.ts';
@@ -43,20 +44,20 @@ export function webhookContract(make: MakeDatabase): void {
         makeWebhook(kid, 'w1'),
         makeWebhook(kid, 'w2', { allowPrivate: true, createdAt: NOW + 1 }),
       ];
-      expect(await insertWebhook(db.database, one)).toBe(true);
-      expect(await insertWebhook(db.database, two)).toBe(true);
-      expect(await insertWebhook(db.database, makeWebhook('nobody', 'w1'))).toBe(false);
+      expect(await insertWebhook(db.database, one, operatorAt(NOW))).toBe(true);
+      expect(await insertWebhook(db.database, two, operatorAt(NOW))).toBe(true);
+      expect(await insertWebhook(db.database, makeWebhook('nobody', 'w1'), operatorAt(NOW))).toBe(false);
       expect(await listWebhooks(other, kid)).toEqual([one, two]);
       expect(await listWebhooks(other)).toEqual([one, two]);
       await record(kid, 'r1', ['w1', 'w2']);
       const { revision } = await readSnapshot(other, -1);
-      expect(await removeWebhook(other, kid, 'w1')).toBe(true);
-      expect(await removeWebhook(other, kid, 'w1')).toBe(false);
+      expect(await removeWebhook(other, kid, 'w1', operatorAt(NOW))).toBe(true);
+      expect(await removeWebhook(other, kid, 'w1', operatorAt(NOW))).toBe(false);
       expect(await listWebhooks(db.database, kid)).toEqual([two]);
       expect(await countOutbox(other, kid)).toEqual([{ webhook: 'w2', state: 'waiting', count: 1 }]);
       const { changed } = await readSnapshot(other, revision);
       expect(changed.map((page) => page.webhooks)).toEqual([[two]]);
-      await removeWebhook(other, kid, 'w2');
+      await removeWebhook(other, kid, 'w2', operatorAt(NOW));
     });
 
     it('puts an event into the outbox with what it tells of, or neither', async () => {

@@ -11,6 +11,7 @@ import { savePurposes } from '../../../src/storage/consent-store.ts';
 import { type Database, openDatabase } from '../../../src/storage/db.ts';
 import { readSnapshot } from '../../../src/storage/snapshot.ts';
 import { firstPurpose } from '../../../src/tenants/tenant.ts';
+import { operatorAt } from '../../support/act.ts';
 import { tempDir } from '../../support/command.ts';
 import type { Row, Source } from './source.ts';
 import { type Filled, fill, migrateTo } from './upgrade.ts';
@@ -80,7 +81,7 @@ async function expectWhole(config: Config, source: Source): Promise<void> {
       expect(directory.consentTenant(kid)?.purposes.length).toBeGreaterThan(0);
       expect(await verifyLog(database, kid)).toMatchObject({ ok: true, problems: [] });
       // The log takes a further entry.
-      expect(await savePurposes(database, kid, [firstPurpose()], Date.now())).toHaveLength(1);
+      expect(await savePurposes(database, kid, [firstPurpose()], operatorAt(Date.now()))).toHaveLength(1);
       expect(await verifyLog(database, kid)).toMatchObject({ ok: true, problems: [] });
     }
   } finally {
