@@ -1,26 +1,19 @@
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { SEEN_WITHIN } from '../http/support/expect.ts';
 import { runGpd, tempDir } from '../support/command.ts';
 import { execute } from '../support/database.ts';
+import { freePort } from '../support/ports.ts';
 import { type Gpd, initGpd, startGpd } from '../support/server.ts';
 import { describeInChromium, launchChromium } from './support/chromium.ts';
 
 /** A person at the page that a site links to: over https, with the cookie as it is in production. */
 
 const KID = 'acme';
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
-}
+/** Wants consent proven by its ledger. */
+const PROVEN = 'proven';
 
 describeInChromium('browser/my-data', () => {
   let gpd: Gpd;
@@ -32,10 +25,17 @@ describeInChromium('browser/my-data', () => {
   beforeAll(async () => {
     const port = await freePort();
     base = `https://localhost:${port}`;
-    const { dataDir } = await initGpd([{ kid: KID, origins: [base] }]);
+    const { dataDir } = await initGpd([
+      { kid: KID, origins: [base] },
+      { kid: PROVEN, origins: [base] },
+    ]);
+    const env = { GPD_DATA_DIR: dataDir };
+    expect(await runGpd(['tenants', 'set', PROVEN, 'consent.basis=ledger'], { env })).toMatchObject({
+      code: 0,
+    });
     const tls = tempDir('tls');
     const made = await runGpd(['tls', 'init', '--out', tls, '--host', 'localhost'], {
-      env: { GPD_DATA_DIR: dataDir },
+      env,
     });
     expect({ code: made.code, stderr: made.stderr }).toMatchObject({ code: 0 });
     gpd = await startGpd({
@@ -104,6 +104,69 @@ describeInChromium('browser/my-data', () => {
     expect(problems).toEqual([]);
   });
 
+  describe('a request about it that fails is told as what it is', () => {
+    /** @param status null: without its cookies */
+    async function failing(action: 'view' | 'forget', status: number | null): Promise<void> {
+      await page.route('**/me', async (route) => {
+        const request = route.request();
+        if (!request.postData()?.includes(action)) return route.continue();
+        if (status === null) {
+          const { cookie: _, ...headers } = await request.allHeaders();
+          return route.fulfill({ response: await route.fetch({ headers: { ...headers, cookie: '' } }) });
+        }
+        return route.fulfill({ status, json: { error: 'any' } });
+      });
+    }
+    const status = (): Promise<string | null> => page.getByTestId('status').textContent();
+
+    it('view without the cookie: neither shown nor erasable, and why', async () => {
+      await open();
+      await failing('view', null);
+      await look();
+      await expect.poll(status).toMatch(/did not keep the cookie/);
+      expect(await page.getByTestId('nothing').count()).toBe(0);
+      expect(await page.getByTestId('forget').isVisible()).toBe(false);
+    });
+
+    it.each([429, 503])('view with %d: not that nothing is kept', async (code) => {
+      await open();
+      await failing('view', code);
+      await look();
+      await expect.poll(status).toMatch(/did not answer what it holds/);
+      expect(await page.getByTestId('nothing').count()).toBe(0);
+    });
+
+    it('from an address that the site did not register', async () => {
+      await open();
+      await page.goto(`${base.replace('localhost', '127.0.0.1')}/my-data?kid=${KID}`);
+      await look();
+      await expect.poll(status).toMatch(/did not register the address/);
+      expect(await page.getByTestId('nothing').count()).toBe(0);
+      expect(await page.getByTestId('forget').isVisible()).toBe(false);
+    });
+
+    it('forget without the cookie: nothing was erased, and what helps', async () => {
+      await open();
+      await look();
+      const before = await rows('decisions');
+      await failing('forget', null);
+      await page.getByTestId('forget').click();
+      await expect.poll(status).toMatch(/^Nothing was erased/);
+      expect(await rows('decisions')).toBe(before);
+    });
+
+    it.each([429, 503])('forget with %d: can be pressed again', async (code) => {
+      await open();
+      await look();
+      await failing('forget', code);
+      await page.getByTestId('forget').click();
+      await expect.poll(status).toMatch(/did not confirm/);
+      await page.unroute('**/me');
+      await page.getByTestId('forget').click();
+      await expect.poll(status).toMatch(/^Forgotten/);
+    });
+  });
+
   it('is told no more under Global Privacy Control, and nothing is written', async () => {
     const before = await rows('decisions');
     await open();
@@ -134,6 +197,21 @@ describeInChromium('browser/my-data', () => {
       await expect.poll(() => page.getByTestId('status').textContent()).toContain(text);
     },
   );
+
+  it('is told of Global Privacy Control that came as a header alone', async () => {
+    const before = await rows('decisions');
+    await open({ extraHTTPHeaders: { 'sec-gpc': '1' } });
+    await page.getByTestId('look').click();
+    await expect.poll(() => page.getByTestId('status').textContent()).toMatch(/Global Privacy Control/);
+    expect(await rows('decisions')).toBe(before);
+  });
+
+  it('is told that the site takes a recorded consent alone', async () => {
+    await open();
+    await page.goto(`${base}/my-data?kid=${PROVEN}`);
+    await page.getByTestId('look').click();
+    await expect.poll(() => page.getByTestId('status').textContent()).toMatch(/recorded consent/);
+  });
 
   it('shows what tells the device apart where the tenant keeps summaries', async () => {
     await gpd.json(['tenants', 'set', KID, 'transparency.retain=summary']);

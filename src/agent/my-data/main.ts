@@ -1,6 +1,6 @@
 import { browserGpc, PURPOSE } from '../gate.ts';
 import { identifyFrom } from '../identify.ts';
-import type { ConsentReceipt, Identified, IdentifyResult, IngestResponse } from '../types.ts';
+import type { ConsentReceipt, Identified, IdentifyResult } from '../types.ts';
 import { el } from './dom.ts';
 import { type View, verdictOf, viewOf } from './render.ts';
 import { WORDS } from './words.ts';
@@ -44,7 +44,12 @@ function say(page: Page, text: string): void {
 }
 
 function problemOf(result: IdentifyResult): string {
-  if (result.sent) return `${WORDS.refused} ${clockNote(result)}`.trim();
+  if (result.sent) {
+    const { reason, consentState } = result.response;
+    if (reason !== 'consent-missing') return `${WORDS.refused} ${clockNote(result)}`.trim();
+    // The signal may have come as a header alone.
+    return consentState.gpc ? WORDS.gpc : WORDS.unproven;
+  }
   return result.reason === 'gpc' ? WORDS.gpc : WORDS.away;
 }
 
@@ -61,24 +66,38 @@ function clockNote({ clockAheadMs = 0 }: Identified): string {
   return WORDS.clock(duration, clockAheadMs > 0);
 }
 
-async function show(page: Page, response: IngestResponse): Promise<void> {
+/** The view, or null where no details are kept. @throws when the server did not say which */
+async function viewFrom(reply: Response): Promise<View | null> {
+  if (reply.ok) return (await reply.json()) as View;
+  if (reply.status === 404) return null;
+  throw new Error(String(reply.status));
+}
+
+/** @returns what there is to say about it */
+async function show(page: Page, result: Identified): Promise<string> {
+  const { response } = result;
   const token = response.transparencyToken;
-  const reply = token === undefined ? null : await me(page, token, 'view');
-  const view = reply?.ok === true ? ((await reply.json()) as View) : null;
-  page.result.replaceChildren(verdictOf(response), ...(response.visitorId === null ? [] : [viewOf(view)]));
-  page.forget.hidden = token === undefined;
-  page.forget.onclick = () => void forget(page, token ?? '');
+  page.result.replaceChildren(verdictOf(response));
+  if (token === undefined) return WORDS.noToken;
+  const reply = await me(page, token, 'view');
+  // The token is of this moment: only the cookie that it is bound to can be missing.
+  if (reply.status === 401) return WORDS.noCookie;
+  page.forget.hidden = false;
+  page.forget.onclick = () => void forget(page, token);
+  const view = await viewFrom(reply);
+  if (response.visitorId !== null) page.result.append(viewOf(view));
+  return clockNote(result);
 }
 
 async function forget(page: Page, token: string): Promise<void> {
   page.forget.disabled = true;
   try {
-    const reply = await me(page, token, 'forget');
-    say(page, reply.ok ? WORDS.gone : WORDS.goneBefore);
-    if (reply.ok) page.result.replaceChildren();
-    page.forget.hidden = true;
+    const { ok, status } = await me(page, token, 'forget');
+    say(page, ok ? WORDS.gone : status === 401 ? WORDS.notGone : WORDS.unconfirmed);
+    if (ok) page.result.replaceChildren();
+    page.forget.hidden = ok || status === 401;
   } catch {
-    say(page, WORDS.away);
+    say(page, WORDS.unconfirmed);
   } finally {
     page.forget.disabled = false;
   }
@@ -98,10 +117,9 @@ async function look(page: Page): Promise<void> {
     return;
   }
   try {
-    await show(page, result.response);
-    say(page, clockNote(result));
+    say(page, await show(page, result));
   } catch {
-    say(page, WORDS.away);
+    say(page, WORDS.noDetails);
   }
 }
 

@@ -9,7 +9,10 @@ export const WORDS = {
   looking: 'Looking …',
   gpc: 'Your browser sends Global Privacy Control. The device check did not run, and this visit left nothing here.',
   away: 'The device check cannot be reached. Nothing was changed; try again in a moment.',
+  noDetails: 'The server did not answer what it holds beyond this verdict. Press Show me again in a moment.',
   refused: 'The device check did not answer for this page, so nothing was looked up.',
+  unproven:
+    'The site runs the check on recorded consent only, and this browser has none. Nothing was looked up.',
   clock: (duration: string, isFast: boolean) =>
     `Your clock is about ${duration} ${isFast ? 'fast' : 'slow'}. The device check used the server’s time instead.`,
   minutes: (count: number) => `${count} minute${count === 1 ? '' : 's'}`,
@@ -27,8 +30,13 @@ export const WORDS = {
   handle: 'Handle of this device, for you to compare',
   request: 'Number of this verdict, to quote in a contest or a question',
   gone: 'Forgotten: the verdicts and the hash of this device were erased. An open contest and a review in your favour stay.',
-  goneBefore:
-    'Nothing more to forget: the time of this page is over, or it was done already. Show me looks again.',
+  notGone:
+    'Nothing was erased: this page was open too long, or its cookie is missing. Press Show me again first.',
+  unconfirmed: 'The server did not confirm that it erased anything. Press Forget this device again.',
+  noToken:
+    'The site did not register the address of this page, so the page can neither show details nor erase anything. Ask the site.',
+  noCookie:
+    'Your browser did not keep the cookie that this page needs, so the page can neither show details nor erase anything. Allow cookies for this site and press Show me again.',
   classes: {
     human: 'A person',
     declared_agent: 'A declared agent',
