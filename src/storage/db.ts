@@ -21,6 +21,8 @@ export interface Database {
   readonly kind: 'sqlite' | 'postgres';
   /** Reads; on SQLite a pool of its own, so that a read never waits for a commit. */
   readonly read: Knex;
+  /** Reads of one moment. Keep it short: on SQLite nobody can empty the write-ahead log meanwhile. */
+  snapshot<T>(work: (tx: Knex.Transaction) => Promise<T>): Promise<T>;
   /**
    * One write transaction: BEGIN IMMEDIATE on SQLite's single writer. Never use `read` inside.
    * @throws {Unavailable} when the database is busy, full or gone and nothing was written
@@ -99,6 +101,16 @@ const byKnex =
   (work) =>
     writer.transaction(work);
 
+const bySnapshot =
+  (read: Knex): Transact<Knex.Transaction> =>
+  async (work) => {
+    try {
+      return await read.transaction(work, { readOnly: true });
+    } catch (error) {
+      throw asUnavailable(error);
+    }
+  };
+
 async function runTransaction<Tx, T>(
   transact: Transact<Tx>,
   work: (tx: Tx) => Promise<T>,
@@ -174,6 +186,7 @@ function openSqlite(options: DatabaseOptions): Database {
   return {
     kind: 'sqlite',
     read,
+    snapshot: bySnapshot(read),
     transaction,
     hotTransaction: (work) => runTransaction(direct, work, options.onUnknownCommit),
     longTransaction: transaction,
@@ -201,7 +214,7 @@ function postgresPool(location: string, max: number, limitMs: number): Knex {
   // A statement that PostgreSQL ends by itself leaves a connection that can be used again; the client's own limit does not.
   const limits = limitMs === 0 ? {} : { statement_timeout: limitMs, query_timeout: limitMs + 1000 };
   return knex({
-    client: withAvailability(poolableClient(`BEGIN; SET LOCAL statement_timeout = ${limitMs}`)),
+    client: withAvailability(poolableClient(`SET LOCAL statement_timeout = ${limitMs}`)),
     log: SILENT,
     connection: {
       connectionString: location,
@@ -221,6 +234,7 @@ async function openPostgres({ location, onUnknownCommit }: DatabaseOptions): Pro
   return {
     kind: 'postgres',
     read: client,
+    snapshot: bySnapshot(client),
     transaction,
     hotTransaction: transaction,
     async longTransaction(work) {

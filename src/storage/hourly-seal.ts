@@ -62,20 +62,14 @@ export async function nextHour(
 
 const CHUNK = 2000;
 
-/** Off the writer and in pieces: requests are answered in between. */
-async function readHour(
-  db: Knex,
-  table: SealedTable,
-  kid: string,
-  hour: number,
-): Promise<{ readonly body: SealedBody; readonly live: number }> {
-  const { commitments, live } = await table.read(db, kid, hour);
+/** In pieces: requests are answered in between. */
+async function bodyOf(hour: number, commitments: readonly string[]): Promise<SealedBody> {
   let frontier = EMPTY_FRONTIER;
   for (let i = 0; i < commitments.length; i += CHUNK) {
     frontier = addCommitments(frontier, commitments.slice(i, i + CHUNK));
     await new Promise((resolve) => setImmediate(resolve));
   }
-  return { body: sealedBody(hour, hour + HOUR, frontier), live };
+  return sealedBody(hour, hour + HOUR, frontier);
 }
 
 async function countRows(tx: Knex, table: SealedTable, kid: string, hour: number): Promise<number> {
@@ -95,7 +89,8 @@ async function sealHour(
   hour: number,
   now: number,
 ): Promise<boolean> {
-  const { body, live } = await readHour(database.read, table, kid, hour);
+  const { commitments, live } = await table.read(database.read, kid, hour);
+  const body = await bodyOf(hour, commitments);
   return database.transaction(async (tx) => {
     // First of all: an erasure takes this lock too, and must find the hour sealed or not sealed.
     await lockHead(tx, kid);
@@ -132,34 +127,57 @@ export async function sealHours(
   }
 }
 
+interface SealRow {
+  readonly seq: number;
+  readonly count: number;
+  readonly root: string;
+}
+
+/** In one snapshot: an erasure or a retention meanwhile is no tampering. */
+async function checkHour(
+  database: Database,
+  table: SealedTable,
+  kid: string,
+  hour: number,
+): Promise<readonly string[]> {
+  const found = await database.snapshot(async (tx) => {
+    const seal = await tx(table.seals)
+      .where({ kid, hour })
+      .first<SealRow | undefined>('seq', 'count', 'root');
+    // Retention deleted it since the hours were listed, and deletes its rows next.
+    if (!seal) return null;
+    const { commitments } = await table.read(tx, kid, hour);
+    const { seq } = seal;
+    const entry = await tx('ledger_entries')
+      .where({ kid, seq })
+      .first<{ entry: string } | undefined>('entry');
+    return { seal, commitments, entry: entry?.entry ?? '' };
+  });
+  if (!found) return [];
+  const { seal, entry } = found;
+  const at = new Date(hour).toISOString();
+  const problems: string[] = [];
+  if (!entry.includes(JSON.stringify(seal.root)))
+    problems.push(`the seal of ${at} is not the one in the log`);
+  const body = await bodyOf(hour, found.commitments);
+  if (body.root === seal.root) return problems;
+  const missing = seal.count - body.count;
+  problems.push(
+    missing > 0
+      ? `${missing} of ${seal.count} ${table.noun} of ${at} are missing`
+      : `the ${table.noun} of ${at} are not the sealed ones`,
+  );
+  return problems;
+}
+
 /** Holds every sealed hour against the rows that are there. Problems in words; the log itself is checked apart. */
 export async function checkHours(
   database: Database,
   table: SealedTable,
   kid: string,
 ): Promise<readonly string[]> {
-  const seals = await database
-    .read(table.seals)
-    .where({ kid })
-    .orderBy('hour')
-    .select<{ hour: number; seq: number; count: number; root: string }[]>('hour', 'seq', 'count', 'root');
+  const hours = (await database.read(table.seals).where({ kid }).orderBy('hour').pluck('hour')) as unknown[];
   const problems: string[] = [];
-  for (const { hour, seq, count, root } of seals) {
-    const at = new Date(Number(hour)).toISOString();
-    const { body } = await readHour(database.read, table, kid, Number(hour));
-    const entry = await database
-      .read('ledger_entries')
-      .where({ kid, seq })
-      .first<{ entry: string } | undefined>('entry');
-    if (!entry?.entry.includes(JSON.stringify(root)))
-      problems.push(`the seal of ${at} is not the one in the log`);
-    if (body.root === root) continue;
-    const missing = count - body.count;
-    problems.push(
-      missing > 0
-        ? `${missing} of ${count} ${table.noun} of ${at} are missing`
-        : `the ${table.noun} of ${at} are not the sealed ones`,
-    );
-  }
+  for (const hour of hours) problems.push(...(await checkHour(database, table, kid, Number(hour))));
   return problems;
 }

@@ -194,7 +194,7 @@ export async function oldestWaiting(
 
 /** The newest entries of a log and how many there are. */
 export async function readLogEnd(
-  database: Database,
+  database: Pick<Database, 'read'>,
   kid: string,
 ): Promise<{
   readonly entries: number;

@@ -24,7 +24,7 @@ interface HeadRow {
   readonly checkpoint_at: number;
 }
 
-export async function readHead(database: Database, kid: string): Promise<LogHead | null> {
+export async function readHead(database: Pick<Database, 'read'>, kid: string): Promise<LogHead | null> {
   const row = await database.read<HeadRow>('ledger_heads').where({ kid }).first();
   if (!row) return null;
   const frontier = decodeFrontier(row.frontier);

@@ -8,6 +8,7 @@ interface Connection {
 }
 
 interface TransactionInternals {
+  readonly readOnly?: boolean;
   begin(connection: Connection): Promise<unknown>;
 }
 
@@ -19,23 +20,27 @@ interface ClientInternals {
 
 type ClientClass = new (config: Knex.Config) => ClientInternals;
 
+/** All of its statements see what the first one saw. */
+const SNAPSHOT = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
+
 /** PgBouncer's words for a startup parameter that it does not know, which ends the connection. */
 const REFUSED_PARAMETER = /unsupported startup parameter/;
 
 /**
  * Knex's PostgreSQL client, which also gets on with PgBouncer in transaction pooling. There a session is nobody's own:
  * what is set for it is refused at the start or reaches strangers. So the time limit of statements goes into the same
- * message as each BEGIN, for that transaction alone; `begin` is that message.
+ * message as each BEGIN, for that transaction alone; `setting` is that part of the message.
  *
  * As on SQLite, a BEGIN that fails ends the transaction before its work: a pool in statement mode refuses it, and
  * statements would commit one by one.
  */
-export function poolableClient(begin: string): typeof Knex.Client {
+export function poolableClient(setting: string): typeof Knex.Client {
   const Base = require('knex/lib/dialects/postgres/index.js') as ClientClass;
   class Poolable extends Base {
     override transaction(...args: unknown[]): TransactionInternals {
       const transaction = super.transaction(...args);
-      transaction.begin = (connection) => connection.query(begin);
+      const begin = transaction.readOnly === true ? SNAPSHOT : 'BEGIN';
+      transaction.begin = (connection) => connection.query(`${begin}; ${setting}`);
       return transaction;
     }
 

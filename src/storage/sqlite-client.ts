@@ -43,6 +43,7 @@ export function requireSqlite(): void {
 interface TransactionInternals {
   begin(connection: Connection): Promise<unknown>;
   commit(connection: Connection, value: unknown): Promise<void>;
+  readonly readOnly?: boolean;
   _completed: boolean;
   _resolver(value: unknown): void;
   _rejecter(error: unknown): void;
@@ -58,7 +59,7 @@ interface ClientInternals {
 type ClientClass = new (config: Knex.Config) => ClientInternals;
 
 /**
- * Knex's SQLite client, whose transactions start with BEGIN IMMEDIATE: a deferred BEGIN that turns into a write beside
+ * Knex's SQLite client, whose write transactions start with BEGIN IMMEDIATE: a deferred BEGIN that turns into a write beside
  * a second process fails at once with SQLITE_BUSY, whatever busy_timeout says (sqlite.org/lang_transaction.html).
  *
  * Knex runs the work even when its own BEGIN failed and counts on each query to notice; statements that go past knex
@@ -72,7 +73,8 @@ export function immediateSqliteClient(): typeof Knex.Client {
   class ImmediateSqlite extends withAvailability(Base) {
     override transaction(...args: unknown[]): TransactionInternals {
       const transaction = super.transaction(...args);
-      transaction.begin = (connection) => runPrepared(connection, 'BEGIN IMMEDIATE', []);
+      const begin = transaction.readOnly === true ? 'BEGIN' : 'BEGIN IMMEDIATE';
+      transaction.begin = (connection) => runPrepared(connection, begin, []);
       transaction.commit = async (connection, value) => {
         transaction._completed = true;
         try {

@@ -32,9 +32,12 @@ function checkpointFits({ checkpoint, vkey, root, size, origin }: LogHead): bool
 
 /** The ends of the log; `gpd consent verify` recomputes all of it. */
 async function gatherLog(database: Database, kid: string, now: number): Promise<LogFacts | null> {
-  const head = await readHead(database, kid).catch(() => null);
+  // Of one moment: a running server appends meanwhile.
+  const [head, { entries, last, headHash }] = await database.snapshot(async (read) => [
+    await readHead({ read }, kid).catch(() => null),
+    await readLogEnd({ read }, kid),
+  ]);
   if (!head) return null;
-  const { entries, last, headHash } = await readLogEnd(database, kid);
   return {
     origin: head.origin,
     entries,
@@ -98,7 +101,9 @@ export async function gatherTenants(
   for (const kid of await store.kids()) {
     try {
       const tenant = await store.get(kid);
-      if (tenant) tenants.push(await gatherTenant(database, tenant, now));
+      const facts = tenant && (await gatherTenant(database, tenant, now));
+      // Without a log: a tenant that was removed meanwhile has none.
+      if (facts && (facts.log !== null || (await store.get(kid)))) tenants.push(facts);
     } catch (error) {
       if (error instanceof Unavailable) throw error;
       damagedTenants.push(kid);

@@ -36,7 +36,9 @@ async function readStored(
   tombstones: readonly Tombstone[],
 ): Promise<Stored> {
   const facts = await gatherDatabase(database, now, tombstones);
-  const usable = facts.missingTables.length === 0 && facts.unknownMigrations.length === 0;
+  const known = facts.missingTables.length === 0 && facts.unknownMigrations.length === 0;
+  // Through a pooler that takes transactions apart no log can be read at one moment.
+  const usable = known && facts.pooling?.transactions !== false;
   if (!usable) return { database: facts, masterKey, ...NOTHING };
   return {
     database: facts,

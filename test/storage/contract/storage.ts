@@ -24,6 +24,7 @@ import { sizeContract } from './size.ts';
 import { snapshotContract } from './snapshot.ts';
 import { tenantContract } from './tenants.ts';
 import { termsContract } from './terms.ts';
+import { verifyBesideContract } from './verify-beside.ts';
 import { visitorIdContract } from './visitor-ids.ts';
 import { webhookContract } from './webhooks.ts';
 
@@ -51,6 +52,7 @@ export function storageContract(make: MakeDatabase): void {
   eraseBesideContract(make);
   visitorIdContract(make);
   sealsContract(make);
+  verifyBesideContract(make);
   sizeContract(make);
   webhookContract(make);
   rateCounterContract(make);
