@@ -1,5 +1,6 @@
 import { makeController } from './controller.ts';
 import { makeGoogle } from './google.ts';
+import { guarded } from './guarded.ts';
 import { directionOf, pickLanguage } from './language.ts';
 import { words as english } from './locales/en.ts';
 import { makeStore } from './record.ts';
@@ -45,13 +46,7 @@ function start(script: HTMLScriptElement): GpdConsent {
 
   function emit(name: keyof ConsentEvents): void {
     const state = controller.snapshot();
-    for (const listen of listeners[name]) {
-      try {
-        listen(state);
-      } catch (error) {
-        reportError(error);
-      }
-    }
+    for (const listen of listeners[name]) guarded(() => listen(state));
     document.dispatchEvent(new CustomEvent(`gpd-consent-${name}`, { detail: state }));
   }
 
@@ -59,9 +54,9 @@ function start(script: HTMLScriptElement): GpdConsent {
 
   function changed({ phase, granted }: ConsentSnapshot): void {
     if (phase === 'loading') return;
-    view?.render();
+    guarded(() => view?.render());
     act();
-    google?.(new Set(granted));
+    guarded(() => google?.(new Set(granted)));
     if (isReady) emit('change');
   }
 

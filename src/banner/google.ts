@@ -1,3 +1,5 @@
+import { guarded } from './guarded.ts';
+
 /** Google Consent Mode v2, for a page that asks for it: `data-google-consent="analytics_storage=analytics …"`. */
 
 type Command = readonly ['consent', 'default' | 'update', Record<string, string | number>];
@@ -23,6 +25,6 @@ export function makeGoogle(attribute: string | null): ((granted: ReadonlySet<str
     Object.fromEntries(
       pairs.map(([signal, purpose]) => [signal, granted.has(purpose) ? 'granted' : 'denied']),
     );
-  push('consent', 'default', { ...states(new Set()), wait_for_update: WAIT_MS });
+  guarded(() => push('consent', 'default', { ...states(new Set()), wait_for_update: WAIT_MS }));
   return (granted) => push('consent', 'update', states(granted));
 }

@@ -1,3 +1,5 @@
+import { guarded } from './guarded.ts';
+
 /** Runs `<script type="text/plain" data-purpose="…">` once every purpose that it names is granted. */
 
 const GATED = 'script[type="text/plain"][data-purpose]';
@@ -16,18 +18,9 @@ function run(gated: HTMLScriptElement): void {
   gated.replaceWith(script);
 }
 
-/** A policy of the page (Trusted Types) may forbid one: that stops neither the others nor the consent. */
-function runOrReport(gated: HTMLScriptElement): void {
-  try {
-    run(gated);
-  } catch (error) {
-    reportError(error);
-  }
-}
-
 export function activateScripts(granted: ReadonlySet<string>): void {
   for (const gated of document.querySelectorAll<HTMLScriptElement>(GATED)) {
     const purposes = (gated.dataset['purpose'] ?? '').split(/\s+/).filter(Boolean);
-    if (purposes.length > 0 && purposes.every((purpose) => granted.has(purpose))) runOrReport(gated);
+    if (purposes.length > 0 && purposes.every((purpose) => granted.has(purpose))) guarded(() => run(gated));
   }
 }

@@ -12,7 +12,9 @@ export interface Framed<T> {
 function mount(element: HTMLIFrameElement): FrameRealm | null {
   return attempt(() => {
     (document.body ?? document.documentElement).append(element);
-    return element.contentWindow as FrameRealm;
+    const realm = element.contentWindow as FrameRealm;
+    // A sandboxed page has an opaque origin and may not read its own frame.
+    return attempt(() => realm.Error) && realm;
   });
 }
 

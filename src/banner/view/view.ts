@@ -110,8 +110,7 @@ export function makeView(deps: ViewDeps): View {
     if (busy.has(place)) return;
     busy.add(place);
     place.hidden = true;
-    const { outcome } = await deps.choose(wants);
-    busy.delete(place);
+    const { outcome } = await deps.choose(wants).finally(() => busy.delete(place));
     if (outcome === 'failed') {
       place.textContent = words.failed;
       place.hidden = false;

@@ -1,0 +1,8 @@
+/** What fails in the page (a tag manager, a patched DOM, Trusted Types) is the page's: it stops neither a choice nor what comes next. */
+export function guarded(work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    reportError(error);
+  }
+}
