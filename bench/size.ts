@@ -166,7 +166,7 @@ async function benchPurge(rig: Rig, plan: SizePlan, data: string): Promise<Row[]
     };
     const purges = [
       () => purgeNonces(stopping, now + 2 * DAY),
-      () => purgeNetworks(stopping, Math.floor(now / DAY) + 1),
+      () => purgeNetworks(stopping, now + DAY, now + DAY),
     ];
     const purging = (async () => {
       for (const purge of purges)

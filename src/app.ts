@@ -229,6 +229,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     refillReserve: () => store.reserve.refill(),
     flushKeyUse: keyUse.flush,
     clock,
+    onClock: (event, ms) => log.warn({ event, seconds: Math.round(ms / SECOND) }),
     onFailure: ({ job, kid, error }) => logFault('sweep-failed', { job, tenant: kid })(error),
   });
   return {

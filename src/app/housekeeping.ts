@@ -1,7 +1,6 @@
 import type { Generation } from '../keys/generation.ts';
 import { type KeyPlan, planSweep } from '../keys/rotate.ts';
 import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
-import { makeSteadyClock } from '../lib/steady-clock.ts';
 import { purgeAgentNonces } from '../storage/agent-store.ts';
 import { sealAudit } from '../storage/audit-seal.ts';
 import { JOB_MS, purgeJobs } from '../storage/console-jobs.ts';
@@ -19,6 +18,7 @@ import { tally } from '../storage/tally-store.ts';
 import { makeTenantStore } from '../storage/tenant-store.ts';
 import { sealVerdicts } from '../storage/verdict-seal.ts';
 import { purgeOutbox } from '../storage/webhook-store.ts';
+import { type ClockEvent, type ClockWatch, watchClock } from './clock-watch.ts';
 import { type Failure, type Job, makeComplaints, reasonOf, runJobs } from './jobs.ts';
 import { RETENTION, retainTenant } from './retention.ts';
 
@@ -56,6 +56,7 @@ export interface HousekeepingDeps {
   /** Milliseconds from one round to the next. */
   readonly interval?: number;
   readonly onFailure: (failure: Failure) => void;
+  readonly onClock: (event: ClockEvent, ms: number) => void;
 }
 
 /** What time alone makes due, in the order in which it runs. Each is safe on many nodes at once. */
@@ -67,18 +68,22 @@ function jobsOf(deps: HousekeepingDeps): readonly Job[] {
     { name: 'purge-agent-nonces', every: MINUTE, run: ({ steady }) => purgeAgentNonces(database, steady) },
     { name: 'purge-rates', every: MINUTE, run: ({ now }) => purgeCounters(database, now, 10 * MINUTE) },
     { name: 'purge-sessions', every: MINUTE, run: ({ now }) => purgeExpired(database, now) },
-    { name: 'purge-outbox', every: MINUTE, run: ({ now }) => purgeOutbox(database, now - OUTBOX_MS) },
-    { name: 'purge-summaries', every: MINUTE, run: ({ now }) => purgeSummaries(database, now) },
-    { name: 'purge-console', every: MINUTE, run: ({ now }) => purgeConsole(database, now - DAY, now - DAY) },
+    { name: 'purge-outbox', every: MINUTE, run: ({ steady }) => purgeOutbox(database, steady - OUTBOX_MS) },
+    { name: 'purge-summaries', every: MINUTE, run: ({ steady }) => purgeSummaries(database, steady) },
+    {
+      name: 'purge-console',
+      every: MINUTE,
+      run: ({ steady }) => purgeConsole(database, steady - DAY, steady - DAY),
+    },
     { name: 'purge-console-jobs', every: MINUTE, run: ({ now }) => purgeJobs(database, now - JOB_MS) },
-    { name: 'purge-key-traffic', every: MINUTE, run: ({ now }) => purgeKeyTraffic(database, now) },
+    { name: 'purge-key-traffic', every: MINUTE, run: ({ steady }) => purgeKeyTraffic(database, steady) },
     { name: 'seal-verdicts', every: MINUTE, each: (kid, { steady }) => sealVerdicts(database, kid, steady) },
     { name: 'seal-audit', every: MINUTE, each: (kid, { steady }) => sealAudit(database, kid, steady) },
     { name: 'tally', every: MINUTE, each: (kid, { now }) => tally(database, kid, now) },
     {
       name: 'purge-networks',
       every: MINUTE,
-      run: ({ now }) => purgeNetworks(database, Math.floor(now / DAY)),
+      run: ({ now, steady }) => purgeNetworks(database, now, steady),
     },
     { name: 'destroy-keys', every: MINUTE, each: (kid, { steady }) => sweepKeys(database, kid, steady) },
     { name: 'resume-erasures', every: MINUTE, run: deps.resumeErasures },
@@ -108,23 +113,37 @@ export interface Housekeeping {
   stop(): Promise<void>;
 }
 
-/** Not a job: writing down how the others went. */
+/** Not in the table: looking at the clock before all jobs, and writing down how they went. */
+const CLOCK = 'look-at-clock';
 const RECORD = 'record-round';
 
 /** Runs each job when it is due until stopped; one at a time. */
 export function startHousekeeping(deps: HousekeepingDeps): Housekeeping {
   const { database, clock, monotonic = () => performance.now(), interval = MINUTE } = deps;
   const jobs = jobsOf(deps);
-  const steadyClock = makeSteadyClock(clock, monotonic);
   const complaints = makeComplaints(deps.onFailure);
   const ranAt = new Map<string, number>();
   const failing = new Set<string>();
   const tenants = makeTenantStore(database);
   const options = { kids: () => tenants.kids(), stopping: () => stopping };
   let stopping = false;
+  let watch: ClockWatch | null = null;
   let swept: Swept = { completeAt: null, retentionAt: null };
 
+  /** Null where the database cannot say what the last server knew of the time: nothing runs by an unproven clock. */
+  async function look(): Promise<number | null> {
+    try {
+      watch ??= await watchClock(database, clock, monotonic, deps.onClock);
+      return await watch.look();
+    } catch (error) {
+      complaints.note([CLOCK], [{ job: CLOCK, kid: null, error }]);
+      return null;
+    }
+  }
+
   async function work(): Promise<void> {
+    const steady = await look();
+    if (steady === null) return;
     const begun = monotonic();
     // A timer is never exact: half a round early is due.
     const isDue = ({ name, every }: Job): boolean =>
@@ -132,8 +151,7 @@ export function startHousekeeping(deps: HousekeepingDeps): Housekeeping {
     const due = jobs.filter(isDue);
     const ran = due.map(({ name }) => name);
     const at = clock();
-    const moment = { now: at, steady: steadyClock() };
-    const failures = [...(await runJobs(due, moment, options))];
+    const failures = [...(await runJobs(due, { now: at, steady }, options))];
     if (stopping) return;
     for (const name of ran) {
       ranAt.set(name, begun);
@@ -143,10 +161,11 @@ export function startHousekeeping(deps: HousekeepingDeps): Housekeeping {
     const complete = failing.size === 0;
     const retained = ran.includes(RETENTION) && !failing.has(RETENTION);
     const stored = failures.map(({ error, ...about }) => ({ ...about, reason: reasonOf(error) }));
-    await recordRound(database, { at, ran, failures: stored, complete, retained }).catch((error: unknown) =>
-      failures.push({ job: RECORD, kid: null, error }),
+    const results = { at, ran, failures: stored, complete, retained };
+    await recordRound(database, { ...results, clock: watch?.steady.memory() ?? null }).catch(
+      (error: unknown) => failures.push({ job: RECORD, kid: null, error }),
     );
-    complaints.note([...ran, RECORD], failures);
+    complaints.note([...ran, CLOCK, RECORD], failures);
     swept = {
       completeAt: complete ? isoTime(at) : swept.completeAt,
       retentionAt: retained ? isoTime(at) : swept.retentionAt,

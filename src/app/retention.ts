@@ -50,6 +50,7 @@ export async function runRetention(
       failures: failures.map(({ error, ...about }) => ({ ...about, reason: reasonOf(error) })),
       complete: false,
       retained: failures.length === 0,
+      clock: null,
     });
   }
   return { results, failures };

@@ -175,7 +175,13 @@ export async function expiredNonces(database: Database, before: number): Promise
 }
 
 export async function newestDecision(database: Database): Promise<number | null> {
-  const [row] = (await database.read('decisions').max({ at: 'decided_at' })) as { at: unknown }[];
+  // By tenant, as the index is.
+  const [row] = rowsOf<{ at: unknown }>(
+    await database.read.raw(
+      `SELECT max(newest.at) AS at FROM
+        (SELECT (SELECT max(decided_at) FROM decisions WHERE decisions.kid = tenants.kid) AS at FROM tenants) AS newest`,
+    ),
+  );
   return row?.at == null ? null : Number(row.at);
 }
 

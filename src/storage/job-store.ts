@@ -1,5 +1,7 @@
+import type { SteadyMemory } from '../lib/steady-clock.ts';
 import type { Database } from './db.ts';
 import { LAST_RETENTION, LAST_SWEEP, writeMeta } from './meta-store.ts';
+import { writeSteadyMemory } from './steady-store.ts';
 
 /** How the housekeeping of all nodes together goes: what `gpd doctor` asks, whether a server runs or not. */
 
@@ -25,6 +27,8 @@ export interface Round {
   readonly complete: boolean;
   /** Retention ran for every tenant. */
   readonly retained: boolean;
+  /** Of a server; null: a command, which looks at the clock once. */
+  readonly clock: SteadyMemory | null;
 }
 
 interface Row {
@@ -51,6 +55,7 @@ export async function recordRound(database: Database, round: Round): Promise<voi
         .onConflict(['kid', 'job'])
         .merge(['failed_at', 'reason']);
     }
+    if (round.clock) await writeSteadyMemory(tx, round.clock);
     if (round.complete) await writeMeta(tx, LAST_SWEEP, String(at));
     if (round.retained) await writeMeta(tx, LAST_RETENTION, String(at));
   });

@@ -1,3 +1,5 @@
+import type { Database } from './db.ts';
+import { readMeta } from './meta-store.ts';
 import { type Cells, makeReads, type Read } from './reads.ts';
 import { type Bindings, type Hot, type HotTransaction, runHot } from './sql.ts';
 
@@ -13,6 +15,12 @@ export async function raiseForgotten(tx: HotTransaction, to: number): Promise<vo
       WHERE CAST(meta.value AS bigint) < CAST(excluded.value AS bigint)`,
     [FORGOTTEN, String(to)],
   );
+}
+
+/** Null: nothing was forgotten yet. */
+export async function readForgottenTo(database: Database): Promise<number | null> {
+  const value = await readMeta(database, FORGOTTEN);
+  return value === null ? null : Number(value);
 }
 
 export interface TimeMarks {

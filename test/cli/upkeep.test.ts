@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { execute } from '../support/database.ts';
-import { initGpd } from '../support/server.ts';
+import { initGpd, KID } from '../support/server.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -51,6 +51,27 @@ describe.concurrent('gpd migrate', () => {
       expect(ran.stderr.trim().split('\n')).toHaveLength(1);
     }
   });
+});
+
+it('gpd retention run does not follow a clock that is far ahead of the last server, but with --yes', async () => {
+  const { dataDir } = await initGpd();
+  const day = 86_400_000;
+  const steady = Date.now() - 30 * day;
+  const decided = Date.now() - 100 * day;
+  await execute(
+    dataDir,
+    `INSERT INTO meta VALUES ('steady-clock', '{"steady":${steady},"jumps":[]}')`,
+    `INSERT INTO decisions VALUES ('${KID}', 'req_1', ${decided}, 'human', NULL, '{}', 's', 'c')`,
+  );
+  const env = { GPD_DATA_DIR: dataDir };
+  const decisions = () => execute(dataDir, 'SELECT count(*) AS n FROM decisions');
+  const held = await runGpd(['retention', 'run'], { env });
+  expect(held.code).toBe(0);
+  expect(held.stderr).toContain(new Date(steady).toISOString());
+  expect(await decisions()).toEqual([{ n: 1 }]);
+  const trusted = await runGpd(['retention', 'run', '--yes'], { env });
+  expect(trusted).toMatchObject({ code: 0, stderr: '' });
+  expect(await decisions()).toEqual([{ n: 0 }]);
 });
 
 it('a damaged database is said to be one, and what to do', async () => {

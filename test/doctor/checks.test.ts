@@ -41,6 +41,8 @@ const ROWS: readonly Row[] = [
   ['host.user', 'fail', host({ uid: 1000 }), /user 1000.*user 990/],
   ['host.clock', 'fail', { now: Date.parse('2019-01-01T00:00:00Z') }, /before gpd/],
   ['host.clock', 'fail', database({ newestDecisionAt: NOW + 2 * HOUR }), /2 hours in the future/],
+  ['clock.ahead', 'warn', database({ clockAheadMs: 7 * DAY }), /7 days ahead/],
+  ['clock.forgotten-ahead', 'fail', database({ forgottenTo: NOW + HOUR }), /stale until 2026-11-20T13:00/],
   ['host.space', 'fail', host({ freeBytes: 5e7 }), /50 MB of/],
   ['host.space', 'warn', host({ freeBytes: 4e9, totalBytes: 1e12 }), /4,000 MB/],
   ['host.space', 'warn', data({ database: makeFile({ size: 30e9 }) }), /a backup needs 60,000 MB/],

@@ -117,6 +117,8 @@ export function makeFacts(): Facts {
       lastSweepAt: NOW - 30_000,
       lastRetentionAt: NOW - HOUR,
       jobFailures: [],
+      clockAheadMs: 0,
+      forgottenTo: NOW - HOUR,
       undoneErasures: 0,
       erasures: { incomplete: 0 },
       contests: { overdue: 0 },

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readdirSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { PROGRAM, tempDir } from '../support/command.ts';
@@ -40,3 +40,12 @@ describeWithTool('the systemd units', missing, () => {
     expect(ran.status, ran.stdout.split('\n').at(-2)).toBe(0);
   });
 });
+
+it.each(readdirSync(UNITS).filter((name) => name.endsWith('.service')))(
+  '%s starts when the clock is right',
+  (name) => {
+    const unit = readFileSync(join(UNITS, name), 'utf8');
+    expect(unit).toMatch(/^After=.*\btime-sync\.target\b/m);
+    expect(unit).toMatch(/^Wants=.*\btime-sync\.target\b/m);
+  },
+);

@@ -1,4 +1,5 @@
 import type { Check, Finding, Status } from './check.ts';
+import { CLOCK_CHECKS } from './clock-checks.ts';
 import { DATABASE_CHECKS } from './database-checks.ts';
 import type { Facts } from './facts.ts';
 import { HOST_CHECKS } from './host-checks.ts';
@@ -9,6 +10,7 @@ import { TENANT_CHECKS } from './tenant-checks.ts';
 /** `gpd doctor`: every check in the order in which an operator would look. */
 export const CHECKS: readonly Check<Facts>[] = [
   ...HOST_CHECKS,
+  ...CLOCK_CHECKS,
   ...DATABASE_CHECKS,
   ...NETWORK_CHECKS,
   ...TENANT_CHECKS,

@@ -75,6 +75,10 @@ export interface DatabaseFacts {
   readonly lastSweepAt: number | null;
   readonly lastRetentionAt: number | null;
   readonly jobFailures: readonly StoredJobFailure[];
+  /** By how much the server's clock was ahead of what it believed, in its last round; null: no round yet. */
+  readonly clockAheadMs: number | null;
+  /** Nonces that expired before it may be forgotten. */
+  readonly forgottenTo: number | null;
   /** Erasures that this database, restored, has not done yet. */
   readonly undoneErasures: number;
   /** Null: the tables are not there yet. */

@@ -8,6 +8,7 @@ import {
 import { wrapContext } from '../../keys/generation.ts';
 import { type MasterKey, makeMasterKey, type WrapContext } from '../../keys/master-key.ts';
 import { HOUR } from '../../lib/clock.ts';
+import { aheadOf } from '../../lib/steady-clock.ts';
 import type { Database } from '../../storage/db.ts';
 import { quickCheck } from '../../storage/file-copy.ts';
 import {
@@ -25,6 +26,8 @@ import {
 import { readJobFailures } from '../../storage/job-store.ts';
 import { LAST_BACKUP, LAST_RETENTION, LAST_SWEEP, readMeta } from '../../storage/meta-store.ts';
 import { schemaState } from '../../storage/migrate.ts';
+import { readStoredSteady } from '../../storage/steady-store.ts';
+import { readForgottenTo } from '../../storage/time-marks.ts';
 import { countUndone } from '../erasure-log.ts';
 import { readEscrow } from '../escrow.ts';
 import type { Tombstone } from '../rights/tombstones.ts';
@@ -49,6 +52,8 @@ const NO_ROWS = {
   lastSweepAt: null,
   lastRetentionAt: null,
   jobFailures: [],
+  clockAheadMs: null,
+  forgottenTo: null,
   undoneErasures: 0,
   erasures: null,
   contests: null,
@@ -79,6 +84,8 @@ export async function gatherDatabase(
     pooling: await readPooling(database),
   };
   if (missing.length > 0) return { ...about, ...NO_ROWS };
+  const steady = await readStoredSteady(database);
+  const ahead = steady && aheadOf(steady);
   const [incomplete, overdue] = [
     await incompleteErasures(database, now),
     await overdueContests(database, now),
@@ -86,11 +93,13 @@ export async function gatherDatabase(
   return {
     ...about,
     newestDecisionAt: await newestDecision(database),
-    expiredNonces: await expiredNonces(database, now - HOUR),
+    expiredNonces: await expiredNonces(database, now - (ahead ?? 0) - HOUR),
     lastBackupAt: await lastBackupAt(database),
     lastSweepAt: await timeOf(database, LAST_SWEEP),
     lastRetentionAt: await timeOf(database, LAST_RETENTION),
     jobFailures: await readJobFailures(database),
+    clockAheadMs: ahead,
+    forgottenTo: await readForgottenTo(database),
     undoneErasures: await countUndone(database, tombstones),
     erasures: incomplete === null ? null : { incomplete },
     contests: overdue === null ? null : { overdue },

@@ -1,4 +1,4 @@
-import { DAY, MINUTE } from '../../lib/clock.ts';
+import { DAY } from '../../lib/clock.ts';
 import { type Check, type Finding, fail, mega, pass, skipped, some, span, warn } from './check.ts';
 import type { Facts, FileFact } from './facts.ts';
 
@@ -6,8 +6,6 @@ import type { Facts, FileFact } from './facts.ts';
 
 const OLDEST_NODE = [20, 19] as const;
 const GIGA = 1e9;
-/** gpd was not written before this. */
-const FIRST_DAY = Date.parse('2026-01-01T00:00:00Z');
 
 function judgeNode({ host }: Facts): Finding {
   const [major = 0, minor = 0] = host.node.replace(/^v/, '').split('.').map(Number);
@@ -22,15 +20,6 @@ function judgeUser({ host, data }: Facts): Finding {
   const remedy = 'Run gpd as the owner of the data directory: runuser -u gpd -- gpd ….';
   const detail = `${who} runs gpd on the data of user ${data.directory.uid}`;
   return host.uid === 0 ? warn(detail, remedy) : fail(detail, remedy);
-}
-
-function judgeClock({ now, database }: Facts): Finding {
-  const remedy = 'Set the clock by NTP (timedatectl set-ntp true).';
-  if (now < FIRST_DAY) return fail('the clock stands before gpd was written', remedy);
-  const newest = 'failure' in database ? null : database.newestDecisionAt;
-  if (newest !== null && newest > now + 5 * MINUTE)
-    return fail(`the newest decision lies ${span(newest - now)} in the future`, remedy);
-  return pass('the clock is plausible');
 }
 
 function judgeSpace({ host, data }: Facts): Finding {
@@ -211,7 +200,6 @@ function judgeBackup({ now, database, config }: Facts): Finding {
 export const HOST_CHECKS: readonly Check<Facts>[] = [
   { id: 'host.node', judge: judgeNode },
   { id: 'host.user', judge: judgeUser },
-  { id: 'host.clock', judge: judgeClock },
   { id: 'host.space', judge: judgeSpace },
   { id: 'data.reserve', judge: judgeReserve },
   { id: 'host.inodes', judge: judgeInodes },

@@ -1,13 +1,41 @@
 import type { Command } from 'commander';
+import { TOLD_AHEAD_MS } from '../../app/clock-watch.ts';
 import { reasonOf } from '../../app/jobs.ts';
 import { runRetention } from '../../app/retention.ts';
+import { isoTime } from '../../lib/clock.ts';
 import { Unavailable } from '../../lib/errors.ts';
-import { CommandFailed, print, table } from '../output.ts';
+import { makeSteadyClock } from '../../lib/steady-clock.ts';
+import type { Database } from '../../storage/db.ts';
+import { readStoredSteady } from '../../storage/steady-store.ts';
+import { CommandFailed, print, say, table } from '../output.ts';
 import { wantsJson, withStore } from '../run.ts';
 
-async function run(options: { readonly dryRun?: boolean }, command: Command): Promise<void> {
+interface Options {
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
+/** What the last server believed holds for a command too, which cannot wait and see whether the clock stands. */
+async function believedTime(database: Database, trusted: boolean): Promise<number> {
+  const wall = Date.now();
+  const memory = trusted ? null : await readStoredSteady(database);
+  const steady = makeSteadyClock(
+    () => wall,
+    () => 0,
+    memory,
+  );
+  const now = steady.now();
+  if (wall - now > TOLD_AHEAD_MS)
+    say(
+      `gpd: the clock is at ${isoTime(wall)}, and the server last believed ${isoTime(now)}: retention goes by that. If the clock is right, let gpd serve run for six hours, or pass --yes`,
+    );
+  return now;
+}
+
+async function run(options: Options, command: Command): Promise<void> {
   await withStore(command, async ({ database }, config) => {
-    const { results, failures } = await runRetention(database, config.epoch_days, Date.now(), options.dryRun);
+    const now = await believedTime(database, options.yes === true);
+    const { results, failures } = await runRetention(database, config.epoch_days, now, options.dryRun);
     print(wantsJson(command), results, () => [
       ...table([
         ['TENANT', 'DECISIONS', 'CONTESTS', 'LINKS', 'SIGHTINGS', 'INDEX', 'AUDIT'],
@@ -34,6 +62,6 @@ export function registerRetention(program: Command): void {
     .command('run')
     .description('delete what is older than each tenant keeps (the server does it every hour)')
     .option('--dry-run', 'say how much would go, and change nothing')
-    .option('--yes', 'taken as everywhere; this command never asks, for a timer runs it')
+    .option('--yes', 'trust the clock, also where it is ahead of the last server')
     .action(run);
 }

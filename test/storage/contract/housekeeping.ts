@@ -1,80 +1,26 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startHousekeeping } from '../../../src/app/housekeeping.ts';
-import type { Failure } from '../../../src/app/jobs.ts';
 import { runRetention } from '../../../src/app/retention.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { Unavailable } from '../../../src/lib/errors.ts';
 import type { Database } from '../../../src/storage/db.ts';
 import { readJobFailures, recordRound } from '../../../src/storage/job-store.ts';
 import { LAST_RETENTION, LAST_SWEEP, readMeta } from '../../../src/storage/meta-store.ts';
-import { makeSealKeyStore } from '../../../src/storage/seal-key-store.ts';
 import { removeTenant } from '../../../src/storage/tenant-remove.ts';
 import { makeTenantStore } from '../../../src/storage/tenant-store.ts';
-import { operatorAt } from '../../support/act.ts';
-import { makeGenerationRow, NOW } from '../../support/make.ts';
+import { NOW } from '../../support/make.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
+import { addDecision, addRetiringKey, countOf, EPOCH_DAYS, makeHouse, privateKeyOf } from './house.ts';
 
 const KIDS = ['aaa', 'bbb', 'ccc'];
-const EPOCH_DAYS = 30;
-
-/** Rounds when the test says so, at the time that it says. */
-function makeHouse(database: Database, begin = NOW) {
-  let now = begin;
-  const failures: Failure[] = [];
-  const housekeeping = startHousekeeping({
-    database,
-    epochDays: EPOCH_DAYS,
-    resumeErasures: () => Promise.resolve(),
-    resumeHeldErasures: () => Promise.resolve(),
-    sealWords: () => Promise.resolve(),
-    refillReserve: () => Promise.resolve(),
-    flushKeyUse: () => Promise.resolve(),
-    clock: () => now,
-    monotonic: () => now - begin,
-    onFailure: (failure) => failures.push(failure),
-  });
-  return {
-    swept: () => housekeeping.swept(),
-    stop: () => housekeeping.stop(),
-    /** What was complained of in a round, `job kid`. */
-    async round(after = MINUTE): Promise<string[]> {
-      now += after;
-      failures.length = 0;
-      await housekeeping.round();
-      return failures.map(({ job, kid }) => `${job} ${kid}`);
-    },
-    at: () => now,
-  };
-}
-
 const sql = (database: Database, text: string, values: readonly string[] = []): Promise<unknown> =>
   database.transaction((tx) => tx.raw(text, [...values]));
-
-const count = async (database: Database, table: string, kid: string): Promise<number> =>
-  ((await database.read(table).where({ kid })) as unknown[]).length;
-
-/** Past the recorder, which files nothing into an hour that is sealed. */
-function addDecision(database: Database, kid: string, id: string, at: number): Promise<unknown> {
-  const row = { kid, request_id: `req_${id}-${kid}`, decided_at: at, class: 'human', durable: null };
-  return database.transaction((tx) =>
-    tx('decisions').insert({ ...row, verdict: '{}', salt: 's', commitment: '00'.repeat(32) }),
-  );
-}
 
 /** A decision past retention, one of an hour that is over, and a private key whose grace has ended. */
 async function fill(database: Database, kid: string): Promise<void> {
   await addTenant(database, kid);
   await addDecision(database, kid, 'old', NOW - 100 * DAY);
   await addDecision(database, kid, 'late', NOW - 2 * HOUR);
-  const key = { kid, generation: 2, state: 'retiring' as const, retiresAt: NOW - HOUR };
-  await makeSealKeyStore(database).change(
-    kid,
-    () => {
-      const result = makeGenerationRow(key);
-      return { ok: true, changed: [result], result };
-    },
-    operatorAt(NOW),
-  );
+  await addRetiringKey(database, kid);
 }
 
 export function housekeepingContract(make: MakeDatabase): void {
@@ -89,10 +35,6 @@ export function housekeepingContract(make: MakeDatabase): void {
     });
     afterAll(() => db.close());
 
-    const privateKey = async (kid: string): Promise<string | null | undefined> =>
-      (await makeSealKeyStore(db.database).list(kid)).find(({ generation }) => generation === 2)
-        ?.wrappedPrivate;
-
     it('the settings of one tenant cannot be read: the others are listed, and every kid', async () => {
       const store = makeTenantStore(db.database);
       expect(await store.kids()).toEqual(KIDS);
@@ -103,12 +45,12 @@ export function housekeepingContract(make: MakeDatabase): void {
     it('a fault of one tenant stops that tenant’s job alone, and is complained of once', async () => {
       const house = makeHouse(db.database);
       expect(await house.round()).toEqual(['seal-verdicts aaa', 'retention bbb']);
-      for (const kid of KIDS) expect(await privateKey(kid), kid).toBeNull();
+      for (const kid of KIDS) expect(await privateKeyOf(db.database, kid), kid).toBeNull();
       // The other one went with its decision.
-      expect(await count(db.database, 'verdict_seals', 'ccc')).toBe(1);
-      expect(await count(db.database, 'decisions', 'aaa')).toBe(1);
-      expect(await count(db.database, 'decisions', 'bbb')).toBe(2);
-      expect(await count(db.database, 'decisions', 'ccc')).toBe(1);
+      expect(await countOf(db.database, 'verdict_seals', 'ccc')).toBe(1);
+      expect(await countOf(db.database, 'decisions', 'aaa')).toBe(1);
+      expect(await countOf(db.database, 'decisions', 'bbb')).toBe(2);
+      expect(await countOf(db.database, 'decisions', 'ccc')).toBe(1);
       expect(await house.round()).toEqual([]);
       // The destroyed key is in the audit log, which is sealed into the same damaged log once its hour is over.
       expect(await house.round(HOUR)).toEqual(['seal-audit aaa']);
@@ -159,7 +101,7 @@ export function housekeepingContract(make: MakeDatabase): void {
       await sql(db.database, "UPDATE tenants SET settings = '{}' WHERE kid = 'bbb'");
       expect(await house.round(HOUR)).toEqual([]);
       expect(await readJobFailures(db.database)).toEqual([]);
-      expect(await count(db.database, 'decisions', 'bbb')).toBe(1);
+      expect(await countOf(db.database, 'decisions', 'bbb')).toBe(1);
       const at = new Date(house.at()).toISOString();
       expect(house.swept()).toEqual({ completeAt: at, retentionAt: at });
       for (const name of [LAST_SWEEP, LAST_RETENTION])
@@ -194,7 +136,7 @@ export function housekeepingContract(make: MakeDatabase): void {
     });
 
     it('keeps the moment since which a job fails, and forgets jobs that ran, nothing else', async () => {
-      const round = { failures: [], complete: false, retained: false };
+      const round = { failures: [], complete: false, retained: false, clock: null };
       const failure = { job: 'a', kid: 'ccc', reason: 'Error X' };
       await recordRound(db.database, { ...round, at: 1, ran: ['a', 'b'], failures: [failure] });
       const later = [

@@ -2,6 +2,7 @@ import { actContract } from './acts.ts';
 import { agentContract } from './agents.ts';
 import { apiKeyContract } from './api-keys.ts';
 import { bannerContract } from './banners.ts';
+import { clockContract } from './clock.ts';
 import { consoleContract } from './console.ts';
 import { crossingContract } from './crossing.ts';
 import type { MakeDatabase } from './database.ts';
@@ -58,4 +59,5 @@ export function storageContract(make: MakeDatabase): void {
   rateCounterContract(make);
   consoleContract(make);
   housekeepingContract(make);
+  clockContract(make);
 }

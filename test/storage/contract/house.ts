@@ -1,0 +1,77 @@
+import { startHousekeeping } from '../../../src/app/housekeeping.ts';
+import type { Failure } from '../../../src/app/jobs.ts';
+import { HOUR, MINUTE } from '../../../src/lib/clock.ts';
+import type { Database } from '../../../src/storage/db.ts';
+import { makeSealKeyStore } from '../../../src/storage/seal-key-store.ts';
+import { operatorAt } from '../../support/act.ts';
+import { makeGenerationRow, NOW } from '../../support/make.ts';
+
+export const EPOCH_DAYS = 30;
+
+/** Housekeeping whose rounds come when the test says so, at the time that it says. */
+export function makeHouse(database: Database, begin = NOW) {
+  let now = begin;
+  let ticks = 0;
+  const failures: Failure[] = [];
+  const events: string[] = [];
+  const housekeeping = startHousekeeping({
+    database,
+    epochDays: EPOCH_DAYS,
+    resumeErasures: () => Promise.resolve(),
+    resumeHeldErasures: () => Promise.resolve(),
+    sealWords: () => Promise.resolve(),
+    refillReserve: () => Promise.resolve(),
+    flushKeyUse: () => Promise.resolve(),
+    clock: () => now,
+    monotonic: () => ticks,
+    onFailure: (failure) => failures.push(failure),
+    onClock: (event) => events.push(event),
+  });
+  return {
+    swept: () => housekeeping.swept(),
+    stop: () => housekeeping.stop(),
+    /** What was told of the clock. */
+    events,
+    /** What was complained of in a round, `job kid`. */
+    async round(after = MINUTE): Promise<string[]> {
+      now += after;
+      ticks += after;
+      failures.length = 0;
+      await housekeeping.round();
+      return failures.map(({ job, kid }) => `${job} ${kid}`);
+    },
+    /** Somebody, or NTP, sets the clock. */
+    setClock(ms: number): void {
+      now += ms;
+    },
+    at: () => now,
+  };
+}
+
+/** Past the recorder, which files nothing into an hour that is sealed. */
+export function addDecision(database: Database, kid: string, id: string, at: number): Promise<unknown> {
+  const row = { kid, request_id: `req_${id}-${kid}`, decided_at: at, class: 'human', durable: null };
+  return database.transaction((tx) =>
+    tx('decisions').insert({ ...row, verdict: '{}', salt: 's', commitment: '00'.repeat(32) }),
+  );
+}
+
+/** A private key whose grace ends then. */
+export async function addRetiringKey(database: Database, kid: string, retiresAt = NOW - HOUR): Promise<void> {
+  await makeSealKeyStore(database).change(
+    kid,
+    () => {
+      const result = makeGenerationRow({ kid, generation: 2, state: 'retiring', retiresAt });
+      return { ok: true, changed: [result], result };
+    },
+    operatorAt(NOW),
+  );
+}
+
+export async function privateKeyOf(database: Database, kid: string): Promise<string | null | undefined> {
+  const keys = await makeSealKeyStore(database).list(kid);
+  return keys.find(({ generation }) => generation === 2)?.wrappedPrivate;
+}
+
+export const countOf = async (database: Database, table: string, kid: string): Promise<number> =>
+  ((await database.read(table).where({ kid })) as unknown[]).length;
