@@ -1,5 +1,5 @@
 import type { Config } from './config.ts';
-import { planWrites, prove, remember, settle, takeBack, type Wants } from './plan.ts';
+import { planWrites, prove, refusedSince, remember, settle, takeBack, type Wants } from './plan.ts';
 import { makeKey, makePrincipal } from './principal.ts';
 import { emptyReceipt, makeReceipt } from './receipt.ts';
 import type { ConsentRecord, Store, Write } from './record.ts';
@@ -125,10 +125,24 @@ export function makeController(deps: ControllerDeps) {
     const { kid } = known.config;
     await flush(kid);
     if (record?.pending.length) return { outcome: 'failed', problem: 'unreachable' };
+    const before = store.load(kid);
     const answer = await send(kid, write);
     if (isFailure(answer)) return { outcome: 'failed', problem: answer.problem };
-    update(kid, (present) => remember(present, write, { ...known, now: now() }, answer));
-    return RECORDED;
+    const present = store.load(kid);
+    const refused = refusedSince(before, present, write.purposes);
+    const granted = { ...write, purposes: write.purposes.filter((id) => !refused.includes(id)) };
+    update(kid, (kept) => remember(kept, granted, { ...known, now: now() }, answer));
+    if (refused.length === 0) return RECORDED;
+    // The grant may be the ledger's last word; a refusal that waits there comes after it anyway.
+    const overtaken = answer.filter(({ purpose, seq }) => {
+      const choice = choiceOf(present, purpose);
+      return refused.includes(purpose) && (!choice || (choice.proof !== null && choice.proof.seq < seq));
+    });
+    if (overtaken.length > 0) {
+      const purposes = overtaken.map(({ purpose }) => purpose);
+      await refuse(known, { ...write, action: 'withdraw', purposes, key: makeKey() });
+    }
+    return { outcome: 'failed', problem: 'refused' };
   }
 
   async function choose(wants: Wants): Promise<ChoiceResult> {

@@ -58,6 +58,20 @@ export function remember(
   return { ...record, choices: { ...record.choices, ...Object.fromEntries(made) } };
 }
 
+/** What another tab refused, or removed with its whole record, since `before` was read. */
+export function refusedSince(
+  before: ConsentRecord | null,
+  present: ConsentRecord | null,
+  purposes: readonly string[],
+): readonly string[] {
+  if (before && !present) return purposes;
+  return purposes.filter((id) => {
+    const choice = choiceOf(present, id);
+    const isNew = JSON.stringify(choice) !== JSON.stringify(choiceOf(before, id));
+    return isNew && choice !== undefined && choice.choice !== 'granted';
+  });
+}
+
 /** A refusal that reached the ledger after all: only its proof is new. */
 export function prove(record: ConsentRecord, entries: readonly Entry[]): ConsentRecord {
   const proven = entries.flatMap(({ purpose, seq, hash }): [string, Choice][] => {

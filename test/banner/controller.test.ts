@@ -168,3 +168,42 @@ it('a choice ends by the server’s clock, whichever the device has by then', as
   await vi.advanceTimersByTimeAsync(DAY);
   expect(later.heard.at(-1)).toMatchObject({ phase: 'asking', granted: [] });
 });
+
+describe('a refusal in another tab, while this one’s grant is on its way', () => {
+  /** @param left by the other tab. The grant has number 5 in the ledger. */
+  async function race(left: ConsentRecord | null) {
+    const sent: string[] = [];
+    let arrive = (): void => {};
+    const write: Server['write'] = async (_record, { action, purposes }) => {
+      sent.push(action);
+      if (action === 'grant') await new Promise<void>((resolve) => (arrive = resolve));
+      return purposes.map((purpose) => ({ purpose, seq: action === 'grant' ? 5 : 9, hash: 'b'.repeat(64) }));
+    };
+    const { controller, store } = start(makeServer({ write }), makeRecord({ [AGENT]: makeChoice() }));
+    await controller.load();
+    const granting = controller.choose(new Map([['analytics', true]]));
+    await vi.waitFor(() => expect(sent).toEqual(['grant']));
+    store.kept = left;
+    arrive();
+    return { result: await granting, granted: controller.snapshot().granted, sent };
+  }
+
+  const refusal = (seq: number | null): ConsentRecord => {
+    const proof = seq === null ? null : { seq, hash: 'c'.repeat(64) };
+    const analytics = makeChoice({ choice: 'denied', at: NOW, proof });
+    return makeRecord({ [AGENT]: makeChoice(), analytics });
+  };
+  const result = { outcome: 'failed', problem: 'refused' };
+
+  it.each([
+    ['after it in the ledger', 6, ['grant']],
+    ['not in the ledger yet', null, ['grant']],
+    ['before it in the ledger, which is told again', 4, ['grant', 'withdraw']],
+  ])('%s: stays refused', async (_what, seq, sent) => {
+    expect(await race(refusal(seq))).toEqual({ result, granted: [AGENT], sent });
+  });
+
+  it('that could not be kept: stays refused', async () => {
+    expect(await race(null)).toEqual({ result, granted: [], sent: ['grant', 'withdraw'] });
+  });
+});

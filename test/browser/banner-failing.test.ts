@@ -145,10 +145,13 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       await shop.restart();
       expect(await shop.api.check(id)).toMatchObject({ allowed: true });
       await page.goto(url);
-      await vi.waitFor(async () => expect(await shop.api.check(id)).toMatchObject({ reason: 'withdrawn' }));
+      await vi.waitFor(
+        async () => expect(await shop.api.check(id)).toMatchObject({ reason: 'withdrawn' }),
+        SEEN_WITHIN,
+      );
       await vi.waitFor(async () => {
         expect(await page.evaluate('JSON.parse(Object.values(localStorage)[0]).pending')).toEqual([]);
-      });
+      }, SEEN_WITHIN);
       const { events } = (await shop.api.post('/v1/consent/history', { principalId: id })).json() as {
         events: unknown[];
       };

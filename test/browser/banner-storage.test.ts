@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { SEEN_WITHIN } from '../http/support/expect.ts';
 import { describeInBrowser } from '../support/tools.ts';
 import { type BrowserName, launch, missingBrowser, type Visitor, visit } from './support/drivers.ts';
 import { AGENT, ANALYTICS, type Banner, bannerOf, type Shop, startShop } from './support/shop.ts';
@@ -82,7 +83,9 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       await shop.restart();
       await page.goto(url);
       expect(await banner.state()).toMatchObject({ granted: [] });
-      await expect.poll(() => shop.api.check(id, ANALYTICS)).toMatchObject({ reason: 'withdrawn' });
+      await expect
+        .poll(() => shop.api.check(id, ANALYTICS), SEEN_WITHIN)
+        .toMatchObject({ reason: 'withdrawn' });
     });
 
     it('the other tab does not bring back what was taken away', async () => {
@@ -93,7 +96,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       expect((await other.state()).granted).toHaveLength(2);
       await page.evaluate(FILL);
       await page.evaluate(`gpd.consent.withdraw('${ANALYTICS}')`);
-      await expect.poll(async () => (await other.state()).granted).toEqual([]);
+      await expect.poll(async () => (await other.state()).granted, SEEN_WITHIN).toEqual([]);
       await second.evaluate(`gpd.consent.withdraw('${AGENT}')`);
       expect((await other.state()).granted).toEqual([]);
     });
@@ -114,7 +117,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       await banner.press('reject');
       await banner.waitFor('reopen');
       await page.evaluate('history.back()');
-      await expect.poll(() => page.evaluate('window.restored').catch(() => null)).toBe(true);
+      await expect.poll(() => page.evaluate('window.restored').catch(() => null), SEEN_WITHIN).toBe(true);
       expect(await banner.state()).toMatchObject({ phase: 'asking', granted: [] });
       expect(await page.evaluate('heard.at(-1)')).toBe('change | asking | ');
     });

@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { SEEN_WITHIN } from '../http/support/expect.ts';
 import { execute } from '../support/database.ts';
 import { freePort } from '../support/ports.ts';
 import { type Gpd, initGpd, startGpd } from '../support/server.ts';
@@ -42,13 +43,13 @@ describeInBrowser('browser/my-data in firefox', missingBrowser('firefox'), () =>
     await page.waitForSelector('[data-testid="nothing"]');
     expect(await decisions()).toBe(1);
     await page.click('[data-testid="forget"]');
-    await expect.poll(status).toMatch(/^Forgotten/);
+    await expect.poll(status, SEEN_WITHIN).toMatch(/^Forgotten/);
     expect(await decisions()).toBe(0);
   });
 
   it('cookies blocked: says so, and claims nothing about what is held', async () => {
     await look({ 'network.cookie.cookieBehavior': 2 });
-    await expect.poll(status).toMatch(/did not keep the cookie/);
+    await expect.poll(status, SEEN_WITHIN).toMatch(/did not keep the cookie/);
     expect(await page.$('[data-testid="nothing"]')).toBeNull();
     expect(await page.$eval('[data-testid="forget"]', (button) => button.getClientRects().length)).toBe(0);
   });
