@@ -92,7 +92,7 @@ function putUnits(stage) {
 function putDocs(stage, version, seconds) {
   const doc = '/usr/share/doc/gpd';
   for (const name of readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).sort()) {
-    if (/^(?:man|images)\//.test(name) || !/\.(?:md|json|conf)$|\/Caddyfile$/.test(name)) continue;
+    if (/^(?:man|images)\//.test(name) || !/\.(?:md|json|conf|py)$|\/Caddyfile$/.test(name)) continue;
     put(stage, `${doc}/${name}`, readFileSync(join(root, 'docs', name)));
   }
   put(stage, `${doc}/copyright`, template('copyright'));

@@ -1,15 +1,9 @@
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { signCheckpoint } from '../../src/ledger/checkpoint.ts';
 import { leafHash } from '../../src/ledger/merkle.ts';
 import { makeNoteSigner } from '../../src/ledger/note.ts';
 import { inclusionProof, rootAt } from '../../src/ledger/proofs.ts';
 import { formatTlogProof, parseTlogProof, verifyTlogProof } from '../../src/ledger/tlog-proof.ts';
-import { describeWithTool } from '../support/tools.ts';
 import { makeLog } from './support.ts';
 
 const signer = makeNoteSigner('consent.example/ledger/shop', Buffer.alloc(32, 3));
@@ -98,69 +92,5 @@ describe('a tlog-proof', () => {
       text.replaceAll('\n\n', '\n'),
     ];
     for (const each of bad) expect(why(each), each.slice(0, 120)).toBe('malformed-proof');
-  });
-});
-
-const verifier = fileURLToPath(new URL('../vectors/ledger/verify.py', import.meta.url));
-
-function missingVerifier(): string | null {
-  const missing = (['python3 --version', 'openssl version'] as const).filter((command) => {
-    const [tool = '', ...args] = command.split(' ');
-    return spawnSync(tool, args).status !== 0;
-  });
-  return missing.length === 0
-    ? null
-    : `needs python3 and openssl 3 in the PATH (failed: ${missing.join(', ')})`;
-}
-
-describeWithTool('the verifier in Python and openssl', missingVerifier(), () => {
-  let folder = '';
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'tlog-proof-'));
-  });
-  afterAll(() => rmSync(folder, { recursive: true }));
-
-  const accepts = (proof: string): { readonly status: number | null; readonly output: string } => {
-    const [proofFile, vkeyFile] = [join(folder, 'proof'), join(folder, 'vkey')];
-    writeFileSync(proofFile, proof);
-    writeFileSync(vkeyFile, `${signer.vkey}\n`);
-    const env = { ...process.env, TMPDIR: folder, PYTHONIOENCODING: 'utf-8' };
-    const { status, stdout } = spawnSync('python3', [verifier, proofFile, vkeyFile], {
-      env,
-      encoding: 'utf8',
-    });
-    return { status, output: stdout };
-  };
-
-  it('accepts proofs made here', async () => {
-    for (const [index, size] of [
-      [0, 1],
-      [256, 700],
-      [699, 700],
-    ] as const) {
-      const { status, output } = accepts(await makeProof(index, size));
-      expect(status).toBe(0);
-      expect(output).toContain(
-        `OK entry ${index} of ${size} leaf ${leafHash(entries[index]!).toString('hex')}`,
-      );
-      expect(output).toContain(`{"n":${index}}`);
-    }
-  });
-
-  it('refuses one with another entry, index, hash, size or signature', async () => {
-    const text = await makeProof(256, 700);
-    const entry = Buffer.from('{"n":257}').toString('base64');
-    const hash = text.split('\n')[3] ?? '';
-    const bad = [
-      text.replace(/extra .*/, `extra ${entry}`),
-      text.replace('index 256', 'index 257'),
-      text.replace(hash, Buffer.alloc(32).toString('base64')),
-      text.replace('\n700\n', '\n701\n'),
-      text.replace(/.{10}\n$/, 'AAAAAAAAAA\n'),
-    ];
-    for (const each of bad) {
-      expect(each).not.toBe(text);
-      expect(accepts(each).status, each.slice(0, 80)).not.toBe(0);
-    }
   });
 });

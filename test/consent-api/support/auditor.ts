@@ -5,23 +5,24 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { tempDir } from '../../support/command.ts';
 
-/** The auditor of test/vectors/ledger: 20 lines of Python, and openssl. It knows nothing of gpd. */
+/** The verifier that every package holds: Python's standard library, and openssl. It knows nothing of gpd. */
 
-const VERIFY = fileURLToPath(new URL('../../vectors/ledger/verify.py', import.meta.url));
+const VERIFY = fileURLToPath(new URL('../../../docs/verify.py', import.meta.url));
 
 /** One start of Python for many proofs; a line of JSON for each. */
 const MANY = `
 import sys, runpy, json, io, contextlib
-for proof in sys.argv[3:]:
+verifier, vkey, *proofs = sys.argv[1:]
+module = runpy.run_path(verifier)
+read = module['read_text']
+for proof in proofs:
     out = io.StringIO()
-    argv, sys.argv = sys.argv, [sys.argv[1], proof, sys.argv[2]]
     try:
         with contextlib.redirect_stdout(out):
-            runpy.run_path(argv[1])
+            module['verify_proof'](read(proof), read(vkey))
         print('#' + json.dumps(out.getvalue()))
-    except BaseException as error:
-        print('#' + json.dumps('REFUSED ' + type(error).__name__))
-    sys.argv = argv
+    except Exception as error:
+        print('#' + json.dumps('REFUSED ' + str(error)))
 `;
 
 /** Null when both tools are there; else why not, and the remedy. */
