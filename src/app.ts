@@ -13,7 +13,7 @@ import { makeKeyUseCounter } from './app/key-use.ts';
 import { makeDaySalt, makeLimiters } from './app/limits.ts';
 import { listen, parseRanges, readTls } from './app/listen.ts';
 import { describeFault } from './app/log.ts';
-import { masterKeyPath, readMasterKeyFile } from './app/master-key-file.ts';
+import { readMasterKey } from './app/master-key-file.ts';
 import { startMetricsWhereAsked } from './app/metrics/start.ts';
 import { openNetworkTypes, unknownNetwork } from './app/network-type.ts';
 import { chooseOpening } from './app/opening/opening.ts';
@@ -25,7 +25,6 @@ import type { AppOptions, RunningApp } from './app/running.ts';
 import { openStore } from './app/store.ts';
 import { makeStrangerNote } from './app/strangers.ts';
 import { NO_SOCKETS } from './app/systemd/sockets.ts';
-import { makeUnknownKeys } from './app/unknown-keys.ts';
 import { startDispatcher } from './app/webhooks.ts';
 import { baseUrl, type Config } from './config.ts';
 import { makeConsentLane } from './http/consent-lane.ts';
@@ -82,7 +81,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   });
   const directory = makeDirectory(clock, keyUse.note, opening.setKeys);
   const polling = await startPolling(database, directory, store.masterKey, {
-    rereadMasterKey: () => readMasterKeyFile(masterKeyPath(config)),
+    rereadMasterKey: () => readMasterKey(config),
     onFault: logFault('reload-failed'),
     onDamaged: ({ kid, error }) => logFault('tenant-damaged', { tenant: kid })(error),
   });
@@ -110,15 +109,13 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     log.warn({ event: 'erasures-applied-again', count: again });
     await polling.refresh();
   }
-  const { refresh } = polling;
-  const findApiKey = makeUnknownKeys({ known: (secret) => directory.apiKey(secret), refresh });
   const consent = makeConsentApi({
     database,
     eraser,
     directory,
-    findApiKey: makeKeyUse(database, findApiKey, clock),
+    findApiKey: makeKeyUse(database, directory, polling.refresh, clock),
     limiter: limiters.consent,
-    refresh,
+    refresh: polling.refresh,
     clock,
   });
 

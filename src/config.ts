@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, fstatSync, readFileSync, readSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parse as parseToml } from 'smol-toml';
 import {
@@ -20,13 +20,39 @@ export class ConfigError extends Error {
 
 /** Read by the SDKs' `fromEnv`, not by the server. */
 const PASSED_OVER = new Set(['GPD_CONSENT_URL', 'GPD_CONSENT_KEY']);
+/** `master-key:3 database-url:4`: credentials that /usr/bin/gpd opened as root (docs/adr/0032); no setting. */
+const HANDED_OVER = 'GPD_CREDENTIAL_FDS';
 const CONFIG_FILE = 'gpd.toml';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface Config extends Settings {
-  /** $CREDENTIALS_DIRECTORY of systemd, where LoadCredential= puts the master key. */
-  readonly credentialsDirectory: string | null;
+  readonly credentials: Credentials;
+}
+
+const CREDENTIALS = ['master-key', 'database-url', 'console-client-secret'] as const;
+/** Files of the systemd credentials that there are (LoadCredential=), or descriptors of them as /dev/fd/N. */
+export type Credentials = Readonly<Partial<Record<(typeof CREDENTIALS)[number], string>>>;
+
+const DESCRIPTOR = /^\/dev\/fd\/(\d+)$/;
+
+/** The number in /dev/fd/N; null for any other path. */
+export function descriptorOf(path: string): number | null {
+  const number = DESCRIPTOR.exec(path)?.[1];
+  return number === undefined ? null : Number(number);
+}
+
+/**
+ * A descriptor is read itself: to open its name asks for the right to read the file, which whoever handed it over has
+ * and this process has not. @throws as fs does
+ */
+export function readSecretFile(path: string): Buffer {
+  const descriptor = descriptorOf(path);
+  if (descriptor === null) return readFileSync(path);
+  const stat = fstatSync(descriptor);
+  if (!stat.isFile()) return readFileSync(path);
+  const content = Buffer.alloc(stat.size);
+  return content.subarray(0, readSync(descriptor, content, 0, stat.size, 0));
 }
 
 /** Levenshtein distance, to name what was probably meant. */
@@ -75,20 +101,33 @@ function readFile(path: string | undefined): Readonly<Record<string, unknown>> {
   return values;
 }
 
-/** systemd credentials (LoadCredential=), for those who keep secrets out of files that a user may read. */
-function fromCredential(name: SettingName, directory: string | undefined): string | null {
-  if (directory === undefined) return null;
-  if (name === 'console_client_secret_file') {
-    const file = join(directory, 'console-client-secret');
-    return existsSync(file) ? file : null;
-  }
-  const file = join(directory, 'database-url');
-  return name === 'database_url' && existsSync(file) ? readFileSync(file, 'utf8').trim() : null;
+function findCredentials(environment: Environment): Credentials {
+  const directory = environment['CREDENTIALS_DIRECTORY'];
+  const handedOver = new Map(
+    [...(environment[HANDED_OVER] ?? '').matchAll(/([\w-]+):(\d+)/g)].map(([, name, fd]) => [
+      name,
+      `/dev/fd/${fd}`,
+    ]),
+  );
+  const files = CREDENTIALS.map((name) => {
+    const file = handedOver.get(name) ?? (directory === undefined ? '' : join(directory, name));
+    return [name, file] as const;
+  });
+  return Object.fromEntries(files.filter(([, file]) => existsSync(file)));
 }
 
-function fallbackOf(name: SettingName, environment: Environment): unknown {
-  const credential = fromCredential(name, environment['CREDENTIALS_DIRECTORY']);
-  if (credential !== null) return credential;
+function readDatabaseUrl(file: string): string {
+  try {
+    return readSecretFile(file).toString('utf8').trim();
+  } catch {
+    throw new ConfigError(`cannot read the credential database-url (${file})`);
+  }
+}
+
+function fallbackOf(name: SettingName, environment: Environment, credentials: Credentials): unknown {
+  const { 'database-url': url, 'console-client-secret': secret } = credentials;
+  if (name === 'database_url' && url !== undefined) return readDatabaseUrl(url);
+  if (name === 'console_client_secret_file' && secret !== undefined) return secret;
   if (name === 'data_dir' && environment['STATE_DIRECTORY'])
     return environment['STATE_DIRECTORY'].split(':')[0];
   return SETTINGS[name].fallback;
@@ -104,9 +143,12 @@ export interface LoadOptions {
 export function loadConfig(options: LoadOptions): Config {
   const { environment, flags = {} } = options;
   const known = SETTING_NAMES.map(environmentName);
-  const given = Object.keys(environment).filter((name) => name.startsWith('GPD_') && !PASSED_OVER.has(name));
+  const given = Object.keys(environment).filter(
+    (name) => name.startsWith('GPD_') && !PASSED_OVER.has(name) && name !== HANDED_OVER,
+  );
   refuseUnknown(given, known, 'environment');
   const file = readFile(options.configFile);
+  const credentials = findCredentials(environment);
   const settings: Record<string, unknown> = {};
   for (const name of SETTING_NAMES) {
     const fromEnvironment = environment[environmentName(name)];
@@ -114,7 +156,7 @@ export function loadConfig(options: LoadOptions): Config {
       flags[name] ??
       (fromEnvironment === '' ? undefined : fromEnvironment) ??
       file[name] ??
-      fallbackOf(name, environment);
+      fallbackOf(name, environment, credentials);
     const result = SETTINGS[name].schema.safeParse(raw);
     if (!result.success) {
       const why = result.error.issues[0]?.message ?? 'is not valid';
@@ -129,7 +171,7 @@ export function loadConfig(options: LoadOptions): Config {
   return {
     ...parsed,
     data_dir: resolve(parsed.data_dir),
-    credentialsDirectory: environment['CREDENTIALS_DIRECTORY'] ?? null,
+    credentials,
   };
 }
 

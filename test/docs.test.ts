@@ -28,6 +28,7 @@ const PAGES = [
   'docs/operate/debian.md',
   'docs/operate/erasure-incomplete.md',
   'docs/operate/first-day.md',
+  'docs/operate/master-key.md',
   'docs/operate/offboarding.md',
   'docs/operate/proxies.md',
 ];
@@ -55,7 +56,13 @@ describe('the pages', () => {
 
   it('nothing that people copy sets a name on which gpd would refuse to start', () => {
     // What gpd passes over: the SDKs' own (contract section 11).
-    const known = new Set(['GPD_CONSENT_URL', 'GPD_CONSENT_KEY', ...SETTING_NAMES.map(environmentName)]);
+    // And GPD_CREDENTIAL_FDS, which is no setting (docs/adr/0032).
+    const known = new Set([
+      'GPD_CONSENT_URL',
+      'GPD_CONSENT_KEY',
+      'GPD_CREDENTIAL_FDS',
+      ...SETTING_NAMES.map(environmentName),
+    ]);
     const docs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.md'))
       .map((name) => join('docs', name));

@@ -10,6 +10,7 @@ import { makeApiKeyStore } from '../storage/api-key-store.ts';
 import type { Database } from '../storage/db.ts';
 import { findDecision } from '../storage/decision-store.ts';
 import type { Directory } from './directory.ts';
+import { makeUnknownKeys } from './unknown-keys.ts';
 
 /** As every later verdict under the override (contract 3.4): an overturned decision calls nobody a bot any more. */
 function reconcile(verdict: Verdict): Verdict {
@@ -49,7 +50,13 @@ export function makeDecisionFinder(
  * Finds a key by its secret and notes its use to the day: one write a key and day, beside the request; a failed one is
  * tried with the next call.
  */
-export function makeKeyUse(database: Database, find: FindApiKey, clock: Clock): FindApiKey {
+export function makeKeyUse(
+  database: Database,
+  directory: Directory,
+  refresh: () => Promise<void>,
+  clock: Clock,
+): FindApiKey {
+  const find = makeUnknownKeys({ known: (secret) => directory.apiKey(secret), refresh });
   const noted = new Map<string, string>();
   const store = makeApiKeyStore(database);
   return async (secret, client) => {

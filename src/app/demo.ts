@@ -148,7 +148,7 @@ export async function prepareDemo(base: Config): Promise<Demo> {
     data_dir: directory,
     database_url: null,
     master_key_file: null,
-    credentialsDirectory: null,
+    credentials: {},
     port,
     base_url: origin,
   };

@@ -10,7 +10,7 @@ import { equalBytes } from '../lib/hash.ts';
 import { type Database, openDatabase } from '../storage/db.ts';
 import { ESCROW, readMeta, writeMeta } from '../storage/meta-store.ts';
 import { makeFolder } from './durable-file.ts';
-import { masterKeyPath, readMasterKeyFile, writeMasterKeyFile } from './master-key-file.ts';
+import { masterKeyPath, readMasterKey, writeMasterKeyFile } from './master-key-file.ts';
 import type { Store } from './store.ts';
 
 /** The master key on paper: printed, confirmed from the paper, and brought back from it (docs/adr/0010). */
@@ -33,7 +33,7 @@ export interface Printed {
 
 /** The store has been opened with this very file. */
 export function printRecoveryKey(store: Store, config: Config): Printed {
-  const key = readMasterKeyFile(masterKeyPath(config));
+  const key = readMasterKey(config);
   return { groups: writeRecoveryKey(key), fingerprint: fingerprintOf(store.masterKey) };
 }
 
@@ -47,7 +47,7 @@ export async function confirmRecoveryKey(
   now: number,
 ): Promise<{ readonly matches: boolean; readonly fingerprint: string }> {
   const fingerprint = fingerprintOf(store.masterKey);
-  const matches = equalBytes(key, readMasterKeyFile(masterKeyPath(config)));
+  const matches = equalBytes(key, readMasterKey(config));
   if (matches) {
     const note = JSON.stringify({ fingerprint, at: now });
     await store.database.transaction((tx) => writeMeta(tx, ESCROW, note));

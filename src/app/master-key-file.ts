@@ -4,23 +4,22 @@ import {
   fsyncSync,
   linkSync,
   openSync,
-  readFileSync,
   renameSync,
   unlinkSync,
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type Config, ConfigError } from '../config.ts';
+import { type Config, ConfigError, readSecretFile } from '../config.ts';
 import { formatMasterKey, parseMasterKey } from '../keys/master-key.ts';
+import { findUnitCredential } from './systemd/unit-credential.ts';
 
-/** Where the master key comes from: a systemd credential, GPD_MASTER_KEY_FILE, or master.key in the data directory. */
+/** Where somebody put the master key: GPD_MASTER_KEY_FILE or a systemd credential. Null: it is ours to make. */
+export function providedKeyPath({ master_key_file, credentials }: Config): string | null {
+  return master_key_file ?? credentials['master-key'] ?? null;
+}
+
 export function masterKeyPath(config: Config): string {
-  if (config.master_key_file !== null) return config.master_key_file;
-  if (config.credentialsDirectory !== null) {
-    const credential = join(config.credentialsDirectory, 'master-key');
-    if (existsSync(credential)) return credential;
-  }
-  return join(config.data_dir, 'master.key');
+  return providedKeyPath(config) ?? join(config.data_dir, 'master.key');
 }
 
 /** The next master key while `keys rewrap` is between its two writes. */
@@ -28,14 +27,26 @@ export function pendingKeyPath(path: string): string {
   return `${path}.new`;
 }
 
+/** The master key of these data. @throws {ConfigError} as {@link readMasterKeyFile}, or that only the unit holds it */
+export function readMasterKey(config: Config): Buffer {
+  const path = masterKeyPath(config);
+  const held = providedKeyPath(config) === null && !existsSync(path) ? findUnitCredential() : null;
+  if (held !== null) {
+    throw new ConfigError(
+      `the master key is held by the unit (LoadCredential=master-key:${held}): run gpd as root, by its command in PATH`,
+    );
+  }
+  return readMasterKeyFile(path);
+}
+
 /** @throws {ConfigError} a plain sentence; a missing key is never made up for by a new one */
 export function readMasterKeyFile(path: string): Buffer {
   let file: Buffer;
   try {
-    file = readFileSync(path);
+    file = readSecretFile(path);
   } catch {
     throw new ConfigError(
-      `the master key ${path} is missing or not readable: put back the file that this data was made with, or run \`gpd init\` for a new installation`,
+      `the master key ${path} is missing or not readable: put back the file that this data was made with`,
     );
   }
   const key = parseMasterKey(file);

@@ -9,7 +9,7 @@ import { foldIntoOneFile } from '../storage/file-copy.ts';
 import { readMeta } from '../storage/meta-store.ts';
 import { BackupFailed } from './backup-failed.ts';
 import { replaceFile, syncPath } from './durable-file.ts';
-import { masterKeyPath, readMasterKeyFile } from './master-key-file.ts';
+import { readMasterKey } from './master-key-file.ts';
 import { tombstoneFile } from './rights/tombstones.ts';
 
 /** The last step of a restore: one database takes the other's place. */
@@ -60,7 +60,7 @@ export async function putInPlace(config: Config, staged: string, erasures: reado
     replaceFile(tombstoneFile(config.data_dir), erasures.map((line) => `${line}\n`).join(''));
   }
   swapIn(staged, target, aside);
-  const masterKey = makeMasterKey(readMasterKeyFile(masterKeyPath(config)), randomBytes);
+  const masterKey = makeMasterKey(readMasterKey(config), randomBytes);
   const database = await openDatabase({ location: target });
   try {
     const wrapped = await readMeta(database, SERVER_SECRET);

@@ -19,7 +19,7 @@ import { BackupFailed } from './backup-failed.ts';
 import { type BackupHead, DamagedBackup, openBytes, readHead } from './backup-stream.ts';
 import { removeLeftStaging, stagingFile, syncPath } from './durable-file.ts';
 import { completeLines, countUndone, mergeErasures, parseErasures, readErasureLines } from './erasure-log.ts';
-import { masterKeyPath, readMasterKeyFile, writeMasterKeyFile } from './master-key-file.ts';
+import { masterKeyPath, readMasterKey, readMasterKeyFile, writeMasterKeyFile } from './master-key-file.ts';
 import { operatorsOf } from './operators.ts';
 import { claimOld, foldOrThrow, putInPlace, SUFFIXES } from './restore-swap.ts';
 import { type Tombstone, tombstoneFile } from './rights/tombstones.ts';
@@ -55,8 +55,8 @@ interface Keys {
 
 function readKeys(config: Config, keyFile: string | undefined): Keys {
   const path = masterKeyPath(config);
-  const current = existsSync(path) || keyFile === undefined ? readMasterKeyFile(path) : null;
-  if (keyFile === undefined) return { backup: readMasterKeyFile(path), current };
+  const current = existsSync(path) || keyFile === undefined ? readMasterKey(config) : null;
+  if (keyFile === undefined) return { backup: readMasterKey(config), current };
   if (current === null && dirname(path) !== config.data_dir) readMasterKeyFile(path);
   return { backup: readMasterKeyFile(keyFile), current };
 }

@@ -7,6 +7,7 @@ import { countWrapped, rewrapAll } from '../storage/rewrap.ts';
 import {
   masterKeyPath,
   pendingKeyPath,
+  providedKeyPath,
   readMasterKeyFile,
   replaceMasterKeyFile,
   writeMasterKeyFile,
@@ -29,7 +30,7 @@ function newKey(
   if (newKeyFile !== undefined)
     return { key: readMasterKeyFile(newKeyFile), path: newKeyFile, inPlace: false };
   const path = masterKeyPath(config);
-  if (config.master_key_file !== null || config.credentialsDirectory !== null) {
+  if (providedKeyPath(config) !== null) {
     throw new ConfigError(
       'the master key lies outside the data directory: make the new one and name it with --new-key-file',
     );

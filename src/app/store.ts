@@ -13,6 +13,8 @@ import { makeFolder } from './durable-file.ts';
 import {
   masterKeyPath,
   pendingKeyPath,
+  providedKeyPath,
+  readMasterKey,
   readMasterKeyFile,
   replaceMasterKeyFile,
   writeMasterKeyFile,
@@ -73,9 +75,10 @@ async function finishRewrap(
 
 async function unlock(
   database: Database,
-  path: string,
+  config: Config,
 ): Promise<{ masterKey: MasterKey; secret: Buffer } | null> {
-  const masterKey = makeMasterKey(readMasterKeyFile(path), randomBytes);
+  const path = masterKeyPath(config);
+  const masterKey = makeMasterKey(readMasterKey(config), randomBytes);
   try {
     const secret = await readServerSecret(database, masterKey);
     return secret && { masterKey, secret };
@@ -103,7 +106,7 @@ export async function openStore(config: Config, options: OpenOptions = {}): Prom
       if (!(await database.read.schema.hasTable('meta'))) throw notInitialised(config);
       await migrate(database);
     }
-    const unlocked = await unlock(database, masterKeyPath(config));
+    const unlocked = await unlock(database, config);
     if (!unlocked) throw notInitialised(config);
     const { masterKey, secret } = unlocked;
     await completeTenants(database, masterKey, baseUrl(config));
@@ -188,10 +191,9 @@ export async function initialiseStore(config: Config): Promise<Store> {
   if (file !== null) requireSqlite();
   makeDataDirectory(config);
   const path = masterKeyPath(config);
-  const provided = config.master_key_file !== null || config.credentialsDirectory !== null;
   if (!existsSync(path)) {
-    if (provided) readMasterKeyFile(path);
+    if (providedKeyPath(config) !== null) readMasterKeyFile(path);
     writeMasterKeyFile(path, randomBytes(SECRET_BYTES));
   }
-  return initialiseDatabase(config, makeMasterKey(readMasterKeyFile(path), randomBytes));
+  return initialiseDatabase(config, makeMasterKey(readMasterKey(config), randomBytes));
 }

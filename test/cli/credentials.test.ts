@@ -1,8 +1,8 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
-import { runGpd, tempDir } from '../support/command.ts';
+import { PROGRAM, runGpd, spawnTool, tempDir } from '../support/command.ts';
 import { own } from './support/own.ts';
 
 /** LoadCredential=: secrets that only root's files and one process hold. */
@@ -34,6 +34,49 @@ describe('systemd credentials', () => {
       const config = loadConfig({ environment });
       expect([config.database_url, config.console_client_secret_file]).toEqual([null, null]);
     }
+  });
+
+  it('come by descriptor too, of a file that was opened for this process', async () => {
+    const { dataDir } = await own();
+    const key = join(tempDir('key'), 'master-key');
+    renameSync(join(dataDir, 'master.key'), key);
+    const run = async (script: string) => {
+      const env = { GPD_DATA_DIR: dataDir, KEY: key, NODE: process.execPath, PROGRAM };
+      const { output, exited } = spawnTool('sh', ['-c', script], { env });
+      return { ...(await exited), ...output };
+    };
+    const list = '"$NODE" "$PROGRAM" tenants list --json';
+    const missing = await run(list);
+    expect(missing).toMatchObject({ code: 78, stdout: '' });
+    expect(missing.stderr).toContain(join(dataDir, 'master.key'));
+    // There is a database already: another one would not help.
+    expect(missing.stderr).not.toContain('gpd init');
+    const opened = 'exec 7< "$KEY"; export GPD_CREDENTIAL_FDS=master-key:7';
+    expect(await run(`${opened}; ${list}`)).toMatchObject({ code: 0, stderr: '' });
+    // Read twice, by a command that tries the key and prints it.
+    expect(await run(`${opened}; "$NODE" "$PROGRAM" master-key escrow --json`)).toMatchObject({ code: 0 });
+    const asked = await run(`${opened}; "$NODE" "$PROGRAM" doctor --all --json`);
+    expect(asked.stdout).toContain(`"${key}"`);
+    expect(await run(`exec 7< /dev/null; export GPD_CREDENTIAL_FDS=master-key:7; ${list}`)).toMatchObject({
+      code: 78,
+    });
+    expect(await run(`export GPD_CREDENTIAL_FDS=master-key:9; ${list}`)).toMatchObject({ code: 78 });
+    const rewrapped = await run(
+      `openssl rand -base64 32 > "$KEY.new"; ${opened}; "$NODE" "$PROGRAM" keys rewrap --yes --new-key-file /dev/fd/9 9< "$KEY.new"
+      exec 7< "$KEY.new"; ${list}`,
+    );
+    expect(rewrapped.code).toBe(0);
+  });
+
+  it('of a database come by descriptor too, and are never told', async () => {
+    const file = join(tempDir('url'), 'database-url');
+    writeFileSync(file, 'postgres://gpd:secret-a@127.0.0.1:1/gpd\n');
+    const script =
+      'exec 8< "$FILE"; export GPD_CREDENTIAL_FDS=database-url:8; "$NODE" "$PROGRAM" tenants list';
+    const env = { FILE: file, NODE: process.execPath, PROGRAM };
+    const { output, exited } = spawnTool('sh', ['-c', script], { env });
+    expect((await exited).code).toBe(75);
+    expect(output.stdout + output.stderr).not.toContain('secret-a');
   });
 
   it('open a master key that lies nowhere else, and the address of a database is never told', async () => {

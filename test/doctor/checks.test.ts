@@ -12,6 +12,10 @@ const config = (parts: Partial<Facts['config']>): Change => ({ config: { ...base
 const host = (parts: Partial<Facts['host']>): Change => ({ host: { ...base.host, ...parts } });
 const data = (parts: Partial<Facts['data']>): Change => ({ data: { ...base.data, ...parts } });
 const key = (parts: Partial<Facts['masterKey']>): Change => ({ masterKey: { ...base.masterKey, ...parts } });
+const unheld = (parts: Partial<Facts['masterKey']>): Change => ({
+  ...key(parts),
+  ...host({ unitCredential: null }),
+});
 const pooling = (parts: Partial<Pooling>): Change =>
   database({ pooling: { pooled: true, transactions: true, readLimit: '9s', ...parts } });
 const database = (parts: Partial<DatabaseFacts>): Change => ({
@@ -72,8 +76,14 @@ const ROWS: readonly Row[] = [
   ['data.erasure-log', 'fail', data({ erasureLog: { lines: 0, problem: 'line 2 is damaged' } }), /line 2/],
   ['data.backup', 'warn', database({ lastBackupAt: null }), /never/],
   ['data.backup', 'warn', database({ lastBackupAt: NOW - 8 * DAY }), /8 days old/],
-  ['master-key.present', 'fail', key({ file: null }), /missing/],
-  ['master-key.present', 'fail', key({ file: makeFile({ readable: false }) }), /not readable/],
+  ['master-key.present', 'fail', unheld({ file: null }), /missing/],
+  ['master-key.present', 'fail', unheld({ file: makeFile({ readable: false }) }), /not readable/],
+  [
+    'master-key.present',
+    'fail',
+    { ...key({ file: null }), ...config({ master_key_file: '/etc/other' }) },
+    /missing/,
+  ],
   ['master-key.present', 'fail', key({ valid: false }), /holds no master key/],
   ['master-key.mode', 'fail', key({ file: makeFile({ mode: 0o640 }) }), /640/],
   ['master-key.fits', 'fail', key({ opens: false }), /not the key/],
@@ -225,7 +235,16 @@ describe('gpd doctor', () => {
   it('only a fail fails', () => {
     const warned = examine({ ...base, ...host({ uid: 0 }) });
     expect(warned).toMatchObject({ ok: true, counts: { warn: 1, fail: 0 } });
-    expect(examine({ ...base, ...key({ file: null }) }).ok).toBe(false);
+    expect(examine({ ...base, ...unheld({ file: null }) }).ok).toBe(false);
+  });
+
+  it.each([
+    ['tried, by root', key({ path: '/etc/gpd/master-key' })],
+    ['out of this user’s reach', key({ file: null, valid: false, opens: null })],
+  ])('a master key that the unit holds is no fault: %s', (_name, change) => {
+    const result = found({ ...base, ...change }, 'master-key.present');
+    expect(result).toMatchObject({ status: 'pass' });
+    expect(result?.detail).toMatch(/^held by the unit \(\/etc\/gpd\/master-key\)/);
   });
 
   it('skips what cannot be judged instead of passing it', () => {

@@ -89,6 +89,40 @@ kill -TERM "$server"
 wait "$server"
 say "served and ended with 0"
 
+say "the master key as a credential"
+install -m 0600 -o root -g root /var/lib/gpd/master.key /etc/gpd/master-key
+mv /var/lib/gpd/master.key /run/master.key
+mkdir -p /etc/systemd/system/gpd.service.d
+printf '[Service]\nLoadCredential=master-key:/etc/gpd/master-key\n' > /etc/systemd/system/gpd.service.d/master-key.conf
+systemd-analyze verify gpd.service
+gpd tenants list
+gpd backup /var/lib/gpd/held.backup
+gpd doctor --all | grep -F 'held by the unit (/etc/gpd/master-key)'
+# As the unit of retention does with its line: the commented one, as it is shipped.
+grep -qx '#LoadCredential=master-key:/etc/gpd/master-key' /usr/lib/systemd/system/gpd-retention.service
+install -d -m 0500 -o gpd /run/credentials-of-retention
+install -m 0400 -o gpd /etc/gpd/master-key /run/credentials-of-retention/master-key
+sed -n 's/^ExecStart=//p' /usr/lib/systemd/system/gpd-retention.service > /run/retention
+test "$(wc -l < /run/retention)" = 2
+while read -r command; do
+  setpriv --reuid=gpd --regid=gpd --init-groups -- env CREDENTIALS_DIRECTORY=/run/credentials-of-retention \
+    GPD_DATA_DIR=/var/lib/gpd $command < /dev/null
+done < /run/retention
+code=0
+setpriv --reuid=gpd --regid=gpd --init-groups -- gpd tenants list --config /etc/gpd/gpd.toml 2> /run/not-root || code=$?
+test "$code" = 78
+grep -F 'held by the unit' /run/not-root
+fails grep -F 'gpd init' /run/not-root
+# Another place, that the unit alone names; and the place that is tried where no unit names one.
+mv /etc/gpd/master-key /etc/gpd/elsewhere
+sed -i s,/etc/gpd/master-key,/etc/gpd/elsewhere, /etc/systemd/system/gpd.service.d/master-key.conf
+gpd tenants list
+mv /etc/gpd/elsewhere /etc/gpd/master-key
+rm -r /etc/systemd/system/gpd.service.d
+gpd tenants list
+mv /run/master.key /var/lib/gpd/master.key
+rm /etc/gpd/master-key
+
 say upgrade
 dpkg $force -i "$NEWER"
 calls > /run/at-upgrade

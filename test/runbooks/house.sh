@@ -32,6 +32,14 @@ log=/var/lib/gpd.log pid=/var/lib/gpd.pid
 case "$1" in
   start)
     cd /etc/gpd || exit 1
+    # What LoadCredential= does: a copy that the service may read, in a directory of its own.
+    credential=$(sed -n 's/^LoadCredential=master-key://p' /etc/systemd/system/gpd.service.d/*.conf 2> /dev/null | tail -n 1)
+    rm -rf /var/lib/gpd.credentials
+    if [ -n "$credential" ]; then
+      install -d -m 0500 -o gpd /var/lib/gpd.credentials
+      install -m 0400 -o gpd "$credential" /var/lib/gpd.credentials/master-key
+      export CREDENTIALS_DIRECTORY=/var/lib/gpd.credentials
+    fi
     setsid runuser -u gpd -- node /opt/gpd/bin/gpd serve >> "$log" 2>&1 < /dev/null &
     for _ in $(seq 300); do
       curl -fs "http://127.0.0.1:$PORT/readyz" > /dev/null && break
@@ -74,7 +82,7 @@ visit() {
     "graphics": { "renderer": "ANGLE (Intel, Mesa Intel(R) UHD Graphics 620, OpenGL 4.6)" },
     "page": { "hardwareConcurrency": 8, "webdriver": true } } }
 END
-  runuser -u gpd -- sh -c 'cd /etc/gpd && exec node /opt/gpd/bin/gpd seal "$0"' "$1" < /root/visit.json |
+  gpd seal "$1" < /root/visit.json |
     curl -sS -H 'content-type: application/json' --data-binary @- "http://127.0.0.1:$PORT/_fp/i/v1"
 }
 # member NAME: its text in the JSON on standard input.

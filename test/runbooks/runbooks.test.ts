@@ -153,6 +153,38 @@ describeWithTool('runbooks', missing(), () => {
     expect(followed.output).toMatch(/shop generation 1: destroyed/);
   });
 
+  it('the master key apart from the data', TIMEOUT, async () => {
+    const asService = 'runuser -u gpd -- env GPD_DATA_DIR=/var/lib/gpd node /opt/gpd/bin/gpd';
+    const followed = await follow([
+      ['first-day'],
+      [
+        'master-key',
+        {
+          after: {
+            1: `test "$(stat -c %U:%a /etc/gpd/master-key)" = root:600
+              test ! -e /var/lib/gpd/master.key
+              gpd tenants list && visit shop
+              gpd backup /var/lib/gpd/backups/apart.backup
+              gpd restore /var/lib/gpd/backups/apart.backup --dry-run
+              code=0; ${asService} tenants list || code=$?; test "$code" = 78
+              ${asService} doctor --all | grep -F 'master-key.present' | tee /root/as-service
+              grep -qE '^ *pass' /root/as-service`,
+            3: `grep -qF fingerprint <(gpd master-key escrow)
+              curl -fsS "http://127.0.0.1:$PORT/readyz" && visit shop`,
+          },
+        },
+      ],
+    ]);
+    expectFollowed(followed);
+    expect(followed.output.match(/"reason":"ok"/g)).toHaveLength(2);
+    expect(followed.output).toMatch(
+      /master key is held by the unit \(LoadCredential=master-key:\/etc\/gpd\/master-key\)/,
+    );
+    expect(followed.output).not.toContain('gpd init');
+    expect(followed.output.match(/held by the unit \(\/etc\/gpd\/master-key\)/g)).toHaveLength(2);
+    expect(followed.output.match(/checks: 0 fail/g)).toHaveLength(2);
+  });
+
   it('the disk is full', TIMEOUT, async () => {
     const full = 'dd if=/dev/zero of=/var/lib/gpd/backups/filler bs=1M 2> /dev/null';
     const followed = await follow([

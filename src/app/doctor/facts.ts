@@ -24,7 +24,7 @@ export interface HostFacts {
   readonly freeInodes: number | null;
   /** `tmpfs`, `network` or `disk`: where the data directory lies. */
   readonly fileSystem: 'tmpfs' | 'network' | 'disk';
-  /** LoadCredential= of the installed unit. */
+  /** LoadCredential= of an installed unit, for the master key. */
   readonly unitCredential: { readonly path: string; readonly file: FileFact | null } | null;
 }
 

@@ -1,21 +1,24 @@
-import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, readdirSync, readlinkSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type Config, sqliteFile } from '../../config.ts';
+import { type Config, descriptorOf, readSecretFile, sqliteFile } from '../../config.ts';
 import { parseMasterKey } from '../../keys/master-key.ts';
 import { reserveSize } from '../disk-reserve.ts';
 import { parseErasures, readErasureLines } from '../erasure-log.ts';
 import { masterKeyPath, pendingKeyPath } from '../master-key-file.ts';
 import { tombstoneFile } from '../rights/tombstones.ts';
 import { readStranger } from '../strangers.ts';
+import { findUnitCredential } from '../systemd/unit-credential.ts';
 import type { DataFacts, FileFact, HostFacts, MasterKeyFacts } from './facts.ts';
 
 /** What the file system tells. */
 
-export function fileFact(path: string | null): FileFact | null {
-  if (path === null) return null;
+export function fileFact(given: string | null): FileFact | null {
+  if (given === null) return null;
   try {
-    const { uid, mode, size, mtimeMs } = statSync(path);
-    return { path, uid, mode: mode & 0o777, size, modifiedAt: mtimeMs, readable: mayRead(path) };
+    const { uid, mode, size, mtimeMs } = statSync(given);
+    const isOpen = descriptorOf(given) !== null;
+    const path = isOpen ? readlinkSync(given) : given;
+    return { path, uid, mode: mode & 0o777, size, modifiedAt: mtimeMs, readable: isOpen || mayRead(given) };
   } catch {
     return null;
   }
@@ -38,13 +41,9 @@ function nearestDirectory(path: string): string {
   return existsSync(path) ? path : nearestDirectory(dirname(path));
 }
 
-const UNIT = '/etc/systemd/system/gpd.service';
-
 function unitCredential(): HostFacts['unitCredential'] {
-  const file = fileFact(UNIT);
-  if (!file?.readable) return null;
-  const path = /^\s*LoadCredential=master-key:(\S+)/m.exec(readFileSync(UNIT, 'utf8'))?.[1];
-  return path === undefined ? null : { path, file: fileFact(path) };
+  const path = findUnitCredential();
+  return path === null ? null : { path, file: fileFact(path) };
 }
 
 export function gatherHost(config: Config): HostFacts {
@@ -104,8 +103,8 @@ export function gatherMasterKey(config: Config): {
 } {
   const path = masterKeyPath(config);
   const file = fileFact(path);
-  const key = file?.readable ? parseMasterKey(readFileSync(path)) : null;
+  const key = file?.readable ? parseMasterKey(readSecretFile(path)) : null;
   const rewrapPending = existsSync(pendingKeyPath(path));
   const unknown = { opens: null, unopened: [], escrow: null };
-  return { key, facts: { path, file, valid: key !== null, rewrapPending, ...unknown } };
+  return { key, facts: { path: file?.path ?? path, file, valid: key !== null, rewrapPending, ...unknown } };
 }

@@ -123,10 +123,15 @@ function judgeErasureLog({ data }: Facts): Finding {
   return pass(`${log.lines.toLocaleString('en')} erasures, each readable`);
 }
 
-function judgeKeyPresent({ masterKey }: Facts): Finding {
+function judgeKeyPresent({ masterKey, config, host: { unitCredential } }: Facts): Finding {
   const remedy = 'Put back the file that this data was made with; without it nothing opens again.';
+  if (unitCredential?.file && config.master_key_file === null && !masterKey.file)
+    return pass(`held by the unit (${unitCredential.path}): as root, gpd doctor tries it`);
   if (!masterKey.file?.readable) return fail(`${masterKey.path} is missing or not readable`, remedy);
-  return masterKey.valid ? pass(masterKey.path) : fail(`${masterKey.path} holds no master key`, remedy);
+  const isHeld = unitCredential?.path === masterKey.path;
+  return masterKey.valid
+    ? pass(isHeld ? `held by the unit (${masterKey.path})` : masterKey.path)
+    : fail(`${masterKey.path} holds no master key`, remedy);
 }
 
 function judgeKeyMode({ masterKey }: Facts): Finding {
