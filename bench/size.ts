@@ -93,6 +93,7 @@ function makeVisit(kid: string, now: number): Sighting {
     visitorId: random(16),
     epoch: 690,
     network: random(16),
+    epochEndsAt: 691 * 30 * DAY,
     marked: false,
   };
   const day = Math.floor(now / DAY);

@@ -39,6 +39,7 @@ import { poolRandom } from './lib/random.ts';
 import { makeUlid } from './lib/ulid.ts';
 import { issueToken } from './rights/transparency-token.ts';
 import { makeNonceClaimer } from './storage/agent-store.ts';
+import { noteEpochLength } from './storage/epoch-length.ts';
 import { answers } from './storage/probe.ts';
 import { makeRecorder } from './storage/recorder.ts';
 import { VERSION } from './version.ts';
@@ -229,6 +230,10 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     onClock: (event, ms) => log.warn({ event, seconds: Math.round(ms / SECOND) }),
     onFailure: ({ job, kid, error }) => logFault('sweep-failed', { job, tenant: kid })(error),
   });
+  // Beside the serving: what is missing is judged as before until it is filled in.
+  const epochs = noteEpochLength(database, config.epoch_days, clock())
+    .then((was) => was !== null && log.warn({ event: 'epoch-days-changed', was, now: config.epoch_days }))
+    .catch(logFault('epoch-days-unread'));
   return {
     url,
     port,
@@ -236,6 +241,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     answers: () => answers(database),
     async stop(deadlineMs = DRAIN_MS) {
       draining = true;
+      await epochs;
       await running.drain(deadlineMs);
       await Promise.all([recorder.idle(), consent.idle()]);
       const others = [opening, polling, agents, housekeeping, dispatcher, metrics, { stop: stopConsole }];

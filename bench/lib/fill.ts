@@ -22,9 +22,10 @@ export async function fillTables(file: string, kid: string, rows: number): Promi
       await tx.raw(`INSERT INTO sightings SELECT ?, durable, ?, ?, 1, ? ${made}`, [kid, now, now, epoch]);
       await tx.raw(`INSERT INTO network_marks SELECT ?, ?, durable, network ${made}`, [today, kid]);
       await tx.raw(`INSERT INTO network_days SELECT ?, ?, durable, 1 ${made}`, [today, kid]);
-      await tx.raw(`INSERT INTO visitor_index SELECT ?, visitor, durable, ? FROM made ORDER BY visitor`, [
+      await tx.raw(`INSERT INTO visitor_index SELECT ?, visitor, durable, ?, ? FROM made ORDER BY visitor`, [
         kid,
         epoch,
+        (epoch + 1) * 30 * DAY,
       ]);
       await tx.raw(`INSERT INTO nonces SELECT ?, network, ? FROM made ORDER BY network`, [kid, now + DAY]);
       await tx.raw('CREATE INDEX visitor_index_device ON visitor_index (kid, durable, epoch)');

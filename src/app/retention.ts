@@ -1,4 +1,5 @@
 import type { Database } from '../storage/db.ts';
+import { readEpochLength } from '../storage/epoch-length.ts';
 import { recordRound } from '../storage/job-store.ts';
 import { retain } from '../storage/retention.ts';
 import { planRetention, type RetentionCounts } from '../storage/retention-due.ts';
@@ -16,7 +17,9 @@ export async function retainTenant(
 ): Promise<RetentionCounts | null> {
   const tenant = await makeTenantStore(database).get(kid);
   if (!tenant) return null;
-  const all = { kid, days: tenant.settings['retention.days'], ...rules };
+  const known = await readEpochLength(database);
+  const epochDays = known?.days ?? rules.epochDays;
+  const all = { kid, days: tenant.settings['retention.days'], epochDays, now: rules.now };
   return (dryRun ? planRetention : retain)(database, all);
 }
 

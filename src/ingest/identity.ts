@@ -19,6 +19,11 @@ export function currentEpoch(now: number, epochDays: number): number {
   return Math.floor(now / (epochDays * DAY));
 }
 
+/** The moment from which this visitorId is handed out no more. */
+export function epochEnd(epoch: number, epochDays: number): number {
+  return (epoch + 1) * epochDays * DAY;
+}
+
 /** visitorId = base64url(HMAC(tenant epoch key, durableId)), 22 characters. */
 export function visitorIdOf(tenant: IngestTenant, durable: string, epoch: number): string {
   const full = hmacSha256(tenant.epochKey(epoch), `${tenant.kid}|${durable}`);

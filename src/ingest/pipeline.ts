@@ -9,6 +9,7 @@ import type { Classification } from './classify/classify.ts';
 import { NEEDED_PURPOSE } from './consent-gate.ts';
 import { decide } from './decide.ts';
 import { earliestExpiry, nonceExpiry } from './freshness.ts';
+import { epochEnd } from './identity.ts';
 import { asserted, type JudgeDeps, type Judged, judge } from './judge.ts';
 import type { RequestTier } from './network.ts';
 import type { Unsealed } from './open.ts';
@@ -107,6 +108,7 @@ function settle(
       durable: identity.durable,
       visitorId: identity.visitorId,
       epoch: identity.epoch,
+      epochEndsAt: epochEnd(identity.epoch, deps.epochDays),
       network,
       day,
       marked: known.marked,

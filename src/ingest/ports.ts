@@ -59,6 +59,7 @@ export interface Identified {
   readonly durable: string;
   readonly visitorId: string;
   readonly epoch: number;
+  readonly epochEndsAt: number;
   readonly network: string;
   readonly day: number;
   /** Whether this network of the device was counted today. */

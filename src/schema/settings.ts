@@ -161,7 +161,11 @@ export const SETTINGS = {
     300,
     'Seconds that a bundle may be older or newer than the server.',
   ),
-  epoch_days: setting(wholeNumber(1, 3650), 30, 'Days after which visitorIds rotate.'),
+  epoch_days: setting(
+    wholeNumber(1, 3650),
+    30,
+    'Days after which visitorIds rotate. A change gives every device a new one at once; the old ones still lead to it.',
+  ),
   min_identity_bits: setting(
     wholeNumber(1, 64),
     12,

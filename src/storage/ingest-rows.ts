@@ -54,8 +54,8 @@ export function indexRows(entries: readonly RecordEntry[]): Bindings[] {
   const rows = new Map<string, Bindings>();
   for (const { kid, identified } of entries) {
     if (!identified) continue;
-    const { visitorId, durable, epoch } = identified;
-    rows.set(`${kid}|${visitorId}`, [kid, visitorId, durable, epoch]);
+    const { visitorId, durable, epoch, epochEndsAt } = identified;
+    rows.set(`${kid}|${visitorId}`, [kid, visitorId, durable, epoch, epochEndsAt]);
   }
   return [...rows.values()].sort(byText(1));
 }

@@ -59,7 +59,7 @@ const writeRows = makeInserts('ingest_rows', [
       last_at = CASE WHEN excluded.last_at > sightings.last_at THEN excluded.last_at ELSE sightings.last_at END,
       epoch = CASE WHEN excluded.epoch > sightings.epoch THEN excluded.epoch ELSE sightings.epoch END`,
   ),
-  insertInto('visitor_index', ['kid', 'visitor_id', 'durable', 'epoch'], 'ON CONFLICT DO NOTHING'),
+  insertInto('visitor_index', ['kid', 'visitor_id', 'durable', 'epoch', 'ends_at'], 'ON CONFLICT DO NOTHING'),
   insertInto('network_marks', ['kid', 'durable', 'day', 'network'], 'ON CONFLICT DO NOTHING'),
   insertInto(
     'network_days',

@@ -18,6 +18,7 @@ export interface RetentionRules {
   readonly kid: string;
   /** `retention.days` of the tenant. */
   readonly days: number;
+  /** Of visitorIds that hold the number of their epoch alone. */
   readonly epochDays: number;
   readonly now: number;
 }
@@ -32,11 +33,6 @@ export function cutoffsOf({ now, days }: RetentionRules): {
 } {
   const floorHour = (at: number): number => Math.floor(at / HOUR) * HOUR;
   return { cutoff: floorHour(now - days * DAY), auditCutoff: floorHour(now - AUDIT_DAYS * DAY) };
-}
-
-/** Visitor ids of an epoch before this one lead to nothing that is kept. */
-function oldestEpoch(cutoff: number, epochDays: number): number {
-  return Math.floor(cutoff / (epochDays * DAY));
 }
 
 function holdOn(db: Knex, table: string, scope: Scope): Knex.QueryBuilder {
@@ -139,7 +135,10 @@ export function dueVisitorIds(
   const query = db('visitor_index')
     .where({ kid })
     .where((due) => {
-      more(due.where('epoch', '<', oldestEpoch(cutoff, epochDays)));
+      due.where('ends_at', '<=', cutoff).orWhere((unknown) => {
+        unknown.whereNull('ends_at').where('epoch', '<', Math.floor(cutoff / (epochDays * DAY)));
+      });
+      more(due);
     })
     .whereNotExists(keptContest(db, 'visitor_index', 'durable', cutoff));
   return unlessHeld(query, db, 'visitor_index', 'visitor-index');

@@ -41,6 +41,24 @@ describe.concurrent('gpd doctor', { timeout: 120_000 }, () => {
     expect(words.stdout).toMatch(/\d+ checks: 0 fail/);
   });
 
+  it('tells of a changed GPD_EPOCH_DAYS, as the start of the server does', async () => {
+    const { dataDir } = await own();
+    const serve = async (days: string): Promise<string> => {
+      const gpd = await startGpd({ dataDir, settings: { GPD_EPOCH_DAYS: days } });
+      await gpd.stop();
+      return gpd.logs();
+    };
+    const epochs = async (days: string): Promise<string | undefined> =>
+      statusOf((await examine(dataDir, { GPD_EPOCH_DAYS: days })).report, 'identity.epochs');
+    expect(await epochs('30')).toBe('skipped');
+    expect(await serve('30')).not.toContain('epoch-days');
+    expect(await epochs('30')).toBe('pass');
+    expect(await epochs('7')).toBe('warn');
+    expect(await serve('7')).toMatch(/"event":"epoch-days-changed","was":30,"now":7/);
+    expect(await epochs('7')).toBe('warn');
+    expect(await serve('7')).not.toContain('epoch-days');
+  });
+
   it.each<[string, string, (dataDir: string) => unknown]>([
     [
       'a master key that others may read',

@@ -119,6 +119,13 @@ const ROWS: readonly Row[] = [
   ['jobs.retention', 'warn', database({ lastRetentionAt: NOW - 3 * DAY }), /3 days ago/],
   ['jobs.retention', 'fail', tenant({ oldestDecisionAt: NOW - 93 * DAY }), /bad-one/],
   ['jobs.seals', 'warn', log({ unsealedSince: NOW - 5 * HOUR }), /bad-one since 5 hours/],
+  ['identity.epochs', 'warn', config({ epoch_days: 7 }), /is 7 here, and the server started with 30/],
+  [
+    'identity.epochs',
+    'warn',
+    database({ epochLength: { days: 30, before: 7, changedAt: NOW - 2 * DAY } }),
+    /changed from 7 to 30 2 days ago/,
+  ],
   ['rights.erasures', 'fail', database({ erasures: { incomplete: 2 } }), /2 erasures/],
   ['rights.contests', 'fail', database({ contests: { overdue: 1 } }), /1 contests/],
   ['url.base', 'warn', config({ base_url: null, host: '0.0.0.0' }), /not set/],

@@ -114,6 +114,7 @@ export function makeFacts(): Facts {
       newestDecisionAt: NOW - 1000,
       expiredNonces: 0,
       lastBackupAt: NOW - DAY,
+      epochLength: { days: 30, before: 7, changedAt: NOW - 31 * DAY },
       lastSweepAt: NOW - 30_000,
       lastRetentionAt: NOW - HOUR,
       jobFailures: [],

@@ -109,6 +109,7 @@ export interface EntryOptions {
   /** Null: nobody was identified. */
   readonly durable?: string | null;
   readonly epoch?: number;
+  readonly epochEndsAt?: number;
   /** Salted hash of the client's network. */
   readonly network?: string;
   readonly day?: number;
@@ -128,6 +129,7 @@ export type TestEntry = RecordEntry & { readonly claim: NonceClaim };
 export function makeEntry(options: EntryOptions): TestEntry {
   const { kid, id, durable = 'durable-1', epoch = 680, decidedAt = NOW } = options;
   const visitorId = sha256(`${kid} ${durable} ${epoch}`).toString('base64url').slice(0, 22);
+  const { epochEndsAt = (epoch + 1) * 30 * 86_400_000 } = options;
   const { network = 'network-1', day = DAY, marked = false } = options;
   return {
     kid,
@@ -137,7 +139,7 @@ export function makeEntry(options: EntryOptions): TestEntry {
       expiresAt: options.expiresAt ?? NOW + 900_000,
       earliestExpiry: options.earliestExpiry ?? NOW + 900_000,
     },
-    identified: durable === null ? null : { durable, visitorId, epoch, network, day, marked },
+    identified: durable === null ? null : { durable, visitorId, epoch, epochEndsAt, network, day, marked },
     shadow: options.shadow ?? null,
     summary: options.summary ?? null,
     webhooks: options.webhooks ?? [],

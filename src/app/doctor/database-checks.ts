@@ -182,6 +182,26 @@ const judgeContests: Judge = ({ contests }) => {
       );
 };
 
+const EPOCH_NEWS_MS = 30 * DAY;
+
+const judgeEpochs: Judge = ({ epochLength }, { config, now }) => {
+  if (!epochLength) return skipped('no server of this release has started yet');
+  const { days, before, changedAt } = epochLength;
+  if (days !== config.epoch_days) {
+    return warn(
+      `GPD_EPOCH_DAYS is ${config.epoch_days} here, and the server started with ${days}`,
+      'Set it back, unless every device is to get a new visitorId with the next start.',
+    );
+  }
+  if (changedAt !== null && now - changedAt < EPOCH_NEWS_MS) {
+    return warn(
+      `GPD_EPOCH_DAYS changed from ${before} to ${days} ${span(now - changedAt)} ago: every visitorId changed`,
+      'If that was not meant, set it back and restart. Old visitorIds still lead to their devices.',
+    );
+  }
+  return pass(`visitorIds rotate every ${days} days`);
+};
+
 function judgeSeals({ tenants, now }: Facts): Finding {
   if (tenants.length === 0) return skipped('there are no tenants');
   const late = tenants.filter(({ log }) => log?.unsealedSince != null && now - log.unsealedSince > 3 * HOUR);
@@ -208,6 +228,7 @@ export const DATABASE_CHECKS: readonly Check<Facts>[] = [
   { id: 'jobs.sweep', judge: read(judgeSweep) },
   { id: 'jobs.retention', judge: read(judgeRetention) },
   { id: 'jobs.seals', judge: judgeSeals },
+  { id: 'identity.epochs', judge: read(judgeEpochs) },
   { id: 'rights.erasures', judge: read(judgeErasures) },
   { id: 'rights.contests', judge: read(judgeContests) },
 ];

@@ -1,4 +1,5 @@
 import type { Config } from '../../config.ts';
+import type { EpochLength } from '../../storage/epoch-length.ts';
 import type { Pooling } from '../../storage/inspect.ts';
 import type { StoredJobFailure } from '../../storage/job-store.ts';
 
@@ -71,6 +72,8 @@ export interface DatabaseFacts {
   readonly newestDecisionAt: number | null;
   readonly expiredNonces: number;
   readonly lastBackupAt: number | null;
+  /** Null: no server of this release has started yet. */
+  readonly epochLength: EpochLength | null;
   /** When the housekeeping of some node last left no job failing; null: never yet. */
   readonly lastSweepAt: number | null;
   readonly lastRetentionAt: number | null;

@@ -10,6 +10,7 @@ import { type MasterKey, makeMasterKey, type WrapContext } from '../../keys/mast
 import { HOUR } from '../../lib/clock.ts';
 import { aheadOf } from '../../lib/steady-clock.ts';
 import type { Database } from '../../storage/db.ts';
+import { readEpochLength } from '../../storage/epoch-length.ts';
 import { quickCheck } from '../../storage/file-copy.ts';
 import {
   countOrphans,
@@ -49,6 +50,7 @@ const NO_ROWS = {
   newestDecisionAt: null,
   expiredNonces: 0,
   lastBackupAt: null,
+  epochLength: null,
   lastSweepAt: null,
   lastRetentionAt: null,
   jobFailures: [],
@@ -95,6 +97,7 @@ export async function gatherDatabase(
     newestDecisionAt: await newestDecision(database),
     expiredNonces: await expiredNonces(database, now - (ahead ?? 0) - HOUR),
     lastBackupAt: await lastBackupAt(database),
+    epochLength: await readEpochLength(database),
     lastSweepAt: await timeOf(database, LAST_SWEEP),
     lastRetentionAt: await timeOf(database, LAST_RETENTION),
     jobFailures: await readJobFailures(database),

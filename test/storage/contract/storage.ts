@@ -8,6 +8,7 @@ import { crossingContract } from './crossing.ts';
 import type { MakeDatabase } from './database.ts';
 import { decisionContract } from './decisions.ts';
 import { deviceContract } from './devices.ts';
+import { epochContract } from './epochs.ts';
 import { eraseBesideContract } from './erase-beside.ts';
 import { erasureContract } from './erasure.ts';
 import { housekeepingContract } from './housekeeping.ts';
@@ -53,6 +54,7 @@ export function storageContract(make: MakeDatabase): void {
   eraseBesideContract(make);
   visitorIdContract(make);
   sealsContract(make);
+  epochContract(make);
   verifyBesideContract(make);
   sizeContract(make);
   webhookContract(make);
