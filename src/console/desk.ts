@@ -6,6 +6,7 @@ import { cookieNames } from './cookies.ts';
 import { type Form, field, isSameOrigin, readForm, sameToken } from './form.ts';
 import type { ConsoleCore, Staff } from './ports.ts';
 import { type Render, safeRequestId } from './render.ts';
+import { contestOfPath, keepTyped, typedOf } from './typed.ts';
 
 /** Who sits at the desk: every page and every form of the console passes here first. */
 
@@ -50,17 +51,11 @@ export function makeDesk(core: ConsoleCore, render: Render): Desk {
 
   /** Text that somebody was writing when their session ended is kept for them; it proves itself by the old token. */
   async function keepText(session: ConsoleSession | null, request: Request, form: Form): Promise<boolean> {
-    const kind = /\/(resolve|ask)$/.exec(request.path)?.[1] as 'resolve' | 'ask' | undefined;
-    const contestId = /^\/contests\/(con_\w+)\//.exec(request.path)?.[1];
-    const text = form.get('text');
-    if (!session || kind === undefined || contestId === undefined || !text) return false;
-    if (!sameToken(field(form, 'csrf') ?? '', session.csrf) || text.length > 16_000) return false;
-    return core.drafts.save(session, {
-      contestId,
-      kind,
-      outcome: field(form, 'outcome'),
-      text: text.toWellFormed(),
-    });
+    const contestId = contestOfPath(request.path);
+    if (!session || contestId === null) return false;
+    if (!sameToken(field(form, 'csrf') ?? '', session.csrf)) return false;
+    const typed = Object.values(typedOf(form, request.path));
+    return keepTyped(core.drafts, { kid: session.kid, ref: session.actor }, contestId, typed);
   }
 
   return {
@@ -87,7 +82,7 @@ export function makeDesk(core: ConsoleCore, render: Render): Desk {
       if (!session || !isLiveSession(session, now)) {
         const kept = await keepText(session, request, form);
         const back = /^\/contests\/con_\w+/.exec(request.path)?.[0] ?? '';
-        const text = form.get('text') ?? form.get('basis') ?? null;
+        const text = ['text', 'question', 'basis'].flatMap((name) => form.get(name) || []).join('\n\n');
         render(response, 'expired', { kept, text, back: `/console${back}` }, 401);
         return;
       }

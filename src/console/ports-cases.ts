@@ -2,7 +2,7 @@ import type { AuditRow } from '../rights/audit.ts';
 import type { Contest, Outcome } from '../rights/contest.ts';
 import type { DsarDecision } from '../rights/dsar.ts';
 import type { QueueCursor, QueueFilter, QueueRow } from '../rights/queue.ts';
-import type { Staff } from './ports.ts';
+import type { Draft, Staff } from './ports.ts';
 
 /** What the queue and the cases need. */
 
@@ -66,11 +66,7 @@ export interface CaseView {
   readonly fourEyes: boolean;
   readonly hasOverride: boolean;
   readonly webhooks: number;
-  readonly drafts: readonly {
-    readonly kind: string;
-    readonly outcome: string | null;
-    readonly text: string;
-  }[];
+  readonly drafts: readonly Draft[];
 }
 
 export interface CasePort {

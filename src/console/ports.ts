@@ -48,16 +48,17 @@ export interface SessionPort {
   revoke(staff: Staff, id: string): Promise<boolean>;
 }
 
+export interface Draft {
+  readonly kind: 'resolve' | 'ask';
+  readonly outcome: string | null;
+  readonly text: string;
+}
+
 export interface DraftPort {
-  save(
-    session: ConsoleSession,
-    draft: {
-      readonly contestId: string;
-      readonly kind: 'resolve' | 'ask';
-      readonly outcome: string | null;
-      readonly text: string;
-    },
-  ): Promise<boolean>;
+  /** An empty text takes away what was kept. @returns whether it is kept: not of a contest that is not there */
+  save(by: Pick<Staff, 'kid' | 'ref'>, draft: Draft & { readonly contestId: string }): Promise<boolean>;
+  of(staff: Staff, contestId: string): Promise<readonly Draft[]>;
+  drop(staff: Staff, contestId: string, kinds: readonly Draft['kind'][]): Promise<void>;
 }
 
 /** Helpers of the http layer, handed in: siblings do not import each other. */

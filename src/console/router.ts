@@ -60,7 +60,7 @@ export function consoleRoutes(deps: ConsoleDeps): Router {
   );
   loginPages(pages, deps, desk, render);
   queuePages(pages, deps.queue, desk, render);
-  casePages(pages, { cases: deps.cases, desk, render, t });
+  casePages(pages, { cases: deps.cases, drafts: deps.drafts, desk, render, t });
   subjectPages(pages, deps.subjects, desk, render);
   jobPages(pages, deps.jobs, desk, render);
   auditPages(pages, deps.audit, desk, render);

@@ -24,6 +24,8 @@ export interface Proposal {
   readonly outcome: Outcome;
   readonly reason: string;
   readonly by: string;
+  /** How they are called in the console; null: not by the console. */
+  readonly label: string | null;
   readonly at: number;
 }
 
@@ -46,8 +48,10 @@ export interface Contest {
   readonly reason: string | null;
   readonly resolvedAt: number | null;
   readonly resolvedBy: { readonly role: ResolverRole; readonly ref: string } | null;
+  /** How they are called in the console; null: not by the console. */
+  readonly resolvedLabel: string | null;
   readonly claim: Claim | null;
-  /** `review.fourEyes`: what one reviewer found and another has to confirm. */
+  /** `review.fourEyes`: what one reviewer found and another has to confirm; it stays beside the ruling of the other. */
   readonly proposal: Proposal | null;
   /** What the reviewer asked the subject. */
   readonly question: string | null;
@@ -78,6 +82,7 @@ export function fileContest(filing: Filing, now: number): Contest {
     reason: null,
     resolvedAt: null,
     resolvedBy: null,
+    resolvedLabel: null,
     claim: null,
     proposal: null,
     question: null,
@@ -136,14 +141,16 @@ export interface Ruling {
   readonly role: ResolverRole;
   /** Keyed reference of the resolver. */
   readonly by: string;
+  /** How they are called in the console. */
+  readonly label?: string | null;
   /** The version the resolver saw; null: any. */
   readonly version: number | null;
   readonly fourEyes: boolean;
 }
 
 function propose(contest: Contest, ruling: Ruling, now: number): Contest {
-  const { outcome, reason, by } = ruling;
-  const proposal = { outcome, reason, by, at: now };
+  const { outcome, reason, by, label = null } = ruling;
+  const proposal = { outcome, reason, by, label, at: now };
   return changed(contest, { proposal, claim: null });
 }
 
@@ -153,7 +160,7 @@ function propose(contest: Contest, ruling: Ruling, now: number): Contest {
  * @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another`, `stale-version`
  */
 export function resolveContest(contest: Contest, ruling: Ruling, now: number): Contest {
-  const { outcome, reason, role, by, version } = ruling;
+  const { outcome, reason, role, by, label = null, version } = ruling;
   refuseSelf(contest, by);
   if (contest.status === 'resolved' && contest.outcome === outcome) return contest;
   refuseResolved(contest);
@@ -170,7 +177,9 @@ export function resolveContest(contest: Contest, ruling: Ruling, now: number): C
     reason,
     resolvedAt: now,
     resolvedBy: { role, ref: by },
+    resolvedLabel: label,
     claim: null,
-    proposal: null,
+    // One's own is what became the ruling; a colleague's reason is not lost.
+    proposal: proposal?.by === by ? null : proposal,
   });
 }

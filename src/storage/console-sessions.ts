@@ -136,9 +136,13 @@ export async function deleteDrafts(
   kid: string,
   actor: string,
   contestId: string,
+  kinds: readonly Draft['kind'][],
 ): Promise<void> {
   await database.transaction((tx) =>
-    tx('console_drafts').where({ kid, actor, contest_id: contestId }).delete(),
+    tx('console_drafts')
+      .where({ kid, actor, contest_id: contestId })
+      .whereIn('kind', [...kinds])
+      .delete(),
   );
 }
 

@@ -22,12 +22,14 @@ export interface ContestRow {
   readonly resolved_at: number | null;
   readonly resolved_role: ResolverRole | null;
   readonly resolved_by: string | null;
+  readonly resolved_label: string | null;
   readonly claimed_by: string | null;
   readonly claimed_label: string | null;
   readonly claimed_until: number | null;
   readonly proposed_outcome: Outcome | null;
   readonly proposed_reason: string | null;
   readonly proposed_by: string | null;
+  readonly proposed_label: string | null;
   readonly proposed_at: number | null;
   readonly question: string | null;
   readonly asked_at: number | null;
@@ -42,10 +44,10 @@ function claimOf(row: ContestRow): Claim | null {
 }
 
 function proposalOf(row: ContestRow, { proposedReason }: Words): Proposal | null {
-  const { proposed_outcome: outcome, proposed_by: by, proposed_at: at } = row;
+  const { proposed_outcome: outcome, proposed_by: by, proposed_label: label, proposed_at: at } = row;
   return outcome === null || by === null
     ? null
-    : { outcome, reason: proposedReason ?? '', by, at: Number(at) };
+    : { outcome, reason: proposedReason ?? '', by, label, at: Number(at) };
 }
 
 /** A node of an older release writes in the clear beside what was sealed before: what it wrote is newer. */
@@ -87,6 +89,7 @@ export function rowToContest(row: ContestRow, words: ContestWords | null): Conte
     reason: said.reason,
     resolvedAt: time(row.resolved_at),
     resolvedBy: role === null || ref === null ? null : { role, ref },
+    resolvedLabel: row.resolved_label,
     claim: claimOf(row),
     proposal: proposalOf(row, said),
     question: said.question,
@@ -114,12 +117,14 @@ function contestToRow(contest: Contest, words: ContestWords): ContestRow {
     resolved_at: contest.resolvedAt,
     resolved_role: resolvedBy?.role ?? null,
     resolved_by: resolvedBy?.ref ?? null,
+    resolved_label: contest.resolvedLabel,
     claimed_by: claim?.by ?? null,
     claimed_label: claim?.label ?? null,
     claimed_until: claim?.until ?? null,
     proposed_outcome: proposal?.outcome ?? null,
     proposed_reason: null,
     proposed_by: proposal?.by ?? null,
+    proposed_label: proposal?.label ?? null,
     proposed_at: proposal?.at ?? null,
     question: null,
     asked_at: contest.askedAt,

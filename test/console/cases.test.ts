@@ -177,22 +177,123 @@ describe('resolving', () => {
     expect((await grace.post(`${path}/claim`, { csrf: csrf.grace })).status).toBe(303);
   });
 
-  it('four eyes: one proposes, another confirms, nobody does both', async () => {
+  it('four eyes: one proposes, another confirms with the form filled, nobody does both, and no reason is lost', async () => {
     await site.gpd.json(['tenants', 'set', KID, 'review.fourEyes=true']);
     try {
-      const { path } = await makeCase();
+      const { path, contestId } = await makeCase();
       await expect
         .poll(async () => (await ada.get(path)).text, { timeout: 8000 })
         .toContain('wants two reviewers');
       expect((await resolve('ada', path)).headers.location).toBe(`${path}?done=proposed`);
-      expect((await ada.get(path)).text).toContain('Another reviewer has to confirm it');
-      // Again by the same person: still a proposal.
-      expect((await resolve('ada', path)).headers.location).toBe(`${path}?done=proposed`);
-      expect((await grace.get(path)).text).toContain('Another reviewer proposes: Overturned');
-      expect((await resolve('grace', path)).headers.location).toBe(`${path}?done=resolved`);
+      const waiting = (await ada.get(path)).text;
+      expect(waiting).toContain('It waits for a second reviewer.');
+      expect(waiting).toContain('>Change my proposal</button>');
+      expect(waiting).not.toMatch(/>(?:Resolve the case|Propose this ruling|Claim this case)<\/button>/);
+      expect(waiting).toMatch(new RegExp(`id="reason"[^>]*>${REASON}<`));
+      expect((await ada.get('/console/queue')).text).toContain('proposed by you');
+      // Again by the same person: still a proposal, and said so.
+      expect((await resolve('ada', path)).headers.location).toBe(`${path}?done=unchanged`);
+      const better = 'The trail shows a person who reads slowly, pays, and returns.';
+      expect((await resolve('ada', path, { text: better })).headers.location).toBe(`${path}?done=changed`);
+
+      const second = (await grace.get(path)).text;
+      expect(second).toContain('Ada Lovelace proposes: Overturned');
+      expect(second).toContain('name="outcome" value="overturned">Confirm: Overturned</button>');
+      expect(second).toContain('name="outcome" value="upheld">Propose instead: Upheld</button>');
+      expect(second).toMatch(new RegExp(`id="reason"[^>]*>${better}<`));
+      const turned = await resolve('grace', path, { text: better, outcome: 'upheld' });
+      expect(turned.status).toBe(400);
+      expect(turned.text).toContain('your colleague’s reason for the other outcome');
+      const own = 'I saw the same trail, and a payment that fits it.';
+      expect((await resolve('grace', path, { text: own })).headers.location).toBe(`${path}?done=resolved`);
+
+      const { text } = await ada.get(path);
+      for (const words of [own, better, 'Grace Hopper']) expect(text).toContain(words);
+      expect((await ada.get('/console/queue?state=resolved')).text).toContain('<bdi>Grace Hopper</bdi>');
+      // On the wire a contest that is resolved has no proposal, and nobody is named.
+      const told = await site.gpd.json(['contests', 'show', contestId]);
+      expect(told).toMatchObject({ reason: own, proposed: null });
+      expect(JSON.stringify(told)).not.toMatch(/Ada|Grace/);
     } finally {
       await site.gpd.json(['tenants', 'set', KID, 'review.fourEyes=false']);
     }
+  });
+});
+
+describe('what is typed', () => {
+  const HALF = 'Half a thought about this case';
+  const QUESTION = 'Half a question';
+  const TEMPLATE = 'nothing in the statement explains them: ';
+
+  const reasonOf = (text: string): string => /id="reason"[^>]*>([^<]*)</.exec(text)?.[1] ?? '';
+  const questionOf = (text: string): string => /id="question"[^>]*>([^<]*)</.exec(text)?.[1] ?? '';
+
+  /** Presses a button of the page's one form. */
+  const press = async (path: string, name: string, more: Record<string, string> = {}) =>
+    ada.post(`${path}/${name}`, {
+      csrf: csrf.ada,
+      version: await versionOf(ada, path),
+      text: HALF,
+      question: QUESTION,
+      ...more,
+    });
+
+  it('a refused form has no address that is not opened like that, and what was typed is there on every way on', async () => {
+    const { path } = await makeCase();
+    const refused = await press(path, 'resolve', { outcome: 'upheld', text: 'too short' });
+    expect(refused.status).toBe(400);
+    expect([reasonOf(refused.text), questionOf(refused.text)]).toEqual(['too short', QUESTION]);
+    const links = [...refused.text.matchAll(/ href="([^#"][^"]*)"/g)].map(([, href]) => href!);
+    for (const href of links) {
+      const { pathname, search } = new URL(href, `${site.url}${path}/resolve`);
+      expect([href, (await ada.get(pathname + search)).status]).not.toEqual([href, 405]);
+    }
+    const again = (await ada.get(path)).text;
+    expect([reasonOf(again), questionOf(again)]).toEqual(['too short', QUESTION]);
+    expect(again).toMatch(/value="upheld" id="outcome-upheld" required checked/);
+  });
+
+  it('a template goes below it; one that nobody went on from makes room for another', async () => {
+    const { path } = await makeCase();
+    const started = await press(path, 'template', { template: 'driven', outcome: 'overturned' });
+    expect(started.headers.location).toBe(`${path}?done=started#resolve`);
+    const page = (await ada.get(path)).text;
+    expect(reasonOf(page)).toMatch(new RegExp(`^${HALF}\n\nSeveral strong signs[^]*${TEMPLATE}$`));
+    expect(questionOf(page)).toBe(QUESTION);
+    expect(page).toMatch(/value="overturned" id="outcome-overturned" required checked/);
+    await press(path, 'template', { template: 'tool', text: reasonOf(page) });
+    const other = reasonOf((await ada.get(path)).text);
+    expect(other).toMatch(new RegExp(`^${HALF}\n\nThe sign that weighed most`));
+    expect(other).not.toContain('Several strong signs');
+    // By its address too: the draft is not taken away.
+    const linked = reasonOf((await ada.get(`${path}?template=agreed`)).text);
+    expect(linked).toMatch(new RegExp(`^${HALF}\n\nYour statement explains`));
+  });
+
+  it.each(['claim', 'release', 'ask'])('%s keeps the half-written reason', async (name) => {
+    const { path } = await makeCase();
+    await press(path, 'claim');
+    const reply = await press(path, name, name === 'ask' ? { question: 'Which tools do you use here?' } : {});
+    expect(reply.status).toBe(303);
+    const page = (await ada.get(path)).text;
+    expect([reasonOf(page), questionOf(page)]).toEqual([HALF, name === 'ask' ? '' : QUESTION]);
+    // What was cleared stays away.
+    await press(path, 'claim', { text: '', question: '' });
+    const cleared = (await ada.get(path)).text;
+    expect([reasonOf(cleared), questionOf(cleared)]).toEqual(['', '']);
+  });
+
+  it('is sealed where it is kept, and goes with the ruling', async () => {
+    const { path, contestId } = await makeCase();
+    await press(path, 'claim');
+    const drafts = async () =>
+      (await rows<{ contest_id: string; text: string }>(site, 'console_drafts')).filter(
+        (row) => row.contest_id === contestId,
+      );
+    expect(await drafts()).toHaveLength(2);
+    expect(JSON.stringify(await drafts())).not.toContain('Half a');
+    expect((await resolve('ada', path)).status).toBe(303);
+    expect(await drafts()).toEqual([]);
   });
 });
 

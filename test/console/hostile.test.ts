@@ -55,8 +55,9 @@ const FORMS: Readonly<Record<string, readonly string[]>> = {
   '/sessions/revoke': ['id'],
   '/contests/:id/claim': ['from'],
   '/contests/:id/release': ['from'],
-  '/contests/:id/ask': ['text'],
-  '/contests/:id/resolve': ['text', 'outcome', 'version', 'from'],
+  '/contests/:id/ask': ['text', 'question'],
+  '/contests/:id/resolve': ['text', 'question', 'outcome', 'version', 'from'],
+  '/contests/:id/template': ['text', 'question', 'outcome', 'template'],
   '/subjects': ['kind', 'id'],
   '/subjects/plan': ['kind', 'id'],
   '/subjects/erase': ['kind', 'id', 'confirm'],
@@ -275,7 +276,7 @@ describe('two reviewers at once', () => {
       const visitor = first === 'ada' ? ada : grace;
       const version = /name="version" value="(\d+)"/.exec((await visitor.get(path)).text)?.[1] ?? '';
       const again = { csrf: csrf[first], outcome: 'overturned', text: better, version };
-      expect((await visitor.post(`${path}/resolve`, again)).headers.location).toBe(`${path}?done=proposed`);
+      expect((await visitor.post(`${path}/resolve`, again)).headers.location).toBe(`${path}?done=changed`);
       expect(await read()).toMatchObject({ status: 'open' });
       expect((await visitor.get(path)).text).toContain(better);
     } finally {

@@ -123,9 +123,11 @@ async function insertContests(database: Database, words: ContestWords): Promise<
     reason: `A screen reader drove the browser. ${HOSTILE}`,
     resolvedAt: NOW + 9000,
     resolvedBy: { role: 'reviewer' as const, ref: 'reviewer-reference' },
+    resolvedLabel: 'Rita Resolver',
     version: 2,
   };
-  const proposal = { outcome: 'upheld' as const, reason: 'two of two', by: 'first-reference', at: NOW + 1 };
+  const by = { by: 'first-reference', label: 'Rita First', at: NOW + 1 };
+  const proposal = { outcome: 'upheld' as const, reason: 'two of two', ...by };
   const open = { ...fileContest(filing(2, null), NOW), question: 'Which browser was it?', proposal };
   await database.transaction(async (tx) => {
     await insertContest(tx, words, resolved);

@@ -89,6 +89,21 @@ describe('deciding', () => {
     });
   });
 
+  it('the reason of whoever proposed stays beside the ruling of another, and one’s own becomes the ruling', () => {
+    const four = { ...rule, fourEyes: true };
+    const proposed = resolveContest(open(), { ...four, reason: 'first', by: 'rita', label: 'Rita' }, NOW);
+    const confirmed = resolveContest(proposed, { ...four, reason: 'second', by: 'ruth', label: 'Ruth' }, NOW);
+    expect(confirmed).toMatchObject({
+      status: 'resolved',
+      reason: 'second',
+      resolvedLabel: 'Ruth',
+      proposal: { reason: 'first', by: 'rita', label: 'Rita' },
+    });
+    // Four eyes were switched off meanwhile.
+    const alone = resolveContest(proposed, { ...rule, by: 'rita' }, NOW);
+    expect(alone).toMatchObject({ status: 'resolved', proposal: null });
+  });
+
   it('any order of steps by any people ends in one outcome at most, and never by who filed it', () => {
     const person = fc.constantFrom('anna', 'rita', 'ruth');
     const outcome = fc.constantFrom('upheld' as const, 'overturned' as const);

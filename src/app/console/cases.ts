@@ -1,11 +1,10 @@
-import type { Staff } from '../../console/ports.ts';
+import type { DraftPort, Staff } from '../../console/ports.ts';
 import type { CasePort, CaseView, QueuePort } from '../../console/ports-cases.ts';
 import type { IngestTenant } from '../../ingest/ports.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isPlainText } from '../../lib/plain-text.ts';
 import { rightsRef } from '../../rights/reference.ts';
 import { listAudit } from '../../storage/audit-store.ts';
-import { deleteDrafts, draftsOf } from '../../storage/console-sessions.ts';
 import { contestOf, findContest } from '../../storage/contest-store.ts';
 import type { Database } from '../../storage/db.ts';
 import { findDecision } from '../../storage/decision-store.ts';
@@ -25,6 +24,7 @@ export interface CaseDeps {
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
   readonly clock: Clock;
+  readonly drafts: DraftPort;
 }
 
 const TRAIL_ROWS = 20;
@@ -51,9 +51,14 @@ export function makeQueuePort({ database, clock, tenantOf }: CaseDeps): QueuePor
 }
 
 export function makeCasePort(deps: CaseDeps): CasePort {
-  const { database, contests, tenantOf, ingestTenantOf } = deps;
+  const { database, contests, tenantOf, ingestTenantOf, drafts } = deps;
   const words = contestWordsOf(tenantOf);
-  const reviewer = (staff: Staff) => ({ kid: staff.kid, role: staff.role, ref: staff.ref });
+  const reviewer = (staff: Staff) => ({
+    kid: staff.kid,
+    role: staff.role,
+    ref: staff.ref,
+    label: staff.label,
+  });
 
   async function deviceOf(kid: string, durable: string | null) {
     if (durable === null) return { trail: [], trailTotal: 0, others: [] };
@@ -74,12 +79,12 @@ export function makeCasePort(deps: CaseDeps): CasePort {
       if (contest?.kid !== kid || !tenant || !ingest) return null;
       const { durable, requestId } = contest;
       const object = rightsRef(tenant.rightsKey, 'contest', contestId);
-      const [stored, device, audit, override, drafts] = await Promise.all([
+      const [stored, device, audit, override, kept] = await Promise.all([
         findDecision(database, kid, requestId),
         deviceOf(kid, durable),
         listAudit(database, kid, { object }, AUDIT_ROWS),
         durable === null ? null : heldOverride(database, kid, { durable, linked: [] }),
-        draftsOf(database, kid, staff.ref, contestId),
+        drafts.of(staff, contestId),
       ]);
       const { trail, trailTotal, others } = device;
       return {
@@ -96,7 +101,7 @@ export function makeCasePort(deps: CaseDeps): CasePort {
         fourEyes: tenant.settings['review.fourEyes'],
         hasOverride: override !== null,
         webhooks: tenant.webhooksFor('contest.resolved').length,
-        drafts,
+        drafts: kept,
       };
     },
     async claim(staff, contestId) {
@@ -107,11 +112,11 @@ export function makeCasePort(deps: CaseDeps): CasePort {
     },
     async ask(staff, contestId, question) {
       await contests.ask(reviewer(staff), contestId, question);
-      await deleteDrafts(database, staff.kid, staff.ref, contestId);
+      await drafts.drop(staff, contestId, ['ask']);
     },
     async resolve(staff, ruling) {
       const contest = await contests.resolve(reviewer(staff), ruling);
-      await deleteDrafts(database, staff.kid, staff.ref, ruling.contestId);
+      await drafts.drop(staff, ruling.contestId, ['resolve', 'ask']);
       return contest;
     },
   };

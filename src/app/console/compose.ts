@@ -10,7 +10,6 @@ import type { MasterKey } from '../../keys/master-key.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { hmacSha256 } from '../../lib/hash.ts';
 import { poolRandom } from '../../lib/random.ts';
-import { saveDraft } from '../../storage/console-sessions.ts';
 import type { Database } from '../../storage/db.ts';
 import { VERSION } from '../../version.ts';
 import type { ConsentTenant } from '../consent-tenant.ts';
@@ -18,11 +17,13 @@ import { makeEmbed } from '../embed.ts';
 import { makeRightsApi, type RightsApi } from '../rights/api.ts';
 import { makeDsarArchive } from '../rights/archive.ts';
 import { openArchiveSigner } from '../rights/archive-signer.ts';
+import { contestWordsOf } from '../rights/contest-words.ts';
 import type { EraseService } from '../rights/erase.ts';
 import { makeHeldErasures } from '../rights/held.ts';
 import { makeStaffExports } from '../rights/staff-export.ts';
 import { makeAuditPort } from './audit.ts';
 import { makeCasePort, makeQueuePort } from './cases.ts';
+import { makeDraftPort } from './drafts.ts';
 import { makeHoldService } from './holds.ts';
 import { makeInsightPort } from './insight.ts';
 import { makeJobs } from './jobs.ts';
@@ -72,7 +73,8 @@ function exportsOf(parts: ConsoleParts, api: RightsApi) {
 export function composeConsole(parts: ConsoleParts): ConsoleApp {
   const { config, database, tenantOf, ingestTenantOf, clock, origin } = parts;
   const rights = makeRightsApi(parts);
-  const caseDeps = { database, contests: rights.contests, tenantOf, ingestTenantOf, clock };
+  const drafts = makeDraftPort({ database, words: contestWordsOf(tenantOf), clock });
+  const caseDeps = { database, contests: rights.contests, tenantOf, ingestTenantOf, clock, drafts };
   const signIn = {
     config,
     clientSecret: parts.clientSecret,
@@ -94,10 +96,7 @@ export function composeConsole(parts: ConsoleParts): ConsoleApp {
     http: { readBody, cookieValues },
     login: makeLoginPort(signIn),
     sessions: makeSessionPort(signIn),
-    drafts: {
-      save: (session, draft) =>
-        saveDraft(database, { ...draft, kid: session.kid, actor: session.actor, at: clock() }),
-    },
+    drafts,
     onFault: parts.onFault,
     views: parts.views,
     queue: makeQueuePort(caseDeps),

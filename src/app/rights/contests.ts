@@ -50,6 +50,8 @@ export interface Reviewer {
   readonly role: ResolverRole;
   /** Keyed reference. */
   readonly ref: string;
+  /** How colleagues in the console know them. */
+  readonly label?: string;
 }
 
 const iso = (at: number | null): string | null => (at === null ? null : isoTime(at));
@@ -57,7 +59,7 @@ const iso = (at: number | null): string | null => (at === null ? null : isoTime(
 /** The record as the subject and a reviewer are told it. */
 export function contestResponse(contest: Contest): ContestResponse {
   const { contestId, requestId, status, outcome, statement, version, question, reason, resolvedBy } = contest;
-  const { proposal } = contest;
+  const proposal = status === 'open' ? contest.proposal : null;
   return {
     contestId,
     requestId,
@@ -95,7 +97,8 @@ export function makeContestService(deps: ContestDeps) {
     action: AuditAction,
     now: number,
   ): Promise<void> {
-    const { kid, contestId, outcome, status } = contest;
+    const { kid, contestId, status, proposal } = contest;
+    const outcome = contest.outcome ?? (action === 'contest.proposed' ? (proposal?.outcome ?? null) : null);
     const object = rightsRef(tenantFor(kid).rightsKey, 'contest', contestId);
     const detail = { status, outcome, class: contest.class };
     await writeAudit(tx, { kid, at: now, actor, action, object, detail });
@@ -200,11 +203,12 @@ export function makeContestService(deps: ContestDeps) {
     ): Promise<Contest> => {
       const { outcome, reason, version } = ruling;
       const fourEyes = tenantOf(reviewer.kid)?.settings['review.fourEyes'] === true;
-      const { role, ref: by } = reviewer;
+      const { role, ref: by, label = null } = reviewer;
       return change(
         reviewer,
         ruling.contestId,
-        (contest, now) => resolveContest(contest, { outcome, reason, role, by, version, fourEyes }, now),
+        (contest, now) =>
+          resolveContest(contest, { outcome, reason, role, by, label, version, fourEyes }, now),
         async (tx, next, now) => {
           const resolved = next.status === 'resolved';
           const { kid, durable, requestId } = next;

@@ -13,6 +13,7 @@ export const ROUTES: Readonly<Record<string, string>> = {
   '/contests/:id/release': 'POST',
   '/contests/:id/ask': 'POST',
   '/contests/:id/resolve': 'POST',
+  '/contests/:id/template': 'POST',
   '/subjects': 'GET, HEAD, POST',
   '/subjects/plan': 'POST',
   '/subjects/erase': 'POST',

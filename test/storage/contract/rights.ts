@@ -105,7 +105,8 @@ export function rightsContract(make: MakeDatabase): void {
       expect(won.filter(Boolean)).toHaveLength(1);
       const first = await contestOf(other.read, WORDS, kid, 'req_a');
       expect({ ...first, contestId: '' }).toEqual({ ...contest, contestId: '' });
-      const resolved = resolveContest(first as Contest, { ...rule, outcome: 'overturned' }, NOW + 1);
+      const ruling = { ...rule, outcome: 'overturned', label: 'Rita' } as const;
+      const resolved = resolveContest(first as Contest, ruling, NOW + 1);
       await db.database.transaction(async (tx) => {
         expect(await lockContest(tx, WORDS, resolved.contestId)).toEqual(first);
         await updateContest(tx, WORDS, resolved);
@@ -118,7 +119,8 @@ export function rightsContract(make: MakeDatabase): void {
       const COLUMNS = ['statement', 'question', 'reason', 'proposed_reason'];
       const rowOf = async (kid: string) =>
         (await other.read('contests').where({ kid }).first()) as ContestRow;
-      const proposal = { outcome: 'upheld', reason: 'proposed words', by: 'rita', at: NOW } as const;
+      const by = { by: 'rita', label: 'Rita', at: NOW };
+      const proposal = { outcome: 'upheld', reason: 'proposed words', ...by } as const;
       const written = (kid: string): Contest => ({
         ...contestOn(kid, 'w'),
         statement: 'stated words',
