@@ -7,8 +7,9 @@ import {
   type AgentDirectory,
   agentsRevision,
   type DirectorySource,
+  isAhead,
   listDirectories,
-  saveDirectory,
+  saveFetched,
 } from '../storage/agent-store.ts';
 import type { Database } from '../storage/db.ts';
 
@@ -38,13 +39,14 @@ export interface RefreshResult {
 export async function refreshDirectory(
   database: Database,
   before: AgentDirectory,
-  now: number,
+  clock: Clock,
   options: FetchOptions = DIRECTORY_FETCH,
 ): Promise<RefreshResult> {
+  const now = clock();
   let directory: AgentDirectory;
   try {
     const keys = await readJwks(await fetchJsonDocument(before.url, options));
-    if (!keys) throw new Error('it is not a JWKS of at most 32 keys');
+    if (!keys) throw new Error('it is neither a JWKS of at most 32 keys nor a JWK');
     directory = { ...before, keys, fetchedAt: now, triedAt: now, failure: null };
   } catch (error) {
     const failure = error instanceof Error ? error.message : 'it cannot be read';
@@ -53,7 +55,7 @@ export async function refreshDirectory(
   const ok = directory.failure === null;
   // A stranger names what is discovered: what was never a directory leaves nothing.
   if (ok || before.source !== 'discovered' || before.fetchedAt !== null) {
-    await saveDirectory(database, directory, before.source);
+    await saveFetched(database, directory, before, clock());
   }
   return { directory, ok };
 }
@@ -82,7 +84,8 @@ function importKeys(keys: readonly AgentKey[]): Map<string, CachedKey> {
 function isDue(directory: AgentDirectory, now: number): boolean {
   if (directory.source === 'pinned') return false;
   const wait = directory.failure === null ? REFRESH_MS : RETRY_MS;
-  return directory.triedAt === null || now - directory.triedAt >= wait;
+  const { triedAt } = directory;
+  return triedAt === null || isAhead(triedAt, now) || now - triedAt >= wait;
 }
 
 function lookupKey(
@@ -148,7 +151,7 @@ export async function startAgents(database: Database, options: AgentsOptions): P
     for (const { url } of discovered) refused.set(url, now + REFUSED_MS);
     const due = [...[...directories.values()].filter((directory) => isDue(directory, now)), ...discovered];
     await Promise.all(
-      due.map((directory) => refreshDirectory(database, directory, now, options.fetchOptions)),
+      due.map((directory) => refreshDirectory(database, directory, clock, options.fetchOptions)),
     );
     if (due.length > 0) await reload();
   }

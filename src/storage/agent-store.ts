@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { AgentKey } from '../ingest/bot-auth/directory.ts';
 import type { InstallationAct } from '../lib/act.ts';
+import { MINUTE } from '../lib/clock.ts';
 import { writeActForAll } from './audit-store.ts';
 import type { Database } from './db.ts';
 import { makeGroup } from './group-commit.ts';
@@ -62,25 +63,41 @@ export async function listDirectories(database: Database): Promise<AgentDirector
   return rows.map(fromRow);
 }
 
+const put = (tx: Knex.Transaction, directory: AgentDirectory): Knex.QueryBuilder =>
+  tx('agent_directories').insert(toRow(directory)).onConflict('url').merge();
+
+/** Nodes agree on the time within so much. */
+const NODE_SKEW_MS = MINUTE;
+
+/** Was this moment told by a clock that was ahead, and set back since? */
+export const isAhead = (at: number, now: number): boolean => at > now + NODE_SKEW_MS;
+
 /**
- * Running servers see it within 5 s.
- * @param onlyOver saves only while the stored one is still of this source: a fetch that was under way must not undo what
- *   an operator pinned meanwhile
+ * What a fetch brought. The operator may have removed or pinned the directory meanwhile, and another node may have stored
+ * a fetch that began later: then nothing is written.
+ * @param directory with the start of the fetch as `triedAt`
+ * @param before as it was known when the fetch began
  */
-export async function saveDirectory(
+export async function saveFetched(
   database: Database,
   directory: AgentDirectory,
-  onlyOver?: DirectorySource,
+  before: AgentDirectory,
+  now: number,
 ): Promise<void> {
   await database.transaction(async (tx) => {
     await bump(tx, 'agents');
     const stored = await tx<DirectoryRow>('agent_directories').where({ url: directory.url }).first();
-    if (onlyOver !== undefined && stored && stored.source !== onlyOver) return;
-    await tx('agent_directories').insert(toRow(directory)).onConflict('url').merge();
+    const [began, other] = [Number(directory.triedAt), Number(stored?.tried_at)];
+    const isLater = stored?.tried_at != null && other > began && !isAhead(other, now);
+    const isWanted = stored ? stored.source === before.source : isNew(before);
+    if (isWanted && !isLater) await put(tx, directory);
   });
 }
 
-/** An operator's word: it replaces whatever is known of that address. */
+/** Met by open discovery and stored by nobody yet. */
+const isNew = ({ source, triedAt }: AgentDirectory): boolean => source === 'discovered' && triedAt === null;
+
+/** An operator's word: it replaces whatever is known of that address. Running servers see it within 5 s. */
 export function addDirectory(
   database: Database,
   directory: AgentDirectory,
@@ -89,7 +106,7 @@ export function addDirectory(
   const { url: agent, source } = directory;
   return database.transaction(async (tx) => {
     await bump(tx, 'agents');
-    await tx('agent_directories').insert(toRow(directory)).onConflict('url').merge();
+    await put(tx, directory);
     await writeActForAll(tx, by, 'agent.added', { agent, source });
   });
 }

@@ -52,6 +52,8 @@ describe('the address of a directory', () => {
   });
 });
 
+const p256 = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
+
 describe('the keys of a directory', () => {
   it('are known by the thumbprint that is computed here', async () => {
     expect(await readJwks({ keys: [jwk] })).toEqual([{ thumbprint, x: jwk.x }]);
@@ -69,6 +71,20 @@ describe('the keys of a directory', () => {
     expect(keys).toEqual([{ thumbprint, x: jwk.x, nbf: 5, exp: 9.5 }]);
   });
 
+  it('may be one bare JWK and no set', async () => {
+    expect(await readJwks({ ...jwk, kid: 'mine', nbf: 5 })).toEqual([{ thumbprint, x: jwk.x, nbf: 5 }]);
+    expect(await readJwks(p256)).toEqual([]);
+    expect(await readJwks(rfcTestAgent().jwk)).toEqual([]);
+  });
+
+  it.each<readonly [string, unknown]>([
+    ['beside a set', { ...jwk, keys: [makeAgent().jwk] }],
+    ['beside a set that is none', { ...jwk, keys: {} }],
+    ['without kty', { crv: 'Ed25519', x: jwk.x }],
+  ])('a bare JWK %s is not read', async (_name, document) => {
+    expect((await readJwks(document))?.map((key) => key.thumbprint) ?? []).not.toContain(thumbprint);
+  });
+
   it('may stand beside members that nobody knows', async () => {
     expect(await readJwks({ purpose: 'ai', keys: [jwk], extra: [1] })).toHaveLength(1);
   });
@@ -81,7 +97,6 @@ describe('the keys of a directory', () => {
     ]);
   });
 
-  const p256 = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' });
   const x25519 = generateKeyPairSync('x25519').publicKey.export({ format: 'jwk' });
   it.each<readonly [string, unknown]>([
@@ -106,7 +121,6 @@ describe('the keys of a directory', () => {
 
   it.each<readonly [string, unknown]>([
     ['a list', [jwk]],
-    ['a key', jwk],
     ['keys that are no list', { keys: { 0: jwk } }],
     ['no keys member', {}],
     ['null', null],

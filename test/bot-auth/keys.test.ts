@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { type Agents, loadAgentKeys, newDirectory, startAgents } from '../../src/app/agents.ts';
 import { readJwks } from '../../src/ingest/bot-auth/directory.ts';
 import { verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
-import { saveDirectory } from '../../src/storage/agent-store.ts';
+import { addAgent } from '../support/agents.ts';
 import { NOW } from '../support/make.ts';
 import {
   AGENT_ORIGIN,
@@ -36,7 +36,7 @@ type ListedKey = Readonly<Record<string, unknown>>;
 
 async function pin(...keys: readonly object[]): Promise<void> {
   const read = (await readJwks({ keys })) ?? [];
-  await saveDirectory(file.database, { ...newDirectory(OLD.directory, 'pinned', NOW), keys: read });
+  await addAgent(file.database, { ...newDirectory(OLD.directory, 'pinned', NOW), keys: read });
 }
 
 async function start(): Promise<Agents> {

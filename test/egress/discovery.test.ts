@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { type Agents, newDirectory, startAgents } from '../../src/app/agents.ts';
 import { WELL_KNOWN_PATH } from '../../src/ingest/bot-auth/directory.ts';
 import { verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
-import { type DirectorySource, listDirectories, saveDirectory } from '../../src/storage/agent-store.ts';
+import { type DirectorySource, listDirectories } from '../../src/storage/agent-store.ts';
 import {
   type Agent,
   makeAgent,
@@ -12,6 +12,7 @@ import {
   signedHeaders,
 } from '../bot-auth/support/agent.ts';
 import { makeSqlite, type SqliteFile } from '../bot-auth/support/sqlite.ts';
+import { addAgent } from '../support/agents.ts';
 import { NOW } from '../support/make.ts';
 import { type DirectoryServer, jwks, startDirectory } from './support/server.ts';
 
@@ -38,7 +39,7 @@ async function start(openDiscovery: boolean, source: DirectorySource | null = nu
   file = await makeSqlite();
   server.asked.length = 0;
   server.answer = jwks([agent.jwk]);
-  if (source) await saveDirectory(file.database, newDirectory(server.url, source, NOW));
+  if (source) await addAgent(file.database, newDirectory(server.url, source, NOW));
   running = await startAgents(file.database, {
     openDiscovery,
     clock: () => now,

@@ -1,8 +1,16 @@
+import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DIRECTORY_FETCH, newDirectory, refreshDirectory } from '../../src/app/agents.ts';
-import { type AgentDirectory, listDirectories } from '../../src/storage/agent-store.ts';
+import { DAY } from '../../src/lib/clock.ts';
+import {
+  type AgentDirectory,
+  type DirectorySource,
+  listDirectories,
+  removeDirectory,
+} from '../../src/storage/agent-store.ts';
 import { makeAgent, rfcTestAgent } from '../bot-auth/support/agent.ts';
 import { makeSqlite, type SqliteFile } from '../bot-auth/support/sqlite.ts';
+import { addAgent } from '../support/agents.ts';
 import { NOW } from '../support/make.ts';
 import { type Answer, type DirectoryServer, jwks, MEDIA_TYPE, startDirectory } from './support/server.ts';
 
@@ -19,11 +27,14 @@ afterAll(async () => {
   await file.close();
 });
 
+const NOBODY = { actorOf: () => undefined, at: NOW };
 const [ONE, TWO] = [makeAgent(), makeAgent()];
 
 async function refresh(before: AgentDirectory, now: number, answer: Answer): Promise<AgentDirectory> {
   server.answer = answer;
-  const { directory, ok } = await refreshDirectory(file.database, before, now, server.options);
+  // An operator lists it first.
+  if (before.triedAt === null) await addAgent(file.database, before);
+  const { directory, ok } = await refreshDirectory(file.database, before, () => now, server.options);
   expect(ok).toBe(directory.failure === null);
   const stored = (await listDirectories(file.database)).find(({ url }) => url === before.url);
   expect(stored).toEqual(directory);
@@ -83,9 +94,13 @@ describe('a refresh that fails', () => {
     [
       'no JWKS',
       (response) => void response.writeHead(200, { 'content-type': MEDIA_TYPE }).end('[]'),
-      'it is not a JWKS of at most 32 keys',
+      'it is neither a JWKS of at most 32 keys nor a JWK',
     ],
-    ['too many keys', jwks(Array.from({ length: 33 }, () => ONE.jwk)), 'it is not a JWKS of at most 32 keys'],
+    [
+      'too many keys',
+      jwks(Array.from({ length: 33 }, () => ONE.jwk)),
+      'it is neither a JWKS of at most 32 keys nor a JWK',
+    ],
     ['silence', () => {}, 'it did not answer in time'],
     ['a closed door', (response) => void response.socket?.destroy(), 'it cannot be reached (ECONNRESET)'],
   ];
@@ -101,12 +116,90 @@ describe('a refresh that fails', () => {
   });
 });
 
+describe('two refreshes at a time', () => {
+  interface Fetch {
+    readonly end: (keys: readonly unknown[]) => Promise<void>;
+  }
+
+  /** A fetch that has begun, and is answered when the test says so. */
+  async function begin(before: AgentDirectory, clock: () => number): Promise<Fetch> {
+    const asked = new Promise<ServerResponse>((resolve) => {
+      server.answer = resolve;
+    });
+    const done = refreshDirectory(file.database, before, clock, server.options);
+    const response = await asked;
+    return {
+      async end(keys) {
+        jwks(keys)(response, response.req);
+        await done;
+      },
+    };
+  }
+
+  const stored = async (url: string): Promise<AgentDirectory | undefined> =>
+    (await listDirectories(file.database)).find((directory) => directory.url === url);
+  async function listed(path: string, source: DirectorySource = 'listed'): Promise<AgentDirectory> {
+    const directory = newDirectory(`${server.url}/${path}`, source, NOW);
+    await addAgent(file.database, directory);
+    return directory;
+  }
+  const keysOf = async (url: string): Promise<string[]> => thumbprints((await stored(url)) ?? fresh(''));
+
+  it('the one that began later counts, whichever ends last', async () => {
+    const directory = await listed('race');
+    const slow = await begin(directory, () => NOW + 1000);
+    const quick = await begin(directory, () => NOW + 2000);
+    await quick.end([TWO.jwk]);
+    await slow.end([ONE.jwk, TWO.jwk]);
+    expect(await keysOf(directory.url)).toEqual([TWO.thumbprint]);
+    const next = await begin(directory, () => NOW + 3000);
+    await next.end([ONE.jwk]);
+    expect(await keysOf(directory.url)).toEqual([ONE.thumbprint]);
+  });
+
+  it('one that began by a clock that was ahead does not stand for ever', async () => {
+    const directory = await listed('ahead');
+    const ahead = await begin(directory, () => NOW + DAY);
+    await ahead.end([ONE.jwk]);
+    const right = await begin(directory, () => NOW + 2000);
+    await right.end([TWO.jwk]);
+    expect(await keysOf(directory.url)).toEqual([TWO.thumbprint]);
+  });
+
+  it.each<DirectorySource>(['listed', 'discovered'])(
+    'a %s directory that was removed meanwhile is not stored again',
+    async (source) => {
+      const directory = { ...(await listed(`removed-${source}`, source)), triedAt: NOW };
+      const under = await begin(directory, () => NOW + 1000);
+      expect(await removeDirectory(file.database, directory.url, NOBODY)).toBe(true);
+      await under.end([ONE.jwk]);
+      expect(await stored(directory.url)).toBeUndefined();
+    },
+  );
+
+  it('one that was pinned meanwhile keeps its keys', async () => {
+    const directory = await listed('pinned');
+    const under = await begin(directory, () => NOW + 1000);
+    const pinned = { ...directory, source: 'pinned' as const };
+    await addAgent(file.database, pinned);
+    await under.end([ONE.jwk]);
+    expect(await stored(directory.url)).toEqual(pinned);
+  });
+
+  it('what open discovery met is stored', async () => {
+    const met = newDirectory(`${server.url}/met`, 'discovered', NOW);
+    const under = await begin(met, () => NOW + 1000);
+    await under.end([ONE.jwk]);
+    expect(await keysOf(met.url)).toEqual([ONE.thumbprint]);
+  });
+});
+
 describe('the limits of production', () => {
   it('are 3 s, 64 KiB, the right media type, and public addresses', async () => {
     expect(DIRECTORY_FETCH).toEqual({ mediaType: MEDIA_TYPE, maxBytes: 65_536, timeoutMs: 3000 });
     server.answer = jwks([ONE.jwk]);
     const before = server.asked.length;
-    const { directory, ok } = await refreshDirectory(file.database, fresh('guarded'), NOW);
+    const { directory, ok } = await refreshDirectory(file.database, fresh('guarded'), () => NOW);
     expect({ ok, failure: directory.failure }).toEqual({ ok: false, failure: 'the address is not public' });
     expect(server.asked).toHaveLength(before);
   });

@@ -41,7 +41,11 @@ async function readPinned(file: string): Promise<AgentKey[]> {
     throw new CommandFailed('usage', `${file} cannot be read as JSON`);
   }
   const keys = await readJwks(document);
-  if (!keys) throw new CommandFailed('usage', `${file} is not a JWKS: {"keys": [...]} with at most 32 keys`);
+  if (!keys)
+    throw new CommandFailed(
+      'usage',
+      `${file} is neither a JWKS, {"keys": [...]} with at most 32 keys, nor a JWK`,
+    );
   if (keys.length === 0) {
     throw new CommandFailed(
       'usage',
@@ -73,7 +77,7 @@ async function add(urlText: string, options: { readonly jwks?: string }, command
     const start = { ...(before ?? newDirectory(url, 'listed', now)), source: 'listed' as const };
     // It is listed from here on, with the keys it had until a fetch succeeds.
     await addDirectory(database, start, by);
-    const { directory, ok } = await refreshDirectory(database, start, now);
+    const { directory, ok } = await refreshDirectory(database, start, Date.now);
     if (!ok) say(`gpd: ${url}: ${directory.failure}; it is listed, and a running server tries again`);
     printDirectory(command, directory);
     if (!ok) process.exitCode = 5;
@@ -129,7 +133,7 @@ async function refresh(urlText: string | undefined, _options: unknown, command: 
       );
     }
     const results = await Promise.all(
-      chosen.map((directory) => refreshDirectory(database, directory, Date.now())),
+      chosen.map((directory) => refreshDirectory(database, directory, Date.now)),
     );
     print(
       wantsJson(command),

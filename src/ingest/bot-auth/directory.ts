@@ -2,7 +2,7 @@ import { createPublicKey, type KeyObject } from 'node:crypto';
 import { calculateJwkThumbprint } from 'jose';
 import { z } from 'zod';
 
-/** A directory of an agent's keys: a JWKS (RFC 7517) under the agent's own origin. */
+/** A directory of an agent's keys (RFC 7517) under the agent's own origin. */
 
 export const WELL_KNOWN_PATH = '/.well-known/http-message-signatures-directory';
 export const MAX_KEYS = 32;
@@ -18,7 +18,14 @@ const ed25519JwkSchema = z.object({
   exp: z.number().optional(),
 });
 
-const jwksSchema = z.object({ keys: z.array(z.unknown()).max(MAX_KEYS) });
+/** A JWK Set (RFC 7517 section 5), or one bare JWK, which some agents serve in its place. */
+const documentSchema = z.union([
+  z.object({ keys: z.array(z.unknown()).max(MAX_KEYS) }),
+  z
+    .object({ kty: z.string(), keys: z.undefined().optional() })
+    .loose()
+    .transform((key) => ({ keys: [key] })),
+]);
 
 export interface AgentKey {
   /** RFC 7638 thumbprint, computed here: a directory's own `kid` is never believed. */
@@ -47,12 +54,12 @@ export function agentOrigin(directory: string): string {
   return new URL(directory).origin;
 }
 
-/** The Ed25519 keys of a JWKS; other kinds are passed over. Null: not a JWKS, or too many keys. */
+/** The Ed25519 keys of a directory; other kinds are passed over. Null: neither a JWKS nor a JWK, or too many keys. */
 export async function readJwks(
   document: unknown,
   refused: ReadonlySet<string> = new Set([RFC_TEST_KEY]),
 ): Promise<AgentKey[] | null> {
-  const parsed = jwksSchema.safeParse(document);
+  const parsed = documentSchema.safeParse(document);
   if (!parsed.success) return null;
   const keys: AgentKey[] = [];
   for (const candidate of parsed.data.keys) {

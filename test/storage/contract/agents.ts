@@ -5,10 +5,11 @@ import {
   listDirectories,
   makeNonceClaimer,
   purgeAgentNonces,
-  saveDirectory,
+  saveFetched,
 } from '../../../src/storage/agent-store.ts';
 import type { Database } from '../../../src/storage/db.ts';
 import { readSnapshot } from '../../../src/storage/snapshot.ts';
+import { addAgent } from '../../support/agents.ts';
 import { NOW } from '../../support/make.ts';
 import type { MakeDatabase, TestDatabase } from './database.ts';
 
@@ -35,16 +36,34 @@ export function agentContract(make: MakeDatabase): void {
         triedAt: NOW + 1,
         failure: 'the answer was 503 — später',
       });
-      await saveDirectory(db.database, first);
-      await saveDirectory(db.database, second);
+      await addAgent(db.database, first);
+      await addAgent(db.database, second);
       expect(await listDirectories(other)).toEqual([second, first]);
-      await saveDirectory(other, { ...first, failure: 'gone' });
+      await addAgent(other, { ...first, failure: 'gone' });
       expect(await listDirectories(db.database)).toEqual([second, { ...first, failure: 'gone' }]);
+    });
+
+    it('stores what a fetch brought unless a later one, a removal or a pin came first', async () => {
+      const url = 'https://fetched.example/';
+      const before = makeDirectory(url);
+      const stored = async (): Promise<AgentDirectory | undefined> =>
+        (await listDirectories(other)).find((directory) => directory.url === url);
+      const fetched = (triedAt: number): AgentDirectory => ({ ...before, fetchedAt: triedAt, triedAt });
+      await saveFetched(db.database, fetched(NOW), before, NOW);
+      expect(await stored()).toBeUndefined();
+      await addAgent(db.database, before);
+      await saveFetched(db.database, fetched(NOW + 2), before, NOW + 9);
+      await saveFetched(other, fetched(NOW + 1), before, NOW + 9);
+      expect(await stored()).toEqual(fetched(NOW + 2));
+      await addAgent(other, { ...before, source: 'pinned' });
+      await saveFetched(db.database, fetched(NOW + 3), before, NOW + 9);
+      expect(await stored()).toEqual({ ...before, source: 'pinned' });
+      await db.database.transaction((tx) => tx('agent_directories').where({ url }).delete());
     });
 
     it('counts changes by a revision of its own', async () => {
       const [agents, tenants] = [await agentsRevision(other), (await readSnapshot(other, -1)).revision];
-      await saveDirectory(db.database, makeDirectory('https://c.example/'));
+      await addAgent(db.database, makeDirectory('https://c.example/'));
       expect(await agentsRevision(other)).toBe(agents + 1);
       expect((await readSnapshot(other, -1)).revision).toBe(tenants);
     });

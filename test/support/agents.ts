@@ -1,0 +1,7 @@
+import { type AgentDirectory, addDirectory } from '../../src/storage/agent-store.ts';
+import type { Database } from '../../src/storage/db.ts';
+import { NOW } from './make.ts';
+
+/** As `gpd agents add` does, by an operator that no tenant's audit log is told of. */
+export const addAgent = (database: Database, directory: AgentDirectory): Promise<void> =>
+  addDirectory(database, directory, { actorOf: () => undefined, at: NOW });
