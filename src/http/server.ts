@@ -115,7 +115,7 @@ async function runLane(
   try {
     const reply = await lane({
       method: request.method ?? 'GET',
-      target: request.url ?? '/',
+      target: originForm(request.url ?? '/') ?? '/',
       headers: request.headers,
       requestId: known.requestId,
       limitKey: known.limitKey,

@@ -21,6 +21,9 @@ describe('the address of a directory', () => {
     ['https://agent.example:8443', `https://agent.example:8443${WELL_KNOWN_PATH}`],
     ['https://agent.example/keys.json', 'https://agent.example/keys.json'],
     ['https://agent.example/?v=1', 'https://agent.example/?v=1'],
+    ['https://agent.example/?', `https://agent.example${WELL_KNOWN_PATH}`],
+    ['https://agent.example/#', `https://agent.example${WELL_KNOWN_PATH}`],
+    ['https://agent.example/keys?#', 'https://agent.example/keys'],
     ['https://bücher.example', `https://xn--bcher-kva.example${WELL_KNOWN_PATH}`],
   ])('%s', (text, url) => {
     expect(directoryUrl(text)).toBe(url);
@@ -54,10 +57,23 @@ describe('the address of a directory', () => {
 
 const p256 = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
 
+/** The same 32 bytes: two bits of the last character are none of theirs. */
+const otherSpelling = (x: string): string => {
+  const last = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+  return x.slice(0, 42) + (last[last.indexOf(x[42] ?? '') + 1] ?? '');
+};
+
 describe('the keys of a directory', () => {
   it('are known by the thumbprint that is computed here', async () => {
     expect(await readJwks({ keys: [jwk] })).toEqual([{ thumbprint, x: jwk.x }]);
     expect(thumbprint).toBe(thumbprintOf(jwk));
+  });
+
+  it('never include the key that the RFC prints, in whichever spelling', async () => {
+    const printed = rfcTestAgent();
+    const spelled = otherSpelling(printed.jwk.x);
+    expect(Buffer.from(spelled, 'base64url')).toEqual(Buffer.from(printed.jwk.x, 'base64url'));
+    expect(await readJwks({ keys: [{ ...printed.jwk, x: spelled }] })).toEqual([]);
   });
 
   it("are not known by the directory's own kid", async () => {
@@ -106,6 +122,8 @@ describe('the keys of a directory', () => {
     ['a shared key', { kty: 'oct', k: 'AAAA' }],
     ['an x that is too short', { ...jwk, x: jwk.x.slice(1) }],
     ['an x that is too long', { ...jwk, x: `${jwk.x}A` }],
+    ['an x whose last bits say nothing', { ...jwk, x: otherSpelling(jwk.x) }],
+    ['a key with its private half', { ...jwk, d: jwk.x }],
     ['an x in base64', { ...jwk, x: `${jwk.x.slice(0, 42)}+` }],
     ['an x that is a number', { ...jwk, x: 1 }],
     ['no x', { kty: 'OKP', crv: 'Ed25519' }],

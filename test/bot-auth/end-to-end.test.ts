@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { IngestResponse } from '../../src/schema/responses.ts';
 import { expectCore, post, SEEN_WITHIN } from '../http/support/expect.ts';
 import { tempDir } from '../support/command.ts';
-import type { Ask } from '../support/http.ts';
+import { type Ask, ask } from '../support/http.ts';
 import { desktopChrome, headlessChrome } from '../support/samples.ts';
 import { makeBundle } from '../support/seal.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
@@ -125,6 +125,16 @@ describe('a signed ingest', () => {
     expect(body).toMatchObject({ class: 'declared_agent', declaredAgentId: AGENT_ORIGIN, suspectScore: 0 });
     expect(body.smartSignals).toEqual({ bot: false, incognito: false, tampered: false, inconsistency: 0 });
     expect(body.visitorId).not.toBeNull();
+  });
+
+  it('is one in the absolute form of a request too, and by no other name that its target makes up', async () => {
+    const bundle = makeBundle(gpd.targets[0]!, { signals: desktopChrome() });
+    const absolute = { ...signed(agent), 'content-type': 'application/json' };
+    const sent = { method: 'POST', headers: absolute, body: JSON.stringify(bundle) };
+    const reply = await ask(gpd.url, `${gpd.url}/_fp/i/v1`, sent);
+    expect(reply.json()).toMatchObject({ class: 'declared_agent', declaredAgentId: AGENT_ORIGIN });
+    for (const target of ['@other.example/_fp/i/v1', '//other.example/_fp/i/v1', 'https:/_fp/i/v1'])
+      expect((await ask(gpd.url, target, sent)).status).toBeGreaterThanOrEqual(400);
   });
 
   it('is a bot if and only if an A rule fired', async () => {

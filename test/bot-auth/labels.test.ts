@@ -41,7 +41,8 @@ function relabel(headers: Readonly<Record<string, string>>, to: string): Record<
 describe('Signature-Agent', () => {
   it.each<readonly [string, SignOptions, boolean]>([
     ['a dictionary member', {}, true],
-    ['a member with parameters', { signatureAgent: `sig1=${quoted(AGENT_ORIGIN)};type="jwks"` }, true],
+    ['a member with parameters', { signatureAgent: `sig1=${quoted(AGENT_ORIGIN)};v=1` }, true],
+    ['a member of another type', { signatureAgent: `sig1=${quoted(AGENT_ORIGIN)};type="jwks"` }, false],
     ['the whole address of the directory', { signatureAgent: `sig1=${quoted(AGENT.directory)}` }, true],
     ['another address on the same host', { signatureAgent: `sig1=${quoted(`${AGENT_ORIGIN}/keys`)}` }, false],
     [

@@ -1,6 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { calculateJwkThumbprint } from 'jose';
 import { z } from 'zod';
+import { decodeBase64Url } from '../../lib/base64.ts';
 
 /** A directory of an agent's keys (RFC 7517) under the agent's own origin. */
 
@@ -13,7 +14,10 @@ export const RFC_TEST_KEY = 'poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U';
 const ed25519JwkSchema = z.object({
   kty: z.literal('OKP'),
   crv: z.literal('Ed25519'),
-  x: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
+  // One spelling for one key: another has another thumbprint, and would pass for another key.
+  x: z.string().refine((x) => decodeBase64Url(x)?.length === 32),
+  // A directory that prints the private half too leaves a signature worth nothing.
+  d: z.undefined().optional(),
   nbf: z.number().optional(),
   exp: z.number().optional(),
 });
@@ -46,6 +50,9 @@ export function directoryUrl(text: string): string | null {
   const url = new URL(text);
   if (url.protocol !== 'https:' || url.username !== '' || url.password !== '' || url.hash !== '') return null;
   if (url.pathname === '/' && url.search === '') url.pathname = WELL_KNOWN_PATH;
+  // An empty query or fragment is none, and would make two directories of one.
+  if (url.search === '') url.search = '';
+  url.hash = '';
   return url.href;
 }
 

@@ -4,7 +4,7 @@ import {
   type Verifier,
   verifySignature,
 } from 'http-message-sig';
-import { isInnerList, parseDictionary } from 'structured-headers';
+import { type Item, isInnerList, parseDictionary } from 'structured-headers';
 import { headerText } from '../network.ts';
 import {
   ALGORITHM,
@@ -12,7 +12,9 @@ import {
   CREATED_SKEW_SECONDS,
   fieldContent,
   MAX_COMPONENTS,
+  MAX_KEYED,
   type OwnRequest,
+  SIGNATURE_FIELDS,
   TAG,
   targetUri,
 } from './message.ts';
@@ -20,12 +22,18 @@ import { coveredDirectory } from './signature-agent.ts';
 
 /** Signatures in every form that RFC 9421 allows, read by http-message-sig. */
 
+/** Not too much to verify, and its directory once: otherwise it names none, and each time costs a reading of that header. */
+const isReadable = (list: readonly Item[]): boolean =>
+  list.length <= MAX_COMPONENTS &&
+  list.filter(([, parameters]) => parameters.has('key')).length <= MAX_KEYED &&
+  list.filter(([name]) => name === 'signature-agent').length === 1;
+
 /** The labels that carry the tag, as a String and not a Token; only those of a well-formed header. */
 export function taggedLabels(request: OwnRequest, most: number): string[] {
   try {
     return [...parseDictionary(headerText(request.headers, 'signature-input') ?? '')]
       .filter(([, member]) => isInnerList(member) && member[1].get('tag') === TAG)
-      .filter(([, [list]]) => Array.isArray(list) && list.length <= MAX_COMPONENTS)
+      .filter(([, [list]]) => Array.isArray(list) && isReadable(list))
       .map(([label]) => label)
       .slice(0, most);
   } catch {
@@ -37,7 +45,7 @@ export function taggedLabels(request: OwnRequest, most: number): string[] {
 function describe(request: OwnRequest): RequestDescriptor {
   const input = headerText(request.headers, 'signature-input') ?? '';
   const fields = Object.entries(request.headers).flatMap(([name, value]) => {
-    if (value === undefined || !(input.includes(`"${name}"`) || name.startsWith('signature'))) return [];
+    if (value === undefined || !(input.includes(`"${name}"`) || SIGNATURE_FIELDS.includes(name))) return [];
     const values = (typeof value === 'string' ? [value] : value).map((text) => fieldContent(name, text));
     return values.every((text) => text !== null) ? values.map((text) => ({ name, value: text })) : [];
   });

@@ -43,7 +43,11 @@ export function targetUri({ https, authority, target }: OwnRequest): string {
 
 /** What a signature may cover: http-message-sig takes a keyed header apart anew for every component. */
 export const MAX_COMPONENTS = 16;
+export const MAX_KEYED = 4;
 const MAX_COVERED_LENGTH = 2048;
+
+/** The three that carry a signature; together they are bounded before anything is read (verify.ts). */
+export const SIGNATURE_FIELDS: readonly string[] = ['signature-input', 'signature', 'signature-agent'];
 
 const FIELD_CONTENT = /^[\t\x20-\x7e]*$/;
 /** http-message-sig looks for the end of a value in time that grows with the square of a run of blanks in it. */
@@ -52,6 +56,6 @@ const LONG_RUN = /[\t ]{33}/;
 /** A header's value as it may stand in a signature base, or null: a line break in one could forge another line. */
 export function fieldContent(name: string, value: string): string | null {
   const text = value.trim();
-  if (text.length > MAX_COVERED_LENGTH && !name.startsWith('signature')) return null;
+  if (text.length > MAX_COVERED_LENGTH && !SIGNATURE_FIELDS.includes(name)) return null;
   return FIELD_CONTENT.test(value) && !LONG_RUN.test(text) ? text : null;
 }

@@ -1,4 +1,4 @@
-import { isInnerList, parseDictionary, parseItem } from 'structured-headers';
+import { type Item, isInnerList, parseDictionary, parseItem, Token } from 'structured-headers';
 import { directoryUrl } from './directory.ts';
 
 /** A component that a signature covers, as the signature library hands it over. */
@@ -7,11 +7,19 @@ export interface Covered {
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
+/** The one kind of document whose host is the agent's name; what is of another kind is ignored (contract 17). */
+const DIRECTORY = 'directory';
+
+function addressOf([value, parameters]: Item): string | null {
+  const type = parameters.get('type') ?? DIRECTORY;
+  const isDirectory = (type instanceof Token ? type.toString() : type) === DIRECTORY;
+  return typeof value === 'string' && isDirectory ? value : null;
+}
+
 function dictionaryMember(header: string, key: string): string | null {
   try {
     const member = parseDictionary(header).get(key);
-    if (member === undefined || isInnerList(member)) return null;
-    return typeof member[0] === 'string' ? member[0] : null;
+    return member === undefined || isInnerList(member) ? null : addressOf(member);
   } catch {
     return null;
   }
@@ -27,8 +35,7 @@ function hasMember(header: string, key: string): boolean {
 
 function bareString(header: string): string | null {
   try {
-    const [value] = parseItem(header);
-    return typeof value === 'string' ? value : null;
+    return addressOf(parseItem(header));
   } catch {
     return null;
   }

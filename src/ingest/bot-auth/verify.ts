@@ -10,6 +10,7 @@ import {
   type Claim,
   CREATED_SKEW_SECONDS,
   type OwnRequest,
+  SIGNATURE_FIELDS,
   type SignatureClaims,
   TAG,
 } from './message.ts';
@@ -43,11 +44,15 @@ function normaliseAuthority(host: string, https: boolean): string {
   return host.toLowerCase().replace(https ? /:443$/ : /:80$/, '');
 }
 
-/** With `@authority`: the Host of the request, when it is one of our configured names; a proxy in front keeps it. */
+/**
+ * With `@authority`: the Host of the request, when it is one of our configured names; a proxy in front keeps it. Only with
+ * a target in origin form, or the two together would read as a URI of another host (`https://ours` + `@theirs/`).
+ */
 function ownRequest(request: BotAuthRequest, policy: BotAuthPolicy): OwnRequest | null {
   const authority = normaliseAuthority(headerText(request.headers, 'host') ?? '', request.https);
   const { method, target, headers, https } = request;
-  return policy.authorities().includes(authority) ? { method, target, headers, https, authority } : null;
+  const isOurs = target.startsWith('/') && policy.authorities().includes(authority);
+  return isOurs ? { method, target, headers, https, authority } : null;
 }
 
 /** created ≤ now, expires not past, at most 24 h apart; both have to be there. */
@@ -126,9 +131,7 @@ async function firstVerified(deps: BotAuthDeps, request: OwnRequest, now: number
 
 /** All three are there, and not too much of it. */
 function isSigned(request: BotAuthRequest): boolean {
-  const texts = ['signature-input', 'signature', 'signature-agent'].map((name) =>
-    headerText(request.headers, name),
-  );
+  const texts = SIGNATURE_FIELDS.map((name) => headerText(request.headers, name));
   if (texts.includes(null)) return false;
   return texts.reduce((sum, text) => sum + (text ?? '').length, 0) <= MAX_HEADER_BYTES;
 }
