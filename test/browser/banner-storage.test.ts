@@ -4,18 +4,10 @@ import { SEEN_WITHIN } from '../http/support/expect.ts';
 import { describeInBrowser } from '../support/tools.ts';
 import { type BrowserName, launch, missingBrowser, type Visitor, visit } from './support/drivers.ts';
 import { AGENT, ANALYTICS, type Banner, bannerOf, type Shop, startShop } from './support/shop.ts';
+import { FILL } from './support/trouble.ts';
 
 /** A browser that cannot keep the last answer keeps no older one: nothing is granted that was taken back. */
 
-/** As another script of the site may have left it: not a character fits. */
-const FILL = `(() => {
-  for (let size = 2 ** 22, at = 0; size >= 1; at += 1) {
-    try { localStorage.setItem('cart-' + at, 'x'.repeat(size)); } catch { size = Math.floor(size / 2); }
-  }
-  for (let rest = 'x'; rest.length < 32; rest += 'x') {
-    try { localStorage.setItem('', rest); } catch { break; }
-  }
-})()`;
 const RECORD = "Object.keys(localStorage).filter((name) => name.startsWith('gpd-consent:')).length";
 const BLOCKED = `Object.defineProperty(window, 'localStorage', {
   get() { throw new DOMException('The operation is insecure.', 'SecurityError'); } });`;

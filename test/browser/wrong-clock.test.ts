@@ -3,17 +3,12 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { describeInBrowser } from '../support/tools.ts';
 import { type BrowserName, launch, missingBrowser, type Visitor, visit } from './support/drivers.ts';
 import { ANALYTICS, type Banner, bannerOf, type Shop, startShop } from './support/shop.ts';
+import { clockAhead } from './support/trouble.ts';
 
 /** A person whose clock is wrong, on a page of another origin than gpd's: identified, and asked when the ledger says so. */
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;
-/** As a device whose clock is off has it, for `new Date()` too. */
-const clockAhead = (
-  ms: number,
-): string => `{ const RealDate = Date; globalThis.Date = class extends RealDate {
-  constructor(...given) { if (given.length === 0) super(RealDate.now() + ${ms}); else super(...given); }
-  static now() { return RealDate.now() + ${ms}; } }; }`;
 
 for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
   describeInBrowser(`browser/wrong clock in ${name}`, missingBrowser(name), () => {

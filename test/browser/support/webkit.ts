@@ -1,0 +1,70 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { describe, it } from 'vitest';
+import { startDisplay } from '../../../bench/matrix/lib/display.ts';
+import { eventually } from '../../../bench/matrix/lib/process.ts';
+import { missingPrograms, program } from '../../../bench/matrix/lib/programs.ts';
+import { freePort } from '../../support/ports.ts';
+
+/** WebKitGTK's small browser, by W3C WebDriver: as near to Safari as Linux comes. */
+
+/** One browser more than the suites require: where it is missing that is said, and is no failure. */
+export function describeInWebkit(name: string, suite: () => void): void {
+  const missing = missingPrograms(['minibrowser', 'webkitdriver', 'xvfb']);
+  if (missing === null) {
+    describe(name, suite);
+    return;
+  }
+  const line = `NOT RUN: ${name}: ${missing}`;
+  process.stderr.write(`${line}\n`);
+  describe(name, () => it.skip(line, () => {}));
+}
+
+export interface Webkit {
+  goto(url: string): Promise<unknown>;
+  /** @param body of an async function in the page */
+  run<T>(body: string): Promise<T>;
+  quit(): Promise<void>;
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, 'exit');
+  child.kill();
+  await gone;
+}
+
+export async function startWebkit(): Promise<Webkit> {
+  const display = await startDisplay();
+  const port = await freePort();
+  const driver = spawn(program('webkitdriver'), [`--port=${port}`], {
+    env: { ...process.env, DISPLAY: display.name, LIBGL_ALWAYS_SOFTWARE: '1' },
+    stdio: 'ignore',
+  });
+  const call = async (path: string, body?: object, method = 'POST'): Promise<unknown> => {
+    const init = body === undefined ? { method } : { method, body: JSON.stringify(body) };
+    const answer = await fetch(`http://127.0.0.1:${port}/session${path}`, init);
+    const { value } = (await answer.json()) as { value: unknown };
+    if (!answer.ok) throw new Error(JSON.stringify(value));
+    return value;
+  };
+  const browser = { binary: program('minibrowser'), args: ['--automation'] };
+  const capabilities = { alwaysMatch: { 'webkitgtk:browserOptions': browser } };
+  const opened = await eventually(() => call('', { capabilities }), 30_000);
+  const session = `/${(opened as { sessionId: string }).sessionId}`;
+  return {
+    goto: (url) => call(`${session}/url`, { url }),
+    async run<T>(body: string) {
+      const script = `const done = arguments[arguments.length - 1];
+        (async () => { ${body} })().then((value) => done([value ?? null]), (error) => done(String(error)));`;
+      const value = await call(`${session}/execute/async`, { script, args: [] });
+      if (!Array.isArray(value)) throw new Error(String(value));
+      return value[0] as T;
+    },
+    async quit() {
+      await call(session, undefined, 'DELETE').catch(() => {});
+      await end(driver);
+      await display.stop();
+    },
+  };
+}
