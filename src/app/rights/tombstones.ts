@@ -28,15 +28,26 @@ const lineSchema = z.object({
 });
 export type Tombstone = z.infer<typeof lineSchema>;
 
-const TAIL_BYTES = 64 * 1024;
+const PIECE_BYTES = 64 * 1024;
+
+/** Where the last whole line ends; 0 where there is none. */
+async function endOfLines(file: FileHandle, size: number): Promise<number> {
+  const piece = Buffer.alloc(Math.min(PIECE_BYTES, size));
+  for (let to = size; to > 0; ) {
+    const from = Math.max(0, to - piece.length);
+    const { bytesRead } = await file.read(piece, 0, to - from, from);
+    if (bytesRead !== to - from) throw new Error('the log of erasures was cut while it was read');
+    const at = piece.subarray(0, bytesRead).lastIndexOf(0x0a);
+    if (at !== -1) return from + at + 1;
+    to = from;
+  }
+  return 0;
+}
 
 /** A full disk or a crash cut a line short: the next one would be appended to it, and neither could be read. */
 async function dropTornLine(file: FileHandle): Promise<void> {
   const { size } = await file.stat();
-  const from = Math.max(0, size - TAIL_BYTES);
-  const tail = Buffer.alloc(size - from);
-  await file.read(tail, 0, tail.length, from);
-  const end = from + tail.lastIndexOf(0x0a) + 1;
+  const end = await endOfLines(file, size);
   if (end < size) await file.truncate(end);
 }
 
