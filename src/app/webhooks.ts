@@ -4,6 +4,7 @@ import { postWebhook } from '../egress/post-webhook.ts';
 import { outboxContext, webhookSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
 import { type Clock, HOUR, isoTime, MINUTE, SECOND } from '../lib/clock.ts';
+import { Unavailable } from '../lib/errors.ts';
 import type { Database } from '../storage/db.ts';
 import { type Due, settle, takeDue, type Webhook } from '../storage/webhook-store.ts';
 
@@ -33,6 +34,7 @@ async function payloadOf(deps: DispatcherDeps, due: Due): Promise<object | null>
   return JSON.parse(opened.toString()) as object;
 }
 
+/** @returns null, or why it did not arrive */
 async function send(deps: DispatcherDeps, due: Due, webhook: Webhook, data: object): Promise<string | null> {
   const body = JSON.stringify({
     type: due.event,
@@ -40,10 +42,10 @@ async function send(deps: DispatcherDeps, due: Due, webhook: Webhook, data: obje
     seq: Number(due.seq),
     data,
   });
-  const key = deps.masterKey().unwrap(webhook.wrappedSecret, webhookSecretContext(webhook.kid, webhook.id));
   const timestamp = Math.floor(deps.clock() / 1000);
-  const headers = webhookHeaders(key, { id: `evt_${due.seq}`, timestamp, body });
   try {
+    const key = deps.masterKey().unwrap(webhook.wrappedSecret, webhookSecretContext(webhook.kid, webhook.id));
+    const headers = webhookHeaders(key, { id: `evt_${due.seq}`, timestamp, body });
     const status = await postWebhook(webhook, body, headers);
     return status >= 200 && status < 300 ? null : `it answered ${status}`;
   } catch (error) {
@@ -51,40 +53,49 @@ async function send(deps: DispatcherDeps, due: Due, webhook: Webhook, data: obje
   }
 }
 
-async function deliver(deps: DispatcherDeps, due: Due): Promise<void> {
-  const { database, clock } = deps;
-  const webhook = deps.webhook(due.kid, due.webhook);
-  const data = webhook ? await payloadOf(deps, due) : null;
-  if (!webhook || !data) {
-    // Removed or erased meanwhile: there is nothing left to tell.
-    await settle(database, due.seq, {
-      state: 'failed',
-      nextAt: 0,
-      failure: 'there is nothing to send any more',
-    });
-    return;
-  }
-  const failure = await send(deps, due, webhook, data);
-  if (failure === null) {
-    await settle(database, due.seq, { state: 'delivered', nextAt: 0, failure: null });
-    return;
-  }
-  const wait = BACKOFF_MS[due.attempts - 1];
-  const outcome =
-    wait === undefined
-      ? { state: 'failed' as const, nextAt: 0 }
-      : { state: 'waiting' as const, nextAt: clock() + wait };
-  await settle(database, due.seq, { ...outcome, failure });
+async function giveUp({ database }: DispatcherDeps, due: Due, failure: string): Promise<void> {
+  await settle(database, due.seq, { state: 'failed', nextAt: 0, failure });
 }
 
-/** Looks every second while there are webhooks. */
-export function startDispatcher(deps: DispatcherDeps, active: () => boolean): { stop(): Promise<void> } {
+async function retryLater(deps: DispatcherDeps, due: Due, failure: string): Promise<void> {
+  const wait = BACKOFF_MS[due.attempts - 1];
+  if (wait === undefined) return giveUp(deps, due, failure);
+  await settle(deps.database, due.seq, { state: 'waiting', nextAt: deps.clock() + wait, failure });
+}
+
+async function deliver(deps: DispatcherDeps, due: Due): Promise<void> {
+  const webhook = deps.webhook(due.kid, due.webhook);
+  // A removal takes its events along: this node is behind, or cannot read the tenant.
+  if (!webhook) return retryLater(deps, due, 'the webhook is not known here');
+  let data: object | null;
+  try {
+    data = await payloadOf(deps, due);
+  } catch (error) {
+    if (error instanceof Unavailable) throw error;
+    // Its row is damaged, and stays so.
+    deps.onFault(error);
+    return giveUp(deps, due, 'its stored payload cannot be read');
+  }
+  // Erased meanwhile.
+  if (!data) return giveUp(deps, due, 'there is nothing to send any more');
+  const failure = await send(deps, due, webhook, data);
+  if (failure !== null) return retryLater(deps, due, failure);
+  await settle(deps.database, due.seq, { state: 'delivered', nextAt: 0, failure: null });
+}
+
+/** Looks now and then while there are webhooks. One event's trouble is its own; the database's ends the round. */
+export function startDispatcher(
+  deps: DispatcherDeps,
+  active: () => boolean,
+  interval = SECOND,
+): { stop(): Promise<void> } {
   let running: Promise<void> = Promise.resolve();
   let busy = false;
   async function work(): Promise<void> {
     for (;;) {
       const due = await takeDue(deps.database, deps.clock(), BATCH);
-      await Promise.all(due.map((entry) => deliver(deps, entry)));
+      const ended = await Promise.allSettled(due.map((entry) => deliver(deps, entry)));
+      for (const { reason } of ended.filter((end) => end.status === 'rejected')) throw reason;
       if (due.length < BATCH) return;
     }
   }
@@ -96,7 +107,7 @@ export function startDispatcher(deps: DispatcherDeps, active: () => boolean): { 
       .finally(() => {
         busy = false;
       });
-  }, SECOND);
+  }, interval);
   return {
     async stop() {
       clearInterval(timer);
