@@ -15,6 +15,8 @@ const CHECKPOINT_EVERY_MS = SECOND;
 export interface LogService {
   /** A signed note over the head; signed anew at most once a second. Null: no such tenant. */
   checkpoint(kid: string): Promise<string | null>;
+  /** The same over every entry that there is now, and how many those are. */
+  lastCheckpoint(kid: string): Promise<{ readonly text: string; readonly size: number } | null>;
   vkey(kid: string): Promise<string | null>;
   /** `c2sp.org/tlog-proof@v1` with the entry inside; a checkpoint is signed when none covers it. */
   proof(kid: string, seq: number): Promise<string | null>;
@@ -63,6 +65,10 @@ export function makeLogService(deps: LogServiceDeps): LogService {
   const { database } = deps;
   return {
     checkpoint: async (kid) => (await currentCheckpoint(deps, kid, 0))?.text ?? null,
+    async lastCheckpoint(kid) {
+      const head = await readHead(database, kid);
+      return head && currentCheckpoint(deps, kid, head.size);
+    },
     vkey: async (kid) => (await readHead(database, kid))?.vkey ?? null,
     async proof(kid, seq) {
       const [stored] = await readEntries(database, kid, seq, 1);

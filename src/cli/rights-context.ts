@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { makeDirectory } from '../app/directory.ts';
+import { type LogService, makeLogService } from '../app/log-service.ts';
 import { makeRightsApi, type RightsApi } from '../app/rights/api.ts';
 import { contestWordsOf } from '../app/rights/contest-words.ts';
 import { type EraseService, makeEraseService } from '../app/rights/erase.ts';
@@ -19,6 +20,7 @@ export interface RightsContext {
   readonly api: RightsApi;
   readonly eraser: EraseService;
   readonly held: HeldErasures;
+  readonly log: LogService;
   /** What was written about contests. */
   readonly words: ContestWords;
   readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
@@ -54,6 +56,7 @@ export function withRights<T>(
       config,
       api,
       eraser,
+      log: makeLogService({ database, signerOf: (kid) => tenantOf(kid)?.signer, clock: Date.now }),
       words: contestWordsOf(tenantOf),
       held: makeHeldErasures({ database, eraser, tenantOf, clock: Date.now }),
       ingestTenantOf,

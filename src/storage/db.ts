@@ -13,7 +13,7 @@ import {
 import { makeCheckpointer, truncateWal } from './checkpointer.ts';
 import { poolableClient } from './postgres-client.ts';
 import type { HotTransaction } from './sql.ts';
-import { immediateSqliteClient, requireSqlite } from './sqlite-client.ts';
+import { immediateSqliteClient } from './sqlite-client.ts';
 import { runSqliteTransaction, type SqliteTransaction } from './sqlite-transaction.ts';
 
 /** The one place that knows a driver. Everything else speaks knex, in SQL that both databases take. */
@@ -161,7 +161,6 @@ function openSqlite(options: DatabaseOptions): Database {
   if (options.create !== true && !existsSync(options.location)) {
     throw new Error('there is no database yet: run `gpd init` first');
   }
-  requireSqlite();
   const base: Knex.Config = {
     client: immediateSqliteClient(),
     connection: { filename: options.location },

@@ -67,8 +67,10 @@ type ClientClass = new (config: Knex.Config) => ClientInternals;
  *
  * A COMMIT that failed can leave the transaction open (sqlite.org/lang_transaction.html section 3), and knex gives the
  * connection back as it is: every BEGIN after it would fail.
+ * @throws {SqliteUnloadable}
  */
 export function immediateSqliteClient(): typeof Knex.Client {
+  requireSqlite();
   const Base = require('knex/lib/dialects/sqlite3/index.js') as ClientClass;
   class ImmediateSqlite extends withAvailability(Base) {
     override transaction(...args: unknown[]): TransactionInternals {

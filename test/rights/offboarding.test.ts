@@ -1,14 +1,24 @@
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TENANT_DATA_TABLES } from '../../src/storage/tenant-remove.ts';
 import { expectCore, post, SEEN_WITHIN } from '../http/support/expect.ts';
 import { tempDir } from '../support/command.ts';
+import { ask } from '../support/http.ts';
 import { makeBundle } from '../support/seal.ts';
 import { KID, startGpd } from '../support/server.ts';
 import { apiKey, OTHER, type Rights, startRights } from './support/rights.ts';
 
 /** `gpd tenants remove`: a customer leaves, with an export, and leaves nothing. */
+
+const VERIFIER = fileURLToPath(new URL('../../docs/verify.py', import.meta.url));
+
+function verifyExport(folder: string) {
+  const files = ['ledger_entries.ndjson', 'checkpoint', 'vkey'].map((name) => join(folder, name));
+  return spawnSync('python3', [VERIFIER, ...files], { encoding: 'utf8' });
+}
 
 let rights: Rights;
 beforeAll(async () => {
@@ -49,11 +59,26 @@ it('exports, removes, leaves no byte, and is not brought back by an older databa
   expect({ code: nobody.code, wrote: existsSync(none) }).toEqual({ code: 3, wrote: false });
   expect((await rights.gpd.cli(['tenants', 'remove', KID, '--dry-run'])).code).toBe(0);
   const out = join(tempDir('export'), 'acme');
+  const vkey = await ask(rights.gpd.url, '/v1/ledger/vkey', {
+    headers: { authorization: `Bearer ${secret}` },
+  });
   const removed = await rights.gpd.cli(['tenants', 'remove', KID, '--yes', '--export', out, '--json']);
   expect({ code: removed.code, stderr: removed.stderr }).toMatchObject({ code: 0 });
   expect(JSON.parse(removed.stdout)).toMatchObject({ kid: KID, removed: { decisions: 1, contests: 1 } });
   expect(readFileSync(join(out, 'decisions.ndjson'), 'utf8')).toContain(visit.requestId);
   expect(readFileSync(join(out, 'ledger_entries.ndjson'), 'utf8')).toContain('consent.granted');
+  // Its key is destroyed, and the log verifies all the same, by Python and openssl alone.
+  expect(readFileSync(join(out, 'vkey'), 'utf8')).toBe(vkey.text);
+  expect(verifyExport(out)).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^OK log of \d+ entries/),
+  });
+  const entries = join(out, 'ledger_entries.ndjson');
+  const exported = readFileSync(entries, 'utf8');
+  writeFileSync(entries, exported.replace('consent.granted', 'consent.expired'));
+  expect(verifyExport(out)).toMatchObject({ status: 1, stderr: expect.stringMatching(/^FAILED entry: /) });
+  writeFileSync(entries, exported.split('\n').slice(0, -2).join('\n'));
+  expect(verifyExport(out)).toMatchObject({ status: 1, stderr: expect.stringMatching(/^FAILED size: /) });
   // What is sealed here is written out: the key goes with the tenant.
   const [contest = ''] = readFileSync(join(out, 'contests.ndjson'), 'utf8').split('\n');
   expect(JSON.parse(contest)).toMatchObject({ statement: 'mine alone' });

@@ -292,13 +292,14 @@ describeWithTool('runbooks', missing(), () => {
           before: `gpd tenants add blog --origin https://blog.example
             gpd apikeys create blog --scope secret --name backend
             gpd consent grant blog reader-1 device-identification
-            for _ in $(seq 60); do request=$(visit blog | member requestId); [ -n "$request" ] && break; sleep 0.1; done
+            for _ in $(seq 60); do visit blog | tee /root/answer | grep -q '"reason":"ok"' && break; sleep 0.1; done
+            request=$(member requestId < /root/answer)
             openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=blog -keyout /root/tenant.key -out /root/tenant.pem 2> /dev/null`,
           after: {
             4: 'grep -q "$request" /var/lib/gpd/leaving/blog/decisions.ndjson',
-            5: `openssl cms -decrypt -binary -inform DER -in /root/leaving.p7m -inkey /root/tenant.key -out /root/back.tar
-              tar -tf /root/back.tar leaving/blog-log.ndjson`,
-            6: `test "$(gpd tenants list --json | grep -c '"kid":"blog"')" = 0
+            6: `openssl cms -decrypt -binary -inform DER -in /root/leaving.p7m -inkey /root/tenant.key -out /root/back.tar
+              tar -tf /root/back.tar leaving/blog/checkpoint leaving/blog/vkey leaving/verify.py`,
+            7: `test "$(gpd tenants list --json | grep -c '"kid":"blog"')" = 0
               gpd backup /var/lib/gpd/backups/after.backup
               ! grep -rqaF "$request" /var/lib/gpd
               visit shop | grep -o '"reason":"ok"'`,
@@ -309,6 +310,7 @@ describeWithTool('runbooks', missing(), () => {
     expectFollowed(followed);
     expect(followed.output).toMatch(/The log is whole/);
     expect(followed.output).toMatch(/tenant blog is removed; its data lies in/);
+    expect(followed.output).toMatch(/^OK log of \d+ entries, root /m);
     expect(followed.output).toContain('"reason":"ok"');
   });
 

@@ -1,17 +1,16 @@
-import { createWriteStream, existsSync } from 'node:fs';
+import { createWriteStream, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { makeFolder } from '../../app/durable-file.ts';
+import type { LogService } from '../../app/log-service.ts';
 import { buryTenant } from '../../app/rights/tombstones.ts';
 import { type ContestRow, openRow } from '../../storage/contest-store.ts';
-import type { ContestWords } from '../../storage/contest-words.ts';
-import type { Database } from '../../storage/db.ts';
 import { removeTenant, TENANT_DATA_TABLES, tenantRows } from '../../storage/tenant-remove.ts';
 import { makeTenantStore } from '../../storage/tenant-store.ts';
 import { CommandFailed, EXIT, print, say, table } from '../output.ts';
-import { withRights } from '../rights-context.ts';
+import { type RightsContext, withRights } from '../rights-context.ts';
 import { checkKid, confirm, noSuchTenant, wantsJson } from '../run.ts';
 
 interface RemoveOptions {
@@ -33,23 +32,45 @@ async function* lines(rows: AsyncIterable<object>, told: (row: object) => object
   for await (const row of rows) yield `${JSON.stringify(told(row))}\n`;
 }
 
+async function* upTo(rows: AsyncIterable<object>, size: number): AsyncGenerator<object> {
+  for await (const row of rows) if (Number((row as { seq: unknown }).seq) < size) yield row;
+}
+
+/** A checkpoint over all entries and the key that it is signed by: what proves the exported log once the key is destroyed. */
+async function signLog(log: LogService, kid: string) {
+  const [checkpoint, vkey] = [await log.lastCheckpoint(kid), await log.vkey(kid)];
+  if (checkpoint && vkey)
+    return { size: checkpoint.size, texts: { checkpoint: checkpoint.text, vkey: `${vkey}\n` } };
+  throw new CommandFailed(
+    'failure',
+    `the log of ${kid} cannot be signed, and nothing was removed: see gpd doctor`,
+  );
+}
+
 async function exportTenant(
-  database: Database,
-  words: ContestWords,
+  { store: { database }, words, log }: RightsContext,
   kid: string,
   directory: string,
 ): Promise<string[]> {
   if (existsSync(directory))
     throw new CommandFailed('conflict', `${directory} is already there, and nothing was changed`);
+  const { size, texts } = await signLog(log, kid);
   makeFolder(directory);
   const files: string[] = [];
+  for (const [name, text] of Object.entries(texts)) {
+    const file = join(directory, name);
+    writeFileSync(file, text, { flag: 'wx', mode: 0o600 });
+    files.push(file);
+  }
   for (const name of TENANT_DATA_TABLES) {
     if (NOT_EXPORTED.has(name)) continue;
     const file = join(directory, `${name}.ndjson`);
     say(`exporting ${name}`);
     const out = createWriteStream(file, { flags: 'wx', mode: 0o600 });
     const told = (row: object): object => (name === 'contests' ? openRow(row as ContestRow, words) : row);
-    await pipeline(Readable.from(lines(tenantRows(database, kid, name), told)), out);
+    const rows = tenantRows(database, kid, name);
+    // What came after the checkpoint is not covered by it.
+    await pipeline(Readable.from(lines(name === 'ledger_entries' ? upTo(rows, size) : rows, told)), out);
     files.push(file);
   }
   return files;
@@ -57,7 +78,9 @@ async function exportTenant(
 
 async function remove(kidText: string, options: RemoveOptions, command: Command): Promise<void> {
   const kid = checkKid(kidText);
-  await withRights(command, async ({ store: { database }, config, words }) => {
+  await withRights(command, async (context) => {
+    const { config } = context;
+    const { database } = context.store;
     const tenant = await makeTenantStore(database).get(kid);
     if (options.dryRun === true) {
       if (!tenant) throw noSuchTenant(kid);
@@ -71,7 +94,7 @@ async function remove(kidText: string, options: RemoveOptions, command: Command)
     await confirm(options, what);
     // Nothing is written for a tenant that is not there; what an interrupted removal left of one goes.
     const wanted = tenant === null ? undefined : options.export;
-    const files = wanted === undefined ? [] : await exportTenant(database, words, kid, wanted);
+    const files = wanted === undefined ? [] : await exportTenant(context, kid, wanted);
     const counts = await removeTenant(database, kid, {
       // Before the rest: an interrupted removal is known to a restore all the same.
       onGone: () => buryTenant(config.data_dir, kid, Date.now()),
