@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import { DAY } from '../lib/clock.ts';
 import { addCount, DEFENCE_BASIS, type Scope, type Tally } from '../rights/erase.ts';
 import type { Meant } from './erase-find.ts';
+import { deleteNetworkDays, ofStoredDays } from './network-store.ts';
 
 /** The rows of a person, table by table: what goes by the device, what by the request, and what keeps it. */
 
@@ -20,17 +20,8 @@ interface Rows {
   readonly narrow?: (rows: Knex.QueryBuilder, work: Work) => Knex.QueryBuilder;
   /** Which of these go. */
   readonly going?: (rows: Knex.QueryBuilder, work: Work) => Knex.QueryBuilder;
-}
-
-const NETWORK_DAYS = 9;
-
-/** The day comes first in their keys. */
-function ofDays(rows: Knex.QueryBuilder, { now }: Work): Knex.QueryBuilder {
-  const today = Math.floor(now / DAY);
-  return rows.whereIn(
-    'day',
-    Array.from({ length: NETWORK_DAYS }, (_, i) => today - i),
-  );
+  /** Deletes them where more changes with them. @returns how many there were */
+  readonly remove?: (rows: Knex.QueryBuilder, work: Work) => Promise<number>;
 }
 
 export const OVERRIDES: Rows = { scope: 'override', table: 'overrides' };
@@ -52,8 +43,17 @@ function withoutDecision(index: Knex.QueryBuilder, { tx }: Work): Knex.QueryBuil
 export const OF_DEVICES: readonly Rows[] = [
   { scope: 'sightings', table: 'sightings' },
   { scope: 'visitor-index', table: 'visitor_index', going: withoutDecision },
-  { scope: 'network-marks', table: 'network_marks', narrow: ofDays },
-  { scope: 'network-marks', table: 'network_days', narrow: ofDays },
+  {
+    scope: 'network-marks',
+    table: 'network_marks',
+    narrow: (rows) => ofStoredDays(rows, 'network_marks'),
+  },
+  {
+    scope: 'network-marks',
+    table: 'network_days',
+    narrow: (rows) => ofStoredDays(rows, 'network_days'),
+    remove: (rows, { tx, meant }) => deleteNetworkDays(tx, meant.target.kid, rows),
+  },
 ];
 
 /** Of these a device may have as many as it made visits. */
@@ -73,7 +73,7 @@ export async function countOf(rows: Knex.QueryBuilder): Promise<number> {
 }
 
 /** Deletes what nothing keeps, and counts the rest. */
-async function eraseNamed(work: Work, { scope, table, going }: Rows, named: Named): Promise<void> {
+async function eraseNamed(work: Work, { scope, table, going, remove }: Rows, named: Named): Promise<void> {
   const { tx, meant, counts } = work;
   const { column, ids, basisOf, narrow } = named;
   const rows = (some: string[]): Knex.QueryBuilder => {
@@ -82,8 +82,9 @@ async function eraseNamed(work: Work, { scope, table, going }: Rows, named: Name
   };
   const free = ids.filter((id) => basisOf(id) === undefined);
   const held = ids.filter((id) => basisOf(id) !== undefined);
-  const gone = rows(free);
-  const erased = free.length === 0 ? 0 : Number(await (going?.(gone, work) ?? gone).delete());
+  const all = rows(free);
+  const gone = going?.(all, work) ?? all;
+  const erased = free.length === 0 ? 0 : await (remove ? remove(gone, work) : gone.delete());
   const retained = held.length === 0 ? 0 : await countOf(rows(held));
   addCount(counts, scope, { erased, retained, basis: basisOf(held[0] ?? '') });
 }

@@ -15,6 +15,7 @@ import { housekeepingContract } from './housekeeping.ts';
 import { ledgerContract } from './ledger.ts';
 import { metaContract } from './meta.ts';
 import { migrateContract } from './migrate.ts';
+import { networkContract } from './networks.ts';
 import { policyContract } from './policies.ts';
 import { rateCounterContract } from './rate-counter.ts';
 import { readsContract } from './reads.ts';
@@ -54,6 +55,7 @@ export function storageContract(make: MakeDatabase): void {
   eraseBesideContract(make);
   visitorIdContract(make);
   sealsContract(make);
+  networkContract(make);
   epochContract(make);
   verifyBesideContract(make);
   sizeContract(make);
