@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import type Provider from 'oidc-provider';
-import type { Configuration, KoaContextWithOIDC } from 'oidc-provider';
+import type { Configuration, interactionPolicy, KoaContextWithOIDC } from 'oidc-provider';
 
 /**
  * The demo's identity provider: oidc-provider on this machine, with its keys, endpoints and tokens. Only its sign-in page
@@ -42,6 +42,7 @@ const CLIENT_ID = 'console';
 const TOKEN_SECONDS = 300;
 const MAX_BODY = 1024;
 
+type Policy = ReturnType<typeof interactionPolicy.base>;
 type Claims = Readonly<Record<string, unknown>>;
 
 function claimsOf(kid: string, account: string): Claims | null {
@@ -62,11 +63,15 @@ async function grantAll(ctx: KoaContextWithOIDC) {
 interface Setup {
   readonly kid: string;
   readonly redirectUri: string;
+  readonly signedOutUri: string;
   readonly secret: string;
   readonly jwk: JWK;
 }
 
-function configurationOf({ kid, redirectUri, secret, jwk }: Setup): Configuration {
+function configurationOf(
+  { kid, redirectUri, signedOutUri, secret, jwk }: Setup,
+  policy: Policy,
+): Configuration {
   return {
     jwks: { keys: [jwk] } as NonNullable<Configuration['jwks']>,
     clients: [
@@ -74,6 +79,7 @@ function configurationOf({ kid, redirectUri, secret, jwk }: Setup): Configuratio
         client_id: CLIENT_ID,
         client_secret: secret,
         redirect_uris: [redirectUri],
+        post_logout_redirect_uris: [signedOutUri],
         id_token_signed_response_alg: 'ES256',
       },
     ],
@@ -83,9 +89,17 @@ function configurationOf({ kid, redirectUri, secret, jwk }: Setup): Configuratio
       const claims = claimsOf(kid, account);
       return claims ? { accountId: account, claims: () => ({ ...claims, sub: account }) } : undefined;
     },
-    interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
+    interactions: { url: (_ctx, { uid }) => `/interaction/${uid}`, policy },
     loadExistingGrant: grantAll,
-    features: { devInteractions: { enabled: false } },
+    features: {
+      devInteractions: { enabled: false },
+      rpInitiatedLogout: {
+        enabled: true,
+        logoutSource: (ctx, form) => {
+          ctx.body = signOutPage(form);
+        },
+      },
+    },
     ttl: {
       Session: 8 * 3600,
       Grant: 8 * 3600,
@@ -107,6 +121,14 @@ function page(action: string): string {
 <form method="post" action="${action}">${people.join('\n')}</form></main></body></html>`;
 }
 
+/** @param form the library's own, with its protection against requests from elsewhere */
+function signOutPage(form: string): string {
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Demo sign-out</title></head><body><main><h1>Sign out?</h1>
+<p>The demo’s identity provider signs you out, so that you can be somebody else.</p>
+${form}<p><button form="op.logoutForm" name="logout" value="yes">Sign out</button></p></main></body></html>`;
+}
+
 async function readAccount(request: IncomingMessage): Promise<string> {
   let text = '';
   for await (const chunk of request) {
@@ -125,7 +147,9 @@ async function interact(
     const { uid } = await provider.interactionDetails(request, response);
     const account = request.method === 'POST' ? await readAccount(request) : '';
     if (DEMO_USERS.some((user) => user.account === account)) {
-      await provider.interactionFinished(request, response, { login: { accountId: account } });
+      // Also where a person who is signed in was asked to choose.
+      const result = { login: { accountId: account }, select_account: {} };
+      await provider.interactionFinished(request, response, result);
       return;
     }
     response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' });
@@ -160,10 +184,18 @@ export async function startDemoIdp(kid: string, baseUrl: string): Promise<DemoId
     server.listen(0, '127.0.0.1', resolve);
   });
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const setup = { kid, redirectUri: `${baseUrl}/console/callback`, secret, jwk };
+  const setup = {
+    kid,
+    redirectUri: `${baseUrl}/console/callback`,
+    signedOutUri: `${baseUrl}/console/signed-out`,
+    secret,
+    jwk,
+  };
   const provider = await quietly(async () => {
-    const { default: Oidc } = await import('oidc-provider');
-    return new Oidc(issuer, configurationOf(setup));
+    const { default: Oidc, interactionPolicy } = await import('oidc-provider');
+    const policy = interactionPolicy.base();
+    policy.add(new interactionPolicy.Prompt({ name: 'select_account', requestable: true }), 0);
+    return new Oidc(issuer, configurationOf(setup, policy));
   });
   const protocol = provider.callback();
   listener = (request, response) => {

@@ -19,6 +19,8 @@ export interface ConsoleSession {
   readonly label: string;
   readonly roles: readonly string[];
   readonly csrf: string;
+  /** Sealed; null when the provider takes no sign-out from here. */
+  readonly idToken: string | null;
   readonly createdAt: number;
   readonly seenAt: number;
   readonly expiresAt: number;

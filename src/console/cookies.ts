@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { LoginBegun } from '../auth/ports.ts';
+import type { LoginBegun, Switching } from '../auth/ports.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { decryptGcm, encryptGcm, GCM_IV_BYTES } from '../lib/gcm.ts';
 import type { Random } from '../lib/random.ts';
@@ -43,16 +43,18 @@ export function setCookie(name: string, value: string, maxAgeMs: number, secure:
 export interface PendingLogin extends LoginBegun {
   /** Where the person wanted to go. */
   readonly back: string;
+  readonly switching: Switching | null;
 }
 
 const AAD = Buffer.from('gpd/console-login/v1');
-const pendingSchema = z.tuple([z.string(), z.string(), z.string(), z.string(), z.number()]);
+const switchingSchema = z.enum(['select_account', 'login']).nullable();
+const pendingSchema = z.tuple([z.string(), z.string(), z.string(), z.string(), z.number(), switchingSchema]);
 
 /** Sealed and not stored: a stranger who begins a thousand sign-ins writes nothing. */
 export function sealLogin(key: Uint8Array, random: Random, login: PendingLogin, now: number): string {
   const iv = random(GCM_IV_BYTES);
-  const { state, nonce, verifier, back } = login;
-  const text = JSON.stringify([state, nonce, verifier, back, now + LOGIN_MS]);
+  const { state, nonce, verifier, back, switching } = login;
+  const text = JSON.stringify([state, nonce, verifier, back, now + LOGIN_MS, switching]);
   return Buffer.concat([iv, encryptGcm(key, iv, AAD, Buffer.from(text))]).toString('base64url');
 }
 
@@ -62,15 +64,18 @@ export function openLogin(key: Uint8Array, value: string, now: number): PendingL
   if (bytes.length <= GCM_IV_BYTES) return null;
   const plain = decryptGcm(key, bytes.subarray(0, GCM_IV_BYTES), AAD, bytes.subarray(GCM_IV_BYTES));
   if (!plain) return null;
-  const [state, nonce, verifier, back, expiresAt] = pendingSchema.parse(JSON.parse(plain.toString()));
-  return now < expiresAt ? { state, nonce, verifier, back } : null;
+  // One that an older node sealed has fewer members.
+  const read = pendingSchema.safeParse(JSON.parse(plain.toString()));
+  if (!read.success) return null;
+  const [state, nonce, verifier, back, expiresAt, switching] = read.data;
+  return now < expiresAt ? { state, nonce, verifier, back, switching } : null;
 }
 
 /** Only addresses of the console itself: an open redirect is a phisher's tool. */
 export function safeBack(value: unknown): string {
   const ok =
     typeof value === 'string' && value.length <= 512 && /^\/console(?:[/?][\w./?=&%~-]*)?$/.test(value);
-  return ok && !/\/\/|\.\./.test(value) && !/^\/console\/(?:login|callback|logout)\b/.test(value)
+  return ok && !/\/\/|\.\./.test(value) && !/^\/console\/(?:login|callback|logout|signed-out)\b/.test(value)
     ? value
     : '/console';
 }

@@ -27,6 +27,7 @@ export interface Desk {
   page(role: StaffRole, show: (visit: Visit) => Promise<void>): RequestHandler;
   /** POST: same origin, then the session, then its token, then the role (all before anything is looked up). */
   action(role: StaffRole, act: (posted: Posted) => Promise<void>): RequestHandler;
+  isSignedIn(request: Request): Promise<boolean>;
   readonly onError: ErrorRequestHandler;
 }
 
@@ -59,6 +60,11 @@ export function makeDesk(core: ConsoleCore, render: Render): Desk {
   }
 
   return {
+    async isSignedIn(request) {
+      const session = await find(request);
+      return session !== null && isLiveSession(session, core.clock());
+    },
+
     page: (role, show) => async (request, response) => {
       const now = core.clock();
       const session = await find(request);

@@ -1,11 +1,15 @@
 import type { Request, Response, Router } from 'express';
 import { CONSOLE_ABSOLUTE_MS } from '../auth/console-session.ts';
 import { LoginRefused } from '../auth/login.ts';
+import type { Switching } from '../auth/ports.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { cookieNames, LOGIN_MS, mayServe, openLogin, safeBack, sealLogin, setCookie } from './cookies.ts';
 import type { Desk } from './desk.ts';
 import type { ConsoleCore } from './ports.ts';
 import type { Render } from './render.ts';
+
+const readSwitching = (value: unknown): Switching | null =>
+  value === 'select_account' || value === 'login' ? value : null;
 
 /** Sign-in and sign-out. Everything that can go wrong has a page that says what to do. */
 
@@ -30,7 +34,9 @@ export function loginPages(router: Router, core: ConsoleCore, desk: Desk, render
     const origin = new URL(core.origin());
     if (request.headers.host === origin.host || request.query['here'] !== undefined) return null;
     const back = encodeURIComponent(safeBack(request.query['back']));
-    return `${origin.origin}/console/login?here=1&back=${back}`;
+    const switching = readSwitching(request.query['switch']);
+    const more = switching === null ? '' : `&switch=${switching}`;
+    return `${origin.origin}/console/login?here=1&back=${back}${more}`;
   }
 
   router.get('/login', async (request, response) => {
@@ -41,9 +47,10 @@ export function loginPages(router: Router, core: ConsoleCore, desk: Desk, render
       return;
     }
     try {
-      const { url, ...begun } = await login.begin();
+      const switching = readSwitching(request.query['switch']);
+      const { url, ...begun } = await login.begin(switching);
       const names = cookieNames(core.origin());
-      const pending = { ...begun, back: safeBack(request.query['back']) };
+      const pending = { ...begun, switching, back: safeBack(request.query['back']) };
       const sealed = sealLogin(core.loginKey, core.random, pending, core.clock());
       response.append('set-cookie', setCookie(names.login(begun.state), sealed, LOGIN_MS, names.secure));
       response.set({ 'cache-control': 'no-store' }).redirect(302, url);
@@ -65,8 +72,18 @@ export function loginPages(router: Router, core: ConsoleCore, desk: Desk, render
     // The answer to nobody's question, or to a stranger's (login CSRF).
     if (!pending || pending.state !== state) throw new LoginRefused('not-yours');
     const callback = new URL(request.originalUrl, core.origin());
-    const { state: sent, nonce, verifier, back } = pending;
-    const signedIn = await login.finish(callback, { state: sent, nonce, verifier });
+    const { state: sent, nonce, verifier, back, switching } = pending;
+    const begun = { state: sent, nonce, verifier };
+    const signedIn = await login.finish(callback, begun).catch((error: unknown) => {
+      const refused = error instanceof LoginRefused && error.fault === 'provider-refused';
+      if (refused && switching === 'select_account') return null;
+      throw error;
+    });
+    // Not every provider knows how to choose an account; each can ask for a sign-in.
+    if (!signedIn) {
+      response.redirect(303, `/console/login?switch=login&back=${encodeURIComponent(back)}`);
+      return;
+    }
     if (!signedIn.ok) {
       fail(response, signedIn.why, 403);
       return;
@@ -97,9 +114,17 @@ export function loginPages(router: Router, core: ConsoleCore, desk: Desk, render
       const names = cookieNames(core.origin());
       response.append('set-cookie', setCookie(names.session, '', 0, names.secure));
       response.locals['staff'] = null;
-      render(response, 'signed-out');
+      const provider = await login.leave(session);
+      // By the page and not by a redirect: `form-action` keeps a form's way within this origin (CSP level 3).
+      render(response, 'signed-out', { provider, refresh: provider === null ? null : `0; url=${provider}` });
     }),
   );
+
+  // The way back from the provider. Whoever comes here signed in has not signed out.
+  router.get('/signed-out', async (request, response) => {
+    if (await desk.isSignedIn(request)) response.redirect(303, '/console');
+    else render(response, 'signed-out', { provider: null });
+  });
 
   router.get(
     '/help',

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { ConsoleSession, StaffRole } from '../auth/console-session.ts';
-import type { LoginBegun } from '../auth/ports.ts';
+import type { LoginBegun, Switching } from '../auth/ports.ts';
 import type { Random } from '../lib/random.ts';
 
 /** What the console needs of the rest; `app/console/` hands it in. */
@@ -23,9 +23,11 @@ export interface LoginPort {
   /** Sentences that say what to set; empty when the console is configured. */
   readonly missing: () => readonly string[];
   /** @throws {Unavailable} */
-  readonly begin: () => Promise<LoginBegun & { readonly url: string }>;
+  readonly begin: (switching: Switching | null) => Promise<LoginBegun & { readonly url: string }>;
   /** @throws {LoginRefused}, {Unavailable} */
   readonly finish: (callback: URL, begun: LoginBegun) => Promise<SignIn>;
+  /** Where the browser signs out at the provider too; null: nowhere. */
+  readonly leave: (session: ConsoleSession) => Promise<string | null>;
 }
 
 export interface SessionView {

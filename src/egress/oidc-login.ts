@@ -3,6 +3,7 @@ import {
   allowInsecureRequests,
   authorizationCodeGrant,
   buildAuthorizationUrl,
+  buildEndSessionUrl,
   type ClientAuth,
   ClientSecretBasic,
   ClientSecretPost,
@@ -20,7 +21,7 @@ import {
 } from 'openid-client';
 import { type Claims, readClaims, readJws } from '../auth/jwt.ts';
 import { LoginRefused } from '../auth/login.ts';
-import type { LoginBegun, LoginProvider, VerifiedLogin } from '../auth/ports.ts';
+import type { LoginBegun, LoginProvider, Switching, VerifiedLogin } from '../auth/ports.ts';
 import { type Clock, MINUTE, SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 
@@ -31,6 +32,8 @@ export interface LoginOptions {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly redirectUri: () => string;
+  /** Where the provider sends people whom it signed out. */
+  readonly signedOutUri: () => string;
   readonly clock: Clock;
   /** Told when the provider cannot be read. */
   readonly onFault: (error: unknown) => void;
@@ -48,11 +51,13 @@ const LOOPBACK = /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})$/;
 
 type Fetch = Parameters<typeof fetch>;
 
-/** At most MAX_BYTES of an answer, and plain http to this machine alone, whatever the discovery document names. */
+/** Plain http is for this machine alone, whatever the discovery document names. */
+const mayAsk = ({ protocol, hostname }: URL): boolean =>
+  protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname));
+
+/** At most MAX_BYTES of an answer. */
 async function boundedFetch(address: string, options: object): Promise<Response> {
-  const { protocol, hostname } = new URL(address);
-  if (protocol !== 'https:' && !(protocol === 'http:' && LOOPBACK.test(hostname)))
-    throw new Error('the identity provider names an address that is not https');
+  if (!mayAsk(new URL(address))) throw new Error('the identity provider names an address that is not https');
   const response = await fetch(address, options as Fetch[1]);
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -87,6 +92,12 @@ function refusalOf(error: unknown): LoginRefused | null {
   if (typeof code !== 'string') return null;
   if (code === 'OAUTH_INVALID_RESPONSE' || claims.includes(code)) return new LoginRefused('token');
   return null;
+}
+
+/** A provider that lists what it knows is asked for nothing else (Initiating User Registration 1.0 names the list). */
+function promptOf(config: Configuration, wanted: Switching): Switching {
+  const known = config.serverMetadata()['prompt_values_supported'];
+  return Array.isArray(known) && !known.includes(wanted) ? 'login' : wanted;
 }
 
 export function makeLoginProvider(options: LoginOptions): LoginProvider {
@@ -125,7 +136,7 @@ export function makeLoginProvider(options: LoginOptions): LoginProvider {
   }
 
   return {
-    async begin() {
+    async begin(switching) {
       const config = await configuration();
       const begun = { state: randomState(), nonce: randomNonce(), verifier: randomPKCECodeVerifier() };
       const url = buildAuthorizationUrl(config, {
@@ -135,6 +146,7 @@ export function makeLoginProvider(options: LoginOptions): LoginProvider {
         nonce: begun.nonce,
         code_challenge: await calculatePKCECodeChallenge(begun.verifier),
         code_challenge_method: 'S256',
+        ...(switching === null ? {} : { prompt: promptOf(config, switching) }),
       });
       return { ...begun, url: url.href };
     },
@@ -154,6 +166,7 @@ export function makeLoginProvider(options: LoginOptions): LoginProvider {
         if (!claims) throw new LoginRefused('token');
         return {
           claims,
+          idToken: tokens.id_token ?? '',
           more: async () => {
             if (config.serverMetadata().userinfo_endpoint === undefined) return claims;
             const info = await fetchUserInfo(config, tokens.access_token, String(claims['sub']));
@@ -170,6 +183,15 @@ export function makeLoginProvider(options: LoginOptions): LoginProvider {
         options.onFault(error);
         throw new Unavailable('the identity provider cannot be reached', 5, { cause: error });
       }
+    },
+
+    async endSession(idToken) {
+      const config = await configuration().catch(() => null);
+      const address = config?.serverMetadata().end_session_endpoint;
+      if (!config || address === undefined || !mayAsk(new URL(address))) return null;
+      const hint = idToken === null ? {} : { id_token_hint: idToken };
+      const parameters = { post_logout_redirect_uri: options.signedOutUri(), ...hint };
+      return buildEndSessionUrl(config, parameters).href;
     },
   };
 }

@@ -10,6 +10,7 @@ interface Row {
   readonly label: string;
   readonly roles: string;
   readonly csrf: string;
+  readonly id_token: string | null;
   readonly created_at: number;
   readonly seen_at: number;
   readonly expires_at: number;
@@ -23,6 +24,7 @@ function rowToSession(row: Row): ConsoleSession {
     actor,
     label,
     csrf,
+    idToken: row.id_token,
     roles: row.roles.split(' '),
     createdAt: Number(row.created_at),
     seenAt: Number(row.seen_at),
@@ -40,6 +42,7 @@ export async function insertConsoleSession(tx: Tx, session: ConsoleSession): Pro
     actor,
     label,
     csrf,
+    id_token: session.idToken,
     roles: session.roles.join(' '),
     created_at: session.createdAt,
     seen_at: session.seenAt,

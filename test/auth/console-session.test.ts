@@ -9,6 +9,7 @@ const session: ConsoleSession = {
   actor: 'a',
   label: 'A',
   roles: ['reviewer'],
+  idToken: null,
   csrf: 'c',
   createdAt: NOW,
   seenAt: NOW,

@@ -48,8 +48,19 @@ describeInChromium('the console of the demo', () => {
     await shop.locator('[data-part="verdict"][data-class="human"]').waitFor();
   });
 
-  it('a customer is not let in', async () => {
+  it('Sam is not let in, and in the same browser Rosa is, and then Remy', async () => {
     const page = await enter('Sam Shopper');
     await page.getByText('You have no role here').waitFor();
+    await page.getByRole('link', { name: 'Sign in again' }).click();
+    await page.getByRole('button', { name: 'Rosa Reviewer' }).click();
+    await page.getByRole('link', { name: 'Rosa Reviewer' }).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    // At the identity provider.
+    await page.getByRole('heading', { name: 'Sign out?' }).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'You are signed out' }).waitFor();
+    await page.getByRole('link', { name: 'Sign in again' }).click();
+    await page.getByRole('button', { name: 'Remy Reviewer' }).click();
+    await page.getByRole('link', { name: 'Remy Reviewer' }).waitFor();
   });
 });

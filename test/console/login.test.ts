@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask } from '../support/http.ts';
 import type { FaultRule } from '../support/idp/messages.ts';
 import { startGpd } from '../support/server.ts';
-import { type Console, makeVisitor, signIn, startConsole } from './support/console.ts';
+import { type Console, follow, makeVisitor, signIn, startConsole } from './support/console.ts';
+import { rows } from './support/data.ts';
 
 /** Sign-in against a real identity provider: OIDC authorization code with PKCE. */
 
@@ -186,6 +187,75 @@ describe('sign-in', () => {
     for (const id of ids) await dora.post('/console/sessions/revoke', { csrf: await dora.csrf(), id });
     expect((await ada.get('/console/queue')).status).toBe(303);
     expect((await dora.get('/console/queue')).status).toBe(200);
+  });
+});
+
+describe('changing persons in one browser', () => {
+  const unescaped = (text: string): string => text.replaceAll('&amp;', '&');
+
+  it('whoever has no role is asked at the provider who they are, also where it knows no choice of accounts', async () => {
+    const visitor = makeVisitor(site.url);
+    const refused = await follow(visitor, site.url, '/console/login', 'sam');
+    expect(refused.status).toBe(403);
+    const link = /href="(\/console\/login[^"]*)"/.exec(refused.text)?.[1] ?? '';
+    const asked = new URL((await visitor.get(link)).headers.location!);
+    expect(asked.searchParams.get('prompt')).toBe('select_account');
+    const last = await follow(visitor, site.url, link, 'ada');
+    expect(last.headers.location).toBe('/console');
+    expect((await visitor.get('/console/queue')).text).toContain('Ada Lovelace');
+  });
+
+  it('a usual sign-in asks for nothing: the provider may know the person already', async () => {
+    const to = new URL((await makeVisitor(site.url).get('/console/login')).headers.location!);
+    expect(to.searchParams.has('prompt')).toBe(false);
+    const junk = await makeVisitor(site.url).get('/console/login?switch=none%20consent');
+    expect(new URL(junk.headers.location!).searchParams.has('prompt')).toBe(false);
+  });
+
+  it('sign-out goes on at the provider, which sends back to a page that says so', async () => {
+    const visitor = makeVisitor(site.url);
+    await follow(visitor, site.url, '/console/login', 'ada');
+    const out = await visitor.post('/console/logout', { csrf: await visitor.csrf() });
+    const address = /http-equiv="refresh" content="0; url=([^"]+)"/.exec(out.text)?.[1] ?? '';
+    const to = new URL(unescaped(address));
+    expect(to.origin).toBe(site.idp.issuer);
+    expect(Object.fromEntries(to.searchParams)).toMatchObject({
+      client_id: 'console',
+      post_logout_redirect_uri: `${site.url}/console/signed-out`,
+      id_token_hint: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/) as string,
+    });
+    const confirm = await visitor.get(to.href);
+    const xsrf = /name="xsrf" value="([^"]+)"/.exec(confirm.text)?.[1] ?? '';
+    const action = /action="([^"]+)"/.exec(confirm.text)?.[1] ?? '';
+    const back = await visitor.post(action, { xsrf, logout: 'yes' });
+    expect(back.headers.location).toBe(`${site.url}/console/signed-out`);
+    const page = await visitor.get('/console/signed-out');
+    expect([page.status, page.text.includes('You are signed out')]).toEqual([200, true]);
+    // The provider does not know Ada any more: the same browser can be Grace.
+    await follow(visitor, site.url, '/console/login', 'grace');
+    expect((await visitor.get('/console/queue')).text).toContain('Grace Hopper');
+    // Whoever is signed in is not told otherwise.
+    expect((await visitor.get('/console/signed-out')).headers.location).toBe('/console');
+  });
+
+  it('a provider without such an address: signed out here, and the next sign-in asks who it is', async () => {
+    const own = await startConsole({ idp: { signsOut: false } });
+    try {
+      const staff = await signIn(own.url, 'ada');
+      const out = await staff.post('/console/logout', { csrf: await staff.csrf() });
+      expect(out.text).not.toContain('http-equiv');
+      expect(out.text).toContain('href="/console/login?switch=select_account"');
+    } finally {
+      await own.stop();
+    }
+  });
+
+  it('no row holds the ID token in the clear', async () => {
+    const staff = await signIn(site.url, 'ada');
+    const stored = await rows<{ id_token: string | null }>(site, 'console_sessions');
+    expect(stored.some((row) => row.id_token !== null)).toBe(true);
+    for (const { id_token: sealed } of stored) expect(sealed ?? '').not.toMatch(/^ey|\./);
+    expect((await staff.get('/console/queue')).status).toBe(200);
   });
 });
 

@@ -39,7 +39,7 @@ describe('cookies', () => {
 
   it('a pending sign-in opens until it is ten minutes old, and not when it was touched', () => {
     const key = sha256('key');
-    const login = { state: 's', nonce: 'n', verifier: 'v', back: '/console' };
+    const login = { state: 's', nonce: 'n', verifier: 'v', back: '/console', switching: null };
     const sealed = sealLogin(key, seededRandom('login'), login, NOW);
     expect(openLogin(key, sealed, NOW + 10 * MINUTE - 1)).toEqual(login);
     expect(openLogin(key, sealed, NOW + 10 * MINUTE)).toBeNull();

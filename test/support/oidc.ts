@@ -36,6 +36,7 @@ export interface IdpOptions {
     readonly redirectUri: string;
   }[];
   readonly claimsInIdToken?: boolean;
+  readonly signsOut?: boolean;
 }
 
 export interface Idp {
@@ -99,6 +100,7 @@ function clientsOf({ clients = [] }: IdpOptions): IdpClient[] {
     client_secret: secret,
     grant_types: ['authorization_code'],
     redirect_uris: [redirectUri],
+    post_logout_redirect_uris: [redirectUri.replace('/callback', '/signed-out')],
     response_types: ['code'],
   }));
   return [harness, ...others];
@@ -137,6 +139,7 @@ export async function startIdp(options: IdpOptions = {}): Promise<Idp> {
     clients: clientsOf(options),
     accounts,
     claimsInIdToken: options.claimsInIdToken ?? false,
+    signsOut: options.signsOut ?? true,
     jwks: [keys.ES256, keys.RS256],
   };
   const { port } = await tell(child, { do: 'start', setup }).catch((error: unknown) => {

@@ -83,6 +83,7 @@ export function composeConsole(parts: ConsoleParts): ConsoleApp {
     clock,
     origin,
     onFault: parts.onLoginFault,
+    tokenKey: hmacSha256(parts.serverSecret, 'gpd/console-id-token/v1'),
   };
   const keys = { exports: hmacSha256(parts.serverSecret, 'gpd/console-export/v1') };
   const jobs = makeJobs({ database, keys, clock, onFault: parts.onJobFault });

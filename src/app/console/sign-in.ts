@@ -26,6 +26,7 @@ import {
 } from '../../storage/console-sessions.ts';
 import type { Database } from '../../storage/db.ts';
 import type { ConsentTenant } from '../consent-tenant.ts';
+import { openIdToken, sealIdToken } from './id-token.ts';
 
 /** Sign-in of staff: from the identity provider's claims to a session, with its row in the audit log. */
 
@@ -37,6 +38,8 @@ export interface SignInDeps {
   readonly clock: Clock;
   readonly origin: () => string;
   readonly onFault: (error: unknown) => void;
+  /** For the ID tokens of sessions. */
+  readonly tokenKey: Uint8Array;
 }
 
 /** One sentence a setting; the page and `gpd doctor` say the same. */
@@ -60,8 +63,9 @@ function makeProvider(deps: SignInDeps): () => Promise<LoginProvider> {
     if (issuer === null || clientId === null || clientSecret === null)
       throw new Error('the console is not configured');
     const redirectUri = (): string => `${origin()}/console/callback`;
+    const signedOutUri = (): string => `${origin()}/console/signed-out`;
     provider ??= import('../../egress/oidc-login.ts').then(({ makeLoginProvider }) =>
-      makeLoginProvider({ issuer, clientId, clientSecret, redirectUri, clock, onFault }),
+      makeLoginProvider({ issuer, clientId, clientSecret, redirectUri, signedOutUri, clock, onFault }),
     );
     return provider;
   };
@@ -79,7 +83,18 @@ function labelOf(claims: Claims, caller: Caller): string {
     .join('');
 }
 
+/** Colleagues have to know each other by more than what the provider calls them inside. */
+const isNamed = (claims: Claims): boolean =>
+  [claims['name'], claims['preferred_username']].some(
+    (name) => typeof name === 'string' && name.trim() !== '',
+  );
+
 const isStaff = (caller: Caller): boolean => caller.roles.has('reviewer') || caller.roles.has('dpo');
+
+interface Who {
+  readonly claims: Claims;
+  readonly idToken: string;
+}
 
 export function makeLoginPort(deps: SignInDeps): LoginPort {
   const { config, database, tenantOf, clock } = deps;
@@ -102,10 +117,11 @@ export function makeLoginPort(deps: SignInDeps): LoginPort {
     }
   }
 
-  /** Role and tenant from the ID token; where it does not say both, from userinfo too. */
+  /** Role, tenant and name from the ID token; where it does not say all, from userinfo too. */
   async function whoIs(login: VerifiedLogin): Promise<{ caller: Caller | null; claims: Claims }> {
     const caller = read(login.claims);
-    if (caller && isStaff(caller) && caller.tenant !== null) return { caller, claims: login.claims };
+    const whole = caller && isStaff(caller) && caller.tenant !== null && isNamed(login.claims);
+    if (whole) return { caller, claims: login.claims };
     const claims = await login.more().catch((error: unknown) => {
       deps.onFault(error);
       return login.claims;
@@ -113,16 +129,19 @@ export function makeLoginPort(deps: SignInDeps): LoginPort {
     return { caller: read(claims), claims };
   }
 
-  async function open(caller: Caller, kid: string, claims: Claims, tenant: ConsentTenant): Promise<SignIn> {
+  async function open(caller: Caller, who: Who, tenant: ConsentTenant): Promise<SignIn> {
     const now = clock();
+    const { kid } = tenant;
     const token = makeConsoleToken(randomBytes);
+    const hash = hashConsoleToken(token);
     const session: ConsoleSession = {
-      hash: hashConsoleToken(token),
+      hash,
       kid,
       actor: actorRef(tenant.rightsKey, caller.issuer, caller.sub),
-      label: labelOf(claims, caller),
+      label: labelOf(who.claims, caller),
       roles: [...caller.roles].filter((role) => role !== 'subject'),
       csrf: makeConsoleToken(randomBytes),
+      idToken: sealIdToken(deps.tokenKey, hash, who.idToken),
       createdAt: now,
       seenAt: now,
       expiresAt: now + CONSOLE_ABSOLUTE_MS,
@@ -137,14 +156,18 @@ export function makeLoginPort(deps: SignInDeps): LoginPort {
 
   return {
     missing: () => missingConsoleSettings(config),
-    begin: async () => (await provider()).begin(),
+    begin: async (switching) => (await provider()).begin(switching),
     async finish(callback, begun) {
-      const { caller, claims } = await whoIs(await (await provider()).finish(callback, begun));
+      const login = await (await provider()).finish(callback, begun);
+      const { caller, claims } = await whoIs(login);
       if (!caller || !isStaff(caller)) return { ok: false, why: 'no-role' };
       if (caller.tenant === null) return { ok: false, why: 'no-tenant' };
       const tenant = tenantOf(caller.tenant);
-      return tenant ? open(caller, caller.tenant, claims, tenant) : { ok: false, why: 'unknown-tenant' };
+      if (!tenant) return { ok: false, why: 'unknown-tenant' };
+      return open(caller, { claims, idToken: login.idToken }, tenant);
     },
+    leave: async ({ hash, idToken }) =>
+      (await provider()).endSession(openIdToken(deps.tokenKey, hash, idToken)),
   };
 }
 

@@ -179,29 +179,42 @@ export function makeVisitor(base: string): Visitor {
 
 const MAX_HOPS = 20;
 
+/** Fields that a form of the provider's sends by itself. */
+function hiddenFields(page: string): Record<string, string> {
+  const inputs = page.match(/<input[^>]*type="hidden"[^>]*>/g) ?? [];
+  const attribute = (input: string, name: string): string =>
+    new RegExp(` ${name}="([^"]*)"`).exec(input)?.[1] ?? '';
+  return Object.fromEntries(inputs.map((input) => [attribute(input, 'name'), attribute(input, 'value')]));
+}
+
 /** Follows redirects and fills in the provider's own forms until the console answers. */
+export async function follow(visitor: Visitor, base: string, start: string, account: string): Promise<Reply> {
+  const { origin } = new URL(base);
+  let at = new URL(start, base);
+  let reply = await visitor.get(at.href);
+  for (let hop = 0; hop < MAX_HOPS; hop += 1) {
+    const { location } = reply.headers;
+    if (location !== undefined) {
+      at = new URL(location, at);
+      if (at.origin === origin && !/^\/console\/(?:callback|login)$/.test(at.pathname)) break;
+      reply = await visitor.get(at.href);
+      continue;
+    }
+    const action = /<form[^>]* action="([^"]+)"/.exec(reply.text)?.[1];
+    if (at.origin === origin || action === undefined) break;
+    const fields = hiddenFields(reply.text);
+    const person = fields['prompt'] === 'login' ? { login: account, password: 'x' } : {};
+    reply = await visitor.post(new URL(action, at).href, { ...fields, ...person });
+  }
+  return reply;
+}
+
 export async function signIn(
   base: string,
   account: string,
   back = '/console',
 ): Promise<Visitor & { readonly last: Reply }> {
   const visitor = makeVisitor(base);
-  let at = new URL(`/console/login?back=${encodeURIComponent(back)}`, base);
-  let reply = await visitor.get(at.href);
-  for (let hop = 0; hop < MAX_HOPS; hop += 1) {
-    const { location } = reply.headers;
-    if (location !== undefined) {
-      at = new URL(location, at);
-      if (at.origin === new URL(base).origin && at.pathname !== '/console/callback') break;
-      reply = await visitor.get(at.href);
-      continue;
-    }
-    const action = /<form[^>]* action="([^"]+)"/.exec(reply.text)?.[1];
-    const prompt = /name="prompt" value="(\w+)"/.exec(reply.text)?.[1];
-    if (at.origin === new URL(base).origin || action === undefined || prompt === undefined) break;
-    const fields: Record<string, string> =
-      prompt === 'login' ? { prompt, login: account, password: 'x' } : { prompt };
-    reply = await visitor.post(new URL(action, at).href, fields);
-  }
-  return { ...visitor, last: reply };
+  const last = await follow(visitor, base, `/console/login?back=${encodeURIComponent(back)}`, account);
+  return { ...visitor, last };
 }

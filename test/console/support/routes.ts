@@ -4,6 +4,7 @@ export const ROUTES: Readonly<Record<string, string>> = {
   '/login': 'GET, HEAD',
   '/callback': 'GET, HEAD',
   '/logout': 'POST',
+  '/signed-out': 'GET, HEAD',
   '/help': 'GET, HEAD',
   '/sessions': 'GET, HEAD',
   '/sessions/revoke': 'POST',

@@ -104,6 +104,7 @@ export function consoleContract(make: MakeDatabase): void {
       actor: 'actor',
       label: 'Ada',
       roles: ['reviewer', 'dpo'],
+      idToken: 'sealed token',
       csrf: 'csrf',
       createdAt: NOW,
       seenAt: NOW,

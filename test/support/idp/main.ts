@@ -23,7 +23,10 @@ function parseClaims(text: string): Record<string, unknown> {
     : (JSON.parse(Buffer.from(text, 'base64url').toString()) as Record<string, unknown>);
 }
 
+const PROFILE: readonly string[] = ['name', 'preferred_username'];
+
 function configurationOf(setup: IdpSetup, jwks: IdpSetup['jwks']): Configuration {
+  const claims = [...new Set(Object.values(setup.accounts).flatMap((account) => Object.keys(account)))];
   const resource = { scope: 'privacy', audience: setup.audience, accessTokenFormat: 'jwt' } as const;
   return {
     jwks: { keys: jwks } as Jwks,
@@ -46,11 +49,11 @@ function configurationOf(setup: IdpSetup, jwks: IdpSetup['jwks']): Configuration
       accountId,
       claims: () => ({ ...setup.accounts[accountId], sub: accountId }),
     }),
-    claims: {
-      openid: ['sub', ...new Set(Object.values(setup.accounts).flatMap((claims) => Object.keys(claims)))],
-    },
+    // As providers have it: a name belongs to the scope `profile`, and in the code flow it is at userinfo alone.
+    claims: { openid: ['sub', ...claims.filter((name) => !PROFILE.includes(name))], profile: [...PROFILE] },
     conformIdTokenClaims: !setup.claimsInIdToken,
     features: {
+      rpInitiatedLogout: { enabled: setup.signsOut },
       clientCredentials: { enabled: true },
       resourceIndicators: {
         enabled: true,

@@ -18,6 +18,7 @@ export interface IdpClient {
   readonly client_secret: string;
   readonly grant_types: readonly string[];
   readonly redirect_uris: readonly string[];
+  readonly post_logout_redirect_uris?: readonly string[];
   readonly response_types: readonly string[];
 }
 
@@ -29,6 +30,8 @@ export interface IdpSetup {
   readonly accounts: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /** Claims stand in the ID token itself; otherwise at userinfo, as OIDC core section 5.4 has it. */
   readonly claimsInIdToken: boolean;
+  /** It has an address where clients sign people out. */
+  readonly signsOut: boolean;
   /** Private JWKs; the provider signs with the first of an algorithm. */
   readonly jwks: readonly JWK[];
 }
