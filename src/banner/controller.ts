@@ -1,10 +1,19 @@
 import type { Config } from './config.ts';
-import { planWrites, prove, refusedSince, remember, settle, takeBack, type Wants } from './plan.ts';
+import {
+  overtaken,
+  planWrites,
+  prove,
+  refusedSince,
+  remember,
+  settle,
+  takeBack,
+  type Wants,
+} from './plan.ts';
 import { makeKey, makePrincipal } from './principal.ts';
 import { emptyReceipt, makeReceipt } from './receipt.ts';
 import type { ConsentRecord, Store, Write } from './record.ts';
 import { isFailure, type Server } from './server.ts';
-import { asked, choiceOf, granted, statusOf, type Terms } from './status.ts';
+import { choiceOf, snapshotOf, statusOf, type Terms } from './status.ts';
 import type { ChoiceResult, ConsentReceipt, ConsentSnapshot } from './types.ts';
 
 /** What is known, what is granted, and the order in which a choice takes force: a refusal here first, a grant there. */
@@ -23,6 +32,8 @@ export interface ControllerDeps {
 }
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
+/** After which a page that stays open tells the server what it could not tell before. */
+const RETRY_MS = 30_000;
 
 const RECORDED: ChoiceResult = { outcome: 'recorded', problem: null };
 
@@ -34,6 +45,7 @@ export function makeController(deps: ControllerDeps) {
   let told = '';
   let waiting: (() => void)[] = [];
   let alarm: ReturnType<typeof setTimeout> | undefined;
+  let retry: ReturnType<typeof setTimeout> | undefined;
   let queue: Promise<unknown> = Promise.resolve();
 
   /** The ledger's time: a choice ends here when it ends there, whatever this device's clock says. */
@@ -41,25 +53,7 @@ export function makeController(deps: ControllerDeps) {
   const hasGpc = (): boolean => deps.gpc() || config?.gpc === true;
   const terms = (): Terms | null => config && { config, record, gpc: hasGpc(), now: now() };
 
-  function snapshot(): ConsentSnapshot {
-    const known = terms();
-    const open = known !== null && asked(known).length > 0;
-    const phase =
-      known === null ? (problem === null ? 'loading' : 'unavailable') : open ? 'asking' : 'decided';
-    return {
-      phase,
-      problem,
-      gpc: hasGpc(),
-      granted: known ? granted(known).map(({ id }) => id) : [],
-      purposes: (known?.config.purposes ?? []).map((purpose) => ({
-        id: purpose.id,
-        title: purpose.title,
-        status: statusOf(known as Terms, purpose),
-        until: choiceOf(record, purpose.id)?.until ?? null,
-      })),
-      principalId: record?.principalId ?? null,
-    };
-  }
+  const snapshot = (): ConsentSnapshot => snapshotOf(terms(), problem, hasGpc());
 
   /** A choice may end while its page stays open; a timer holds 31 bits of milliseconds. */
   function watchTheClock({ purposes }: ConsentSnapshot): void {
@@ -100,10 +94,14 @@ export function makeController(deps: ControllerDeps) {
 
   /** What an earlier page or an absent network left unsaid, in its order. */
   async function flush(kid: string): Promise<void> {
+    clearTimeout(retry);
     for (const write of record?.pending ?? []) {
       const answer = await send(kid, write);
       if (!isFailure(answer)) update(kid, (present) => settle(prove(present, answer), write));
-      else if (answer.transient) return;
+      else if (answer.transient) {
+        retry = setTimeout(() => void inTurn(() => flush(kid)), RETRY_MS);
+        return;
+      }
     }
   }
 
@@ -133,15 +131,8 @@ export function makeController(deps: ControllerDeps) {
     const granted = { ...write, purposes: write.purposes.filter((id) => !refused.includes(id)) };
     update(kid, (kept) => remember(kept, granted, { ...known, now: now() }, answer));
     if (refused.length === 0) return RECORDED;
-    // The grant may be the ledger's last word; a refusal that waits there comes after it anyway.
-    const overtaken = answer.filter(({ purpose, seq }) => {
-      const choice = choiceOf(present, purpose);
-      return refused.includes(purpose) && (!choice || (choice.proof !== null && choice.proof.seq < seq));
-    });
-    if (overtaken.length > 0) {
-      const purposes = overtaken.map(({ purpose }) => purpose);
-      await refuse(known, { ...write, action: 'withdraw', purposes, key: makeKey() });
-    }
+    const purposes = overtaken(present, answer).filter((id) => refused.includes(id));
+    if (purposes.length > 0) await refuse(known, { ...write, action: 'withdraw', purposes, key: makeKey() });
     return { outcome: 'failed', problem: 'refused' };
   }
 

@@ -72,6 +72,15 @@ export function refusedSince(
   });
 }
 
+/** Whose refusal these entries came after in the ledger; one that was not told yet will come after them. */
+export const overtaken = (record: ConsentRecord | null, entries: readonly Entry[]): readonly string[] =>
+  entries
+    .filter(({ purpose, seq }) => {
+      const choice = choiceOf(record, purpose);
+      return !choice || (choice.proof !== null && choice.proof.seq < seq);
+    })
+    .map(({ purpose }) => purpose);
+
 /** A refusal that reached the ledger after all: only its proof is new. */
 export function prove(record: ConsentRecord, entries: readonly Entry[]): ConsentRecord {
   const proven = entries.flatMap(({ purpose, seq, hash }): [string, Choice][] => {

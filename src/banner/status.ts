@@ -1,6 +1,6 @@
 import type { Config, Purpose } from './config.ts';
 import type { Choice, ConsentRecord } from './record.ts';
-import type { PurposeStatus } from './types.ts';
+import type { ConsentSnapshot, PurposeStatus } from './types.ts';
 
 /** What is granted and what has to be asked, from the tenant's terms and what this browser remembers. Pure. */
 
@@ -43,4 +43,26 @@ export function whyAsked(terms: Terms): Why {
   if (statuses.has('policy-outdated')) return 'policy';
   if (statuses.has('expired')) return 'expired';
   return Object.keys(terms.record?.choices ?? {}).length > 0 ? 'purpose' : 'first';
+}
+
+/** What the page is told; null terms: nobody could be asked, yet or at all, and `problem` says why. */
+export function snapshotOf(terms: Terms | null, problem: string | null, gpc: boolean): ConsentSnapshot {
+  if (!terms) {
+    const phase = problem === null ? 'loading' : 'unavailable';
+    return { phase, problem, gpc, granted: [], purposes: [], principalId: null };
+  }
+  const { config, record } = terms;
+  return {
+    phase: asked(terms).length > 0 ? 'asking' : 'decided',
+    problem,
+    gpc,
+    granted: granted(terms).map(({ id }) => id),
+    purposes: config.purposes.map((purpose) => ({
+      id: purpose.id,
+      title: purpose.title,
+      status: statusOf(terms, purpose),
+      until: choiceOf(record, purpose.id)?.until ?? null,
+    })),
+    principalId: record?.principalId ?? null,
+  };
 }

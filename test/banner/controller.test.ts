@@ -207,3 +207,25 @@ describe('a refusal in another tab, while this one’s grant is on its way', () 
     expect(await race(null)).toEqual({ result, granted: [], sent: ['grant', 'withdraw'] });
   });
 });
+
+describe('a refusal that the server could not be told of', () => {
+  it('is told while the page stays open, once the server is back', async () => {
+    let isAway = true;
+    const sent: string[] = [];
+    const write: Server['write'] = async (_record, { action, purposes, key }) => {
+      sent.push(`${action} ${key}`);
+      return isAway ? away : purposes.map((purpose, seq) => ({ purpose, seq, hash: 'b'.repeat(64) }));
+    };
+    const { controller, store } = start(makeServer({ write }), makeRecord({ [AGENT]: makeChoice() }));
+    await controller.load();
+    expect(await controller.withdraw(null)).toEqual({ outcome: 'kept', problem: 'unreachable' });
+    await vi.advanceTimersByTimeAsync(60_000);
+    isAway = false;
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(store.kept).toMatchObject({ pending: [], choices: { [AGENT]: { proof: { seq: 0 } } } });
+    expect(sent).toHaveLength(4);
+    expect(new Set(sent).size).toBe(1);
+    await vi.advanceTimersByTimeAsync(DAY / 24);
+    expect(sent).toHaveLength(4);
+  });
+});
