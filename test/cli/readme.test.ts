@@ -1,0 +1,66 @@
+import { readFileSync, symlinkSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import { expect, it } from 'vitest';
+import { PROGRAM, type Spawned, spawnTool, tempDir } from '../support/command.ts';
+import { ask } from '../support/http.ts';
+
+/** README's "Five minutes", pasted into two shells as they stand; only the port is another one. */
+
+const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+const [, minutes = ''] = /^## Five minutes$([\s\S]*?)^## /m.exec(readme) ?? [];
+const blocks = [...minutes.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block);
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
+  const address = probe.address();
+  await new Promise((resolve) => probe.close(resolve));
+  return typeof address === 'object' && address ? address.port : 0;
+}
+
+it('README’s five minutes work as they are pasted', { timeout: 120_000 }, async () => {
+  const port = await freePort();
+  const cwd = tempDir('clone');
+  symlinkSync(dirname(PROGRAM), join(cwd, 'bin'));
+  // As a terminal does, the shell gets one line after the other.
+  const paste = (text: string): Spawned => {
+    const input = `set -o pipefail\n${text.replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)}`;
+    return spawnTool('bash', ['-e'], { cwd, input, env: { GPD_PORT: String(port) } });
+  };
+  expect(blocks.length).toBeGreaterThan(5);
+  const [first = '', ...others] = blocks;
+  // The server takes the place of the shell, so that the end of one is the end of the other.
+  const server = paste(first.replace('\ngpd serve\n', '\nexec node bin/gpd serve\n'));
+  try {
+    await expect
+      .poll(
+        () =>
+          ask(`http://127.0.0.1:${port}`, '/readyz').then(
+            (reply) => reply.status,
+            () => 0,
+          ),
+        {
+          timeout: 60_000,
+          interval: 50,
+        },
+      )
+      .toBe(200);
+    const marked = others.map((block, i) => `printf '\\n== %s\\n' ${i}\n${block}`);
+    const { output, exited } = paste(marked.join('\n'));
+    expect([await exited, output.stderr]).toEqual([{ code: 0, signal: null }, expect.any(String)]);
+    const [, visit, verdict, rotation, replay, consent, person] = output.stdout.split(/^== \d$/m);
+    expect(visit).toContain('"reason":"ok"');
+    expect(verdict).toContain('"rules":[{"id":"A1","weight":0.9,');
+    expect(rotation).toMatch(/^shop +2 +published/m);
+    expect(replay).toContain('3 bundles, 0 other than expected');
+    expect(consent).toContain('{"allowed":true,"reason":"granted",');
+    expect(consent).toContain('The log is whole');
+    expect(person).toContain('export.zip');
+    expect(person).toMatch(/decisions/);
+    expect(output.stdout).not.toMatch(/"error"|unauthenticated/);
+  } finally {
+    server.child.kill('SIGTERM');
+    await server.exited;
+  }
+});
