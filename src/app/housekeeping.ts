@@ -79,7 +79,7 @@ function jobsOf(deps: HousekeepingDeps): readonly Job[] {
     { name: 'purge-key-traffic', every: MINUTE, run: ({ steady }) => purgeKeyTraffic(database, steady) },
     { name: 'seal-verdicts', every: MINUTE, each: (kid, { steady }) => sealVerdicts(database, kid, steady) },
     { name: 'seal-audit', every: MINUTE, each: (kid, { steady }) => sealAudit(database, kid, steady) },
-    { name: 'tally', every: MINUTE, each: (kid, { now }) => tally(database, kid, now) },
+    { name: 'tally', every: MINUTE, each: (kid, { now, steady }) => tally(database, kid, now, steady) },
     {
       name: 'purge-networks',
       every: MINUTE,

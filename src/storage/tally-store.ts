@@ -10,6 +10,8 @@ export type TallyKind = 'verdict' | 'consent';
 
 /** A batch that was stamped before may commit a little later. */
 const LATE_MS = MINUTE;
+/** So far the clocks of two nodes may differ: a bundle would be stale by then. */
+const SKEW_MS = 5 * MINUTE;
 /** Rows a step: short reads, and a short transaction. */
 const STEP = 5000;
 /** An installation that never counted begins this far back. */
@@ -23,10 +25,12 @@ interface Batch {
   readonly full: boolean;
 }
 
+const startOfHour = (at: number): number => Math.floor(at / HOUR) * HOUR;
+
 function group(rows: readonly { readonly at: number; readonly name: string }[]): Batch['counts'] {
   const counts = new Map<string, { hour: number; name: string; n: number }>();
   for (const { at, name } of rows) {
-    const hour = Math.floor(Number(at) / HOUR) * HOUR;
+    const hour = startOfHour(Number(at));
     const key = `${hour} ${name}`;
     const found = counts.get(key);
     if (found) found.n += 1;
@@ -95,8 +99,32 @@ async function tallyStep(database: Database, kid: string, kind: TallyKind, now: 
   return batch.full;
 }
 
-/** Counts what is new. */
-export async function tally(database: Database, kid: string, now: number): Promise<void> {
+/**
+ * A clock that was ahead left the mark in the future, and what is decided until then would never be counted. Counting begins
+ * anew with the last hour that was counted up to now, as what was decided after it may lie on either side of the mark.
+ */
+async function takeBackMark(database: Database, kid: string, now: number): Promise<void> {
+  const mark = await markOf(database.read, kid, 'verdict');
+  if (mark <= now + SKEW_MS) return;
+  const [last] = (await database
+    .read('tallies')
+    .where({ kid, kind: 'verdict' })
+    .where('hour', '<=', now)
+    .max({ hour: 'hour' })) as { hour: unknown }[];
+  const from = Math.max(Number(last?.hour ?? 0), startOfHour(now - FIRST_DAYS * DAY));
+  await database.transaction(async (tx) => {
+    const marks = tx('tally_marks').where({ kid, kind: 'verdict', upto: mark });
+    if ((await marks.update({ upto: from - 1 })) !== 1) return;
+    await tx('tallies').where({ kid, kind: 'verdict' }).where('hour', '>=', from).delete();
+  });
+}
+
+/**
+ * Counts what is new.
+ * @param now a count that a wrong clock made is taken back; a deletion cannot be, and goes by `steady`
+ */
+export async function tally(database: Database, kid: string, now: number, steady = now): Promise<void> {
+  await takeBackMark(database, kid, now);
   for (const kind of ['verdict', 'consent'] as const) {
     while (await tallyStep(database, kid, kind, now));
   }
@@ -104,7 +132,7 @@ export async function tally(database: Database, kid: string, now: number): Promi
     tx('tallies')
       .where({ kid })
       .whereIn('kind', ['verdict', 'consent'])
-      .where('hour', '<', now - KEEP_DAYS * DAY)
+      .where('hour', '<', steady - KEEP_DAYS * DAY)
       .delete(),
   );
 }
