@@ -133,7 +133,7 @@ function makeVisit(kid: string, now: number): Sighting {
 
 /** As many visits at once as in the other rows, until told to end. */
 async function visit(database: Database, kid: string, until: () => boolean): Promise<number> {
-  const recorder = makeRecorder(database, Date.now);
+  const recorder = makeRecorder(database);
   let count = 0;
   const client = async (): Promise<void> => {
     while (!until()) {

@@ -120,7 +120,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     clock,
   });
 
-  const recorder = makeRecorder(database, clock);
+  const recorder = makeRecorder(database);
   const ingestDeps = makeIngestDeps(config, {
     tenants: (kid) => directory.tenant(kid),
     findAgentKey: agents.findKey,

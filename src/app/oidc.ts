@@ -32,6 +32,7 @@ export function makeAuthenticator(
   config: OidcSettings,
   clock: Clock,
   onFault: (error: unknown) => void,
+  monotonic: () => number = () => performance.now(),
 ): Authenticate {
   const { oidc_issuer: issuer, oidc_audience: audience } = config;
   if (issuer === null || audience === null) {
@@ -46,6 +47,6 @@ export function makeAuthenticator(
     visitorClaim: config.oidc_visitor_claim,
     principalClaim: config.oidc_principal_claim,
   };
-  const keys = makeIssuerKeys({ clock, fetchKeys: () => fetchSigningKeys(issuer), onFault });
+  const keys = makeIssuerKeys({ monotonic, fetchKeys: () => fetchSigningKeys(issuer), onFault });
   return (authorization) => verifyBearer({ rules, keys, clock }, authorization);
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { candidateKeys, type SigningKey } from '../auth/jwks.ts';
 import type { IssuerKeys } from '../auth/ports.ts';
-import { type Clock, HOUR, MINUTE, SECOND } from '../lib/clock.ts';
+import { HOUR, MINUTE, SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 
 /** An identity provider's keys as this process knows them: fetched when a token needs them, without a timer. */
@@ -16,7 +16,8 @@ const COOLDOWN_MS = SECOND;
 const RETRY_MS = 30 * SECOND;
 
 export interface IssuerKeysOptions {
-  readonly clock: Clock;
+  /** Milliseconds that no clock change touches: by a clock that is set back, a key that was withdrawn would be believed for longer. */
+  readonly monotonic: () => number;
   /** @throws when they cannot be read */
   readonly fetchKeys: () => Promise<readonly SigningKey[]>;
   /** Told once when fetching begins to fail and when its reason changes. */
@@ -28,14 +29,14 @@ interface Known {
   readonly fetchedAt: number;
 }
 
-export function makeIssuerKeys({ clock, fetchKeys, onFault }: IssuerKeysOptions): IssuerKeys {
+export function makeIssuerKeys({ monotonic, fetchKeys, onFault }: IssuerKeysOptions): IssuerKeys {
   let known: Known | null = null;
   let triedAt = Number.NEGATIVE_INFINITY;
   let fault: string | null = null;
   let next: Promise<void> | null = null;
 
   async function fetchNow(): Promise<void> {
-    triedAt = clock();
+    triedAt = monotonic();
     try {
       known = { keys: await fetchKeys(), fetchedAt: triedAt };
       fault = null;
@@ -49,7 +50,7 @@ export function makeIssuerKeys({ clock, fetchKeys, onFault }: IssuerKeysOptions)
   /** One fetch at a time, for all who wait; never rejects. */
   function refresh(): Promise<void> {
     const fetched = async (): Promise<void> => {
-      const rest = Math.min(triedAt + COOLDOWN_MS - clock(), COOLDOWN_MS);
+      const rest = Math.min(triedAt + COOLDOWN_MS - monotonic(), COOLDOWN_MS);
       if (rest > 0) await delay(rest, undefined, { ref: false });
       await fetchNow();
     };
@@ -60,8 +61,8 @@ export function makeIssuerKeys({ clock, fetchKeys, onFault }: IssuerKeysOptions)
   }
 
   async function current(): Promise<Known> {
-    const age = known ? clock() - known.fetchedAt : Number.POSITIVE_INFINITY;
-    const mayRetry = fault === null || clock() - triedAt >= RETRY_MS;
+    const age = known ? monotonic() - known.fetchedAt : Number.POSITIVE_INFINITY;
+    const mayRetry = fault === null || monotonic() - triedAt >= RETRY_MS;
     if (!known || (age >= MAX_AGE_MS && mayRetry)) await refresh();
     else if (age >= REFRESH_MS && mayRetry) void refresh();
     if (!known) throw new Unavailable('the keys of the identity provider cannot be read');
@@ -70,7 +71,7 @@ export function makeIssuerKeys({ clock, fetchKeys, onFault }: IssuerKeysOptions)
 
   return {
     async candidates(alg, kid) {
-      const askedAt = clock();
+      const askedAt = monotonic();
       const before = await current();
       const found = candidateKeys(before.keys, alg, kid);
       if (found.length > 0 || kid === null || before.fetchedAt >= askedAt) return found;

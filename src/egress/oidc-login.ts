@@ -22,7 +22,7 @@ import {
 import { type Claims, readClaims, readJws } from '../auth/jwt.ts';
 import { LoginRefused } from '../auth/login.ts';
 import type { LoginBegun, LoginProvider, Switching, VerifiedLogin } from '../auth/ports.ts';
-import { type Clock, MINUTE, SECOND } from '../lib/clock.ts';
+import { MINUTE, SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 
 /** The console's sign-in, by openid-client: every byte to the identity provider is limited here. */
@@ -34,7 +34,6 @@ export interface LoginOptions {
   readonly redirectUri: () => string;
   /** Where the provider sends people whom it signed out. */
   readonly signedOutUri: () => string;
-  readonly clock: Clock;
   /** Told when the provider cannot be read. */
   readonly onFault: (error: unknown) => void;
 }
@@ -101,7 +100,7 @@ function promptOf(config: Configuration, wanted: Switching): Switching {
 }
 
 export function makeLoginProvider(options: LoginOptions): LoginProvider {
-  const { issuer, clientId, clock } = options;
+  const { issuer, clientId } = options;
   let known: { readonly config: Promise<Configuration>; readonly at: number } | null = null;
   let failedAt = Number.NEGATIVE_INFINITY;
 
@@ -120,7 +119,7 @@ export function makeLoginProvider(options: LoginOptions): LoginProvider {
   }
 
   async function configuration(): Promise<Configuration> {
-    const now = clock();
+    const now = performance.now();
     if (!known || now - known.at > FRESH_MS) {
       if (now - failedAt < COOLDOWN_MS) throw new Unavailable('the identity provider cannot be read');
       known = { config: discover(), at: now };
@@ -129,7 +128,7 @@ export function makeLoginProvider(options: LoginOptions): LoginProvider {
       return await known.config;
     } catch (error) {
       known = null;
-      failedAt = clock();
+      failedAt = performance.now();
       options.onFault(error);
       throw new Unavailable('the identity provider cannot be read', 5, { cause: error });
     }

@@ -1,5 +1,5 @@
 import type { DeviceQuery, KnownDevice } from '../ingest/ports.ts';
-import { type Clock, SECOND } from '../lib/clock.ts';
+import { SECOND } from '../lib/clock.ts';
 import { type Cells, makeReads, type Read } from './reads.ts';
 import type { Bindings, Hot } from './sql.ts';
 
@@ -69,12 +69,15 @@ export function toKnownDevices(
 
 export type Totals = (hot: Hot, queries: readonly DeviceQuery[]) => Promise<PairsOf>;
 
-/** A tenant's pairs of the week are one sum every ten seconds, for a share that moves slowly. */
-export function makeTotals(clock: Clock): Totals {
+/**
+ * A tenant's pairs of the week are one sum every ten seconds, for a share that moves slowly.
+ * @param monotonic milliseconds that no clock change touches
+ */
+export function makeTotals(monotonic: () => number): Totals {
   const totals = new Map<string, { readonly at: number; readonly pairs: number }>();
   const pairsOf: PairsOf = (kid) => totals.get(kid)?.pairs ?? 0;
   return async (hot, queries) => {
-    const now = clock();
+    const now = monotonic();
     const isOld = (kid: string): boolean =>
       now - (totals.get(kid)?.at ?? Number.NEGATIVE_INFINITY) >= TOTALS_MS;
     const old = [...new Set(queries.map(({ kid }) => kid))].filter(isOld);

@@ -1,5 +1,4 @@
 import type { KnownDevice, RecordEntry, Recorded, Recorder, Sighting } from '../ingest/ports.ts';
-import type { Clock } from '../lib/clock.ts';
 import { lookBefore } from './before-batch.ts';
 import type { Database } from './db.ts';
 import { makeTotals, type Totals } from './device-lookup.ts';
@@ -54,8 +53,8 @@ export interface GroupedRecorder extends Recorder {
  * first. On SQLite the writer's connection has the pages of those devices at hand, and they are written next; a reader
  * has to read all of them again after every commit.
  */
-export function makeRecorder(database: Database, clock: Clock): GroupedRecorder {
-  const totals = makeTotals(clock);
+export function makeRecorder(database: Database): GroupedRecorder {
+  const totals = makeTotals(() => performance.now());
   const recordBatch = (sightings: readonly Sighting[]): Promise<Outcome[]> =>
     database.hotTransaction((tx) => recordAll(tx, totals, sightings));
   const group: Group<Sighting, Outcome> = makeGroup({

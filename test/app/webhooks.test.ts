@@ -44,8 +44,8 @@ interface Place {
   readonly database: Database;
   readonly faults: unknown[];
   readonly deps: Parameters<typeof startDispatcher>[0];
-  advance(ms: number): void;
-  put(sealed: string | null, requestId?: string): Promise<void>;
+  readonly advance: (ms: number) => void;
+  readonly put: (sealed: string | null, requestId?: string) => Promise<void>;
 }
 
 async function withPlace(work: (place: Place) => Promise<void>): Promise<void> {

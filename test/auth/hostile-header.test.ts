@@ -17,7 +17,7 @@ const clock = movableClock();
 const faults: unknown[] = [];
 beforeAll(async () => {
   [idp, attacker] = await Promise.all([startIdp(), makeKey('ES256')]);
-  authenticate = makeAuthenticator(oidcSettings(idp), clock, (error) => faults.push(error));
+  authenticate = makeAuthenticator(oidcSettings(idp), clock, (error) => faults.push(error), clock);
 });
 afterAll(async () => {
   await idp.stop();

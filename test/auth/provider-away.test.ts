@@ -20,7 +20,7 @@ let faults: unknown[];
 let sent: string[];
 
 function connect(target: Pick<Idp, 'issuer' | 'audience'> = idp): void {
-  authenticate = makeAuthenticator(oidcSettings(target), clock, (error) => faults.push(error));
+  authenticate = makeAuthenticator(oidcSettings(target), clock, (error) => faults.push(error), clock);
 }
 beforeEach(async () => {
   if (isThere) await idp.fault(null);

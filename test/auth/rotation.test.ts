@@ -13,7 +13,7 @@ let clock: ReturnType<typeof movableClock>;
 beforeEach(async () => {
   idp ??= await startIdp();
   clock = movableClock();
-  authenticate = makeAuthenticator(oidcSettings(idp), clock, () => {});
+  authenticate = makeAuthenticator(oidcSettings(idp), clock, () => {}, clock);
   await idp.asked();
 });
 afterAll(() => idp.stop());
@@ -67,6 +67,26 @@ describe('a rotation', () => {
     expect(await statusOf(before)).toBe(200);
     await expect.poll(() => statusOf(before)).toBe(401);
   });
+
+  it.each([-5 * HOUR, 5 * HOUR])(
+    'is noticed after an hour, though the machine’s clock was set by %i ms meanwhile',
+    async (ms) => {
+      const wall = movableClock();
+      authenticate = makeAuthenticator(oidcSettings(idp), wall, () => {}, clock);
+      const claims = {
+        iat: Math.floor(Date.now() / 1000) - 86_400,
+        exp: Math.floor(Date.now() / 1000) + 86_400,
+      };
+      const before = `Bearer ${idp.forge(idp.claims(claims))}`;
+      expect(await statusOf(before)).toBe(200);
+      await idp.rotate();
+      wall.advance(ms);
+      clock.advance(MINUTE);
+      expect(await statusOf(before)).toBe(200);
+      clock.advance(HOUR - MINUTE);
+      expect(await statusOf(before)).toBe(401);
+    },
+  );
 
   it('is waited for after an hour: a key that was withdrawn is not believed once more', async () => {
     const before = good();

@@ -7,7 +7,7 @@ import { NOW, type TestEntry } from './make.ts';
 
 /** The real recorder, for entries that hang on nothing that is known but the networks of their device. */
 export function makeRecorder(database: Database) {
-  const recorder = makeRealRecorder(database, () => NOW);
+  const recorder = makeRealRecorder(database);
   return {
     async record(entry: TestEntry): Promise<'recorded' | 'replay' | 'stale'> {
       const { claim, kid, identified } = entry;

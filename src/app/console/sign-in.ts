@@ -57,7 +57,7 @@ function missingConsoleSettings(config: Config): readonly string[] {
 /** Loaded with the first sign-in; discovered anew by itself. */
 function makeProvider(deps: SignInDeps): () => Promise<LoginProvider> {
   const { oidc_issuer: issuer, console_client_id: clientId } = deps.config;
-  const { clientSecret, clock, onFault, origin } = deps;
+  const { clientSecret, onFault, origin } = deps;
   let provider: Promise<LoginProvider> | null = null;
   return () => {
     if (issuer === null || clientId === null || clientSecret === null)
@@ -65,7 +65,7 @@ function makeProvider(deps: SignInDeps): () => Promise<LoginProvider> {
     const redirectUri = (): string => `${origin()}/console/callback`;
     const signedOutUri = (): string => `${origin()}/console/signed-out`;
     provider ??= import('../../egress/oidc-login.ts').then(({ makeLoginProvider }) =>
-      makeLoginProvider({ issuer, clientId, clientSecret, redirectUri, signedOutUri, clock, onFault }),
+      makeLoginProvider({ issuer, clientId, clientSecret, redirectUri, signedOutUri, onFault }),
     );
     return provider;
   };

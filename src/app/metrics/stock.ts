@@ -1,5 +1,4 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { Clock } from '../../lib/clock.ts';
 import { SECOND } from '../../lib/clock.ts';
 import type { Stock } from '../../storage/stock.ts';
 
@@ -10,14 +9,13 @@ const KEEP_MS = 10 * SECOND;
 export function registerStock(
   registry: Registry,
   read: () => Promise<Stock>,
-  clock: Clock,
   onFault: (error: unknown) => void,
 ): void {
   let known: Promise<Stock> | null = null;
   let readAt = 0;
   const stock = (): Promise<Stock> => {
-    if (known === null || clock() - readAt >= KEEP_MS) {
-      readAt = clock();
+    if (known === null || performance.now() - readAt >= KEEP_MS) {
+      readAt = performance.now();
       known = read();
       known.catch(() => {
         known = null;

@@ -35,7 +35,7 @@ function memoryRecorder(
   claimed: DigestSet,
   onShadow: (shadow: string | null) => void,
 ): IngestDeps['recorder'] {
-  const totals = makeTotals(Date.now);
+  const totals = makeTotals(() => performance.now());
   return {
     async record({ claim, device, settle }) {
       const [known = null] = await lookUpDevices(database.read, totals, device ? [device] : []);

@@ -49,7 +49,7 @@ export function recorderContract(make: MakeDatabase): void {
     });
 
     it('settles a sighting on what is known of its device, and of two at once on the same', async () => {
-      const recorder = makeWholeRecorder(db.database, () => NOW);
+      const recorder = makeWholeRecorder(db.database);
       const device = { kid: 'settled', durable: 'd', network: 'n', day: DAY };
       const known: (KnownDevice | null)[] = [];
       const sight = (id: string, asked: DeviceQuery | null = device): Promise<Recorded> =>
@@ -75,7 +75,7 @@ export function recorderContract(make: MakeDatabase): void {
     });
 
     it('tells each sighting of a batch what is known of its own device', async () => {
-      const recorder = makeWholeRecorder(db.database, () => NOW);
+      const recorder = makeWholeRecorder(db.database);
       const told = new Map<string, string>();
       const sight = (id: string, kid: string, durable: string | null): Promise<Recorded> =>
         recorder.record({
@@ -125,7 +125,7 @@ export function recorderContract(make: MakeDatabase): void {
           return db.database.hotTransaction(work);
         },
       };
-      const written = await makeWholeRecorder(twice, () => NOW).record({
+      const written = await makeWholeRecorder(twice).record({
         claim: makeEntry({ kid: 'anew', id: 'r' }).claim,
         device: { kid: 'anew', durable: 'd', network: 'n', day: DAY },
         settle() {
@@ -139,7 +139,7 @@ export function recorderContract(make: MakeDatabase): void {
     });
 
     it('leaves what cannot be settled to its caller alone', async () => {
-      const recorder = makeWholeRecorder(db.database, () => NOW);
+      const recorder = makeWholeRecorder(db.database);
       const device = { kid: 'unsettled', durable: 'd', network: 'n', day: DAY };
       const sight = (id: string): Promise<Recorded> =>
         recorder.record({

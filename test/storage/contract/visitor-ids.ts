@@ -24,7 +24,7 @@ export function visitorIdContract(make: MakeDatabase): void {
 
     const DEVICE = 'the-device';
     const visit = (database: Database, kid: string, id: string, decidedAt = NOW): Promise<unknown> =>
-      makeRecorder(database, () => NOW).record({
+      makeRecorder(database).record({
         claim: makeEntry({ kid, id }).claim,
         device: { kid, durable: DEVICE, network: 'n', day: DAY },
         settle: (known) => makeEntry({ kid, id, durable: DEVICE, decidedAt, marked: known?.marked ?? false }),
