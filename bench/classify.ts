@@ -147,7 +147,11 @@ function signRequest(privateKey: KeyObject, keyid: string, created: number): Sig
     'signature-input': `sig1=${input}`,
     signature: `sig1=:${signature.toString('base64')}:`,
   };
-  return { base, signature, request: { method: 'POST', target: TARGET, https: true, headers } };
+  return {
+    base,
+    signature,
+    request: { method: 'POST', target: TARGET, https: true, headers, bundle: 'acme|nonce' },
+  };
 }
 
 /** A blank more says the same. */

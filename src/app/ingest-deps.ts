@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from '../config.ts';
-import { type FindAgentKey, verifyBotAuth } from '../ingest/bot-auth/verify.ts';
+import { type BotAuthDeps, type FindAgentKey, verifyBotAuth } from '../ingest/bot-auth/verify.ts';
 import type { IngestDeps } from '../ingest/pipeline.ts';
 import type { TenantLookup } from '../ingest/ports.ts';
 import { DAY, SECOND } from '../lib/clock.ts';
@@ -23,7 +23,7 @@ export function publicNames(config: Config, url: string): readonly string[] {
 export interface IngestParts {
   readonly tenants: TenantLookup;
   readonly findAgentKey: FindAgentKey;
-  readonly claimAgentNonce: (nonce: string, expiresAt: number) => Promise<boolean>;
+  readonly claimAgentNonce: BotAuthDeps['claimNonce'];
   readonly authorities: () => readonly string[];
   readonly now: IngestDeps['now'];
   readonly recorder: IngestDeps['recorder'];

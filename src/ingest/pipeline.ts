@@ -163,8 +163,9 @@ async function admit(deps: IngestDeps, input: IngestInput, judged: Judged): Prom
   const { now, toProve } = judged;
   const consentState = toProve ? await prove(deps, judged, toProve) : judged.consentState;
   if (!consentState) return refusal('consent-missing', input.requestId, asserted(judged.consentState));
-  const signed = { method: 'POST', target: input.target, headers: input.headers, https: input.https };
-  const declared = await deps.botAuth(signed, now);
+  const { target, headers, https } = input;
+  const bundle = `${judged.tenant.kid}|${judged.nonce}`;
+  const declared = await deps.botAuth({ method: 'POST', target, headers, https, bundle }, now);
   return conclude(deps, input, toProve ? { ...judged, consentState } : judged, declared);
 }
 

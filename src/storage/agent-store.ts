@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { AgentKey } from '../ingest/bot-auth/directory.ts';
+import type { BotAuthDeps, SignatureClaim } from '../ingest/bot-auth/verify.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { writeActForAll } from './audit-store.ts';
@@ -126,38 +127,39 @@ export function agentsRevision(database: Database): Promise<number> {
   return readRevision(database, 'agents');
 }
 
-interface Claim {
-  readonly nonce: string;
-  readonly expiresAt: number;
-}
-
-async function claimBatch(database: Database, claims: readonly Claim[]): Promise<boolean[]> {
-  const rows = claims.map(({ nonce, expiresAt }): Bindings => [nonce, expiresAt]);
+async function claimBatch(database: Database, claims: readonly SignatureClaim[]): Promise<boolean[]> {
+  // The first of each nonce: one statement may not meet a row twice.
+  const first = new Map([...claims].reverse().map((claim) => [claim.nonce, claim]));
+  const rows = [...first.values()].map(
+    ({ nonce, bundle, expiresAt }): Bindings => [nonce, bundle, expiresAt],
+  );
   rows.sort((a, b) => (String(a[0]) < String(b[0]) ? -1 : 1));
-  const head = 'INSERT INTO agent_nonces (nonce, expires_at)';
   return database.hotTransaction(async (tx) => {
-    const claimed = await insertMany<{ nonce: string }>(
+    const stored = await insertMany<{ nonce: string; bundle: string }>(
       tx,
-      head,
+      'INSERT INTO agent_nonces (nonce, bundle, expires_at)',
       rows,
-      'ON CONFLICT DO NOTHING RETURNING nonce',
+      // Changes nothing, and returns the bundle that has it.
+      'ON CONFLICT (nonce) DO UPDATE SET bundle = agent_nonces.bundle RETURNING nonce, bundle',
     );
-    const free = new Set(claimed.map((row) => row.nonce));
+    const bundleOf = new Map(stored.map(({ nonce, bundle }) => [nonce, bundle]));
     // An earlier claim of the same signature had the same expiry: it may be forgotten already.
     const { forgotten } = await readTimeMarks(tx);
-    return claims.map(({ nonce, expiresAt }) => free.delete(nonce) && expiresAt >= forgotten);
+    return claims.map(({ nonce, bundle, expiresAt }) => {
+      return bundleOf.get(nonce) === bundle && expiresAt >= forgotten;
+    });
   });
 }
 
-/** The replay cache of signatures: true for the first use of a nonce, on all nodes together. */
-export function makeNonceClaimer(database: Database): (nonce: string, expiresAt: number) => Promise<boolean> {
-  const group = makeGroup<Claim, boolean>({
+/** The replay cache of signatures, on all nodes together. */
+export function makeNonceClaimer(database: Database): BotAuthDeps['claimNonce'] {
+  const group = makeGroup<SignatureClaim, boolean>({
     name: 'nonce',
     run: (claims) => claimBatch(database, claims),
     maxBatch: 400,
     maxWaiting: 5000,
   });
-  return (nonce, expiresAt) => group.submit({ nonce, expiresAt });
+  return (claim) => group.submit(claim);
 }
 
 export function purgeAgentNonces(database: Database, now: number): Promise<number> {

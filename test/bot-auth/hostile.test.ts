@@ -23,7 +23,6 @@ const STRANGER = makeAgent('https://stranger.example');
 const MEMBER = '"signature-agent";key="sig1"';
 
 type Headers = Readonly<Record<string, string>>;
-
 const verify = (headers: Headers, over: Partial<BotAuthRequest> = {}): Promise<string | null> =>
   verifyBotAuth(makeDeps([AGENT]), makeRequest(headers, over), NOW);
 
@@ -58,9 +57,9 @@ describe('labels', () => {
   });
 
   it('four signatures with the tag are tried, and no fifth', async () => {
-    const forged = ['a', 'b', 'c', 'd'].map((label) => ({
-      ...signedHeaders(STRANGER, { label, signatureAgent: `${label}=${quoted(AGENT_ORIGIN)}` }),
-    }));
+    const forged = ['a', 'b', 'c', 'd'].map((label) =>
+      signedHeaders(STRANGER, { label, signatureAgent: `${label}=${quoted(AGENT_ORIGIN)}` }),
+    );
     expect(await verify(joinSignatures(...forged.slice(1), good()))).toBe(AGENT_ORIGIN);
     expect(await verify(joinSignatures(...forged, good()))).toBeNull();
   });

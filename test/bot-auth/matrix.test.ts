@@ -41,7 +41,7 @@ async function verify(
   const target = `${pathname === '' ? '/' : pathname}${search ?? ''}`;
   return verifyBotAuth(
     deps,
-    { method: testCase.method, target, headers, https: true },
+    { method: testCase.method, target, headers, https: true, bundle: 'acme|nonce' },
     matrix.generated * 1000,
   );
 }

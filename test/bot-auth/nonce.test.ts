@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
+import { type BotAuthDeps, verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
+import { Unavailable } from '../../src/lib/errors.ts';
 import { makeNonceClaimer, purgeAgentNonces } from '../../src/storage/agent-store.ts';
 import type { Database } from '../../src/storage/db.ts';
+import { HEADERS, run, type World } from '../ingest/support.ts';
 import { NOW } from '../support/make.ts';
 import {
   AGENT_ORIGIN,
@@ -30,13 +32,16 @@ beforeAll(async () => {
 });
 afterAll(() => file.close());
 
-interface Node {
-  readonly claimNonce: (nonce: string, expiresAt: number) => Promise<boolean>;
-}
+type Node = Pick<BotAuthDeps, 'claimNonce'>;
 const node = (database: Database): Node => ({ claimNonce: makeNonceClaimer(database) });
 
+let bundles = 0;
+
+/** With a bundle of its own each time. */
 function ask(on: Node, headers: Readonly<Record<string, string>>, now = NOW): Promise<string | null> {
-  return verifyBotAuth(makeDeps([AGENT, OTHER], on), makeRequest(headers), now);
+  bundles += 1;
+  const request = makeRequest(headers, { bundle: `acme|${bundles}` });
+  return verifyBotAuth(makeDeps([AGENT, OTHER], on), request, now);
 }
 
 const withNonce = (nonce: string, agent: Agent = AGENT, more: SignOptions = {}): Record<string, string> =>
@@ -107,6 +112,35 @@ describe('a nonce', () => {
     const rows = await file.database.read('agent_nonces').select();
     expect(JSON.stringify(rows)).not.toContain('a-secret-of-the-agent');
     expect(rows.every((row: { nonce: string }) => /^[A-Za-z0-9_-]{43}$/.test(row.nonce))).toBe(true);
+  });
+});
+
+describe('a bundle that is sent again', () => {
+  const ingest = (headers: Readonly<Record<string, string>>, world: World): ReturnType<typeof run> =>
+    run({
+      ...world,
+      input: { headers: { ...HEADERS, ...headers } },
+      deps: { botAuth: (request, at) => verifyBotAuth(makeDeps([AGENT], node(second)), request, at) },
+    });
+
+  it('after a 503 keeps its agent, and another bundle does not get it', async () => {
+    const headers = withNonce('after a 503');
+    const plaintext = { nonce: 'A'.repeat(22) };
+    await expect(ingest(headers, { plaintext, outcome: new Unavailable('busy', 1) })).rejects.toThrow('busy');
+    const again = await ingest(headers, { plaintext });
+    expect(again.response).toMatchObject({ class: 'declared_agent', declaredAgentId: AGENT_ORIGIN });
+    const other = await ingest(headers, { plaintext: { nonce: `${'A'.repeat(21)}Q` } });
+    expect(other.response.class).not.toBe('declared_agent');
+  });
+
+  it('of another tenant with the same nonce is another bundle', async () => {
+    const headers = withNonce('two tenants');
+    const plaintext = { nonce: `${'B'.repeat(21)}A` };
+    expect((await ingest(headers, { plaintext })).response.class).toBe('declared_agent');
+    const [request, other] = ['acme', 'other'].map((kid) => makeRequest(headers, { bundle: `${kid}|x` }));
+    const deps = makeDeps([AGENT], node(second));
+    expect(await verifyBotAuth(deps, request!, NOW)).toBeNull();
+    expect(await verifyBotAuth(deps, other!, NOW)).toBeNull();
   });
 });
 

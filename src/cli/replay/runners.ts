@@ -62,7 +62,7 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
   const deps = makeIngestDeps(config, {
     tenants: (kid) => withShadow(directory.tenant(kid), policy),
     findAgentKey: agents,
-    claimAgentNonce: (nonce) => Promise.resolve(signatures.add(nonce)),
+    claimAgentNonce: ({ nonce }) => Promise.resolve(signatures.add(nonce)),
     authorities: () => publicNames(config, baseUrl(config)),
     now: (plaintext) => plaintext.clientTs,
     recorder: memoryRecorder(store.database, makeDigestSet(salt), (shadow) => {

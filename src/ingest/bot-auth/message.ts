@@ -13,6 +13,8 @@ export interface BotAuthRequest {
   readonly target: string;
   readonly headers: HeaderMap;
   readonly https: boolean;
+  /** Tenant and nonce of the bundle that it carries: one that is sent again is no second use of its signature. */
+  readonly bundle: string;
 }
 
 /** A request whose Host is one of our public names. */

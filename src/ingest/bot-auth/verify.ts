@@ -32,11 +32,18 @@ export interface BotAuthPolicy {
 /** The cached key of a directory; never a request. Null: unknown, so far or for good. */
 export type FindAgentKey = (directory: string, thumbprint: string, nowSeconds: number) => KeyObject | null;
 
+/** That a signature is used. Hashes: neither the agent's nonce nor the bundle's is stored. */
+export interface SignatureClaim {
+  readonly nonce: string;
+  readonly bundle: string;
+  readonly expiresAt: number;
+}
+
 export interface BotAuthDeps {
   readonly policy: BotAuthPolicy;
   readonly findKey: FindAgentKey;
-  /** True for the first use of a signature's nonce, on all nodes together. */
-  readonly claimNonce: (nonce: string, expiresAt: number) => Promise<boolean>;
+  /** True for the first bundle that a signature's nonce comes with, as often as it comes, on all nodes together. */
+  readonly claimNonce: (claim: SignatureClaim) => Promise<boolean>;
 }
 
 /** Lower case, without the scheme's default port (RFC 9421 section 2.2.3). */
@@ -50,9 +57,9 @@ function normaliseAuthority(host: string, https: boolean): string {
  */
 function ownRequest(request: BotAuthRequest, policy: BotAuthPolicy): OwnRequest | null {
   const authority = normaliseAuthority(headerText(request.headers, 'host') ?? '', request.https);
-  const { method, target, headers, https } = request;
+  const { method, target, headers, https, bundle } = request;
   const isOurs = target.startsWith('/') && policy.authorities().includes(authority);
-  return isOurs ? { method, target, headers, https, authority } : null;
+  return isOurs ? { method, target, headers, https, bundle, authority } : null;
 }
 
 /** created ≤ now, expires not past, at most 24 h apart; both have to be there. */
@@ -136,15 +143,22 @@ function isSigned(request: BotAuthRequest): boolean {
   return texts.reduce((sum, text) => sum + (text ?? '').length, 0) <= MAX_HEADER_BYTES;
 }
 
-function firstUse(deps: BotAuthDeps, { directory, keyid, nonce, expires }: Admitted): Promise<boolean> {
+function firstUse(
+  deps: BotAuthDeps,
+  { directory, keyid, nonce, expires }: Admitted,
+  bundle: string,
+): Promise<boolean> {
   if (nonce === undefined) return Promise.resolve(true);
-  const nonceKey = sha256Text(JSON.stringify([directory, keyid, nonce]));
-  return deps.claimNonce(nonceKey, (expires + CREATED_SKEW_SECONDS) * 1000);
+  return deps.claimNonce({
+    nonce: sha256Text(JSON.stringify([directory, keyid, nonce])),
+    bundle: sha256Text(bundle),
+    expiresAt: (expires + CREATED_SKEW_SECONDS) * 1000,
+  });
 }
 
 /**
  * `declaredAgentId`, or null when nothing verified. Never waits on an address that the client names: the key is in the
- * cache or it is not. A signature that carries a nonce is good once.
+ * cache or it is not. A signature that carries a nonce is good for one bundle: the same one after a 503, and no other.
  * @param now epoch milliseconds
  */
 export async function verifyBotAuth(
@@ -154,5 +168,7 @@ export async function verifyBotAuth(
 ): Promise<string | null> {
   const own = isSigned(request) ? ownRequest(request, deps.policy) : null;
   const admitted = own && (await firstVerified(deps, own, Math.floor(now / 1000)));
-  return admitted && (await firstUse(deps, admitted)) ? agentOrigin(admitted.directory) : null;
+  return admitted && (await firstUse(deps, admitted, request.bundle))
+    ? agentOrigin(admitted.directory)
+    : null;
 }

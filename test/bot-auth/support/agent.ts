@@ -151,7 +151,7 @@ export function makeRequest(
   headers: BotAuthRequest['headers'],
   over: Partial<BotAuthRequest> = {},
 ): BotAuthRequest {
-  return { method: 'POST', target: TARGET, https: true, headers, ...over };
+  return { method: 'POST', target: TARGET, https: true, headers, bundle: 'acme|nonce', ...over };
 }
 
 /** Our production policy over a cache that holds these agents' keys; a nonce is good once. */
@@ -163,7 +163,7 @@ export function makeDeps(agents: readonly Agent[], over: Partial<BotAuthDeps> = 
       const agent = agents.find((one) => one.directory === directory && one.thumbprint === thumbprint);
       return agent ? importAgentKey({ thumbprint, x: agent.jwk.x }) : null;
     },
-    claimNonce: (nonce) => Promise.resolve(!seen.has(nonce) && seen.add(nonce) === seen),
+    claimNonce: ({ nonce }) => Promise.resolve(!seen.has(nonce) && seen.add(nonce) === seen),
     ...over,
   };
 }

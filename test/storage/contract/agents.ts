@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { SignatureClaim } from '../../../src/ingest/bot-auth/verify.ts';
 import {
   type AgentDirectory,
   agentsRevision,
@@ -16,6 +17,14 @@ import type { MakeDatabase, TestDatabase } from './database.ts';
 function makeDirectory(url: string, over: Partial<AgentDirectory> = {}): AgentDirectory {
   const times = { fetchedAt: null, triedAt: null, failure: null, createdAt: NOW };
   return { url, source: 'listed', keys: [], ...times, ...over };
+}
+
+let bundles = 0;
+
+/** By a bundle of its own. */
+function claimOf(nonce: string, expiresAt: number): SignatureClaim {
+  bundles += 1;
+  return { nonce, bundle: `acme|${bundles}`, expiresAt };
 }
 
 export function agentContract(make: MakeDatabase): void {
@@ -71,18 +80,34 @@ export function agentContract(make: MakeDatabase): void {
     it('gives a nonce to the first who claims it, on all nodes together', async () => {
       const claimers = [makeNonceClaimer(db.database), makeNonceClaimer(other)];
       const answers = await Promise.all(
-        Array.from({ length: 60 }, (_, i) => claimers[i % 2]!(`nonce-${i % 3}`, NOW)),
+        Array.from({ length: 60 }, (_, i) => claimers[i % 2]!(claimOf(`nonce-${i % 3}`, NOW))),
       );
       expect(answers.filter(Boolean)).toHaveLength(3);
-      expect(await claimers[0]!('nonce-0', NOW)).toBe(false);
-      expect(await claimers[1]!('nonce-3', NOW)).toBe(true);
+      expect(await claimers[0]!(claimOf('nonce-0', NOW))).toBe(false);
+      expect(await claimers[1]!(claimOf('nonce-3', NOW))).toBe(true);
+    });
+
+    it('gives a nonce to its bundle again, and to no other, in one batch too', async () => {
+      const claim = makeNonceClaimer(db.database);
+      const [mine, theirs] = ['acme|a', 'acme|b'].map((bundle) => ({
+        nonce: 'again',
+        bundle,
+        expiresAt: NOW,
+      }));
+      expect(await Promise.all([mine!, theirs!, mine!].map(claim))).toEqual([true, false, true]);
+      expect(await Promise.all([theirs!, mine!, mine!].map(makeNonceClaimer(other)))).toEqual([
+        false,
+        true,
+        true,
+      ]);
     });
 
     it('forgets a nonce once it is past its time', async () => {
       const claim = makeNonceClaimer(db.database);
-      await Promise.all([claim('past', 999), claim('due', 1000)]);
+      await Promise.all([claim(claimOf('past', 999)), claim(claimOf('due', 1000))]);
       expect(await purgeAgentNonces(other, 1000)).toBe(1);
-      expect(await Promise.all([claim('past', 2000), claim('due', 2000)])).toEqual([true, false]);
+      const again = [claim(claimOf('past', 2000)), claim(claimOf('due', 2000))];
+      expect(await Promise.all(again)).toEqual([true, false]);
     });
   });
 }
