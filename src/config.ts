@@ -133,6 +133,16 @@ function fallbackOf(name: SettingName, environment: Environment, credentials: Cr
   return SETTINGS[name].fallback;
 }
 
+function absolute(path: string): string {
+  try {
+    return resolve(path);
+  } catch {
+    throw new ConfigError(
+      'the working directory was removed: change to another one, or name a path in GPD_DATA_DIR',
+    );
+  }
+}
+
 export interface LoadOptions {
   readonly environment: Environment;
   readonly flags?: Partial<Record<SettingName, unknown>>;
@@ -170,7 +180,7 @@ export function loadConfig(options: LoadOptions): Config {
   }
   return {
     ...parsed,
-    data_dir: resolve(parsed.data_dir),
+    data_dir: absolute(parsed.data_dir),
     credentials,
   };
 }

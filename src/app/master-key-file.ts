@@ -70,12 +70,12 @@ export function writeMasterKeyFile(path: string, key: Uint8Array): void {
   const temporary = `${path}.${process.pid}.tmp`;
   const handle = openSync(temporary, 'w', 0o600);
   try {
-    writeSync(handle, formatMasterKey(key));
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
-  try {
+    try {
+      writeSync(handle, formatMasterKey(key));
+      fsyncSync(handle);
+    } finally {
+      closeSync(handle);
+    }
     linkSync(temporary, path);
   } finally {
     unlinkSync(temporary);

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { baseUrl, type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey, parseMasterKey, WrongMasterKey } from '../keys/master-key.ts';
@@ -165,6 +166,8 @@ const WAL = Buffer.from([2, 2]);
  * else is wrapped with. A database in another mode is another program's, and to open it would change it.
  */
 async function isUnfinished(file: string): Promise<boolean> {
+  if (!statSync(file).isFile())
+    throw new ConfigError(`${file} is no file: name another directory in GPD_DATA_DIR`);
   const head = Buffer.alloc(WAL_AT + WAL.length);
   const descriptor = openSync(file, 'r');
   const length = readSync(descriptor, head);
@@ -180,6 +183,29 @@ async function isUnfinished(file: string): Promise<boolean> {
   }
 }
 
+/** Before anything is made for it. @throws {Unavailable} */
+async function reach(config: Config): Promise<void> {
+  const database = await openDatabase({ location: databaseLocation(config) });
+  try {
+    await database.read.raw('SELECT 1');
+  } finally {
+    await database.close();
+  }
+}
+
+/** @throws {ConfigError} where nothing can be written */
+function makeMasterKeyFile(path: string): void {
+  try {
+    writeMasterKeyFile(path, randomBytes(SECRET_BYTES));
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code ?? '';
+    if (!/^E(?:ACCES|PERM|ROFS|NOENT)$/.test(why)) throw error;
+    throw new ConfigError(
+      `cannot write to ${dirname(path)} (${why}): name another directory in GPD_DATA_DIR`,
+    );
+  }
+}
+
 /**
  * Data directory, master key and database of a new installation; what an interrupted one left is finished. A master key
  * that was put in place before (a systemd credential, GPD_MASTER_KEY_FILE) is taken; only DATA_DIR/master.key is ever made.
@@ -189,11 +215,12 @@ export async function initialiseStore(config: Config): Promise<Store> {
   const file = config.database_url === null ? sqliteFile(config) : null;
   if (file !== null && existsSync(file) && !(await isUnfinished(file))) throw new AlreadyInitialised(file);
   if (file !== null) requireSqlite();
+  else await reach(config);
   makeDataDirectory(config);
   const path = masterKeyPath(config);
   if (!existsSync(path)) {
     if (providedKeyPath(config) !== null) readMasterKeyFile(path);
-    writeMasterKeyFile(path, randomBytes(SECRET_BYTES));
+    makeMasterKeyFile(path);
   }
   return initialiseDatabase(config, makeMasterKey(readMasterKey(config), randomBytes));
 }

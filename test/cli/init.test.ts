@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/storage/db.ts';
 import { migrate } from '../../src/storage/migrate.ts';
-import { gpdJson, type Ran, runGpd, tempDir } from '../support/command.ts';
+import { gpdJson, PROGRAM, type Ran, runGpd, spawnTool, tempDir } from '../support/command.ts';
 import { dumpDatabase } from '../support/database.ts';
 import { initGpd, KID, ORIGIN } from '../support/server.ts';
 
@@ -134,6 +134,39 @@ describe.concurrent('gpd init', () => {
     expect(ran).toMatchObject({ code: 2, stdout: '' });
     expect(ran.stderr).not.toBe('');
     expect(existsSync(dataDir)).toBe(false);
+  });
+
+  it('78 in one sentence where the directory cannot be written, or the database is none', async () => {
+    const odd = tempDir('data');
+    mkdirSync(join(odd, 'gpd.db'));
+    for (const [dataDir, said] of [
+      ['/proc', /^gpd: cannot write to \/proc \(E\w+\)/],
+      [odd, /gpd\.db is no file/],
+    ] as const) {
+      const ran = await init(dataDir);
+      expect(ran).toMatchObject({ code: 78, stdout: '' });
+      expect(ran.stderr.trim().split('\n')).toHaveLength(1);
+      expect(ran.stderr).toMatch(said);
+    }
+    expect(readdirSync(odd)).toEqual(['gpd.db']);
+  });
+
+  it('makes nothing while its PostgreSQL is away: 75', async () => {
+    const dataDir = join(tempDir('data'), 'gpd-data');
+    const env = { GPD_DATA_DIR: dataDir, GPD_DATABASE_URL: 'postgres://127.0.0.1:1/gpd' };
+    expect((await runGpd(['init', '--tenant', KID], { env })).code).toBe(75);
+    expect(existsSync(dataDir)).toBe(false);
+  });
+
+  it('78 in one sentence in a working directory that somebody removed', async () => {
+    const cwd = tempDir('cwd');
+    const { output, exited } = spawnTool(
+      'sh',
+      ['-c', 'rmdir "$PWD"; exec "$0" "$@"', process.execPath, PROGRAM, 'init', '--tenant', KID],
+      { cwd },
+    );
+    expect(await exited).toMatchObject({ code: 78 });
+    expect(output.stderr).toMatch(/^gpd: the working directory .*GPD_DATA_DIR.*\n$/);
   });
 
   it('78, and says in a sentence that names the setting, where there can be no directory', async () => {

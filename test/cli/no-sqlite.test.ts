@@ -22,7 +22,7 @@ beforeAll(() => {
 
 async function run(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Ran> {
   const { child, output, exited } = spawnGpd(args, { env, program });
-  const timer = setTimeout(() => child.kill('SIGKILL'), 15_000);
+  const timer = setTimeout(() => child.kill('SIGKILL'), 50_000);
   const exit = await exited;
   clearTimeout(timer);
   return { ...exit, ...output };
@@ -35,7 +35,7 @@ function expectRemedy(ran: Ran): void {
   expect(ran.stderr).not.toMatch(/knex|install sqlite3/i);
 }
 
-describe.concurrent('without the native module of SQLite', () => {
+describe.concurrent('without the native module of SQLite', { timeout: 60_000 }, () => {
   it('gpd demo ends with the remedy, and leaves nothing', async () => {
     const directory = tempDir('demo');
     expectRemedy(await run(['demo', '--port', '0'], { TMPDIR: directory }));
