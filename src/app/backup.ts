@@ -16,7 +16,7 @@ import { LAST_BACKUP, writeMeta } from '../storage/meta-store.ts';
 import { lastMigration } from '../storage/migrate.ts';
 import { BackupFailed } from './backup-failed.ts';
 import { DamagedBackup, meter, openBytes, readHead, sealBytes } from './backup-stream.ts';
-import { publishFile, removeLeftStaging, stagingFile } from './durable-file.ts';
+import { publishFile, removeLeftStaging, removeStaging, stagingFile, temporaryFile } from './durable-file.ts';
 import { readErasureLines } from './erasure-log.ts';
 import type { Store } from './store.ts';
 
@@ -75,7 +75,6 @@ async function copyDatabase(store: Store, copy: string, onProgress: OnProgress):
     }
   } finally {
     await copied.close();
-    for (const suffix of ['-wal', '-shm']) rmSync(`${copy}${suffix}`, { force: true });
   }
 }
 
@@ -169,7 +168,7 @@ async function fillPartial(
     const { parts: _, ...said } = facts;
     return { ...said, databaseBytes: size, erasures: erasures.length, verified: true };
   } finally {
-    for (const suffix of ['', '-wal', '-shm']) rmSync(`${copy}${suffix}`, { force: true });
+    removeStaging(copy);
   }
 }
 
@@ -188,7 +187,8 @@ export async function makeBackup(
   if (!existsSync(folder)) throw new BackupFailed(`there is no directory ${folder}: make it first`);
   removeLeftStaging(config.data_dir);
   requirePlace(config, file, await usedBytes(store.database));
-  const partial = join(folder, `.${basename(file)}.${process.pid}.partial`);
+  const mark = randomBytes(6).toString('hex');
+  const partial = temporaryFile(join(folder, `.${basename(file)}.${mark}.partial`));
   try {
     const made = await fillPartial(store, config, partial, options);
     publishFile(partial, file);

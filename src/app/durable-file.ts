@@ -4,6 +4,7 @@ import {
   fsyncSync,
   linkSync,
   mkdirSync,
+  mkdtempSync,
   openSync,
   readdirSync,
   renameSync,
@@ -13,6 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { HOUR } from '../lib/clock.ts';
 
 /** Files that are there whole or not at all, whatever happens in between. */
 
@@ -62,11 +64,35 @@ export function replaceFile(path: string, content: string | Uint8Array): void {
   syncPath(dirname(path));
 }
 
-const STAGING = /^staging-(\d+)-.*$/;
+const STAGING = /^staging-(\d+)-/;
+/** No backup and no restore takes so long. */
+const ABANDONED_MS = 12 * HOUR;
 
-/** A file of the data directory that only lives as long as this process works on it. */
+/** What this process has to remove when it ends in the middle of its work. */
+const temporary = new Set<string>();
+
+export function temporaryFile(path: string): string {
+  temporary.add(path);
+  return path;
+}
+
+/**
+ * A file of the data directory that only lives as long as this process works on it. In a directory of its own: without
+ * that SQLite, which opens a file late and in a thread, cannot make it again. Its end is {@link removeStaging}.
+ */
 export function stagingFile(dataDir: string, name: string): string {
-  return join(dataDir, `staging-${process.pid}-${name}`);
+  return join(temporaryFile(mkdtempSync(join(dataDir, `staging-${process.pid}-`))), name);
+}
+
+const remove = (path: string): void => rmSync(path, { recursive: true, force: true, maxRetries: 3 });
+
+export function removeStaging(file: string): void {
+  remove(dirname(file));
+  temporary.delete(dirname(file));
+}
+
+export function removeTemporaryFiles(): void {
+  for (const path of temporary) remove(path);
 }
 
 function isAlive(pid: number): boolean {
@@ -78,11 +104,20 @@ function isAlive(pid: number): boolean {
   }
 }
 
+/** Process numbers come again: in a container every backup and restore may have the same one. */
+function isLeft(path: string, name: string): boolean {
+  const pid = Number(STAGING.exec(name)?.[1] ?? 0);
+  if (pid === 0 || temporary.has(path)) return false;
+  if (pid === process.pid || !isAlive(pid)) return true;
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat !== undefined && Date.now() - stat.mtimeMs > ABANDONED_MS;
+}
+
 /** What a killed backup or restore left is a copy of the database in the clear: it goes. */
 export function removeLeftStaging(dataDir: string): void {
   if (!existsSync(dataDir)) return;
   for (const name of readdirSync(dataDir)) {
-    const pid = Number(STAGING.exec(name)?.[1] ?? 0);
-    if (pid > 0 && !isAlive(pid)) rmSync(join(dataDir, name), { force: true });
+    const path = join(dataDir, name);
+    if (isLeft(path, name)) remove(path);
   }
 }

@@ -38,7 +38,7 @@ export async function claimOld(old: string): Promise<void> {
   }
 }
 
-export const SUFFIXES = ['', '-wal', '-shm'] as const;
+const SUFFIXES = ['', '-wal', '-shm'] as const;
 
 /** A stale log beside another database would be read into it: it goes first. The database itself changes in one rename. */
 function swapIn(staged: string, target: string, aside: string): void {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createWriteStream, existsSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
+import { createWriteStream, existsSync, readdirSync, rmdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -17,11 +17,11 @@ import { rewrapAll } from '../storage/rewrap.ts';
 import { DATABASE_PART, ERASURES_PART, type OnProgress, requireRoom } from './backup.ts';
 import { BackupFailed } from './backup-failed.ts';
 import { type BackupHead, DamagedBackup, openBytes, readHead } from './backup-stream.ts';
-import { removeLeftStaging, stagingFile, syncPath } from './durable-file.ts';
+import { removeLeftStaging, removeStaging, stagingFile, syncPath } from './durable-file.ts';
 import { completeLines, countUndone, mergeErasures, parseErasures, readErasureLines } from './erasure-log.ts';
 import { masterKeyPath, readMasterKey, readMasterKeyFile, writeMasterKeyFile } from './master-key-file.ts';
 import { operatorsOf } from './operators.ts';
-import { claimOld, foldOrThrow, putInPlace, SUFFIXES } from './restore-swap.ts';
+import { claimOld, foldOrThrow, putInPlace } from './restore-swap.ts';
 import { type Tombstone, tombstoneFile } from './rights/tombstones.ts';
 import { makeDataDirectory } from './store.ts';
 
@@ -195,7 +195,7 @@ export async function restoreBackup(
     }
     return { ...said, erasuresToRepeat: undone };
   } finally {
-    for (const suffix of SUFFIXES) rmSync(`${staged}${suffix}`, { force: true });
+    removeStaging(staged);
     if (made && readdirSync(config.data_dir).length === 0) rmdirSync(config.data_dir);
   }
 }

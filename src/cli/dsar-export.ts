@@ -9,6 +9,7 @@ import type { Store } from '../app/store.ts';
 import { baseUrl, type Config } from '../config.ts';
 import { DEFAULT_POLICY } from '../ingest/classify/policy.ts';
 import { VERSION } from '../version.ts';
+import { whileRunning } from './broken-off.ts';
 import { asCommand } from './commands/erase.ts';
 import { expectNoFile, writeNewFile } from './new-file.ts';
 import { CommandFailed, print, say } from './output.ts';
@@ -86,17 +87,14 @@ async function withProgress<T>(work: (update: Update) => Promise<T>): Promise<T>
   }
 }
 
-/** What is broken off by Ctrl-C leaves no part of somebody's data behind. */
+/** What is broken off leaves no part of somebody's data behind. */
 async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const abort = new AbortController();
   const stop = (): void => abort.abort(new CommandFailed('failure', 'broken off; no file was written'));
-  process.once('SIGINT', stop).once('SIGTERM', stop);
   try {
-    return await work(abort.signal);
+    return await whileRunning(stop, () => work(abort.signal));
   } catch (error) {
     throw abort.signal.aborted ? abort.signal.reason : error;
-  } finally {
-    process.off('SIGINT', stop).off('SIGTERM', stop);
   }
 }
 

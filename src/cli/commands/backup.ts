@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { VERSION } from '../../version.ts';
+import { leavingNothing } from '../broken-off.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print } from '../output.ts';
 import { configFor, wantsJson } from '../run.ts';
@@ -19,7 +20,9 @@ async function backup(name: string, _options: unknown, command: Command): Promis
   await withOperator(command, async ({ store, config, byAll }) => {
     const line = makeStageLine(Date.now);
     const options = { version: VERSION, by: byAll(), onProgress: line.update };
-    const made = await makeBackup(store, config, file, options).finally(() => line.end());
+    const made = await leavingNothing(() => makeBackup(store, config, file, options)).finally(() =>
+      line.end(),
+    );
     print(wantsJson(command), made, () => [
       `backup    ${made.file}`,
       `size      ${made.bytes.toLocaleString('en')} bytes, encrypted, read back and compared`,

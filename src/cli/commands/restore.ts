@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { sqliteFile } from '../../config.ts';
+import { leavingNothing } from '../broken-off.ts';
 import { accountName } from '../operator.ts';
 import { CommandFailed, print, say } from '../output.ts';
 import { configFor, confirm, wantsJson } from '../run.ts';
@@ -26,12 +27,13 @@ async function restore(name: string, options: Options, command: Command): Promis
   }
   const { restoreBackup } = await import('../../app/restore.ts');
   const line = makeStageLine(Date.now);
-  const restored = await restoreBackup(config, file, {
+  const asked = {
     dryRun,
     by: { account: accountName(), at: Date.now() },
     onProgress: line.update,
     ...(options.keyFile === undefined ? {} : { keyFile: options.keyFile }),
-  }).finally(() => line.end());
+  };
+  const restored = await leavingNothing(() => restoreBackup(config, file, asked)).finally(() => line.end());
   print(wantsJson(command), restored, () => [
     dryRun ? `${file} is whole and would be restored` : `restored  ${restored.dataDir}`,
     `as of     ${restored.createdAt}, by gpd ${restored.gpd}`,

@@ -1,0 +1,25 @@
+import { EXIT, say } from './output.ts';
+
+/** Ctrl-C, a manager that stops the unit, a terminal that is closed. */
+const ENDS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
+/** Calls `stop` at the first signal that would end the process while `work` runs. */
+export async function whileRunning<T>(stop: () => void, work: () => Promise<T>): Promise<T> {
+  for (const signal of ENDS) process.once(signal, stop);
+  try {
+    return await work();
+  } finally {
+    for (const signal of ENDS) process.off(signal, stop);
+  }
+}
+
+/** For work on copies in the clear: none is left behind. */
+export async function leavingNothing<T>(work: () => Promise<T>): Promise<T> {
+  const { removeTemporaryFiles } = await import('../app/durable-file.ts');
+  const stop = (): void => {
+    removeTemporaryFiles();
+    say('gpd: broken off; what was half made is removed');
+    process.exit(EXIT.failure);
+  };
+  return whileRunning(stop, work);
+}
