@@ -2,7 +2,6 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/storage/db.ts';
 import { migrate } from '../../src/storage/migrate.ts';
 import { expectCore, post } from '../http/support/expect.ts';
-import { runGpd } from '../support/command.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { desktopChrome } from '../support/samples.ts';
 import { makeBundle } from '../support/seal.ts';
@@ -83,10 +82,12 @@ describe('an upgrade on SQLite', () => {
     await fill(database, source);
     await database.transaction((tx) => tx('ledger_heads').where({ kid: KID }).delete());
     await database.close();
-    // The process ends, and is no server that does not serve.
-    const ran = await runGpd(['serve', '--port', '0'], { env: { GPD_DATA_DIR: config.data_dir } });
-    expect(ran).toMatchObject({ code: 1, stdout: '' });
-    expect(ran.stderr).toMatch(/^gpd: the tenant acme has lost its log: restore a backup\n$/);
+    // That tenant is not served, and the others are.
+    const gpd = await startGpd({ dataDir: config.data_dir });
+    const statusOf = async (kid: string) => (await fetch(`${gpd.url}/_fp/pubkey?kid=${kid}`)).status;
+    expect([await statusOf(KID), await statusOf('other')]).toEqual([404, 200]);
+    await gpd.stop();
+    expect(gpd.logs()).toMatch(/"event":"tenant-damaged","tenant":"acme"/);
     const after = await openDatabase({ location });
     expect(await after.read('ledger_heads').pluck('kid')).toEqual(['other']);
     await after.close();
