@@ -8,6 +8,9 @@ import { makeStaffExports } from '../app/rights/staff-export.ts';
 import type { Store } from '../app/store.ts';
 import { baseUrl, type Config } from '../config.ts';
 import { DEFAULT_POLICY } from '../ingest/classify/policy.ts';
+import { unnamedIn } from '../rights/dsar.ts';
+import { makeTenantStore } from '../storage/tenant-store.ts';
+import type { TenantSettings } from '../tenants/settings.ts';
 import { VERSION } from '../version.ts';
 import { whileRunning } from './broken-off.ts';
 import { asCommand } from './commands/erase.ts';
@@ -15,7 +18,7 @@ import { expectNoFile, writeNewFile } from './new-file.ts';
 import { CommandFailed, print, say } from './output.ts';
 import { makeReporter } from './reporter.ts';
 import { type RightsContext, type TargetOptions, targetBody, withRights } from './rights-context.ts';
-import { checkKid, wantsJson, withStore } from './run.ts';
+import { checkKid, noSuchTenant, wantsJson, withStore } from './run.ts';
 import type { Progress } from './ui/progress.tsx';
 
 export interface ExportOptions extends TargetOptions {
@@ -98,6 +101,12 @@ async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Prom
   }
 }
 
+async function settingsOf({ store }: RightsContext, kid: string): Promise<TenantSettings> {
+  const tenant = await makeTenantStore(store.database).get(kid);
+  if (!tenant) throw noSuchTenant(kid);
+  return tenant.settings;
+}
+
 export async function exportArchive(options: ExportOptions, command: Command): Promise<void> {
   const kid = checkKid(options.tenant);
   const target = targetBody(options);
@@ -110,6 +119,11 @@ export async function exportArchive(options: ExportOptions, command: Command): P
     const exports = exportsOf(context);
     const dsar = await asCommand(exports.find(kid, target));
     if (!dsar) throw new CommandFailed('notFound', `nothing is held about this id in ${kid}`);
+    const unnamed = unnamedIn(await settingsOf(context, kid));
+    if (unnamed.length > 0)
+      say(
+        `gpd: the archive does not say who is responsible or whom to contact; set ${unnamed.map((name) => `${name}=…`).join(' ')} with \`gpd tenants set ${kid}\` and export again`,
+      );
     const written = await withProgress((onProgress) =>
       interruptible((signal) =>
         writeNewFile(file, (output) =>

@@ -114,9 +114,9 @@ export function loginPages(router: Router, core: ConsoleCore, desk: Desk, render
       const names = cookieNames(core.origin());
       response.append('set-cookie', setCookie(names.session, '', 0, names.secure));
       response.locals['staff'] = null;
-      const provider = await login.leave(session);
-      // By the page and not by a redirect: `form-action` keeps a form's way within this origin (CSP level 3).
-      render(response, 'signed-out', { provider, refresh: provider === null ? null : `0; url=${provider}` });
+      // A link and not a redirect: `form-action` keeps a form's way within this origin (CSP level 3), and a provider that
+      // does not know the way back here shows a fault of its own to whoever did not ask for more.
+      render(response, 'signed-out', { provider: await login.leave(session) });
     }),
   );
 

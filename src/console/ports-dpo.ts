@@ -48,6 +48,8 @@ export interface SubjectView {
   readonly consentEvents: number;
   readonly shared: boolean;
   readonly holds: readonly HoldView[];
+  /** Settings without which an export names nobody who is responsible. */
+  readonly unnamed: readonly string[];
   /** Scopes that a hold can keep; none when no device is known. */
   readonly holdable: readonly Scope[];
 }
@@ -69,8 +71,11 @@ export interface SubjectPort {
   /** What would go, without that anything goes. */
   plan(staff: Staff, key: SubjectKey): Promise<ErasurePlan | null>;
   erase(staff: Staff, key: SubjectKey): Promise<ErasureReceipt>;
-  /** @returns the id of the job; null when nothing is held */
-  startExport(staff: Staff, key: SubjectKey): Promise<string | null>;
+  /**
+   * @param unnamed also where it names nobody who is responsible
+   * @returns the id of the job; `unnamed` when it would name nobody; null when nothing is held
+   */
+  startExport(staff: Staff, key: SubjectKey, unnamed: boolean): Promise<string | null>;
   placeHold(staff: Staff, key: SubjectKey, scopes: readonly Scope[], basis: string): Promise<boolean>;
   /** @returns the receipt of the erasure that had waited, if one had; null: there is no such hold */
   releaseHold(

@@ -91,8 +91,10 @@ export function subjectPages(router: Router, subjects: SubjectPort, desk: Desk, 
     '/subjects/export',
     desk.action('dpo', async (posted) => {
       const key = requireKey(posted.form);
-      const job = await subjects.startExport(posted.staff, key);
-      if (job === null) render(posted.response, 'subjects', { ...start, ...key, missed: true }, 404);
+      const unnamed = posted.form.get('unnamed') === 'on';
+      const job = await subjects.startExport(posted.staff, key, unnamed);
+      if (job === 'unnamed') await showSubject(posted, key, { problem: 'unnamed' }, 400);
+      else if (job === null) render(posted.response, 'subjects', { ...start, ...key, missed: true }, 404);
       else posted.response.redirect(303, `/console/jobs/${job}`);
     }),
   );

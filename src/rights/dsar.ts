@@ -97,9 +97,18 @@ export interface NoticeSettings {
 
 const UNSET = 'The controller has not said so here yet; ask the contact above.';
 
+/** Who is responsible, and where to turn to (GDPR articles 13(1)(a) and 15(1)): without them an export leads nowhere. */
+const NAMING = ['notice.controller', 'notice.contact'] as const;
+
+const isEmpty = (text: string): boolean => text.trim() === '';
+
+export function unnamedIn(settings: Pick<NoticeSettings, (typeof NAMING)[number]>): readonly string[] {
+  return NAMING.filter((name) => isEmpty(settings[name]));
+}
+
 /** GDPR article 15(1) and (2); what only the controller knows comes from the tenant's settings. */
 export function makeNotice(settings: NoticeSettings, purposeTitles: readonly string[]): DsarNotice {
-  const said = (text: string, fallback = UNSET): string => (text === '' ? fallback : text);
+  const said = (text: string, fallback = UNSET): string => (isEmpty(text) ? fallback : text);
   return {
     controller: said(settings['notice.controller'], 'The operator of this site.'),
     contact: said(settings['notice.contact'], 'The contact that this site names in its privacy notice.'),

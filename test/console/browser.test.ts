@@ -104,6 +104,7 @@ describeInChromium('the console in a browser', () => {
       await page.getByRole('button', { name: 'Find' }).click();
     };
     await find();
+    await page.getByLabel('Export it without them').check();
     await page.getByRole('button', { name: 'Export everything' }).click();
     const link = page.getByRole('link', { name: 'Download' });
     await link.waitFor({ timeout: 10_000 });

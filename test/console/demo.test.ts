@@ -55,7 +55,7 @@ describeInChromium('the console of the demo', () => {
     await page.getByRole('button', { name: 'Rosa Reviewer' }).click();
     await page.getByRole('link', { name: 'Rosa Reviewer' }).waitFor();
     await page.getByRole('button', { name: 'Sign out' }).click();
-    // At the identity provider.
+    await page.getByRole('link', { name: 'Sign out at the identity provider' }).click();
     await page.getByRole('heading', { name: 'Sign out?' }).waitFor();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('heading', { name: 'You are signed out' }).waitFor();

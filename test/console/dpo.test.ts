@@ -218,7 +218,14 @@ describe('exporting', () => {
     const device = 'exported-device';
     for (let i = 0; i < 3; i += 1) await site.decide(device);
     const { requestId } = await site.decide(device);
-    const started = await dora.post('/console/subjects/export', { csrf, kind: 'request', id: requestId });
+    const fields = { csrf, kind: 'request', id: requestId };
+    const found = (await dora.post('/console/subjects', fields)).text;
+    expect(found).toContain('Missing: notice.controller, notice.contact.');
+    expect(found).toContain('name="unnamed" required');
+    const refused = await dora.post('/console/subjects/export', fields);
+    expect(refused.status).toBe(400);
+    expect(refused.text).toContain('Not done.');
+    const started = await dora.post('/console/subjects/export', { ...fields, unnamed: 'on' });
     expect(started.status).toBe(303);
     const job = started.headers.location!;
     await expect

@@ -98,6 +98,7 @@ describeInFirefox('the console in Firefox', () => {
         await press(page, 'form[action="/console/subjects"] button');
       };
       await find();
+      await press(page, '#unnamed');
       await press(page, 'form[action="/console/subjects/export"] button');
       const link = await page.waitForSelector('a[download]', { timeout: 15_000 });
       await link?.click();
@@ -229,6 +230,7 @@ describeInFirefox('the console in Firefox without JavaScript', () => {
       await type('#id', requestId);
       await press('form[action="/console/subjects"] button');
       await expect.poll(text).toContain('Held about');
+      await press('#unnamed');
       await press('form[action="/console/subjects/export"] button');
       // The page asks again by itself, without a script.
       await expect.poll(text, { timeout: 15_000 }).toContain('The export is ready');

@@ -61,7 +61,7 @@ const FORMS: Readonly<Record<string, readonly string[]>> = {
   '/subjects': ['kind', 'id'],
   '/subjects/plan': ['kind', 'id'],
   '/subjects/erase': ['kind', 'id', 'confirm'],
-  '/subjects/export': ['kind', 'id'],
+  '/subjects/export': ['kind', 'id', 'unnamed'],
   '/subjects/hold': ['kind', 'id', 'basis', 'scope-decisions'],
   '/holds/release': ['device', 'scope'],
   '/audit/export': ['action', 'role', 'actor', 'object', 'from', 'to', 'before'],

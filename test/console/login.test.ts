@@ -212,11 +212,11 @@ describe('changing persons in one browser', () => {
     expect(new URL(junk.headers.location!).searchParams.has('prompt')).toBe(false);
   });
 
-  it('sign-out goes on at the provider, which sends back to a page that says so', async () => {
+  it('sign-out offers to go on at the provider, which sends back to a page that says so', async () => {
     const visitor = makeVisitor(site.url);
     await follow(visitor, site.url, '/console/login', 'ada');
     const out = await visitor.post('/console/logout', { csrf: await visitor.csrf() });
-    const address = /http-equiv="refresh" content="0; url=([^"]+)"/.exec(out.text)?.[1] ?? '';
+    const address = /href="([^"]+\/session\/end[^"]+)"/.exec(out.text)?.[1] ?? '';
     const to = new URL(unescaped(address));
     expect(to.origin).toBe(site.idp.issuer);
     expect(Object.fromEntries(to.searchParams)).toMatchObject({
@@ -243,7 +243,7 @@ describe('changing persons in one browser', () => {
     try {
       const staff = await signIn(own.url, 'ada');
       const out = await staff.post('/console/logout', { csrf: await staff.csrf() });
-      expect(out.text).not.toContain('http-equiv');
+      expect(out.text).not.toContain('Sign out at the identity provider');
       expect(out.text).toContain('href="/console/login?switch=select_account"');
     } finally {
       await own.stop();

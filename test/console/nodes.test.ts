@@ -34,7 +34,7 @@ const counts = async (): Promise<number[]> =>
 
 /** Address of the page of an export that is ready. */
 async function exported(kind: string, id: string): Promise<string> {
-  const started = await dora.post('/console/subjects/export', { csrf, kind, id });
+  const started = await dora.post('/console/subjects/export', { csrf, kind, id, unnamed: 'on' });
   expect(started.status).toBe(303);
   const job = started.headers.location ?? '';
   await expect.poll(async () => (await dora.get(job)).text, WRITTEN_WITHIN).toContain('The export is ready');

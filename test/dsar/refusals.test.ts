@@ -141,3 +141,21 @@ describe('a new file', () => {
     expect(readdirSync(join(path, '..'))).toEqual([]);
   });
 });
+
+describe('gpd dsar export of a tenant that names nobody', () => {
+  it('says so beside it, and writes it all the same; once both are set it says nothing', async () => {
+    const directory = tempDir('unnamed');
+    const export_ = (name: string) =>
+      held.cli('dsar', 'export', '--tenant', KID, who, '--out', join(directory, name));
+    const set = (controller: string, contact: string) =>
+      held.cli('tenants', 'set', KID, `notice.controller=${controller}`, `notice.contact=${contact}`);
+    await set('', ' ');
+    const unnamed = await export_('one.zip');
+    expect(unnamed.code).toBe(0);
+    expect(unnamed.stdout).not.toContain('notice.');
+    expect(unnamed.stderr).toMatch(/does not say who is responsible.*notice\.controller=… notice\.contact=…/);
+    await set('Lanterne', 'privacy@shop.example');
+    const named = await export_('two.zip');
+    expect([named.code, named.stderr.includes('notice.')]).toEqual([0, false]);
+  });
+});

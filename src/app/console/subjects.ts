@@ -3,6 +3,7 @@ import type { ErasurePlan, SubjectKey, SubjectPort, SubjectView } from '../../co
 import type { Clock } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import type { AuditAction, AuditEvent } from '../../rights/audit.ts';
+import { unnamedIn } from '../../rights/dsar.ts';
 import { CONSENT_BASIS, type ErasureTarget, SCOPES, type Scope, scopeResults } from '../../rights/erase.ts';
 import { displayHandle, rightsRef } from '../../rights/reference.ts';
 import { recordAudit } from '../../storage/audit-store.ts';
@@ -139,6 +140,7 @@ export function makeSubjectPort(deps: SubjectDeps): SubjectPort {
         consentEvents: head.consent?.history.length ?? 0,
         shared: await isShared(staff, target),
         holds: held.map((hold) => holdView(tenant, hold)),
+        unnamed: unnamedIn(tenant.settings),
         holdable: durable === undefined ? [] : HOLDABLE,
       };
     },
@@ -154,7 +156,8 @@ export function makeSubjectPort(deps: SubjectDeps): SubjectPort {
 
     erase: (staff, key) => rights.eraseFor({ kid: staff.kid, role: 'dpo', ref: staff.ref }, bodyOf(key)),
 
-    async startExport(staff, key) {
+    async startExport(staff, key, unnamed) {
+      if (!unnamed && unnamedIn(tenantFor(staff).settings).length > 0) return 'unnamed';
       const target = await targetOf(staff, key);
       if (!target) return null;
       const job = await jobs.open(staff, 'export', subjectsOf(target));
