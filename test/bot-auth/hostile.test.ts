@@ -17,7 +17,6 @@ import {
 } from './support/agent.ts';
 
 /** The general way, read as somebody would who wants a name that is not theirs. */
-
 const AGENT = makeAgent();
 const STRANGER = makeAgent('https://stranger.example');
 const MEMBER = '"signature-agent";key="sig1"';
