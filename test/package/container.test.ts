@@ -115,6 +115,7 @@ describeWithTool('the container, step by step', missingLayer(['setpriv', 'curl']
         # Second stage.
         (${shellOf(image, keep).join('\n')})
         test ! -e /usr/lib/gpd/node_modules/typescript
+        cmp /usr/share/doc/gpd/verify.py "$PROJECT/docs/verify.py"
         test -z "$(find /usr/lib/gpd -newermt 2100-01-01 -o -name '*.key' -o -name '.npmrc' -o -name '.git')"
         # As an engine would run it: a volume, everything else read-only, nothing of root.
         mkdir -p /run/volume && cp -a /var/lib/gpd/. /run/volume && chown --reference=/var/lib/gpd /run/volume && chmod --reference=/var/lib/gpd /run/volume

@@ -138,6 +138,9 @@ describeWithTool('the Debian package', missing('dpkg-deb', 'dpkg-shlibdeps', 'st
       encoding: 'utf8',
     });
     expect(found.stdout).toBe('');
+    expect(readFileSync(join(folder, 'usr/share/doc/gpd/verify.py'))).toEqual(
+      readFileSync(join(PROJECT, 'docs/verify.py')),
+    );
     const sums = spawnSync('md5sum', ['--quiet', '-c', 'DEBIAN/md5sums'], { cwd: folder, encoding: 'utf8' });
     expect(sums).toMatchObject({ status: 0, stdout: '' });
   });
