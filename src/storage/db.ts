@@ -12,6 +12,7 @@ import {
 } from './availability.ts';
 import { makeCheckpointer, truncateWal } from './checkpointer.ts';
 import { poolableClient } from './postgres-client.ts';
+import { snapshotOn } from './read-snapshot.ts';
 import type { HotTransaction } from './sql.ts';
 import { immediateSqliteClient } from './sqlite-client.ts';
 import { runSqliteTransaction, type SqliteTransaction } from './sqlite-transaction.ts';
@@ -101,16 +102,6 @@ const byKnex =
   (work) =>
     writer.transaction(work);
 
-const bySnapshot =
-  (read: Knex): Transact<Knex.Transaction> =>
-  async (work) => {
-    try {
-      return await read.transaction(work, { readOnly: true });
-    } catch (error) {
-      throw asUnavailable(error);
-    }
-  };
-
 async function runTransaction<Tx, T>(
   transact: Transact<Tx>,
   work: (tx: Tx) => Promise<T>,
@@ -185,7 +176,7 @@ function openSqlite(options: DatabaseOptions): Database {
   return {
     kind: 'sqlite',
     read,
-    snapshot: bySnapshot(read),
+    snapshot: snapshotOn(read),
     transaction,
     hotTransaction: (work) => runTransaction(direct, work, options.onUnknownCommit),
     longTransaction: transaction,
@@ -233,7 +224,7 @@ async function openPostgres({ location, onUnknownCommit }: DatabaseOptions): Pro
   return {
     kind: 'postgres',
     read: client,
-    snapshot: bySnapshot(client),
+    snapshot: snapshotOn(client),
     transaction,
     hotTransaction: transaction,
     async longTransaction(work) {
