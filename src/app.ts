@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { startAgents } from './app/agents.ts';
+import { watchSkew } from './app/clock-skew.ts';
 import { makeConsentApi } from './app/consent-api.ts';
 import { readClientSecret } from './app/console/secret.ts';
 import { makeDecisionFinder, makeKeyUse } from './app/decisions.ts';
@@ -12,7 +13,7 @@ import { makeIngestDeps, publicNames } from './app/ingest-deps.ts';
 import { makeKeyUseCounter } from './app/key-use.ts';
 import { makeDaySalt, makeLimiters } from './app/limits.ts';
 import { listen, parseRanges, readTls } from './app/listen.ts';
-import { describeFault } from './app/log.ts';
+import { makeFaultLog } from './app/log.ts';
 import { readMasterKey } from './app/master-key-file.ts';
 import { startMetricsWhereAsked } from './app/metrics/start.ts';
 import { openNetworkTypes, unknownNetwork } from './app/network-type.ts';
@@ -47,7 +48,6 @@ import { VERSION } from './version.ts';
 /** The composition root: the only place where adapters meet domains. */
 
 const DRAIN_MS = 10 * SECOND;
-const STRANGER_HINT = 'X-Forwarded-For from a peer that GPD_TRUSTED_PROXIES does not name is ignored';
 const views = fileURLToPath(new URL('../views', import.meta.url));
 
 /** Opens the store, loads all tenants and serves. @throws {ConfigError} with a plain sentence */
@@ -62,11 +62,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const store = await openStore(config, { onUnknownCommit: options.onFatal, mayOpenReserve: true });
   const { database, serverSecret } = store;
   removeLeftStaging(config.data_dir);
-  const logFault = (event: string, about?: object) => (error: unknown) =>
-    log.error({ event, ...about, ...describeFault(error) });
-  const onFault = (requestId: string, error: unknown): void =>
-    log.error({ event: 'fault', requestId, ...describeFault(error) });
-
+  const { logFault, onFault } = makeFaultLog(log);
   const sockets = options.sockets ?? NO_SOCKETS;
   const metrics = await startMetricsWhereAsked(config, sockets.metrics, {
     database,
@@ -102,6 +98,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     ...(polling.stale() ? ['database: the last reload failed'] : []),
   ];
 
+  const findDecision = makeDecisionFinder(database, directory);
   const tenantOf = (kid: string) => directory.consentTenant(kid);
   const dataDir = config.data_dir;
   const eraser = makeEraseService({ ...store.erasing, dataDir, clock, onFault: logFault('erasure-held-up') });
@@ -121,7 +118,9 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   });
 
   const recorder = makeRecorder(database);
+  const skew = await watchSkew(database, config.max_clock_skew * SECOND, clock);
   const ingestDeps = makeIngestDeps(config, {
+    leastSkewMs: skew.least,
     tenants: (kid) => directory.tenant(kid),
     findAgentKey: agents.findKey,
     claimAgentNonce: makeNonceClaimer(database),
@@ -175,7 +174,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
         knowsOrigin: (origin) => directory.knowsOrigin(origin),
         onFault: logFault('oidc-failed'),
       }),
-      findDecision: makeDecisionFinder(database, directory),
+      findDecision,
       views,
       https: publicHttps,
       extra: [staffConsole.router, ...extra],
@@ -193,9 +192,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     makeRequestId: () => `req_${makeUlid(clock, random)}`,
     trustedProxies,
     ja4Header: config.ja4_header?.toLowerCase() ?? null,
-    onStrangerForwarded: makeStrangerNote(config, clock, () =>
-      log.warn({ event: 'stranger-forwarded', hint: STRANGER_HINT }),
-    ),
+    onStrangerForwarded: makeStrangerNote(config, clock, (about) => log.warn(about)),
     onFault,
     https: publicHttps,
     tls,
@@ -207,7 +204,6 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     throw error;
   });
   url = baseUrl(config, port);
-  const findDecision = makeDecisionFinder(database, directory);
   const dispatcher = startDispatcher(
     {
       database,
@@ -226,6 +222,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     ...makeRightsUpkeep({ database, eraser, tenantOf, clock }),
     refillReserve: () => store.reserve.refill(),
     flushKeyUse: keyUse.flush,
+    noteSkew: skew.note,
     clock,
     onClock: (event, ms) => log.warn({ event, seconds: Math.round(ms / SECOND) }),
     onFailure: ({ job, kid, error }) => logFault('sweep-failed', { job, tenant: kid })(error),

@@ -48,6 +48,8 @@ export interface HousekeepingDeps {
   readonly sealWords: (kid: string) => Promise<unknown>;
   /** Room on the disk that an erasure spent, or that was never there. */
   readonly refillReserve: () => Promise<void>;
+  /** Writes down by which skew this node judges bundles. */
+  readonly noteSkew: () => Promise<void>;
   /** Writes down which seal keys were in use. */
   readonly flushKeyUse: () => Promise<void>;
   readonly clock: Clock;
@@ -64,6 +66,7 @@ function jobsOf(deps: HousekeepingDeps): readonly Job[] {
   const { database } = deps;
   return [
     { name: 'refill-reserve', every: MINUTE, run: deps.refillReserve },
+    { name: 'note-skew', every: MINUTE, run: deps.noteSkew },
     { name: 'purge-nonces', every: MINUTE, run: ({ steady }) => purgeNonces(database, steady) },
     { name: 'purge-agent-nonces', every: MINUTE, run: ({ steady }) => purgeAgentNonces(database, steady) },
     { name: 'purge-rates', every: MINUTE, run: ({ now }) => purgeCounters(database, now, 10 * MINUTE) },

@@ -26,6 +26,7 @@ export interface IngestParts {
   readonly claimAgentNonce: BotAuthDeps['claimNonce'];
   readonly authorities: () => readonly string[];
   readonly now: IngestDeps['now'];
+  readonly leastSkewMs: IngestDeps['leastSkewMs'];
   readonly recorder: IngestDeps['recorder'];
   readonly issueToken: IngestDeps['issueToken'];
   readonly proveConsent: IngestDeps['proveConsent'];
@@ -33,7 +34,7 @@ export interface IngestParts {
 
 /** What the server and `gpd replay` share of the pipeline's needs. */
 export function makeIngestDeps(config: Config, parts: IngestParts): IngestDeps {
-  const { tenants, recorder, issueToken, proveConsent, now } = parts;
+  const { tenants, recorder, issueToken, proveConsent, now, leastSkewMs } = parts;
   const botAuth = {
     policy: { authorities: parts.authorities, maxValiditySeconds: MAX_VALIDITY_SECONDS },
     findKey: parts.findAgentKey,
@@ -48,6 +49,7 @@ export function makeIngestDeps(config: Config, parts: IngestParts): IngestDeps {
     botAuth: (request, at) => verifyBotAuth(botAuth, request, at),
     random: poolRandom(randomBytes),
     maxSkewMs: config.max_clock_skew * SECOND,
+    leastSkewMs,
     epochDays: config.epoch_days,
     attestation: {
       maxNetworksPerDay: config.max_networks_per_day,

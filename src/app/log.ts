@@ -22,3 +22,13 @@ export function describeFault(error: unknown): Record<string, string> {
     stack: frames.slice(0, 12).join('\n'),
   };
 }
+
+/** How the parts of a server tell what went wrong. */
+export function makeFaultLog(log: Logger) {
+  return {
+    logFault: (event: string, about?: object) => (error: unknown) =>
+      log.error({ event, ...about, ...describeFault(error) }),
+    onFault: (requestId: string, error: unknown): void =>
+      log.error({ event: 'fault', requestId, ...describeFault(error) }),
+  };
+}

@@ -14,13 +14,22 @@ type Stranger = z.infer<typeof noteSchema>;
 
 const pathOf = (config: Config): string => join(config.data_dir, 'stranger-forwarded');
 
+const FIRST = {
+  event: 'stranger-forwarded',
+  hint: 'X-Forwarded-For from a peer that GPD_TRUSTED_PROXIES does not name is ignored',
+};
+
 /** At most once an hour: strangers may not make this server write. `onFirst` is called once. */
-export function makeStrangerNote(config: Config, clock: Clock, onFirst: () => void): () => void {
+export function makeStrangerNote(
+  config: Config,
+  clock: Clock,
+  onFirst: (about: typeof FIRST) => void,
+): () => void {
   let notedAt = Number.NEGATIVE_INFINITY;
   return () => {
     const now = clock();
     if (now - notedAt < HOUR) return;
-    if (notedAt === Number.NEGATIVE_INFINITY) onFirst();
+    if (notedAt === Number.NEGATIVE_INFINITY) onFirst(FIRST);
     notedAt = now;
     const note: Stranger = { at: now, trusted: config.trusted_proxies.join(' ') };
     // Lost when the disk is full: the log has said it.

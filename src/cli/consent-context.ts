@@ -23,7 +23,7 @@ export function withConsent<T>(
   return withStore(command, async (store) => {
     const { database } = store;
     const directory = makeDirectory(Date.now);
-    directory.apply(await readSnapshot(database, -1), store.masterKey);
+    directory.apply(await readSnapshot(database, -1), store.masterKey, true);
     const tenant = directory.consentTenant(kid);
     if (!tenant) throw noSuchTenant(kid);
     const reader = makeConsentStateReader(database);

@@ -41,7 +41,7 @@ export function withRights<T>(
   const run = async ({ store, config, by }: OperatorContext): Promise<T> => {
     const { database } = store;
     const directory = makeDirectory(Date.now);
-    directory.apply(await readSnapshot(database, -1), store.masterKey);
+    directory.apply(await readSnapshot(database, -1), store.masterKey, true);
     const tenantOf = (kid: string) => directory.consentTenant(kid);
     const eraser = makeEraseService({
       ...store.erasing,

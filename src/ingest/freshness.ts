@@ -15,7 +15,8 @@ export function nonceExpiry(now: number, maxSkewMs: number): number {
 /**
  * The earliest expiry that a claim of this bundle can have had. What expired later than all that was forgotten is still
  * there; of anything older nobody can say whether it was claimed, and a clock that was set back makes old bundles fresh.
+ * @param skewMs the smallest by which any server may have taken it
  */
-export function earliestExpiry(clientTs: number, maxSkewMs: number): number {
-  return nonceExpiry(clientTs - maxSkewMs, maxSkewMs);
+export function earliestExpiry(clientTs: number, skewMs: number): number {
+  return nonceExpiry(clientTs - skewMs, skewMs);
 }

@@ -31,6 +31,8 @@ export interface IngestInput extends RequestTier {
 
 export interface IngestDeps extends JudgeDeps {
   readonly recorder: Recorder;
+  /** The smallest skew by which a bundle that is fresh now may have been claimed: a setting that was raised, another node. */
+  readonly leastSkewMs: () => number;
   /** Web Bot Auth: the agent that signed this request, or null. */
   readonly botAuth: (request: BotAuthRequest, now: number) => Promise<string | null>;
   readonly proveConsent: ProveConsent;
@@ -146,7 +148,7 @@ async function conclude(
       kid,
       nonce: judged.nonce,
       expiresAt: nonceExpiry(now, deps.maxSkewMs),
-      earliestExpiry: earliestExpiry(judged.clientTs, deps.maxSkewMs),
+      earliestExpiry: earliestExpiry(judged.clientTs, deps.leastSkewMs()),
     },
     device: identity && { kid, durable: identity.durable, network: input.network, day },
     settle: (known) => settle(deps, input, judged, declaredAgentId, known ?? UNKNOWN_DEVICE),

@@ -20,6 +20,18 @@ export interface SteadyMemory {
   readonly jumps: readonly Jump[];
 }
 
+/** Null for anything that no process wrote. */
+export function parseSteadyMemory(text: string): SteadyMemory | null {
+  const isTime = (value: unknown): boolean => Number.isFinite(value);
+  try {
+    const found = JSON.parse(text) as SteadyMemory;
+    const good = isTime(found.steady) && found.jumps.every(({ ms, stood }) => isTime(ms) && isTime(stood));
+    return good ? found : null;
+  } catch {
+    return null;
+  }
+}
+
 export interface SteadyClock {
   readonly now: Clock;
   /** As of the last look. */

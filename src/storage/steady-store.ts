@@ -1,6 +1,5 @@
 import type { Knex } from 'knex';
-import { z } from 'zod';
-import type { SteadyMemory } from '../lib/steady-clock.ts';
+import { parseSteadyMemory, type SteadyMemory } from '../lib/steady-clock.ts';
 import type { Database } from './db.ts';
 import { newestDecision } from './inspect.ts';
 import { readMeta, writeMeta } from './meta-store.ts';
@@ -9,19 +8,10 @@ import { readMeta, writeMeta } from './meta-store.ts';
 
 const NAME = 'steady-clock';
 
-const schema = z.object({
-  steady: z.number(),
-  jumps: z.array(z.object({ ms: z.number(), stood: z.number() })),
-});
-
 /** Null: no server ever wrote it, or nobody can read what is there. */
 export async function readStoredSteady(database: Database): Promise<SteadyMemory | null> {
-  try {
-    return schema.parse(JSON.parse((await readMeta(database, NAME)) ?? 'null'));
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof z.ZodError) return null;
-    throw error;
-  }
+  const text = await readMeta(database, NAME);
+  return text === null ? null : parseSteadyMemory(text);
 }
 
 /** The same; in a database of an older release the newest decision stands for it. */

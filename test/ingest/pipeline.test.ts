@@ -33,6 +33,11 @@ describe('a good bundle', () => {
     });
   });
 
+  it('its nonce is kept by the skew of this server, and looked for by the smallest of any', async () => {
+    const { entries } = await run({ deps: { leastSkewMs: () => 60_000 } });
+    expect(entries[0]?.claim).toMatchObject({ expiresAt: NOW + 900_000, earliestExpiry: NOW + 120_000 });
+  });
+
   it('leaves no raw value behind: not a signal, not the nonce, not the session', async () => {
     const signals = {
       page: { ...makeRawSignals()['page'], language: 'tlh-KX', languages: ['tlh-KX'] },

@@ -69,6 +69,7 @@ export async function run(world: World = {}) {
     random,
     now: () => NOW,
     maxSkewMs: 300_000,
+    leastSkewMs: () => 300_000,
     epochDays: 30,
     attestation: { maxNetworksPerDay: 20, minIdentityBits: 12 },
     ...world.deps,

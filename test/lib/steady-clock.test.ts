@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { HOUR, MINUTE } from '../../src/lib/clock.ts';
-import { aheadOf, makeSteadyClock, type SteadyMemory } from '../../src/lib/steady-clock.ts';
+import {
+  aheadOf,
+  makeSteadyClock,
+  parseSteadyMemory,
+  type SteadyMemory,
+} from '../../src/lib/steady-clock.ts';
 import { fc } from '../support/property.ts';
 
 const BEGIN = 1_763_630_000_000;
@@ -124,6 +129,20 @@ describe('a steady clock', () => {
         }
       }),
     );
+  });
+
+  it('reads what it wrote, and nothing else', () => {
+    const memory = { steady: BEGIN, jumps: [{ ms: HOUR, stood: 0 }] };
+    expect(parseSteadyMemory(JSON.stringify(memory))).toEqual(memory);
+    for (const text of [
+      '',
+      'null',
+      '{}',
+      '[]',
+      '{"steady":"1","jumps":[]}',
+      '{"steady":1,"jumps":[{"ms":1}]}',
+    ])
+      expect(parseSteadyMemory(text), text).toBeNull();
   });
 
   describe('that starts again', () => {

@@ -10,6 +10,7 @@ import { readEnvelope } from '../../ingest/envelope.ts';
 import { unseal } from '../../ingest/open.ts';
 import { type IngestDeps, ingest } from '../../ingest/pipeline.ts';
 import type { IngestTenant } from '../../ingest/ports.ts';
+import { SECOND } from '../../lib/clock.ts';
 import { type DigestSet, makeDigestSet } from '../../lib/digest-set.ts';
 import { MAX_BODY_BYTES } from '../../schema/bundle.ts';
 import type { Database } from '../../storage/db.ts';
@@ -54,7 +55,7 @@ function withShadow(tenant: IngestTenant | undefined, policy: Policy | null): In
 /** The stages of the server on this database, each bundle at its own time, with the writes left out. */
 export async function offlineRunner(store: Store, config: Config, policy: Policy | null): Promise<Runner> {
   const directory = makeDirectory(Date.now);
-  directory.apply(await readSnapshot(store.database, -1), store.masterKey);
+  directory.apply(await readSnapshot(store.database, -1), store.masterKey, true);
   let otherwise: string | null = null;
   const agents = await loadAgentKeys(store.database);
   const salt = randomBytes(SALT_BYTES).toString('base64');
@@ -65,6 +66,7 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
     claimAgentNonce: ({ nonce }) => Promise.resolve(signatures.add(nonce)),
     authorities: () => publicNames(config, baseUrl(config)),
     now: (plaintext) => plaintext.clientTs,
+    leastSkewMs: () => config.max_clock_skew * SECOND,
     recorder: memoryRecorder(store.database, makeDigestSet(salt), (shadow) => {
       otherwise = shadow;
     }),

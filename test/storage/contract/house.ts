@@ -21,6 +21,7 @@ export function makeHouse(database: Database, begin = NOW) {
     resumeHeldErasures: () => Promise.resolve(),
     sealWords: () => Promise.resolve(),
     refillReserve: () => Promise.resolve(),
+    noteSkew: () => Promise.resolve(),
     flushKeyUse: () => Promise.resolve(),
     clock: () => now,
     monotonic: () => ticks,

@@ -24,6 +24,7 @@ import { rightsContract } from './rights.ts';
 import { sealKeyContract } from './seal-keys.ts';
 import { sealsContract } from './seals.ts';
 import { sizeContract } from './size.ts';
+import { skewContract } from './skew.ts';
 import { snapshotContract } from './snapshot.ts';
 import { tenantContract } from './tenants.ts';
 import { termsContract } from './terms.ts';
@@ -64,4 +65,5 @@ export function storageContract(make: MakeDatabase): void {
   consoleContract(make);
   housekeepingContract(make);
   clockContract(make);
+  skewContract(make);
 }
