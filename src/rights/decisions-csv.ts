@@ -11,13 +11,19 @@ type Cell = string | number | boolean | null;
  * in front does not stop all of them.
  */
 const FORMULA = /^\s*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]|^[\t\r\n]/u;
+/**
+ * Where lists are separated by semicolons, as in most of Europe, a spreadsheet that opens the file takes them for the ends
+ * of cells, and our quotes, which then stand inside of one, for text: so do line breaks and tabs.
+ */
+const INNER = /(?<=[;\t\n])(?=[\s"]*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20])/gu;
 
 /** Only text can be a formula; an apostrophe in front makes it text again. What cannot be seen is named. */
 export function csvCell(value: Cell): string {
   if (value === null) return '';
   if (typeof value !== 'string') return String(value);
   const seen = visibleText(value);
-  const text = FORMULA.test(seen) ? `'${seen}` : seen;
+  const inside = seen.replace(INNER, "'");
+  const text = FORMULA.test(seen) ? `'${inside}` : inside;
   return /[",\r\n']/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

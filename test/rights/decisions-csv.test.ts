@@ -23,8 +23,6 @@ describe('a cell of decisions.csv', () => {
     '-1',
     '@SUM(A1)',
     '  =1',
-    '\t=1',
-    '\n=1',
     '\u00A0=1',
     '\u3000+1',
     '＝1',
@@ -38,6 +36,23 @@ describe('a cell of decisions.csv', () => {
     const cell = csvCell(text);
     const content = cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell;
     expect(content).toBe(`'${text}`);
+  });
+
+  it.each([
+    ['\t=1', '"\'\t\'=1"'],
+    ['\n=1', '"\'\n\'=1"'],
+    ['x;=1+1', '"x;\'=1+1"'],
+    ['x; \u00A0＝1', '"x;\' \u00A0＝1"'],
+    ['x\t+1;-1', '"x\t\'+1;\'-1"'],
+    ['x\r\n@A1', '"x\n\'@A1"'],
+    // Read so, a cell of its own in quotes.
+    ['x;"=1+1";', '"x;\'""=1+1"";"'],
+    ['one; two, -three', '"one; two, -three"'],
+  ])('%j is no formula where a semicolon ends a cell', (text, cell) => {
+    expect(csvCell(text)).toBe(cell);
+    // What such a spreadsheet sees: the quotes of ours stand in the middle of its first cell.
+    const cells = `req_1,${cell}`.split(/[;\t\n]/).map((each) => each.replaceAll('"', '').trim());
+    expect(cells.filter((each) => /^[=+\-@＝]/u.test(each))).toEqual([]);
   });
 
   it('cannot hide or turn round what stands in it', () => {
