@@ -6,13 +6,15 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Config } from '../config.ts';
 import { type BackupCipher, beginBackup, openBackup } from '../keys/backup-format.ts';
+import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
+import { type MasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import { isoTime } from '../lib/clock.ts';
 import { writeActForAll } from '../storage/audit-store.ts';
 import { driverError, errorCode } from '../storage/availability.ts';
-import { openDatabase } from '../storage/db.ts';
+import { type Database, openDatabase } from '../storage/db.ts';
 import { copyInto, quickCheck, usedBytes } from '../storage/file-copy.ts';
-import { LAST_BACKUP, writeMeta } from '../storage/meta-store.ts';
+import { LAST_BACKUP, readMeta, writeMeta } from '../storage/meta-store.ts';
 import { lastMigration } from '../storage/migrate.ts';
 import { BackupFailed } from './backup-failed.ts';
 import { DamagedBackup, meter, openBytes, readHead, sealBytes } from './backup-stream.ts';
@@ -51,6 +53,16 @@ export function requireRoom(directory: string, bytes: number): void {
   }
 }
 
+/** `keys rewrap` came in between: the file would open with the old master key, and what is in it with the new one. */
+async function requireOurKey(copied: Database, masterKey: MasterKey): Promise<void> {
+  try {
+    masterKey.unwrap((await readMeta(copied, SERVER_SECRET)) ?? '', serverSecretContext);
+  } catch (error) {
+    if (!(error instanceof WrongMasterKey)) throw error;
+    throw new BackupFailed('the master key was changed meanwhile: make the backup once more');
+  }
+}
+
 /** A copy of the whole database as of one moment, in the clear, checked. The caller removes it. */
 async function copyDatabase(store: Store, copy: string, onProgress: OnProgress): Promise<void> {
   const total = await usedBytes(store.database);
@@ -73,6 +85,7 @@ async function copyDatabase(store: Store, copy: string, onProgress: OnProgress):
     if (wrong.length > 0) {
       throw new BackupFailed(`the database is damaged (${wrong[0]}): restore the last good backup`);
     }
+    await requireOurKey(copied, store.masterKey);
   } finally {
     await copied.close();
   }
