@@ -88,7 +88,7 @@ export async function startMetrics(
 ): Promise<Metrics> {
   const meters = makeMeters();
   const read = () => readStock(deps.database, databaseLocation(config));
-  registerStock(meters.registry, read, deps.onFault);
+  registerStock(meters.registry, { read, onFault: deps.onFault });
   const label = makeRouteLabel(Object.keys(openApiDocument(deps.version)['paths'] as object));
   const onBatch = (message: unknown): void => {
     const { group, size, waiting } = message as BatchBegun;
