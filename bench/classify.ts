@@ -69,6 +69,7 @@ function makeTenant(): IngestTenant {
   const epoch = randomBytes(32);
   return {
     kid: 'bench',
+    since: 0,
     origins: new Set(),
     openers: [],
     symmetricOpener: null,

@@ -8,6 +8,8 @@ import { purgeNonces } from '../src/storage/decision-store.ts';
 import { purgeNetworks } from '../src/storage/network-store.ts';
 import { makeRecorder } from '../src/storage/recorder.ts';
 import type { HotTransaction } from '../src/storage/sql.ts';
+import { makeTenantStore } from '../src/storage/tenant-store.ts';
+import type { Tenant } from '../src/tenants/tenant.ts';
 import { fillTables } from './lib/fill.ts';
 import { cpuSeconds } from './lib/proc.ts';
 import { note, type Row } from './lib/report.ts';
@@ -85,7 +87,7 @@ function timed(database: Database, held: number[]): Database {
   };
 }
 
-function makeVisit(kid: string, now: number): Sighting {
+function makeVisit({ kid, createdAt: since }: Tenant, now: number): Sighting {
   const random = (bytes: number): string => randomBytes(bytes).toString('base64url');
   const durable = random(32);
   const identified = {
@@ -125,7 +127,13 @@ function makeVisit(kid: string, now: number): Sighting {
     } as unknown as RecordEntry['verdict'],
   };
   return {
-    claim: { kid, nonce: random(16), expiresAt: now + 3 * DAY, earliestExpiry: Number.MAX_SAFE_INTEGER },
+    claim: {
+      kid,
+      since,
+      nonce: random(16),
+      expiresAt: now + 3 * DAY,
+      earliestExpiry: Number.MAX_SAFE_INTEGER,
+    },
     device: { kid, durable, network: identified.network, day },
     settle: () => entry,
   };
@@ -134,10 +142,12 @@ function makeVisit(kid: string, now: number): Sighting {
 /** As many visits at once as in the other rows, until told to end. */
 async function visit(database: Database, kid: string, until: () => boolean): Promise<number> {
   const recorder = makeRecorder(database);
+  const tenant = await makeTenantStore(database).get(kid);
+  if (!tenant) throw new Error('the bench has lost its tenant');
   let count = 0;
   const client = async (): Promise<void> => {
     while (!until()) {
-      await recorder.record(makeVisit(kid, Date.now()));
+      await recorder.record(makeVisit(tenant, Date.now()));
       count += 1;
     }
   };

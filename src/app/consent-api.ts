@@ -4,7 +4,7 @@ import type { FindApiKey } from '../http/caller.ts';
 import type { Limiter } from '../http/hot.ts';
 import type { Act } from '../lib/act.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
-import { Refusal } from '../lib/errors.ts';
+import { Refusal, TenantGone } from '../lib/errors.ts';
 import { NOTHING } from '../rights/erase.ts';
 import { rightsRef } from '../rights/reference.ts';
 import { makeConsentAppender } from '../storage/consent-append.ts';
@@ -45,14 +45,14 @@ export function makeConsentApi(parts: ConsentApiParts) {
   const { database, directory, clock, findApiKey, limiter, eraser, refresh } = parts;
   const tenantOf = (kid: string): ConsentTenant => {
     const tenant = directory.consentTenant(kid);
-    if (!tenant) throw new Error('a caller of no tenant passed authorisation');
+    if (!tenant) throw new TenantGone();
     return tenant;
   };
   const by = (kid: string, apiKey: string): Act => {
     const actor = operatorActor(tenantOf(kid).rightsKey, 'gpd api key', apiKey);
     return { ...actor, at: clock(), apiKey };
   };
-  const appender = makeConsentAppender(database, (kid) => tenantOf(kid).principalWrap);
+  const appender = makeConsentAppender(database);
   const service = makeConsentService({ database, reader: makeConsentStateReader(database), appender, clock });
   const log = makeLogService({ database, signerOf: (kid) => directory.consentTenant(kid)?.signer, clock });
   const findSession = (token: string): Promise<PrincipalSession | null> =>
@@ -135,6 +135,7 @@ export function makeConsentApi(parts: ConsentApiParts) {
       purposes: (kid: string) => makeTenantStore(database).purposes(kid),
       async savePurposes(kid: string, purposes: readonly Purpose[], apiKey: string) {
         const entries = await savePurposes(database, kid, purposes, by(kid, apiKey));
+        if (!entries) throw new TenantGone();
         await refresh();
         return { purposes: await makeTenantStore(database).purposes(kid), entries };
       },
@@ -148,7 +149,7 @@ export function makeConsentApi(parts: ConsentApiParts) {
         apiKey: string,
       ) {
         const published = await publishPolicy(database, kid, policy, by(kid, apiKey));
-        if (!published) throw new Error('a caller of no tenant passed authorisation');
+        if (!published) throw new TenantGone();
         await refresh();
         return { ...published, publishedAt: isoTime(published.publishedAt) };
       },

@@ -148,6 +148,8 @@ export function makeConsentService(deps: ConsentServiceDeps) {
     const { idempotencyKey: key, caller } = request;
     const answer = await appender.append({
       kid: tenant.kid,
+      since: tenant.since,
+      wrapKey: tenant.principalWrap,
       principalId,
       principal: refOf(tenant, principalId),
       entries,
@@ -212,7 +214,8 @@ export function makeConsentService(deps: ConsentServiceDeps) {
     const wrapper = makeMasterKey(tenant.principalWrap, randomBytes);
     const wrappedPrincipalId = wrapper.wrap(Buffer.from(principalId), sessionContext(tenant.kid, hash));
     const principal = refOf(tenant, principalId);
-    await insertSession(database, { hash, kid: tenant.kid, principal, wrappedPrincipalId, expiresAt });
+    const { kid, since } = tenant;
+    await insertSession(database, { hash, kid, principal, wrappedPrincipalId, expiresAt }, since);
     return { token, principalId, expiresAt: isoTime(expiresAt) };
   }
 

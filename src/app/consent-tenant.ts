@@ -10,6 +10,8 @@ import type { Purpose, TenantKeys } from '../tenants/tenant.ts';
 /** What the consent half knows of a tenant; held in memory, at most 5 s behind the database. */
 export interface ConsentTenant {
   readonly kid: string;
+  /** When it was made: a later one under its kid is another. */
+  readonly since: number;
   readonly origins: ReadonlySet<string>;
   readonly principalKey: Uint8Array;
   readonly principalWrap: Uint8Array;
@@ -33,6 +35,7 @@ export interface ConsentTenant {
 
 export interface ConsentTenantParts {
   readonly kid: string;
+  readonly since: number;
   readonly origins: ReadonlySet<string>;
   readonly keys: TenantKeys;
   readonly purposes: readonly Purpose[];
@@ -45,13 +48,14 @@ export interface ConsentTenantParts {
 }
 
 export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
-  const { kid, origins, keys, purposes, policies } = parts;
+  const { kid, since, origins, keys, purposes, policies } = parts;
   const terms = new Map(purposes.map((purpose) => [purpose.id, purpose]));
   const versions = policies.map((policy) => policy.version);
   const material = policies.filter((policy) => policy.material).map((policy) => policy.version);
   const signer = makeNoteSigner(parts.logOrigin, parts.ledgerSeed);
   return {
     kid,
+    since,
     origins,
     principalKey: keys.principal,
     principalWrap: keys.principalWrap,

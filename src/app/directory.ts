@@ -57,11 +57,11 @@ function memoiseEpochs(derive: (epoch: number) => Buffer): (epoch: number) => Bu
 }
 
 /** Told which generation opened a bundle. */
-export type OnOpened = (kid: string, generation: number) => void;
+export type OnOpened = (tenant: Pick<IngestTenant, 'kid' | 'since'>, generation: number) => void;
 
 function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock, onOpened: OnOpened): Entry {
   const { tenant, keys } = snapshot;
-  const { kid, settings } = tenant;
+  const { kid, createdAt: since, settings } = tenant;
   const { live, shadow } = snapshot.policies;
   const secret = (purpose: string): Buffer | null => {
     const wrapped = snapshot.secrets.get(purpose);
@@ -79,7 +79,7 @@ function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock,
     const opener = makeOpener(privateKey);
     const open: Opener = (bundle) => {
       const opened = opener(bundle);
-      if (opened) onOpened(kid, key.generation);
+      if (opened) onOpened({ kid, since }, key.generation);
       return opened;
     };
     return [{ key, open, privateKey }];
@@ -93,6 +93,7 @@ function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock,
   return {
     consent: makeConsentTenant({
       kid,
+      since,
       origins,
       keys: derived,
       purposes,
@@ -105,6 +106,7 @@ function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock,
     }),
     tenant: {
       kid,
+      since,
       origins,
       // A grace may end between two polls: what is live is asked each time.
       get openers() {
@@ -166,9 +168,10 @@ export function makeDirectory(
     knowsOrigin: (origin) => origins.has(origin),
     webhook: (kid, id) => entries.get(kid)?.webhooks.find((webhook) => webhook.id === id),
     noteOpened(kid, generation) {
-      const live = entries.get(kid)?.isLive(generation) ?? false;
-      if (live) onOpened(kid, generation);
-      return live;
+      const entry = entries.get(kid);
+      if (!entry?.isLive(generation)) return false;
+      onOpened(entry.tenant, generation);
+      return true;
     },
     get hasWebhooks() {
       return hasWebhooks;

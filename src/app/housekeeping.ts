@@ -15,6 +15,7 @@ import { makeSealKeyStore } from '../storage/seal-key-store.ts';
 import { purgeExpired } from '../storage/session-store.ts';
 import { purgeSummaries } from '../storage/summary-store.ts';
 import { tally } from '../storage/tally-store.ts';
+import { sweepOrphans } from '../storage/tenant-rows.ts';
 import { makeTenantStore } from '../storage/tenant-store.ts';
 import { sealVerdicts } from '../storage/verdict-seal.ts';
 import { purgeOutbox } from '../storage/webhook-store.ts';
@@ -98,6 +99,7 @@ function jobsOf(deps: HousekeepingDeps): readonly Job[] {
       each: (kid, { steady }) => retainTenant(database, kid, { epochDays: deps.epochDays, now: steady }),
     },
     { name: 'seal-contest-words', every: HOUR, each: deps.sealWords },
+    { name: 'sweep-orphans', every: HOUR, run: () => sweepOrphans(database) },
   ];
 }
 

@@ -1,4 +1,4 @@
-import { Unavailable } from '../lib/errors.ts';
+import { TenantGone, Unavailable } from '../lib/errors.ts';
 
 /** Runs what time makes due. A failure is its job's own, and its tenant's own: everything else runs. */
 
@@ -44,7 +44,8 @@ export async function runJobs(
     try {
       await work();
     } catch (error) {
-      failures.push({ job, kid, error });
+      // Removed since the list was read: nothing of it is due any more.
+      if (!(error instanceof TenantGone)) failures.push({ job, kid, error });
     }
   };
   for (const job of jobs) {

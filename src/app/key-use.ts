@@ -1,41 +1,38 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Database } from '../storage/db.ts';
 import { addKeyTraffic, type KeyUse } from '../storage/key-traffic.ts';
+import type { OnOpened } from './directory.ts';
 
 /** Counts in memory which generation opened a bundle, and writes the sums now and then: nothing on the hot path waits. */
 export interface KeyUseCounter {
-  readonly note: (kid: string, generation: number) => void;
+  readonly note: OnOpened;
   /** What could not be written is counted with the next flush. */
   readonly flush: () => Promise<void>;
 }
 
+type Counts = Map<string, { -readonly [Name in keyof KeyUse]: KeyUse[Name] }>;
+
+const idOf = ({ kid, since, generation }: KeyUse): string => `${kid}|${since}|${generation}`;
+
 export function makeKeyUseCounter(database: Database, clock: Clock): KeyUseCounter {
-  let counts = new Map<string, { kid: string; generation: number; bundles: number; lastAt: number }>();
+  let counts: Counts = new Map();
+  function add(use: KeyUse): void {
+    const found = counts.get(idOf(use));
+    if (!found) counts.set(idOf(use), { ...use });
+    else {
+      found.bundles += use.bundles;
+      found.lastAt = Math.max(found.lastAt, use.lastAt);
+    }
+  }
   return {
-    note(kid, generation) {
-      const key = `${kid}|${generation}`;
-      const found = counts.get(key);
-      if (found) {
-        found.bundles += 1;
-        found.lastAt = clock();
-      } else counts.set(key, { kid, generation, bundles: 1, lastAt: clock() });
-    },
+    note: ({ kid, since }, generation) => add({ kid, since, generation, bundles: 1, lastAt: clock() }),
     async flush() {
-      const taken: readonly KeyUse[] = [...counts.values()];
+      const taken = [...counts.values()];
       counts = new Map();
       try {
         await addKeyTraffic(database, taken);
       } catch (error) {
-        for (const { kid, generation, bundles, lastAt } of taken) {
-          const key = `${kid}|${generation}`;
-          const now = counts.get(key);
-          counts.set(key, {
-            kid,
-            generation,
-            bundles: bundles + (now?.bundles ?? 0),
-            lastAt: now?.lastAt ?? lastAt,
-          });
-        }
+        for (const use of taken) add(use);
         throw error;
       }
     },

@@ -1,6 +1,7 @@
 import type { ProofRef } from '../consent/decide.ts';
 import { principalRef } from '../consent/principal.ts';
 import type { ProveConsent } from '../ingest/ports.ts';
+import { TenantGone } from '../lib/errors.ts';
 import { findOpening } from '../storage/consent-store.ts';
 import type { Database } from '../storage/db.ts';
 import { readEntries } from '../storage/ledger-read.ts';
@@ -32,7 +33,7 @@ export function makeProveConsent(
   { checkAll }: ConsentService,
   tenantOf: (kid: string) => ConsentTenant,
 ): ProveConsent {
-  return async ({ kid, principalId, needed, purposes, proof }) => {
+  const prove: ProveConsent = async ({ kid, principalId, needed, purposes, proof }) => {
     const tenant = tenantOf(kid);
     const decisions = await checkAll(
       tenant,
@@ -42,4 +43,9 @@ export function makeProveConsent(
     const live = await isLiveGrant(database, tenant, { principalId, purpose: needed }, decision, proof);
     return live ? purposes.filter((_, i) => decisions[i]?.allowed === true) : [];
   };
+  return (claim) =>
+    prove(claim).catch((error: unknown) => {
+      if (error instanceof TenantGone) return [];
+      throw error;
+    });
 }

@@ -27,7 +27,7 @@ export function withConsent<T>(
     const tenant = directory.consentTenant(kid);
     if (!tenant) throw noSuchTenant(kid);
     const reader = makeConsentStateReader(database);
-    const appender = makeConsentAppender(database, () => tenant.principalWrap);
+    const appender = makeConsentAppender(database);
     return work({
       store,
       tenant,

@@ -34,6 +34,10 @@ export interface Notification {
 
 export interface AppendRequest {
   readonly kid: string;
+  /** When the tenant was made: a later one under its kid is another, and gets nothing of this. */
+  readonly since: number;
+  /** The tenant's key that wraps the keys of its principals. */
+  readonly wrapKey: Uint8Array;
   readonly principalId: string;
   readonly principal: string;
   readonly entries: readonly PlannedEntry[];
@@ -54,7 +58,9 @@ export interface Appended {
 /**
  * Appends to the tenant's log, in the order of commits, without gaps. Durable before it answers; entries, openings and
  * state commit together. A known Idempotency-Key answers what it answered before, or `conflict` for another body.
+ * Requests share a commit, and no failure: what is wrong with one principal or tenant is theirs alone.
  * @throws {Unavailable} when nothing was written
+ * @throws {TenantGone}
  */
 export interface ConsentAppender {
   append(request: AppendRequest): Promise<Appended | 'conflict'>;

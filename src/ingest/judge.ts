@@ -66,6 +66,8 @@ function weigh(tenant: IngestTenant, read: ReadSignals, tier: RequestTier, epoch
 /** A bundle that was read to its end: all that is needed of it from here on. */
 export interface Judged {
   readonly tenant: IngestTenant;
+  /** It came without `epk`. */
+  readonly symmetric: boolean;
   readonly now: number;
   /** base64url of a hash. */
   readonly nonce: string;
@@ -101,6 +103,7 @@ export function judge(
   if (!gate.allowed) return refusal('consent-missing', requestId, asserted(gate.state));
   return {
     tenant,
+    symmetric: unsealed.symmetric,
     now,
     nonce: nonceKey(plaintext.nonce),
     clientTs: plaintext.clientTs,

@@ -18,6 +18,11 @@ export type Opened =
   | { readonly ok: false; readonly reason: 'decrypt-failed' | 'unknown-key' };
 
 const DECRYPT_FAILED: Opened = { ok: false, reason: 'decrypt-failed' };
+
+/** An unknown kid is a missing opener (400) when asymmetric, an unknown key (401) when symmetric (contract 3.1). */
+export const ofNoTenant = (symmetric: boolean): 'decrypt-failed' | 'unknown-key' =>
+  symmetric ? 'unknown-key' : 'decrypt-failed';
+
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 function decrypt(bundle: SealedBundle, keys: Openers): Buffer | null {
@@ -45,14 +50,11 @@ function parsePlaintext(bytes: Buffer): Plaintext | null {
   }
 }
 
-/**
- * An unknown kid is a missing opener (400) when asymmetric, an unknown key (401) when symmetric (contract 3.1). The tenant
- * is asked for here: it may have gone while a thread opened its bundle.
- */
+/** The tenant is asked for here: it may have gone while a thread opened its bundle. */
 export function readOpened(unsealed: Unsealed, tenants: TenantLookup): Opened {
   const tenant = tenants(unsealed.kid);
-  if (unsealed.symmetric && !tenant?.symmetricOpener) return { ok: false, reason: 'unknown-key' };
-  if (!tenant) return DECRYPT_FAILED;
+  if (!tenant || (unsealed.symmetric && !tenant.symmetricOpener))
+    return { ok: false, reason: ofNoTenant(unsealed.symmetric) };
   const plaintext = unsealed.plaintext && parsePlaintext(unsealed.plaintext);
   return plaintext ? { ok: true, tenant, plaintext } : DECRYPT_FAILED;
 }

@@ -12,7 +12,7 @@ import { earliestExpiry, nonceExpiry } from './freshness.ts';
 import { epochEnd } from './identity.ts';
 import { asserted, type JudgeDeps, type Judged, judge } from './judge.ts';
 import type { RequestTier } from './network.ts';
-import type { Unsealed } from './open.ts';
+import { ofNoTenant, type Unsealed } from './open.ts';
 import type { IngestTenant, IssueToken, KnownDevice, ProveConsent, RecordEntry, Recorder } from './ports.ts';
 import { type IngestAnswer, refusal, verdictResponse } from './respond.ts';
 
@@ -146,6 +146,7 @@ async function conclude(
   const recorded = await deps.recorder.record({
     claim: {
       kid,
+      since: tenant.since,
       nonce: judged.nonce,
       expiresAt: nonceExpiry(now, deps.maxSkewMs),
       earliestExpiry: earliestExpiry(judged.clientTs, deps.leastSkewMs()),
@@ -153,6 +154,7 @@ async function conclude(
     device: identity && { kid, durable: identity.durable, network: input.network, day },
     settle: (known) => settle(deps, input, judged, declaredAgentId, known ?? UNKNOWN_DEVICE),
   });
+  if (recorded === 'gone') return refusal(ofNoTenant(judged.symmetric), input.requestId);
   if (recorded === 'replay' || recorded === 'stale') return refusal(recorded, input.requestId, consentState);
 
   const response = verdictResponse(recorded.verdict, identity?.visitorId ?? null);

@@ -9,6 +9,8 @@ import type { Verdict } from './verdict.ts';
 /** What the pipeline needs to know of a tenant; held in memory, at most 5 s behind the database. */
 export interface IngestTenant {
   readonly kid: string;
+  /** When it was made: a later one under its kid is another. */
+  readonly since: number;
   readonly origins: ReadonlySet<string>;
   /** Live seal keys, newest first. */
   readonly openers: readonly ((bundle: SealedBundle) => Buffer | null)[];
@@ -76,6 +78,8 @@ export interface ShadowVerdict {
 /** That a bundle is seen for the first time. */
 export interface NonceClaim {
   readonly kid: string;
+  /** When the tenant was made. */
+  readonly since: number;
   /** base64url of a hash of the nonce. */
   readonly nonce: string;
   readonly expiresAt: number;
@@ -99,9 +103,9 @@ export interface RecordEntry {
 
 /**
  * What was written, or why nothing was. `stale`: an earlier claim of the nonce may have been forgotten already, which only
- * a clock that went back brings up.
+ * a clock that went back brings up. `gone`: there is no such tenant any more.
  */
-export type Recorded = RecordEntry | 'replay' | 'stale';
+export type Recorded = RecordEntry | 'replay' | 'stale' | 'gone';
 
 /** One bundle that was judged: what remains hangs on what is known of its device. */
 export interface Sighting {
@@ -125,7 +129,7 @@ export interface Recorder {
 
 /**
  * Asks the tenant's own ledger which purposes it grants now; none where the proof names no live grant of the needed one
- * (contract 3.3). Read from the database each time: a withdrawal counts at once.
+ * (contract 3.3), nor of a tenant that is gone. Read from the database each time: a withdrawal counts at once.
  */
 export type ProveConsent = (claim: {
   readonly kid: string;

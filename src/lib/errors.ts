@@ -77,6 +77,14 @@ export class Refusal extends Error {
   }
 }
 
+/** The tenant went after its credential was looked at: its caller, and nobody else, is told what the next request will be. */
+export class TenantGone extends Refusal {
+  constructor() {
+    super('unauthenticated', { headers: { 'www-authenticate': 'Bearer' } });
+    this.name = 'TenantGone';
+  }
+}
+
 export function errorBody(code: ErrorCode, details?: readonly string[]): ErrorBody {
   const base = { error: code, message: ERRORS[code][1] };
   return details === undefined ? base : { ...base, details };

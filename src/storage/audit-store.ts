@@ -13,12 +13,14 @@ import {
 } from '../rights/audit.ts';
 import type { Database } from './db.ts';
 import { sealedTo } from './hourly-seal.ts';
+import { holdTenant } from './tenant-hold.ts';
 
 const SALT_BYTES = 16;
 
 /** One row, in the transaction of what it tells of. */
 export async function writeAudit(tx: Knex.Transaction, event: AuditEvent): Promise<void> {
   const { kid, actor, action, object } = event;
+  await holdTenant(tx, kid);
   // An append-only log goes on from the hours that are sealed, whatever a clock that went back says.
   const at = Math.max(event.at, await sealedTo(tx, 'audit_sealed_to', kid));
   const row = {

@@ -5,11 +5,12 @@ import { makeMasterKey } from '../keys/master-key.ts';
 import { type PersonalType, personalEntry } from '../ledger/entries.ts';
 import type { EntryDetail } from '../ledger/personal-commitment.ts';
 import { isoTime } from '../lib/clock.ts';
+import { TenantGone } from '../lib/errors.ts';
 import { idempotencyId, loadAnswers, saveAnswers } from './consent-idempotency.ts';
 import { applyToPrincipal, loadPrincipals, type Principal, savePrincipals } from './consent-principals.ts';
 import type { Database } from './db.ts';
-import { makeGroup } from './group-commit.ts';
-import { appendEntries, lockHead } from './ledger-append.ts';
+import { Fault, makeGroup } from './group-commit.ts';
+import { appendEntries, takeHead } from './ledger-append.ts';
 import { type Bindings, type HotTransaction, insertMany } from './sql.ts';
 import { enqueue, type OutboxEntry } from './webhook-store.ts';
 
@@ -23,9 +24,6 @@ const TYPE_OF: Readonly<Record<PlannedEntry['choice'], PersonalType>> = {
   withdrawn: 'consent.withdrawn',
   'gpc-opt-out': 'consent.gpc-opt-out',
 };
-
-/** The tenant's key that wraps the keys of its principals. */
-export type PrincipalWrapKey = (kid: string) => Uint8Array;
 
 type Batch = readonly AppendRequest[];
 
@@ -109,32 +107,35 @@ async function saveEntries(tx: HotTransaction, kid: string, placed: readonly Pla
 }
 
 type Answer = Appended | 'conflict';
+type Outcomes = Map<AppendRequest, Answer | Fault>;
 
-async function appendTenant(
-  tx: HotTransaction,
-  kid: string,
-  batch: Batch,
-  wrapKey: Uint8Array,
-): Promise<Map<AppendRequest, Answer>> {
-  await lockHead(tx, kid);
+/** @param batch of one tenant, whose head is locked */
+async function appendTenant(tx: HotTransaction, kid: string, batch: Batch): Promise<Outcomes> {
+  const results: Outcomes = new Map();
+  const [any] = batch;
+  if (!any) return results;
   const answers = await loadAnswers(tx, kid, batch);
-  const results = new Map<AppendRequest, Answer>();
   const first = new Map<string, AppendRequest>();
-  const fresh: AppendRequest[] = [];
+  const unknown: AppendRequest[] = [];
   for (const request of batch) {
     const id = idempotencyId(request);
     const known = id === null ? undefined : answers.get(id);
     if (known)
       results.set(request, known.bodyHash === request.idempotency?.bodyHash ? known.answer : 'conflict');
-    else if (id === null || !first.has(id)) fresh.push(request);
+    else if (id === null || !first.has(id)) unknown.push(request);
     if (id !== null && !first.has(id)) first.set(id, request);
   }
-  const principals = await loadPrincipals(tx, kid, fresh, makeMasterKey(wrapKey, randomBytes));
-  const written = fresh.flatMap((request) => {
-    const principal = principals.get(request.principal) as Principal;
+  const principals = await loadPrincipals(tx, kid, unknown, makeMasterKey(any.wrapKey, randomBytes));
+  const written = unknown.flatMap((request) => {
+    const principal = principals.get(request.principal) as Principal | Fault;
+    if (principal instanceof Fault) {
+      results.set(request, principal);
+      return [];
+    }
     applyToPrincipal(principal, request);
     return buildEntries(request, principal);
   });
+  const fresh = unknown.filter((request) => !results.has(request));
   const appended = await appendEntries(
     tx,
     kid,
@@ -161,22 +162,25 @@ async function appendTenant(
     if (results.has(request)) continue;
     const winner = first.get(idempotencyId(request) ?? '') as AppendRequest;
     const same = winner.idempotency?.bodyHash === request.idempotency?.bodyHash;
-    results.set(request, same ? (results.get(winner) as Answer) : 'conflict');
+    results.set(request, same ? (results.get(winner) as Answer | Fault) : 'conflict');
   }
   return results;
 }
 
-async function appendBatch(database: Database, batch: Batch, wrapKeyOf: PrincipalWrapKey): Promise<Answer[]> {
+async function appendBatch(database: Database, batch: Batch): Promise<(Answer | Fault)[]> {
   const kids = [...new Set(batch.map((request) => request.kid))].sort();
   return database.hotTransaction(async (tx) => {
-    const results = new Map<AppendRequest, Answer>();
+    const results: Outcomes = new Map();
     // Heads are locked in one order on every node.
     for (const kid of kids) {
-      const own = batch.filter((request) => request.kid === kid);
-      for (const [request, answer] of await appendTenant(tx, kid, own, wrapKeyOf(kid)))
-        results.set(request, answer);
+      const since = await takeHead(tx, kid);
+      const own = batch.filter((request) => request.kid === kid && request.since === since);
+      for (const [request, answer] of await appendTenant(tx, kid, own)) results.set(request, answer);
+      const gone = new Fault(since instanceof Error ? since : new TenantGone());
+      for (const request of batch)
+        if (request.kid === kid && request.since !== since) results.set(request, gone);
     }
-    return batch.map((request) => results.get(request) as Answer);
+    return batch.map((request) => results.get(request) as Answer | Fault);
   });
 }
 
@@ -185,10 +189,10 @@ export interface GroupedAppender extends ConsentAppender {
 }
 
 /** Group commit into the logs: a node drains its queue under the lock, inserts once, commits, then answers. */
-export function makeConsentAppender(database: Database, wrapKeyOf: PrincipalWrapKey): GroupedAppender {
+export function makeConsentAppender(database: Database): GroupedAppender {
   const group = makeGroup<AppendRequest, Answer>({
     name: 'consent',
-    run: (batch) => appendBatch(database, batch, wrapKeyOf),
+    run: (batch) => appendBatch(database, batch),
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
   });

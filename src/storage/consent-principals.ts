@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { AppendRequest } from '../consent/ports.ts';
 import { principalKeyContext } from '../keys/contexts.ts';
 import type { MasterKey } from '../keys/master-key.ts';
+import { Fault } from './group-commit.ts';
 import { makeReads } from './reads.ts';
 import { type Bindings, type HotTransaction, insertMany, isTrue } from './sql.ts';
 
@@ -24,26 +25,34 @@ const readPrincipals = makeReads({
   columns: ['principal', 'wrapped_key', 'gpc', 'erased_at'],
 });
 
+/** A principal of a row that cannot be opened is a fault, and those beside it are not. */
 export async function loadPrincipals(
   tx: HotTransaction,
   kid: string,
   batch: readonly AppendRequest[],
   wrapper: MasterKey,
-): Promise<Map<string, Principal>> {
+): Promise<Map<string, Principal | Fault>> {
   const refs = [...new Set(batch.map((request) => request.principal))];
   const asked = refs.map((principal): Bindings => [kid, principal]);
   const [rows = []] = await readPrincipals(tx, asked);
   const known = new Map(rows.map((row) => [row[0], row]));
-  return new Map(
-    refs.map((principal) => {
-      const [, wrapped = null, gpc, erasedAt = null] = known.get(principal) ?? [];
-      const context = principalKeyContext(kid, principal);
-      const key = wrapped === null ? randomBytes(KEY_BYTES) : wrapper.unwrap(String(wrapped), context);
-      const wrappedKey = wrapped === null ? wrapper.wrap(key, context) : String(wrapped);
-      const erased = erasedAt === null ? null : Number(erasedAt);
-      return [principal, { wrappedKey, key, gpc: isTrue(gpc), erasedAt: erased }];
-    }),
-  );
+  const toPrincipal = (principal: string): Principal => {
+    const [, wrapped = null, gpc, erasedAt = null] = known.get(principal) ?? [];
+    const context = principalKeyContext(kid, principal);
+    const key = wrapped === null ? randomBytes(KEY_BYTES) : wrapper.unwrap(String(wrapped), context);
+    const wrappedKey = wrapped === null ? wrapper.wrap(key, context) : String(wrapped);
+    const erased = erasedAt === null ? null : Number(erasedAt);
+    return { wrappedKey, key, gpc: isTrue(gpc), erasedAt: erased };
+  };
+  return new Map(refs.map((principal) => [principal, orFault(() => toPrincipal(principal))]));
+}
+
+function orFault<T>(make: () => T): T | Fault {
+  try {
+    return make();
+  } catch (error) {
+    return new Fault(error);
+  }
 }
 
 /** What is known of GPC and of the tombstone after this write. */
@@ -55,11 +64,13 @@ export function applyToPrincipal(principal: Principal, request: AppendRequest): 
 export async function savePrincipals(
   tx: HotTransaction,
   kid: string,
-  principals: Map<string, Principal>,
+  principals: ReadonlyMap<string, Principal | Fault>,
 ): Promise<void> {
-  const rows = [...principals].map(
-    ([principal, { wrappedKey, gpc, erasedAt }]): Bindings => [kid, principal, wrappedKey, gpc, erasedAt],
-  );
+  const rows = [...principals].flatMap(([ref, principal]): Bindings[] => {
+    if (principal instanceof Fault) return [];
+    const { wrappedKey, gpc, erasedAt } = principal;
+    return [[kid, ref, wrappedKey, gpc, erasedAt]];
+  });
   await insertMany(
     tx,
     'INSERT INTO consent_principals (kid, principal, wrapped_key, gpc, erased_at)',

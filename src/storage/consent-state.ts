@@ -1,8 +1,9 @@
 import type { PrincipalState } from '../consent/decide.ts';
 import type { ConsentStateReader, StateQuery } from '../consent/ports.ts';
 import type { Database } from './db.ts';
-import { makeGroup } from './group-commit.ts';
+import { Fault, makeGroup } from './group-commit.ts';
 import { askedRows, type Bindings, isTrue, runHot } from './sql.ts';
+import { logLost } from './tenant-hold.ts';
 
 const MAX_BATCH = 400;
 /** A net below the gate of the lane, which is narrower. */
@@ -30,8 +31,7 @@ const SELECT = `
   LEFT JOIN consent_principals p ON p.kid = q.kid AND p.principal = q.principal
   LEFT JOIN consent_state s ON s.kid = q.kid AND s.principal = q.principal AND s.purpose = q.purpose`;
 
-function toState(row: Row | undefined): PrincipalState {
-  if (!row) throw new Error('a tenant has lost its log');
+function toState(row: Row): PrincipalState {
   const { choice, seq, hash } = row;
   const event = choice && {
     choice,
@@ -44,12 +44,21 @@ function toState(row: Row | undefined): PrincipalState {
   return { erased: row.erased_at != null, gpc: isTrue(row.gpc), event, head };
 }
 
-async function readBatch(database: Database, queries: readonly StateQuery[]): Promise<PrincipalState[]> {
+async function readBatch(
+  { read }: Database,
+  queries: readonly StateQuery[],
+): Promise<(PrincipalState | Fault)[]> {
   const asked = queries.map(({ kid, principal, purpose }): Bindings => [kid, principal, purpose]);
-  const { sql, bindings } = askedRows(database.read, COLUMNS, asked);
-  const result = await runHot<Row>(database.read, sql + SELECT, bindings);
+  const { sql, bindings } = askedRows(read, COLUMNS, asked);
+  const result = await runHot<Row>(read, sql + SELECT, bindings);
   const rows = new Map(result.map((row) => [Number(row.i), row]));
-  return queries.map((_, i) => toState(rows.get(i)));
+  const lost = new Map<string, Fault>();
+  for (const [i, { kid }] of queries.entries())
+    if (!rows.has(i) && !lost.has(kid)) lost.set(kid, new Fault(await logLost(read, kid)));
+  return queries.map(({ kid }, i) => {
+    const row = rows.get(i);
+    return row ? toState(row) : (lost.get(kid) as Fault);
+  });
 }
 
 /** One keyed read for all checks that wait: the state, the principal and the head of the log in one row. */
@@ -62,6 +71,12 @@ export function makeConsentStateReader(database: Database): ConsentStateReader {
   });
   return {
     read: (query) => group.submit(query),
-    readAll: (queries) => readBatch(database, queries),
+    async readAll(queries) {
+      const states = await readBatch(database, queries);
+      return states.map((state) => {
+        if (state instanceof Fault) throw state.reason;
+        return state;
+      });
+    },
   };
 }

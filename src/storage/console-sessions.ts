@@ -1,5 +1,6 @@
 import type { ConsoleSession } from '../auth/console-session.ts';
 import type { Database } from './db.ts';
+import { holdsTenant } from './tenant-hold.ts';
 
 /** Sessions of staff, by the hash of their cookie, and the drafts that an expired one left behind. */
 
@@ -106,6 +107,7 @@ interface DraftRow {
 export function saveDraft(database: Database, draft: Draft): Promise<boolean> {
   const { kid, actor, contestId, kind, outcome, text, at } = draft;
   return database.transaction(async (tx) => {
+    if (!(await holdsTenant(tx, kid))) return false;
     const found = (await tx('contests')
       .where({ kid, contest_id: contestId })
       .pluck('contest_id')) as string[];

@@ -13,6 +13,15 @@ export interface BatchBegun {
 
 const batches = channel(BATCHES);
 
+/** The answer to an item that failed by itself: those beside it have theirs. */
+export class Fault {
+  readonly reason: unknown;
+
+  constructor(reason: unknown) {
+    this.reason = reason;
+  }
+}
+
 interface Waiting<Item, Result> {
   readonly item: Item;
   readonly resolve: (result: Result) => void;
@@ -22,8 +31,11 @@ interface Waiting<Item, Result> {
 export interface GroupOptions<Item, Result> {
   /** In metrics. */
   readonly name: string;
-  /** One batch: a transaction, or one query a table. Answers in the order of its items. */
-  readonly run: (items: readonly Item[]) => Promise<readonly Result[]>;
+  /**
+   * One batch: a transaction, or one query a table. Answers in the order of its items. What throws has written nothing, and
+   * is called again with fewer items.
+   */
+  readonly run: (items: readonly Item[]) => Promise<readonly (Result | Fault)[]>;
   readonly maxBatch: number;
   /** Waiting items; past it a caller is refused with {@link Unavailable}, so that memory stays flat. */
   readonly maxWaiting: number;
@@ -38,8 +50,8 @@ export interface Group<Item, Result> {
 }
 
 /**
- * While one batch is in flight the next one gathers, and shares its refusal when the database is away. There is no timer: an idle server adds no delay, a loaded one
- * shares the fsync.
+ * While one batch is in flight the next one gathers, and shares its refusal when the database is away; any other failure is
+ * nobody's but the item's that has it. There is no timer: an idle server adds no delay, a loaded one shares the fsync.
  */
 export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>): Group<Item, Result> {
   const concurrency = options.concurrency ?? 1;
@@ -55,16 +67,29 @@ export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>): Gr
     for (const entry of refused) entry.reject(new Unavailable('the database is away', 1, { cause }));
   }
 
-  async function runBatch(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+  /** A batch that throws is tried again in halves, until what it threw for stands alone. */
+  async function settle(batch: readonly Waiting<Item, Result>[]): Promise<void> {
     try {
       const results = await options.run(batch.map((entry) => entry.item));
       batch.forEach((entry, i) => {
-        entry.resolve(results[i] as Result);
+        const result = results[i] as Result | Fault;
+        if (result instanceof Fault) entry.reject(result.reason);
+        else entry.resolve(result);
       });
     } catch (error) {
+      if (batch.length > 1 && !(error instanceof Unavailable)) {
+        const half = batch.length >> 1;
+        await settle(batch.slice(0, half));
+        await settle(batch.slice(half));
+        return;
+      }
       for (const entry of batch) entry.reject(error);
       if (error instanceof Unavailable) refuseWaiting(error);
     }
+  }
+
+  async function runBatch(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+    await settle(batch);
     inFlight -= 1;
     pump();
   }

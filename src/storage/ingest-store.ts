@@ -10,7 +10,7 @@ import {
   shadowRows,
   sightingRows,
 } from './ingest-rows.ts';
-import type { Claims } from './nonce-claims.ts';
+import { type Claims, isOfTenant } from './nonce-claims.ts';
 import {
   type Bindings,
   type HotTransaction,
@@ -137,13 +137,14 @@ async function writeAccepted(
   await enqueue(tx, outboxEntries(entries));
 }
 
-/** Writes what won its nonce: whole, or not at all. */
+/** Writes what won its nonce, of tenants that are there: whole, or not at all. */
 export async function writeSettled(
   tx: HotTransaction,
   settled: readonly Settled[],
   { won, marks }: Claims,
 ): Promise<Recorded[]> {
   const outcomes = settled.map(({ claim, entry }, i): Recorded => {
+    if (!isOfTenant(claim, marks)) return 'gone';
     if (won[i] !== true) return 'replay';
     return claim.earliestExpiry < marks.forgotten ? 'stale' : entry;
   });

@@ -1,10 +1,13 @@
 import { DAY } from '../lib/clock.ts';
 import type { Database } from './db.ts';
+import { holdsTenant } from './tenant-hold.ts';
 
 /** How many bundles each generation of a seal key opened, by day: what says when destroying one is safe. */
 
 export interface KeyUse {
   readonly kid: string;
+  /** When the tenant was made. */
+  readonly since: number;
   readonly generation: number;
   readonly bundles: number;
   readonly lastAt: number;
@@ -19,7 +22,8 @@ export async function addKeyTraffic(database: Database, uses: readonly KeyUse[])
     a.kid === b.kid ? a.generation - b.generation : a.kid < b.kid ? -1 : 1,
   );
   await database.transaction(async (tx) => {
-    for (const { kid, generation, bundles, lastAt } of sorted) {
+    for (const { kid, since, generation, bundles, lastAt } of sorted) {
+      if (!(await holdsTenant(tx, kid, since))) continue;
       const row = { kid, generation, day: Math.floor(lastAt / DAY), bundles, last_at: lastAt };
       await tx('key_traffic')
         .insert(row)

@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import { appendLeaves, decodeFrontier, EMPTY_FRONTIER, encodeFrontier } from '../ledger/frontier.ts';
 import { leafHash } from '../ledger/merkle.ts';
 import { type Bindings, type HotTransaction, hasRowLocks, insertMany, runHot } from './sql.ts';
+import { logLost } from './tenant-hold.ts';
 
 /** The one way into a tenant's log. */
 
@@ -32,13 +33,21 @@ export async function createLog(
 }
 
 /**
- * Locks a tenant's head until the transaction ends. What decides about an entry is read after this, never before.
- * @throws when the tenant has no log, or its head row is not one that was written here
+ * Locks a tenant's head until the transaction ends; so long, the tenant cannot be removed. What decides about an entry is
+ * read after this, never before.
+ * @returns when the tenant was made; or why there is no head
  */
+export async function takeHead(tx: HotTransaction, kid: string): Promise<number | Error> {
+  const lock = hasRowLocks(tx) ? 'FOR UPDATE OF h' : '';
+  const sql = `SELECT t.created_at AS since FROM ledger_heads h JOIN tenants t ON t.kid = h.kid WHERE h.kid = ? ${lock}`;
+  const [row] = await runHot<{ since: number }>(tx, sql, [kid]);
+  return row ? Number(row.since) : logLost(tx, kid);
+}
+
+/** The same. @throws {TenantGone} and for a tenant that is there and has no log */
 export async function lockHead(tx: HotTransaction, kid: string): Promise<void> {
-  const lock = hasRowLocks(tx) ? 'FOR UPDATE' : '';
-  const rows = await runHot(tx, `SELECT kid FROM ledger_heads WHERE kid = ? ${lock}`, [kid]);
-  if (rows.length === 0) throw new Error('a tenant has lost its log');
+  const taken = await takeHead(tx, kid);
+  if (taken instanceof Error) throw taken;
 }
 
 /** Appends whole entries in their order, gap-free. The head has to be locked. */

@@ -1,11 +1,11 @@
 import type { NonceClaim } from '../ingest/ports.ts';
 import { nonceRows } from './ingest-rows.ts';
 import type { Cells, Read } from './reads.ts';
-import { type Bindings, type HotTransaction, insertMany } from './sql.ts';
+import { type Bindings, type HotTransaction, insertMany, runHot } from './sql.ts';
 import { readTimeMarks, type TimeMarks } from './time-marks.ts';
 
 export interface Claims {
-  /** Which claims are a nonce's first; of two in one batch the first is. */
+  /** Which claims are a nonce's first, of a tenant that is there or not; of two in one batch the first is. */
   readonly won: readonly boolean[];
   /** Of a moment at which no other node could forget one of these nonces any more. */
   readonly marks: TimeMarks;
@@ -28,8 +28,18 @@ export async function claimRows(tx: HotTransaction, claims: readonly NonceClaim[
     tx,
     claims.map(({ kid }) => kid),
   );
+  for (const claim of claims) {
+    if (isOfTenant(claim, marks)) continue;
+    const { kid, nonce } = claim;
+    if (claimed.some((row) => row.kid === kid && row.nonce === nonce))
+      await runHot(tx, 'DELETE FROM nonces WHERE kid = ? AND nonce = ?', [kid, nonce]);
+  }
   return { won, marks };
 }
+
+/** Whether the tenant of the bundle is there, and not another that was made under its kid since. */
+export const isOfTenant = ({ kid, since }: NonceClaim, marks: TimeMarks): boolean =>
+  marks.since(kid) === since;
 
 /** Which of these nonces were claimed. */
 export const TAKEN: Read = {

@@ -2,7 +2,7 @@ import type { KnownDevice, RecordEntry, Recorded, Recorder, Sighting } from '../
 import { lookBefore } from './before-batch.ts';
 import type { Database } from './db.ts';
 import { makeTotals, type Totals } from './device-lookup.ts';
-import { type Group, makeGroup } from './group-commit.ts';
+import { Fault, makeGroup } from './group-commit.ts';
 import { type Settled, writeSettled } from './ingest-store.ts';
 import type { HotTransaction } from './sql.ts';
 
@@ -11,18 +11,13 @@ const MAX_BATCH = 400;
 /** A net below the gate of the lane, which is narrower. */
 const MAX_WAITING = 2000;
 
-/** A sighting that could not be settled: its own fault, not that of those beside it. */
-interface Fault {
-  readonly fault: unknown;
-}
-
 type Outcome = Recorded | Fault;
 
 function settle(sighting: Sighting, known: KnownDevice | null): RecordEntry | Fault {
   try {
     return sighting.settle(known);
-  } catch (fault) {
-    return { fault };
+  } catch (error) {
+    return new Fault(error);
   }
 }
 
@@ -38,10 +33,10 @@ async function recordAll(
   );
   const settled = outcomes.flatMap((entry, i): Settled[] => {
     const { claim } = sightings[i] as Sighting;
-    return 'fault' in entry ? [] : [{ claim, entry }];
+    return entry instanceof Fault ? [] : [{ claim, entry }];
   });
   const written = await writeSettled(tx, settled, await before.claim(settled.map(({ claim }) => claim)));
-  return outcomes.map((entry): Outcome => ('fault' in entry ? entry : (written.shift() as Recorded)));
+  return outcomes.map((entry): Outcome => (entry instanceof Fault ? entry : (written.shift() as Recorded)));
 }
 
 export interface GroupedRecorder extends Recorder {
@@ -57,18 +52,14 @@ export function makeRecorder(database: Database): GroupedRecorder {
   const totals = makeTotals(() => performance.now());
   const recordBatch = (sightings: readonly Sighting[]): Promise<Outcome[]> =>
     database.hotTransaction((tx) => recordAll(tx, totals, sightings));
-  const group: Group<Sighting, Outcome> = makeGroup({
+  const group = makeGroup<Sighting, Recorded>({
     name: 'record',
     run: recordBatch,
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
   });
   return {
-    async record(sighting) {
-      const outcome = await group.submit(sighting);
-      if (typeof outcome === 'object' && 'fault' in outcome) throw outcome.fault;
-      return outcome;
-    },
+    record: (sighting) => group.submit(sighting),
     idle: () => group.idle(),
   };
 }

@@ -2,6 +2,7 @@ import { SESSION_TTL_MS } from '../auth/session.ts';
 import { MINUTE } from '../lib/clock.ts';
 import type { Database } from './db.ts';
 import { purge } from './purge.ts';
+import { holdTenant } from './tenant-hold.ts';
 
 export interface StoredSession {
   readonly hash: string;
@@ -20,7 +21,12 @@ interface Row {
   readonly expires_at: number;
 }
 
-export async function insertSession(database: Database, session: StoredSession): Promise<void> {
+/** @param since when the tenant was made */
+export async function insertSession(
+  database: Database,
+  session: StoredSession,
+  since: number,
+): Promise<void> {
   const { hash, kid, principal, expiresAt } = session;
   const row: Row = {
     hash,
@@ -29,7 +35,10 @@ export async function insertSession(database: Database, session: StoredSession):
     wrapped_principal_id: session.wrappedPrincipalId,
     expires_at: expiresAt,
   };
-  await database.transaction((tx) => tx('principal_sessions').insert(row));
+  await database.transaction(async (tx) => {
+    await holdTenant(tx, kid, since);
+    await tx('principal_sessions').insert(row);
+  });
 }
 
 export async function findSession(

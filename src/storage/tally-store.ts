@@ -3,6 +3,7 @@ import type { Verdict } from '../ingest/verdict.ts';
 import { DAY, HOUR, MINUTE } from '../lib/clock.ts';
 import type { Outcome } from '../rights/contest.ts';
 import type { Database } from './db.ts';
+import { holdTenant } from './tenant-hold.ts';
 
 /** Counts by hour for the overview. Each row is counted once, by a job, and what is erased later stays counted. */
 
@@ -86,6 +87,7 @@ async function tallyStep(database: Database, kid: string, kind: TallyKind, now: 
       : await consentBatch(database.read, kid, mark);
   if (batch.upto === mark || (batch.counts.length === 0 && kind === 'consent')) return false;
   await database.transaction(async (tx) => {
+    await holdTenant(tx, kid);
     await tx('tally_marks').insert({ kid, kind, upto: -1 }).onConflict(['kid', 'kind']).ignore();
     const moved = await tx('tally_marks').where({ kid, kind, upto: mark }).update({ upto: batch.upto });
     if (moved !== 1) return;

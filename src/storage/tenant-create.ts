@@ -3,6 +3,7 @@ import { definePurpose } from './consent-store.ts';
 import type { Database } from './db.ts';
 import { appendOne, createLog } from './ledger-append.ts';
 import { bumpTenant } from './revision.ts';
+import { emptyTables, tableWithRows } from './tenant-rows.ts';
 import { insertTenant, type NewTenant, type PurposeRow, rowToPurpose } from './tenant-store.ts';
 
 export interface TenantRows extends NewTenant {
@@ -11,12 +12,19 @@ export interface TenantRows extends NewTenant {
   readonly purpose: Purpose;
 }
 
-/** All of a tenant in one transaction. @returns false when the kid is taken */
-export function createTenantRows(database: Database, rows: TenantRows, now: number): Promise<boolean> {
+/**
+ * All of a tenant in one transaction, after what an earlier tenant of its kid left.
+ * @returns false when the kid is taken
+ */
+export async function createTenantRows(database: Database, rows: TenantRows, now: number): Promise<boolean> {
   const { kid } = rows.tenant;
   const { origin, vkey, genesis } = rows.log;
+  await emptyTables(database, kid);
   return database.transaction(async (tx) => {
     if (!(await insertTenant(tx, rows))) return false;
+    const left = await tableWithRows(tx, kid);
+    if (left !== null)
+      throw new Error(`${left} has rows of an earlier tenant ${kid}: stop the servers, and try again`);
     await createLog(tx, { kid, origin, vkey });
     await appendOne(tx, kid, genesis);
     await definePurpose(tx, kid, rows.purpose, now);

@@ -1,9 +1,10 @@
 import type { Database } from './db.ts';
 import { readMeta } from './meta-store.ts';
 import { type Cells, makeReads, type Read } from './reads.ts';
-import { type Bindings, type Hot, type HotTransaction, runHot } from './sql.ts';
+import { type Bindings, type HotTransaction, hasRowLocks, runHot } from './sql.ts';
+import { GOING } from './tenant-hold.ts';
 
-/** How far time has gone by what was done, whatever a clock says that went back. */
+/** How far time has gone by what was done, whatever a clock says that went back; and of which tenants there is a present. */
 
 const FORGOTTEN = 'nonces-forgotten-to';
 
@@ -28,16 +29,28 @@ export interface TimeMarks {
   readonly forgotten: number;
   /** Where the hours of a tenant's verdicts that are sealed end. */
   readonly sealed: (kid: string) => number;
+  /** When the tenant was made; null: there is none. */
+  readonly since: (kid: string) => number | null;
 }
+
+const MARKS = `SELECT q.kid AS kid, t.created_at AS since, CASE q.kid
+      WHEN '' THEN (SELECT CAST(value AS bigint) FROM meta WHERE name = '${FORGOTTEN}')
+      ELSE (SELECT verdicts_sealed_to FROM ledger_heads WHERE kid = q.kid) END AS mark
+    FROM q LEFT JOIN`;
 
 /** To be read where nobody writes beside, or after something was written: what another node did before is seen then. */
 export const TIME_MARKS: Read = {
   about: { kid: 'text' },
-  sql: `SELECT q.kid AS kid, CASE q.kid
-      WHEN '' THEN (SELECT CAST(value AS bigint) FROM meta WHERE name = '${FORGOTTEN}')
-      ELSE (SELECT verdicts_sealed_to FROM ledger_heads WHERE kid = q.kid) END AS mark
-    FROM q`,
-  columns: ['kid', 'mark'],
+  sql: `${MARKS} tenants t ON t.kid = q.kid`,
+  columns: ['kid', 'mark', 'since'],
+};
+
+/** The same where rows have locks; no tenant that was found is removed until the transaction ends (`tenant-hold.ts`). */
+const LOCKED_MARKS: Read = {
+  ...TIME_MARKS,
+  sql: `, held AS (SELECT kid, created_at FROM tenants
+      WHERE kid IN (SELECT kid FROM q) AND revision > ${GOING} ORDER BY kid FOR KEY SHARE)
+    ${MARKS} held t ON t.kid = q.kid`,
 };
 
 /** What {@link TIME_MARKS} is asked about. A kid is never empty. */
@@ -45,14 +58,20 @@ export const markedKids = (kids: Iterable<string>): Bindings[] => ['', ...new Se
 
 /** @param cells of {@link TIME_MARKS} */
 export function toTimeMarks(cells: readonly Cells[]): TimeMarks {
-  const marks = new Map(cells.map(([kid, mark]) => [kid, mark]));
-  const markOf = (kid: string): number => Number(marks.get(kid) ?? Number.NEGATIVE_INFINITY);
-  return { forgotten: markOf(''), sealed: markOf };
+  const found = new Map(cells.map(([kid, mark, since]) => [kid, { mark, since }]));
+  const markOf = (kid: string): number => Number(found.get(kid)?.mark ?? Number.NEGATIVE_INFINITY);
+  const since: TimeMarks['since'] = (kid) => {
+    const at = found.get(kid)?.since;
+    return at == null ? null : Number(at);
+  };
+  return { forgotten: markOf(''), sealed: markOf, since };
 }
 
 const readMarks = makeReads(TIME_MARKS);
+const readLockedMarks = makeReads(LOCKED_MARKS);
 
-export async function readTimeMarks(hot: Hot, kids: Iterable<string> = []): Promise<TimeMarks> {
-  const [cells = []] = await readMarks(hot, markedKids(kids));
+/** In a transaction that writes. */
+export async function readTimeMarks(tx: HotTransaction, kids: Iterable<string> = []): Promise<TimeMarks> {
+  const [cells = []] = await (hasRowLocks(tx) ? readLockedMarks : readMarks)(tx, markedKids(kids));
   return toTimeMarks(cells);
 }

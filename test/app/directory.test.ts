@@ -24,7 +24,7 @@ it('tells the thread of keys that changed and tenants that went, and takes no ge
     const told: KeyChanges[] = [];
     const directory = makeDirectory(
       () => now,
-      (kid, generation) => used.push(`${kid} ${generation}`),
+      ({ kid }, generation) => used.push(`${kid} ${generation}`),
       (changes) => told.push(changes),
     );
     directory.apply({ ...page, changed }, store.masterKey);

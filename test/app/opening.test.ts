@@ -49,7 +49,10 @@ function start({ entry = BUILT, processors = 2, ended = [], tenant }: World = {}
   const used: string[] = [];
   const here = tenant ?? makeIngestTenant([older.scalar]);
   const deps = {
-    tenants: (kid: string) => (kid === 'acme' ? here : undefined),
+    tenants: (kid: string) => {
+      if (kid === 'damaged') throw new Error('of damaged alone');
+      return kid === 'acme' ? here : undefined;
+    },
     noteOpened: (kid: string, generation: number) => {
       used.push(`${kid} ${generation}`);
       return !ended.includes(generation);
@@ -146,6 +149,24 @@ describe('opening in a thread', () => {
     );
     expect(String(faults.at(-1))).toContain('has ended with');
     expect(opening.open(sealed('after', older))).toEqual(opened('after'));
+  });
+
+  it('fails the one bundle that cannot be opened here, and no other of the thread that ended', async () => {
+    const hostile = `import { parentPort } from 'node:worker_threads';
+      parentPort.on('message', ({ kind }) => { if (kind === 'open') process.exit(3); });
+      parentPort.postMessage({ kind: 'ready' });`;
+    const entry = new URL(`data:text/javascript,${encodeURIComponent(hostile)}`);
+    const { opening } = start({ entry });
+    const bodies = [sealed('a', older), sealed('b', older, 'damaged'), sealed('c', older)];
+    const answers = await vi.waitUntil(() => {
+      const first = opening.open(Buffer.from('{}'));
+      return first instanceof Promise && bodies.map(async (raw) => opening.open(raw));
+    });
+    expect(await Promise.allSettled(answers)).toMatchObject([
+      { value: opened('a') },
+      { reason: { message: 'of damaged alone' } },
+      { value: opened('c') },
+    ]);
   });
 
   it('is stopped without a fault, and opens here from then on', async () => {

@@ -106,6 +106,7 @@ export function makeFacts(): Facts {
       },
       integrity: [],
       foreignKeys: 0,
+      orphans: [],
       pendingMigrations: [],
       unknownMigrations: [],
       missingTables: [],

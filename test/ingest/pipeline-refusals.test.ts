@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { Unavailable } from '../../src/lib/errors.ts';
-import { makeReceipt, NOW } from '../support/make.ts';
+import { sha256 } from '../../src/lib/hash.ts';
+import { makeSymmetricOpener } from '../../src/seal/open.ts';
+import { sealSymmetric } from '../../src/seal/seal.ts';
+import { makePlaintext, makeReceipt, NOW, seededRandom } from '../support/make.ts';
 import { makeRawSignals } from '../support/make-signals.ts';
 import { fc } from '../support/property.ts';
 import { HEADERS, run, type World } from './support.ts';
@@ -73,6 +76,19 @@ describe('a refusal', () => {
     );
     expect((await run({ plaintext: { ...stale, ...unwanted } })).response.reason).toBe('stale');
     expect((await run({ plaintext: unwanted, outcome: 'replay' })).response.reason).toBe('consent-missing');
+  });
+
+  it('of a tenant that went before the write is that of a tenant that is not there', async () => {
+    expect(await run({ outcome: 'gone' })).toMatchObject(refusedAs('decrypt-failed', 400));
+    const shared = sha256('shared');
+    const text = Buffer.from(JSON.stringify({ ...makePlaintext(), signals: makeRawSignals() }));
+    const bundle = sealSymmetric('acme', shared, text, seededRandom('gone'));
+    const tenant = { symmetricOpener: makeSymmetricOpener(shared) };
+    expect(await run({ bundle, tenant })).toMatchObject({ status: 200 });
+    const answer = await run({ bundle, tenant, outcome: 'gone' });
+    expect(answer).toMatchObject(refusedAs('unknown-key', 401));
+    // As of one that never was: nothing is told of what the bundle said.
+    expect(answer.response.consentState.purposes).toEqual([]);
   });
 
   it('as a replay tells nothing of the device, and gives no token', async () => {

@@ -29,7 +29,7 @@ const UNSEEN: KnownDevice = {
 export interface World {
   readonly tenant?: Partial<IngestTenant>;
   readonly known?: Partial<KnownDevice>;
-  readonly outcome?: 'recorded' | 'replay' | Error;
+  readonly outcome?: 'recorded' | 'replay' | 'gone' | Error;
   readonly agent?: string;
   /** Purposes that the tenant's ledger grants to the principal that the bundle names. */
   readonly proven?: readonly string[];
@@ -54,7 +54,7 @@ export async function run(world: World = {}) {
         touched.push('record');
         entries.push({ ...entry, claim });
         if (world.outcome instanceof Error) throw world.outcome;
-        return world.outcome === 'replay' ? 'replay' : entry;
+        return world.outcome === 'replay' || world.outcome === 'gone' ? world.outcome : entry;
       },
     },
     async botAuth() {

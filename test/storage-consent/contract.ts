@@ -1,6 +1,7 @@
 import type { MakeDatabase } from '../storage/contract/database.ts';
 import { appenderContract } from './appender.ts';
 import { erasureContract } from './erasure.ts';
+import { faultsContract } from './faults.ts';
 import { idempotencyContract } from './idempotency.ts';
 import { readerContract } from './reader.ts';
 
@@ -8,6 +9,7 @@ import { readerContract } from './reader.ts';
 export function consentContract(make: MakeDatabase): void {
   appenderContract(make);
   erasureContract(make);
+  faultsContract(make);
   idempotencyContract(make);
   readerContract(make);
 }

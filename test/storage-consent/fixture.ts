@@ -20,14 +20,13 @@ export const WRAP_KEY = Buffer.alloc(32, 9);
 const wrapper = makeMasterKey(WRAP_KEY, randomBytes);
 const store = { masterKey: makeMasterKey(Buffer.alloc(32, 5), randomBytes), serverSecret: Buffer.alloc(32) };
 
-export async function addLog(database: Database, kid: string): Promise<string> {
-  const request = { kid, origins: [], baseUrl: 'https://gpd.example', now: NOW };
+export async function addLog(database: Database, kid: string, now = NOW): Promise<string> {
+  const request = { kid, origins: [], baseUrl: 'https://gpd.example', now };
   if (!(await createTenant({ ...store, database }, request))) throw new Error(`${kid} is taken`);
   return kid;
 }
 
-export const makeAppender = (database: Database): ConsentAppender =>
-  makeConsentAppender(database, () => WRAP_KEY);
+export const makeAppender = (database: Database): ConsentAppender => makeConsentAppender(database);
 
 const ACTION_GPC: Partial<Record<ConsentChoice, boolean>> = { 'gpc-opt-out': true };
 
@@ -43,6 +42,8 @@ export function makeAppend(
   const detail = { policyVersion: 2, gpc: gpc === true, source: 'backend', expiresAt } as const;
   return {
     kid,
+    since: NOW,
+    wrapKey: WRAP_KEY,
     principalId,
     principal: `ref-${principalId}`,
     entries: [{ purpose: PURPOSE, choice, detail }],

@@ -4,6 +4,7 @@ import type { Database } from '../../src/storage/db.ts';
 import { findSession, insertSession, purgeExpired } from '../../src/storage/session-store.ts';
 import type { MakeDatabase, TestDatabase } from '../storage/contract/database.ts';
 import { NOW } from '../support/make.ts';
+import { ensureTenant } from '../support/recorder.ts';
 import { addLog, allEntries, append, makeAppend, makeAppender } from './fixture.ts';
 
 const DAY_MS = 86_400_000;
@@ -101,6 +102,7 @@ export function idempotencyContract(make: MakeDatabase): void {
     beforeAll(async () => {
       db = await make();
       other = await db.connect();
+      await ensureTenant(db.database, 'acme');
     });
     afterAll(() => db.close());
 
@@ -114,7 +116,7 @@ export function idempotencyContract(make: MakeDatabase): void {
 
     it('are found on every node until they expire', async () => {
       const session = makeSession('h1');
-      await insertSession(db.database, session);
+      await insertSession(db.database, session, NOW);
       expect(await findSession(other, 'h1', NOW)).toEqual(session);
       expect(await findSession(other, 'h1', NOW + 899_999)).toEqual(session);
       expect(await findSession(other, 'h1', NOW + 900_000)).toBeNull();
@@ -126,7 +128,7 @@ export function idempotencyContract(make: MakeDatabase): void {
     it('are forgotten when they are over, with the answers of old writes', async () => {
       const kid = await addLog(db.database, 'purge');
       await append(makeAppender(db.database), makeKeyed(kid, 'k'));
-      await insertSession(db.database, makeSession('h3'));
+      await insertSession(db.database, makeSession('h3'), NOW);
       const left = async () => [
         (await findSession(other, 'h3', NOW)) !== null,
         (await other.read('idempotency_keys').where({ kid })).length,

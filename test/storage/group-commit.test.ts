@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import { Unavailable } from '../../src/lib/errors.ts';
-import { type GroupOptions, makeGroup } from '../../src/storage/group-commit.ts';
+import { OutcomeUnknown, Unavailable } from '../../src/lib/errors.ts';
+import { Fault, type GroupOptions, makeGroup } from '../../src/storage/group-commit.ts';
 import { fc } from '../support/property.ts';
 
 interface Batch {
@@ -99,24 +99,79 @@ describe('makeGroup', () => {
     expect(await Promise.all(answers)).toEqual([2, 4, 6]);
   });
 
-  it('rejects the members of a failed batch alone, and goes on', async () => {
-    const { group, batches } = makeControlled({ maxBatch: 2 });
-    const answers = [1, 2, 3].map((item) => group.submit(item));
-    const settled = Promise.allSettled(answers);
-    await turn();
-    const error = new Error('the disk is full');
-    batches[0]?.fail(error);
-    await turn();
-    batches[1]?.finish();
-    expect(await settled).toEqual([
-      { status: 'rejected', reason: error },
-      { status: 'rejected', reason: error },
-      { status: 'fulfilled', value: 6 },
+  it('rejects the member alone that a batch fails for, and goes on', async () => {
+    const poison = new Set([3, 4, 9]);
+    const runs: (readonly number[])[] = [];
+    const group = makeGroup<number, number>({
+      name: 'test',
+      run: (items) => {
+        runs.push(items);
+        const bad = items.find((item) => poison.has(item));
+        if (bad !== undefined) return Promise.reject(new Error(`poisoned by ${bad}`));
+        return Promise.resolve(items.map((item) => item * 2));
+      },
+      maxBatch: 8,
+      maxWaiting: 1000,
+    });
+    const settled = await Promise.allSettled([1, 2, 3, 4, 5, 6, 7, 8, 9].map((item) => group.submit(item)));
+    expect(settled.map((one) => (one.status === 'fulfilled' ? one.value : String(one.reason)))).toEqual([
+      2,
+      4,
+      'Error: poisoned by 3',
+      'Error: poisoned by 4',
+      10,
+      12,
+      14,
+      16,
+      'Error: poisoned by 9',
     ]);
-    const after = group.submit(4);
-    await turn();
-    batches[2]?.finish();
-    expect(await after).toBe(8);
+    // In halves, and not one by one; what stands alone is not tried again.
+    expect(runs.map((items) => items.join(''))).toEqual([
+      '12345678',
+      '1234',
+      '12',
+      '34',
+      '3',
+      '4',
+      '5678',
+      '9',
+    ]);
+    expect(await group.submit(10)).toBe(20);
+  });
+
+  it('tries a batch no further that finds the database away in its second half', async () => {
+    const runs: number[] = [];
+    const group = makeGroup<number, number>({
+      name: 'test',
+      run: (items) => {
+        runs.push(items.length);
+        if (runs.length === 1) return Promise.reject(new Error('a fault'));
+        if (runs.length === 3) return Promise.reject(new OutcomeUnknown(new Error('gone')));
+        return Promise.resolve(items);
+      },
+      maxBatch: 4,
+      maxWaiting: 1000,
+    });
+    const settled = await Promise.allSettled([1, 2, 3, 4].map((item) => group.submit(item)));
+    expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected']);
+    // Done or not, nobody knows: it is not done again.
+    expect(runs).toEqual([4, 2, 2]);
+  });
+
+  it('gives each item its own fault, in one run', async () => {
+    const { group, batches } = makeControlled({
+      run: (items) => {
+        batches.push({ items, finish: () => {}, fail: () => {} });
+        return Promise.resolve(items.map((item) => (item === 2 ? new Fault('its own') : item)));
+      },
+    });
+    const settled = await Promise.allSettled([1, 2, 3].map((item) => group.submit(item)));
+    expect(settled).toEqual([
+      { status: 'fulfilled', value: 1 },
+      { status: 'rejected', reason: 'its own' },
+      { status: 'fulfilled', value: 3 },
+    ]);
+    expect(sizes(batches)).toEqual([3]);
   });
 
   it('refuses what waits beside a batch that found the database away, and takes what comes after', async () => {

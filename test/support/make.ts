@@ -135,6 +135,7 @@ export function makeEntry(options: EntryOptions): TestEntry {
     kid,
     claim: {
       kid,
+      since: NOW,
       nonce: options.nonce ?? `nonce-${id}`,
       expiresAt: options.expiresAt ?? NOW + 900_000,
       earliestExpiry: options.earliestExpiry ?? NOW + 900_000,
@@ -176,6 +177,7 @@ export function makeIngestTenant(
 ): IngestTenant {
   return {
     kid: 'acme',
+    since: NOW,
     origins: new Set(['https://shop.example']),
     openers: scalars.map((scalar) => makeOpener(scalar)),
     symmetricOpener: null,

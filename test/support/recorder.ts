@@ -1,18 +1,37 @@
-import type { DeviceQuery, KnownDevice } from '../../src/ingest/ports.ts';
+import type { DeviceQuery, KnownDevice, Recorded } from '../../src/ingest/ports.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Database } from '../../src/storage/db.ts';
 import { lookUpDevices, makeTotals } from '../../src/storage/device-lookup.ts';
 import { makeRecorder as makeRealRecorder } from '../../src/storage/recorder.ts';
-import { NOW, type TestEntry } from './make.ts';
+import { makeNewTenant, NOW, type TestEntry } from './make.ts';
+
+const tenants = new WeakMap<Database, Map<string, Promise<number>>>();
+
+async function insertTenant(database: Database, kid: string): Promise<number> {
+  const settings = JSON.stringify(makeNewTenant(kid).tenant.settings);
+  const row = { kid, created_at: NOW, revision: 0, settings };
+  await database.transaction((tx) => tx('tenants').insert(row).onConflict('kid').ignore());
+  return Number((await database.read('tenants').where({ kid }).first()).created_at);
+}
+
+/** Of each kid that a test records for there is a tenant, whether the test made it or not. @returns when it was made */
+export function ensureTenant(database: Database, kid: string): Promise<number> {
+  const known = tenants.get(database) ?? new Map<string, Promise<number>>();
+  tenants.set(database, known);
+  const made = known.get(kid) ?? insertTenant(database, kid);
+  known.set(kid, made);
+  return made;
+}
 
 /** The real recorder, for entries that hang on nothing that is known but the networks of their device. */
 export function makeRecorder(database: Database) {
   const recorder = makeRealRecorder(database);
   return {
-    async record(entry: TestEntry): Promise<'recorded' | 'replay' | 'stale'> {
+    async record(entry: TestEntry): Promise<'recorded' | Extract<Recorded, string>> {
       const { claim, kid, identified } = entry;
+      const since = await ensureTenant(database, kid);
       const recorded = await recorder.record({
-        claim,
+        claim: { ...claim, since },
         device: identified && { kid, ...identified },
         settle: (known) => ({
           ...entry,

@@ -64,6 +64,14 @@ const judgeForeignKeys: Judge = ({ foreignKeys }) =>
     ? pass('every reference points somewhere')
     : fail(`${foreignKeys} rows point nowhere`, 'Restore a backup: rows were deleted by hand.');
 
+const judgeOrphans: Judge = ({ orphans }) =>
+  orphans.length === 0
+    ? pass('every row belongs to a tenant')
+    : warn(
+        `rows belong to no tenant: ${some(orphans.map(({ kid, rows }) => `${rows.toLocaleString('en')} of ${kid}`))}`,
+        'Start gpd serve, which removes them within the hour, or run gpd tenants remove KID.',
+      );
+
 const WANTED: Readonly<Record<string, string>> = {
   journal_mode: 'wal',
   synchronous: '2',
@@ -219,6 +227,7 @@ export const DATABASE_CHECKS: readonly Check<Facts>[] = [
   { id: 'database.tables', judge: read(judgeTables) },
   { id: 'database.integrity', judge: sqlite(judgeIntegrity) },
   { id: 'database.references', judge: sqlite(judgeForeignKeys) },
+  { id: 'database.orphans', judge: read(judgeOrphans) },
   { id: 'database.pragmas', judge: sqlite(judgePragmas) },
   { id: 'database.wal', judge: sqlite(judgeWal) },
   { id: 'database.encrypted', judge: read(judgeEncrypted) },

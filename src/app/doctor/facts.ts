@@ -63,6 +63,8 @@ export interface DatabaseFacts {
   readonly pragmas: Readonly<Record<string, string>>;
   readonly integrity: readonly string[];
   readonly foreignKeys: number;
+  /** Rows of tenants that are not there, by kid. */
+  readonly orphans: readonly { readonly kid: string; readonly rows: number }[];
   readonly pendingMigrations: readonly string[];
   readonly unknownMigrations: readonly string[];
   readonly missingTables: readonly string[];

@@ -28,6 +28,7 @@ import { readJobFailures } from '../../storage/job-store.ts';
 import { LAST_BACKUP, LAST_RETENTION, LAST_SWEEP, readMeta } from '../../storage/meta-store.ts';
 import { schemaState } from '../../storage/migrate.ts';
 import { readStoredSteady } from '../../storage/steady-store.ts';
+import { countOrphanRows } from '../../storage/tenant-rows.ts';
 import { readForgottenTo } from '../../storage/time-marks.ts';
 import { countUndone } from '../erasure-log.ts';
 import { readEscrow } from '../escrow.ts';
@@ -47,6 +48,7 @@ async function timeOf(database: Database, name: string): Promise<number | null> 
 }
 
 const NO_ROWS = {
+  orphans: [],
   newestDecisionAt: null,
   expiredNonces: 0,
   lastBackupAt: null,
@@ -94,6 +96,7 @@ export async function gatherDatabase(
   ];
   return {
     ...about,
+    orphans: await countOrphanRows(database),
     newestDecisionAt: await newestDecision(database),
     expiredNonces: await expiredNonces(database, now - (ahead ?? 0) - HOUR),
     lastBackupAt: await lastBackupAt(database),

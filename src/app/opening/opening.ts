@@ -28,7 +28,7 @@ export interface OpeningDeps {
 
 interface Waiting {
   readonly body: Uint8Array;
-  readonly resolve: (answer: Answer) => void;
+  readonly resolve: (answer: Answer | Promise<Answer>) => void;
 }
 
 /** A message is as small as keeps the thread's turn short, and one more is under way while it works on the first. */
@@ -98,7 +98,9 @@ function startOpening(entry: URL, deps: OpeningDeps): Opening {
     const left = [...underWay.flat(), ...waiting];
     underWay = [];
     waiting = [];
-    for (const { body, resolve } of left) resolve(openHere(body, deps.tenants));
+    // Each in a promise of its own: one that throws is its own caller's.
+    for (const { body, resolve } of left)
+      resolve(new Promise((opened) => opened(openHere(body, deps.tenants))));
   }
 
   let stopping = false;

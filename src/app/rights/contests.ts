@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Actor } from '../../lib/act.ts';
 import { type Clock, isoTime } from '../../lib/clock.ts';
-import { Refusal } from '../../lib/errors.ts';
+import { Refusal, TenantGone } from '../../lib/errors.ts';
 import { makeUlid } from '../../lib/ulid.ts';
 import type { AuditAction } from '../../rights/audit.ts';
 import {
@@ -86,7 +86,7 @@ export function makeContestService(deps: ContestDeps) {
 
   function tenantFor(kid: string): ConsentTenant {
     const tenant = tenantOf(kid);
-    if (!tenant) throw new Error('a contest of no tenant');
+    if (!tenant) throw new TenantGone();
     return tenant;
   }
 

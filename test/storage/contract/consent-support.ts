@@ -23,6 +23,8 @@ export function makeRequest(kid: string, options: RequestOptions = {}): AppendRe
   const detail = { policyVersion: 2, gpc: gpc ?? false, source: 'backend', expiresAt } as const;
   return {
     kid,
+    since: NOW,
+    wrapKey: WRAP_KEY,
     principal,
     principalId: `id of ${principal}`,
     entries: purposes.map((purpose) => ({ purpose, choice, detail })),
@@ -34,6 +36,6 @@ export function makeRequest(kid: string, options: RequestOptions = {}): AppendRe
   };
 }
 
-export const appender = (database: Database) => makeConsentAppender(database, () => WRAP_KEY);
+export const appender = (database: Database) => makeConsentAppender(database);
 export const readState = (database: Database, kid: string, purpose = 'ads', principal = 'ref-1') =>
   makeConsentStateReader(database).read({ kid, principal, purpose });

@@ -469,7 +469,7 @@ export function consoleContract(make: MakeDatabase): void {
 
     it('traffic of key generations adds up by day and is forgotten', async () => {
       const kid = await addTenant(db.database, 'traffic');
-      const use = { kid, generation: 1, bundles: 3, lastAt: NOW };
+      const use = { kid, since: NOW, generation: 1, bundles: 3, lastAt: NOW };
       await Promise.all([addKeyTraffic(db.database, [use]), addKeyTraffic(other, [use])]);
       await addKeyTraffic(db.database, [
         { ...use, lastAt: NOW + DAY },

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/storage/db.ts';
 import { addKeyTraffic } from '../../../src/storage/key-traffic.ts';
 import { makeEntry, NOW, type TestEntry } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { ensureTenant, makeRecorder } from '../../support/recorder.ts';
 import { holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
 
 /** Two nodes that take the same rows in opposite orders, while a third holds one in the middle, would deadlock. */
@@ -76,7 +76,10 @@ export function crossingContract(make: MakeDatabase): void {
     });
 
     it('counts the bundles of each seal key', async () => {
-      const uses = numbers.map((i) => ({ kid: `used-${i}`, generation: 1, bundles: 2, lastAt: NOW }));
+      const uses = numbers.map((i) => {
+        return { kid: `used-${i}`, since: NOW, generation: 1, bundles: 2, lastAt: NOW };
+      });
+      for (const { kid } of uses) await ensureTenant(db.database, kid);
       await addKeyTraffic(db.database, uses);
       await whileHeld(
         (tx) =>

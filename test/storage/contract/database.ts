@@ -1,6 +1,8 @@
 import type { Knex } from 'knex';
+import { expect, vi } from 'vitest';
 import type { Database } from '../../../src/storage/db.ts';
 import { createLog } from '../../../src/storage/ledger-append.ts';
+import { rowsOf } from '../../../src/storage/sql.ts';
 import { insertTenant } from '../../../src/storage/tenant-store.ts';
 import { makeNewTenant } from '../../support/make.ts';
 
@@ -57,4 +59,42 @@ export async function holdTransaction(
     });
   };
   return { commit: () => finish(true), giveBack: () => finish(false) };
+}
+
+/** Lets `run` write on a database whose hot transaction has done all and does not commit until it is told to. */
+export async function holdHot<T>(
+  database: Database,
+  run: (holding: Database) => Promise<T>,
+): Promise<{ commit(): Promise<T> }> {
+  let release = (): void => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  return new Promise((held, reject) => {
+    const holding: Database = {
+      ...database,
+      hotTransaction: (work) =>
+        database.hotTransaction(async (tx) => {
+          const result = await work(tx);
+          held({
+            commit() {
+              release();
+              return ran;
+            },
+          });
+          await released;
+          return result;
+        }),
+    };
+    const ran = run(holding);
+    ran.catch(reject);
+  });
+}
+
+/** Until somebody waits for a lock; SQLite's one writer makes them wait for the whole file, which nobody can see. */
+export async function someoneWaits({ kind, read }: Database): Promise<void> {
+  if (kind === 'sqlite') return;
+  const sql =
+    "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
+  await vi.waitFor(async () => expect(rowsOf(await read.raw(sql))).not.toEqual([]), 5000);
 }

@@ -26,6 +26,7 @@ import { sealsContract } from './seals.ts';
 import { sizeContract } from './size.ts';
 import { skewContract } from './skew.ts';
 import { snapshotContract } from './snapshot.ts';
+import { tenantGoingContract } from './tenant-going.ts';
 import { tenantContract } from './tenants.ts';
 import { termsContract } from './terms.ts';
 import { verifyBesideContract } from './verify-beside.ts';
@@ -55,6 +56,7 @@ export function storageContract(make: MakeDatabase): void {
   rightsContract(make);
   eraseBesideContract(make);
   visitorIdContract(make);
+  tenantGoingContract(make);
   sealsContract(make);
   networkContract(make);
   epochContract(make);

@@ -14,6 +14,7 @@ import { makeTenantStore } from '../../../src/storage/tenant-store.ts';
 import { firstPurpose } from '../../../src/tenants/tenant.ts';
 import { operatorAt } from '../../support/act.ts';
 import { NOW } from '../../support/make.ts';
+import { ensureTenant } from '../../support/recorder.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 
 const ads = { ...firstPurpose(), id: 'ads', title: 'Werbung für „Kunden“' };
@@ -111,7 +112,8 @@ export function termsContract(make: MakeDatabase): void {
         wrappedPrincipalId: 'wrapped',
         expiresAt: NOW + 1000,
       };
-      await insertSession(db.database, session);
+      await ensureTenant(db.database, 'acme');
+      await insertSession(db.database, session, NOW);
       expect(await findSession(other, 'h1', NOW)).toEqual(session);
       expect(await findSession(other, 'h1', NOW + 999)).toEqual(session);
       expect(await findSession(other, 'h1', NOW + 1000)).toBeNull();

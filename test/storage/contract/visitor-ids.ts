@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/storage/db.ts';
 import type { RowTarget } from '../../../src/storage/erase-find.ts';
 import { eraseRows } from '../../../src/storage/erase-store.ts';
@@ -7,9 +7,15 @@ import { lockHead } from '../../../src/storage/ledger-append.ts';
 import { durableOfVisitor } from '../../../src/storage/link-store.ts';
 import { makeRecorder } from '../../../src/storage/recorder.ts';
 import { retain } from '../../../src/storage/retention.ts';
-import { rowsOf } from '../../../src/storage/sql.ts';
 import { DAY, makeEntry, NOW } from '../../support/make.ts';
-import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
+import {
+  addTenant,
+  holdHot,
+  holdTransaction,
+  type MakeDatabase,
+  someoneWaits,
+  type TestDatabase,
+} from './database.ts';
 
 /** Whoever was told a visitorId reaches by it what is stored of the device, whatever ran beside the visit. */
 export function visitorIdContract(make: MakeDatabase): void {
@@ -51,48 +57,15 @@ export function visitorIdContract(make: MakeDatabase): void {
       makeEntry({ kid, id: 'x', durable: DEVICE }).identified?.visitorId ?? '';
     const reached = (kid: string): Promise<string | null> => durableOfVisitor(other, kid, visitorIdOf(kid));
 
-    /** Until somebody waits for a row: SQLite's one writer makes them wait for the whole file. */
-    const someoneWaits = (): Promise<unknown> =>
-      vi.waitFor(async () => {
-        if (other.kind === 'sqlite') return;
-        const sql = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
-        expect(rowsOf(await other.read.raw(sql))).not.toEqual([]);
-      }, 5000);
-
-    /** A visit that has written all and not committed. */
-    async function heldVisit(kid: string, id: string, decidedAt = NOW) {
-      let release = (): void => {};
-      const released = new Promise<void>((resolve) => {
-        release = resolve;
-      });
-      let recorded: Promise<unknown> = Promise.resolve();
-      await new Promise<void>((written) => {
-        const holding: Database = {
-          ...db.database,
-          hotTransaction: (work) =>
-            db.database.hotTransaction(async (tx) => {
-              const result = await work(tx);
-              written();
-              await released;
-              return result;
-            }),
-        };
-        recorded = visit(holding, kid, id, decidedAt);
-      });
-      return {
-        commit: () => {
-          release();
-          return recorded;
-        },
-      };
-    }
+    const heldVisit = (kid: string, id: string, decidedAt = NOW) =>
+      holdHot(db.database, (database) => visit(database, kid, id, decidedAt));
 
     it('leads to its device where an erasure commits between the look-up and the write', async () => {
       const kid = await addTenant(db.database, 'beside-erasure');
       await visit(db.database, kid, 'a');
       const erasure = await holdTransaction(db.database, (tx) => eraseIn(tx, kid));
       const visited = visit(other, kid, 'b');
-      await someoneWaits();
+      await someoneWaits(other);
       await erasure.commit();
       await visited;
       expect(await decisions(kid)).toEqual(['req_b']);
@@ -104,7 +77,7 @@ export function visitorIdContract(make: MakeDatabase): void {
       await visit(db.database, kid, 'a');
       const held = await heldVisit(kid, 'b');
       const erased = erase(other, kid);
-      await someoneWaits();
+      await someoneWaits(other);
       await held.commit();
       await erased;
       // Which of the two was first is the database's to say.
@@ -118,7 +91,7 @@ export function visitorIdContract(make: MakeDatabase): void {
       await visit(db.database, kid, 'a', NOW - 40 * day);
       const held = await heldVisit(kid, 'b');
       const retained = retain(other, { kid, days: 30, epochDays: 30, now: NOW });
-      await someoneWaits();
+      await someoneWaits(other);
       await held.commit();
       await retained;
       expect(await decisions(kid)).toEqual(['req_b']);
