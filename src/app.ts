@@ -7,7 +7,6 @@ import { makeConsentApi } from './app/consent-api.ts';
 import { readClientSecret } from './app/console/secret.ts';
 import { makeDecisionFinder, makeKeyUse } from './app/decisions.ts';
 import { makeDirectory } from './app/directory.ts';
-import { removeLeftStaging } from './app/durable-file.ts';
 import { startHousekeeping } from './app/housekeeping.ts';
 import { makeIngestDeps, publicNames } from './app/ingest-deps.ts';
 import { makeKeyUseCounter } from './app/key-use.ts';
@@ -19,6 +18,7 @@ import { startMetricsWhereAsked } from './app/metrics/start.ts';
 import { openNetworkTypes, unknownNetwork } from './app/network-type.ts';
 import { chooseOpening } from './app/opening/opening.ts';
 import { startPolling } from './app/poll.ts';
+import { removeLeftovers } from './app/restore-swap.ts';
 import { makeEraseService } from './app/rights/erase.ts';
 import { reapplyErasures } from './app/rights/reapply.ts';
 import { makeRightsUpkeep } from './app/rights/upkeep.ts';
@@ -61,7 +61,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const isHosting = config.mmdb_file === null ? unknownNetwork : await openNetworkTypes(config.mmdb_file);
   const store = await openStore(config, { onUnknownCommit: options.onFatal, mayOpenReserve: true });
   const { database, serverSecret } = store;
-  removeLeftStaging(config.data_dir);
+  removeLeftovers(config);
   const { logFault, onFault } = makeFaultLog(log);
   const sockets = options.sockets ?? NO_SOCKETS;
   const metrics = await startMetricsWhereAsked(config, sockets.metrics, {

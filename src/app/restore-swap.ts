@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, linkSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, linkSync, lstatSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Config, sqliteFile } from '../config.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
@@ -8,7 +8,7 @@ import { openDatabase } from '../storage/db.ts';
 import { foldIntoOneFile } from '../storage/file-copy.ts';
 import { readMeta } from '../storage/meta-store.ts';
 import { BackupFailed } from './backup-failed.ts';
-import { replaceFile, syncPath } from './durable-file.ts';
+import { removeLeftStaging, replaceFile, syncPath } from './durable-file.ts';
 import { readMasterKey } from './master-key-file.ts';
 import { tombstoneFile } from './rights/tombstones.ts';
 
@@ -31,6 +31,11 @@ const DAMAGED = /^SQLITE_(CORRUPT|NOTADB)/;
 /** Nobody uses the old database, and its log is folded in. What is too damaged for that is set aside as it is. */
 export async function claimOld(old: string): Promise<void> {
   if (!existsSync(old)) return;
+  if (lstatSync(old).isSymbolicLink()) {
+    throw new BackupFailed(
+      `${old} is a link, and what it leads to would stay beside the restored data: put the file itself there first`,
+    );
+  }
   try {
     await foldOrThrow(old);
   } catch (error) {
@@ -40,9 +45,25 @@ export async function claimOld(old: string): Promise<void> {
 
 const SUFFIXES = ['', '-wal', '-shm'] as const;
 
-/** A stale log beside another database would be read into it: it goes first. The database itself changes in one rename. */
-function swapIn(staged: string, target: string, aside: string): void {
+const asideOf = (target: string): string => `${target}.before-restore`;
+
+/** Erasures to come would not find the old database: it does not stay once the new one has opened. */
+function removeAside(config: Config): void {
+  const aside = asideOf(sqliteFile(config));
   for (const suffix of SUFFIXES) rmSync(`${aside}${suffix}`, { force: true });
+}
+
+/** What a killed backup or restore left, for a process that has the database open. */
+export function removeLeftovers(config: Config): void {
+  removeLeftStaging(config.data_dir);
+  if (config.database_url === null) removeAside(config);
+}
+
+/** A stale log beside another database would be read into it: it goes first. The database itself changes in one rename. */
+function swapIn(config: Config, staged: string): void {
+  const target = sqliteFile(config);
+  const aside = asideOf(target);
+  removeAside(config);
   if (existsSync(target)) linkSync(target, aside);
   for (const suffix of ['-wal', '-shm']) {
     if (existsSync(`${target}${suffix}`)) renameSync(`${target}${suffix}`, `${aside}${suffix}`);
@@ -54,12 +75,11 @@ function swapIn(staged: string, target: string, aside: string): void {
 /** The log of erasures is whole before the database that has to repeat them is there. */
 export async function putInPlace(config: Config, staged: string, erasures: readonly string[]): Promise<void> {
   const target = sqliteFile(config);
-  const aside = `${target}.before-restore`;
   await claimOld(target);
   if (erasures.length > 0) {
     replaceFile(tombstoneFile(config.data_dir), erasures.map((line) => `${line}\n`).join(''));
   }
-  swapIn(staged, target, aside);
+  swapIn(config, staged);
   const masterKey = makeMasterKey(readMasterKey(config), randomBytes);
   const database = await openDatabase({ location: target });
   try {
@@ -68,7 +88,6 @@ export async function putInPlace(config: Config, staged: string, erasures: reado
   } finally {
     await database.close();
   }
-  // Erasures to come would not find it: it does not stay.
-  for (const suffix of SUFFIXES) rmSync(`${aside}${suffix}`, { force: true });
+  removeAside(config);
   syncPath(config.data_dir);
 }

@@ -22,7 +22,7 @@ import { completeLines, countUndone, mergeErasures, parseErasures, readErasureLi
 import { masterKeyPath, readMasterKey, readMasterKeyFile, writeMasterKeyFile } from './master-key-file.ts';
 import { operatorsOf } from './operators.ts';
 import { claimOld, foldOrThrow, putInPlace } from './restore-swap.ts';
-import { type Tombstone, tombstoneFile } from './rights/tombstones.ts';
+import { readableTombstones, type Tombstone, tombstoneFile } from './rights/tombstones.ts';
 import { makeDataDirectory } from './store.ts';
 
 export interface RestoreOptions {
@@ -182,8 +182,11 @@ export async function restoreBackup(
       options.onProgress,
     );
     options.onProgress('checking', 0, 0);
-    const lines = mergeErasures(readErasureLines(config), carried);
-    const tombstones = parseErasures(lines, tombstoneFile(config.data_dir));
+    const ours = readErasureLines(config);
+    parseErasures(ours, tombstoneFile(config.data_dir));
+    // A damaged line that the backup carries is done in its own database; it stays for who restores an older one.
+    const lines = mergeErasures(ours, carried);
+    const tombstones = readableTombstones(lines);
     const { rewrapped, undone } = await prepareStaged(file, head, staged, keys, tombstones, options.by);
     await foldOrThrow(staged);
     syncPath(staged);

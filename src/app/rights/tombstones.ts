@@ -102,15 +102,18 @@ export function parseTombstone(line: string): Tombstone {
   return lineSchema.parse(JSON.parse(line));
 }
 
-/** All that can be read: a line that a crash cut short is passed over, its receipt is still unfinished in the database. */
-export async function readTombstones(dataDir: string): Promise<readonly Tombstone[]> {
-  const path = tombstoneFile(dataDir);
-  if (!existsSync(path)) return [];
-  return (await readFile(path, 'utf8')).split('\n').flatMap((line) => {
+export function readableTombstones(lines: readonly string[]): Tombstone[] {
+  return lines.flatMap((line) => {
     try {
       return [parseTombstone(line)];
     } catch {
       return [];
     }
   });
+}
+
+/** All that can be read: a line that a crash cut short is passed over, its receipt is still unfinished in the database. */
+export async function readTombstones(dataDir: string): Promise<readonly Tombstone[]> {
+  const path = tombstoneFile(dataDir);
+  return existsSync(path) ? readableTombstones((await readFile(path, 'utf8')).split('\n')) : [];
 }
