@@ -75,7 +75,10 @@ export function openLogin(key: Uint8Array, value: string, now: number): PendingL
 export function safeBack(value: unknown): string {
   const ok =
     typeof value === 'string' && value.length <= 512 && /^\/console(?:[/?][\w./?=&%~-]*)?$/.test(value);
-  return ok && !/\/\/|\.\./.test(value) && !/^\/console\/(?:login|callback|logout|signed-out)\b/.test(value)
+  // A browser takes %2e%2e for `..` as well.
+  return ok &&
+    !/\/\/|(?:\.|%2e){2}/i.test(value) &&
+    !/^\/console\/(?:login|callback|logout|signed-out)\b/.test(value)
     ? value
     : '/console';
 }

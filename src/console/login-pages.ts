@@ -8,6 +8,14 @@ import type { Desk } from './desk.ts';
 import type { ConsoleCore } from './ports.ts';
 import type { Render } from './render.ts';
 
+/** Sign-ins that may be under way in one browser. */
+const MAX_PENDING = 8;
+
+const stale = (all: readonly string[], prefix: string): readonly string[] => {
+  const pending = all.filter((name) => name.startsWith(prefix));
+  return pending.length < MAX_PENDING ? [] : pending;
+};
+
 const readSwitching = (value: unknown): Switching | null =>
   value === 'select_account' || value === 'login' ? value : null;
 
@@ -52,6 +60,9 @@ export function loginPages(router: Router, core: ConsoleCore, desk: Desk, render
       const names = cookieNames(core.origin());
       const pending = { ...begun, switching, back: safeBack(request.query['back']) };
       const sealed = sealLogin(core.loginKey, core.random, pending, core.clock());
+      // Another site may begin sign-ins without end: their cookies together must not outgrow a request's headers.
+      for (const name of stale(core.http.cookieNames(request.headers.cookie), names.login('')))
+        response.append('set-cookie', setCookie(name, '', 0, names.secure));
       response.append('set-cookie', setCookie(names.login(begun.state), sealed, LOGIN_MS, names.secure));
       response.set({ 'cache-control': 'no-store' }).redirect(302, url);
     } catch (error) {
@@ -71,7 +82,9 @@ export function loginPages(router: Router, core: ConsoleCore, desk: Desk, render
     if (sealed !== undefined) response.append('set-cookie', setCookie(name, '', 0, names.secure));
     // The answer to nobody's question, or to a stranger's (login CSRF).
     if (!pending || pending.state !== state) throw new LoginRefused('not-yours');
-    const callback = new URL(request.originalUrl, core.origin());
+    // The query alone is the browser's: a request line may name any host (RFC 9112 section 3.2.2).
+    const callback = new URL('/console/callback', core.origin());
+    callback.search = /\?.*$/s.exec(request.originalUrl)?.[0] ?? '';
     const { state: sent, nonce, verifier, back, switching } = pending;
     const begun = { state: sent, nonce, verifier };
     const signedIn = await login.finish(callback, begun).catch((error: unknown) => {
@@ -142,8 +155,8 @@ export function loginPages(router: Router, core: ConsoleCore, desk: Desk, render
   router.post(
     '/sessions/revoke',
     desk.action('reviewer', async ({ response, staff, form }) => {
-      await core.sessions.revoke(staff, form.get('id') ?? '');
-      response.redirect(303, '/console/sessions?done=revoked');
+      const ended = await core.sessions.revoke(staff, form.get('id') ?? '');
+      response.redirect(303, `/console/sessions${ended ? '?done=revoked' : ''}`);
     }),
   );
 }

@@ -67,6 +67,7 @@ export interface DraftPort {
 export interface HttpPort {
   readBody(request: IncomingMessage, limit: number): Promise<Buffer | null>;
   cookieValues(header: string | undefined, name: string): string[];
+  cookieNames(header: string | undefined): string[];
 }
 
 export interface ConsoleCore {

@@ -5,3 +5,10 @@ export function cookieValues(header: string | undefined, name: string): string[]
     return at !== -1 && pair.slice(0, at).trim() === name ? [pair.slice(at + 1).trim()] : [];
   });
 }
+
+export function cookieNames(header: string | undefined): string[] {
+  return (header ?? '').split(';').flatMap((pair) => {
+    const at = pair.indexOf('=');
+    return at === -1 ? [] : [pair.slice(0, at).trim()];
+  });
+}

@@ -112,12 +112,14 @@ export async function resolvedPage(
   database: Database,
   words: ContestWords,
   kid: string,
-  filter: Pick<QueueFilter, 'class'>,
+  filter: QueueFilter,
   after: Pick<QueueCursor, 'at' | 'contestId'> | null,
   limit: number,
 ): Promise<readonly Contest[]> {
   const query = database.read<ContestRow>('contests').where({ kid, status: 'resolved' });
   if (filter.class !== undefined) query.where('class', filter.class);
+  if (filter.dueBefore !== undefined) query.where('due_at', '<', filter.dueBefore);
+  if (filter.filedBefore !== undefined) query.where('filed_at', '<', filter.filedBefore);
   if (after !== null) query.whereRaw('(resolved_at, contest_id) < (?, ?)', [after.at, after.contestId]);
   const order = [
     { column: 'resolved_at', order: 'desc' },

@@ -404,6 +404,10 @@ describe('filters and paging', () => {
     expect(await has('state=resolved')).toEqual([false, false]);
     expect(await has('age=9e9&due=%27&class=<b>&after=free~x~y&state=all')).toEqual([true, true]);
     expect((await ada.get('/console/queue?due=2')).text).toContain('due in ');
+    for (const { path } of [old, fresh]) expect((await resolve('ada', path)).status).toBe(303);
+    expect(await has('state=resolved')).toEqual([true, true]);
+    expect(await has('state=resolved&age=28')).toEqual([true, false]);
+    expect(await has('state=resolved&due=2')).toEqual([true, false]);
     expect(fresh.path).not.toBe(old.path);
   });
 

@@ -251,6 +251,23 @@ describe('exporting', () => {
   });
 });
 
+describe('looking somebody up', () => {
+  it.each([
+    ['a plan', '/console/subjects/plan', 'plan'],
+    ['an export', '/console/subjects/export', 'export'],
+    ['a hold', '/console/subjects/hold', 'hold'],
+  ])('%s of somebody who is not there is a search, and in the log as one', async (_name, path, step) => {
+    const before = (await rows(site, 'audit_log')).length;
+    const fields = { csrf, kind: 'visitor', id: 'A'.repeat(22), unnamed: 'on', 'scope-decisions': 'on' };
+    const basis = 'Proceedings 13/26 before the district court.';
+    expect((await dora.post(path, { ...fields, basis })).status).toBe(404);
+    const [row, ...more] = (await rows(site, 'audit_log')).slice(before);
+    expect(more).toEqual([]);
+    expect(row).toMatchObject({ role: 'dpo', action: 'subject.searched' });
+    expect(JSON.parse(String(row?.['detail']))).toEqual({ by: 'visitor', found: false, step });
+  });
+});
+
 describe('the audit log', () => {
   it('filters, pages, and is exported as a CSV that no spreadsheet runs', async () => {
     const { text } = await dora.get('/console/audit?action=subject.erased&role=dpo');

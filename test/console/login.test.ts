@@ -190,6 +190,27 @@ describe('sign-in', () => {
   });
 });
 
+describe('a sign-in page that another site opens', () => {
+  it('again and again: its cookies never outgrow the headers of a request', async () => {
+    const visitor = makeVisitor(site.url);
+    for (let i = 0; i < 20; i += 1) expect((await visitor.get('/console/login')).status).toBe(302);
+    expect(visitor.cookies.size).toBeLessThanOrEqual(8);
+    // The last one still works.
+    expect((await follow(visitor, site.url, '/console/login', 'ada')).headers.location).toBe('/console');
+  });
+});
+
+describe('how staff are called', () => {
+  it.each([
+    ['blank', 'blanche'],
+    ['mail', 'petra'],
+    ['turned', 'evil abc'],
+  ])('%s: by the first name that can be read', async (account, label) => {
+    const staff = await signIn(site.url, account);
+    expect((await staff.get('/console/help')).text).toContain(`<bdi>${label}</bdi>`);
+  });
+});
+
 describe('changing persons in one browser', () => {
   const unescaped = (text: string): string => text.replaceAll('&amp;', '&');
 

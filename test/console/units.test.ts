@@ -58,6 +58,9 @@ describe('cookies', () => {
       '/consolex',
       '/console/a\\b',
       `/console/${'a'.repeat(600)}`,
+      '/console/%2e%2e/v1/x',
+      '/console/.%2E/v1/x',
+      '/console/signed-out',
     ]) {
       expect(safeBack(bad)).toBe('/console');
     }

@@ -3,7 +3,7 @@ import type { Router } from 'express';
 import type { Config } from '../../config.ts';
 import { consoleRoutes } from '../../console/router.ts';
 import { readBody } from '../../http/body.ts';
-import { cookieValues } from '../../http/cookies.ts';
+import { cookieNames, cookieValues } from '../../http/cookies.ts';
 import { DEFAULT_POLICY } from '../../ingest/classify/policy.ts';
 import type { IngestTenant } from '../../ingest/ports.ts';
 import type { MasterKey } from '../../keys/master-key.ts';
@@ -94,7 +94,7 @@ export function composeConsole(parts: ConsoleParts): ConsoleApp {
     loginKey: hmacSha256(parts.serverSecret, 'gpd/console-login/v1'),
     random: poolRandom(randomBytes),
     clock,
-    http: { readBody, cookieValues },
+    http: { readBody, cookieValues, cookieNames },
     login: makeLoginPort(signIn),
     sessions: makeSessionPort(signIn),
     drafts,

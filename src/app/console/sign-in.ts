@@ -71,16 +71,19 @@ function makeProvider(deps: SignInDeps): () => Promise<LoginProvider> {
   };
 }
 
-/** A name for colleagues; what looks like a mail address is cut before its @. */
-function labelOf(claims: Claims, caller: Caller): string {
-  const named = [claims['name'], claims['preferred_username'], caller.sub].find(
-    (value): value is string => typeof value === 'string' && value.trim() !== '',
-  );
-  const bare = (named ?? '').replace(/[\p{C}\s]+/gu, ' ').trim();
+/** One line without what is invisible; what looks like a mail address is cut before its @. */
+function legible(value: unknown): string {
+  const bare = typeof value === 'string' ? value.replace(/[\p{C}\p{Z}\p{DI}\s]+/gu, ' ').trim() : '';
   const at = bare.indexOf('@');
   return Array.from(at > 0 ? bare.slice(0, at) : bare)
     .slice(0, 60)
     .join('');
+}
+
+/** A name for colleagues: the first that can be read. */
+function labelOf(claims: Claims, caller: Caller): string {
+  const names = [claims['name'], claims['preferred_username'], caller.sub].map(legible);
+  return names.find((name) => name !== '') ?? '?';
 }
 
 /** Colleagues have to know each other by more than what the provider calls them inside. */

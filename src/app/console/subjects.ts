@@ -148,9 +148,11 @@ export function makeSubjectPort(deps: SubjectDeps): SubjectPort {
     async plan(staff, key): Promise<ErasurePlan | null> {
       const tenant = tenantFor(staff);
       const target = await targetOf(staff, key);
-      if (!target) return null;
-      const scopes = await planned(staff, tenant, target);
-      if (scopes.every(({ count }) => count === 0)) return null;
+      const scopes = target && (await planned(staff, tenant, target));
+      const found = scopes?.some(({ count }) => count > 0) ?? false;
+      // It tells as much as a search does.
+      await note(staff, 'subject.searched', null, { by: key.kind, found, step: 'plan' });
+      if (!target || !scopes || !found) return null;
       return { key, handle: handleOf(tenant, target), scopes, shared: await isShared(staff, target) };
     },
 
@@ -159,7 +161,11 @@ export function makeSubjectPort(deps: SubjectDeps): SubjectPort {
     async startExport(staff, key, unnamed) {
       if (!unnamed && unnamedIn(tenantFor(staff).settings).length > 0) return 'unnamed';
       const target = await targetOf(staff, key);
-      if (!target) return null;
+      const missed = async (): Promise<null> => {
+        await note(staff, 'subject.searched', null, { by: key.kind, found: false, step: 'export' });
+        return null;
+      };
+      if (!target) return missed();
       const job = await jobs.open(staff, 'export', subjectsOf(target));
       // Read only now: an erasure that commits from here on ends the job.
       const dsar = await exports.gather(staff.kid, bodyOf(key), target).catch(async (error: unknown) => {
@@ -168,7 +174,7 @@ export function makeSubjectPort(deps: SubjectDeps): SubjectPort {
       });
       if (!dsar) {
         await job.drop();
-        return null;
+        return missed();
       }
       const actor = { role: staff.role, ref: staff.ref };
       job.runFile({
@@ -185,7 +191,10 @@ export function makeSubjectPort(deps: SubjectDeps): SubjectPort {
     async placeHold(staff, key, scopes, basis) {
       const target = await targetOf(staff, key);
       const [durable] = target?.durables ?? [];
-      if (durable === undefined) return false;
+      if (durable === undefined) {
+        await note(staff, 'subject.searched', null, { by: key.kind, found: false, step: 'hold' });
+        return false;
+      }
       await holds.place(staff, tenantFor(staff), durable, scopes, basis);
       return true;
     },

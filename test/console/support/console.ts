@@ -26,6 +26,9 @@ const ACCOUNTS: NonNullable<IdpOptions['accounts']> = {
   'dpo-2': { gpd_role: ['dpo'], gpd_tenant: KID, name: 'Dirk Privat' },
   olaf: { gpd_role: ['reviewer', 'dpo'], gpd_tenant: OTHER, name: 'Olaf Other' },
   sam: { gpd_role: ['subject'], gpd_tenant: KID, name: 'Sam Subject' },
+  blank: { gpd_role: ['reviewer'], gpd_tenant: KID, name: '\u200b\u3164 ', preferred_username: 'blanche' },
+  mail: { gpd_role: ['reviewer'], gpd_tenant: KID, name: '', preferred_username: 'petra@shop.example' },
+  turned: { gpd_role: ['reviewer'], gpd_tenant: KID, name: 'evil\u202e\r\nabc' },
   una: { gpd_role: ['reviewer'], name: 'Una Unbound' },
   nils: { gpd_role: ['dpo'], gpd_tenant: 'gone', name: 'Nils Nowhere' },
 };
