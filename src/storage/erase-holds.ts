@@ -7,13 +7,14 @@ import type { Scope } from '../rights/erase.ts';
 export interface Holds {
   /** The basis on which these rows of the device stay; undefined: nothing keeps them. */
   readonly basis: (scope: Scope, durable: string | null | undefined) => string | undefined;
-  /** The same for the visitorIds of the device. */
-  readonly basisOfIndex: (durable: string) => string | undefined;
   readonly devices: ReadonlySet<string>;
 }
 
 /** What a visitorId leads to: whoever kept that and not the way to it would have kept it from its owner. */
 const LED_TO: readonly Scope[] = ['visitor-index', 'sightings', 'decisions', 'contests', 'override'];
+
+/** Holds of any of these kinds keep rows of this kind, in an erasure and in retention. */
+export const heldWith = (scope: Scope): readonly Scope[] => (scope === 'visitor-index' ? LED_TO : [scope]);
 
 interface HoldRow {
   readonly durable: string;
@@ -37,8 +38,9 @@ export async function holdsOn(
       devices.add(row.durable);
     }
   });
-  const basis: Holds['basis'] = (scope, durable) => found.get(`${scope} ${durable ?? ''}`);
-  const basisOfIndex = (durable: string): string | undefined =>
-    LED_TO.map((scope) => basis(scope, durable)).find((found) => found !== undefined);
-  return { devices, basis, basisOfIndex };
+  const basis: Holds['basis'] = (scope, durable) =>
+    heldWith(scope)
+      .map((held) => found.get(`${held} ${durable ?? ''}`))
+      .find((known) => known !== undefined);
+  return { devices, basis };
 }
