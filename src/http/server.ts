@@ -195,7 +195,10 @@ export function makeServer(deps: ServerDeps): RunningServer {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
     clientErrors.onError(error, socket),
   );
-  server.on(deps.tls ? 'secureConnection' : 'connection', makeLinger(clientErrors.hasUnread));
+  server.on(
+    deps.tls ? 'secureConnection' : 'connection',
+    makeLinger((socket) => clientErrors.hasUnread(socket)),
+  );
   // Without a listener Node answers 100 Continue by itself, before any limit has been looked at.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     if (Number(request.headers['content-length'] ?? 0) <= MAX_CONTINUE_BYTES) response.writeContinue();
