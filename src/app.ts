@@ -240,7 +240,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
       draining = true;
       await epochs;
       await running.drain(deadlineMs);
-      await Promise.all([recorder.idle(), consent.idle()]);
+      await Promise.all([recorder.idle(), consent.idle(), eraser.stop()]);
       const others = [opening, polling, agents, housekeeping, dispatcher, metrics, { stop: stopConsole }];
       await Promise.all(others.map(async (part) => part?.stop()));
       await keyUse.flush().catch(logFault('key-use-lost'));

@@ -47,6 +47,8 @@ export function withRights<T>(
       ...store.erasing,
       dataDir: config.data_dir,
       clock: Date.now,
+      // The process ends with its command.
+      patienceMs: Number.POSITIVE_INFINITY,
       onFault: () => say('gpd: the rows are erased; something held up the rest'),
     });
     const ingestTenantOf = (kid: string) => directory.tenant(kid);

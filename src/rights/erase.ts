@@ -73,13 +73,13 @@ export interface ScopeCount {
 
 export type ScopeCounts = Readonly<Partial<Record<Scope, ScopeCount>>>;
 
-/** The same while rows go. */
+/** Counts of an erasure under way. */
 export type Tally = Record<Scope, ScopeCount>;
 
 export const emptyTally = (): Tally =>
   Object.fromEntries(SCOPES.map((scope) => [scope, { erased: 0, retained: 0 }])) as Tally;
 
-/** Adds what one more table came to. A basis counts where something is retained on it. */
+/** Adds the counts of one table. A basis is kept only when rows are retained on it. */
 export function addCount(
   tally: Tally,
   scope: Scope,
@@ -102,13 +102,43 @@ export function scopeResults(counts: ScopeCounts): ScopeResult[] {
   });
 }
 
+/** Scopes whose rows a large erasure deletes in steps. */
+export const STEPPED: readonly Scope[] = ['decisions', 'links', 'signal-summaries'];
+
+/** The receipt of a marked erasure: the steps may still find rows in scopes that have none so far. */
+export function asMarked(scopes: readonly ScopeResult[]): ScopeResult[] {
+  return asPending(scopes).map((result) =>
+    result.action === 'none' && STEPPED.includes(result.scope) ? { ...result, action: 'pending' } : result,
+  );
+}
+
+/** Decisions were counted when they were marked. */
+const isNew = (scope: Scope, { erased, retained }: ScopeCount): boolean =>
+  scope !== 'decisions' && erased + retained > 0;
+
+/** Whether the counts of a step change the receipt. */
+export const changesReceipt = (counts: Tally): boolean => SCOPES.some((scope) => isNew(scope, counts[scope]));
+
+/** The receipt with the counts of one more step. */
+export function withStep(scopes: readonly ScopeResult[], counts: Tally): ScopeResult[] {
+  return scopes.map((result) => {
+    const { erased, retained, basis } = counts[result.scope];
+    if (!isNew(result.scope, counts[result.scope])) return result;
+    if (result.action === 'retained') return { ...result, count: result.count + retained };
+    if (retained === 0) return { ...result, count: result.count + erased };
+    return { ...result, action: 'retained', count: retained, ...(basis === undefined ? {} : { basis }) };
+  });
+}
+
 /** Rows are gone, but their bytes may still stand in the write-ahead log. */
 export function asPending(scopes: readonly ScopeResult[]): ScopeResult[] {
   return scopes.map((result) => (result.action === 'erased' ? { ...result, action: 'pending' } : result));
 }
 
 export function asErased(scopes: readonly ScopeResult[]): ScopeResult[] {
-  return scopes.map((result) => (result.action === 'pending' ? { ...result, action: 'erased' } : result));
+  return scopes.map((result) =>
+    result.action === 'pending' ? { ...result, action: result.count > 0 ? 'erased' : 'none' } : result,
+  );
 }
 
 export function isIncomplete(scopes: readonly ScopeResult[]): boolean {

@@ -35,25 +35,14 @@ interface DirectoryRow {
   readonly created_at: number;
 }
 
-/** Null for a damaged row: it must not hide the other directories. */
-function parseKeys(keys: string): AgentKey[] | null {
-  try {
-    const parsed: unknown = JSON.parse(keys);
-    return Array.isArray(parsed) ? (parsed as AgentKey[]) : null;
-  } catch {
-    return null;
-  }
-}
-
 function fromRow(row: DirectoryRow): AgentDirectory {
-  const keys = parseKeys(row.keys);
   return {
     url: row.url,
     source: row.source,
-    keys: keys ?? [],
+    keys: JSON.parse(row.keys) as AgentKey[],
     fetchedAt: row.fetched_at,
     triedAt: row.tried_at,
-    failure: keys ? row.failure : 'its stored keys cannot be read',
+    failure: row.failure,
     createdAt: row.created_at,
   };
 }

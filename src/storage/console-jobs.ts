@@ -176,7 +176,7 @@ export async function purgeJobs(database: Database, before: number): Promise<voi
 export async function dropExportsOf(
   tx: Knex.Transaction,
   kid: string,
-  erased: ReadonlySet<string>,
+  erased: { has(subject: string): boolean },
 ): Promise<void> {
   const rows = (await tx('console_job_subjects')
     .join('console_jobs', 'console_jobs.hash', 'console_job_subjects.hash')

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { Verdict } from '../ingest/verdict.ts';
 import type { Database } from './db.ts';
+import { unmarked } from './erasing.ts';
 import { purge } from './purge.ts';
 import { raiseForgotten } from './time-marks.ts';
 
@@ -24,11 +25,13 @@ export async function findDecision(
   kid: string,
   requestId: string,
 ): Promise<StoredDecision | null> {
-  const row = (await database
+  const query = database
     .read('decisions as d')
     .leftJoin('contests as c', (join) => join.on('c.kid', 'd.kid').andOn('c.request_id', 'd.request_id'))
-    .where({ 'd.kid': kid, 'd.request_id': requestId })
-    .first('d.verdict', 'c.status', 'c.outcome')) as DecisionRow | undefined;
+    .where({ 'd.kid': kid, 'd.request_id': requestId });
+  const row = (await unmarked(query, 'd').first('d.verdict', 'c.status', 'c.outcome')) as
+    | DecisionRow
+    | undefined;
   if (!row) return null;
   return {
     verdict: JSON.parse(row.verdict) as Verdict,
@@ -39,11 +42,11 @@ export async function findDecision(
 
 /** Which tenant has this decision. Ids are unique over all tenants; asked for staff only, who are told "not yours". */
 export async function tenantOfDecision(database: Database, requestId: string): Promise<string | null> {
-  const row = await database
+  const query = database
     .read('decisions')
     .whereIn('kid', database.read('tenants').select('kid'))
-    .where({ request_id: requestId })
-    .first<{ kid: string } | undefined>('kid');
+    .where({ request_id: requestId });
+  const row = await unmarked(query, 'decisions').first<{ kid: string } | undefined>('kid');
   return row?.kid ?? null;
 }
 
@@ -55,9 +58,9 @@ export interface DecisionKey {
 }
 
 export async function decisionKey(db: Knex, kid: string, requestId: string): Promise<DecisionKey | null> {
-  const row = await db('decisions')
-    .where({ kid, request_id: requestId })
-    .first<{ durable: string | null; class: string } | undefined>('durable', 'class');
+  const row = await unmarked(db('decisions').where({ kid, request_id: requestId }), 'decisions').first<
+    { durable: string | null; class: string } | undefined
+  >('durable', 'class');
   return row ? { requestId, durable: row.durable, class: row.class } : null;
 }
 

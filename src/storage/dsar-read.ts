@@ -4,6 +4,7 @@ import type { Contest } from '../rights/contest.ts';
 import { type ContestRow, rowToContest } from './contest-store.ts';
 import type { ContestWords } from './contest-words.ts';
 import type { Database } from './db.ts';
+import { unmarked } from './erasing.ts';
 
 /** What is held about a subject, table by table: the same tables that an erasure empties. */
 
@@ -110,7 +111,8 @@ export interface HeldLink {
 }
 
 export async function heldLinks(database: Database, kid: string, principal: string): Promise<HeldLink[]> {
-  const rows = (await database.read('links').where({ kid, principal }).orderBy('linked_at')) as {
+  const query = database.read('links').where({ kid, principal });
+  const rows = (await unmarked(query, 'links').orderBy('linked_at')) as {
     request_id: string;
     linked_at: number;
   }[];
@@ -141,7 +143,7 @@ async function page(
   if ('durable' in part) query.where('d.durable', part.durable);
   else query.whereIn('d.request_id', [...part.requests]);
   if (before !== null) query.where('d.request_id', '<', before);
-  const rows = (await query
+  const rows = (await unmarked(query, 'd')
     .orderBy('d.request_id', 'desc')
     .limit(PAGE)
     .select('d.request_id', 'd.verdict', 's.summary')) as {
@@ -189,7 +191,7 @@ export async function countDecisions(
     const [row] = (await query.count({ n: '*' })) as { n: number }[];
     return Number(row?.n ?? 0);
   };
-  const all = (): Knex.QueryBuilder => database.read('decisions').where({ kid });
+  const all = (): Knex.QueryBuilder => unmarked(database.read('decisions').where({ kid }), 'decisions');
   let total = durable === null ? 0 : await count(all().where({ durable }));
   for (const ids of chunksOf(linked)) {
     const query = all().whereIn('request_id', ids);

@@ -2,8 +2,10 @@ import type { Knex } from 'knex';
 import { inChunks } from '../lib/chunks.ts';
 import type { Keep, Requester } from '../rights/erase.ts';
 import { type Holds, holdsOn } from './erase-holds.ts';
+import { unmarked } from './erasing.ts';
+import { hourOfVerdict } from './verdict-seal.ts';
 
-/** Whose rows an erasure means, before any of them goes. */
+/** Finds the requests and devices of an erasure before anything is deleted. */
 
 export interface RowTarget {
   readonly kid: string;
@@ -14,21 +16,23 @@ export interface RowTarget {
   /** The keyed reference under which events about a request wait in the outbox. */
   readonly requestRef: (requestId: string) => string;
   readonly keep: Keep;
-  /** Noted where this erasure meets a hold. */
+  /** Staged where this erasure meets a hold. */
   readonly requestedBy: Requester;
 }
 
-/** Requests by their ids, each with its device. */
+/** Request ids, each with its device. */
 export type Requests = ReadonlyMap<string, string | null>;
 
-/** What the target comes to. */
+/** A target with all that decides about its rows. */
 export interface Meant {
   readonly target: RowTarget;
   readonly requests: Requests;
+  /** Devices of the target and of its requests. */
+  readonly devices: ReadonlySet<string>;
   /** Requests whose open contest stays, with what they need to be decided. */
   readonly stays: ReadonlySet<string>;
   readonly holds: Holds;
-  /** Devices to which something leads that stays: so do their visitor ids. */
+  /** Devices with a contest or an override that stays: their visitor ids stay too. */
   readonly found: ReadonlySet<string>;
 }
 
@@ -44,32 +48,81 @@ const CONTESTS: readonly Source[] = [
   ['contests', 'durable'],
   ['contests', 'request_id'],
 ];
-/** What a hold made wait was noted with its device. */
-const SOURCES: readonly Source[] = [
-  ...CONTESTS,
-  ['held_erasures', 'request_id'],
+/** What a hold made wait was staged with its device. */
+const BESIDE_DECISIONS: readonly Source[] = [...CONTESTS, ['held_erasures', 'request_id']];
+const DECISIONS: readonly Source[] = [
   ['decisions', 'durable'],
   ['decisions', 'request_id'],
 ];
 
-async function named(db: Knex, target: RowTarget, sources: readonly Source[]): Promise<NamedRow[]> {
-  const { kid, durables, requests } = target;
+/** Rows that the target names. Decisions of a device that an earlier erasure has marked are left out. */
+function rowsNamed(db: Knex, { kid }: Target, [table, column]: Source, ids: readonly string[]) {
+  const rows = db(table)
+    .where({ kid })
+    .whereIn(column, [...ids]);
+  return table === 'decisions' && column === 'durable' ? unmarked(rows, table) : rows;
+}
+
+type Target = Pick<RowTarget, 'kid' | 'durables' | 'requests'>;
+
+async function named(db: Knex, target: Target, sources: readonly Source[]): Promise<NamedRow[]> {
   const found: NamedRow[] = [];
-  for (const [table, column] of sources)
-    await inChunks(column === 'durable' ? durables : requests, async (chunk) => {
-      const rows = db(table)
-        .where({ kid })
-        .whereIn(column, [...chunk]);
-      found.push(...((await rows.select('request_id', 'durable')) as NamedRow[]));
+  for (const source of sources)
+    await inChunks(source[1] === 'durable' ? target.durables : target.requests, async (ids) => {
+      for (const row of await rowsNamed(db, target, source, ids).select('request_id', 'durable'))
+        found.push(row as NamedRow);
     });
   return found;
 }
 
-/** Every request that is meant, with its device where one is known. */
-export async function requestsOf(db: Knex, target: RowTarget): Promise<Requests> {
+async function devicesIn(db: Knex, target: Target, sources: readonly Source[]): Promise<Requests> {
   const found = new Map<string, string | null>(target.requests.map((id) => [id, null]));
-  for (const { request_id: id, durable } of await named(db, target, SOURCES))
+  for (const { request_id: id, durable } of await named(db, target, sources))
     found.set(id, durable ?? found.get(id) ?? null);
+  return found;
+}
+
+/** All requests of the target, each with its device where one is known. */
+export const requestsOf = (db: Knex, target: Target): Promise<Requests> =>
+  devicesIn(db, target, [...BESIDE_DECISIONS, ...DECISIONS]);
+
+/** The same without reading decisions. */
+export const requestsBeside = (db: Knex, target: Target): Promise<Requests> =>
+  devicesIn(db, target, BESIDE_DECISIONS);
+
+/** The target's requests and the hours of their decisions; null when there are more than `most`. */
+export async function sizeUp(db: Knex, target: RowTarget, most: number) {
+  const ids = new Set(target.requests);
+  const hours = new Set<number>();
+  for (const source of DECISIONS)
+    await inChunks(source[1] === 'durable' ? target.durables : target.requests, async (some) => {
+      if (ids.size > most) return;
+      const found = rowsNamed(db, target, source, some).limit(most + 1);
+      for (const row of await found.select('request_id', 'decided_at')) {
+        ids.add(String(row.request_id));
+        hours.add(hourOfVerdict(row));
+      }
+    });
+  return ids.size > most ? null : { ids, hours };
+}
+
+/** Those of the erased ids that are in use: the device visited again. */
+export async function idsInUse(
+  db: Knex,
+  kid: string,
+  { devices, visitorIds }: { readonly devices: readonly string[]; readonly visitorIds: readonly string[] },
+): Promise<ReadonlySet<string>> {
+  const found = new Set<string>();
+  for (const [table, column, ids] of [
+    ['decisions', 'durable', devices],
+    ['visitor_index', 'visitor_id', visitorIds],
+  ] as const)
+    await inChunks(ids, async (some) => {
+      const rows = db(table)
+        .where({ kid })
+        .whereIn(column, [...some]);
+      for (const id of (await rows.distinct(column).pluck(column)) as string[]) found.add(id);
+    });
   return found;
 }
 
@@ -110,15 +163,16 @@ async function devicesFound(
   return new Set([...contested, ...overridden]);
 }
 
-/** The head of the tenant's log has to be locked: nothing that is found here changes until the rows are gone. */
+/** The head of the tenant's log must be locked: nothing read here changes until the transaction ends. */
 export async function whoIsMeant(
   tx: Knex.Transaction,
   target: RowTarget,
   requests: Requests,
 ): Promise<Meant> {
   const stays = await defended(tx, target);
+  const devices = new Set(target.durables);
+  for (const durable of requests.values()) if (durable !== null) devices.add(durable);
   // A hold is on the device, whatever the erasure was asked for by.
-  const touched = [...target.durables, ...[...requests.values()].filter((durable) => durable !== null)];
-  const holds = await holdsOn(tx, target.kid, [...new Set(touched)]);
-  return { target, requests, stays, holds, found: await devicesFound(tx, target, stays, requests) };
+  const holds = await holdsOn(tx, target.kid, [...devices]);
+  return { target, requests, devices, stays, holds, found: await devicesFound(tx, target, stays, requests) };
 }

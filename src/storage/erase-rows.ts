@@ -1,9 +1,11 @@
 import type { Knex } from 'knex';
 import { addCount, DEFENCE_BASIS, type Scope, type Tally } from '../rights/erase.ts';
 import type { Meant } from './erase-find.ts';
+import { unmarked, unstaged } from './erasing.ts';
 import { deleteNetworkDays, ofStoredDays } from './network-store.ts';
+import { hasRowLocks, whereAmong } from './sql.ts';
 
-/** The rows of a person, table by table: what goes by the device, what by the request, and what keeps it. */
+/** The tables of a person: what an erasure deletes by device, what by request, and what keeps a row. */
 
 /** An erasure in its transaction. */
 export interface Work {
@@ -11,14 +13,16 @@ export interface Work {
   readonly meant: Meant;
   readonly counts: Tally;
   readonly now: number;
+  /** The receipt under which this transaction marks requests; null: it deletes their rows itself. */
+  readonly marks: string | null;
 }
 
 interface Rows {
   readonly scope: Scope;
   readonly table: string;
-  /** Which rows of the devices are meant. */
+  /** Which rows of a device belong to the erasure. */
   readonly narrow?: (rows: Knex.QueryBuilder, work: Work) => Knex.QueryBuilder;
-  /** Which of these go. */
+  /** Which of these are deleted, where nothing keeps them. */
   readonly going?: (rows: Knex.QueryBuilder, work: Work) => Knex.QueryBuilder;
   /** Deletes them where more changes with them. @returns how many there were */
   readonly remove?: (rows: Knex.QueryBuilder, work: Work) => Promise<number>;
@@ -31,12 +35,13 @@ export const LINKS: Rows = { scope: 'links', table: 'links' };
 const SUMMARIES: Rows = { scope: 'signal-summaries', table: 'signal_summaries' };
 
 /** A visit beside the erasure left a decision: the visitorId that it was told stays. */
-function withoutDecision(index: Knex.QueryBuilder, { tx }: Work): Knex.QueryBuilder {
-  return index.whereNotExists(
-    tx('decisions').whereRaw(
-      'decisions.kid = visitor_index.kid AND decisions.durable = visitor_index.durable',
-    ),
+function withoutDecision(index: Knex.QueryBuilder, { tx, marks }: Work): Knex.QueryBuilder {
+  // SQLite has one writer: every decision is marked by now, and looking at each would take as long as marking it.
+  if (marks !== null && !hasRowLocks(tx)) return index;
+  const left = tx('decisions').whereRaw(
+    'decisions.kid = visitor_index.kid AND decisions.durable = visitor_index.durable',
   );
+  return index.whereNotExists(marks === null ? unmarked(left, 'decisions') : unstaged(left, marks));
 }
 
 /** Sightings before the index: a visit that is under way holds its row, and its decision is there once the row is free. */
@@ -56,13 +61,13 @@ export const OF_DEVICES: readonly Rows[] = [
   },
 ];
 
-/** Of these a device may have as many as it made visits. */
+/** A device may have one per visit, so that a large erasure deletes them in steps. */
 export const OF_REQUESTS: readonly Rows[] = [DECISIONS, LINKS, SUMMARIES];
 
 interface Named {
   readonly column: 'durable' | 'request_id';
   readonly ids: readonly string[];
-  /** On what basis the rows of this id stay; undefined: they go. */
+  /** The basis on which the rows of this id stay; undefined: they are deleted. */
   readonly basisOf: (id: string) => string | undefined;
   readonly narrow?: ((rows: Knex.QueryBuilder) => Knex.QueryBuilder) | undefined;
 }
@@ -72,12 +77,12 @@ export async function countOf(rows: Knex.QueryBuilder): Promise<number> {
   return Number(row?.n ?? 0);
 }
 
-/** Deletes what nothing keeps, and counts the rest. */
+/** Deletes the rows that nothing keeps, and counts the others. */
 async function eraseNamed(work: Work, { scope, table, going, remove }: Rows, named: Named): Promise<void> {
   const { tx, meant, counts } = work;
   const { column, ids, basisOf, narrow } = named;
   const rows = (some: string[]): Knex.QueryBuilder => {
-    const found = tx(table).where({ kid: meant.target.kid }).whereIn(column, some);
+    const found = whereAmong(tx(table).where({ kid: meant.target.kid }), tx, column, some);
     return narrow?.(found) ?? found;
   };
   const free = ids.filter((id) => basisOf(id) === undefined);
@@ -91,7 +96,7 @@ async function eraseNamed(work: Work, { scope, table, going, remove }: Rows, nam
 
 export function basisOfDevice({ holds, found }: Meant, scope: Scope): Named['basisOf'] {
   if (scope !== 'visitor-index') return (durable) => holds.basis(scope, durable);
-  return (durable) => holds.basis(scope, durable) ?? (found.has(durable) ? DEFENCE_BASIS : undefined);
+  return (durable) => holds.basisOfIndex(durable) ?? (found.has(durable) ? DEFENCE_BASIS : undefined);
 }
 
 export function basisOfRequest({ holds, requests }: Meant, scope: Scope): Named['basisOf'] {

@@ -3,7 +3,7 @@ import { inChunks } from '../lib/chunks.ts';
 import type { Meant, RowTarget } from './erase-find.ts';
 import type { Holds } from './erase-holds.ts';
 
-/** What an erasure that met a hold leaves to be done by its release. */
+/** Records what the release of a hold has to erase. */
 
 /** Tables in which a request is named. */
 const OF_REQUESTS = ['decisions', 'contests', 'links', 'signal_summaries', 'overrides'] as const;
@@ -29,7 +29,7 @@ async function stillNamed(
 /** What `/me forget` leaves is the person's own: only an erasure that keeps nothing waits for a hold. */
 const waitsForHolds = ({ keep }: RowTarget): boolean => !keep.openContests && !keep.override;
 
-/** Notes that a release has to erase these devices: it takes what waited of their requests along. */
+/** Records that a release has to erase these devices. Their waiting requests are part of that. */
 export async function settleDevices(tx: Knex.Transaction, target: RowTarget, holds: Holds): Promise<void> {
   const { kid, durables, requestedBy } = target;
   if (!waitsForHolds(target)) return;
@@ -66,7 +66,7 @@ export async function settleRequests(
   if (!waitsForHolds(target)) return held;
   for (const requestId of held) {
     const durable = requests.get(requestId) ?? '';
-    if (durables.includes(durable)) continue;
+    if (durables.includes(durable) || holds.waiting.has(durable)) continue;
     const row = { kid, durable, request_id: requestId, requested_by: requestedBy, due_at: null };
     await tx('held_erasures').insert(row).onConflict(['kid', 'durable', 'request_id']).merge();
   }

@@ -17,9 +17,10 @@ import {
   type Work,
 } from './erase-rows.ts';
 import { settleDevices, settleRequests } from './erase-settle.ts';
+import { whereAmong } from './sql.ts';
 import { type ErasedVerdict, keepCommitments, makeSealedPlaces, type SealedPlaces } from './verdict-seal.ts';
 
-/** Deletes the rows of an erasure, all in the caller's transaction; the head of the tenant's log has to be locked. */
+/** Deletes the rows of an erasure in the caller's transaction. The head of the tenant's log must be locked. */
 
 export interface ErasedRows {
   readonly counts: ScopeCounts;
@@ -31,7 +32,7 @@ export interface ErasedRows {
   readonly waits: boolean;
 }
 
-/** What waits to be told of contests goes with them. */
+/** Queued webhooks about the contests are deleted with them. */
 async function eraseContests(work: Work, ids: readonly string[]): Promise<void> {
   const { tx, meant } = work;
   const { kid, requestRef } = meant.target;
@@ -45,7 +46,7 @@ async function eraseContests(work: Work, ids: readonly string[]): Promise<void> 
 /** After the contests: a ruling that held one of them has committed its override by now. */
 async function eraseOverrides(work: Work): Promise<void> {
   const { durables, requests } = work.meant.target;
-  // Those of the devices are counted by the device.
+  // Overrides of the target's devices are counted below.
   await inChunks(requests, (chunk) =>
     byRequest(work, OVERRIDES, chunk, (rows) => rows.whereNotIn('durable', [...durables])),
   );
@@ -69,7 +70,7 @@ async function keepOverrides({ tx, meant, counts }: Work): Promise<void> {
   );
 }
 
-/** Links that a principal made since its requests were found. */
+/** Links that the principal made after its requests were read. */
 async function eraseLinks(work: Work): Promise<void> {
   const { kid, linksOf } = work.meant.target;
   if (linksOf === null) return;
@@ -78,13 +79,14 @@ async function eraseLinks(work: Work): Promise<void> {
   await inChunks(others, (chunk) => byRequest(work, LINKS, chunk));
 }
 
-/** What is of the person and neither of a device nor of a visit: exports under way, contests, overrides, a principal's links. */
-async function erasePerson(work: Work): Promise<void> {
+/** What belongs to neither a device nor one request: running exports, contests, overrides, links of a principal. */
+export async function erasePerson(work: Work): Promise<void> {
   const { tx, meant, counts } = work;
-  const { target, requests, stays } = meant;
-  const { kid, durables, keep, linksOf } = target;
-  const devices = [...requests.values()].flatMap((durable) => durable ?? []);
-  await dropExportsOf(tx, kid, new Set([...durables, ...devices, ...requests.keys(), linksOf ?? '']));
+  const { target, requests, devices, stays } = meant;
+  const { kid, keep, linksOf } = target;
+  await dropExportsOf(tx, kid, {
+    has: (subject) => devices.has(subject) || requests.has(subject) || subject === linksOf,
+  });
   await eraseContests(
     work,
     (await contestedOf(tx, target)).filter((id) => !stays.has(id)),
@@ -96,8 +98,8 @@ async function erasePerson(work: Work): Promise<void> {
     addCount(counts, scope, { erased: 0, retained: stays.size, basis: DEFENCE_BASIS });
 }
 
-/** After the decisions. @returns the visitor ids that are gone: they stand in the index alone */
-async function eraseDevices(work: Work): Promise<readonly string[]> {
+/** After the decisions. @returns the deleted visitor ids: only the index holds them */
+export async function eraseDevices(work: Work): Promise<readonly string[]> {
   const { tx, meant } = work;
   const { kid, durables } = meant.target;
   const isKept = basisOfDevice(meant, 'visitor-index');
@@ -110,23 +112,26 @@ async function eraseDevices(work: Work): Promise<readonly string[]> {
   return visitorIds;
 }
 
-/** Deletes what is request by request, of at most MAX_IN of them. */
-async function eraseRequests(work: Work, ids: readonly string[], places: SealedPlaces): Promise<void> {
+/** Deletes the rows of these requests. */
+export async function eraseRequests(work: Work, ids: readonly string[], places: SealedPlaces): Promise<void> {
   const { tx, meant } = work;
   const { kid } = meant.target;
   const isFree = (id: string): boolean => basisOfRequest(meant, 'decisions')(id) === undefined;
   const free = ids.filter(isFree);
-  const going = (await tx('decisions')
-    .where({ kid })
-    .whereIn('request_id', free)
-    .select('request_id', 'decided_at', 'commitment')) as ErasedVerdict[];
+  const among = (table: string): Knex.QueryBuilder =>
+    whereAmong(tx(table).where({ kid }), tx, 'request_id', free);
+  const going = (await among('decisions').select(
+    'request_id',
+    'decided_at',
+    'commitment',
+  )) as ErasedVerdict[];
   await keepCommitments(tx, kid, going, places);
   for (const rows of OF_REQUESTS) await byRequest(work, rows, ids);
-  await tx('webhook_outbox').where({ kid }).whereIn('request_id', free).delete();
+  await among('webhook_outbox').delete();
 }
 
-/** What was erased, and stands in no file any more. */
-function erasedRows(
+/** What was erased and must be in no file. */
+export function erasedRows(
   { meant, counts }: Work,
   requests: readonly string[],
   visitorIds: readonly string[],
@@ -141,7 +146,7 @@ function erasedRows(
   };
 }
 
-/** Erases what is of these devices or requests, scope by scope. */
+/** Erases the target in this transaction. */
 export async function eraseRows(
   tx: Knex.Transaction,
   target: RowTarget,
@@ -149,7 +154,7 @@ export async function eraseRows(
   places?: SealedPlaces,
 ): Promise<ErasedRows> {
   const meant = await whoIsMeant(tx, target, await requestsOf(tx, target));
-  const work: Work = { tx, meant, counts: emptyTally(), now };
+  const work: Work = { tx, meant, counts: emptyTally(), now, marks: null };
   await erasePerson(work);
   const going = [...meant.requests.keys()].filter((id) => !meant.stays.has(id));
   const known = places ?? makeSealedPlaces(target.kid, meant.requests);

@@ -1,5 +1,12 @@
 import type { Knex } from 'knex';
-import type { Keep, Requester, ScopeResult } from '../rights/erase.ts';
+import {
+  changesReceipt,
+  type Keep,
+  type Requester,
+  type ScopeResult,
+  type Tally,
+  withStep,
+} from '../rights/erase.ts';
 import type { Database } from './db.ts';
 
 /** An erasure as it is stored: what it did and how far it got. It names nobody. */
@@ -14,8 +21,11 @@ export interface StoredErasure {
   /** Keyed references for the tombstone. */
   readonly refs: readonly TombstoneRef[];
   readonly keep: Keep;
-  /** rows: deleted, still in the write-ahead log; logged: the tombstone is on disk; done. */
-  readonly step: 'rows' | 'logged' | 'done';
+  /**
+   * rows: deleted, still in the write-ahead log; logged: the tombstone is on disk; done. Before them, of a large erasure: marked,
+   * and going when its tombstone is on disk.
+   */
+  readonly step: 'marked' | 'deleting' | 'rows' | 'logged' | 'done';
 }
 
 export interface TombstoneRef {
@@ -61,14 +71,36 @@ export async function insertErasure(tx: Knex.Transaction, erasure: StoredErasure
   await tx('erasures').insert(row);
 }
 
+/** @param scopes where they change with the step */
 export async function saveErasureStep(
   database: Database,
-  receiptId: string,
-  change: Pick<StoredErasure, 'step' | 'scopes'>,
+  { receiptId, step: from }: StoredErasure,
+  { step, scopes }: { readonly step: StoredErasure['step']; readonly scopes?: readonly ScopeResult[] },
 ): Promise<void> {
-  const { step, scopes } = change;
-  const row = { step, scopes: JSON.stringify(scopes) };
-  await database.transaction((tx) => tx('erasures').where({ receipt_id: receiptId }).update(row));
+  const row = { step, ...(scopes && { scopes: JSON.stringify(scopes) }) };
+  // Another node may have gone on with it.
+  await database.transaction((tx) => tx('erasures').where({ receipt_id: receiptId, step: from }).update(row));
+}
+
+/** Adds the counts of one step to the receipt, in the transaction of the step. */
+export async function addStep(tx: Knex.Transaction, receiptId: string, counts: Tally): Promise<void> {
+  if (!changesReceipt(counts)) return;
+  const row = await tx<Row>('erasures').where({ receipt_id: receiptId }).first<Row | undefined>();
+  if (!row) return;
+  const scopes = withStep(rowToErasure(row).scopes, counts);
+  await tx('erasures')
+    .where({ receipt_id: receiptId })
+    .update({ scopes: JSON.stringify(scopes) });
+}
+
+/** Ends the steps of a large erasure. Null while rows remain. */
+export async function endSteps(database: Database, receiptId: string): Promise<StoredErasure | null> {
+  return database.transaction(async (tx) => {
+    if (await tx('erasing').where({ receipt_id: receiptId }).first('request_id')) return null;
+    await tx('erasures').where({ receipt_id: receiptId, step: 'deleting' }).update({ step: 'logged' });
+    const row = await tx<Row>('erasures').where({ receipt_id: receiptId }).first<Row | undefined>();
+    return row ? rowToErasure(row) : null;
+  });
 }
 
 export async function findErasure(database: Database, receiptId: string): Promise<StoredErasure | null> {
@@ -102,7 +134,7 @@ export async function unfinishedErasures(
 ): Promise<readonly StoredErasure[]> {
   const rows = await database
     .read<Row>('erasures')
-    .whereIn('step', ['rows', 'logged'])
+    .whereIn('step', ['marked', 'deleting', 'rows', 'logged'])
     .where('erased_at', '<=', before)
     .orderBy(['erased_at', 'receipt_id']);
   return (rows as Row[]).map(rowToErasure);

@@ -21,6 +21,7 @@ const TABLES = [
   'console_sessions',
   'contests',
   'decisions',
+  'erasing',
   'erasures',
   'idempotency_keys',
   'job_failures',

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from './db.ts';
+import { unmarked } from './erasing.ts';
 
 /** Which requests a principal has shown to be their own (contract 6.1). */
 
@@ -8,9 +9,7 @@ export async function linkedRequests(
   kid: string,
   principal: string,
 ): Promise<readonly string[]> {
-  return (await database
-    .read('links')
-    .where({ kid, principal })
+  return (await unmarked(database.read('links').where({ kid, principal }), 'links')
     .orderBy('request_id')
     .pluck('request_id')) as string[];
 }

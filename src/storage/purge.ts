@@ -94,21 +94,35 @@ async function removeStep(tx: Knex.Transaction, removal: Removal, found: readonl
   return rows.length;
 }
 
-/** Removes all of `found` that is still due, in steps. */
-async function removeFound(database: Database, removal: Removal, found: readonly Row[]): Promise<number> {
+/**
+ * Works through what was found in steps, each a transaction of its own.
+ * @param least rows of a step, however slow the one before it was
+ * @param goesOn false stops between two steps
+ * @returns the sum of what the steps return
+ */
+export async function inPieces<T>(
+  database: Database,
+  found: readonly T[],
+  step: (tx: Knex.Transaction, some: readonly T[]) => Promise<number>,
+  { least = LEAST, goesOn = () => true }: { readonly least?: number; readonly goesOn?: () => boolean } = {},
+): Promise<number> {
   let total = 0;
-  for (let at = 0, rows = FIRST; at < found.length; ) {
+  for (let at = 0, rows = FIRST; at < found.length && goesOn(); ) {
     const some = found.slice(at, at + rows);
     at += some.length;
     let begun = 0;
     total += await database.transaction((tx) => {
       begun = performance.now();
-      return removeStep(tx, removal, some);
+      return step(tx, some);
     });
-    rows = Math.min(nextRows(rows, performance.now() - begun), FOUND);
+    rows = Math.max(least, Math.min(nextRows(rows, performance.now() - begun), FOUND));
   }
   return total;
 }
+
+/** Removes all of `found` that is still due. */
+const removeFound = (database: Database, removal: Removal, found: readonly Row[]): Promise<number> =>
+  inPieces(database, found, (tx, some) => removeStep(tx, removal, some));
 
 /** Removes what is due, found by reads that hold nobody up. */
 export async function remove(database: Database, removal: Removal): Promise<number> {

@@ -48,6 +48,19 @@ export function hasRowLocks(hot: Hot): boolean {
   return !isPastKnex(hot) && dialectOf(hot) === 'postgresql';
 }
 
+/** One parameter for all ids: a text of as many placeholders is made, sent and parsed anew each time. */
+export function whereAmong(
+  rows: Knex.QueryBuilder,
+  db: Knex,
+  column: string,
+  ids: readonly string[],
+): Knex.QueryBuilder {
+  return isSqlite(db)
+    ? rows.whereRaw('?? IN (SELECT value FROM json_each(?))', [column, JSON.stringify(ids)])
+    : // Not `= ANY`: without statistics of the table PostgreSQL then reads all of a tenant by another index.
+      rows.whereRaw('?? IN (SELECT unnest(?::text[]))', [column, [...ids]]);
+}
+
 /** A statement of the hot path. Both drivers take `?`; knex turns it into PostgreSQL's form. */
 export async function runHot<Row>(hot: Hot, sql: string, bindings: Bindings): Promise<readonly Row[]> {
   if (isPastKnex(hot)) return (await hot.run(sql, bindings)) as readonly Row[];

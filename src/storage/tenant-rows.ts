@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from './db.ts';
+import { unmarked } from './erasing.ts';
 import { purge } from './purge.ts';
 import { rowsOf } from './sql.ts';
 
@@ -37,6 +38,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   audit_log: ['seq'],
   audit_seals: ['kid', 'hour'],
   erasures: ['receipt_id'],
+  erasing: ['receipt_id', 'request_id'],
   legal_holds: ['kid', 'durable', 'scope'],
   held_erasures: ['kid', 'durable', 'request_id'],
   signal_summaries: ['kid', 'request_id'],
@@ -130,6 +132,8 @@ export async function countOrphanRows(
 }
 
 const PAGE = 2000;
+/** A large erasure marks rows of these before it deletes them. */
+const MARKED: ReadonlySet<string> = new Set(['decisions', 'links', 'signal_summaries']);
 
 /** Rows of a tenant as they are stored, for the export of an offboarding. */
 export async function* tenantRows(
@@ -140,6 +144,7 @@ export async function* tenantRows(
   const key = TABLES[table] ?? [];
   for (let after: readonly unknown[] | null = null; ; ) {
     const query = database.read(table).where({ kid });
+    if (MARKED.has(table)) unmarked(query, table);
     if (after !== null) {
       const places = key.map(() => '?').join(', ');
       query.whereRaw(`(${key.join(', ')}) > (${places})`, after as (string | number)[]);

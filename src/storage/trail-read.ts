@@ -1,6 +1,7 @@
 import type { Verdict } from '../ingest/verdict.ts';
 import { type ContestRow, rowToContest } from './contest-store.ts';
 import type { Database } from './db.ts';
+import { unmarked } from './erasing.ts';
 
 /** What a reviewer sees beside a contested decision: the same device's other visits and contests. */
 
@@ -21,9 +22,7 @@ export async function deviceTrail(
   durable: string,
   limit: number,
 ): Promise<readonly TrailEntry[]> {
-  const rows = (await database
-    .read('decisions')
-    .where({ kid, durable })
+  const rows = (await unmarked(database.read('decisions').where({ kid, durable }), 'decisions')
     .orderBy('request_id', 'desc')
     .limit(limit)
     .pluck('verdict')) as string[];
@@ -41,9 +40,7 @@ export async function countTrail(
   durable: string,
   cap: number,
 ): Promise<number> {
-  const some = database
-    .read('decisions')
-    .where({ kid, durable })
+  const some = unmarked(database.read('decisions').where({ kid, durable }), 'decisions')
     .select('request_id')
     .limit(cap + 1)
     .as('some');

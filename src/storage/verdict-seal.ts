@@ -137,7 +137,7 @@ export function makeSealedPlaces(kid: string, wanted: { has(requestId: string): 
   };
 }
 
-const hourOfVerdict = ({ decided_at: at }: Pick<ErasedVerdict, 'decided_at'>): number =>
+export const hourOfVerdict = ({ decided_at: at }: Pick<ErasedVerdict, 'decided_at'>): number =>
   Math.floor(Number(at) / HOUR) * HOUR;
 
 /**

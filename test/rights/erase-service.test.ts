@@ -1,64 +1,18 @@
 import { appendFileSync, cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { ConsentTenant } from '../../src/app/consent-tenant.ts';
-import { makeDirectory } from '../../src/app/directory.ts';
-import { makeDiskReserve } from '../../src/app/disk-reserve.ts';
-import { type EraseRequest, KEEP_NOTHING, makeEraseService } from '../../src/app/rights/erase.ts';
 import { makeHeldErasures } from '../../src/app/rights/held.ts';
 import { reapplyErasures } from '../../src/app/rights/reapply.ts';
 import { readTombstones, tombstoneFile } from '../../src/app/rights/tombstones.ts';
-import { openStore } from '../../src/app/store.ts';
-import { loadConfig } from '../../src/config.ts';
-import type { Clock } from '../../src/lib/clock.ts';
 import { NOTHING } from '../../src/rights/erase.ts';
 import type { Database } from '../../src/storage/db.ts';
 import { placeHold, releaseHold } from '../../src/storage/hold-store.ts';
-import { readSnapshot } from '../../src/storage/snapshot.ts';
 import { tempDir } from '../support/command.ts';
-import { makeEntry, NOW } from '../support/make.ts';
-import { makeRecorder } from '../support/recorder.ts';
+import { NOW } from '../support/make.ts';
 import { initGpd, KID } from '../support/server.ts';
+import { eraserOn, open, record, requestOf } from './support/eraser.ts';
 
-/** The service of erasures on a database of its own, without a server around it. */
-
-async function open(dataDir: string) {
-  const config = loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} });
-  const { database, masterKey } = await openStore(config);
-  const directory = makeDirectory(Date.now);
-  directory.apply(await readSnapshot(database, -1), masterKey);
-  const tenantOf = (kid: string): ConsentTenant | undefined => directory.consentTenant(kid);
-  const tenant = tenantOf(KID);
-  if (!tenant) throw new Error('the tenant is not there');
-  return { database, tenant, tenantOf };
-}
-
-function requestOf(tenant: ConsentTenant, over: Partial<EraseRequest> = {}): EraseRequest {
-  return {
-    tenant,
-    target: { ...NOTHING, durables: ['mine'] },
-    requestedBy: 'subject',
-    actor: { role: 'subject', ref: 'r' },
-    keep: KEEP_NOTHING,
-    ...over,
-  };
-}
-
-function eraserOn(database: Database, dataDir: string, clock: Clock = Date.now) {
-  const faults: unknown[] = [];
-  const reserve = makeDiskReserve(dataDir, 0);
-  const eraser = makeEraseService({
-    database,
-    dataDir,
-    clock,
-    reserve,
-    onFault: (error) => faults.push(error),
-  });
-  return { ...eraser, faults };
-}
-
-const record = (database: Database, id: string): Promise<unknown> =>
-  makeRecorder(database).record(makeEntry({ kid: KID, id, durable: 'mine' }));
+/** The service of erasures, without a server around it. */
 
 it('never reads beside its own transaction: on PostgreSQL both wait for a connection of one pool', async () => {
   const { dataDir } = await initGpd();

@@ -58,8 +58,8 @@ const UNTOLD: Readonly<Record<string, string>> = {
   console_drafts: 'a text of staff that is not said yet',
   console_job_subjects: 'whom an export of staff is about, which is this one',
 };
-/** Placed against an erasure; test/storage/contract/rights.ts has them. */
-const HOLDS = ['legal_holds', 'held_erasures'];
+/** Of an erasure that waits or is under way; test/storage/contract has them: rights.ts and erase-large.ts. */
+const HOLDS = ['legal_holds', 'held_erasures', 'erasing'];
 /** What a principal's erasure leaves on purpose (contract section 7): a keyed tombstone, its key destroyed. */
 const TOMBSTONE = 'consent_principals';
 

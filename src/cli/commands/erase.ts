@@ -44,7 +44,10 @@ function printReceipt(command: Command, receipt: ErasureReceipt): void {
       ...receipt.scopes.map(({ scope, action, count, basis }) => [scope, action, String(count), basis ?? '']),
     ]),
     ...(receipt.incomplete
-      ? ['', 'Not complete yet: something holds the files open. `gpd erase resume` finishes it.']
+      ? [
+          '',
+          'Not complete yet: rows remain, or something holds the files open. `gpd erase resume` finishes it.',
+        ]
       : []),
   ]);
   if (receipt.incomplete) process.exitCode = EXIT.incomplete;

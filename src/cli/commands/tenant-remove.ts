@@ -27,6 +27,7 @@ const NOT_EXPORTED = new Set([
   'idempotency_keys',
   'webhook_outbox',
   'network_marks',
+  'erasing',
 ]);
 
 async function* lines(rows: AsyncIterable<object>, told: (row: object) => object): AsyncGenerator<string> {

@@ -10,6 +10,7 @@ import { decisionContract } from './decisions.ts';
 import { deviceContract } from './devices.ts';
 import { epochContract } from './epochs.ts';
 import { eraseBesideContract } from './erase-beside.ts';
+import { eraseLargeContract } from './erase-large.ts';
 import { erasureContract } from './erasure.ts';
 import { housekeepingContract } from './housekeeping.ts';
 import { ledgerContract } from './ledger.ts';
@@ -55,6 +56,7 @@ export function storageContract(make: MakeDatabase): void {
   erasureContract(make);
   rightsContract(make);
   eraseBesideContract(make);
+  eraseLargeContract(make);
   visitorIdContract(make);
   tenantGoingContract(make);
   sealsContract(make);

@@ -1,0 +1,57 @@
+import type { ConsentTenant } from '../../../src/app/consent-tenant.ts';
+import { makeDirectory } from '../../../src/app/directory.ts';
+import { makeDiskReserve } from '../../../src/app/disk-reserve.ts';
+import { type EraseDeps, KEEP_NOTHING, makeEraseService } from '../../../src/app/rights/erase.ts';
+import type { EraseRequest } from '../../../src/app/rights/erase-transaction.ts';
+import { openStore } from '../../../src/app/store.ts';
+import { loadConfig } from '../../../src/config.ts';
+import type { Clock } from '../../../src/lib/clock.ts';
+import { NOTHING } from '../../../src/rights/erase.ts';
+import type { Database } from '../../../src/storage/db.ts';
+import { readSnapshot } from '../../../src/storage/snapshot.ts';
+import { makeEntry } from '../../support/make.ts';
+import { makeRecorder } from '../../support/recorder.ts';
+import { KID } from '../../support/server.ts';
+
+/** The service of erasures on a database of its own, without a server around it. */
+
+export async function open(dataDir: string) {
+  const config = loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} });
+  const { database, masterKey } = await openStore(config);
+  const directory = makeDirectory(Date.now);
+  directory.apply(await readSnapshot(database, -1), masterKey);
+  const tenantOf = (kid: string): ConsentTenant | undefined => directory.consentTenant(kid);
+  const tenant = tenantOf(KID);
+  if (!tenant) throw new Error('the tenant is not there');
+  return { database, tenant, tenantOf };
+}
+
+export function requestOf(tenant: ConsentTenant, over: Partial<EraseRequest> = {}): EraseRequest {
+  return {
+    tenant,
+    target: { ...NOTHING, durables: ['mine'] },
+    requestedBy: 'subject',
+    actor: { role: 'subject', ref: 'r' },
+    keep: KEEP_NOTHING,
+    ...over,
+  };
+}
+
+export function eraserOn(
+  database: Database,
+  dataDir: string,
+  clock: Clock = Date.now,
+  large: Pick<EraseDeps, 'largeAbove' | 'patienceMs'> = {},
+) {
+  const faults: unknown[] = [];
+  const reserve = makeDiskReserve(dataDir, 0);
+  const eraser = makeEraseService({
+    ...{ database, dataDir, clock, reserve },
+    onFault: (error) => faults.push(error),
+    ...large,
+  });
+  return { ...eraser, faults };
+}
+
+export const record = (database: Database, id: string): Promise<unknown> =>
+  makeRecorder(database).record(makeEntry({ kid: KID, id, durable: 'mine' }));
