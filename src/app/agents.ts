@@ -72,13 +72,18 @@ interface CachedKey {
 
 type DirectoryKeys = ReadonlyMap<string, ReadonlyMap<string, CachedKey>>;
 
+/** One that is damaged is none, and hides no other. */
 function importKeys(keys: readonly AgentKey[]): Map<string, CachedKey> {
-  return new Map(
-    keys.map((key) => {
-      const { thumbprint, nbf = 0, exp = Number.POSITIVE_INFINITY } = key;
-      return [thumbprint, { key: importAgentKey(key), nbf, exp }];
-    }),
-  );
+  const imported = new Map<string, CachedKey>();
+  for (const key of keys) {
+    const { thumbprint, nbf = 0, exp = Number.POSITIVE_INFINITY } = key;
+    try {
+      imported.set(thumbprint, { key: importAgentKey(key), nbf, exp });
+    } catch {
+      // The next fetch of its directory brings it back.
+    }
+  }
+  return imported;
 }
 
 function isDue(directory: AgentDirectory, now: number): boolean {

@@ -1,11 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type ErrorCode, errorBody } from '../lib/errors.ts';
+import { LINGER_MS } from './linger.ts';
 
 /** Bytes that are no request, or not in time: told in the same words, once, and never in the place of another answer. */
-
-/** For the answer to arrive: closing on unread bytes resets the connection, and a peer may keep its half open for ever. */
-const LINGER_MS = 1000;
 
 interface Exchange {
   readonly request: IncomingMessage;
@@ -20,6 +18,8 @@ interface Queued extends Exchange {
 export interface ClientErrors {
   /** The newest request of its connection. */
   began(exchange: Exchange): void;
+  /** Not all of it has arrived, or was read. */
+  hasUnread(socket: Socket): boolean;
   onError(error: NodeJS.ErrnoException, socket: Socket): void;
 }
 
@@ -61,6 +61,7 @@ export function makeClientErrors(makeRequestId: () => string): ClientErrors {
         before: before?.writableFinished === true ? null : before,
       });
     },
+    hasUnread: (socket) => newest.get(socket)?.request.complete === false,
     onError(error, socket) {
       if (!socket.writable || error.code === 'ECONNRESET') {
         socket.destroy();

@@ -17,6 +17,7 @@ import { type Client, countHeader, headerText, makeClientReader } from './client
 import { makeClientErrors } from './client-error.ts';
 import { drainConnections } from './drain.ts';
 import type { HotHandler, HotReply } from './hot.ts';
+import { makeLinger } from './linger.ts';
 import { errorReply, HSTS_SECONDS } from './reply.ts';
 import { literalTarget, originForm, pathOf } from './target.ts';
 
@@ -193,6 +194,10 @@ export function makeServer(deps: ServerDeps): RunningServer {
   server.maxHeadersCount = 0;
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
     clientErrors.onError(error, socket),
+  );
+  server.on(
+    deps.tls ? 'secureConnection' : 'connection',
+    makeLinger((socket) => clientErrors.hasUnread(socket)),
   );
   // Without a listener Node answers 100 Continue by itself, before any limit has been looked at.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {

@@ -35,14 +35,25 @@ interface DirectoryRow {
   readonly created_at: number;
 }
 
+/** Null for a damaged row: it must not hide the other directories. */
+function parseKeys(keys: string): AgentKey[] | null {
+  try {
+    const parsed: unknown = JSON.parse(keys);
+    return Array.isArray(parsed) ? (parsed as AgentKey[]) : null;
+  } catch {
+    return null;
+  }
+}
+
 function fromRow(row: DirectoryRow): AgentDirectory {
+  const keys = parseKeys(row.keys);
   return {
     url: row.url,
     source: row.source,
-    keys: JSON.parse(row.keys) as AgentKey[],
+    keys: keys ?? [],
     fetchedAt: row.fetched_at,
     triedAt: row.tried_at,
-    failure: row.failure,
+    failure: keys ? row.failure : 'its stored keys cannot be read',
     createdAt: row.created_at,
   };
 }

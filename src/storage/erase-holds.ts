@@ -7,8 +7,6 @@ import { SCOPES, type Scope } from '../rights/erase.ts';
 export interface Holds {
   /** The basis on which these rows of the device stay; undefined: nothing keeps them. */
   readonly basis: (scope: Scope, durable: string | null | undefined) => string | undefined;
-  /** The same for the visitorIds of the device. */
-  readonly basisOfIndex: (durable: string) => string | undefined;
   readonly devices: ReadonlySet<string>;
   readonly scopes: (durable: string) => readonly Scope[];
   /** Devices whose whole erasure waits for a release. */
@@ -17,6 +15,9 @@ export interface Holds {
 
 /** What a visitorId leads to: whoever kept that and not the way to it would have kept it from its owner. */
 const LED_TO: readonly Scope[] = ['visitor-index', 'sightings', 'decisions', 'contests', 'override'];
+
+/** Holds of any of these kinds keep rows of this kind, in an erasure and in retention. */
+export const heldWith = (scope: Scope): readonly Scope[] => (scope === 'visitor-index' ? LED_TO : [scope]);
 
 interface HoldRow {
   readonly durable: string;
@@ -45,9 +46,10 @@ export async function holdsOn(
       if (row.requested_by !== null) waiting.add(row.durable);
     }
   });
-  const basis: Holds['basis'] = (scope, durable) => found.get(`${scope} ${durable ?? ''}`);
-  const basisOfIndex = (durable: string): string | undefined =>
-    LED_TO.map((scope) => basis(scope, durable)).find((found) => found !== undefined);
-  const scopes = (durable: string): Scope[] => SCOPES.filter((scope) => basis(scope, durable) !== undefined);
-  return { devices, scopes, waiting, basis, basisOfIndex };
+  const basis: Holds['basis'] = (scope, durable) =>
+    heldWith(scope)
+      .map((held) => found.get(`${held} ${durable ?? ''}`))
+      .find((known) => known !== undefined);
+  const scopes = (durable: string): Scope[] => SCOPES.filter((scope) => found.has(`${scope} ${durable}`));
+  return { devices, scopes, waiting, basis };
 }

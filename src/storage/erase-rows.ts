@@ -96,7 +96,7 @@ async function eraseNamed(work: Work, { scope, table, going, remove }: Rows, nam
 
 export function basisOfDevice({ holds, found }: Meant, scope: Scope): Named['basisOf'] {
   if (scope !== 'visitor-index') return (durable) => holds.basis(scope, durable);
-  return (durable) => holds.basisOfIndex(durable) ?? (found.has(durable) ? DEFENCE_BASIS : undefined);
+  return (durable) => holds.basis(scope, durable) ?? (found.has(durable) ? DEFENCE_BASIS : undefined);
 }
 
 export function basisOfRequest({ holds, requests }: Meant, scope: Scope): Named['basisOf'] {

@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import { DAY, HOUR } from '../lib/clock.ts';
 import type { Scope } from '../rights/erase.ts';
 import type { Database } from './db.ts';
+import { heldWith } from './erase-holds.ts';
 
 /** What a tenant's retention takes away now, and how much that is. */
 
@@ -38,7 +39,7 @@ export function cutoffsOf({ now, days }: RetentionRules): {
 function holdOn(db: Knex, table: string, scope: Scope): Knex.QueryBuilder {
   return db('legal_holds')
     .whereRaw('legal_holds.kid = ??.kid AND legal_holds.durable = ??.durable', [table, table])
-    .where('legal_holds.scope', scope);
+    .whereIn('legal_holds.scope', [...heldWith(scope)]);
 }
 
 /** A legal hold on this kind of data of the row's device: retention leaves it as an erasure does. */

@@ -20,7 +20,8 @@ const TENANTS = [
   { kid: 'other', origins: [] },
 ];
 
-describe.concurrent('the audit log of operators', () => {
+// Many starts of the program side by side.
+describe.concurrent('the audit log of operators', { timeout: 120_000 }, () => {
   it('four eyes that are switched off and on again leave two rows', async () => {
     const mine = await own(TENANTS);
     for (const value of ['true', 'false'])

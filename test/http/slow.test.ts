@@ -112,7 +112,7 @@ describe.concurrent('SIGTERM', () => {
     const notReady = lastReply((await ready.closed).text);
     expect(notReady.status).toBe(503);
     expect(notReady.headers['connection']).toBe('close');
-    expect(JSON.parse(notReady.body)).toEqual({ status: 'not-ready', notReady: ['draining'] });
+    expect(JSON.parse(notReady.body)).toMatchObject({ status: 'not-ready', notReady: ['draining'] });
     await expect(ask(gpd.url, '/healthz')).rejects.toThrow(/ECONNREFUSED/);
 
     wire.send(rest);

@@ -55,4 +55,26 @@ describe('TLS', () => {
     const [, ...none] = await Promise.all([shake({}), shake({ ca: [] })]);
     expect(none).toEqual(['refused: UNABLE_TO_VERIFY_LEAF_SIGNATURE']);
   });
+
+  it('a sender of 8 MB hears of 413, ten times of ten', async () => {
+    const size = 8 * 1024 * 1024;
+    const send = (): Promise<string> =>
+      new Promise((resolve) => {
+        let text = '';
+        const socket = connect({ port: gpd.port, host: '127.0.0.1', ca }, () => {
+          socket.write(
+            `POST /_fp/i/v1 HTTP/1.1\r\nHost: gpd.test\r\nContent-Type: application/json\r\nContent-Length: ${size}\r\n\r\n`,
+          );
+          socket.write(Buffer.alloc(size, 'x'));
+        });
+        socket.on('data', (chunk: Buffer) => {
+          text += chunk.toString();
+        });
+        socket.on('error', () => {});
+        socket.on('close', () => resolve(text.slice(0, 12)));
+      });
+    const heard = [];
+    for (let i = 0; i < 10; i += 1) heard.push(await send());
+    expect(new Set(heard)).toEqual(new Set(['HTTP/1.1 413']));
+  });
 });

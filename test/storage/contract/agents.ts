@@ -37,6 +37,17 @@ export function agentContract(make: MakeDatabase): void {
     });
     afterAll(() => db.close());
 
+    it('a directory whose stored keys cannot be read has none, and hides no other', async () => {
+      const url = 'https://damaged.example/';
+      await addAgent(db.database, makeDirectory(url));
+      for (const keys of ['[{', 'null', '{}']) {
+        await db.database.transaction((tx) => tx('agent_directories').where({ url }).update({ keys }));
+        const found = await listDirectories(other);
+        expect(found).toEqual([makeDirectory(url, { failure: 'its stored keys cannot be read' })]);
+      }
+      await db.database.transaction((tx) => tx('agent_directories').where({ url }).delete());
+    });
+
     it('keeps a directory with all its fields, and puts a new form in place of the old', async () => {
       const first = makeDirectory('https://b.example/');
       const second = makeDirectory('https://a.example/', {

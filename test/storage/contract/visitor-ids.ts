@@ -98,6 +98,18 @@ export function visitorIdContract(make: MakeDatabase): void {
       expect(await reached(kid)).toBe(DEVICE);
     });
 
+    it.each(['sightings', 'decisions'] as const)(
+      'leads to its device after a retention that a hold of its %s alone met',
+      async (scope) => {
+        const kid = await addTenant(db.database, `retained-${scope}`);
+        await visit(db.database, kid, 'a', NOW - 90 * 86_400_000);
+        const hold = { kid, durable: DEVICE, scope, basis: 'case 2', createdAt: NOW };
+        await db.database.transaction((tx) => placeHold(tx, hold));
+        await retain(db.database, { kid, days: 30, epochDays: 30, now: NOW + 90 * 86_400_000 });
+        expect(await reached(kid)).toBe(DEVICE);
+      },
+    );
+
     it.each(['sightings', 'decisions', 'contests', 'override'] as const)(
       'leads to its device after an erasure that a hold of its %s alone met, until the release',
       async (scope) => {

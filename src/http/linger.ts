@@ -1,0 +1,51 @@
+import type { Socket } from 'node:net';
+
+/**
+ * Closing on bytes that nobody read resets the connection, and the peer may lose the answer it was sent. So our half is
+ * closed, and what still comes is thrown away for a short while: no more than a polite peer needs to notice.
+ */
+
+export const LINGER_MS = 1000;
+const MAX_BYTES = 16 * 1024 * 1024;
+/** More at once are closed as they are: reading for nothing has a bound. */
+const MAX_AT_ONCE = 100;
+
+/**
+ * For the listener of new connections.
+ * @param hasUnread the newest request of the connection was answered before all of it was read
+ */
+export function makeLinger(hasUnread: (socket: Socket) => boolean): (socket: Socket) => void {
+  let lingering = 0;
+
+  function linger(socket: Socket): void {
+    lingering += 1;
+    let left = MAX_BYTES;
+    const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+    socket.once('close', () => {
+      lingering -= 1;
+      clearTimeout(timer);
+    });
+    socket.once('end', () => socket.destroy());
+    socket.end();
+    // node:http reads the handle past the stream, and may have stopped: its own listener of `resume` starts it again, before
+    // `data` takes it from the parser. Which hears nothing of what follows: a request behind is not one.
+    socket.pause();
+    socket.once('resume', () => {
+      socket.removeAllListeners('data');
+      socket.on('data', (chunk) => {
+        left -= chunk.length;
+        if (left < 0) socket.destroy();
+      });
+    });
+    socket.resume();
+  }
+
+  return (socket) => {
+    const destroySoon = socket.destroySoon.bind(socket);
+    // What node:http calls when the last answer of a connection is out.
+    socket.destroySoon = () => {
+      if (!socket.destroyed && lingering < MAX_AT_ONCE && hasUnread(socket)) linger(socket);
+      else destroySoon();
+    };
+  };
+}
