@@ -161,7 +161,7 @@ def read_entries(log_text):
         if seq != at:
             raise Failed('log', f'line {at + 1} is entry {seq!r}: one is missing, or the order was changed')
         if leaf_hash(entry).hex() != claimed:
-            raise Failed('entry', f'entry {at} does not have the hash that stands beside it')
+            raise Failed('entry', f'entry {at} does not have the hash given with it')
         yield entry
 
 

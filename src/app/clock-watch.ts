@@ -18,7 +18,7 @@ export const TOLD_FORGOTTEN_MS = MINUTE;
 
 export interface ClockWatch {
   readonly steady: SteadyClock;
-  /** The steady time; what is new about the clock is told once. */
+  /** The steady time; each change of the clock is reported once. */
   look(): Promise<number>;
 }
 

@@ -12,7 +12,7 @@ export function operatorActor(rightsKey: Uint8Array, source: OperatorSource, nam
   return { role: 'operator', ref: actorRef(rightsKey, source, name) };
 }
 
-/** Whoever is at the command line, as each tenant's records refer to them. */
+/** The person at the command line, as each tenant's records refer to them. */
 export async function operatorsOf(
   { database, masterKey }: Pick<Store, 'database' | 'masterKey'>,
   account: string,

@@ -79,7 +79,7 @@ export function makeUnknownKeys(deps: UnknownKeysDeps) {
     }
     const found = known(secret);
     const key = found === 'revoked' ? null : found;
-    // Whoever has a key does not guess.
+    // A caller with a valid key does not guess.
     if (key) bucket.opensAt = 0;
     else refused.set(hash, now() + PAUSE_MS);
     return key;

@@ -34,7 +34,7 @@ export interface LoginBegun {
 export interface LoginProvider {
   /**
    * Where the browser goes.
-   * @param switching the person wants to be somebody else: the provider must not answer for whoever is signed in there
+   * @param switching the person wants to be somebody else: the provider must not answer for the person already signed in there
    * @throws {Unavailable} when the provider cannot be read
    */
   begin(switching: Switching | null): Promise<LoginBegun & { readonly url: string }>;

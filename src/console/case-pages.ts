@@ -202,7 +202,7 @@ export function casePages(router: Router, deps: CaseDeps): void {
     const { contestId } = view.contest;
     const ruling = { outcome: outcome as Outcome, reason: text.trim(), version: Number(version) };
     const after = await cases.resolve(staff, { contestId, ...ruling });
-    // The same outcome by somebody else changes nothing, and this reason is told to nobody.
+    // The same outcome by somebody else changes nothing, and this reason is shown to nobody.
     if (after.resolvedBy !== null && after.resolvedBy.ref !== staff.ref)
       throw new Refusal('already-resolved');
     done(posted, view, doneBy(after, view.contest, staff.ref));

@@ -133,7 +133,7 @@ export function loginPages(router: Router, core: ConsoleCore, desk: Desk, render
     }),
   );
 
-  // The way back from the provider. Whoever comes here signed in has not signed out.
+  // The way back from the provider. A visitor who is still signed in has not signed out.
   router.get('/signed-out', async (request, response) => {
     if (await desk.isSignedIn(request)) response.redirect(303, '/console');
     else render(response, 'signed-out', { provider: null });

@@ -19,7 +19,7 @@ export function currentEpoch(now: number, epochDays: number): number {
   return Math.floor(now / (epochDays * DAY));
 }
 
-/** The moment from which this visitorId is handed out no more. */
+/** The moment from which this visitorId is no longer handed out. */
 export function epochEnd(epoch: number, epochDays: number): number {
   return (epoch + 1) * epochDays * DAY;
 }

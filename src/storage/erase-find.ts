@@ -145,7 +145,7 @@ async function defended(tx: Knex.Transaction, target: RowTarget): Promise<Readon
 
 /**
  * Devices of which an open contest or an override stays: their visitor ids do as well. By one of them the person asks, and
- * whoever kept the defence and not the way to it would have kept it from its owner.
+ * keeping the contest without its visitorId would make it unreachable for its owner.
  */
 async function devicesFound(
   tx: Knex.Transaction,

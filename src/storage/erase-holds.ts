@@ -13,7 +13,7 @@ export interface Holds {
   readonly waiting: ReadonlySet<string>;
 }
 
-/** What a visitorId leads to: whoever kept that and not the way to it would have kept it from its owner. */
+/** What a visitorId leads to: keeping the rows without it would make them unreachable for their owner. */
 const LED_TO: readonly Scope[] = ['visitor-index', 'sightings', 'decisions', 'contests', 'override'];
 
 /** Holds of any of these kinds keep rows of this kind, in an erasure and in retention. */

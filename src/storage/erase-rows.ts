@@ -34,7 +34,7 @@ const DECISIONS: Rows = { scope: 'decisions', table: 'decisions' };
 export const LINKS: Rows = { scope: 'links', table: 'links' };
 const SUMMARIES: Rows = { scope: 'signal-summaries', table: 'signal_summaries' };
 
-/** A visit beside the erasure left a decision: the visitorId that it was told stays. */
+/** A visit beside the erasure left a decision: the visitorId that it received stays. */
 function withoutDecision(index: Knex.QueryBuilder, { tx, marks }: Work): Knex.QueryBuilder {
   // SQLite has one writer: every decision is marked by now, and looking at each would take as long as marking it.
   if (marks !== null && !hasRowLocks(tx)) return index;

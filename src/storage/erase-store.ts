@@ -38,7 +38,7 @@ async function eraseContests(work: Work, ids: readonly string[]): Promise<void> 
   const { kid, requestRef } = meant.target;
   await inChunks(ids, async (chunk) => {
     await byRequest(work, CONTESTS, chunk);
-    // After the contests: whoever resolves one of them meanwhile has put the outcome here before it lets go.
+    // After the contests: a ruling that commits meanwhile writes its override before it releases the row.
     await tx('webhook_outbox').where({ kid }).whereIn('principal', chunk.map(requestRef)).delete();
   });
 }

@@ -15,7 +15,7 @@ export interface SealedTable {
   readonly rows: 'decisions' | 'audit_log';
   /** The column of `rows` with the moment in epoch milliseconds. */
   readonly at: 'decided_at' | 'at';
-  /** Retention deletes old ones: how far is sealed stands in `sealedTo`. */
+  /** Retention deletes old ones: `sealedTo` keeps how far is sealed. */
   readonly seals: 'verdict_seals' | 'audit_seals';
   /** The column of `ledger_heads` with the end of the last sealed hour; 0: none is sealed yet. */
   readonly sealedTo: 'verdicts_sealed_to' | 'audit_sealed_to';

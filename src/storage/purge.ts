@@ -84,7 +84,7 @@ function isAmong(query: Knex.QueryBuilder, { table, key }: Removal, rows: readon
 
 async function removeStep(tx: Knex.Transaction, removal: Removal, found: readonly Row[]): Promise<number> {
   await removal.before?.(tx);
-  // Locked: a visit that has begun to write one of them makes it due no more.
+  // Locked: once a visit has begun to write one of them it is no longer due.
   const rows = (await isAmong(removal.due(tx), removal, found)
     .select([...removal.key])
     .forUpdate()) as Row[];

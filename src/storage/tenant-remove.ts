@@ -6,11 +6,11 @@ import { emptyTables } from './tenant-rows.ts';
 
 /** Offboarding: the tenant's row first, with the tables that hang on it, then all of its rows in steps. */
 
-/** A server that does not know yet writes no more; one of an earlier release may, until it looks. */
+/** A server that has not seen it yet refuses to write; one of an earlier release may write until it looks. */
 const ROUNDS = 10;
 
 /**
- * The tenant's row goes first, with its keys: running servers answer it no more while the rest follows, until a round finds
+ * The tenant's row goes first, with its keys: running servers no longer answer for it while the rest follows, until a round finds
  * nothing. Interrupted, it goes on when it is asked for again. Returns the rows by table, and whether there was anything at all.
  */
 export async function removeTenant(
@@ -29,7 +29,7 @@ export async function removeTenant(
   await database.transaction((tx) => tx('tenants').where({ kid }).update({ revision: GOING }));
   const existed = await database.transaction(async (tx) => {
     await bump(tx, 'tenants');
-    // Before the row of the tenant, as whoever writes into the log takes them.
+    // Before the row of the tenant: writers of the log lock them in this order.
     await takeHead(tx, kid);
     return (await tx('tenants').where({ kid }).delete()) === 1;
   });

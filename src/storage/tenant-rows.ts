@@ -60,7 +60,7 @@ function within(rows: Knex.QueryBuilder, table: string, kid: string): Knex.Query
   return TABLES[table]?.[0] === 'day' ? own.whereRaw(daysIn(table)) : own;
 }
 
-/** What a tenant that is there no more has left in a table; nothing of one that is there, or is made anew meanwhile. */
+/** Rows that a removed tenant left in a table; none of a tenant that exists, or was made again meanwhile. */
 function emptyTable(database: Database, kid: string, table: string): Promise<number> {
   return purge(database, table, TABLES[table] ?? [], (rows) =>
     within(rows, table, kid).whereRaw('NOT EXISTS (SELECT 1 FROM tenants WHERE tenants.kid = ?)', [kid]),

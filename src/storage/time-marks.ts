@@ -29,7 +29,7 @@ export interface TimeMarks {
   readonly forgotten: number;
   /** Where the hours of a tenant's verdicts that are sealed end. */
   readonly sealed: (kid: string) => number;
-  /** When the tenant was made; null: there is none. */
+  /** When the tenant was made; null: no such tenant. */
   readonly since: (kid: string) => number | null;
 }
 

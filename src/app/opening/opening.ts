@@ -98,7 +98,7 @@ function startOpening(entry: URL, deps: OpeningDeps): Opening {
     const left = [...underWay.flat(), ...waiting];
     underWay = [];
     waiting = [];
-    // Each in a promise of its own: one that throws is its own caller's.
+    // One promise each: an item that throws fails its own caller alone.
     for (const { body, resolve } of left)
       resolve(new Promise((opened) => opened(openHere(body, deps.tenants))));
   }

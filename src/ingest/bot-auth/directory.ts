@@ -50,7 +50,7 @@ export function directoryUrl(text: string): string | null {
   const url = new URL(text);
   if (url.protocol !== 'https:' || url.username !== '' || url.password !== '' || url.hash !== '') return null;
   if (url.pathname === '/' && url.search === '') url.pathname = WELL_KNOWN_PATH;
-  // An empty query or fragment is none, and would make two directories of one.
+  // An empty query or fragment changes nothing, and would make two directories of one.
   if (url.search === '') url.search = '';
   url.hash = '';
   return url.href;

@@ -29,7 +29,7 @@ export function counterfactualOf(fired: readonly Rule[], incomplete: boolean): C
 const byRecord = (rules: readonly FiredRule[], incomplete: boolean): RuleClass =>
   combine(countKinds(rules), incomplete);
 
-/** What the rules alone made of it, whoever decided besides them. */
+/** The result of the rules alone, without a review or a signature. */
 export function classByRules({ rules, incomplete }: Pick<Verdict, 'rules' | 'incomplete'>): RuleClass {
   return byRecord(rules, incomplete);
 }
