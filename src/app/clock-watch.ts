@@ -29,7 +29,9 @@ export async function watchClock(
   monotonic: () => number,
   onEvent: (event: ClockEvent, ms: number) => void,
 ): Promise<ClockWatch> {
-  const steady = makeSteadyClock(clock, monotonic, await readSteadyMemory(database));
+  // Before anything is waited for: a clock that is set meanwhile has jumped.
+  const start = { wall: clock(), ticks: monotonic() };
+  const steady = makeSteadyClock(clock, monotonic, await readSteadyMemory(database), start);
   let isAhead = false;
   let isForgotten = false;
   return {

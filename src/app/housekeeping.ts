@@ -177,13 +177,15 @@ export function startHousekeeping(deps: HousekeepingDeps): Housekeeping {
     };
   }
 
-  // The reserve does not wait for the first round.
-  let running: Promise<void> = deps.refillReserve().catch((error: unknown) => {
+  // Neither waits for the first round: the clock may jump before it.
+  const refilled = deps.refillReserve().catch((error: unknown) => {
     complaints.note([], [{ job: 'refill-reserve', kid: null, error }]);
   });
+  let running: Promise<unknown> = Promise.all([refilled, look()]);
   const round = (): Promise<void> => {
-    running = running.then(work);
-    return running;
+    const next = running.then(work);
+    running = next;
+    return next;
   };
   const timer = setInterval(() => void round(), interval);
   timer.unref();

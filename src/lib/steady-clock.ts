@@ -69,14 +69,15 @@ function jumpsAtStart(wall: number, memory: SteadyMemory | null): Jump[] {
  * It has to be looked at now and then.
  * @param monotonic milliseconds that no clock change touches
  * @param last what an earlier process knew
+ * @param start both clocks when this one started, where `last` took its time
  */
 export function makeSteadyClock(
   clock: Clock,
   monotonic: () => number,
   last: SteadyMemory | null = null,
+  start = { wall: clock(), ticks: monotonic() },
 ): SteadyClock {
-  let wall = clock();
-  let ticks = monotonic();
+  let { wall, ticks } = start;
   let jumps = jumpsAtStart(wall, last);
   return {
     now() {
