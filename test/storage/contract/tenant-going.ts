@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runJobs } from '../../../src/app/jobs.ts';
 import type { Recorded } from '../../../src/ingest/ports.ts';
+import { HOUR } from '../../../src/lib/clock.ts';
 import { TenantGone } from '../../../src/lib/errors.ts';
 import { recordAudit } from '../../../src/storage/audit-store.ts';
 import { saveDraft } from '../../../src/storage/console-sessions.ts';
@@ -12,6 +14,7 @@ import { tally } from '../../../src/storage/tally-store.ts';
 import { createTenantRows } from '../../../src/storage/tenant-create.ts';
 import { removeTenant } from '../../../src/storage/tenant-remove.ts';
 import { countOrphanRows, sweepOrphans, TENANT_DATA_TABLES } from '../../../src/storage/tenant-rows.ts';
+import { sealVerdicts } from '../../../src/storage/verdict-seal.ts';
 import { firstPurpose } from '../../../src/tenants/tenant.ts';
 import { DAY, makeEntry, makeNewTenant, NOW } from '../../support/make.ts';
 import {
@@ -22,6 +25,7 @@ import {
   someoneWaits,
   type TestDatabase,
 } from './database.ts';
+import { addDecision, countOf, makeHouse } from './house.ts';
 
 /** A tenant that goes while servers that do not know yet go on: no row outlives it, and none becomes another's. */
 export function tenantGoingContract(make: MakeDatabase): void {
@@ -198,6 +202,25 @@ export function tenantGoingContract(make: MakeDatabase): void {
         expect(await rowsOf('swept')).toEqual({});
         expect(await rowsOf(acme)).toEqual(kept);
         expect(await other.read('job_failures').where({ kid: '' })).toHaveLength(1);
+      });
+
+      it('are no failure of a job that had the kid already, and go with the next round', async () => {
+        const own = await make();
+        const kid = await addTenant(own.database, 'listed');
+        await addDecision(own.database, kid, 'a', NOW);
+        await own.database.transaction((tx) => tx('tenants').where({ kid }).delete());
+        const jobs = [
+          { name: 'seal', every: 1, each: (one: string) => sealVerdicts(own.database, one, NOW + 3 * HOUR) },
+          { name: 'tally', every: 1, each: (one: string) => tally(own.database, one, NOW + 3 * HOUR) },
+        ];
+        const moment = { now: NOW, steady: NOW };
+        expect(await runJobs(jobs, moment, { kids: () => Promise.resolve([kid]) })).toEqual([]);
+        expect(await countOf(own.database, 'decisions', kid)).toBe(1);
+        const house = makeHouse(own.database);
+        expect(await house.round(HOUR)).toEqual([]);
+        expect(await countOf(own.database, 'decisions', kid)).toBe(0);
+        await house.stop();
+        await own.close();
       });
 
       it('are gone before a tenant is made anew under their kid', async () => {
