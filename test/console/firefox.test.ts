@@ -98,7 +98,7 @@ describeInFirefox('the console in Firefox', () => {
         await press(page, 'form[action="/console/subjects"] button');
       };
       await find();
-      await press(page, '#unnamed');
+      await page.locator('#unnamed').click();
       await press(page, 'form[action="/console/subjects/export"] button');
       const link = await page.waitForSelector('a[download]', { timeout: 15_000 });
       await link?.click();
