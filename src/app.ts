@@ -198,6 +198,10 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     tls,
     onAnswered: metrics?.onAnswered,
   });
+  // Before the first request: what refuses consent leaves the database as it was.
+  await noteEpochLength(database, config.epoch_days, clock())
+    .then((was) => was !== null && log.warn({ event: 'epoch-days-changed', was, now: config.epoch_days }))
+    .catch(logFault('epoch-days-unread'));
   const port = await listen(running, config, sockets.http).catch(async (error: unknown) => {
     await Promise.all([opening.stop(), polling.stop(), agents.stop(), metrics?.stop()]);
     await database.close();
@@ -227,10 +231,6 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     onClock: (event, ms) => log.warn({ event, seconds: Math.round(ms / SECOND) }),
     onFailure: ({ job, kid, error }) => logFault('sweep-failed', { job, tenant: kid })(error),
   });
-  // Beside the serving: what is missing is judged as before until it is filled in.
-  const epochs = noteEpochLength(database, config.epoch_days, clock())
-    .then((was) => was !== null && log.warn({ event: 'epoch-days-changed', was, now: config.epoch_days }))
-    .catch(logFault('epoch-days-unread'));
   return {
     url,
     port,
@@ -238,7 +238,6 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     answers: () => answers(database),
     async stop(deadlineMs = DRAIN_MS) {
       draining = true;
-      await epochs;
       await running.drain(deadlineMs);
       await Promise.all([recorder.idle(), consent.idle(), eraser.stop()]);
       const others = [opening, polling, agents, housekeeping, dispatcher, metrics, { stop: stopConsole }];
