@@ -103,7 +103,7 @@ export function scopeResults(counts: ScopeCounts): ScopeResult[] {
 }
 
 /** Scopes whose rows a large erasure deletes in steps. */
-export const STEPPED: readonly Scope[] = ['decisions', 'links', 'signal-summaries'];
+const STEPPED: readonly Scope[] = ['decisions', 'links', 'signal-summaries'];
 
 /** The receipt of a marked erasure: the steps may still find rows in scopes that have none so far. */
 export function asMarked(scopes: readonly ScopeResult[]): ScopeResult[] {

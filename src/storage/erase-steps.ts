@@ -192,14 +192,14 @@ async function eraseStep(
   // Holds that the mark met and that are still there.
   const wasHeld = (durable: string, scope: Scope): boolean => held.get(durable)?.includes(scope) ?? false;
   const nobody: ReadonlySet<string> = new Set();
+  const none = { durables: [], requests: [], linksOf: null, requestRef: noContests };
   const meant: Meant = {
-    target: {
-      ...{ kid, keep, requestedBy, durables: [], requests: [], linksOf: null },
-      requestRef: noContests,
-    },
+    target: { kid, keep, requestedBy, ...none },
     requests,
     holds: await holdsOn(tx, kid, [...held.keys()], wasHeld),
-    ...{ devices: nobody, stays: nobody, found: nobody },
+    devices: nobody,
+    stays: nobody,
+    found: nobody,
   };
   const work: Work = { tx, meant, counts: emptyTally(), now: erasedAt, marks: null };
   const ids = [...requests.keys()];

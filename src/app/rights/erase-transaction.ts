@@ -133,7 +133,12 @@ async function eraseWithin(
   const subject = again?.subject ?? subjectRef(tenant, target);
   const first = marks ? 'marked' : 'rows';
   const erasure: StoredErasure = {
-    ...{ receiptId, kid, subject, requestedBy, keep, refs: refsOf(tenant, target) },
+    receiptId,
+    kid,
+    subject,
+    requestedBy,
+    keep,
+    refs: refsOf(tenant, target),
     erasedAt: again?.erasedAt ?? now,
     scopes: marks ? asMarked(scopes) : asPending(scopes),
     step: buries ? (again ? WITH_TOMBSTONE[first] : first) : 'done',

@@ -46,7 +46,10 @@ export function eraserOn(
   const faults: unknown[] = [];
   const reserve = makeDiskReserve(dataDir, 0);
   const eraser = makeEraseService({
-    ...{ database, dataDir, clock, reserve },
+    database,
+    dataDir,
+    clock,
+    reserve,
     onFault: (error) => faults.push(error),
     ...large,
   });

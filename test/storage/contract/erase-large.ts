@@ -68,8 +68,13 @@ export function eraseLargeContract(make: MakeDatabase): void {
       other.read(table).where({ kid }).orderBy('request_id').pluck('request_id');
 
     const targetOf = (kid: string, over: Partial<RowTarget> = { durables: ['mine'] }): RowTarget => ({
-      ...{ kid, durables: [], requests: [], linksOf: null, requestRef: (id) => `ref of ${id}` },
-      ...{ keep: { openContests: false, override: false }, requestedBy: 'dpo' },
+      kid,
+      durables: [],
+      requests: [],
+      linksOf: null,
+      requestRef: (id) => `ref of ${id}`,
+      keep: { openContests: false, override: false },
+      requestedBy: 'dpo',
       ...over,
     });
     const stagedOf = (kid: string, over?: Partial<RowTarget>): Staged => ({
@@ -86,7 +91,13 @@ export function eraseLargeContract(make: MakeDatabase): void {
         await lockHead(tx, kid);
         const rows = await markStaged(tx, staged);
         const erasure: StoredErasure = {
-          ...{ receiptId: staged.receiptId, kid, subject: 's', requestedBy, keep, erasedAt: NOW, refs: [] },
+          receiptId: staged.receiptId,
+          kid,
+          subject: 's',
+          requestedBy,
+          keep,
+          erasedAt: NOW,
+          refs: [],
           scopes: asMarked(scopeResults(rows.counts)),
           step: 'deleting',
         };
