@@ -104,7 +104,7 @@ function readFile(path: string | undefined): Readonly<Record<string, unknown>> {
 function findCredentials(environment: Environment): Credentials {
   const directory = environment['CREDENTIALS_DIRECTORY'];
   const handedOver = new Map(
-    [...(environment[HANDED_OVER] ?? '').matchAll(/([\w-]+):(\d+)/g)].map(([, name, fd]) => [
+    [...(environment[HANDED_OVER] ?? '').matchAll(/(?<![\w-])([\w-]+):(\d+)/g)].map(([, name, fd]) => [
       name,
       `/dev/fd/${fd}`,
     ]),

@@ -71,7 +71,7 @@ export function reasonOf(error: unknown): string {
 /** What tells one cause from another: the error, and where it was thrown. */
 function causeOf(error: unknown): string {
   if (!(error instanceof Error) || error instanceof Unavailable) return reasonOf(error);
-  return `${reasonOf(error)} ${/^\s+at .*$/m.exec(error.stack ?? '')?.[0] ?? ''}`;
+  return `${reasonOf(error)} ${/^ +at .*$/m.exec(error.stack ?? '')?.[0] ?? ''}`;
 }
 
 /** Complains once per cause: again only when it changed, or after it recovered. */
