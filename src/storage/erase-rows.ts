@@ -12,7 +12,6 @@ export interface Work {
   readonly tx: Knex.Transaction;
   readonly meant: Meant;
   readonly counts: Tally;
-  readonly now: number;
   /** The receipt under which this transaction marks requests; null: it deletes their rows itself. */
   readonly marks: string | null;
 }

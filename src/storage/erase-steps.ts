@@ -122,7 +122,7 @@ function countDecisions({ meant, counts }: Work, { withoutDecision }: Staged): v
 
 /** Marks what is staged and erases everything that is not per request. The head of the tenant's log must be locked. */
 export async function markStaged(tx: Knex.Transaction, staged: Staged): Promise<ErasedRows> {
-  const { receiptId, target, at, requests } = staged;
+  const { receiptId, target, requests } = staged;
   await stageRest(tx, staged);
   const meant = await whoIsMeant(tx, target, requests);
   await inChunks([...meant.stays], (ids) =>
@@ -131,7 +131,7 @@ export async function markStaged(tx: Knex.Transaction, staged: Staged): Promise<
       .whereIn('request_id', [...ids])
       .delete(),
   );
-  const work: Work = { tx, meant, counts: emptyTally(), now: at, marks: receiptId };
+  const work: Work = { tx, meant, counts: emptyTally(), marks: receiptId };
   await erasePerson(work);
   const visitorIds = await eraseDevices(work);
   countDecisions(work, staged);
@@ -183,7 +183,7 @@ async function eraseStep(
   places: SealedPlaces,
   some: readonly string[],
 ): Promise<Iterable<string>> {
-  const { kid, receiptId, keep, requestedBy, erasedAt } = erasure;
+  const { kid, receiptId, keep, requestedBy } = erasure;
   await lockHead(tx, kid);
   const these = (): Knex.QueryBuilder => between(tx('erasing').where({ receipt_id: receiptId }), some);
   const found = (await these().select('request_id', 'durable', 'held')) as MarkedRow[];
@@ -201,7 +201,7 @@ async function eraseStep(
     stays: nobody,
     found: nobody,
   };
-  const work: Work = { tx, meant, counts: emptyTally(), now: erasedAt, marks: null };
+  const work: Work = { tx, meant, counts: emptyTally(), marks: null };
   const ids = [...requests.keys()];
   await inChunks(ids, (chunk) => eraseRequests(work, chunk, places));
   const kept = meant.holds.devices.size > 0 ? await settleRequests(tx, meant, ids) : [];

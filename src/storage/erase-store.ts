@@ -150,11 +150,10 @@ export function erasedRows(
 export async function eraseRows(
   tx: Knex.Transaction,
   target: RowTarget,
-  now: number,
   places?: SealedPlaces,
 ): Promise<ErasedRows> {
   const meant = await whoIsMeant(tx, target, await requestsOf(tx, target));
-  const work: Work = { tx, meant, counts: emptyTally(), now, marks: null };
+  const work: Work = { tx, meant, counts: emptyTally(), marks: null };
   await erasePerson(work);
   const going = [...meant.requests.keys()].filter((id) => !meant.stays.has(id));
   const known = places ?? makeSealedPlaces(target.kid, meant.requests);

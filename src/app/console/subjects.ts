@@ -104,7 +104,7 @@ export function makeSubjectPort(deps: SubjectDeps): SubjectPort {
       return await database.transaction(async (tx) => {
         await lockHead(tx, kid);
         const where = { kid, durables, requests, linksOf, requestRef, keep, requestedBy: 'dpo' as const };
-        const rows = await eraseRows(tx, where, clock());
+        const rows = await eraseRows(tx, where);
         const evidence =
           principal === null
             ? 0

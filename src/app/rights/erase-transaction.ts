@@ -174,7 +174,7 @@ export async function begin(
   if (size !== null) {
     const places = makeSealedPlaces(target.kid, size.ids);
     await places.prepare(database.read, size.hours);
-    return run({ erase: (tx) => eraseRows(tx, target, now, places), marks: false });
+    return run({ erase: (tx) => eraseRows(tx, target, places), marks: false });
   }
   const staged: Staged = { receiptId, target, at: now, requests: new Map(), withoutDecision: new Set() };
   try {

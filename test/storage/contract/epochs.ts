@@ -87,7 +87,7 @@ export function epochContract(make: MakeDatabase): void {
         const keep = { openContests: false, override: false };
         const durables = [(await reached(kid, first)) ?? ''];
         const target = { kid, durables, requests: [], linksOf: null, keep, requestRef: String };
-        return eraseRows(tx, { ...target, requestedBy: 'dpo' }, NOW);
+        return eraseRows(tx, { ...target, requestedBy: 'dpo' });
       });
       expect(counts['visitor-index']).toMatchObject({ erased: 3 });
       expect(await other.read('visitor_index').where({ kid })).toEqual([]);

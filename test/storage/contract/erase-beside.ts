@@ -40,7 +40,7 @@ export function eraseBesideContract(make: MakeDatabase): void {
     const erase = (kid: string, over: Partial<RowTarget>) =>
       db.database.transaction(async (tx) => {
         await lockHead(tx, kid);
-        return eraseRows(tx, target(kid, over), NOW);
+        return eraseRows(tx, target(kid, over));
       });
 
     /** Somebody waits for a lock. SQLite's one writer waits for the whole file, and nothing can see it. */

@@ -212,7 +212,7 @@ export function eraseLargeContract(make: MakeDatabase): void {
       const { counts } = await db.database.transaction(async (tx) => {
         await lockHead(tx, kid);
         // By its id a visit that is marked may go at once.
-        return eraseRows(tx, targetOf(kid, { durables: ['mine'], requests: ['req_b'] }), NOW);
+        return eraseRows(tx, targetOf(kid, { durables: ['mine'], requests: ['req_b'] }));
       });
       expect(counts).toMatchObject({ decisions: { erased: 2 }, 'visitor-index': { erased: 1 } });
       expect(await left(kid)).toEqual(['req_a', 'req_c']);
@@ -238,7 +238,7 @@ export function eraseLargeContract(make: MakeDatabase): void {
       await sealVerdicts(db.database, kid, BEGIN + 2 * HOUR + HOUR / 2);
       await db.database.transaction(async (tx) => {
         await lockHead(tx, kid);
-        await eraseRows(tx, targetOf(kid, { requests: ['req_0001', 'req_0401', 'req_0899'] }), NOW);
+        await eraseRows(tx, targetOf(kid, { requests: ['req_0001', 'req_0401', 'req_0899'] }));
       });
       const { erasure } = await mark(kid);
       expect(await checkSeals(other, kid)).toEqual([]);

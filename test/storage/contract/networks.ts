@@ -27,7 +27,7 @@ export function networkContract(make: MakeDatabase): void {
         await lockHead(tx, kid);
         const keep = { openContests: false, override: false };
         const target = { kid, durables, requests: [], linksOf: null, keep, requestRef: String };
-        return eraseRows(tx, { ...target, requestedBy: 'dpo' }, NOW);
+        return eraseRows(tx, { ...target, requestedBy: 'dpo' });
       });
     const pairsOf = async (kid: string): Promise<number> => {
       const asked = { kid, durable: 'nobody', network: 'nowhere', day: DAY };

@@ -90,7 +90,7 @@ export function rightsContract(make: MakeDatabase): void {
     const erase = (kid: string, over: Partial<RowTarget>) =>
       db.database.transaction(async (tx) => {
         await lockHead(tx, kid);
-        return eraseRows(tx, target(kid, over), NOW);
+        return eraseRows(tx, target(kid, over));
       });
     const rule = { reason: 'r', role: 'dpo', by: 'rita', version: null, fourEyes: false } as const;
 

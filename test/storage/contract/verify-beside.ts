@@ -85,7 +85,7 @@ export function verifyBesideContract(make: MakeDatabase): void {
         await lockHead(tx, kid);
         const keep = { openContests: false, override: false };
         const target = { kid, durables: ['one'], requests: [], linksOf: null, keep };
-        return eraseRows(tx, { ...target, requestRef: String, requestedBy: 'dpo' }, NOW);
+        return eraseRows(tx, { ...target, requestRef: String, requestedBy: 'dpo' });
       });
     const retainAll = (kid: string) =>
       retain(db.database, { kid, days: 1, epochDays: 30, now: BEGIN + 800 * DAY });

@@ -47,7 +47,7 @@ export function visitorIdContract(make: MakeDatabase): void {
     });
     const eraseIn = async (tx: Parameters<typeof eraseRows>[0], kid: string) => {
       await lockHead(tx, kid);
-      return eraseRows(tx, target(kid), NOW);
+      return eraseRows(tx, target(kid));
     };
     const erase = (database: Database, kid: string) => database.transaction((tx) => eraseIn(tx, kid));
 
