@@ -20,7 +20,7 @@ import { makeTenantStore } from '../storage/tenant-store.ts';
 import { sealVerdicts } from '../storage/verdict-seal.ts';
 import { purgeOutbox } from '../storage/webhook-store.ts';
 import { type ClockEvent, type ClockWatch, watchClock } from './clock-watch.ts';
-import { type Failure, type Job, makeComplaints, reasonOf, runJobs } from './jobs.ts';
+import { type Failure, type Fault, type Job, makeComplaints, reasonOf, runJobs } from './jobs.ts';
 import { RETENTION, retainTenant } from './retention.ts';
 
 /** Delivered and failed events can be sent again for so long. */
@@ -42,7 +42,7 @@ export interface HousekeepingDeps {
   readonly database: Database;
   readonly epochDays: number;
   /** Finishes erasures that something held up. */
-  readonly resumeErasures: () => Promise<unknown>;
+  readonly resumeErasures: () => Promise<readonly Fault[]>;
   /** Runs the erasures that waited for a legal hold. */
   readonly resumeHeldErasures: (kid: string) => Promise<unknown>;
   /** Seals what an older release wrote about contests in the clear. */
@@ -90,7 +90,7 @@ function jobsOf(deps: HousekeepingDeps): readonly Job[] {
       run: ({ now, steady }) => purgeNetworks(database, now, steady),
     },
     { name: 'destroy-keys', every: MINUTE, each: (kid, { steady }) => sweepKeys(database, kid, steady) },
-    { name: 'resume-erasures', every: MINUTE, run: deps.resumeErasures },
+    { name: 'resume-erasures', every: MINUTE, together: deps.resumeErasures },
     { name: 'resume-held-erasures', every: MINUTE, each: deps.resumeHeldErasures },
     { name: 'flush-key-use', every: MINUTE, run: deps.flushKeyUse },
     {

@@ -17,13 +17,18 @@ export type Job = {
   | { readonly run: (moment: Moment) => Promise<unknown> }
   /** Once per tenant, by kid. */
   | { readonly each: (kid: string, moment: Moment) => Promise<unknown> }
+  /** Of all tenants together. @returns what failed, after everything else was done */
+  | { readonly together: (moment: Moment) => Promise<readonly Fault[]> }
 );
 
-export interface Failure {
-  readonly job: string;
+export interface Fault {
   /** Null: it is about no single tenant. */
   readonly kid: string | null;
   readonly error: unknown;
+}
+
+export interface Failure extends Fault {
+  readonly job: string;
 }
 
 export interface JobOptions {
@@ -39,20 +44,25 @@ export async function runJobs(
   { kids, stopping = () => false }: JobOptions,
 ): Promise<readonly Failure[]> {
   const failures: Failure[] = [];
+  const failed = (job: string, { kid, error }: Fault): void => {
+    // Removed since the list was read: nothing of it is due any more.
+    if (!(error instanceof TenantGone)) failures.push({ job, kid, error });
+  };
   const attempt = async (job: string, kid: string | null, work: () => Promise<unknown>): Promise<void> => {
     if (stopping()) return;
     try {
       await work();
     } catch (error) {
-      // Removed since the list was read: nothing of it is due any more.
-      if (!(error instanceof TenantGone)) failures.push({ job, kid, error });
+      failed(job, { kid, error });
     }
   };
   for (const job of jobs) {
     if ('run' in job) await attempt(job.name, null, () => job.run(moment));
     else
       await attempt(job.name, null, async () => {
-        for (const kid of await kids()) await attempt(job.name, kid, () => job.each(kid, moment));
+        if ('each' in job)
+          for (const kid of await kids()) await attempt(job.name, kid, () => job.each(kid, moment));
+        else for (const fault of await job.together(moment)) failed(job.name, fault);
       });
   }
   return failures;

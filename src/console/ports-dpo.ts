@@ -65,6 +65,12 @@ export interface ReceiptView extends ErasureReceipt {
   readonly erasedAtMs: number;
 }
 
+export interface ReceiptsView {
+  readonly receipts: readonly ReceiptView[];
+  /** Ids of those whose rows are damaged. */
+  readonly unreadable: readonly string[];
+}
+
 export interface SubjectPort {
   /** Null: nothing is held. Searching is audited. */
   find(staff: Staff, key: SubjectKey): Promise<SubjectView | null>;
@@ -85,7 +91,7 @@ export interface SubjectPort {
   ): Promise<{ readonly receipt: ErasureReceipt | null } | null>;
   /** The oldest first, after the one that is named. */
   holds(staff: Staff, after: { readonly device: string; readonly scope: string } | null): Promise<HoldPage>;
-  receipts(staff: Staff, limit: number): Promise<readonly ReceiptView[]>;
+  receipts(staff: Staff, limit: number): Promise<ReceiptsView>;
   receipt(staff: Staff, id: string): Promise<ReceiptView | null>;
 }
 

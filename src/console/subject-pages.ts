@@ -157,8 +157,9 @@ function receiptPages(router: Router, subjects: SubjectPort, desk: Desk, render:
   router.get(
     '/receipts',
     desk.page('dpo', async ({ response, staff }) => {
-      const receipts = await subjects.receipts(staff, RECEIPTS);
-      render(response, 'receipts', { here: 'receipts', receipts, most: RECEIPTS });
+      const { receipts, unreadable } = await subjects.receipts(staff, RECEIPTS);
+      const most = receipts.length + unreadable.length === RECEIPTS ? RECEIPTS : null;
+      render(response, 'receipts', { here: 'receipts', receipts, unreadable, most });
     }),
   );
   router.get(

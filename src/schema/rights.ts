@@ -105,6 +105,13 @@ export const erasureReceiptSchema = z.object({
   incomplete: z.boolean(),
 });
 
+/** What the database keeps of an erasure as JSON. */
+export const storedErasureSchema = z.object({
+  scopes: z.array(scopeSchema),
+  refs: z.array(z.object({ kind: z.enum(['durable', 'request', 'principal']), ref: z.string() })),
+  keep: z.object({ openContests: z.boolean(), override: z.boolean() }),
+});
+
 export const forgottenSchema = z.object({ forgotten: z.literal(true) });
 
 /** interface 2, TransparencyView. */

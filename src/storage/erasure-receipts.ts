@@ -7,6 +7,7 @@ import {
   type Tally,
   withStep,
 } from '../rights/erase.ts';
+import { storedErasureSchema } from '../schema/rights.ts';
 import type { Database } from './db.ts';
 
 /** An erasure as it is stored: what it did and how far it got. It names nobody. */
@@ -44,17 +45,59 @@ interface Row {
   readonly step: StoredErasure['step'];
 }
 
+/** It has no cause and quotes nothing: the words of a parser hold a piece of the row. */
+export class UnreadableErasure extends Error {
+  readonly receiptId: string;
+  readonly kid: string;
+  constructor(receiptId: string, kid: string) {
+    super(`the stored receipt ${receiptId} cannot be read; restore a backup`);
+    this.name = 'UnreadableErasure';
+    this.receiptId = receiptId;
+    this.kid = kid;
+  }
+}
+
+/** @throws {UnreadableErasure} */
 function rowToErasure(row: Row): StoredErasure {
-  return {
-    receiptId: row.receipt_id,
-    kid: row.kid,
-    subject: row.subject,
-    requestedBy: row.requested_by,
-    erasedAt: Number(row.erased_at),
-    scopes: JSON.parse(row.scopes) as ScopeResult[],
-    ...(JSON.parse(row.refs) as Pick<StoredErasure, 'refs' | 'keep'>),
-    step: row.step,
-  };
+  try {
+    const { scopes, refs, keep } = storedErasureSchema.parse({
+      ...(JSON.parse(row.refs) as object),
+      scopes: JSON.parse(row.scopes) as unknown,
+    });
+    return {
+      receiptId: row.receipt_id,
+      kid: row.kid,
+      subject: row.subject,
+      requestedBy: row.requested_by,
+      erasedAt: Number(row.erased_at),
+      scopes: scopes as ScopeResult[],
+      refs,
+      keep,
+      step: row.step,
+    };
+  } catch {
+    throw new UnreadableErasure(row.receipt_id, row.kid);
+  }
+}
+
+interface StoredErasures {
+  readonly erasures: readonly StoredErasure[];
+  readonly unreadable: readonly UnreadableErasure[];
+}
+
+/** One that is damaged hides no other. */
+function rowsToErasures(rows: readonly Row[]): StoredErasures {
+  const erasures: StoredErasure[] = [];
+  const unreadable: UnreadableErasure[] = [];
+  for (const row of rows) {
+    try {
+      erasures.push(rowToErasure(row));
+    } catch (error) {
+      if (!(error instanceof UnreadableErasure)) throw error;
+      unreadable.push(error);
+    }
+  }
+  return { erasures, unreadable };
 }
 
 export async function insertErasure(tx: Knex.Transaction, erasure: StoredErasure): Promise<void> {
@@ -128,24 +171,17 @@ export async function knownReceipts(
 }
 
 /** Those that are not done and began no later than `before`, the oldest first. */
-export async function unfinishedErasures(
-  database: Database,
-  before: number,
-): Promise<readonly StoredErasure[]> {
+export async function unfinishedErasures(database: Database, before: number): Promise<StoredErasures> {
   const rows = await database
     .read<Row>('erasures')
     .whereIn('step', ['marked', 'deleting', 'rows', 'logged'])
     .where('erased_at', '<=', before)
     .orderBy(['erased_at', 'receipt_id']);
-  return (rows as Row[]).map(rowToErasure);
+  return rowsToErasures(rows as Row[]);
 }
 
 /** Newest first. */
-export async function listErasures(
-  database: Database,
-  kid: string,
-  limit: number,
-): Promise<readonly StoredErasure[]> {
+export async function listErasures(database: Database, kid: string, limit: number): Promise<StoredErasures> {
   const rows = await database
     .read<Row>('erasures')
     .where({ kid })
@@ -154,5 +190,5 @@ export async function listErasures(
       { column: 'receipt_id', order: 'desc' },
     ])
     .limit(limit);
-  return (rows as Row[]).map(rowToErasure);
+  return rowsToErasures(rows as Row[]);
 }

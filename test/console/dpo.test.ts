@@ -137,6 +137,15 @@ describe('erasing', () => {
     expect((await dora.get('/console/receipts')).text).toContain(done.headers.location!.split('?')[0]);
     expect((await olaf.get(done.headers.location!)).status).toBe(404);
     expect((await olaf.get('/console/receipts')).text).toContain('Nothing was erased yet');
+    await change(site, (tx) =>
+      tx('erasures')
+        .where({ kid: KID })
+        .update({ scopes: `[{"${handle}` }),
+    );
+    const damaged = (await dora.get('/console/receipts')).text;
+    expect(damaged).toMatch(/receipts that cannot be read: era_\w{26}\./);
+    expect(damaged).not.toContain('Nothing was erased yet');
+    expect(damaged).not.toContain(handle);
   });
 
   it('meets a legal hold, and its release runs what had waited', async () => {

@@ -172,6 +172,24 @@ describe('gpd erase', () => {
     expect((await cli('erase', '--tenant', OTHER, '--request', visit.requestId, '--yes')).code).toBe(4);
     expect((await cli('erase', 'status', 'era_x')).code).toBe(3);
   });
+
+  it('names a receipt that cannot be read, after it did what it could with the others', async () => {
+    const at = Date.now() - 10_000;
+    await rights.sql(
+      `INSERT INTO erasures (receipt_id, kid, subject, requested_by, erased_at, scopes, refs, step)
+        VALUES ('era_damaged', '${KID}', 's', 'dpo', ${at}, '[{"private', '{}', 'rows')`,
+    );
+    const resumed = await cli('erase', 'resume');
+    expect(resumed).toMatchObject({ code: 1, stderr: expect.stringMatching(/read: era_damaged;/) as string });
+    expect(JSON.parse(resumed.stdout)).toEqual({ resumed: 1, incomplete: 1 });
+    const listed = await cli('erase', 'list', KID);
+    expect(listed).toMatchObject({ code: 1, stderr: expect.stringMatching(/read: era_damaged;/) as string });
+    expect((JSON.parse(listed.stdout) as object[]).length).toBeGreaterThan(0);
+    const status = await cli('erase', 'status', 'era_damaged');
+    expect(status).toMatchObject({ code: 1, stderr: expect.stringContaining('era_damaged') as string });
+    expect([resumed, listed, status].map(({ stderr }) => stderr).join()).not.toContain('private');
+    await rights.sql("DELETE FROM erasures WHERE receipt_id = 'era_damaged'");
+  });
 });
 
 describe('gpd retention run', () => {

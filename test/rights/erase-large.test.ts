@@ -54,7 +54,7 @@ it('is pending when it is answered, and gone for whoever asks; the steps complet
   expect(await rowsLeft(database)).toHaveLength(12);
   // Beside its steps the same device comes back, and the sweep leaves to the process what it has in hand.
   await record(database, 'new');
-  expect(await eraser.resume()).toEqual([]);
+  expect(await eraser.resume()).toEqual({ receipts: [], failures: [] });
   held.letGo();
   await vi.waitFor(
     async () => expect(await eraser.status(receipt.receiptId)).toMatchObject({ incomplete: false }),
@@ -90,13 +90,15 @@ it('goes on after a stop in the middle, and after a tombstone that could not be 
   rmSync(tombstoneFile(dataDir), { recursive: true });
   await first.stop();
   // It has stopped: the tombstone is written, and no step taken.
-  expect(await first.resume()).toMatchObject([{ incomplete: true }]);
+  expect(await first.resume()).toMatchObject({ receipts: [{ incomplete: true }], failures: [] });
   expect(await rowsLeft(database)).toHaveLength(12);
   await database.close();
 
   const again = await open(dataDir);
   const second = eraserOn(again.database, dataDir, Date.now, LARGE);
-  expect(await second.resume()).toMatchObject([{ receiptId: receipt.receiptId, incomplete: false }]);
+  expect((await second.resume()).receipts).toMatchObject([
+    { receiptId: receipt.receiptId, incomplete: false },
+  ]);
   expect(await rowsLeft(again.database)).toEqual([]);
   expect(readFileSync(join(dataDir, 'gpd.db')).includes('req_many-3')).toBe(false);
   expect(await readTombstones(dataDir)).toMatchObject([{ receiptId: receipt.receiptId }]);

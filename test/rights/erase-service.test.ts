@@ -76,7 +76,9 @@ it('a tombstone that cannot be written leaves a receipt to be finished, and not 
   expect(eraser.faults).toHaveLength(1);
   expect(await database.read('decisions').where({ kid: KID })).toEqual([]);
   rmSync(tombstoneFile(dataDir), { recursive: true });
-  expect(await eraser.resume()).toMatchObject([{ receiptId: receipt.receiptId, incomplete: false }]);
+  expect((await eraser.resume()).receipts).toMatchObject([
+    { receiptId: receipt.receiptId, incomplete: false },
+  ]);
   expect(await readTombstones(dataDir)).toMatchObject([{ receiptId: receipt.receiptId }]);
   await database.close();
 });

@@ -202,8 +202,9 @@ export function makeSubjectPort(deps: SubjectDeps): SubjectPort {
     holds: (staff, after) => holds.page(tenantFor(staff), after),
 
     async receipts(staff, limit) {
-      const found = await eraser.list(staff.kid, limit);
-      return found.map((receipt) => ({ ...receipt, erasedAtMs: Date.parse(receipt.erasedAt) }));
+      const { receipts, unreadable } = await eraser.list(staff.kid, limit);
+      const dated = receipts.map((receipt) => ({ ...receipt, erasedAtMs: Date.parse(receipt.erasedAt) }));
+      return { receipts: dated, unreadable };
     },
     async receipt(staff, id) {
       const found = await eraser.status(id);

@@ -16,6 +16,7 @@ import {
   unfinishedErasures,
 } from '../../storage/erasure-receipts.ts';
 import type { DiskReserve } from '../disk-reserve.ts';
+import type { Fault } from '../jobs.ts';
 import { makeCleaner } from './clean.ts';
 import {
   type Attempt,
@@ -126,29 +127,52 @@ async function finish(
   }
 }
 
-/** @throws the first failure, after the other erasures are done */
-async function resumeAll(run: Running, attempt: Attempt, before: number): Promise<readonly ErasureReceipt[]> {
-  const faults: unknown[] = [];
-  const found: StoredErasure[] = [];
-  for (const erasure of await unfinishedErasures(run.database, before)) {
-    if (run.isUnderWay(erasure.receiptId)) continue;
+export interface Resumed {
+  readonly receipts: readonly ErasureReceipt[];
+  /** What is tried again the next time. */
+  readonly failures: readonly Fault[];
+}
+
+/** Of an erasure that fails or cannot be read the others go on. */
+async function resumeAll(run: Running, attempt: Attempt, before: number): Promise<Resumed> {
+  const { database, cleaner, isUnderWay } = run;
+  const failures: Fault[] = [];
+  const alone = async <T>(kid: string | null, work: () => Promise<T>): Promise<T | null> => {
     try {
-      const buried = await attempt(() => bury(run, erasure));
-      found.push((await attempt(() => runSteps(run, buried))).erasure);
+      return await work();
     } catch (error) {
-      faults.push(error);
+      failures.push({ kid, error });
+      return null;
     }
+  };
+  await alone(null, () => dropAbandoned(database, before - HOUR));
+  const { erasures, unreadable } = await unfinishedErasures(database, before);
+  failures.push(...unreadable.map((error) => ({ kid: error.kid, error })));
+  const found: StoredErasure[] = [];
+  for (const erasure of erasures) {
+    if (isUnderWay(erasure.receiptId)) continue;
+    const reached = await alone(erasure.kid, async () => {
+      const buried = await attempt(() => bury(run, erasure));
+      return (await attempt(() => runSteps(run, buried))).erasure;
+    });
+    if (reached) found.push(reached);
   }
   const isReady = ({ step }: StoredErasure): boolean => step === 'logged';
   // Their ids are no longer known.
-  const clean = found.some(isReady) && (await run.cleaner.submit(null));
+  const clean = found.some(isReady) && (await alone(null, () => cleaner.submit(null))) === true;
   const receipts: ErasureReceipt[] = [];
-  for (const erasure of found)
-    receipts.push(
-      receiptOf(clean && isReady(erasure) ? await attempt(() => complete(run, erasure)) : erasure),
-    );
-  if (faults.length > 0) throw faults[0];
-  return receipts;
+  for (const erasure of found) {
+    const finishes = clean && isReady(erasure);
+    const ended = finishes ? await alone(erasure.kid, () => attempt(() => complete(run, erasure))) : erasure;
+    if (ended) receipts.push(receiptOf(ended));
+  }
+  return { receipts, failures };
+}
+
+export interface ReceiptList {
+  readonly receipts: readonly ErasureReceipt[];
+  /** Ids of those whose rows are damaged. */
+  readonly unreadable: readonly string[];
 }
 
 export type EraseService = ReturnType<typeof makeEraseService>;
@@ -184,15 +208,13 @@ export function makeEraseService(deps: EraseDeps) {
       return found && receiptOf(found);
     },
     /** Newest first. */
-    async list(kid: string, limit: number): Promise<readonly ErasureReceipt[]> {
-      return (await listErasures(database, kid, limit)).map(receiptOf);
+    async list(kid: string, limit: number): Promise<ReceiptList> {
+      const { erasures, unreadable } = await listErasures(database, kid, limit);
+      return { receipts: erasures.map(receiptOf), unreadable: unreadable.map(({ receiptId }) => receiptId) };
     },
     /** Finishes what is not finished, after a crash too; the files are written anew once for all of them. */
-    resume: (before = clock()): Promise<readonly ErasureReceipt[]> =>
-      reserve.during(async (attempt) => {
-        await dropAbandoned(database, before - HOUR);
-        return resumeAll(run, attempt, before);
-      }),
+    resume: (before = clock()): Promise<Resumed> =>
+      reserve.during((attempt) => resumeAll(run, attempt, before)),
     /** The same for what no request is at work on any more. */
     resumeStale() {
       return this.resume(clock() - UNDER_WAY_MS);

@@ -8,7 +8,7 @@ export function makeRightsUpkeep(deps: HeldDeps) {
   const held = makeHeldErasures(deps);
   const words = contestWordsOf(tenantOf);
   return {
-    resumeErasures: () => eraser.resumeStale(),
+    resumeErasures: async () => (await eraser.resumeStale()).failures,
     resumeHeldErasures: (kid: string) => held.resumeStale(kid),
     sealWords: (kid: string) => sealOldWords(database, words, kid),
   };

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { Refusal } from '../../lib/errors.ts';
 import type { ErasureReceipt } from '../../rights/erase.ts';
 import { countDecisions } from '../../storage/dsar-read.ts';
+import { UnreadableErasure } from '../../storage/erasure-receipts.ts';
 import { CommandFailed, EXIT, print, table } from '../output.ts';
 import { type RightsContext, type TargetOptions, targetBody, withRights } from '../rights-context.ts';
 import { checkKid, confirm, wantsJson } from '../run.ts';
@@ -87,10 +88,17 @@ async function status(receiptId: string, _options: unknown, command: Command): P
   });
 }
 
+/** After what could be read. */
+function nameUnreadable(receiptIds: readonly string[]): void {
+  if (receiptIds.length === 0) return;
+  const ids = receiptIds.join(', ');
+  throw new CommandFailed('failure', `stored receipts cannot be read: ${ids}; restore a backup`);
+}
+
 async function list(kidText: string, _options: unknown, command: Command): Promise<void> {
   await withRights(command, async ({ eraser, operatorOf }) => {
     const { kid } = operatorOf(checkKid(kidText));
-    const receipts = await eraser.list(kid, MAX_LIST);
+    const { receipts, unreadable } = await eraser.list(kid, MAX_LIST);
     print(wantsJson(command), receipts, () =>
       table([
         ['RECEIPT', 'ERASED', 'BY', 'STATE'],
@@ -102,20 +110,28 @@ async function list(kidText: string, _options: unknown, command: Command): Promi
         ]),
       ]),
     );
+    nameUnreadable(unreadable);
   });
 }
 
 async function resume(_options: unknown, command: Command): Promise<void> {
   await withRights(command, async ({ eraser, held }) => {
-    const receipts = [...(await eraser.resume()), ...(await held.resume())];
+    const { receipts: resumed, failures } = await eraser.resume();
+    const receipts = [...resumed, ...(await held.resume())];
     const open = receipts.filter(({ incomplete }) => incomplete).length;
-    print(wantsJson(command), { resumed: receipts.length, incomplete: open }, () => [
-      receipts.length === 0
-        ? 'every erasure is complete'
-        : `${receipts.length - open} of ${receipts.length} erasures are complete now`,
+    const failed = failures.filter(({ kid }) => kid !== null).length;
+    const all = receipts.length + failed;
+    const nothing = failures.length === 0 ? ['every erasure is complete'] : [];
+    print(wantsJson(command), { resumed: all, incomplete: open + failed }, () => [
+      ...(all === 0 ? nothing : [`${receipts.length - open} of ${all} erasures are complete now`]),
       ...(open > 0 ? [HELD] : []),
     ]);
     if (open > 0) process.exitCode = EXIT.incomplete;
+    const other = failures.find(({ error }) => !(error instanceof UnreadableErasure));
+    if (other) throw other.error;
+    nameUnreadable(
+      failures.flatMap(({ error }) => (error instanceof UnreadableErasure ? [error.receiptId] : [])),
+    );
   });
 }
 

@@ -1,4 +1,4 @@
-import { startHousekeeping } from '../../../src/app/housekeeping.ts';
+import { type HousekeepingDeps, startHousekeeping } from '../../../src/app/housekeeping.ts';
 import type { Failure } from '../../../src/app/jobs.ts';
 import { HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import type { Database } from '../../../src/storage/db.ts';
@@ -9,7 +9,7 @@ import { makeGenerationRow, NOW } from '../../support/make.ts';
 export const EPOCH_DAYS = 30;
 
 /** Housekeeping whose rounds come when the test says so, at the time that it says. */
-export function makeHouse(database: Database, begin = NOW) {
+export function makeHouse(database: Database, begin = NOW, over: Partial<HousekeepingDeps> = {}) {
   let now = begin;
   let ticks = 0;
   const failures: Failure[] = [];
@@ -17,7 +17,7 @@ export function makeHouse(database: Database, begin = NOW) {
   const housekeeping = startHousekeeping({
     database,
     epochDays: EPOCH_DAYS,
-    resumeErasures: () => Promise.resolve(),
+    resumeErasures: () => Promise.resolve([]),
     resumeHeldErasures: () => Promise.resolve(),
     sealWords: () => Promise.resolve(),
     refillReserve: () => Promise.resolve(),
@@ -27,6 +27,7 @@ export function makeHouse(database: Database, begin = NOW) {
     monotonic: () => ticks,
     onFailure: (failure) => failures.push(failure),
     onClock: (event) => events.push(event),
+    ...over,
   });
   return {
     swept: () => housekeeping.swept(),

@@ -20,6 +20,7 @@ import { networkContract } from './networks.ts';
 import { policyContract } from './policies.ts';
 import { rateCounterContract } from './rate-counter.ts';
 import { readsContract } from './reads.ts';
+import { receiptContract } from './receipts.ts';
 import { recorderContract } from './recorder.ts';
 import { rightsContract } from './rights.ts';
 import { sealKeyContract } from './seal-keys.ts';
@@ -57,6 +58,7 @@ export function storageContract(make: MakeDatabase): void {
   rightsContract(make);
   eraseBesideContract(make);
   eraseLargeContract(make);
+  receiptContract(make);
   visitorIdContract(make);
   tenantGoingContract(make);
   sealsContract(make);
