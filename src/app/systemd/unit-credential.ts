@@ -27,7 +27,9 @@ function unitFiles(): string[] {
 export function findUnitCredential(): string | null {
   const found = unitFiles().flatMap((file) =>
     orNothing(() => [
-      ...readFileSync(file, 'utf8').matchAll(/^[ \t]*LoadCredential[ \t]*=[ \t]*master-key:(\/.*\S)[ \t\r]*$/gm),
+      ...readFileSync(file, 'utf8').matchAll(
+        /^[ \t]*LoadCredential[ \t]*=[ \t]*master-key:(\/.*\S)[ \t\r]*$/gm,
+      ),
     ]),
   );
   return found.at(-1)?.[1] ?? null;
