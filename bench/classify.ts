@@ -7,8 +7,8 @@ import {
   sign,
   verify,
 } from 'node:crypto';
-import type { BotAuthRequest } from '../src/ingest/bot-auth/message.ts';
-import { type BotAuthDeps, verifyBotAuth } from '../src/ingest/bot-auth/verify.ts';
+import type { BotAuthRequest } from '../src/agents/message.ts';
+import { type BotAuthDeps, verifyBotAuth } from '../src/agents/verify.ts';
 import { classify } from '../src/ingest/classify/classify.ts';
 import { DEFAULT_POLICY } from '../src/ingest/classify/policy.ts';
 import { identify } from '../src/ingest/identity.ts';

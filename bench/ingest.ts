@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { openDatabase } from '../src/storage/db.ts';
+import { openDatabase } from '../src/db/db.ts';
 import type { Row } from './lib/report.ts';
 import type { Rig } from './lib/rig.ts';
 import {

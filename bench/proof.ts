@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Database, openDatabase } from '../src/db/db.ts';
+import { type Bindings, insertMany } from '../src/db/sql.ts';
 import { appendLeaves, EMPTY_FRONTIER, type Frontier, frontierRoot } from '../src/ledger/frontier.ts';
 import { inclusionProof } from '../src/ledger/proofs.ts';
 import { verifyInclusion } from '../src/ledger/verify.ts';
-import { type Database, openDatabase } from '../src/storage/db.ts';
-import { makeHashReader } from '../src/storage/ledger-read.ts';
-import { type Bindings, insertMany } from '../src/storage/sql.ts';
+import { makeHashReader } from '../src/log/read-store.ts';
 import { note, type Row } from './lib/report.ts';
 import type { Rig } from './lib/rig.ts';
 import { median, pairedRatio, seededRandom } from './lib/stats.ts';

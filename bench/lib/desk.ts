@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { hashConsoleToken } from '../../src/auth/console-session.ts';
+import { type Database, openDatabase } from '../../src/db/db.ts';
+import { type Bindings, insertMany } from '../../src/db/sql.ts';
 import { DAY, HOUR } from '../../src/lib/clock.ts';
-import { type Database, openDatabase } from '../../src/storage/db.ts';
-import { type Bindings, insertMany } from '../../src/storage/sql.ts';
-import { tally } from '../../src/storage/tally-store.ts';
+import { tally } from '../../src/rights/tally-store.ts';
 import { note } from './report.ts';
 import type { Rig } from './rig.ts';
 

@@ -1,4 +1,4 @@
-import { openDatabase } from '../../src/storage/db.ts';
+import { openDatabase } from '../../src/db/db.ts';
 
 /** What many devices with one visit each leave behind, made by SQLite itself. */
 

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { openStore, type Store } from '../../src/app/store.ts';
 import { hashApiKey, makeApiKeySecret } from '../../src/auth/api-key.ts';
 import { loadConfig } from '../../src/config.ts';
 import { principalRef } from '../../src/consent/principal.ts';
+import { type Bindings, insertMany } from '../../src/db/sql.ts';
 import { principalKeyContext, ROOT_SECRET, tenantSecretContext } from '../../src/keys/contexts.ts';
 import { makeMasterKey } from '../../src/keys/master-key.ts';
 import { DAY } from '../../src/lib/clock.ts';
-import { makeApiKeyStore } from '../../src/storage/api-key-store.ts';
-import { type Bindings, insertMany } from '../../src/storage/sql.ts';
-import { readTenantSecret } from '../../src/storage/tenant-store.ts';
+import { makeApiKeyStore } from '../../src/tenants/api-key-store.ts';
+import { openStore, type Store } from '../../src/tenants/installation-files.ts';
 import { deriveTenantKeys, type TenantKeys } from '../../src/tenants/tenant.ts';
+import { readTenantSecret } from '../../src/tenants/tenant-store.ts';
 import { operatorAt } from '../../test/support/act.ts';
 
 /** People with a live grant, written straight into the tables that a decision reads; the log itself stays as it was. */

@@ -3,10 +3,10 @@ import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openStore } from '../../src/app/store.ts';
 import { loadConfig } from '../../src/config.ts';
 import { wrapContext } from '../../src/keys/generation.ts';
-import { makeSealKeyStore } from '../../src/storage/seal-key-store.ts';
+import { openStore } from '../../src/tenants/installation-files.ts';
+import { makeSealKeyStore } from '../../src/tenants/seal-key-store.ts';
 import { writeBundles } from './bundles.ts';
 import { cleanEnvironment, firstLine, runNode, startNode, stop } from './child.ts';
 import { drive, type LoadResult } from './requests.ts';

@@ -1,6 +1,8 @@
 import type { ApiKey } from '../auth/api-key.ts';
 import { hashApiKey } from '../auth/api-key.ts';
+import { type ConsentTenant, makeConsentTenant } from '../consent/tenant.ts';
 import { applyPolicy, DEFAULT_POLICY } from '../ingest/classify/policy.ts';
+import type { KeyChanges, KeyMaterial } from '../ingest/opening/messages.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import { LEDGER_SECRET, ROOT_SECRET, SYMMETRIC_SECRET, tenantSecretContext } from '../keys/contexts.ts';
 import { isLive, liveGenerations, wrapContext } from '../keys/generation.ts';
@@ -10,12 +12,10 @@ import type { PubKeyResponse } from '../schema/responses.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import { ASYMMETRIC_ALG } from '../seal/constants.ts';
 import { makeOpener, makeSymmetricOpener, type Opener } from '../seal/open.ts';
-import type { DamagedTenant, SnapshotPage, TenantSnapshot } from '../storage/snapshot.ts';
-import type { Webhook } from '../storage/webhook-store.ts';
+import { makeMonitorMatcher } from '../tenants/monitors.ts';
 import { deriveTenantKeys } from '../tenants/tenant.ts';
-import { type ConsentTenant, makeConsentTenant } from './consent-tenant.ts';
-import { makeMonitorMatcher } from './monitors.ts';
-import type { KeyChanges, KeyMaterial } from './opening/messages.ts';
+import type { Webhook } from '../webhooks/store.ts';
+import type { DamagedTenant, SnapshotPage, TenantSnapshot } from './snapshot-store.ts';
 
 /** All tenants as this process knows them, at most one poll behind the database. */
 export interface Directory {

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
+import type { Database } from '../db/db.ts';
+import { readMeta } from '../db/meta-store.ts';
+import { readRevision } from '../db/revision.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import { SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
-import type { Database } from '../storage/db.ts';
-import { readMeta } from '../storage/meta-store.ts';
-import { readRevision } from '../storage/revision.ts';
-import { type DamagedTenant, readSnapshot, type SnapshotPage } from '../storage/snapshot.ts';
 import type { LiveDirectory } from './directory.ts';
+import { type DamagedTenant, readSnapshot, type SnapshotPage } from './snapshot-store.ts';
 
 /** What the CLI changes a running server sees within 5 s (contract section 5): it looks every second. */
 const INTERVAL_MS = SECOND;

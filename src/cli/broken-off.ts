@@ -15,7 +15,7 @@ export async function whileRunning<T>(stop: () => void, work: () => Promise<T>):
 
 /** For work on copies in the clear: none is left behind. */
 export async function leavingNothing<T>(work: () => Promise<T>): Promise<T> {
-  const { removeTemporaryFiles } = await import('../app/durable-file.ts');
+  const { removeTemporaryFiles } = await import('../db/durable-files.ts');
   const stop = (): void => {
     removeTemporaryFiles();
     say('gpd: broken off; what was half made is removed');

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import { type ConsentService, makeConsentService } from '../app/consent-service.ts';
-import type { ConsentTenant } from '../app/consent-tenant.ts';
 import { makeDirectory } from '../app/directory.ts';
-import type { Store } from '../app/store.ts';
-import { makeConsentAppender } from '../storage/consent-append.ts';
-import { makeConsentStateReader } from '../storage/consent-state.ts';
-import { readSnapshot } from '../storage/snapshot.ts';
+import { readSnapshot } from '../app/snapshot-store.ts';
+import { makeConsentAppender } from '../consent/append-store.ts';
+import { type ConsentService, makeConsentService } from '../consent/service.ts';
+import { makeConsentStateReader } from '../consent/state-store.ts';
+import type { ConsentTenant } from '../consent/tenant.ts';
+import type { Store } from '../tenants/installation-files.ts';
 import { noSuchTenant, withStore } from './run.ts';
 
 export interface ConsentContext {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { makeMonitorMatcher } from '../app/monitors.ts';
 import { unknownRules } from '../ingest/classify/policy.ts';
 import { type TenantPolicy, tenantPolicySchema } from '../schema/policy.ts';
+import { makeMonitorMatcher } from '../tenants/monitors.ts';
 import { CommandFailed } from './output.ts';
 
 /** Reads a policy: {"weights": {"M7": 0.05}, "off": ["T12"], "monitors": {"agents": [], "networks": []}}. */

@@ -1,16 +1,16 @@
 import type { Command } from 'commander';
 import { makeDirectory } from '../app/directory.ts';
-import { type LogService, makeLogService } from '../app/log-service.ts';
-import { makeRightsApi, type RightsApi } from '../app/rights/api.ts';
-import { contestWordsOf } from '../app/rights/contest-words.ts';
-import { type EraseService, makeEraseService } from '../app/rights/erase.ts';
-import { type HeldErasures, makeHeldErasures } from '../app/rights/held.ts';
-import type { OpenOptions, Store } from '../app/store.ts';
+import { readSnapshot } from '../app/snapshot-store.ts';
 import type { Config } from '../config.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
+import { type LogService, makeLogService } from '../log/service.ts';
+import type { ContestWords } from '../rights/contests/contest-text.ts';
+import { contestWordsOf } from '../rights/contests/contest-text-of.ts';
+import { type HeldErasures, makeHeldErasures } from '../rights/erase/held-service.ts';
+import { type EraseService, makeEraseService } from '../rights/erase/service.ts';
+import { makeRightsApi, type RightsApi } from '../rights/service.ts';
 import { type EraseTargetBody, eraseTargetSchema } from '../schema/rights.ts';
-import type { ContestWords } from '../storage/contest-words.ts';
-import { readSnapshot } from '../storage/snapshot.ts';
+import type { OpenOptions, Store } from '../tenants/installation-files.ts';
 import { type OperatorContext, withOperator } from './operator.ts';
 import { CommandFailed, say } from './output.ts';
 

@@ -1,15 +1,20 @@
 import type { Command } from 'commander';
-import { BackupFailed } from '../app/backup-failed.ts';
-import { AlreadyInitialised, type OpenedStore, type OpenOptions, openStore } from '../app/store.ts';
 import { type Config, ConfigError, loadConfig, type ServiceManager, serviceManager } from '../config.ts';
+import { driverError, errorCode } from '../db/availability.ts';
+import type { Database } from '../db/db.ts';
+import { SchemaTooNew } from '../db/migrate.ts';
+import { SqliteUnloadable } from '../db/sqlite-client.ts';
 import { OutcomeUnknown, Unavailable } from '../lib/errors.ts';
+import { BackupFailed } from '../ops/backup-failed.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import type { SettingName } from '../schema/settings.ts';
-import { driverError, errorCode } from '../storage/availability.ts';
-import type { Database } from '../storage/db.ts';
-import { SchemaTooNew } from '../storage/migrate.ts';
-import { SqliteUnloadable } from '../storage/sqlite-client.ts';
-import { makeTenantStore } from '../storage/tenant-store.ts';
+import {
+  AlreadyInitialised,
+  type OpenedStore,
+  type OpenOptions,
+  openStore,
+} from '../tenants/installation-files.ts';
+import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { CommandFailed, EXIT, type ExitName, say } from './output.ts';
 
 export interface GlobalOptions {

@@ -1,4 +1,4 @@
-import type { OnProgress, Stage } from '../app/backup.ts';
+import type { OnProgress, Stage } from '../ops/backup.ts';
 import { say } from './output.ts';
 
 /** One line about a long work of several stages; nothing for what is done within two seconds. */

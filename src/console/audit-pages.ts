@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Router } from 'express';
+import { AUDIT_ACTIONS, type AuditFilter, type AuditRow } from '../audit/audit.ts';
 import type { ActorRole } from '../lib/act.ts';
 import { DAY, isoTime } from '../lib/clock.ts';
-import { AUDIT_ACTIONS, type AuditFilter, type AuditRow } from '../rights/audit.ts';
-import type { Desk } from './desk.ts';
 import type { AuditPort } from './ports-dpo.ts';
 import type { Render } from './render.ts';
+import type { Desk } from './session-guard.ts';
 import { csvLine } from './text.ts';
 
 /** The audit log: who did what, by keyed reference, with filters in the address and a CSV of the same. */

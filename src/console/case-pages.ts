@@ -1,13 +1,13 @@
 import type { Router } from 'express';
 import { Refusal } from '../lib/errors.ts';
-import { activeClaim, type Contest, OUTCOMES, type Outcome } from '../rights/contest.ts';
+import { activeClaim, type Contest, OUTCOMES, type Outcome } from '../rights/contests/contest.ts';
 import { reasonSchema } from '../schema/rights.ts';
-import type { Desk, Posted, Visit } from './desk.ts';
 import { field } from './form.ts';
 import type { Draft, DraftPort } from './ports.ts';
 import type { CasePort, CaseView } from './ports-cases.ts';
 import type { Render } from './render.ts';
-import type { Translate } from './strings.ts';
+import type { Desk, Posted, Visit } from './session-guard.ts';
+import type { Translate } from './strings-files.ts';
 import { keepTyped, type TypedByKind, typedOf, withTemplate } from './typed.ts';
 
 /** One case: the evidence, and what a reviewer may do. */

@@ -1,6 +1,6 @@
 import { DAY, HOUR, MINUTE } from '../lib/clock.ts';
-import { due } from '../rights/due.ts';
-import type { Translate } from './strings.ts';
+import { due } from '../rights/contests/due.ts';
+import type { Translate } from './strings-files.ts';
 
 /** The clock of article 12(3): one month. In words, and in a colour beside them. */
 export interface Due {

@@ -2,10 +2,10 @@ import type { Router } from 'express';
 import { DAY, HOUR } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { barChart, cellOf, lastDays, lastHours } from './charts.ts';
-import type { Desk } from './desk.ts';
 import type { GenerationView, InsightPort, OverviewView } from './ports-insight.ts';
 import { framing, readLanguage } from './preview-pages.ts';
 import { type Render, usualPolicy } from './render.ts';
+import type { Desk } from './session-guard.ts';
 
 /** Overview, ledger, keys and purposes: what there is, in numbers with their denominators. */
 

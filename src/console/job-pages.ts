@@ -2,9 +2,9 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Router } from 'express';
 import { Refusal } from '../lib/errors.ts';
-import type { Desk, Visit } from './desk.ts';
 import type { JobPort, JobView } from './ports-dpo.ts';
 import type { Render } from './render.ts';
+import type { Desk, Visit } from './session-guard.ts';
 
 /** The page of a job: it reloads itself until there is something to fetch or to read. */
 

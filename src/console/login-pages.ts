@@ -4,9 +4,9 @@ import { LoginRefused } from '../auth/login.ts';
 import type { Switching } from '../auth/ports.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { cookieNames, LOGIN_MS, mayServe, openLogin, safeBack, sealLogin, setCookie } from './cookies.ts';
-import type { Desk } from './desk.ts';
 import type { ConsoleCore } from './ports.ts';
 import type { Render } from './render.ts';
+import type { Desk } from './session-guard.ts';
 
 /** Sign-ins that may be under way in one browser. */
 const MAX_PENDING = 8;

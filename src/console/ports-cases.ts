@@ -1,7 +1,7 @@
-import type { AuditRow } from '../rights/audit.ts';
-import type { Contest, Outcome } from '../rights/contest.ts';
-import type { DsarDecision } from '../rights/dsar.ts';
-import type { QueueCursor, QueueFilter, QueueRow } from '../rights/queue.ts';
+import type { AuditRow } from '../audit/audit.ts';
+import type { Contest, Outcome } from '../rights/contests/contest.ts';
+import type { QueueCursor, QueueFilter, QueueRow } from '../rights/contests/queue.ts';
+import type { DsarDecision } from '../rights/dsar/dsar.ts';
 import type { Draft, Staff } from './ports.ts';
 
 /** What the queue and the cases need. */

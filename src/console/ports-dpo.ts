@@ -1,5 +1,5 @@
-import type { AuditFilter, AuditRow } from '../rights/audit.ts';
-import type { ErasureReceipt, Scope, ScopeResult } from '../rights/erase.ts';
+import type { AuditFilter, AuditRow } from '../audit/audit.ts';
+import type { ErasureReceipt, Scope, ScopeResult } from '../rights/erase/erasure.ts';
 import type { Staff } from './ports.ts';
 import type { TrailRow } from './ports-cases.ts';
 

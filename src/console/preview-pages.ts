@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { Response, Router } from 'express';
 import { languageSchema } from '../schema/banner.ts';
-import type { Desk } from './desk.ts';
 import type { InsightPort } from './ports-insight.ts';
 import type { Render } from './render.ts';
+import type { Desk } from './session-guard.ts';
 
 /**
  * The consent banner itself, on a page that is cut off: an origin of its own (no cookie, no storage), no connection to

@@ -1,9 +1,14 @@
 import type { Request, Router } from 'express';
 import { DAY } from '../lib/clock.ts';
-import { QUEUE_GROUPS, type QueueCursor, type QueueFilter, type QueueGroup } from '../rights/queue.ts';
-import type { Desk } from './desk.ts';
+import {
+  QUEUE_GROUPS,
+  type QueueCursor,
+  type QueueFilter,
+  type QueueGroup,
+} from '../rights/contests/queue.ts';
 import type { QueuePort } from './ports-cases.ts';
 import type { Render } from './render.ts';
+import type { Desk } from './session-guard.ts';
 
 /** The review queue: every filter is in the address, so that a view can be kept and sent. */
 

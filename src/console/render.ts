@@ -1,9 +1,9 @@
 import type { Response } from 'express';
+import { AUDIT_ACTIONS } from '../audit/audit.ts';
 import { isoTime } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
-import { AUDIT_ACTIONS } from '../rights/audit.ts';
 import { ago, dueIn } from './due.ts';
-import type { Translate } from './strings.ts';
+import type { Translate } from './strings-files.ts';
 import { excerpt, visible } from './text.ts';
 
 /** Pages: what every template may use, and the headers that every page carries. */

@@ -1,11 +1,11 @@
 import type { Router } from 'express';
 import { Refusal } from '../lib/errors.ts';
-import { SCOPES, type Scope } from '../rights/erase.ts';
+import { SCOPES, type Scope } from '../rights/erase/erasure.ts';
 import { eraseTargetSchema, reasonSchema } from '../schema/rights.ts';
-import type { Desk, Posted, Visit } from './desk.ts';
 import { type Form, field } from './form.ts';
 import type { SubjectKey, SubjectPort } from './ports-dpo.ts';
 import type { Render } from './render.ts';
+import type { Desk, Posted, Visit } from './session-guard.ts';
 
 /**
  * A dpo's work on one subject. Ids travel in the bodies of forms and never in an address: addresses end in logs and

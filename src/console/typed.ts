@@ -1,4 +1,4 @@
-import { OUTCOMES } from '../rights/contest.ts';
+import { OUTCOMES } from '../rights/contests/contest.ts';
 import type { Form } from './form.ts';
 import type { Draft, DraftPort, Staff } from './ports.ts';
 

@@ -1,3 +1,4 @@
+import { hasGpcHeader, type RequestTier } from '../http/network.ts';
 import { sha256 } from '../lib/hash.ts';
 import type { ConsentReceipt, Plaintext } from '../schema/bundle.ts';
 import type { ConsentState } from '../schema/responses.ts';
@@ -7,7 +8,6 @@ import { type Classification, classify } from './classify/classify.ts';
 import { consentGate } from './consent-gate.ts';
 import { isFresh } from './freshness.ts';
 import { currentEpoch, type Identity, identify } from './identity.ts';
-import { hasGpcHeader, type RequestTier } from './network.ts';
 import { readOpened, type Unsealed } from './open.ts';
 import { perceive } from './perceive.ts';
 import type { IngestTenant, TenantLookup } from './ports.ts';

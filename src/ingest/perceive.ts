@@ -1,7 +1,7 @@
+import { type RequestTier, readNetwork } from '../http/network.ts';
 import { type ReadSignals, type Signals, saysAnything } from '../schema/signals.ts';
 import { recogniseDefenses } from './classify/defenses.ts';
 import type { Facts } from './classify/facts.ts';
-import { type RequestTier, readNetwork } from './network.ts';
 import type { Unusable } from './stable.ts';
 import { readAgent } from './user-agent.ts';
 

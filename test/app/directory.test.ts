@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { makeDirectory } from '../../src/app/directory.ts';
-import type { KeyChanges } from '../../src/app/opening/messages.ts';
-import { openStore } from '../../src/app/store.ts';
+import { readSnapshot } from '../../src/app/snapshot-store.ts';
 import { loadConfig } from '../../src/config.ts';
-import { readSnapshot } from '../../src/storage/snapshot.ts';
+import type { KeyChanges } from '../../src/ingest/opening/messages.ts';
+import { openStore } from '../../src/tenants/installation-files.ts';
 import { initGpd, KID } from '../support/server.ts';
 
 /** What the directory tells the thread that opens bundles, and what it says of a generation that the thread used. */

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openNetworkTypes, unknownNetwork } from '../../src/app/network-type.ts';
+import { openNetworkTypes, unknownNetwork } from '../../src/ingest/network-type-files.ts';
 import { parseAddress } from '../../src/lib/ip.ts';
 import { tempDir } from '../support/command.ts';
 import { makeMmdb } from './mmdb.ts';

@@ -1,14 +1,14 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { KeyMaterial } from '../../src/app/opening/messages.ts';
-import { chooseOpening, type Opening } from '../../src/app/opening/opening.ts';
 import type { Unsealed } from '../../src/ingest/open.ts';
+import type { KeyMaterial } from '../../src/ingest/opening/messages.ts';
+import { chooseOpening, type Opening } from '../../src/ingest/opening/opening-worker.ts';
 import type { IngestTenant } from '../../src/ingest/ports.ts';
 import { makeSymmetricOpener } from '../../src/seal/open.ts';
 import { sealSymmetric, sealTo } from '../../src/seal/seal.ts';
 import { makePair } from '../seal/support.ts';
 import { makeIngestTenant, seededRandom } from '../support/make.ts';
 
-const BUILT = new URL('../../dist/app/opening/worker.js', import.meta.url);
+const BUILT = new URL('../../dist/ingest/opening/worker.js', import.meta.url);
 const random = seededRandom('test/app/opening');
 const [newest, older, foreign] = [makePair(random(32)), makePair(random(32)), makePair(random(32))];
 const shared = random(32);

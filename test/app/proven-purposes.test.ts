@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { makeConsentService } from '../../src/app/consent-service.ts';
-import { makeProveConsent } from '../../src/app/proven-purposes.ts';
+import { makeConsentAppender } from '../../src/consent/append-store.ts';
+import { makeProveConsent } from '../../src/consent/proven-purposes-service.ts';
+import { makeConsentService } from '../../src/consent/service.ts';
+import { makeConsentStateReader } from '../../src/consent/state-store.ts';
+import { openDatabase } from '../../src/db/db.ts';
 import { TenantGone } from '../../src/lib/errors.ts';
-import { makeConsentAppender } from '../../src/storage/consent-append.ts';
-import { makeConsentStateReader } from '../../src/storage/consent-state.ts';
-import { openDatabase } from '../../src/storage/db.ts';
 
 it('nothing is proven of a tenant that went after its bundle came, and nothing else is taken for that', async () => {
   const database = await openDatabase({ location: ':memory:', create: true });

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { makeUnknownKeys } from '../../src/app/unknown-keys.ts';
 import { type ApiKey, makeApiKeySecret } from '../../src/auth/api-key.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
+import { makeUnknownKeys } from '../../src/tenants/unknown-keys.ts';
 
 /** What looking for keys that nobody knows may cost. */
 

@@ -1,14 +1,14 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
-import { openStore } from '../../src/app/store.ts';
-import { startDispatcher } from '../../src/app/webhooks.ts';
 import { loadConfig } from '../../src/config.ts';
+import type { Database } from '../../src/db/db.ts';
 import { outboxContext, webhookSecretContext } from '../../src/keys/contexts.ts';
 import { makeMasterKey } from '../../src/keys/master-key.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
-import type { Database } from '../../src/storage/db.ts';
-import { enqueue, type Webhook } from '../../src/storage/webhook-store.ts';
+import { openStore } from '../../src/tenants/installation-files.ts';
+import { startDispatcher } from '../../src/webhooks/service.ts';
+import { enqueue, type Webhook } from '../../src/webhooks/store.ts';
 import { NOW, seededRandom } from '../support/make.ts';
 import { initGpd, KID } from '../support/server.ts';
 

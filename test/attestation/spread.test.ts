@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isShared, type Spread } from '../../src/ingest/attestation.ts';
+import { purgeNetworks } from '../../src/ingest/network-store.ts';
 import type { KnownDevice } from '../../src/ingest/ports.ts';
 import { DAY } from '../../src/lib/clock.ts';
-import { purgeNetworks } from '../../src/storage/network-store.ts';
 import { makeSqlite, type SqliteFile } from '../bot-auth/support/sqlite.ts';
 import { makeEntry, NOW } from '../support/make.ts';
 import { makeLookup, makeRecorder } from '../support/recorder.ts';

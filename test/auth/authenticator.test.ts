@@ -4,7 +4,7 @@ import {
   makeAuthenticator,
   missingOidcSettings,
   type OidcSettings,
-} from '../../src/app/oidc.ts';
+} from '../../src/rights/oidc.ts';
 import { AUDIENCE, type Idp, startIdp } from '../support/oidc.ts';
 import { answerTo, oidcSettings } from './support.ts';
 

@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeAuthenticator } from '../../src/app/oidc.ts';
 import { dropSeveralCredentials } from '../../src/http/authorization.ts';
+import { makeAuthenticator } from '../../src/rights/oidc.ts';
 import { makeHostileTokens } from '../support/hostile-tokens.ts';
 import { ask, openWire } from '../support/http.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';

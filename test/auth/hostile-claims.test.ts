@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeAuthenticator, type OidcSettings } from '../../src/app/oidc.ts';
 import type { Caller } from '../../src/auth/claims.ts';
+import { makeAuthenticator, type OidcSettings } from '../../src/rights/oidc.ts';
 import { AUDIENCE, type Idp, startIdp } from '../support/oidc.ts';
 import { answerTo, oidcSettings, WHY } from './support.ts';
 

@@ -1,7 +1,7 @@
 import { CompactEncrypt, importJWK } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Authenticate, makeAuthenticator } from '../../src/app/oidc.ts';
 import { MAX_TOKEN_LENGTH } from '../../src/auth/jwt.ts';
+import { type Authenticate, makeAuthenticator } from '../../src/rights/oidc.ts';
 import { encodePart, publicJwk } from '../support/jws.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';
 import { answerTo, oidcSettings, WHY } from './support.ts';

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { JWK } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Authenticate, makeAuthenticator } from '../../src/app/oidc.ts';
+import { type Authenticate, makeAuthenticator } from '../../src/rights/oidc.ts';
 import { encodePart, macJws, makeKey, publicJwk, signJws } from '../support/jws.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';
 import { answerTo, movableClock, oidcSettings, WHY } from './support.ts';

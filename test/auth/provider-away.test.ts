@@ -3,9 +3,9 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { describeFault } from '../../src/app/log.ts';
-import { type Authenticate, makeAuthenticator } from '../../src/app/oidc.ts';
 import { DAY, HOUR } from '../../src/lib/clock.ts';
+import { describeFault } from '../../src/ops/log.ts';
+import { type Authenticate, makeAuthenticator } from '../../src/rights/oidc.ts';
 import { publicJwk } from '../support/jws.ts';
 import { AUDIENCE, type Idp, startIdp } from '../support/oidc.ts';
 import { answerTo, movableClock, oidcSettings } from './support.ts';
@@ -217,7 +217,7 @@ describe('answering badly from the start: 503, and why', () => {
 });
 
 it('a process that has authenticated somebody may end: nothing holds it', () => {
-  const module = fileURLToPath(new URL('../../src/app/oidc.ts', import.meta.url));
+  const module = fileURLToPath(new URL('../../src/rights/oidc.ts', import.meta.url));
   const script = `
     const { makeAuthenticator } = await import(${JSON.stringify(module)});
     const settings = ${JSON.stringify(oidcSettings(idp))};

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Authenticate, makeAuthenticator } from '../../src/app/oidc.ts';
 import { HOUR, MINUTE } from '../../src/lib/clock.ts';
+import { type Authenticate, makeAuthenticator } from '../../src/rights/oidc.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';
 import { answerTo, movableClock, oidcSettings, WHY } from './support.ts';
 

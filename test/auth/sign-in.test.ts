@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Authenticate, makeAuthenticator } from '../../src/app/oidc.ts';
+import { type Authenticate, makeAuthenticator } from '../../src/rights/oidc.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';
 import { loginAs } from '../support/oidc-login.ts';
 import { answerTo, oidcSettings, WHY } from './support.ts';

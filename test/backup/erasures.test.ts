@@ -1,7 +1,7 @@
 import { appendFileSync, cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { completeLines, mergeErasures, parseErasures } from '../../src/app/erasure-log.ts';
+import { completeLines, mergeErasures, parseErasures } from '../../src/rights/erase/erasure-log-files.ts';
 import { expectError } from '../http/support/expect.ts';
 import { apiKey, type Rights, rightsOf, startRights, type Visit } from '../rights/support/rights.ts';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';

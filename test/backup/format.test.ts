@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openBytes, readHead, sealBytes } from '../../src/app/backup-stream.ts';
 import { beginBackup, CHUNK_BYTES, openBackup, SEALED_CHUNK_BYTES } from '../../src/keys/backup-format.ts';
 import { makeMasterKey } from '../../src/keys/master-key.ts';
+import { openBytes, readHead, sealBytes } from '../../src/ops/backup-stream.ts';
 import { tempDir } from '../support/command.ts';
 
 const masterKey = makeMasterKey(Buffer.alloc(32, 7), randomBytes);

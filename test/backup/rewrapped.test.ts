@@ -1,9 +1,9 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { makeBackup } from '../../src/app/backup.ts';
-import { openStore } from '../../src/app/store.ts';
 import { loadConfig } from '../../src/config.ts';
+import { makeBackup } from '../../src/ops/backup.ts';
+import { openStore } from '../../src/tenants/installation-files.ts';
 import { own } from '../cli/support/own.ts';
 import { tempDir } from '../support/command.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { startAgents } from '../../src/app/agents.ts';
+import { startAgents } from '../../src/agents/service.ts';
 import { makeSqlite } from './support/sqlite.ts';
 
 it('a database that is away is told once, not every second', async () => {

@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import { createVerifier, httpbis } from 'http-message-signatures';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
+import { verifyBotAuth } from '../../src/agents/verify.ts';
 import { announcedSeed, NOW } from '../support/make.ts';
 import { fc } from '../support/property.ts';
 import {

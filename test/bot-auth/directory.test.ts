@@ -8,7 +8,7 @@ import {
   RFC_TEST_KEY,
   readJwks,
   WELL_KNOWN_PATH,
-} from '../../src/ingest/bot-auth/directory.ts';
+} from '../../src/agents/directory.ts';
 import { makeAgent, rfcTestAgent, thumbprintOf } from './support/agent.ts';
 
 const { jwk, thumbprint } = makeAgent();

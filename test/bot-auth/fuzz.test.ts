@@ -1,6 +1,6 @@
 import { parseDictionary, serializeDictionary } from 'structured-headers';
 import { describe, expect, it } from 'vitest';
-import { verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
+import { verifyBotAuth } from '../../src/agents/verify.ts';
 import { announcedSeed, NOW } from '../support/make.ts';
 import { fc } from '../support/property.ts';
 import { AGENT_ORIGIN, makeAgent, makeDeps, makeRequest, quoted, signedHeaders } from './support/agent.ts';

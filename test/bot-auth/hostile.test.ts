@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { BotAuthRequest } from '../../src/ingest/bot-auth/message.ts';
-import { verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
+import type { BotAuthRequest } from '../../src/agents/message.ts';
+import { verifyBotAuth } from '../../src/agents/verify.ts';
 import { NOW } from '../support/make.ts';
 import {
   AGENT_ORIGIN,

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type Agents, loadAgentKeys, newDirectory, startAgents } from '../../src/app/agents.ts';
-import { readJwks } from '../../src/ingest/bot-auth/directory.ts';
-import { verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
+import { readJwks } from '../../src/agents/directory.ts';
+import { type Agents, loadAgentKeys, newDirectory, startAgents } from '../../src/agents/service.ts';
+import { verifyBotAuth } from '../../src/agents/verify.ts';
 import { addAgent } from '../support/agents.ts';
 import { NOW } from '../support/make.ts';
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { directoryUrl, importAgentKey, RFC_TEST_KEY, readJwks } from '../../src/ingest/bot-auth/directory.ts';
-import { type BotAuthDeps, verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
+import { directoryUrl, importAgentKey, RFC_TEST_KEY, readJwks } from '../../src/agents/directory.ts';
+import { type BotAuthDeps, verifyBotAuth } from '../../src/agents/verify.ts';
 import matrix from '../vectors/wba-matrix.json' with { type: 'json' };
 
 /**

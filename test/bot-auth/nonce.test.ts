@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type BotAuthDeps, verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
+import { makeNonceClaimer, purgeAgentNonces } from '../../src/agents/store.ts';
+import { type BotAuthDeps, verifyBotAuth } from '../../src/agents/verify.ts';
+import type { Database } from '../../src/db/db.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
-import { makeNonceClaimer, purgeAgentNonces } from '../../src/storage/agent-store.ts';
-import type { Database } from '../../src/storage/db.ts';
 import { HEADERS, run, type World } from '../ingest/support.ts';
 import { NOW } from '../support/make.ts';
 import {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { verifyGeneral } from '../../src/ingest/bot-auth/general.ts';
-import type { BotAuthRequest, Claim, OwnRequest } from '../../src/ingest/bot-auth/message.ts';
-import { type PlainSignature, readPlain } from '../../src/ingest/bot-auth/plain.ts';
-import { verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
+import { verifyGeneral } from '../../src/agents/general.ts';
+import type { BotAuthRequest, Claim, OwnRequest } from '../../src/agents/message.ts';
+import { type PlainSignature, readPlain } from '../../src/agents/plain.ts';
+import { verifyBotAuth } from '../../src/agents/verify.ts';
 import { announcedSeed, NOW } from '../support/make.ts';
 import { fc } from '../support/property.ts';
 import {

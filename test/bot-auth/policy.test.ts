@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { importAgentKey, readJwks } from '../../src/ingest/bot-auth/directory.ts';
-import type { BotAuthRequest } from '../../src/ingest/bot-auth/message.ts';
-import { type BotAuthDeps, verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
+import { importAgentKey, readJwks } from '../../src/agents/directory.ts';
+import type { BotAuthRequest } from '../../src/agents/message.ts';
+import { type BotAuthDeps, verifyBotAuth } from '../../src/agents/verify.ts';
 import { NOW } from '../support/make.ts';
 import {
   AGENT_ORIGIN,

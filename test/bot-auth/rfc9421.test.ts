@@ -1,7 +1,7 @@
 import { createPublicKey, sign, verify } from 'node:crypto';
 import { createSignature, type RequestDescriptor, verifySignature } from 'http-message-sig';
 import { describe, expect, it } from 'vitest';
-import { RFC_TEST_KEY, readJwks } from '../../src/ingest/bot-auth/directory.ts';
+import { RFC_TEST_KEY, readJwks } from '../../src/agents/directory.ts';
 import { rfcTestAgent } from './support/agent.ts';
 
 /** RFC 9421 section B.2.6 letter by letter: what the pinned library builds, signs and verifies is what the RFC prints. */

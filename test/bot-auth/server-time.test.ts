@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
+import { verifyBotAuth } from '../../src/agents/verify.ts';
 import { NOW } from '../support/make.ts';
 import {
   AGENT_ORIGIN,

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { Report } from '../../src/app/doctor/doctor.ts';
+import type { Report } from '../../src/ops/doctor/doctor.ts';
 import { type Environment, gpdJson, type Ran, runGpd, tempDir } from '../support/command.ts';
 import { dumpDatabase, execute } from '../support/database.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Report } from '../../src/app/doctor/doctor.ts';
 import { readRecoveryKey } from '../../src/keys/recovery-key.ts';
+import type { Report } from '../../src/ops/doctor/doctor.ts';
 import { expectCore, post } from '../http/support/expect.ts';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { desktopChrome } from '../support/samples.ts';

@@ -9,8 +9,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openDatabase } from '../../src/storage/db.ts';
-import { migrate } from '../../src/storage/migrate.ts';
+import { openDatabase } from '../../src/db/db.ts';
+import { migrate } from '../../src/db/migrate.ts';
 import { gpdJson, PROGRAM, type Ran, runGpd, spawnTool, tempDir } from '../support/command.ts';
 import { dumpDatabase } from '../support/database.ts';
 import { initGpd, KID, ORIGIN } from '../support/server.ts';

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Status } from '../../src/app/status.ts';
+import type { Status } from '../../src/ops/status.ts';
 import { expectCore, post } from '../http/support/expect.ts';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { makeBundle } from '../support/seal.ts';

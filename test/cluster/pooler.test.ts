@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../src/storage/db.ts';
+import { type Database, openDatabase } from '../../src/db/db.ts';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { KID, ORIGIN } from '../support/server.ts';

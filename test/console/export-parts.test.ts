@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { JobGone, openExport, sealExport } from '../../src/app/console/export-parts.ts';
-import { makeJobs } from '../../src/app/console/jobs.ts';
+import { JobGone, openExport, sealExport } from '../../src/console/export-parts-service.ts';
+import { makeJobs } from '../../src/console/jobs-service.ts';
+import { type Database, openDatabase } from '../../src/db/db.ts';
+import { migrate } from '../../src/db/migrate.ts';
 import { sha256 } from '../../src/lib/hash.ts';
-import { deleteJob, insertJob } from '../../src/storage/console-jobs.ts';
-import { type Database, openDatabase } from '../../src/storage/db.ts';
-import { migrate } from '../../src/storage/migrate.ts';
+import { deleteJob, insertJob } from '../../src/rights/job-store.ts';
 import { addTenant } from '../storage/contract/database.ts';
 import { fc } from '../support/property.ts';
 

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { AUDIT_ACTIONS } from '../../src/audit/audit.ts';
 import { barChart, cellOf, lastHours } from '../../src/console/charts.ts';
 import {
   cookieNames,
@@ -12,11 +13,10 @@ import {
 } from '../../src/console/cookies.ts';
 import { dueIn } from '../../src/console/due.ts';
 import { adviceFor } from '../../src/console/insight-pages.ts';
-import { loadStrings } from '../../src/console/strings.ts';
+import { loadStrings } from '../../src/console/strings-files.ts';
 import { csvLine, excerpt, visible } from '../../src/console/text.ts';
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts';
 import { sha256 } from '../../src/lib/hash.ts';
-import { AUDIT_ACTIONS } from '../../src/rights/audit.ts';
 import { NOW, seededRandom } from '../support/make.ts';
 
 const views = fileURLToPath(new URL('../../views', import.meta.url));

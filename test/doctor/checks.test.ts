@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { CHECKS, examine } from '../../src/app/doctor/doctor.ts';
-import type { DatabaseFacts, Facts, OidcFacts, TenantFacts } from '../../src/app/doctor/facts.ts';
-import type { Pooling } from '../../src/storage/inspect.ts';
+import { CHECKS, examine } from '../../src/ops/doctor/doctor.ts';
+import type { DatabaseFacts, Facts, OidcFacts, TenantFacts } from '../../src/ops/doctor/facts.ts';
+import type { Pooling } from '../../src/ops/doctor/inspect-store.ts';
 import { DAY, HOUR, makeFacts, makeFile, makeTenant, NOW } from './support.ts';
 
 type Change = Partial<Facts>;

@@ -1,5 +1,5 @@
-import type { Facts, FileFact, LogFacts, TenantFacts } from '../../src/app/doctor/facts.ts';
 import { loadConfig } from '../../src/config.ts';
+import type { Facts, FileFact, LogFacts, TenantFacts } from '../../src/ops/doctor/facts.ts';
 
 /** An installation at which nothing is wrong, and what a test changes of it. */
 

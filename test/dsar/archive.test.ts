@@ -3,8 +3,13 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, it, vi } from 'vitest';
 import { RULES } from '../../src/ingest/classify/policy.ts';
-import { CLASS_MEANINGS, CSV_MEANINGS, DEFENSE_MEANINGS, FIELD_MEANINGS } from '../../src/rights/codebook.ts';
-import { CSV_COLUMNS } from '../../src/rights/decisions-csv.ts';
+import {
+  CLASS_MEANINGS,
+  CSV_MEANINGS,
+  DEFENSE_MEANINGS,
+  FIELD_MEANINGS,
+} from '../../src/rights/dsar/codebook.ts';
+import { CSV_COLUMNS } from '../../src/rights/dsar/decisions-csv.ts';
 import { tempDir } from '../support/command.ts';
 import { dumpDatabase } from '../support/database.ts';
 import { KID } from '../support/server.ts';

@@ -1,11 +1,11 @@
 import { readdirSync } from 'node:fs';
 import { PassThrough, Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { makeDsarArchive } from '../../src/app/rights/archive.ts';
-import { type Dsar, describeDecision } from '../../src/app/rights/dsar.ts';
-import { openSpool } from '../../src/app/rights/spool.ts';
 import { DEFAULT_POLICY } from '../../src/ingest/classify/policy.ts';
-import { makeNotice } from '../../src/rights/dsar.ts';
+import { makeDsarArchive } from '../../src/rights/dsar/archive-files.ts';
+import { makeNotice } from '../../src/rights/dsar/dsar.ts';
+import { type Dsar, describeDecision } from '../../src/rights/dsar/service.ts';
+import { openSpool } from '../../src/rights/dsar/spool-files.ts';
 import { tenantSettingsSchema } from '../../src/tenants/settings.ts';
 import { tempDir } from '../support/command.ts';
 import { makeIngestTenant, makeVerdict } from '../support/make.ts';

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { readRecipient } from '../../src/app/rights/envelope.ts';
 import { writeNewFile } from '../../src/cli/new-file.ts';
+import { readRecipient } from '../../src/rights/dsar/envelope.ts';
 import { gpdJson, tempDir } from '../support/command.ts';
 import { dumpDatabase } from '../support/database.ts';
 import { KID } from '../support/server.ts';

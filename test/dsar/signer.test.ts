@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { openArchiveSigner } from '../../src/app/rights/archive-signer.ts';
+import { type Database, openDatabase } from '../../src/db/db.ts';
+import { migrate } from '../../src/db/migrate.ts';
 import { makeMasterKey } from '../../src/keys/master-key.ts';
-import { type Database, openDatabase } from '../../src/storage/db.ts';
-import { migrate } from '../../src/storage/migrate.ts';
-import { countWrapped, rewrapAll } from '../../src/storage/rewrap.ts';
+import { countWrapped, rewrapAll } from '../../src/ops/rewrap-store.ts';
+import { openArchiveSigner } from '../../src/rights/dsar/archive-signer-service.ts';
 import { tempDir } from '../support/command.ts';
 
 const NOW = Date.UTC(2026, 10, 20);

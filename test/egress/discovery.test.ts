@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type Agents, newDirectory, startAgents } from '../../src/app/agents.ts';
-import { WELL_KNOWN_PATH } from '../../src/ingest/bot-auth/directory.ts';
-import { verifyBotAuth } from '../../src/ingest/bot-auth/verify.ts';
-import { type DirectorySource, listDirectories } from '../../src/storage/agent-store.ts';
+import { WELL_KNOWN_PATH } from '../../src/agents/directory.ts';
+import { type Agents, newDirectory, startAgents } from '../../src/agents/service.ts';
+import { type DirectorySource, listDirectories } from '../../src/agents/store.ts';
+import { verifyBotAuth } from '../../src/agents/verify.ts';
 import {
   type Agent,
   makeAgent,

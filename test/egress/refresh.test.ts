@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DIRECTORY_FETCH, newDirectory, refreshDirectory } from '../../src/app/agents.ts';
-import { DAY } from '../../src/lib/clock.ts';
+import { DIRECTORY_FETCH, newDirectory, refreshDirectory } from '../../src/agents/service.ts';
 import {
   type AgentDirectory,
   type DirectorySource,
   listDirectories,
   removeDirectory,
-} from '../../src/storage/agent-store.ts';
+} from '../../src/agents/store.ts';
+import { DAY } from '../../src/lib/clock.ts';
 import { makeAgent, rfcTestAgent } from '../bot-auth/support/agent.ts';
 import { makeSqlite, type SqliteFile } from '../bot-auth/support/sqlite.ts';
 import { addAgent } from '../support/agents.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiKey } from '../../src/auth/api-key.ts';
-import { makeConsentLane } from '../../src/http/consent-lane.ts';
-import { makeGate } from '../../src/http/gate.ts';
+import { makeConsentLane } from '../../src/consent/lane.ts';
+import { makeGate } from '../../src/http/admission.ts';
 import type { HotHandler, HotReply, HotRequest } from '../../src/http/hot.ts';
-import { makeIngestLane } from '../../src/http/ingest-lane.ts';
 import { readEnvelope } from '../../src/ingest/envelope.ts';
+import { makeIngestLane } from '../../src/ingest/lane.ts';
 import { unseal } from '../../src/ingest/open.ts';
 import { refusal } from '../../src/ingest/respond.ts';
 import { Unavailable } from '../../src/lib/errors.ts';

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeMeters } from '../../src/app/metrics/meters.ts';
-import { parseListen } from '../../src/app/metrics/metrics.ts';
 import { byLabel, parseExposition, totalOf } from '../../src/cli/top/exposition.ts';
+import { makeMeters } from '../../src/ops/metrics/meters.ts';
+import { parseListen } from '../../src/ops/metrics/metrics.ts';
 import { INGEST_STATUS } from '../../src/schema/responses.ts';
 import { expectCore, post } from '../http/support/expect.ts';
 import { runGpd } from '../support/command.ts';

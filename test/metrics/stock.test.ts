@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { registerStock } from '../../src/app/metrics/stock.ts';
-import type { Stock } from '../../src/storage/stock.ts';
+import { registerStock } from '../../src/ops/metrics/stock.ts';
+import type { Stock } from '../../src/ops/metrics/stock-store.ts';
 
 const STOCK: Stock = {
   tenants: 2,

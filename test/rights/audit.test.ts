@@ -57,8 +57,8 @@ describe('the audit log', () => {
   it('is sealed by the hour, and a changed or a missing row is noticed', async () => {
     const { makeDirectory } = await import('../../src/app/directory.ts');
     expect(makeDirectory).toBeTypeOf('function');
-    const { openDatabase } = await import('../../src/storage/db.ts');
-    const { sealAudit, checkAuditSeals } = await import('../../src/storage/audit-seal.ts');
+    const { openDatabase } = await import('../../src/db/db.ts');
+    const { sealAudit, checkAuditSeals } = await import('../../src/log/audit-seal-store.ts');
     const database = await openDatabase({ location: `${rights.gpd.dataDir}/gpd.db` });
     try {
       expect(await sealAudit(database, KID, Date.now() + 2 * HOUR)).toBe(1);

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dueIn } from '../../src/console/due.ts';
-import { loadStrings } from '../../src/console/strings.ts';
+import { loadStrings } from '../../src/console/strings-files.ts';
 import { HOUR } from '../../src/lib/clock.ts';
 import { expectError } from '../http/support/expect.ts';
 import { runGpd } from '../support/command.ts';

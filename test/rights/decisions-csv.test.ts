@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CSV_COLUMNS, CSV_HEADER, csvCell, csvRecord } from '../../src/rights/decisions-csv.ts';
+import { CSV_COLUMNS, CSV_HEADER, csvCell, csvRecord } from '../../src/rights/dsar/decisions-csv.ts';
 
 describe('a cell of decisions.csv', () => {
   it.each([

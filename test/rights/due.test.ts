@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DAY, HOUR } from '../../src/lib/clock.ts';
-import { due, oneMonthAfter } from '../../src/rights/due.ts';
+import { due, oneMonthAfter } from '../../src/rights/contests/due.ts';
 
 describe('one calendar month on', () => {
   it.each([

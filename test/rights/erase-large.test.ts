@@ -1,11 +1,11 @@
 import { cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { reapplyErasures } from '../../src/app/rights/reapply.ts';
-import { readTombstones, tombstoneFile } from '../../src/app/rights/tombstones.ts';
-import type { ErasureReceipt } from '../../src/rights/erase.ts';
-import type { Database } from '../../src/storage/db.ts';
-import { findDecision } from '../../src/storage/decision-store.ts';
+import type { Database } from '../../src/db/db.ts';
+import { findDecision } from '../../src/ingest/decision-store.ts';
+import type { ErasureReceipt } from '../../src/rights/erase/erasure.ts';
+import { reapplyErasures } from '../../src/rights/erase/reapply-service.ts';
+import { readTombstones, tombstoneFile } from '../../src/rights/erase/tombstone-files.ts';
 import { tempDir } from '../support/command.ts';
 import { initGpd, KID } from '../support/server.ts';
 import { eraserOn, open, record, requestOf } from './support/eraser.ts';

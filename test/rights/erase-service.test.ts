@@ -1,12 +1,12 @@
 import { appendFileSync, cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { makeHeldErasures } from '../../src/app/rights/held.ts';
-import { reapplyErasures } from '../../src/app/rights/reapply.ts';
-import { readTombstones, tombstoneFile } from '../../src/app/rights/tombstones.ts';
-import { NOTHING } from '../../src/rights/erase.ts';
-import type { Database } from '../../src/storage/db.ts';
-import { placeHold, releaseHold } from '../../src/storage/hold-store.ts';
+import type { Database } from '../../src/db/db.ts';
+import { NOTHING } from '../../src/rights/erase/erasure.ts';
+import { makeHeldErasures } from '../../src/rights/erase/held-service.ts';
+import { placeHold, releaseHold } from '../../src/rights/erase/hold-store.ts';
+import { reapplyErasures } from '../../src/rights/erase/reapply-service.ts';
+import { readTombstones, tombstoneFile } from '../../src/rights/erase/tombstone-files.ts';
 import { tempDir } from '../support/command.ts';
 import { NOW } from '../support/make.ts';
 import { initGpd, KID } from '../support/server.ts';

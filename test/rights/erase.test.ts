@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import sqlite3 from 'sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SCOPES } from '../../src/rights/erase.ts';
+import { SCOPES } from '../../src/rights/erase/erasure.ts';
 import { expectError } from '../http/support/expect.ts';
 import { tempDir } from '../support/command.ts';
 import { desktopChrome } from '../support/samples.ts';

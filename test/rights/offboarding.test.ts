@@ -3,7 +3,7 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeF
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { TENANT_DATA_TABLES } from '../../src/storage/tenant-rows.ts';
+import { TENANT_DATA_TABLES } from '../../src/rights/tenant-rows-store.ts';
 import { expectCore, post, SEEN_WITHIN } from '../http/support/expect.ts';
 import { tempDir } from '../support/command.ts';
 import { ask } from '../support/http.ts';

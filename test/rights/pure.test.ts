@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Claimant, Role } from '../../src/rights/caller.ts';
-import { changeText, classText, makeNotice } from '../../src/rights/dsar.ts';
-import { asErased, asPending, isIncomplete, SCOPES, scopeResults } from '../../src/rights/erase.ts';
+import { changeText, classText, makeNotice } from '../../src/rights/dsar/dsar.ts';
+import { asErased, asPending, isIncomplete, SCOPES, scopeResults } from '../../src/rights/erase/erasure.ts';
+import { transparencyView } from '../../src/rights/me/transparency.ts';
 import { actorRef, displayHandle, rightsRef } from '../../src/rights/reference.ts';
 import { identifySubject, reaches, type SubjectLookup } from '../../src/rights/subject.ts';
-import { transparencyView } from '../../src/rights/transparency.ts';
 
 const key = Buffer.alloc(32, 7);
 

@@ -8,7 +8,7 @@ import {
   fileContest,
   releaseContest,
   resolveContest,
-} from '../../src/rights/contest.ts';
+} from '../../src/rights/contests/contest.ts';
 import { fc } from '../support/property.ts';
 
 const NOW = Date.parse('2026-11-20T12:00:00Z');

@@ -1,12 +1,12 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import type { StoredErasure } from '../../src/rights/erase/receipts-store.ts';
 import {
   appendTombstone,
   buryTenant,
   readTombstones,
   tombstoneFile,
-} from '../../src/app/rights/tombstones.ts';
-import type { StoredErasure } from '../../src/storage/erasure-receipts.ts';
+} from '../../src/rights/erase/tombstone-files.ts';
 import { tempDir } from '../support/command.ts';
 import { NOW } from '../support/make.ts';
 

@@ -1,7 +1,7 @@
 import { createCipheriv } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { hmacSha256, sha256 } from '../../src/lib/hash.ts';
-import { issueToken, openToken, TOKEN_TTL_MS } from '../../src/rights/transparency-token.ts';
+import { issueToken, openToken, TOKEN_TTL_MS } from '../../src/rights/me/transparency-token.ts';
 import { NOW, seededRandom } from '../support/make.ts';
 import { fc } from '../support/property.ts';
 

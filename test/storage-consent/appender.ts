@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AppendRequest, ConsentAppender } from '../../src/consent/ports.ts';
-import { listHistory, listState } from '../../src/storage/consent-store.ts';
-import type { Database } from '../../src/storage/db.ts';
+import { listHistory, listState } from '../../src/consent/terms-store.ts';
+import type { Database } from '../../src/db/db.ts';
 import type { MakeDatabase, TestDatabase } from '../storage/contract/database.ts';
 import { NOW } from '../support/make.ts';
 import {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../src/storage/db.ts';
-import { shredPrincipal } from '../../src/storage/principal-erase.ts';
+import type { Database } from '../../src/db/db.ts';
+import { shredPrincipal } from '../../src/rights/erase/principal-store.ts';
 import type { MakeDatabase, TestDatabase } from '../storage/contract/database.ts';
 import { NOW } from '../support/make.ts';
 import {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AppendRequest, StateQuery } from '../../src/consent/ports.ts';
+import { makeConsentStateReader } from '../../src/consent/state-store.ts';
+import type { Database } from '../../src/db/db.ts';
 import { WrongMasterKey } from '../../src/keys/master-key.ts';
 import { TenantGone } from '../../src/lib/errors.ts';
-import { makeConsentStateReader } from '../../src/storage/consent-state.ts';
-import type { Database } from '../../src/storage/db.ts';
-import { removeTenant } from '../../src/storage/tenant-remove.ts';
+import { removeTenant } from '../../src/rights/tenant-removal-store.ts';
 import type { MakeDatabase, TestDatabase } from '../storage/contract/database.ts';
 import { NOW } from '../support/make.ts';
 import { addLog, allEntries, append, auditLog, makeAppend, makeAppender, PURPOSE } from './fixture.ts';

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { createTenant } from '../../src/app/create-tenant.ts';
+import { makeConsentAppender } from '../../src/consent/append-store.ts';
 import type { ConsentChoice, PrincipalState } from '../../src/consent/decide.ts';
+import { createTenant } from '../../src/consent/new-tenant-service.ts';
 import type { Appended, AppendRequest, ConsentAppender } from '../../src/consent/ports.ts';
+import { makeConsentStateReader } from '../../src/consent/state-store.ts';
+import { findOpening } from '../../src/consent/terms-store.ts';
+import type { Database } from '../../src/db/db.ts';
 import { principalKeyContext } from '../../src/keys/contexts.ts';
 import { makeMasterKey } from '../../src/keys/master-key.ts';
 import { openPersonalEntry } from '../../src/ledger/parse-entry.ts';
-import { makeConsentAppender } from '../../src/storage/consent-append.ts';
-import { makeConsentStateReader } from '../../src/storage/consent-state.ts';
-import { findOpening } from '../../src/storage/consent-store.ts';
-import type { Database } from '../../src/storage/db.ts';
-import { readEntries, readHead, type StoredEntry } from '../../src/storage/ledger-read.ts';
+import { readEntries, readHead, type StoredEntry } from '../../src/log/read-store.ts';
 import { leafOf, treeHead } from '../consent-api/support/naive-log.ts';
 import { NOW } from '../support/make.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AppendRequest } from '../../src/consent/ports.ts';
-import type { Database } from '../../src/storage/db.ts';
-import { findSession, insertSession, purgeExpired } from '../../src/storage/session-store.ts';
+import { findSession, insertSession, purgeExpired } from '../../src/consent/session-store.ts';
+import type { Database } from '../../src/db/db.ts';
 import type { MakeDatabase, TestDatabase } from '../storage/contract/database.ts';
 import { NOW } from '../support/make.ts';
 import { ensureTenant } from '../support/recorder.ts';

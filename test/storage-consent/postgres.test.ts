@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../src/storage/db.ts';
-import { migrate } from '../../src/storage/migrate.ts';
+import { type Database, openDatabase } from '../../src/db/db.ts';
+import { migrate } from '../../src/db/migrate.ts';
 import type { MakeDatabase } from '../storage/contract/database.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { describeWithTool } from '../support/tools.ts';

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { StateQuery } from '../../src/consent/ports.ts';
+import { makeConsentStateReader } from '../../src/consent/state-store.ts';
+import { listPolicies, publishPolicy, savePurposes } from '../../src/consent/terms-store.ts';
+import type { Database } from '../../src/db/db.ts';
 import { inclusionProof, rootAt } from '../../src/ledger/proofs.ts';
 import { verifyInclusion } from '../../src/ledger/verify.ts';
-import { makeConsentStateReader } from '../../src/storage/consent-state.ts';
-import { listPolicies, publishPolicy, savePurposes } from '../../src/storage/consent-store.ts';
-import type { Database } from '../../src/storage/db.ts';
-import { makeHashReader, readEntries, readHead, saveCheckpoint } from '../../src/storage/ledger-read.ts';
+import { makeHashReader, readEntries, readHead, saveCheckpoint } from '../../src/log/read-store.ts';
 import { firstPurpose } from '../../src/tenants/tenant.ts';
 import { leafOf, treeHead } from '../consent-api/support/naive-log.ts';
 import type { MakeDatabase, TestDatabase } from '../storage/contract/database.ts';

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { fileHolds } from '../../src/storage/byte-scan.ts';
-import { openDatabase } from '../../src/storage/db.ts';
+import { fileHolds } from '../../src/db/byte-scan.ts';
+import { openDatabase } from '../../src/db/db.ts';
 import { tempDir } from '../support/command.ts';
 
 const NOTHING = { requests: new Set<string>(), others: ['nowhere'] };

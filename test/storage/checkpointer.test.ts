@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import knexModule, { type Knex } from 'knex';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { makeCheckpointer } from '../../src/storage/checkpointer.ts';
-import { type Database, openDatabase } from '../../src/storage/db.ts';
-import { runHot } from '../../src/storage/sql.ts';
+import { makeCheckpointer } from '../../src/db/checkpointer.ts';
+import { type Database, openDatabase } from '../../src/db/db.ts';
+import { runHot } from '../../src/db/sql.ts';
 
 /** The write-ahead log goes into the file while the writer goes on. */
 

@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Database, openDatabase } from '../../src/db/db.ts';
+import { type HotTransaction, runHot } from '../../src/db/sql.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
-import { type Database, openDatabase } from '../../src/storage/db.ts';
-import { type HotTransaction, runHot } from '../../src/storage/sql.ts';
 import { holdTransaction } from './contract/database.ts';
 
 let directory: string;

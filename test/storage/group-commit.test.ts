@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
+import { Fault, type GroupOptions, makeGroup } from '../../src/db/group-commit.ts';
 import { OutcomeUnknown, Unavailable } from '../../src/lib/errors.ts';
-import { Fault, type GroupOptions, makeGroup } from '../../src/storage/group-commit.ts';
 import { fc } from '../support/property.ts';
 
 interface Batch {

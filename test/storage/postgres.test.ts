@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { beforeAll, expect, it, vi } from 'vitest';
+import { type Database, openDatabase } from '../../src/db/db.ts';
+import { migrate, schemaState } from '../../src/db/migrate.ts';
 import { OutcomeUnknown, Unavailable } from '../../src/lib/errors.ts';
-import { type Database, openDatabase } from '../../src/storage/db.ts';
-import { migrate, schemaState } from '../../src/storage/migrate.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { holdTransaction, type MakeDatabase } from './contract/database.ts';

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { makeDiskReserve, reserveSize } from '../../src/app/disk-reserve.ts';
+import { openDatabase } from '../../src/db/db.ts';
+import { makeDiskReserve, reserveSize } from '../../src/db/disk-reserve-files.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
-import { openDatabase } from '../../src/storage/db.ts';
 import { tempDir } from '../support/command.ts';
 
 it('what an erasure spends of a full disk is taken by nobody else, on either way to write', async () => {

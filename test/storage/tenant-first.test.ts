@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { openDatabase } from '../../src/storage/db.ts';
-import { migrate } from '../../src/storage/migrate.ts';
+import { openDatabase } from '../../src/db/db.ts';
+import { migrate } from '../../src/db/migrate.ts';
 import { tempDir } from '../support/command.ts';
 
 /** docs/scale.md says which tables a distributed PostgreSQL cannot split by tenant: exactly these. */

@@ -2,14 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../src/storage/db.ts';
-import {
-  type Bindings,
-  type HotTransaction,
-  insertInto,
-  makeInserts,
-  runHot,
-} from '../../src/storage/sql.ts';
+import { type Database, openDatabase } from '../../src/db/db.ts';
+import { type Bindings, type HotTransaction, insertInto, makeInserts, runHot } from '../../src/db/sql.ts';
 
 /** Several inserts as one step of an SQLite connection: the first time one by one, from then on by a trigger. */
 

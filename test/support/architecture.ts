@@ -1,96 +1,130 @@
 import { posix } from 'node:path';
 import { type Import, type Module, readModule } from './modules.ts';
 
-/** The layers of ARCHITECTURE.md and what each may use, as a function of sources: a rule that cannot fail is none. */
+/** The ranks, roles and sizes of ARCHITECTURE.md as a function of sources: each rule is broken once in the test. */
 
-/** From left to right; siblings share a rank. */
-const RANKS = [
+/** From left to right; rooms of one rank do not import each other. */
+export const RANKS = [
   ['lib'],
   ['schema'],
-  ['seal', 'ledger'],
-  ['ingest', 'consent', 'rights', 'keys', 'tenants', 'auth'],
-  ['storage', 'egress', 'http', 'console'],
+  ['seal', 'ledger', 'keys', 'auth'],
+  ['db', 'http', 'egress'],
+  ['config'],
+  ['audit'],
+  ['tenants'],
+  ['log', 'webhooks', 'agents'],
+  ['consent'],
+  ['ingest'],
+  ['rights'],
+  ['console'],
+  ['ops'],
+  ['demo'],
   ['app'],
   ['cli'],
 ] as const;
 
-type Layer = (typeof RANKS)[number][number] | 'agent' | 'banner';
+type Room = (typeof RANKS)[number][number] | 'agent' | 'banner';
 
-/** Pure: time and randomness are handed in, the world is not touched. */
-const PURE_RANKS = 4;
+/** Rooms without a role by file name: values alone. Time and randomness are handed in, the world is not touched. */
+const PURE = new Set<Room>(['lib', 'schema', 'seal', 'ledger', 'keys', 'auth']);
+/** Rooms whose files have a role by name. */
+const FEATURES = new Set<Room>([
+  'audit',
+  'tenants',
+  'log',
+  'webhooks',
+  'agents',
+  'consent',
+  'ingest',
+  'rights',
+  'console',
+]);
 
-const ROOT_FILES = new Set(['src/app.ts', 'src/config.ts', 'src/version.ts']);
+const ROOT_FILES: ReadonlyMap<string, Room> = new Map([
+  ['src/app.ts', 'app'],
+  ['src/config.ts', 'config'],
+  ['src/version.ts', 'lib'],
+]);
+
+type Role = 'store' | 'routes' | 'service' | 'worker' | 'files' | 'make' | 'value';
+
+/** `service.ts` and `hold-service.ts` are services; `make.ts` builds a feature for server, console, CLI and tests. */
+function roleOf(file: string): Role {
+  const name = posix.basename(file).replace(/\.tsx?$/, '');
+  const [last = ''] = name.split('-').slice(-1);
+  if (['store', 'service', 'worker', 'files'].includes(last)) return last as Role;
+  if (['routes', 'pages', 'lane', 'router'].includes(last)) return 'routes';
+  return last === 'make' ? 'make' : 'value';
+}
 
 const ANY_NODE = 'node:*';
-const DOMAIN = ['node:buffer', 'node:crypto', 'zod'];
-const PACKAGES: Readonly<Record<Layer, readonly string[]>> = {
-  lib: ['node:buffer', 'node:crypto', 'canonicalize', 'ipaddr.js'],
-  schema: ['zod'],
-  seal: ['node:buffer', 'node:crypto'],
-  ledger: ['node:buffer', 'node:crypto', 'zod'],
-  ingest: [...DOMAIN, 'jose', 'http-message-sig', 'structured-headers'],
-  consent: DOMAIN,
-  rights: DOMAIN,
-  keys: DOMAIN,
-  tenants: DOMAIN,
-  auth: [...DOMAIN, 'jose'],
-  storage: [
-    'node:crypto',
-    'node:diagnostics_channel',
-    'node:fs',
-    'node:fs/promises',
-    'node:module',
-    'node:path',
-    'node:url',
-    'knex',
-    'pg',
-    'sqlite3',
-  ],
-  egress: [ANY_NODE, 'zod', 'jose', 'openid-client'],
-  http: [ANY_NODE, 'zod', 'express', 'helmet', 'rate-limiter-flexible'],
-  console: [ANY_NODE, 'zod', 'express'],
-  app: [
-    ANY_NODE,
-    'zod',
-    'jose',
-    'ejs',
-    'express',
-    'pino',
-    'prom-client',
-    'smol-toml',
-    'node-forge',
-    'maxmind',
-    'oidc-provider',
-    'yazl',
-  ],
-  cli: [ANY_NODE, 'zod', 'commander', 'ink', 'react'],
+const VALUES = ['node:buffer', 'node:crypto', 'zod'];
+/** Besides zod, node:buffer and node:crypto, which every room but the browser's has. */
+const PACKAGES: Readonly<Record<Room, readonly string[]>> = {
+  lib: ['canonicalize', 'ipaddr.js'],
+  schema: [],
+  seal: [],
+  ledger: [],
+  keys: ['node-forge'],
+  auth: ['jose'],
+  db: [ANY_NODE, 'knex', 'pg', 'sqlite3'],
+  http: [ANY_NODE, 'express', 'helmet', 'rate-limiter-flexible'],
+  egress: [ANY_NODE, 'jose', 'openid-client'],
+  config: [ANY_NODE, 'smol-toml'],
+  audit: [],
+  tenants: [],
+  log: [],
+  webhooks: [],
+  agents: ['jose', 'http-message-sig', 'structured-headers'],
+  consent: ['jose'],
+  ingest: ['maxmind'],
+  rights: ['node-forge', 'yazl', 'ejs'],
+  console: ['ejs'],
+  ops: [ANY_NODE, 'pino', 'prom-client', 'node-forge', 'rate-limiter-flexible'],
+  demo: [ANY_NODE, 'express', 'ejs', 'jose', 'oidc-provider'],
+  app: [ANY_NODE, 'express'],
+  cli: [ANY_NODE, 'commander', 'ink', 'react'],
   agent: [],
   banner: [],
 };
 
+/** What a role adds to its room, in a feature. */
+const ROLE_PACKAGES: Readonly<Record<Role, readonly string[]>> = {
+  store: ['knex'],
+  routes: [ANY_NODE, 'express'],
+  service: [ANY_NODE],
+  worker: [ANY_NODE],
+  files: [ANY_NODE],
+  make: [ANY_NODE, 'express'],
+  value: [],
+};
+
 /** What the browser's leaves may take from the server's side; of schema only types. */
-const LEAVES: ReadonlyMap<Layer, RegExp> = new Map([
+const LEAVES: ReadonlyMap<Room, RegExp> = new Map([
   ['agent', /^src\/(?:agent\/|lib\/|seal\/(?:constants|context)\.ts$)/],
   ['banner', /^src\/banner\//],
 ]);
 
 const MAX_LINES = 250;
+const MAX_FUNCTION_LINES = 60;
 const READS_ENVIRONMENT = new Set(['src/config.ts', 'src/cli/run.ts']);
 /** Loads migrations by the names that it finds. */
-const COMPUTES_IMPORTS = new Set(['src/storage/migrate.ts']);
+const COMPUTES_IMPORTS = new Set(['src/db/migrate.ts']);
 const IMPURE_IMPORTS = /^(?:random\w*|getRandomValues|generateKey\w*|webcrypto)$/;
+/** Gives way to other work between two steps; tells no time. */
+const YIELDS = 'setImmediate()';
 
 export type Sources = ReadonlyMap<string, string>;
 
-export function layerOf(file: string): Layer | null {
-  if (ROOT_FILES.has(file)) return 'app';
-  const folder = file.split('/')[1] ?? '';
-  return folder in PACKAGES ? (folder as Layer) : null;
+export function roomOf(file: string): Room | null {
+  const root = ROOT_FILES.get(file);
+  if (root) return root;
+  const [, folder = '', ...rest] = file.split('/');
+  return rest.length > 0 && folder in PACKAGES ? (folder as Room) : null;
 }
 
-function rankOf(layer: Layer): number {
-  return RANKS.findIndex((names) => (names as readonly string[]).includes(layer));
-}
+const rankOf = (room: Room): number =>
+  RANKS.findIndex((names) => (names as readonly string[]).includes(room));
 
 function resolve(file: string, target: string): string | null {
   return target.startsWith('.') ? posix.join(posix.dirname(file), target) : null;
@@ -104,54 +138,90 @@ function packageOf(target: string): string {
     .join('/');
 }
 
-function internalFault(file: string, layer: Layer, to: string, found: Import): string | null {
-  const target = layerOf(to);
-  if (target === null) return `${file} imports ${to}, which is in no layer`;
-  const mayImport = LEAVES.get(layer);
+/** Null in a room whose files have no roles. */
+const featureRole = (file: string, room: Room): Role | null => (FEATURES.has(room) ? roleOf(file) : null);
+
+function internalFault(file: string, room: Room, to: string, found: Import): string | null {
+  const target = roomOf(to);
+  if (target === null) return `${file} imports ${to}, which is in no room`;
+  const mayImport = LEAVES.get(room);
   if (mayImport) {
     const allowed = mayImport.test(to) || (target === 'schema' && found.typeOnly);
-    return allowed ? null : `${file} (${layer}) imports ${to}`;
+    return allowed ? null : `${file} (${room}) imports ${to}`;
   }
-  if (target === layer) return null;
-  if (LEAVES.has(target)) return `${file} (${layer}) imports ${to}, a browser's leaf`;
-  if (rankOf(target) < rankOf(layer)) return null;
-  const where = rankOf(target) === rankOf(layer) ? 'a sibling' : 'to the right';
-  return `${file} (${layer}) imports ${to} (${target}), ${where}`;
+  if (LEAVES.has(target)) return `${file} (${room}) imports ${to}, a browser's leaf`;
+  const role = featureRole(file, room);
+  const isStore = target === 'db' || (FEATURES.has(target) && roleOf(to) === 'store');
+  if (isStore && !found.typeOnly && (role === 'value' || role === 'routes')) {
+    return `${file} (${role}) imports ${to}: a service hands it what it needs`;
+  }
+  if (target === room || rankOf(target) < rankOf(room)) return null;
+  const where = rankOf(target) === rankOf(room) ? 'a sibling' : 'to the right';
+  return `${file} (${room}) imports ${to} (${target}), ${where}`;
 }
 
-function externalFault(file: string, layer: Layer, target: string): string | null {
-  const name = packageOf(target);
-  const allowed = PACKAGES[layer];
+function externalFault(file: string, room: Room, found: Import): string | null {
+  const name = packageOf(found.target ?? '');
+  const role = featureRole(file, room);
+  // A type is erased: who only names it touches nothing.
+  if (role !== null && found.typeOnly && name !== 'knex') return null;
+  const allowed = LEAVES.has(room)
+    ? []
+    : [...VALUES, ...PACKAGES[room], ...(role === null ? [] : ROLE_PACKAGES[role])];
   if (allowed.includes(name) || (name.startsWith('node:') && allowed.includes(ANY_NODE))) return null;
-  return `${file} (${layer}) imports the package ${name}`;
+  return `${file} (${role ?? room}) imports the package ${name}`;
 }
 
-function* faultsOf(file: string, source: string, module: Module): Generator<string> {
-  const layer = layerOf(file);
-  if (layer === null) {
-    yield `${file} is in no layer`;
-    return;
-  }
-  const lines = source.split('\n').length - (source.endsWith('\n') ? 1 : 0);
-  if (lines > MAX_LINES) yield `${file} has ${lines} lines`;
-  if (module.defaultExport) yield `${file} has a default export`;
-  if (module.readsEnvironment && !READS_ENVIRONMENT.has(file)) yield `${file} reads process.env`;
-  const pure = !LEAVES.has(layer) && rankOf(layer) < PURE_RANKS;
-  for (const impurity of pure ? module.impure : []) yield `${file} (${layer}) uses ${impurity}`;
+function impureOf(file: string, room: Room, module: Module): readonly string[] {
+  if (PURE.has(room)) return module.impure;
+  const role = featureRole(file, room);
+  if (role === 'value') return module.impure;
+  if (role === 'store') return module.impure.filter((what) => what !== YIELDS);
+  return role === 'service' || role === 'routes'
+    ? module.impure.filter((what) => !/^set\w+\(\)$/.test(what))
+    : [];
+}
+
+function* importFaults(file: string, room: Room, module: Module): Generator<string> {
+  const isPure = impureOf(file, room, { ...module, impure: ['Date.now'] }).length > 0;
   for (const found of module.imports) {
     if (found.target === null) {
       if (!COMPUTES_IMPORTS.has(file)) yield `${file} computes what it imports`;
       continue;
     }
     const to = resolve(file, found.target);
-    const fault =
-      to === null ? externalFault(file, layer, found.target) : internalFault(file, layer, to, found);
+    const fault = to === null ? externalFault(file, room, found) : internalFault(file, room, to, found);
     if (fault !== null) yield fault;
-    const random = pure && to === null ? found.names.filter((name) => IMPURE_IMPORTS.test(name)) : [];
-    for (const name of random) yield `${file} (${layer}) imports ${name}: a Random is handed in`;
+    const random = isPure && to === null ? found.names.filter((name) => IMPURE_IMPORTS.test(name)) : [];
+    for (const name of random) yield `${file} (${room}) imports ${name}: a Random is handed in`;
   }
 }
 
+function* faultsOf(file: string, source: string, module: Module): Generator<string> {
+  const room = roomOf(file);
+  if (room === null) {
+    yield `${file} is in no room`;
+    return;
+  }
+  const lines = source.split('\n').length - (source.endsWith('\n') ? 1 : 0);
+  if (lines > MAX_LINES) yield `${file} has ${lines} lines`;
+  if (module.defaultExport) yield `${file} has a default export`;
+  if (module.readsEnvironment && !READS_ENVIRONMENT.has(file)) yield `${file} reads process.env`;
+  for (const what of impureOf(file, room, module))
+    yield `${file} (${featureRole(file, room) ?? room}) uses ${what}`;
+  const maySpeakSql = room === 'db' || LEAVES.has(room) || roleOf(file) === 'store';
+  for (const query of maySpeakSql ? [] : module.queries) yield `${file} asks the database: ${query}`;
+  yield* importFaults(file, room, module);
+}
+
+/** Functions of more lines than a screen has, as `file name`. */
+export function longFunctions(sources: Sources): string[] {
+  return [...sources].flatMap(([file, source]) =>
+    readModule(file, source)
+      .functions.filter(({ lines }) => lines > MAX_FUNCTION_LINES)
+      .map(({ name }) => `${file} ${name}`),
+  );
+}
 /** The circles that imports make, type-only ones among them, each told once. */
 function circles(modules: ReadonlyMap<string, Module>): string[] {
   const found = new Set<string>();

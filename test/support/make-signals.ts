@@ -1,6 +1,6 @@
+import type { NetworkFacts } from '../../src/http/network.ts';
 import { recogniseDefenses } from '../../src/ingest/classify/defenses.ts';
 import type { Facts } from '../../src/ingest/classify/facts.ts';
-import type { NetworkFacts } from '../../src/ingest/network.ts';
 import { readAgent } from '../../src/ingest/user-agent.ts';
 import { readSignals, type Signals } from '../../src/schema/signals.ts';
 

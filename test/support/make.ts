@@ -8,8 +8,8 @@ import type { Random } from '../../src/lib/random.ts';
 import type { ConsentReceipt, Plaintext } from '../../src/schema/bundle.ts';
 import type { ConsentState } from '../../src/schema/responses.ts';
 import { makeOpener } from '../../src/seal/open.ts';
-import type { NewTenant } from '../../src/storage/tenant-store.ts';
 import { tenantSettingsSchema } from '../../src/tenants/settings.ts';
+import type { NewTenant } from '../../src/tenants/tenant-store.ts';
 import { makeRawSignals } from './make-signals.ts';
 
 /** 20 November 2025; every fixture tells its time from here. */

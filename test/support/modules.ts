@@ -22,6 +22,9 @@ export interface Module {
   readonly impure: readonly string[];
   readonly readsEnvironment: boolean;
   readonly defaultExport: boolean;
+  /** Tables that are asked by name, also through a transaction that was handed over: `tx('tenants')`. */
+  readonly queries: readonly string[];
+  readonly functions: readonly { readonly name: string; readonly lines: number }[];
 }
 
 function* nodesOf(value: unknown): Generator<Node> {
@@ -87,6 +90,56 @@ function impurityOf(node: Node): string | null {
   return node.type === 'NewExpression' && callee === 'Date' && argumentless ? 'new Date()' : null;
 }
 
+/** Knex and its transactions are called by a table's name; `read` is a database's knex for reading. */
+const QUERY = /^(?:tx|trx|read|db|knex)$/;
+
+function queryOf(node: Node): string | null {
+  if (node.type !== 'CallExpression') return null;
+  const callee = node['callee'] as Node;
+  const name = callee.type === 'MemberExpression' ? nameOf(callee['property']) : nameOf(callee);
+  const [first] = node['arguments'] as unknown[];
+  const table = literal(first);
+  if (name === 'raw') return `${name}(${table ?? '…'})`;
+  return QUERY.test(name) && table !== null && /^\w+$/.test(table) ? `${name}('${table}')` : null;
+}
+
+const FUNCTIONS = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression']);
+
+interface Lines {
+  readonly at: (offset: number) => number;
+}
+
+function linesOf(source: string): Lines {
+  const starts = [...source.matchAll(/\n/g)].map(({ index }) => index);
+  const at = (offset: number): number => {
+    let [low, high] = [0, starts.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((starts[middle] ?? 0) < offset) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  };
+  return { at };
+}
+
+/** Named by its declaration, its variable or its property. */
+function functionsOf(nodes: readonly Node[], source: string): Module['functions'] {
+  const lines = linesOf(source);
+  const names = new Map<unknown, string>();
+  for (const node of nodes) {
+    if (node.type === 'VariableDeclarator') names.set(node['init'], nameOf(node['id']));
+    if (node.type === 'Property' || node.type === 'MethodDefinition')
+      names.set(node['value'], nameOf(node['key']));
+  }
+  return nodes
+    .filter(({ type }) => FUNCTIONS.has(type))
+    .map((node) => ({
+      name: nameOf(node['id']) || names.get(node) || '(anonymous)',
+      lines: lines.at(node['end'] as number) - lines.at(node['start'] as number) + 1,
+    }));
+}
+
 export function readModule(file: string, source: string): Module {
   const { program, errors } = parseSync(file, source);
   if (errors.length > 0) throw new Error(`${file} does not parse: ${errors[0]?.message}`);
@@ -95,6 +148,8 @@ export function readModule(file: string, source: string): Module {
     imports: nodes.map(importOf).filter((found) => found !== null),
     impure: nodes.map(impurityOf).filter((found) => found !== null),
     readsEnvironment: nodes.some((node) => memberOf(node) === 'process.env'),
+    queries: nodes.map(queryOf).filter((found) => found !== null),
+    functions: functionsOf(nodes, source),
     defaultExport: nodes.some((node) => node.type === 'ExportDefaultDeclaration'),
   };
 }

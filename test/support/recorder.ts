@@ -1,8 +1,8 @@
+import type { Database } from '../../src/db/db.ts';
+import { lookUpDevices, makeTotals } from '../../src/ingest/device-store.ts';
 import type { DeviceQuery, KnownDevice, Recorded } from '../../src/ingest/ports.ts';
+import { makeRecorder as makeRealRecorder } from '../../src/ingest/recorder-store.ts';
 import type { Clock } from '../../src/lib/clock.ts';
-import type { Database } from '../../src/storage/db.ts';
-import { lookUpDevices, makeTotals } from '../../src/storage/device-lookup.ts';
-import { makeRecorder as makeRealRecorder } from '../../src/storage/recorder.ts';
 import { makeNewTenant, NOW, type TestEntry } from './make.ts';
 
 const tenants = new WeakMap<Database, Map<string, Promise<number>>>();

@@ -2,12 +2,12 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openStore } from '../../../src/app/store.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { wrapContext } from '../../../src/keys/generation.ts';
 import type { DecisionResponse } from '../../../src/schema/responses.ts';
 import { makeOpener, type Opener } from '../../../src/seal/open.ts';
-import { makeSealKeyStore } from '../../../src/storage/seal-key-store.ts';
+import { openStore } from '../../../src/tenants/installation-files.ts';
+import { makeSealKeyStore } from '../../../src/tenants/seal-key-store.ts';
 import { cleanEnvironment, firstLine, runNode, startNode, stop } from '../../lib/child.ts';
 
 /** A throw-away gpd behind the matrix's own proxy, as a shop would run it. */

@@ -1,14 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { newDirectory, refreshDirectory } from '../../app/agents.ts';
-import { type AgentKey, agentOrigin, directoryUrl, readJwks } from '../../ingest/bot-auth/directory.ts';
+import { type AgentKey, agentOrigin, directoryUrl, readJwks } from '../../agents/directory.ts';
+import { newDirectory, refreshDirectory } from '../../agents/service.ts';
+import { type AgentDirectory, addDirectory, listDirectories, removeDirectory } from '../../agents/store.ts';
 import { isoTime } from '../../lib/clock.ts';
-import {
-  type AgentDirectory,
-  addDirectory,
-  listDirectories,
-  removeDirectory,
-} from '../../storage/agent-store.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, say, table } from '../output.ts';
 import { confirm, type DestructiveFlags, wantsJson, withStore } from '../run.ts';

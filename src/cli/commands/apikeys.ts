@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { type ApiKey, hashApiKey, KEY_SCOPES, type KeyScope, makeApiKeySecret } from '../../auth/api-key.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { makeUlid } from '../../lib/ulid.ts';
-import { makeApiKeyStore } from '../../storage/api-key-store.ts';
+import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
+import { AUDIT_ACTIONS, type AuditAction } from '../../audit/audit.ts';
+import { listAudit } from '../../audit/store.ts';
 import { isoTime } from '../../lib/clock.ts';
-import { AUDIT_ACTIONS, type AuditAction } from '../../rights/audit.ts';
-import { listAudit } from '../../storage/audit-store.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import { withRights } from '../rights-context.ts';
 import { checkKid, wantsJson } from '../run.ts';

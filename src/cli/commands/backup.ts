@@ -16,7 +16,7 @@ export function requireFileDatabase(command: Command, what: string): void {
 async function backup(name: string, _options: unknown, command: Command): Promise<void> {
   requireFileDatabase(command, 'back them up with pg_dump');
   const file = resolve(name);
-  const { makeBackup } = await import('../../app/backup.ts');
+  const { makeBackup } = await import('../../ops/backup.ts');
   await withOperator(command, async ({ store, config, byAll }) => {
     const line = makeStageLine(Date.now);
     const options = { version: VERSION, by: byAll(), onProgress: line.update };

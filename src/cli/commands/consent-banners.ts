@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
+import { listBanners } from '../../consent/banner-store.ts';
 import { isoTime } from '../../lib/clock.ts';
-import { listBanners } from '../../storage/banner-store.ts';
-import { makeTenantStore } from '../../storage/tenant-store.ts';
+import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { print, table } from '../output.ts';
 import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';
 

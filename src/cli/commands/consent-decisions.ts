@@ -1,9 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import type { ConsentService } from '../../app/consent-service.ts';
-import type { ConsentTenant } from '../../app/consent-tenant.ts';
 import type { WriteAction } from '../../consent/plan-write.ts';
+import type { ConsentService } from '../../consent/service.ts';
+import type { ConsentTenant } from '../../consent/tenant.ts';
+import { listPolicies, publishPolicy } from '../../consent/terms-store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import {
@@ -12,7 +13,6 @@ import {
   policyRequestSchema,
   principalRequestSchema,
 } from '../../schema/consent.ts';
-import { listPolicies, publishPolicy } from '../../storage/consent-store.ts';
 import { withConsent } from '../consent-context.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, table } from '../output.ts';

@@ -2,8 +2,8 @@ import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
-import { makeLogService } from '../../app/log-service.ts';
-import { verifyLog } from '../../app/verify-log.ts';
+import { makeLogService } from '../../log/service.ts';
+import { verifyLog } from '../../log/verify-service.ts';
 import { CommandFailed, print, say } from '../output.ts';
 import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';
 

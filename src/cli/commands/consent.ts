@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
+import { savePurposes } from '../../consent/terms-store.ts';
 import { purposeIdSchema } from '../../schema/bundle.ts';
-import { savePurposes } from '../../storage/consent-store.ts';
-import { makeTenantStore } from '../../storage/tenant-store.ts';
 import { DEFAULT_TTL_DAYS, type Purpose } from '../../tenants/tenant.ts';
+import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';

@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
-import type { RunningApp } from '../../app/running.ts';
+import type { RunningApp } from '../../ops/running.ts';
 import { print } from '../output.ts';
 import { configFor, fail, wantsJson } from '../run.ts';
 import { untilSignal } from './serve.ts';
 
 async function start(options: { readonly port?: string }, command: Command): Promise<RunningApp> {
   const [{ prepareDemo }, { startApp }, { describeFault, makeLogger }] = await Promise.all([
-    import('../../app/demo.ts'),
+    import('../../demo/demo.ts'),
     import('../../app.ts'),
-    import('../../app/log.ts'),
+    import('../../ops/log.ts'),
   ]);
   const demo = await prepareDemo(configFor(command, { port: options.port }));
   const log = makeLogger('warn');

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Status } from '../../app/doctor/check.ts';
-import type { Report, Result } from '../../app/doctor/doctor.ts';
+import type { Status } from '../../ops/doctor/check.ts';
+import type { Report, Result } from '../../ops/doctor/doctor.ts';
 import { VERSION } from '../../version.ts';
 import { CommandFailed, EXIT, print, table } from '../output.ts';
 import { configFor, wantsJson } from '../run.ts';
@@ -32,8 +32,8 @@ async function doctor(options: Options, command: Command): Promise<void> {
   if (url !== undefined && !URL.canParse(url))
     throw new CommandFailed('usage', '--url takes the address of a server');
   // Loaded for this command alone: a server's start does not wait for it.
-  const { examine } = await import('../../app/doctor/doctor.ts');
-  const { gatherFacts } = await import('../../app/doctor/gather.ts');
+  const { examine } = await import('../../ops/doctor/doctor.ts');
+  const { gatherFacts } = await import('../../ops/doctor/gather.ts');
   const facts = await gatherFacts(configFor(command), {
     version: VERSION,
     now: Date.now(),

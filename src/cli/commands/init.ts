@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { createTenant } from '../../app/create-tenant.ts';
-import { initialiseStore } from '../../app/store.ts';
 import { baseUrl } from '../../config.ts';
+import { createTenant } from '../../consent/new-tenant-service.ts';
+import { initialiseStore } from '../../tenants/installation-files.ts';
 import { print } from '../output.ts';
 import { checkKid, configFor, wantsJson } from '../run.ts';
 import { checkOrigins, collect } from './tenants.ts';

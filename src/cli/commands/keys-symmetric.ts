@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/contexts.ts';
-import { makeTenantStore, readTenantSecret, saveTenantSecret } from '../../storage/tenant-store.ts';
+import { makeTenantStore, readTenantSecret, saveTenantSecret } from '../../tenants/tenant-store.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print } from '../output.ts';
 import { checkKid, confirmOnTerminal, type DestructiveFlags, noSuchTenant, wantsJson } from '../run.ts';

@@ -1,14 +1,14 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { masterKeyPath } from '../../app/master-key-file.ts';
-import { rewrap } from '../../app/rewrap.ts';
-import type { Store } from '../../app/store.ts';
 import { type Generation, makeGeneration } from '../../keys/generation.ts';
 import { type KeyPlan, type KeyRefusal, planDestroy, planGenerate, planRotate } from '../../keys/rotate.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { parseDuration } from '../../lib/duration.ts';
-import { makeSealKeyStore } from '../../storage/seal-key-store.ts';
-import { makeTenantStore } from '../../storage/tenant-store.ts';
+import { rewrap } from '../../ops/rewrap-service.ts';
+import type { Store } from '../../tenants/installation-files.ts';
+import { masterKeyPath } from '../../tenants/master-key-files.ts';
+import { makeSealKeyStore } from '../../tenants/seal-key-store.ts';
+import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, type ExitName, print, say, table } from '../output.ts';
 import {

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { confirmRecoveryKey, printRecoveryKey, recoverMasterKey } from '../../app/escrow.ts';
-import { masterKeyPath } from '../../app/master-key-file.ts';
 import { readRecoveryKey } from '../../keys/recovery-key.ts';
+import { confirmRecoveryKey, printRecoveryKey, recoverMasterKey } from '../../ops/escrow.ts';
+import { masterKeyPath } from '../../tenants/master-key-files.ts';
 import { CommandFailed, print, say } from '../output.ts';
 import { configFor, wantsJson, withStore } from '../run.ts';
 

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
-import { notInitialised } from '../../app/store.ts';
 import { databaseLocation, sqliteFile } from '../../config.ts';
-import { type Database, openDatabase } from '../../storage/db.ts';
-import { migrate, SchemaTooNew, schemaState } from '../../storage/migrate.ts';
+import { type Database, openDatabase } from '../../db/db.ts';
+import { migrate, SchemaTooNew, schemaState } from '../../db/migrate.ts';
+import { notInitialised } from '../../tenants/installation-files.ts';
 import { print } from '../output.ts';
 import { configFor, wantsJson } from '../run.ts';
 

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import { applyPolicy, DEFAULT_POLICY, type Policy, RULES } from '../../ingest/classify/policy.ts';
-import type { PolicyMode } from '../../schema/policy.ts';
 import {
   readPolicies,
   readShadowCounts,
   savePolicy,
   type TenantPolicies,
-} from '../../storage/policy-store.ts';
-import { makeTenantStore } from '../../storage/tenant-store.ts';
+} from '../../ingest/policy-store.ts';
+import type { PolicyMode } from '../../schema/policy.ts';
+import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import { readPolicyFile } from '../policy-file.ts';

@@ -25,7 +25,7 @@ async function restore(name: string, options: Options, command: Command): Promis
   if (!dryRun && replaces) {
     await confirm(options, `Restoring ${file}: what ${config.data_dir} has got since that backup is lost`);
   }
-  const { restoreBackup } = await import('../../app/restore.ts');
+  const { restoreBackup } = await import('../../ops/restore.ts');
   const line = makeStageLine(Date.now);
   const asked = {
     dryRun,

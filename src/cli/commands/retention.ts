@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import { TOLD_AHEAD_MS } from '../../app/clock-watch.ts';
-import { reasonOf } from '../../app/jobs.ts';
-import { runRetention } from '../../app/retention.ts';
+import type { Database } from '../../db/db.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Unavailable } from '../../lib/errors.ts';
 import { makeSteadyClock } from '../../lib/steady-clock.ts';
-import type { Database } from '../../storage/db.ts';
-import { readStoredSteady } from '../../storage/steady-store.ts';
+import { TOLD_AHEAD_MS } from '../../ops/clock-watch.ts';
+import { reasonOf } from '../../ops/jobs.ts';
+import { readStoredSteady } from '../../ops/steady-store.ts';
+import { runRetention } from '../../rights/retention/service.ts';
 import { CommandFailed, print, say, table } from '../output.ts';
 import { wantsJson, withStore } from '../run.ts';
 

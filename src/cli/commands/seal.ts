@@ -5,8 +5,8 @@ import { fetchPublicKey } from '../../egress/gpd-client.ts';
 import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/contexts.ts';
 import type { SealedBundle } from '../../schema/bundle.ts';
 import { sealSymmetric, sealTo } from '../../seal/seal.ts';
-import { makeSealKeyStore } from '../../storage/seal-key-store.ts';
-import { readTenantSecret } from '../../storage/tenant-store.ts';
+import { makeSealKeyStore } from '../../tenants/seal-key-store.ts';
+import { readTenantSecret } from '../../tenants/tenant-store.ts';
 import { CommandFailed, printLine } from '../output.ts';
 import { checkKid, noSuchTenant, withStore } from '../run.ts';
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { describeFault, makeLogger } from '../../app/log.ts';
-import { makeSupervisor } from '../../app/systemd/supervisor.ts';
 import { startApp } from '../../app.ts';
+import { describeFault, makeLogger } from '../../ops/log.ts';
+import { makeSupervisor } from '../../ops/systemd/supervisor.ts';
 import { printLine } from '../output.ts';
 import { configFor, fail, startedBy, wantsJson } from '../run.ts';
 
@@ -10,7 +10,7 @@ interface ServeOptions {
   readonly port?: string;
 }
 
-const OPENING_THREAD = new URL('../../app/opening/worker.js', import.meta.url);
+const OPENING_THREAD = new URL('../../ingest/opening/worker.js', import.meta.url);
 /** npm and the terminal both send the one Ctrl-C of `npm run demo`. */
 const ONE_WISH_MS = 500;
 

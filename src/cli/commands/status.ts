@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Status } from '../../app/status.ts';
+import type { Status } from '../../ops/status.ts';
 import { VERSION } from '../../version.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import { wantsJson, withStore } from '../run.ts';
@@ -47,7 +47,7 @@ export function checkUrl(url: string | undefined): string | undefined {
 
 async function status(options: { readonly url?: string }, command: Command): Promise<void> {
   const url = checkUrl(options.url);
-  const { readStatus } = await import('../../app/status.ts');
+  const { readStatus } = await import('../../ops/status.ts');
   await withStore(command, async (store, config) => {
     const asked = url === undefined ? undefined : new URL(url).origin;
     const found = await readStatus(store, config, { version: VERSION, now: Date.now(), url: asked });

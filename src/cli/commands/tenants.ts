@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
-import { createTenant } from '../../app/create-tenant.ts';
 import { baseUrl, nearest } from '../../config.ts';
+import { createTenant } from '../../consent/new-tenant-service.ts';
 import { isoTime } from '../../lib/clock.ts';
-import { makeTenantStore } from '../../storage/tenant-store.ts';
 import {
   originSchema,
   TENANT_SETTING_NAMES,
   type TenantSettings,
   tenantSettingsSchema,
 } from '../../tenants/settings.ts';
+import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';

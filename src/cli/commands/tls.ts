@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { makeFolder } from '../../app/durable-file.ts';
+import { makeFolder } from '../../db/durable-files.ts';
 import { CommandFailed, print } from '../output.ts';
 import { configFor, wantsJson } from '../run.ts';
 import { collect } from './tenants.ts';
@@ -45,7 +45,7 @@ export function registerTls(program: Command): void {
     .option('--host <name>', 'a name or address of the server; repeat it for more', collect, [])
     .option('--out <dir>', 'where to write (default: tls in the data directory)')
     .action(async (options: TlsOptions, command: Command) => {
-      const { makeSelfSigned } = await import('../../app/tls.ts');
+      const { makeSelfSigned } = await import('../../ops/tls.ts');
       const hosts = checkHosts(options.host);
       const paths = write(directoryOf(options, command), makeSelfSigned(hosts, Date.now()).files);
       print(wantsJson(command), { hosts, ...paths }, () => [
@@ -61,7 +61,7 @@ export function registerTls(program: Command): void {
     .option('--host <name>', 'a name or address of the server; repeat it for more', collect, [])
     .option('--out <dir>', 'where to write (default: tls in the data directory)')
     .action(async (options: TlsOptions, command: Command) => {
-      const { makeSigningRequest } = await import('../../app/tls.ts');
+      const { makeSigningRequest } = await import('../../ops/tls.ts');
       const hosts = checkHosts(options.host);
       const paths = write(directoryOf(options, command), makeSigningRequest(hosts).files);
       print(wantsJson(command), { hosts, ...paths }, () => [

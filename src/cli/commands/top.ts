@@ -72,7 +72,7 @@ async function top(options: { readonly url?: string }, command: Command): Promis
     return;
   }
   await withStore(command, async ({ database }, config) => {
-    const { readStock, readTraffic } = await import('../../storage/stock.ts');
+    const { readStock, readTraffic } = await import('../../ops/metrics/stock-store.ts');
     let first = true;
     const next: NextView = async () => {
       if (!first) await delay(INTERVAL_MS);

@@ -1,17 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
-import { formatWebhookSecret } from '../../auth/webhook-signature.ts';
 import { webhookSecretContext } from '../../keys/contexts.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { makeUlid } from '../../lib/ulid.ts';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
-import {
-  countOutbox,
-  insertWebhook,
-  listWebhooks,
-  removeWebhook,
-  replayFrom,
-} from '../../storage/webhook-store.ts';
+import { formatWebhookSecret } from '../../webhooks/signature.ts';
+import { countOutbox, insertWebhook, listWebhooks, removeWebhook, replayFrom } from '../../webhooks/store.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import {

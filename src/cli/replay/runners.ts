@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { loadAgentKeys } from '../../app/agents.ts';
+import { loadAgentKeys } from '../../agents/service.ts';
 import { makeDirectory } from '../../app/directory.ts';
-import { makeIngestDeps, publicNames } from '../../app/ingest-deps.ts';
-import type { Store } from '../../app/store.ts';
+import { readSnapshot } from '../../app/snapshot-store.ts';
 import { baseUrl, type Config } from '../../config.ts';
+import type { Database } from '../../db/db.ts';
 import { postBundle } from '../../egress/gpd-client.ts';
 import type { Policy } from '../../ingest/classify/policy.ts';
+import { makeIngestDeps, publicNames } from '../../ingest/deps.ts';
+import { lookUpDevices, makeTotals } from '../../ingest/device-store.ts';
 import { readEnvelope } from '../../ingest/envelope.ts';
 import { unseal } from '../../ingest/open.ts';
 import { type IngestDeps, ingest } from '../../ingest/pipeline.ts';
@@ -13,9 +15,7 @@ import type { IngestTenant } from '../../ingest/ports.ts';
 import { SECOND } from '../../lib/clock.ts';
 import { type DigestSet, makeDigestSet } from '../../lib/digest-set.ts';
 import { MAX_BODY_BYTES } from '../../schema/bundle.ts';
-import type { Database } from '../../storage/db.ts';
-import { lookUpDevices, makeTotals } from '../../storage/device-lookup.ts';
-import { readSnapshot } from '../../storage/snapshot.ts';
+import type { Store } from '../../tenants/installation-files.ts';
 import type { ReplayLine } from './lines.ts';
 
 export interface ReplayAnswer {

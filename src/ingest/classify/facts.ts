@@ -1,5 +1,5 @@
+import type { NetworkFacts } from '../../http/network.ts';
 import type { Signals } from '../../schema/signals.ts';
-import type { NetworkFacts } from '../network.ts';
 import type { AgentFacts } from '../user-agent.ts';
 import type { Defense } from './defenses.ts';
 

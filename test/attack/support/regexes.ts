@@ -10,7 +10,7 @@ export interface Found {
 }
 
 /** From the paths of our own routes, where each parameter is `[^/]+`. */
-const COMPUTED = new Set(['src/app/metrics/route-label.ts']);
+const COMPUTED = new Set(['src/ops/metrics/route-label.ts']);
 
 /** @throws when one is computed: then nobody can tell what it is */
 export function findRegexes(file: string, source: string): Found[] {

@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Database, openDatabase } from '../../../src/storage/db.ts';
-import { migrate } from '../../../src/storage/migrate.ts';
+import { type Database, openDatabase } from '../../../src/db/db.ts';
+import { migrate } from '../../../src/db/migrate.ts';
 
 export interface SqliteFile {
   readonly database: Database;

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { makeSelfSigned } from '../../../src/app/tls.ts';
+import { WELL_KNOWN_PATH } from '../../../src/agents/directory.ts';
 import type { FetchOptions } from '../../../src/egress/fetch-document.ts';
-import { WELL_KNOWN_PATH } from '../../../src/ingest/bot-auth/directory.ts';
+import { makeSelfSigned } from '../../../src/ops/tls.ts';
 
 /** A real https server on this machine that answers as each test wants it to. */
 

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { pino } from 'pino';
-import type { RunningApp } from '../../../src/app/running.ts';
 import { startApp } from '../../../src/app.ts';
 import { loadConfig } from '../../../src/config.ts';
+import type { RunningApp } from '../../../src/ops/running.ts';
 import type { SealedBundle } from '../../../src/schema/bundle.ts';
 import { execute } from '../../support/database.ts';
 import { type Ask, ask, postJson, type Reply } from '../../support/http.ts';

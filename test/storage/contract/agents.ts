@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { SignatureClaim } from '../../../src/ingest/bot-auth/verify.ts';
 import {
   type AgentDirectory,
   agentsRevision,
@@ -7,9 +6,10 @@ import {
   makeNonceClaimer,
   purgeAgentNonces,
   saveFetched,
-} from '../../../src/storage/agent-store.ts';
-import type { Database } from '../../../src/storage/db.ts';
-import { readSnapshot } from '../../../src/storage/snapshot.ts';
+} from '../../../src/agents/store.ts';
+import type { SignatureClaim } from '../../../src/agents/verify.ts';
+import { readSnapshot } from '../../../src/app/snapshot-store.ts';
+import type { Database } from '../../../src/db/db.ts';
 import { addAgent } from '../../support/agents.ts';
 import { NOW } from '../../support/make.ts';
 import type { MakeDatabase, TestDatabase } from './database.ts';

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import { type ApiKey, hashApiKey } from '../../../src/auth/api-key.ts';
-import { makeApiKeyStore } from '../../../src/storage/api-key-store.ts';
-import type { Database } from '../../../src/storage/db.ts';
-import { bump } from '../../../src/storage/revision.ts';
-import { readSnapshot } from '../../../src/storage/snapshot.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { bump } from '../../../src/db/revision.ts';
+import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
 import { operatorAt } from '../../support/act.ts';
 import { NOW } from '../../support/make.ts';
 import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listBanners, publishBanner, type ShownBanner } from '../../../src/consent/banner-store.ts';
+import type { Database } from '../../../src/db/db.ts';
 import { sha256 } from '../../../src/lib/hash.ts';
-import { listBanners, publishBanner, type ShownBanner } from '../../../src/storage/banner-store.ts';
-import type { Database } from '../../../src/storage/db.ts';
-import { readEntries } from '../../../src/storage/ledger-read.ts';
+import { readEntries } from '../../../src/log/read-store.ts';
 import { NOW } from '../../support/make.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 

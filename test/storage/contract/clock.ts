@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import type { Database } from '../../../src/db/db.ts';
+import { raiseForgotten } from '../../../src/db/time-marks-store.ts';
+import { makeRecorder } from '../../../src/ingest/recorder-store.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
-import type { Database } from '../../../src/storage/db.ts';
-import { makeRecorder } from '../../../src/storage/recorder.ts';
-import { raiseForgotten } from '../../../src/storage/time-marks.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 import { addDecision, addRetiringKey, countOf, makeHouse, privateKeyOf } from './house.ts';

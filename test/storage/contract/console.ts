@@ -1,17 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
-import { fileContest } from '../../../src/rights/contest.ts';
-import {
-  appendPart,
-  beatJob,
-  deleteJob,
-  dropExportsOf,
-  endJob,
-  findJob,
-  insertJob,
-  purgeJobs,
-  readPart,
-} from '../../../src/storage/console-jobs.ts';
 import {
   deleteConsoleSession,
   deleteDrafts,
@@ -22,27 +9,45 @@ import {
   purgeConsole,
   saveDraft,
   touchConsoleSession,
-} from '../../../src/storage/console-sessions.ts';
-import { insertContest, lockContest, updateContest } from '../../../src/storage/contest-store.ts';
-import type { Database } from '../../../src/storage/db.ts';
-import { listHolds, placeHold, releaseHold } from '../../../src/storage/hold-store.ts';
-import { addKeyTraffic, purgeKeyTraffic, readKeyTraffic } from '../../../src/storage/key-traffic.ts';
+} from '../../../src/console/session-store.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
+import { fileContest } from '../../../src/rights/contests/contest.ts';
 import {
   openByDue,
   queueCounts,
   queuePage,
   resolvedPage,
   workload,
-} from '../../../src/storage/queue-read.ts';
-import { retain } from '../../../src/storage/retention.ts';
+} from '../../../src/rights/contests/queue-store.ts';
+import { insertContest, lockContest, updateContest } from '../../../src/rights/contests/store.ts';
+import {
+  countTrail,
+  deviceContests,
+  deviceTrail,
+  oldestDecision,
+} from '../../../src/rights/dsar/trail-store.ts';
+import { listHolds, placeHold, releaseHold } from '../../../src/rights/erase/hold-store.ts';
+import {
+  appendPart,
+  beatJob,
+  deleteJob,
+  dropExportsOf,
+  endJob,
+  findJob,
+  insertJob,
+  purgeJobs,
+  readPart,
+} from '../../../src/rights/job-store.ts';
+import { retain } from '../../../src/rights/retention/store.ts';
 import {
   countReview,
   readTallies,
   ruleReviews,
   talliedUntil,
   tally,
-} from '../../../src/storage/tally-store.ts';
-import { countTrail, deviceContests, deviceTrail, oldestDecision } from '../../../src/storage/trail-read.ts';
+} from '../../../src/rights/tally-store.ts';
+import { addKeyTraffic, purgeKeyTraffic, readKeyTraffic } from '../../../src/tenants/key-traffic-store.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';

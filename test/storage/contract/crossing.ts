@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/storage/db.ts';
-import { addKeyTraffic } from '../../../src/storage/key-traffic.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { addKeyTraffic } from '../../../src/tenants/key-traffic-store.ts';
 import { makeEntry, NOW, type TestEntry } from '../../support/make.ts';
 import { ensureTenant, makeRecorder } from '../../support/recorder.ts';
 import { holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 import { expect, vi } from 'vitest';
-import type { Database } from '../../../src/storage/db.ts';
-import { createLog } from '../../../src/storage/ledger-append.ts';
-import { rowsOf } from '../../../src/storage/sql.ts';
-import { insertTenant } from '../../../src/storage/tenant-store.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { rowsOf } from '../../../src/db/sql.ts';
+import { createLog } from '../../../src/log/append-store.ts';
+import { insertTenant } from '../../../src/tenants/tenant-store.ts';
 import { makeNewTenant } from '../../support/make.ts';
 
 /** One database of a suite's own. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/storage/db.ts';
-import { findDecision, purgeNonces } from '../../../src/storage/decision-store.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { findDecision, purgeNonces } from '../../../src/ingest/decision-store.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import type { MakeDatabase, TestDatabase } from './database.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/storage/db.ts';
-import { lookUpDevices, makeTotals } from '../../../src/storage/device-lookup.ts';
-import { purgeNetworks } from '../../../src/storage/network-store.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { lookUpDevices, makeTotals } from '../../../src/ingest/device-store.ts';
+import { purgeNetworks } from '../../../src/ingest/network-store.ts';
 import { DAY, makeEntry, NOW } from '../../support/make.ts';
 import { makeLookup, makeRecorder } from '../../support/recorder.ts';
 import type { MakeDatabase, TestDatabase } from './database.ts';

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type Contest, fileContest, resolveContest } from '../../../src/rights/contest.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { rowsOf } from '../../../src/db/sql.ts';
+import { lockHead } from '../../../src/log/append-store.ts';
+import { type Contest, fileContest, resolveContest } from '../../../src/rights/contests/contest.ts';
 import {
   insertContest,
   insertOverride,
   lockContest,
   updateContest,
-} from '../../../src/storage/contest-store.ts';
-import type { Database } from '../../../src/storage/db.ts';
-import type { RowTarget } from '../../../src/storage/erase-find.ts';
-import { eraseRows } from '../../../src/storage/erase-store.ts';
-import { lockHead } from '../../../src/storage/ledger-append.ts';
-import { rowsOf } from '../../../src/storage/sql.ts';
+} from '../../../src/rights/contests/store.ts';
+import type { RowTarget } from '../../../src/rights/erase/find-store.ts';
+import { eraseRows } from '../../../src/rights/erase/store.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';

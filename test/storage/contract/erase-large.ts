@@ -1,11 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fileContest } from '../../../src/rights/contest.ts';
-import { asMarked, type Scope, scopeResults } from '../../../src/rights/erase.ts';
-import { contestOf, insertContest, insertOverride } from '../../../src/storage/contest-store.ts';
-import type { Database } from '../../../src/storage/db.ts';
-import { decisionKey, findDecision, tenantOfDecision } from '../../../src/storage/decision-store.ts';
-import { countDecisions, heldDecisions, heldDevice, heldLinks } from '../../../src/storage/dsar-read.ts';
-import { type RowTarget, requestsOf } from '../../../src/storage/erase-find.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { decisionKey, findDecision, tenantOfDecision } from '../../../src/ingest/decision-store.ts';
+import { lockHead } from '../../../src/log/append-store.ts';
+import { checkSeals, sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
+import { fileContest } from '../../../src/rights/contests/contest.ts';
+import { contestOf, insertContest, insertOverride } from '../../../src/rights/contests/store.ts';
+import { countDecisions, heldDecisions, heldDevice, heldLinks } from '../../../src/rights/dsar/store.ts';
+import { countTrail, deviceTrail } from '../../../src/rights/dsar/trail-store.ts';
+import { asMarked, type Scope, scopeResults } from '../../../src/rights/erase/erasure.ts';
+import { type RowTarget, requestsOf } from '../../../src/rights/erase/find-store.ts';
+import { dueErasures, placeHold, releaseHold } from '../../../src/rights/erase/hold-store.ts';
+import {
+  endSteps,
+  findErasure,
+  insertErasure,
+  type StoredErasure,
+} from '../../../src/rights/erase/receipts-store.ts';
 import {
   deleteMarked,
   dropAbandoned,
@@ -13,20 +23,10 @@ import {
   markStaged,
   type Staged,
   stageTarget,
-} from '../../../src/storage/erase-steps.ts';
-import { eraseRows } from '../../../src/storage/erase-store.ts';
-import {
-  endSteps,
-  findErasure,
-  insertErasure,
-  type StoredErasure,
-} from '../../../src/storage/erasure-receipts.ts';
-import { dueErasures, placeHold, releaseHold } from '../../../src/storage/hold-store.ts';
-import { lockHead } from '../../../src/storage/ledger-append.ts';
-import { durableOfVisitor, linkedRequests, linkRequest } from '../../../src/storage/link-store.ts';
-import { tenantRows } from '../../../src/storage/tenant-rows.ts';
-import { countTrail, deviceTrail } from '../../../src/storage/trail-read.ts';
-import { checkSeals, sealVerdicts } from '../../../src/storage/verdict-seal.ts';
+} from '../../../src/rights/erase/steps-store.ts';
+import { eraseRows } from '../../../src/rights/erase/store.ts';
+import { durableOfVisitor, linkedRequests, linkRequest } from '../../../src/rights/link-store.ts';
+import { tenantRows } from '../../../src/rights/tenant-rows-store.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';

@@ -1,8 +1,8 @@
-import { type HousekeepingDeps, startHousekeeping } from '../../../src/app/housekeeping.ts';
-import type { Failure } from '../../../src/app/jobs.ts';
+import type { Database } from '../../../src/db/db.ts';
 import { HOUR, MINUTE } from '../../../src/lib/clock.ts';
-import type { Database } from '../../../src/storage/db.ts';
-import { makeSealKeyStore } from '../../../src/storage/seal-key-store.ts';
+import { type HousekeepingDeps, startHousekeeping } from '../../../src/ops/housekeeping.ts';
+import type { Failure } from '../../../src/ops/jobs.ts';
+import { makeSealKeyStore } from '../../../src/tenants/seal-key-store.ts';
 import { operatorAt } from '../../support/act.ts';
 import { makeGenerationRow, NOW } from '../../support/make.ts';
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runRetention } from '../../../src/app/retention.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { LAST_RETENTION, LAST_SWEEP, readMeta } from '../../../src/db/meta-store.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { Unavailable } from '../../../src/lib/errors.ts';
-import type { Database } from '../../../src/storage/db.ts';
-import { readJobFailures, recordRound } from '../../../src/storage/job-store.ts';
-import { LAST_RETENTION, LAST_SWEEP, readMeta } from '../../../src/storage/meta-store.ts';
-import { removeTenant } from '../../../src/storage/tenant-remove.ts';
-import { makeTenantStore } from '../../../src/storage/tenant-store.ts';
+import { readJobFailures, recordRound } from '../../../src/ops/job-store.ts';
+import { runRetention } from '../../../src/rights/retention/service.ts';
+import { removeTenant } from '../../../src/rights/tenant-removal-store.ts';
+import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { NOW } from '../../support/make.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 import { addDecision, addRetiringKey, countOf, EPOCH_DAYS, makeHouse, privateKeyOf } from './house.ts';

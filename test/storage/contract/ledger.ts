@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeLogService } from '../../../src/app/log-service.ts';
+import type { Database } from '../../../src/db/db.ts';
 import { EMPTY_ROOT, leafHash, nodeHash } from '../../../src/ledger/merkle.ts';
 import { makeNoteSigner } from '../../../src/ledger/note.ts';
-import type { Database } from '../../../src/storage/db.ts';
-import { type AppendedEntry, appendEntries, lockHead } from '../../../src/storage/ledger-append.ts';
-import { makeHashReader, readEntries, readHead, saveCheckpoint } from '../../../src/storage/ledger-read.ts';
+import { type AppendedEntry, appendEntries, lockHead } from '../../../src/log/append-store.ts';
+import { makeHashReader, readEntries, readHead, saveCheckpoint } from '../../../src/log/read-store.ts';
+import { makeLogService } from '../../../src/log/service.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 
 function append(

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readMeta, writeMeta } from '../../../src/storage/meta-store.ts';
+import { readMeta, writeMeta } from '../../../src/db/meta-store.ts';
 import type { MakeDatabase, TestDatabase } from './database.ts';
 
 export function metaContract(make: MakeDatabase): void {

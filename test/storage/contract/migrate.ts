@@ -1,9 +1,9 @@
 import { readdir } from 'node:fs/promises';
 import type { Knex } from 'knex';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/storage/db.ts';
-import { migrate, schemaState } from '../../../src/storage/migrate.ts';
-import { readSnapshot } from '../../../src/storage/snapshot.ts';
+import { readSnapshot } from '../../../src/app/snapshot-store.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { migrate, schemaState } from '../../../src/db/migrate.ts';
 import type { MakeDatabase, TestDatabase } from './database.ts';
 
 const directory = new URL('../../../migrations/', import.meta.url);

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/storage/db.ts';
-import { eraseRows } from '../../../src/storage/erase-store.ts';
-import { lockHead } from '../../../src/storage/ledger-append.ts';
-import { ofStoredDays } from '../../../src/storage/network-store.ts';
-import { rowsOf } from '../../../src/storage/sql.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { rowsOf } from '../../../src/db/sql.ts';
+import { ofStoredDays } from '../../../src/ingest/network-store.ts';
+import { lockHead } from '../../../src/log/append-store.ts';
+import { eraseRows } from '../../../src/rights/erase/store.ts';
 import { DAY, makeEntry, NOW } from '../../support/make.ts';
 import { makeLookup, makeRecorder } from '../../support/recorder.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readSnapshot } from '../../../src/app/snapshot-store.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { readPolicies, readShadowCounts, savePolicy } from '../../../src/ingest/policy-store.ts';
 import { tenantPolicySchema } from '../../../src/schema/policy.ts';
-import type { Database } from '../../../src/storage/db.ts';
-import { readPolicies, readShadowCounts, savePolicy } from '../../../src/storage/policy-store.ts';
-import { readSnapshot } from '../../../src/storage/snapshot.ts';
 import { operatorAt } from '../../support/act.ts';
 import { DAY, makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/storage/db.ts';
-import { makeSharedCounter, purgeCounters } from '../../../src/storage/rate-counter.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { makeSharedCounter, purgeCounters } from '../../../src/ops/rate-store.ts';
 import type { MakeDatabase, TestDatabase } from './database.ts';
 
 const range = (n: number): number[] => Array.from({ length: n }, (_, i) => i + 1);

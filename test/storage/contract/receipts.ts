@@ -1,12 +1,12 @@
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeDiskReserve } from '../../../src/app/disk-reserve.ts';
-import { makeEraseService } from '../../../src/app/rights/erase.ts';
-import { readTombstones } from '../../../src/app/rights/tombstones.ts';
+import { makeDiskReserve } from '../../../src/db/disk-reserve-files.ts';
 import { HOUR, MINUTE } from '../../../src/lib/clock.ts';
-import { emptyTally, scopeResults } from '../../../src/rights/erase.ts';
-import { insertErasure, type StoredErasure } from '../../../src/storage/erasure-receipts.ts';
-import { readJobFailures } from '../../../src/storage/job-store.ts';
+import { readJobFailures } from '../../../src/ops/job-store.ts';
+import { emptyTally, scopeResults } from '../../../src/rights/erase/erasure.ts';
+import { insertErasure, type StoredErasure } from '../../../src/rights/erase/receipts-store.ts';
+import { makeEraseService } from '../../../src/rights/erase/service.ts';
+import { readTombstones } from '../../../src/rights/erase/tombstone-files.ts';
 import { tempDir } from '../../support/command.ts';
 import { NOW } from '../../support/make.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';

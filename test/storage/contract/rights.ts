@@ -1,10 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Contest, fileContest, resolveContest } from '../../../src/rights/contest.ts';
-import { DEFENCE_BASIS, type Scope } from '../../../src/rights/erase.ts';
-import { checkAuditSeals, sealAudit } from '../../../src/storage/audit-seal.ts';
-import { writeAudit } from '../../../src/storage/audit-store.ts';
+import { writeAudit } from '../../../src/audit/store.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { rowsOf } from '../../../src/db/sql.ts';
+import { findDecision, tenantOfDecision } from '../../../src/ingest/decision-store.ts';
+import { findSummary } from '../../../src/ingest/summary-store.ts';
+import { lockHead } from '../../../src/log/append-store.ts';
+import { checkAuditSeals, sealAudit } from '../../../src/log/audit-seal-store.ts';
+import { checkSeals, sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
+import { type Contest, fileContest, resolveContest } from '../../../src/rights/contests/contest.ts';
+import { makeContestWords } from '../../../src/rights/contests/contest-text.ts';
+import { sealOldWords } from '../../../src/rights/contests/seal-words-store.ts';
 import {
   type ContestRow,
   contestOf,
@@ -15,24 +22,23 @@ import {
   lockContest,
   openRow,
   updateContest,
-} from '../../../src/storage/contest-store.ts';
-import { makeContestWords } from '../../../src/storage/contest-words.ts';
-import type { Database } from '../../../src/storage/db.ts';
-import { findDecision, tenantOfDecision } from '../../../src/storage/decision-store.ts';
-import { countDecisions, heldContests, heldOverride } from '../../../src/storage/dsar-read.ts';
-import type { RowTarget } from '../../../src/storage/erase-find.ts';
-import { eraseRows } from '../../../src/storage/erase-store.ts';
-import { heldIds } from '../../../src/storage/held-ids.ts';
-import { allHolds, dueErasures, listHolds, placeHold, releaseHold } from '../../../src/storage/hold-store.ts';
-import { lockHead } from '../../../src/storage/ledger-append.ts';
-import { durableOfVisitor, linkedRequests, linkRequest } from '../../../src/storage/link-store.ts';
-import { retain } from '../../../src/storage/retention.ts';
-import { oldestDueDecision, planRetention } from '../../../src/storage/retention-due.ts';
-import { sealOldWords } from '../../../src/storage/seal-words.ts';
-import { rowsOf } from '../../../src/storage/sql.ts';
-import { findSummary } from '../../../src/storage/summary-store.ts';
-import { checkSeals, sealVerdicts } from '../../../src/storage/verdict-seal.ts';
-import { enqueue } from '../../../src/storage/webhook-store.ts';
+} from '../../../src/rights/contests/store.ts';
+import { countDecisions, heldContests, heldOverride } from '../../../src/rights/dsar/store.ts';
+import { DEFENCE_BASIS, type Scope } from '../../../src/rights/erase/erasure.ts';
+import type { RowTarget } from '../../../src/rights/erase/find-store.ts';
+import { heldIds } from '../../../src/rights/erase/held-ids-store.ts';
+import {
+  allHolds,
+  dueErasures,
+  listHolds,
+  placeHold,
+  releaseHold,
+} from '../../../src/rights/erase/hold-store.ts';
+import { eraseRows } from '../../../src/rights/erase/store.ts';
+import { durableOfVisitor, linkedRequests, linkRequest } from '../../../src/rights/link-store.ts';
+import { oldestDueDecision, planRetention } from '../../../src/rights/retention/due-store.ts';
+import { retain } from '../../../src/rights/retention/store.ts';
+import { enqueue } from '../../../src/webhooks/store.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readSnapshot } from '../../../src/app/snapshot-store.ts';
+import type { Database } from '../../../src/db/db.ts';
 import { planGenerate, planRotate } from '../../../src/keys/rotate.ts';
-import type { Database } from '../../../src/storage/db.ts';
-import { makeSealKeyStore } from '../../../src/storage/seal-key-store.ts';
-import { readSnapshot } from '../../../src/storage/snapshot.ts';
+import { makeSealKeyStore } from '../../../src/tenants/seal-key-store.ts';
 import { operatorAt } from '../../support/act.ts';
 import { makeGenerationRow, NOW } from '../../support/make.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';

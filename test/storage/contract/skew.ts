@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { type SkewWatch, watchSkew } from '../../../src/app/clock-skew.ts';
+import { purgeNonces } from '../../../src/ingest/decision-store.ts';
 import { earliestExpiry, isFresh, nonceExpiry } from '../../../src/ingest/freshness.ts';
 import { MINUTE } from '../../../src/lib/clock.ts';
-import { purgeNonces } from '../../../src/storage/decision-store.ts';
+import { type SkewWatch, watchSkew } from '../../../src/ops/clock-skew-service.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';

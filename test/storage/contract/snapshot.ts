@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readSnapshot, type SnapshotPage, type TenantSnapshot } from '../../../src/app/snapshot-store.ts';
 import { hashApiKey } from '../../../src/auth/api-key.ts';
-import { makeApiKeyStore } from '../../../src/storage/api-key-store.ts';
-import type { Database } from '../../../src/storage/db.ts';
-import { bump } from '../../../src/storage/revision.ts';
-import { readSnapshot, type SnapshotPage, type TenantSnapshot } from '../../../src/storage/snapshot.ts';
-import { makeTenantStore, saveTenantSecret } from '../../../src/storage/tenant-store.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { bump } from '../../../src/db/revision.ts';
+import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
+import { makeTenantStore, saveTenantSecret } from '../../../src/tenants/tenant-store.ts';
 import { operatorAt } from '../../support/act.ts';
 import { makeGenerationRow, makeNewTenant, NOW } from '../../support/make.ts';
 import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/storage/db.ts';
-import { readSnapshot } from '../../../src/storage/snapshot.ts';
+import { readSnapshot } from '../../../src/app/snapshot-store.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
+import { firstPurpose, type Purpose } from '../../../src/tenants/tenant.ts';
 import {
   insertTenant,
   makeTenantStore,
   purposeToRow,
   readTenantSecret,
   saveTenantSecret,
-} from '../../../src/storage/tenant-store.ts';
-import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
-import { firstPurpose, type Purpose } from '../../../src/tenants/tenant.ts';
+} from '../../../src/tenants/tenant-store.ts';
 import { operatorAt } from '../../support/act.ts';
 import { makeGenerationRow, makeNewTenant, NOW } from '../../support/make.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';

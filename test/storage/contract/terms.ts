@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sha256 } from '../../../src/lib/hash.ts';
-import { listPolicies, publishPolicy, savePurposes } from '../../../src/storage/consent-store.ts';
-import type { Database } from '../../../src/storage/db.ts';
-import { readEntries } from '../../../src/storage/ledger-read.ts';
+import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import {
   findSession,
   insertSession,
   purgeExpired,
   type StoredSession,
-} from '../../../src/storage/session-store.ts';
-import { readSnapshot } from '../../../src/storage/snapshot.ts';
-import { makeTenantStore } from '../../../src/storage/tenant-store.ts';
+} from '../../../src/consent/session-store.ts';
+import { listPolicies, publishPolicy, savePurposes } from '../../../src/consent/terms-store.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { sha256 } from '../../../src/lib/hash.ts';
+import { readEntries } from '../../../src/log/read-store.ts';
 import { firstPurpose } from '../../../src/tenants/tenant.ts';
+import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { operatorAt } from '../../support/act.ts';
 import { NOW } from '../../support/make.ts';
 import { ensureTenant } from '../../support/recorder.ts';

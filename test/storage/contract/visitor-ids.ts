@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/storage/db.ts';
-import type { RowTarget } from '../../../src/storage/erase-find.ts';
-import { eraseRows } from '../../../src/storage/erase-store.ts';
-import { placeHold, releaseHold } from '../../../src/storage/hold-store.ts';
-import { lockHead } from '../../../src/storage/ledger-append.ts';
-import { durableOfVisitor } from '../../../src/storage/link-store.ts';
-import { makeRecorder } from '../../../src/storage/recorder.ts';
-import { retain } from '../../../src/storage/retention.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { makeRecorder } from '../../../src/ingest/recorder-store.ts';
+import { lockHead } from '../../../src/log/append-store.ts';
+import type { RowTarget } from '../../../src/rights/erase/find-store.ts';
+import { placeHold, releaseHold } from '../../../src/rights/erase/hold-store.ts';
+import { eraseRows } from '../../../src/rights/erase/store.ts';
+import { durableOfVisitor } from '../../../src/rights/link-store.ts';
+import { retain } from '../../../src/rights/retention/store.ts';
 import { DAY, makeEntry, NOW } from '../../support/make.ts';
 import {
   addTenant,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/storage/db.ts';
-import { readSnapshot } from '../../../src/storage/snapshot.ts';
+import { readSnapshot } from '../../../src/app/snapshot-store.ts';
+import type { Database } from '../../../src/db/db.ts';
 import {
   countOutbox,
   insertWebhook,
@@ -11,7 +11,7 @@ import {
   settle,
   takeDue,
   type Webhook,
-} from '../../../src/storage/webhook-store.ts';
+} from '../../../src/webhooks/store.ts';
 import { operatorAt } from '../../support/act.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';

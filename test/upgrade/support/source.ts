@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import { openDatabase } from '../../../src/db/db.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
-import { openDatabase } from '../../../src/storage/db.ts';
-import { sealVerdicts } from '../../../src/storage/verdict-seal.ts';
+import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
 import { REASON, startRights } from '../../rights/support/rights.ts';
 import { KID } from '../../support/server.ts';
 

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import type { Knex } from 'knex';
-import type { Database } from '../../../src/storage/db.ts';
+import type { Database } from '../../../src/db/db.ts';
 import type { Row, Source } from './source.ts';
 
 /** A database of an earlier schema, filled as far as that one had places for the rows. */

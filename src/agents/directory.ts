@@ -1,0 +1,85 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { calculateJwkThumbprint } from 'jose';
+import { z } from 'zod';
+import { decodeBase64Url } from '../lib/base64.ts';
+
+/** A directory of an agent's keys (RFC 7517) under the agent's own origin. */
+
+export const WELL_KNOWN_PATH = '/.well-known/http-message-signatures-directory';
+export const MAX_KEYS = 32;
+
+/** RFC 9421 B.1.4: its private half is printed in the RFC, so a signature by it proves nothing. */
+export const RFC_TEST_KEY = 'poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U';
+
+const ed25519JwkSchema = z.object({
+  kty: z.literal('OKP'),
+  crv: z.literal('Ed25519'),
+  // One spelling for one key: another has another thumbprint, and would pass for another key.
+  x: z.string().refine((x) => decodeBase64Url(x)?.length === 32),
+  // A directory that prints the private half too leaves a signature worth nothing.
+  d: z.undefined().optional(),
+  nbf: z.number().optional(),
+  exp: z.number().optional(),
+});
+
+/** A JWK Set (RFC 7517 section 5), or one bare JWK, which some agents serve in its place. */
+const documentSchema = z.union([
+  z.object({ keys: z.array(z.unknown()).max(MAX_KEYS) }),
+  z
+    .object({ kty: z.string(), keys: z.undefined().optional() })
+    .loose()
+    .transform((key) => ({ keys: [key] })),
+]);
+
+export interface AgentKey {
+  /** RFC 7638 thumbprint, computed here: a directory's own `kid` is never believed. */
+  readonly thumbprint: string;
+  /** base64url of the 32-byte public key. */
+  readonly x: string;
+  /** Seconds of validity as the directory says, where it does. */
+  readonly nbf?: number | undefined;
+  readonly exp?: number | undefined;
+}
+
+/**
+ * Where an agent's keys lie: an origin alone stands for its well-known address. Only https.
+ * Null: not an address that is ever looked up.
+ */
+export function directoryUrl(text: string): string | null {
+  if (text.length > 512 || !URL.canParse(text)) return null;
+  const url = new URL(text);
+  if (url.protocol !== 'https:' || url.username !== '' || url.password !== '' || url.hash !== '') return null;
+  if (url.pathname === '/' && url.search === '') url.pathname = WELL_KNOWN_PATH;
+  // An empty query or fragment changes nothing, and would make two directories of one.
+  if (url.search === '') url.search = '';
+  url.hash = '';
+  return url.href;
+}
+
+/** `declaredAgentId`: stable over key rotation. */
+export function agentOrigin(directory: string): string {
+  return new URL(directory).origin;
+}
+
+/** The Ed25519 keys of a directory; other kinds are passed over. Null: neither a JWKS nor a JWK, or too many keys. */
+export async function readJwks(
+  document: unknown,
+  refused: ReadonlySet<string> = new Set([RFC_TEST_KEY]),
+): Promise<AgentKey[] | null> {
+  const parsed = documentSchema.safeParse(document);
+  if (!parsed.success) return null;
+  const keys: AgentKey[] = [];
+  for (const candidate of parsed.data.keys) {
+    const jwk = ed25519JwkSchema.safeParse(candidate);
+    if (!jwk.success) continue;
+    const { kty, crv, x, nbf, exp } = jwk.data;
+    const thumbprint = await calculateJwkThumbprint({ kty, crv, x });
+    if (!refused.has(thumbprint)) keys.push({ thumbprint, x, nbf, exp });
+  }
+  return keys;
+}
+
+/** @throws when the point is not one that OpenSSL takes */
+export function importAgentKey(key: AgentKey): KeyObject {
+  return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: key.x }, format: 'jwk' });
+}

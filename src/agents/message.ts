@@ -1,0 +1,63 @@
+import type { HeaderMap } from '../http/network.ts';
+import type { Covered } from './signature-agent.ts';
+
+/** A request as it is verified, and what a signature on it says of itself. */
+
+export const TAG = 'web-bot-auth';
+export const ALGORITHM = 'ed25519';
+export const CREATED_SKEW_SECONDS = 30;
+
+export interface BotAuthRequest {
+  readonly method: string;
+  /** The request target as sent. */
+  readonly target: string;
+  readonly headers: HeaderMap;
+  readonly https: boolean;
+  /** Tenant and nonce of the bundle that it carries: one that is sent again is no second use of its signature. */
+  readonly bundle: string;
+}
+
+/** A request whose Host is one of our public names. */
+export interface OwnRequest extends BotAuthRequest {
+  readonly authority: string;
+}
+
+export interface SignatureClaims {
+  readonly created?: number;
+  readonly expires?: number;
+  readonly nonce?: string;
+  readonly alg?: string;
+  readonly keyid?: string;
+  readonly tag?: string;
+}
+
+/** Nothing of it is believed before the policy agrees and the bytes verify. */
+export interface Claim {
+  readonly components: readonly Covered[];
+  readonly parameters: SignatureClaims;
+  /** Address of the directory in the part of Signature-Agent that the signature covers. */
+  readonly directory: string | null;
+}
+
+export function targetUri({ https, authority, target }: OwnRequest): string {
+  return `${https ? 'https' : 'http'}://${authority}${target}`;
+}
+
+/** What a signature may cover: http-message-sig takes a keyed header apart anew for every component. */
+export const MAX_COMPONENTS = 16;
+export const MAX_KEYED = 4;
+const MAX_COVERED_LENGTH = 2048;
+
+/** The three that carry a signature; together they are bounded before anything is read (verify.ts). */
+export const SIGNATURE_FIELDS: readonly string[] = ['signature-input', 'signature', 'signature-agent'];
+
+const FIELD_CONTENT = /^[\t\x20-\x7e]*$/;
+/** http-message-sig looks for the end of a value in time that grows with the square of a run of blanks in it. */
+const LONG_RUN = /[\t ]{33}/;
+
+/** A header's value as it may stand in a signature base, or null: a line break in one could forge another line. */
+export function fieldContent(name: string, value: string): string | null {
+  const text = value.trim();
+  if (text.length > MAX_COVERED_LENGTH && !SIGNATURE_FIELDS.includes(name)) return null;
+  return FIELD_CONTENT.test(value) && !LONG_RUN.test(text) ? text : null;
+}

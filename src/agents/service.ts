@@ -1,0 +1,202 @@
+import type { KeyObject } from 'node:crypto';
+import type { Database } from '../db/db.ts';
+import { type FetchOptions, fetchJsonDocument } from '../egress/fetch-document.ts';
+import { type Clock, HOUR, MINUTE, SECOND } from '../lib/clock.ts';
+import { type AgentKey, importAgentKey, readJwks, WELL_KNOWN_PATH } from './directory.ts';
+import {
+  type AgentDirectory,
+  agentsRevision,
+  type DirectorySource,
+  isAhead,
+  listDirectories,
+  saveFetched,
+} from './store.ts';
+import type { FindAgentKey } from './verify.ts';
+
+/** Directories of Web Bot Auth agents as this process knows them; fetched in the background, never for a request. */
+
+export const DIRECTORY_FETCH: FetchOptions = {
+  mediaType: 'application/http-message-signatures-directory+json',
+  maxBytes: 65_536,
+  timeoutMs: 3 * SECOND,
+};
+
+const REFRESH_MS = HOUR;
+const RETRY_MS = 5 * MINUTE;
+const REFUSED_MS = 10 * MINUTE;
+const MAX_DISCOVERED = 1000;
+const MAX_WAITING = 100;
+
+export interface RefreshResult {
+  readonly directory: AgentDirectory;
+  readonly ok: boolean;
+}
+
+/**
+ * Fetches a directory and stores what it holds now: a key that is gone is revoked. When it fails, the keys of the last
+ * good fetch stay in use and the reason is kept.
+ */
+export async function refreshDirectory(
+  database: Database,
+  before: AgentDirectory,
+  clock: Clock,
+  options: FetchOptions = DIRECTORY_FETCH,
+): Promise<RefreshResult> {
+  const now = clock();
+  let directory: AgentDirectory;
+  try {
+    const keys = await readJwks(await fetchJsonDocument(before.url, options));
+    if (!keys) throw new Error('it is neither a JWKS of at most 32 keys nor a JWK');
+    directory = { ...before, keys, fetchedAt: now, triedAt: now, failure: null };
+  } catch (error) {
+    const failure = error instanceof Error ? error.message : 'it cannot be read';
+    directory = { ...before, triedAt: now, failure };
+  }
+  const ok = directory.failure === null;
+  // A stranger names what is discovered: what was never a directory leaves nothing.
+  if (ok || before.source !== 'discovered' || before.fetchedAt !== null) {
+    await saveFetched(database, directory, before, clock());
+  }
+  return { directory, ok };
+}
+
+export function newDirectory(url: string, source: DirectorySource, now: number): AgentDirectory {
+  return { url, source, keys: [], fetchedAt: null, triedAt: null, failure: null, createdAt: now };
+}
+
+interface CachedKey {
+  readonly key: KeyObject;
+  readonly nbf: number;
+  readonly exp: number;
+}
+
+type DirectoryKeys = ReadonlyMap<string, ReadonlyMap<string, CachedKey>>;
+
+/** One that is damaged is none, and hides no other. */
+function importKeys(keys: readonly AgentKey[]): Map<string, CachedKey> {
+  const imported = new Map<string, CachedKey>();
+  for (const key of keys) {
+    const { thumbprint, nbf = 0, exp = Number.POSITIVE_INFINITY } = key;
+    try {
+      imported.set(thumbprint, { key: importAgentKey(key), nbf, exp });
+    } catch {
+      // The next fetch of its directory brings it back.
+    }
+  }
+  return imported;
+}
+
+function isDue(directory: AgentDirectory, now: number): boolean {
+  if (directory.source === 'pinned') return false;
+  const wait = directory.failure === null ? REFRESH_MS : RETRY_MS;
+  const { triedAt } = directory;
+  return triedAt === null || isAhead(triedAt, now) || now - triedAt >= wait;
+}
+
+function lookupKey(
+  keys: DirectoryKeys,
+  url: string,
+  thumbprint: string,
+  nowSeconds: number,
+): KeyObject | null {
+  const found = keys.get(url)?.get(thumbprint);
+  return found && found.nbf <= nowSeconds && nowSeconds < found.exp ? found.key : null;
+}
+
+function importAll(directories: readonly AgentDirectory[]): DirectoryKeys {
+  return new Map(directories.map((directory) => [directory.url, importKeys(directory.keys)]));
+}
+
+/** The keys as they are stored now, for a replay. */
+export async function loadAgentKeys(database: Database): Promise<FindAgentKey> {
+  const keys = importAll(await listDirectories(database));
+  return (url, thumbprint, nowSeconds) => lookupKey(keys, url, thumbprint, nowSeconds);
+}
+
+export interface Agents {
+  readonly findKey: FindAgentKey;
+  stop(): Promise<void>;
+}
+
+export interface AgentsOptions {
+  /** GPD_WBA_OPEN_DISCOVERY: fetch directories that are on no list. */
+  readonly openDiscovery: boolean;
+  readonly clock: Clock;
+  readonly onFault: (error: unknown) => void;
+  readonly fetchOptions?: FetchOptions;
+}
+
+/** Loads all directories, follows their changes every second, refreshes what is due. */
+export async function startAgents(database: Database, options: AgentsOptions): Promise<Agents> {
+  const { clock, onFault } = options;
+  let directories = new Map<string, AgentDirectory>();
+  let keys: DirectoryKeys = new Map();
+  let revision = -1;
+  const wanted = new Set<string>();
+  /** Origins that were asked lately, so that a stranger cannot make this server ask one again and again. */
+  const refused = new Map<string, number>();
+
+  async function reload(): Promise<void> {
+    const next = await agentsRevision(database);
+    if (next === revision) return;
+    const list = await listDirectories(database);
+    directories = new Map(list.map((directory) => [directory.url, directory]));
+    keys = importAll(list);
+    revision = next;
+  }
+
+  async function work(): Promise<void> {
+    await reload();
+    const now = clock();
+    const discovered = [...wanted]
+      .filter((url) => !directories.has(url))
+      .map((url) => newDirectory(url, 'discovered', now));
+    wanted.clear();
+    for (const [url, until] of refused) if (until <= now) refused.delete(url);
+    for (const { url } of discovered) refused.set(url, now + REFUSED_MS);
+    const due = [...[...directories.values()].filter((directory) => isDue(directory, now)), ...discovered];
+    await Promise.all(
+      due.map((directory) => refreshDirectory(database, directory, clock, options.fetchOptions)),
+    );
+    if (due.length > 0) await reload();
+  }
+
+  function discover(url: string): void {
+    const room =
+      wanted.size < MAX_WAITING && directories.size < MAX_DISCOVERED && refused.size < MAX_DISCOVERED;
+    // One directory an origin, at its well-known address: on a shared host another path may be somebody else's.
+    const own = new URL(url).pathname === WELL_KNOWN_PATH && new URL(url).search === '';
+    if (options.openDiscovery && room && own && !refused.has(url)) wanted.add(url);
+  }
+
+  await reload();
+  let running: Promise<void> = Promise.resolve();
+  let busy = false;
+  let failing = false;
+  // Told once, not every second that the database is away.
+  const failed = (error: unknown): void => {
+    if (!failing) onFault(error);
+    failing = true;
+  };
+  const timer = setInterval(() => {
+    if (busy) return;
+    busy = true;
+    running = work()
+      .then(() => {
+        failing = false;
+      }, failed)
+      .finally(() => {
+        busy = false;
+      });
+  }, SECOND);
+  return {
+    findKey(url, thumbprint, nowSeconds) {
+      if (!keys.has(url)) discover(url);
+      return lookupKey(keys, url, thumbprint, nowSeconds);
+    },
+    async stop() {
+      clearInterval(timer);
+      await running;
+    },
+  };
+}

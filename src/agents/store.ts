@@ -1,0 +1,179 @@
+import type { Knex } from 'knex';
+import { writeActForAll } from '../audit/store.ts';
+import type { Database } from '../db/db.ts';
+import { makeGroup } from '../db/group-commit.ts';
+import { purge } from '../db/purge.ts';
+import { bump, readRevision } from '../db/revision.ts';
+import { type Bindings, insertMany } from '../db/sql.ts';
+import { raiseForgotten, readTimeMarks } from '../db/time-marks-store.ts';
+import type { InstallationAct } from '../lib/act.ts';
+import { MINUTE } from '../lib/clock.ts';
+import type { AgentKey } from './directory.ts';
+import type { BotAuthDeps, SignatureClaim } from './verify.ts';
+
+/** `pinned`: keys given by an operator, never fetched. `listed`: fetched and refreshed. `discovered`: by open discovery. */
+export type DirectorySource = 'pinned' | 'listed' | 'discovered';
+
+export interface AgentDirectory {
+  readonly url: string;
+  readonly source: DirectorySource;
+  readonly keys: readonly AgentKey[];
+  readonly fetchedAt: number | null;
+  readonly triedAt: number | null;
+  /** Why the last fetch failed; the keys of the one before stay in use. */
+  readonly failure: string | null;
+  readonly createdAt: number;
+}
+
+interface DirectoryRow {
+  readonly url: string;
+  readonly source: DirectorySource;
+  readonly keys: string;
+  readonly fetched_at: number | null;
+  readonly tried_at: number | null;
+  readonly failure: string | null;
+  readonly created_at: number;
+}
+
+/** Null for a damaged row: it must not hide the other directories. */
+function parseKeys(keys: string): AgentKey[] | null {
+  try {
+    const parsed: unknown = JSON.parse(keys);
+    return Array.isArray(parsed) ? (parsed as AgentKey[]) : null;
+  } catch {
+    return null;
+  }
+}
+
+function fromRow(row: DirectoryRow): AgentDirectory {
+  const keys = parseKeys(row.keys);
+  return {
+    url: row.url,
+    source: row.source,
+    keys: keys ?? [],
+    fetchedAt: row.fetched_at,
+    triedAt: row.tried_at,
+    failure: keys ? row.failure : 'its stored keys cannot be read',
+    createdAt: row.created_at,
+  };
+}
+
+function toRow(directory: AgentDirectory): DirectoryRow {
+  return {
+    url: directory.url,
+    source: directory.source,
+    keys: JSON.stringify(directory.keys),
+    fetched_at: directory.fetchedAt,
+    tried_at: directory.triedAt,
+    failure: directory.failure,
+    created_at: directory.createdAt,
+  };
+}
+
+export async function listDirectories(database: Database): Promise<AgentDirectory[]> {
+  const rows = await database.read<DirectoryRow>('agent_directories').orderBy('url');
+  return rows.map(fromRow);
+}
+
+const put = (tx: Knex.Transaction, directory: AgentDirectory): Knex.QueryBuilder =>
+  tx('agent_directories').insert(toRow(directory)).onConflict('url').merge();
+
+/** Nodes agree on the time within so much. */
+const NODE_SKEW_MS = MINUTE;
+
+/** Was this moment told by a clock that was ahead, and set back since? */
+export const isAhead = (at: number, now: number): boolean => at > now + NODE_SKEW_MS;
+
+/**
+ * What a fetch brought. The operator may have removed or pinned the directory meanwhile, and another node may have stored
+ * a fetch that began later: then nothing is written.
+ * @param directory with the start of the fetch as `triedAt`
+ * @param before as it was known when the fetch began
+ */
+export async function saveFetched(
+  database: Database,
+  directory: AgentDirectory,
+  before: AgentDirectory,
+  now: number,
+): Promise<void> {
+  await database.transaction(async (tx) => {
+    await bump(tx, 'agents');
+    const stored = await tx<DirectoryRow>('agent_directories').where({ url: directory.url }).first();
+    const [began, other] = [Number(directory.triedAt), Number(stored?.tried_at)];
+    const isLater = stored?.tried_at != null && other > began && !isAhead(other, now);
+    const isWanted = stored ? stored.source === before.source : isNew(before);
+    if (isWanted && !isLater) await put(tx, directory);
+  });
+}
+
+/** Met by open discovery and stored by nobody yet. */
+const isNew = ({ source, triedAt }: AgentDirectory): boolean => source === 'discovered' && triedAt === null;
+
+/** An operator's word: it replaces whatever is known of that address. Running servers see it within 5 s. */
+export function addDirectory(
+  database: Database,
+  directory: AgentDirectory,
+  by: InstallationAct,
+): Promise<void> {
+  const { url: agent, source } = directory;
+  return database.transaction(async (tx) => {
+    await bump(tx, 'agents');
+    await put(tx, directory);
+    await writeActForAll(tx, by, 'agent.added', { agent, source });
+  });
+}
+
+/** @returns whether it was on the list */
+export function removeDirectory(database: Database, url: string, by: InstallationAct): Promise<boolean> {
+  return database.transaction(async (tx) => {
+    await bump(tx, 'agents');
+    if ((await tx('agent_directories').where({ url }).delete()) === 0) return false;
+    await writeActForAll(tx, by, 'agent.removed', { agent: url });
+    return true;
+  });
+}
+
+/** The revision of the last change, to be compared with the one before. */
+export function agentsRevision(database: Database): Promise<number> {
+  return readRevision(database, 'agents');
+}
+
+async function claimBatch(database: Database, claims: readonly SignatureClaim[]): Promise<boolean[]> {
+  // The first of each nonce: one statement may not meet a row twice.
+  const first = new Map([...claims].reverse().map((claim) => [claim.nonce, claim]));
+  const rows = [...first.values()].map(
+    ({ nonce, bundle, expiresAt }): Bindings => [nonce, bundle, expiresAt],
+  );
+  rows.sort((a, b) => (String(a[0]) < String(b[0]) ? -1 : 1));
+  return database.hotTransaction(async (tx) => {
+    const stored = await insertMany<{ nonce: string; bundle: string }>(
+      tx,
+      'INSERT INTO agent_nonces (nonce, bundle, expires_at)',
+      rows,
+      // Changes nothing, and returns the bundle that has it.
+      'ON CONFLICT (nonce) DO UPDATE SET bundle = agent_nonces.bundle RETURNING nonce, bundle',
+    );
+    const bundleOf = new Map(stored.map(({ nonce, bundle }) => [nonce, bundle]));
+    // An earlier claim of the same signature had the same expiry: it may be forgotten already.
+    const { forgotten } = await readTimeMarks(tx);
+    return claims.map(({ nonce, bundle, expiresAt }) => {
+      return bundleOf.get(nonce) === bundle && expiresAt >= forgotten;
+    });
+  });
+}
+
+/** The replay cache of signatures, on all nodes together. */
+export function makeNonceClaimer(database: Database): BotAuthDeps['claimNonce'] {
+  const group = makeGroup<SignatureClaim, boolean>({
+    name: 'nonce',
+    run: (claims) => claimBatch(database, claims),
+    maxBatch: 400,
+    maxWaiting: 5000,
+  });
+  return (claim) => group.submit(claim);
+}
+
+export function purgeAgentNonces(database: Database, now: number): Promise<number> {
+  const note = (tx: Knex.Transaction): Promise<void> => raiseForgotten(tx, now);
+  return purge(database, 'agent_nonces', ['nonce'], (rows) => rows.where('expires_at', '<', now), note);
+}

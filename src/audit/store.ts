@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto';
+import type { Knex } from 'knex';
+import type { Database } from '../db/db.ts';
+import { holdTenant } from '../db/tenant-hold.ts';
+import { commitAudit } from '../ledger/commitment.ts';
+import type { Act, InstallationAct } from '../lib/act.ts';
+import type { Json } from '../lib/canonical-json.ts';
+import { sealedTo } from '../log/hourly-seal-store.ts';
+import {
+  type AuditAction,
+  type AuditEvent,
+  type AuditFields,
+  type AuditFilter,
+  type AuditRow,
+  auditText,
+} from './audit.ts';
+
+const SALT_BYTES = 16;
+
+/** One row, in the transaction of what it tells of. */
+export async function writeAudit(tx: Knex.Transaction, event: AuditEvent): Promise<void> {
+  const { kid, actor, action, object } = event;
+  await holdTenant(tx, kid);
+  // An append-only log goes on from the hours that are sealed, whatever a clock that went back says.
+  const at = Math.max(event.at, await sealedTo(tx, 'audit_sealed_to', kid));
+  const row = {
+    at,
+    role: actor.role,
+    actor: actor.ref,
+    action,
+    object,
+    detail: JSON.stringify(event.detail),
+  };
+  const salt = randomBytes(SALT_BYTES);
+  const commitment = commitAudit(salt, kid, auditText(row));
+  await tx('audit_log').insert({ kid, ...row, salt: salt.toString('base64url'), commitment });
+}
+
+/** An action that changed nothing else, such as an export. */
+export function recordAudit(database: Database, event: AuditEvent): Promise<void> {
+  return database.transaction((tx) => writeAudit(tx, event));
+}
+
+type Detail = Readonly<Record<string, Json>>;
+
+/** What an operator did, or gpd itself, in the transaction of what it changed. */
+export function writeAct(
+  tx: Knex.Transaction,
+  kid: string,
+  act: Act,
+  action: AuditAction,
+  detail: Detail,
+): Promise<void> {
+  const { role, ref, at, apiKey } = act;
+  const by = apiKey === undefined ? {} : { apiKey };
+  return writeAudit(tx, {
+    kid,
+    at,
+    actor: { role, ref },
+    action,
+    object: null,
+    detail: { ...detail, ...by },
+  });
+}
+
+/** One row in the log of every tenant: what was done to the whole installation was done to each. */
+export async function writeActForAll(
+  tx: Knex.Transaction,
+  by: InstallationAct,
+  action: AuditAction,
+  detail: Detail,
+): Promise<void> {
+  const kids = (await tx('tenants').orderBy('kid').pluck('kid')) as string[];
+  for (const kid of kids) {
+    const actor = by.actorOf(kid);
+    if (actor) await writeAct(tx, kid, { ...actor, at: by.at }, action, detail);
+  }
+}
+
+interface StoredRow extends AuditFields {
+  readonly seq: number;
+}
+
+/** Newest first. */
+export async function listAudit(
+  database: Database,
+  kid: string,
+  filter: AuditFilter,
+  limit: number,
+): Promise<readonly AuditRow[]> {
+  const query = database.read('audit_log').where({ kid });
+  for (const name of ['action', 'role', 'actor', 'object'] as const) {
+    const value = filter[name];
+    if (value !== undefined) query.where(name, value);
+  }
+  if (filter.from !== undefined) query.where('at', '>=', filter.from);
+  if (filter.to !== undefined) query.where('at', '<', filter.to);
+  if (filter.before !== undefined) query.where('seq', '<', filter.before);
+  const columns = ['seq', 'at', 'role', 'actor', 'action', 'object', 'detail'];
+  const rows = (await query.orderBy('seq', 'desc').limit(limit).select(columns)) as StoredRow[];
+  return rows.map((row) => ({
+    ...row,
+    seq: Number(row.seq),
+    at: Number(row.at),
+    detail: JSON.parse(row.detail) as Record<string, unknown>,
+  }));
+}

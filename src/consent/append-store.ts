@@ -1,0 +1,200 @@
+import { randomBytes } from 'node:crypto';
+import type { Database } from '../db/db.ts';
+import { Fault, makeGroup } from '../db/group-commit.ts';
+import { type Bindings, type HotTransaction, insertMany } from '../db/sql.ts';
+import { makeMasterKey } from '../keys/master-key.ts';
+import { type PersonalType, personalEntry } from '../ledger/entries.ts';
+import type { EntryDetail } from '../ledger/personal-commitment.ts';
+import { isoTime } from '../lib/clock.ts';
+import { TenantGone } from '../lib/errors.ts';
+import { appendEntries, takeHead } from '../log/append-store.ts';
+import { enqueue, type OutboxEntry } from '../webhooks/store.ts';
+import { idempotencyId, loadAnswers, saveAnswers } from './idempotency-store.ts';
+import type { PlannedEntry } from './plan-write.ts';
+import type { Appended, AppendRequest, ConsentAppender } from './ports.ts';
+import { applyToPrincipal, loadPrincipals, type Principal, savePrincipals } from './principals-store.ts';
+
+const MAX_BATCH = 200;
+const MAX_WAITING = 10_000;
+const SALT_BYTES = 16;
+
+const TYPE_OF: Readonly<Record<PlannedEntry['choice'], PersonalType>> = {
+  granted: 'consent.granted',
+  denied: 'consent.denied',
+  withdrawn: 'consent.withdrawn',
+  'gpc-opt-out': 'consent.gpc-opt-out',
+};
+
+type Batch = readonly AppendRequest[];
+
+/** A write that says nothing of the signal is under it all the same, and the evidence must not read as if it had ended it. */
+function toDetail({ detail }: PlannedEntry, { gpc }: Principal): EntryDetail {
+  const { policyVersion, source, expiresAt } = detail;
+  return { policyVersion, gpc, source, expiresAt: expiresAt === null ? null : isoTime(expiresAt) };
+}
+
+interface Written {
+  readonly bytes: Buffer;
+  readonly salt: Buffer;
+  readonly entry: PlannedEntry;
+  readonly detail: EntryDetail;
+  readonly request: AppendRequest;
+}
+
+function buildEntries(request: AppendRequest, principal: Principal): Written[] {
+  return request.entries.map((entry) => {
+    const salt = randomBytes(SALT_BYTES);
+    const detail = toDetail(entry, principal);
+    const opening = { key: principal.key, salt, principalId: request.principalId, detail };
+    const head = { type: TYPE_OF[entry.choice], at: request.now, purpose: entry.purpose };
+    return { bytes: personalEntry(head, opening), salt, entry, detail, request };
+  });
+}
+
+type Placed = Written & { readonly seq: number; readonly hash: string };
+
+function outboxEntries({ entry, request, seq, hash }: Placed): OutboxEntry[] {
+  const { kid, principal, now } = request;
+  const { purpose, choice } = entry;
+  return request.notify({ purpose, choice, seq, hash }).map((notification) => ({
+    ...notification,
+    kid,
+    principal,
+    requestId: null,
+    at: now,
+  }));
+}
+
+async function saveEntries(tx: HotTransaction, kid: string, placed: readonly Placed[]): Promise<void> {
+  const openings = placed.map(
+    ({ seq, salt, entry, detail, request }): Bindings => [
+      kid,
+      seq,
+      request.principal,
+      entry.purpose,
+      entry.choice,
+      request.now,
+      salt.toString('base64url'),
+      JSON.stringify(detail),
+    ],
+  );
+  const head = 'INSERT INTO consent_openings (kid, seq, principal, purpose, choice, at, salt, detail)';
+  await insertMany(tx, head, openings);
+  const state = new Map<string, Bindings>();
+  for (const { seq, hash, entry, request } of placed) {
+    const { policyVersion, expiresAt } = entry.detail;
+    const row = [
+      kid,
+      request.principal,
+      entry.purpose,
+      entry.choice,
+      policyVersion,
+      expiresAt,
+      request.now,
+      seq,
+      hash,
+    ];
+    state.set(`${request.principal}|${entry.purpose}`, row);
+  }
+  await insertMany(
+    tx,
+    'INSERT INTO consent_state (kid, principal, purpose, choice, policy_version, expires_at, at, seq, hash)',
+    [...state.values()],
+    `ON CONFLICT (kid, principal, purpose) DO UPDATE SET choice = excluded.choice,
+      policy_version = excluded.policy_version, expires_at = excluded.expires_at, at = excluded.at,
+      seq = excluded.seq, hash = excluded.hash`,
+  );
+}
+
+type Answer = Appended | 'conflict';
+type Outcomes = Map<AppendRequest, Answer | Fault>;
+
+/** @param batch of one tenant, whose head is locked */
+async function appendTenant(tx: HotTransaction, kid: string, batch: Batch): Promise<Outcomes> {
+  const results: Outcomes = new Map();
+  const [any] = batch;
+  if (!any) return results;
+  const answers = await loadAnswers(tx, kid, batch);
+  const first = new Map<string, AppendRequest>();
+  const unknown: AppendRequest[] = [];
+  for (const request of batch) {
+    const id = idempotencyId(request);
+    const known = id === null ? undefined : answers.get(id);
+    if (known)
+      results.set(request, known.bodyHash === request.idempotency?.bodyHash ? known.answer : 'conflict');
+    else if (id === null || !first.has(id)) unknown.push(request);
+    if (id !== null && !first.has(id)) first.set(id, request);
+  }
+  const principals = await loadPrincipals(tx, kid, unknown, makeMasterKey(any.wrapKey, randomBytes));
+  const written = unknown.flatMap((request) => {
+    const principal = principals.get(request.principal) as Principal | Fault;
+    if (principal instanceof Fault) {
+      results.set(request, principal);
+      return [];
+    }
+    applyToPrincipal(principal, request);
+    return buildEntries(request, principal);
+  });
+  const fresh = unknown.filter((request) => !results.has(request));
+  const appended = await appendEntries(
+    tx,
+    kid,
+    written.map(({ bytes }) => bytes),
+  );
+  const placed = written.map(
+    (entry, i): Placed => ({ ...entry, ...(appended[i] as { seq: number; hash: string }) }),
+  );
+  await saveEntries(tx, kid, placed);
+  await savePrincipals(tx, kid, principals);
+  await enqueue(tx, placed.flatMap(outboxEntries));
+  for (const request of fresh) {
+    const own = placed.filter((entry) => entry.request === request);
+    const entries = own.map(({ entry, seq, hash }) => ({ purpose: entry.purpose, seq, hash }));
+    results.set(request, { entries });
+  }
+  await saveAnswers(
+    tx,
+    kid,
+    fresh.map((request) => [request, results.get(request) as Appended]),
+  );
+  // The same key twice in one batch: the first one's answer, or a conflict.
+  for (const request of batch) {
+    if (results.has(request)) continue;
+    const winner = first.get(idempotencyId(request) ?? '') as AppendRequest;
+    const same = winner.idempotency?.bodyHash === request.idempotency?.bodyHash;
+    results.set(request, same ? (results.get(winner) as Answer | Fault) : 'conflict');
+  }
+  return results;
+}
+
+async function appendBatch(database: Database, batch: Batch): Promise<(Answer | Fault)[]> {
+  const kids = [...new Set(batch.map((request) => request.kid))].sort();
+  return database.hotTransaction(async (tx) => {
+    const results: Outcomes = new Map();
+    // Heads are locked in one order on every node.
+    for (const kid of kids) {
+      const since = await takeHead(tx, kid);
+      const own = batch.filter((request) => request.kid === kid && request.since === since);
+      for (const [request, answer] of await appendTenant(tx, kid, own)) results.set(request, answer);
+      const gone = new Fault(since instanceof Error ? since : new TenantGone());
+      for (const request of batch)
+        if (request.kid === kid && request.since !== since) results.set(request, gone);
+    }
+    return batch.map((request) => results.get(request) as Answer | Fault);
+  });
+}
+
+export interface GroupedAppender extends ConsentAppender {
+  idle(): Promise<void>;
+}
+
+/** Group commit into the logs: a node drains its queue under the lock, inserts once, commits, then answers. */
+export function makeConsentAppender(database: Database): GroupedAppender {
+  const group = makeGroup<AppendRequest, Answer>({
+    name: 'consent',
+    run: (batch) => appendBatch(database, batch),
+    maxBatch: MAX_BATCH,
+    maxWaiting: MAX_WAITING,
+  });
+  return { append: (request) => group.submit(request), idle: () => group.idle() };
+}

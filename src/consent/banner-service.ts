@@ -1,0 +1,87 @@
+import type { Database } from '../db/db.ts';
+import { canonicalJson, type Json } from '../lib/canonical-json.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { BannerResponse } from '../schema/banner.ts';
+import { bannerSettings } from '../tenants/settings.ts';
+import { publishBanner } from './banner-store.ts';
+import type { ConsentTenant } from './tenant.ts';
+
+/** What the consent banner of a tenant is told, and the log is told that it was. */
+
+export interface BannerDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  /** SHA-256 of the script that this server hands out, lower-case hex. */
+  readonly script: () => Promise<string>;
+}
+
+export interface BannerRequest {
+  /** Primary subtag of the language that the banner speaks. */
+  readonly language: string;
+  /** The request carried Sec-GPC: 1. */
+  readonly gpc: boolean;
+}
+
+/** All that a person may be shown, in all languages: what the log's hash is of. */
+function allTexts({ kid, settings, purposes, rules }: ConsentTenant): string {
+  const shown = { kid, banner: bannerSettings(settings), purposes, policyVersion: rules.currentVersion };
+  return canonicalJson(JSON.parse(JSON.stringify(shown)) as Json);
+}
+
+/** Nothing is said to the log: for whoever only looks. */
+export function bannerAnswer(tenant: ConsentTenant, { language, gpc }: BannerRequest): BannerResponse {
+  const { settings, purposes, rules, kid } = tenant;
+  const banner = bannerSettings(settings);
+  const own = Object.hasOwn(banner.texts, language) ? banner.texts[language] : undefined;
+  const named = own?.purposes ?? {};
+  return {
+    kid,
+    policy: {
+      version: rules.currentVersion,
+      material: rules.materialVersion,
+      url: own?.policyUrl ?? banner.policyUrl,
+    },
+    title: own?.title ?? banner.title,
+    body: own?.body ?? banner.body,
+    purposes: purposes.map(({ id, title, description, gpc: heeds, ttlDays }) => ({
+      id,
+      ...((Object.hasOwn(named, id) && named[id]) || { title, description }),
+      gpc: heeds,
+      ttlDays,
+    })),
+    gpc,
+  };
+}
+
+export function makeBannerService({ database, clock, script }: BannerDeps) {
+  /** What this process knows to be in the log, by kid; a failure is forgotten and tried again. */
+  const told = new Map<string, { tenant: ConsentTenant; hash: string; done: Promise<unknown> }>();
+
+  function publish(tenant: ConsentTenant, hash: string): Promise<unknown> {
+    const { kid, revision, rules } = tenant;
+    const known = told.get(kid);
+    // The directory makes a new object of a tenant that changed.
+    if (known?.tenant === tenant && known.hash === hash) return known.done;
+    const shown = {
+      kid,
+      revision,
+      texts: allTexts(tenant),
+      script: hash,
+      policyVersion: rules.currentVersion,
+    };
+    const done = publishBanner(database, shown, clock());
+    told.set(kid, { tenant, hash, done });
+    done.catch(() => {
+      if (told.get(kid)?.done === done) told.delete(kid);
+    });
+    return done;
+  }
+
+  return {
+    /** Nothing is shown that the log does not know of. @throws {Unavailable} when it cannot be told */
+    async banner(tenant: ConsentTenant, request: BannerRequest): Promise<BannerResponse> {
+      await publish(tenant, await script());
+      return bannerAnswer(tenant, request);
+    },
+  };
+}

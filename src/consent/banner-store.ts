@@ -1,0 +1,78 @@
+import type { Database } from '../db/db.ts';
+import { impersonalEntry } from '../ledger/entries.ts';
+import { sha256 } from '../lib/hash.ts';
+import { type AppendedEntry, appendEntries, lockHead } from '../log/append-store.ts';
+
+/** What a tenant's banner shows, as one node knows it. */
+export interface ShownBanner {
+  readonly kid: string;
+  /** Of the tenant: a node that is behind must not publish what was replaced. */
+  readonly revision: number;
+  /** Canonical JSON of all texts, in all languages. */
+  readonly texts: string;
+  /** SHA-256 of the script, lower-case hex. */
+  readonly script: string;
+  readonly policyVersion: number;
+}
+
+interface BannerRow {
+  readonly revision: number;
+  readonly texts_sha256: string;
+  readonly script_sha256: string;
+}
+
+interface StoredBanner extends BannerRow {
+  readonly kid: string;
+  readonly seq: number;
+  readonly texts: string;
+  readonly published_at: number;
+}
+
+/**
+ * Says in the log what is shown, once a change. The head's lock orders several nodes; a node that polls late or still runs
+ * the older script says nothing twice.
+ * @returns the entry, or null when the log says so already
+ */
+export function publishBanner(
+  database: Database,
+  banner: ShownBanner,
+  now: number,
+): Promise<AppendedEntry | null> {
+  const { kid, revision, texts, script, policyVersion } = banner;
+  const digest = sha256(texts).toString('hex');
+  return database.transaction(async (tx) => {
+    await lockHead(tx, kid);
+    const table = () => tx('banners').where({ kid });
+    const last = await table().orderBy('seq', 'desc').first<BannerRow | undefined>();
+    if (last?.texts_sha256 === digest && last.script_sha256 === script) return null;
+    if (last && Number(last.revision) > revision) return null;
+    const same = { revision, texts_sha256: digest, script_sha256: script };
+    if (await table().where(same).first()) return null;
+    const body = { texts: digest, script, policyVersion };
+    const entry = impersonalEntry({ type: 'banner.published', at: now, purpose: null }, body);
+    const [appended] = await appendEntries(tx, kid, [entry]);
+    if (!appended) throw new Error('an entry was not appended');
+    await tx('banners').insert({ kid, seq: appended.seq, ...same, texts, published_at: now });
+    return appended;
+  });
+}
+
+export interface PublishedBanner {
+  readonly seq: number;
+  readonly texts: string;
+  readonly textsSha256: string;
+  readonly scriptSha256: string;
+  readonly publishedAt: number;
+}
+
+/** Newest first: what people were shown, to be held against the log. */
+export async function listBanners(database: Database, kid: string): Promise<readonly PublishedBanner[]> {
+  const rows = await database.read<StoredBanner>('banners').where({ kid }).orderBy('seq', 'desc');
+  return (rows as StoredBanner[]).map((row) => ({
+    seq: Number(row.seq),
+    texts: row.texts,
+    textsSha256: row.texts_sha256,
+    scriptSha256: row.script_sha256,
+    publishedAt: Number(row.published_at),
+  }));
+}

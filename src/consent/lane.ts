@@ -1,0 +1,63 @@
+import type { Gate } from '../http/admission.ts';
+import { type AuthorizeDeps, authorize } from '../http/caller.ts';
+import { corsHeaders, type KnowsOrigin, preflightHeaders } from '../http/cors.ts';
+import type { HotHandler, HotReply, HotRequest } from '../http/hot.ts';
+import { declaresTooMuch, isPlainJson, parseBody } from '../http/json-body.ts';
+import { errorReply, fullReply, jsonReply, unavailable, withHeaders } from '../http/reply.ts';
+import { Refusal, Unavailable } from '../lib/errors.ts';
+import { MAX_BODY_BYTES } from '../schema/bundle.ts';
+import { canProcessRequestSchema } from '../schema/consent.ts';
+
+/** POST /v1/consent/can-process: one keyed read between a request and its answer. */
+
+export interface ConsentLaneDeps extends AuthorizeDeps {
+  readonly check: (
+    kid: string,
+    request: { readonly principalId: string; readonly purpose: string; readonly minSeq?: number | undefined },
+  ) => Promise<unknown>;
+  readonly gate: Gate;
+  readonly knowsOrigin: KnowsOrigin;
+}
+
+const ALLOW = 'POST, OPTIONS';
+export const CONSENT_CORS = {
+  methods: 'GET, POST, PUT',
+  headers: 'Authorization, Content-Type, Idempotency-Key',
+} as const;
+
+async function answer(deps: ConsentLaneDeps, request: HotRequest): Promise<HotReply> {
+  const { headers } = request;
+  if (request.method !== 'POST') throw new Refusal('method-not-allowed', { headers: { allow: ALLOW } });
+  const closing = { headers: { connection: 'close' } };
+  const caller = await authorize(deps, request, ['secret', 'read-only', 'operator']);
+  if (declaresTooMuch(headers['content-length'], MAX_BODY_BYTES))
+    throw new Refusal('payload-too-large', closing);
+  if (!isPlainJson(headers)) {
+    throw new Refusal('unsupported-media-type', closing);
+  }
+  const body = await request.readBody(MAX_BODY_BYTES);
+  if (!body) throw new Refusal('payload-too-large', closing);
+  if (deps.gate.isFull()) return fullReply();
+  const asked = parseBody(body, canProcessRequestSchema);
+  return jsonReply(200, await deps.gate.hold(deps.check(caller.kid, asked)));
+}
+
+function refused(thrown: unknown): HotReply {
+  const error = thrown instanceof Unavailable ? unavailable(thrown) : thrown;
+  if (error instanceof Refusal) return errorReply(error.code, error.headers, error.details);
+  throw error;
+}
+
+export function makeConsentLane(deps: ConsentLaneDeps): HotHandler {
+  return async (request) => {
+    if (request.method === 'OPTIONS') {
+      return {
+        status: 204,
+        headers: preflightHeaders(request.headers, deps.knowsOrigin, CONSENT_CORS),
+        body: '',
+      };
+    }
+    const reply = await answer(deps, request).catch(refused);
+    return withHeaders(reply, corsHeaders(request.headers, deps.knowsOrigin));
+  };
+}

@@ -1,0 +1,37 @@
+import { randomBytes } from 'node:crypto';
+import { LEDGER_SECRET, ROOT_SECRET } from '../keys/contexts.ts';
+import { type Generation, makeGeneration } from '../keys/generation.ts';
+import { newLog, wrapTenantSecret } from '../log/new-log.ts';
+import type { Store } from '../tenants/installation-files.ts';
+import { tenantSettingsSchema } from '../tenants/settings.ts';
+import { firstPurpose } from '../tenants/tenant.ts';
+import { createTenantRows } from './new-tenant-store.ts';
+
+export interface TenantRequest {
+  readonly kid: string;
+  readonly origins: readonly string[];
+  /** The public origin of the server, which names the tenant's log for good. */
+  readonly baseUrl: string;
+  readonly now: number;
+}
+
+/**
+ * A tenant with its root secret, one published seal key, a log of its own and the purpose `device-identification`, in
+ * one transaction.
+ * @returns the published generation, or null when the kid is taken
+ */
+export async function createTenant(store: Store, request: TenantRequest): Promise<Generation | null> {
+  const { kid, origins, now } = request;
+  const { masterKey } = store;
+  const key = makeGeneration(kid, 1, 'published', { masterKey, now });
+  const { wrapped, ...log } = newLog(masterKey, request);
+  const secrets = {
+    [ROOT_SECRET]: wrapTenantSecret(masterKey, kid, ROOT_SECRET, randomBytes(32)),
+    [LEDGER_SECRET]: wrapped,
+  };
+  const settings = tenantSettingsSchema.parse({ origins });
+  const made = { tenant: { kid, createdAt: now, settings }, secrets, key };
+  return (await createTenantRows(store.database, { ...made, log, purpose: firstPurpose() }, now))
+    ? key
+    : null;
+}

@@ -1,0 +1,51 @@
+import type { Database } from '../db/db.ts';
+import type { ProveConsent } from '../ingest/ports.ts';
+import { TenantGone } from '../lib/errors.ts';
+import { readEntries } from '../log/read-store.ts';
+import type { ProofRef } from './decide.ts';
+import { principalRef } from './principal.ts';
+import type { Check, ConsentService, DecisionAnswer } from './service.ts';
+import type { ConsentTenant } from './tenant.ts';
+import { findOpening } from './terms-store.ts';
+
+/** What a tenant's own ledger says of the consent that a bundle names (contract 3.3). */
+
+/** Is the grant that this proof names an entry of the principal's own, and is the grant still live? */
+async function isLiveGrant(
+  database: Database,
+  tenant: ConsentTenant,
+  { principalId, purpose }: Check,
+  decision: DecisionAnswer | undefined,
+  proof: ProofRef,
+): Promise<boolean> {
+  if (decision?.allowed !== true) return false;
+  if (decision.proof.seq === proof.seq) return decision.proof.hash === proof.hash;
+  const principal = principalRef(tenant.principalKey, principalId);
+  const opening = await findOpening(database, tenant.kid, proof.seq);
+  const [entry] = await readEntries(database, tenant.kid, proof.seq, 1);
+  const own = opening?.principal === principal && opening.purpose === purpose && opening.choice === 'granted';
+  return own && entry?.hash === proof.hash;
+}
+
+/** All purposes are of one snapshot: what was withdrawn with the needed one is not told as proven beside it. */
+export function makeProveConsent(
+  database: Database,
+  { checkAll }: ConsentService,
+  tenantOf: (kid: string) => ConsentTenant,
+): ProveConsent {
+  const prove: ProveConsent = async ({ kid, principalId, needed, purposes, proof }) => {
+    const tenant = tenantOf(kid);
+    const decisions = await checkAll(
+      tenant,
+      purposes.map((purpose) => ({ principalId, purpose })),
+    );
+    const decision = decisions[purposes.indexOf(needed)];
+    const live = await isLiveGrant(database, tenant, { principalId, purpose: needed }, decision, proof);
+    return live ? purposes.filter((_, i) => decisions[i]?.allowed === true) : [];
+  };
+  return (claim) =>
+    prove(claim).catch((error: unknown) => {
+      if (error instanceof TenantGone) return [];
+      throw error;
+    });
+}

@@ -1,0 +1,71 @@
+import { CompactSign, importJWK } from 'jose';
+import type { Database } from '../db/db.ts';
+import { type Clock, isoTime } from '../lib/clock.ts';
+import { readEntries } from '../log/read-store.ts';
+import { makeTenantStore } from '../tenants/tenant-store.ts';
+import { consentReceipt } from './receipt.ts';
+import type { ConsentTenant } from './tenant.ts';
+import { findOpening } from './terms-store.ts';
+
+export interface IssuedReceipt {
+  readonly receipt: Record<string, unknown>;
+  /** Compact JWS over the receipt, EdDSA under the key of the tenant's log. */
+  readonly jws: string;
+  /** The key as a JWK; it is the one that the log's genesis names. */
+  readonly jwk: { readonly kty: 'OKP'; readonly crv: 'Ed25519'; readonly x: string };
+}
+
+/**
+ * A signed copy of one entry for the person it is about. Signed with the log's own key, so that one trust anchor is
+ * enough; a JWS has no line break, so it can never pass for a checkpoint.
+ * @returns null when there is no such entry, it is not a person's, or it was erased; `not-yours` for another principal
+ */
+export async function issueReceipt(
+  deps: { readonly database: Database; readonly clock: Clock },
+  tenant: ConsentTenant,
+  seq: number,
+  asked: { readonly principal: string; readonly principalId: string } | null,
+): Promise<IssuedReceipt | 'not-yours' | null> {
+  const { database, clock } = deps;
+  const opening = await findOpening(database, tenant.kid, seq);
+  const [entry] = await readEntries(database, tenant.kid, seq, 1);
+  if (!opening || entry?.seq !== seq) return null;
+  if (asked && asked.principal !== opening.principal) return 'not-yours';
+  const stored = await makeTenantStore(database).get(tenant.kid);
+  const settings = stored?.settings;
+  const purpose = tenant.purposes.find(({ id }) => id === opening.purpose);
+  const policy = tenant.policies.find(({ version }) => version === opening.detail.policyVersion);
+  const receipt = consentReceipt({
+    origin: tenant.signer.name,
+    seq,
+    hash: entry.hash,
+    choice: opening.choice,
+    at: isoTime(opening.at),
+    issuedAt: isoTime(clock()),
+    // A secret key names no principal by an entry's number: the tenant knows whom it asked for.
+    principalId: asked?.principalId ?? opening.principal,
+    detail: opening.detail,
+    purpose: purpose ?? {
+      id: opening.purpose,
+      title: opening.purpose,
+      description: '',
+      lawfulBasis: 'consent',
+    },
+    policySha256: policy?.sha256 ?? null,
+    notice: {
+      controller: settings?.['notice.controller'] ?? '',
+      contact: settings?.['notice.contact'] ?? '',
+      recipients: settings?.['notice.recipients'] ?? '',
+      transfers: settings?.['notice.transfers'] ?? '',
+      authority: settings?.['notice.authority'] ?? '',
+    },
+  });
+  const { publicX, seed } = tenant.receiptKey;
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: publicX } as const;
+  const key = await importJWK({ ...jwk, d: seed }, 'EdDSA');
+  const header = { alg: 'EdDSA', typ: 'consent-receipt+jws', kid: tenant.signer.name };
+  const jws = await new CompactSign(Buffer.from(JSON.stringify(receipt)))
+    .setProtectedHeader(header)
+    .sign(key);
+  return { receipt, jws, jwk };
+}

@@ -1,0 +1,81 @@
+import { makeNoteSigner, type NoteSigner } from '../ledger/note.ts';
+import { parseVkey } from '../ledger/vkey.ts';
+import type { WebhookEvent } from '../schema/webhooks.ts';
+import type { TenantSettings } from '../tenants/settings.ts';
+import type { Purpose, TenantKeys } from '../tenants/tenant.ts';
+import type { ConsentRules } from './decide.ts';
+import type { PurposeTerms } from './plan-write.ts';
+import type { ConsentPolicy } from './terms-store.ts';
+
+/** What the consent half knows of a tenant; held in memory, at most 5 s behind the database. */
+export interface ConsentTenant {
+  readonly kid: string;
+  /** When it was made: a later one under its kid is another. */
+  readonly since: number;
+  readonly origins: ReadonlySet<string>;
+  readonly principalKey: Uint8Array;
+  readonly principalWrap: Uint8Array;
+  /** Keyed references of receipts, audit rows and tombstones. */
+  readonly rightsKey: Uint8Array;
+  readonly settings: TenantSettings;
+  readonly rules: ConsentRules;
+  readonly purposes: readonly Purpose[];
+  readonly policies: readonly ConsentPolicy[];
+  readonly termsOf: (purpose: string) => PurposeTerms | undefined;
+  readonly signer: NoteSigner;
+  /** The log's key again, in the spelling of a JWK. */
+  readonly receiptKey: { readonly publicX: string; readonly seed: string };
+  /** `ledger.public`: the log is open to everybody. */
+  readonly ledgerPublic: boolean;
+  /** Of the tenant's last change. */
+  readonly revision: number;
+  /** Ids of the webhooks that want this event. */
+  readonly webhooksFor: (event: WebhookEvent) => readonly string[];
+}
+
+export interface ConsentTenantParts {
+  readonly kid: string;
+  readonly since: number;
+  readonly origins: ReadonlySet<string>;
+  readonly keys: TenantKeys;
+  readonly purposes: readonly Purpose[];
+  readonly policies: readonly ConsentPolicy[];
+  readonly logOrigin: string;
+  readonly ledgerSeed: Uint8Array;
+  readonly settings: TenantSettings;
+  readonly revision: number;
+  readonly webhooksFor: ConsentTenant['webhooksFor'];
+}
+
+export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
+  const { kid, since, origins, keys, purposes, policies } = parts;
+  const terms = new Map(purposes.map((purpose) => [purpose.id, purpose]));
+  const versions = policies.map((policy) => policy.version);
+  const material = policies.filter((policy) => policy.material).map((policy) => policy.version);
+  const signer = makeNoteSigner(parts.logOrigin, parts.ledgerSeed);
+  return {
+    kid,
+    since,
+    origins,
+    principalKey: keys.principal,
+    principalWrap: keys.principalWrap,
+    rightsKey: keys.rights,
+    settings: parts.settings,
+    rules: {
+      gpcOf: (purpose) => terms.get(purpose)?.gpc,
+      currentVersion: Math.max(0, ...versions),
+      materialVersion: Math.max(0, ...material),
+    },
+    purposes,
+    policies,
+    termsOf: (purpose) => terms.get(purpose),
+    signer,
+    receiptKey: {
+      publicX: parseVkey(signer.vkey)?.publicKey.toString('base64url') ?? '',
+      seed: Buffer.from(parts.ledgerSeed).toString('base64url'),
+    },
+    ledgerPublic: parts.settings['ledger.public'],
+    revision: parts.revision,
+    webhooksFor: parts.webhooksFor,
+  };
+}

@@ -1,0 +1,179 @@
+import type { Knex } from 'knex';
+import { writeAct } from '../audit/store.ts';
+import type { Database } from '../db/db.ts';
+import { bumpTenant } from '../db/revision.ts';
+import { isTrue } from '../db/sql.ts';
+import { impersonalEntry } from '../ledger/entries.ts';
+import type { EntryDetail } from '../ledger/personal-commitment.ts';
+import type { Act } from '../lib/act.ts';
+import { sha256 } from '../lib/hash.ts';
+import { type AppendedEntry, appendOne } from '../log/append-store.ts';
+import type { Purpose } from '../tenants/tenant.ts';
+import { purposeToRow } from '../tenants/tenant-store.ts';
+import type { ConsentChoice } from './decide.ts';
+
+/** Purposes and policies are defined in the open: the log says so, and running servers see it within 5 s. */
+
+export interface ConsentPolicy {
+  readonly version: number;
+  /** SHA-256 of the exact text, lower-case hex. */
+  readonly sha256: string;
+  /** People who agreed to an earlier version have to be asked again. */
+  readonly material: boolean;
+  readonly publishedAt: number;
+}
+
+export interface ConsentPolicyRow {
+  readonly kid: string;
+  readonly version: number;
+  readonly sha256: string;
+  readonly material: unknown;
+  readonly published_at: number;
+}
+
+export function rowToConsentPolicy(row: ConsentPolicyRow): ConsentPolicy {
+  const { version, sha256: digest } = row;
+  return { version, sha256: digest, material: isTrue(row.material), publishedAt: row.published_at };
+}
+
+export async function definePurpose(
+  tx: Knex.Transaction,
+  kid: string,
+  purpose: Purpose,
+  now: number,
+): Promise<AppendedEntry> {
+  await tx('purposes').insert(purposeToRow(kid, purpose)).onConflict(['kid', 'id']).merge();
+  const { id, title, gpc, ttlDays, lawfulBasis } = purpose;
+  const body = { id, title, gpc, ttlDays, lawfulBasis };
+  return appendOne(tx, kid, impersonalEntry({ type: 'purpose.defined', at: now, purpose: id }, body));
+}
+
+/** @returns null for an unknown tenant */
+export function savePurposes(
+  database: Database,
+  kid: string,
+  purposes: readonly Purpose[],
+  by: Act,
+): Promise<readonly AppendedEntry[] | null> {
+  return database.transaction(async (tx) => {
+    if (!(await bumpTenant(tx, kid))) return null;
+    const appended: AppendedEntry[] = [];
+    for (const purpose of purposes) {
+      appended.push(await definePurpose(tx, kid, purpose, by.at));
+      const { id, gpc, ttlDays } = purpose;
+      await writeAct(tx, kid, by, 'purpose.defined', { purpose: id, gpc, ttlDays });
+    }
+    return appended;
+  });
+}
+
+/** Publishes the next version. @returns null for an unknown tenant */
+export function publishPolicy(
+  database: Database,
+  kid: string,
+  policy: { readonly text: string; readonly material: boolean },
+  by: Act,
+): Promise<(ConsentPolicy & AppendedEntry) | null> {
+  return database.transaction(async (tx) => {
+    if (!(await bumpTenant(tx, kid))) return null;
+    const last = await tx('consent_policies')
+      .where({ kid })
+      .max<{ version: number | null }[]>({ version: 'version' });
+    const version = Number(last[0]?.version ?? 0) + 1;
+    const digest = sha256(policy.text).toString('hex');
+    const { text, material } = policy;
+    const now = by.at;
+    await tx('consent_policies').insert({ kid, version, text, sha256: digest, material, published_at: now });
+    const body = { version, sha256: digest, material };
+    const entry = impersonalEntry({ type: 'policy.published', at: now, purpose: null }, body);
+    const appended = await appendOne(tx, kid, entry);
+    await writeAct(tx, kid, by, 'policy.published', { version, material });
+    return { version, sha256: digest, material, publishedAt: now, ...appended };
+  });
+}
+
+export async function listPolicies(
+  database: Database,
+  kid: string,
+): Promise<readonly (ConsentPolicy & { text: string })[]> {
+  const rows = await database
+    .read<ConsentPolicyRow & { text: string }>('consent_policies')
+    .where({ kid })
+    .orderBy('version');
+  return rows.map((row) => ({ ...rowToConsentPolicy(row), text: row.text }));
+}
+
+export interface StateEntry {
+  readonly purpose: string;
+  readonly choice: ConsentChoice;
+  readonly policyVersion: number;
+  readonly expiresAt: number | null;
+  readonly at: number;
+  readonly seq: number;
+  readonly hash: string;
+}
+
+export async function listState(
+  database: Database,
+  kid: string,
+  principal: string,
+): Promise<readonly StateEntry[]> {
+  const rows = await database.read('consent_state').where({ kid, principal }).orderBy('purpose');
+  return (rows as Record<string, never>[]).map((row) => ({
+    purpose: row['purpose'] as unknown as string,
+    choice: row['choice'] as unknown as ConsentChoice,
+    policyVersion: Number(row['policy_version']),
+    expiresAt: row['expires_at'] === null ? null : Number(row['expires_at']),
+    at: Number(row['at']),
+    seq: Number(row['seq']),
+    hash: row['hash'] as unknown as string,
+  }));
+}
+
+export interface HistoryEvent {
+  readonly seq: number;
+  readonly purpose: string;
+  readonly choice: ConsentChoice;
+  readonly at: number;
+  readonly salt: string;
+  readonly detail: EntryDetail;
+}
+
+interface OpeningRow {
+  readonly kid: string;
+  readonly seq: number;
+  readonly principal: string;
+  readonly purpose: string;
+  readonly choice: ConsentChoice;
+  readonly at: number;
+  readonly salt: string;
+  readonly detail: string;
+}
+
+function rowToEvent(row: OpeningRow): HistoryEvent {
+  const { purpose, choice, at, salt } = row;
+  return { seq: Number(row.seq), purpose, choice, at, salt, detail: JSON.parse(row.detail) as EntryDetail };
+}
+
+/** Newest first, before `cursor`. */
+export async function listHistory(
+  database: Database,
+  kid: string,
+  principal: string,
+  page: { readonly before: number | null; readonly limit: number },
+): Promise<readonly HistoryEvent[]> {
+  const query = database.read<OpeningRow>('consent_openings').where({ kid, principal });
+  if (page.before !== null) query.where('seq', '<', page.before);
+  const rows = await query.orderBy('seq', 'desc').limit(page.limit);
+  return (rows as OpeningRow[]).map(rowToEvent);
+}
+
+/** What opens one entry, with whose it is; null: no personal entry, or erased. */
+export async function findOpening(
+  database: Database,
+  kid: string,
+  seq: number,
+): Promise<(HistoryEvent & { readonly principal: string }) | null> {
+  const row = await database.read<OpeningRow>('consent_openings').where({ kid, seq }).first();
+  return row ? { ...rowToEvent(row as OpeningRow), principal: (row as OpeningRow).principal } : null;
+}

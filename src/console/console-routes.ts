@@ -1,0 +1,51 @@
+import type { RequestHandler } from 'express';
+import type { Directory } from '../app/directory.ts';
+import type { Config } from '../config.ts';
+import { exactRouter } from '../http/exact-router.ts';
+import type { ConsoleApp, ConsoleParts } from './console-make.ts';
+
+/** The console is loaded when somebody opens it: an appliance that only ingests does not pay for it in memory or start. */
+
+type Handed =
+  | 'database'
+  | 'serverSecret'
+  | 'masterKey'
+  | 'clientSecret'
+  | 'views'
+  | 'origin'
+  | 'eraser'
+  | 'clock'
+  | 'onFault';
+
+export interface ConsoleWiring extends Pick<ConsoleParts, Handed> {
+  readonly directory: Directory;
+  readonly logFault: (event: string) => (error: unknown) => void;
+}
+
+export function makeConsole(config: Config, wiring: ConsoleWiring): ConsoleApp {
+  const { directory, logFault, ...rest } = wiring;
+  let loading: Promise<ConsoleApp> | null = null;
+  const load = (): Promise<ConsoleApp> => {
+    loading ??= import('./console-make.ts').then(({ composeConsole }) =>
+      composeConsole({
+        ...rest,
+        config,
+        tenantOf: (kid) => directory.consentTenant(kid),
+        ingestTenantOf: (kid) => directory.tenant(kid),
+        onLoginFault: logFault('console-login-failed'),
+        onJobFault: logFault('console-job-failed'),
+      }),
+    );
+    return loading;
+  };
+  const handle: RequestHandler = async (request, response, next) => {
+    if (!/^\/console(?:\/|$)/.test(request.path)) next();
+    else (await load()).router(request, response, next);
+  };
+  return {
+    router: exactRouter().use(handle),
+    async stop() {
+      await (await loading)?.stop();
+    },
+  };
+}

@@ -1,0 +1,173 @@
+import { randomBytes } from 'node:crypto';
+import { PassThrough, type Writable } from 'node:stream';
+import type { Database } from '../db/db.ts';
+import { type Clock, SECOND } from '../lib/clock.ts';
+import { Unavailable } from '../lib/errors.ts';
+import { sha256 } from '../lib/hash.ts';
+import {
+  beatJob,
+  deleteJob,
+  endJob,
+  findJob,
+  insertJob,
+  JOB_MS,
+  type StoredJob,
+} from '../rights/job-store.ts';
+import { type ExportKeys, JobGone, openExport, sealExport } from './export-parts-service.ts';
+import type { Staff } from './ports.ts';
+import type { JobPort, JobView } from './ports-dpo.ts';
+
+/**
+ * Work that takes longer than a page may. One process works at it; its state and what it wrote are in the database, where
+ * every node finds them, until 15 minutes after it is done or until an erasure of somebody in it.
+ */
+
+export type Report = (done: number, total?: number) => void;
+
+export interface ExportFile {
+  readonly name: string;
+  readonly type: string;
+  readonly write: (output: Writable, signal: AbortSignal, report: Report) => Promise<unknown>;
+}
+
+/** A tenant's jobs at a time: each reads a whole trail or a whole log. */
+const MAX_RUNNING = 3;
+const BEAT_MS = SECOND;
+/** A job without a beat for so long is nobody's any more. */
+const SILENT_MS = 30 * SECOND;
+
+export interface OpenedJob {
+  readonly id: string;
+  /** There was nothing to do. */
+  drop(): Promise<void>;
+  run(work: (report: Report) => Promise<unknown>): void;
+  /** The same, with a file that whoever began it may fetch. */
+  runFile(file: ExportFile): void;
+}
+
+export interface JobDeps {
+  readonly database: Database;
+  readonly keys: ExportKeys;
+  readonly clock: Clock;
+  readonly onFault: (error: unknown) => void;
+}
+
+export interface Jobs extends JobPort {
+  /** @throws {Unavailable} when too many run already */
+  open(staff: Staff, kind: JobView['kind'], subjects: readonly string[]): Promise<OpenedJob>;
+  /** Ends what this process works at. */
+  stop(): Promise<void>;
+}
+
+const hashOf = (id: string): string => sha256(id).toString('hex');
+
+interface Progress {
+  done: number;
+  total: number;
+}
+
+export function makeJobs({ database, keys, clock, onFault }: JobDeps): Jobs {
+  const working = new Map<string, { readonly abort: AbortController; readonly ended: Promise<void> }>();
+
+  /** Beats until `abort`; one beat that finds the job gone stops the work. */
+  async function keepBeating(hash: string, progress: Progress, abort: AbortController): Promise<void> {
+    let busy = false;
+    const timer = setInterval(() => {
+      if (busy) return;
+      busy = true;
+      beatJob(database, hash, { ...progress, at: clock() })
+        .then((there) => {
+          if (!there) abort.abort(new JobGone());
+        })
+        // The next one may succeed; readers wait longer than one.
+        .catch(() => {})
+        .finally(() => {
+          busy = false;
+        });
+    }, BEAT_MS);
+    timer.unref();
+    await new Promise((resolve) => abort.signal.addEventListener('abort', resolve, { once: true }));
+    clearInterval(timer);
+  }
+
+  function work(id: string, task: (progress: Progress, signal: AbortSignal) => Promise<unknown>): void {
+    const hash = hashOf(id);
+    const progress: Progress = { done: 0, total: 0 };
+    const abort = new AbortController();
+    void keepBeating(hash, progress, abort);
+    const ended = task(progress, abort.signal)
+      .then(
+        (result) => ({ state: 'done' as const, result: JSON.stringify(result ?? null) }),
+        (error: unknown) => {
+          if (!(error instanceof JobGone) && !abort.signal.aborted) onFault(error);
+          return { state: 'failed' as const, result: null };
+        },
+      )
+      .then((end) => endJob(database, hash, { ...progress, ...end, at: clock() }))
+      .then(() => {}, onFault)
+      .finally(() => {
+        abort.abort();
+        working.delete(hash);
+      });
+    working.set(hash, { abort, ended });
+  }
+
+  const reporter =
+    (progress: Progress): Report =>
+    (done, total = progress.total) => {
+      progress.done = done;
+      progress.total = total;
+    };
+
+  function find(staff: Staff, id: string): Promise<StoredJob | null> {
+    const by = { hash: hashOf(id), kid: staff.kid, actor: staff.ref };
+    return findJob(database, by, clock() - JOB_MS);
+  }
+
+  return {
+    async get(staff, id) {
+      const job = await find(staff, id);
+      if (!job) return null;
+      const { kind, done, total, startedAt, beatAt } = job;
+      const silent = job.state === 'running' && clock() - beatAt > SILENT_MS;
+      const state = silent ? 'failed' : job.state;
+      const result: unknown = job.result === null ? null : JSON.parse(job.result);
+      const file = kind === 'export' && state === 'done' ? (result as JobView['file']) : null;
+      return { id, kind: kind as JobView['kind'], state, done, total, startedAt, file, result };
+    },
+
+    async *read(staff, id) {
+      const job = await find(staff, id);
+      const { bytes } = (job?.result == null ? { bytes: 0 } : JSON.parse(job.result)) as { bytes: number };
+      yield* openExport(database, keys, id, bytes);
+    },
+
+    async open(staff, kind, subjects) {
+      const id = randomBytes(16).toString('hex');
+      const hash = hashOf(id);
+      const job = { hash, kid: staff.kid, actor: staff.ref, kind, subjects, at: clock() };
+      if (!(await insertJob(database, job, MAX_RUNNING, clock() - SILENT_MS)))
+        throw new Unavailable('too many jobs of this tenant are running', 10);
+      return {
+        id,
+        drop: () => deleteJob(database, hash),
+        run: (task) => work(id, (progress) => task(reporter(progress))),
+        runFile: ({ name, type, write }) =>
+          work(id, async (progress, signal) => {
+            const output = new PassThrough();
+            const beat = () => ({ ...progress, at: clock() });
+            const [bytes] = await Promise.all([
+              sealExport(database, keys, id, output, beat),
+              write(output, signal, reporter(progress)),
+            ]);
+            return { name, type, bytes };
+          }),
+      };
+    },
+
+    async stop() {
+      for (const { abort } of working.values()) abort.abort(new JobGone());
+      await Promise.all([...working.values()].map(({ ended }) => ended));
+    },
+  };
+}

@@ -1,0 +1,12 @@
+import { type Config, ConfigError, readSecretFile } from '../config.ts';
+
+/** Read at the start, so that a wrong path is a refusal to start and not a page. @throws {ConfigError} */
+export function readClientSecret(config: Config): string | null {
+  const file = config.console_client_secret_file;
+  if (file === null) return null;
+  try {
+    return readSecretFile(file).toString('utf8').trim();
+  } catch {
+    throw new ConfigError(`GPD_CONSOLE_CLIENT_SECRET_FILE: cannot read ${file}`);
+  }
+}

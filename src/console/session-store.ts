@@ -1,0 +1,164 @@
+import type { ConsoleSession } from '../auth/console-session.ts';
+import type { Database } from '../db/db.ts';
+import { holdsTenant } from '../db/tenant-hold.ts';
+
+/** Sessions of staff, by the hash of their cookie, and the drafts that an expired one left behind. */
+
+interface Row {
+  readonly hash: string;
+  readonly kid: string;
+  readonly actor: string;
+  readonly label: string;
+  readonly roles: string;
+  readonly csrf: string;
+  readonly id_token: string | null;
+  readonly created_at: number;
+  readonly seen_at: number;
+  readonly expires_at: number;
+}
+
+function rowToSession(row: Row): ConsoleSession {
+  const { hash, kid, actor, label, csrf } = row;
+  return {
+    hash,
+    kid,
+    actor,
+    label,
+    csrf,
+    idToken: row.id_token,
+    roles: row.roles.split(' '),
+    createdAt: Number(row.created_at),
+    seenAt: Number(row.seen_at),
+    expiresAt: Number(row.expires_at),
+  };
+}
+
+type Tx = Parameters<Parameters<Database['transaction']>[0]>[0];
+
+export async function insertConsoleSession(tx: Tx, session: ConsoleSession): Promise<void> {
+  const { hash, kid, actor, label, csrf } = session;
+  const row: Row = {
+    hash,
+    kid,
+    actor,
+    label,
+    csrf,
+    id_token: session.idToken,
+    roles: session.roles.join(' '),
+    created_at: session.createdAt,
+    seen_at: session.seenAt,
+    expires_at: session.expiresAt,
+  };
+  await tx('console_sessions').insert(row);
+}
+
+/** Whatever its age: whether it still holds is for the caller to say. */
+export async function findConsoleSession(database: Database, hash: string): Promise<ConsoleSession | null> {
+  const row = await database.read<Row>('console_sessions').where({ hash }).first<Row | undefined>();
+  return row ? rowToSession(row) : null;
+}
+
+export async function touchConsoleSession(database: Database, hash: string, now: number): Promise<void> {
+  await database.transaction((tx) => tx('console_sessions').where({ hash }).update({ seen_at: now }));
+}
+
+/** @returns the session that was ended, or null when it was gone or another tenant's */
+export async function deleteConsoleSession(tx: Tx, kid: string, hash: string): Promise<boolean> {
+  return (await tx('console_sessions').where({ kid, hash }).delete()) === 1;
+}
+
+/** Those that were seen since, the most recent first. */
+export async function listConsoleSessions(
+  database: Database,
+  kid: string,
+  since: number,
+  limit: number,
+): Promise<readonly ConsoleSession[]> {
+  const rows = await database
+    .read<Row>('console_sessions')
+    .where({ kid })
+    .where('seen_at', '>', since)
+    .orderBy('seen_at', 'desc')
+    .limit(limit);
+  return (rows as Row[]).map(rowToSession);
+}
+
+export interface Draft {
+  readonly kid: string;
+  readonly actor: string;
+  readonly contestId: string;
+  readonly kind: 'resolve' | 'ask';
+  readonly outcome: string | null;
+  readonly text: string;
+  readonly at: number;
+}
+
+interface DraftRow {
+  readonly kid: string;
+  readonly actor: string;
+  readonly contest_id: string;
+  readonly kind: Draft['kind'];
+  readonly outcome: string | null;
+  readonly text: string;
+  readonly at: number;
+}
+
+/** @returns false when there is no such contest of that tenant: nothing is kept then */
+export function saveDraft(database: Database, draft: Draft): Promise<boolean> {
+  const { kid, actor, contestId, kind, outcome, text, at } = draft;
+  return database.transaction(async (tx) => {
+    if (!(await holdsTenant(tx, kid))) return false;
+    const found = (await tx('contests')
+      .where({ kid, contest_id: contestId })
+      .pluck('contest_id')) as string[];
+    if (found.length === 0) return false;
+    const row: DraftRow = { kid, actor, contest_id: contestId, kind, outcome, text, at };
+    await tx('console_drafts').insert(row).onConflict(['kid', 'actor', 'contest_id', 'kind']).merge();
+    return true;
+  });
+}
+
+export async function draftsOf(
+  database: Database,
+  kid: string,
+  actor: string,
+  contestId: string,
+): Promise<readonly Draft[]> {
+  const rows = await database.read<DraftRow>('console_drafts').where({ kid, actor, contest_id: contestId });
+  return (rows as DraftRow[]).map((row) => ({
+    kid,
+    actor,
+    contestId,
+    kind: row.kind,
+    outcome: row.outcome,
+    text: row.text,
+    at: Number(row.at),
+  }));
+}
+
+export async function deleteDrafts(
+  database: Database,
+  kid: string,
+  actor: string,
+  contestId: string,
+  kinds: readonly Draft['kind'][],
+): Promise<void> {
+  await database.transaction((tx) =>
+    tx('console_drafts')
+      .where({ kid, actor, contest_id: contestId })
+      .whereIn('kind', [...kinds])
+      .delete(),
+  );
+}
+
+/** Sessions that ended before `sessionsBefore` and drafts older than `draftsBefore`. */
+export async function purgeConsole(
+  database: Database,
+  sessionsBefore: number,
+  draftsBefore: number,
+): Promise<void> {
+  await database.transaction(async (tx) => {
+    await tx('console_sessions').where('expires_at', '<', sessionsBefore).delete();
+    await tx('console_drafts').where('at', '<', draftsBefore).delete();
+  });
+}

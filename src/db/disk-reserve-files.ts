@@ -1,0 +1,138 @@
+import { randomBytes } from 'node:crypto';
+import { rmSync, statfsSync, statSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Unavailable } from '../lib/errors.ts';
+import { driverError, isIoError } from './availability.ts';
+import type { Database } from './db.ts';
+
+/**
+ * DATA_DIR/reserve takes up room on the disk that nobody else may have, and gives it to an erasure when there is no
+ * other left: deleting needs room in the write-ahead log, and the law does not wait for a larger disk (ADR 0013).
+ */
+export interface DiskReserve {
+  /** The database for everything that may wait: refused while an erasure spends what was reserved for it. */
+  guard(database: Database): Database;
+  /** Steps of one erasure; a step that finds the disk full is done again with the reserve given up. */
+  during<T>(work: (attempt: <S>(step: () => Promise<S>) => Promise<S>) => Promise<T>): Promise<T>;
+  /** Gives it up where the disk is so full that not even the database would open. */
+  openUp(): void;
+  /** Makes it whole where there is room for others beside it. */
+  refill(): Promise<void>;
+}
+
+const MEGA = 1024 * 1024;
+/** SQLite's shared memory and the first pages of a log. */
+const TO_OPEN = MEGA;
+/** Left to others when the reserve is made. */
+const BESIDE = 16 * MEGA;
+
+function reserveFile(dataDir: string): string {
+  return join(dataDir, 'reserve');
+}
+
+/** Bytes that it holds; 0: there is none. */
+export function reserveSize(dataDir: string): number {
+  return statSync(reserveFile(dataDir), { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function freeBytes(dataDir: string): number {
+  const { bavail, bsize } = statfsSync(dataDir);
+  return bavail * bsize;
+}
+
+const errorCode = (error: unknown): unknown => (error as { code?: unknown } | null)?.code;
+const isFull = (error: unknown): boolean =>
+  ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes(String(errorCode(error)));
+
+async function grow(file: FileHandle, missing: number): Promise<void> {
+  // No zeros: a file system that compresses would keep none of them.
+  const chunk = randomBytes(Math.min(MEGA, missing));
+  for (let left = missing; left > 0; left -= chunk.length) {
+    await file.appendFile(left < chunk.length ? chunk.subarray(0, left) : chunk);
+  }
+}
+
+/** @param megabytes 0: no reserve is kept, and one that is there is left alone */
+export function makeDiskReserve(dataDir: string, megabytes: number): DiskReserve {
+  const size = megabytes * MEGA;
+  let erasing = 0;
+  let spent = false;
+  /** Given up before there was an erasure: what is left of the room comes back. */
+  let owed = false;
+
+  /** The error of a disk that is full, which SQLite's shared memory tells as an I/O error. */
+  const meansFull = (thrown: unknown): boolean => {
+    const error = driverError(thrown);
+    return isFull(error) || (isIoError(error) && freeBytes(dataDir) < TO_OPEN);
+  };
+
+  function giveUp(): boolean {
+    if (reserveSize(dataDir) === 0) return false;
+    rmSync(reserveFile(dataDir), { force: true });
+    return true;
+  }
+
+  /** As much as there is room for: what it had before comes back to it, and to nobody else. */
+  async function fill(): Promise<void> {
+    const missing = size - reserveSize(dataDir);
+    if (missing <= 0) return;
+    const file = await open(reserveFile(dataDir), 'a', 0o600);
+    try {
+      await grow(file, missing);
+      await file.sync();
+    } catch (error) {
+      if (!isFull(error)) throw error;
+    } finally {
+      await file.close();
+    }
+  }
+
+  return {
+    guard: (database) => {
+      const unlessSpent = <T>(write: () => Promise<T>): Promise<T> =>
+        spent
+          ? Promise.reject(new Unavailable('the disk is full, and what is left is for an erasure', 2))
+          : write();
+      return {
+        ...database,
+        transaction: (work) => unlessSpent(() => database.transaction(work)),
+        hotTransaction: (work) => unlessSpent(() => database.hotTransaction(work)),
+      };
+    },
+
+    async during(work) {
+      erasing += 1;
+      try {
+        return await work(async (step) => {
+          try {
+            return await step();
+          } catch (error) {
+            if (!meansFull(error) || !(giveUp() || spent)) throw error;
+            spent = true;
+            return step();
+          }
+        });
+      } finally {
+        erasing -= 1;
+        if ((spent || owed) && erasing === 0) {
+          // An erasure that is done says so, whether the reserve came back or not: the next sweep looks again.
+          await fill().catch(() => {});
+          spent = false;
+          owed = false;
+        }
+      }
+    },
+
+    openUp() {
+      if (freeBytes(dataDir) < TO_OPEN) owed = giveUp();
+    },
+
+    async refill() {
+      const missing = size - reserveSize(dataDir);
+      if (missing <= 0 || !(owed || freeBytes(dataDir) >= missing + BESIDE)) return;
+      owed = false;
+      await fill();
+    },
+  };
+}

@@ -1,0 +1,161 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { json, type Router } from 'express';
+import { hashApiKey, makeApiKeySecret } from '../auth/api-key.ts';
+import { baseUrl, type Config, ConfigError } from '../config.ts';
+import { createTenant } from '../consent/new-tenant-service.ts';
+import { exactRouter } from '../http/exact-router.ts';
+import { Refusal } from '../lib/errors.ts';
+import { makeUlid } from '../lib/ulid.ts';
+import { makeApiKeyStore } from '../tenants/api-key-store.ts';
+import { initialiseStore } from '../tenants/installation-files.ts';
+import { DEMO_USERS, type DemoIdp, type DemoUser, startDemoIdp } from './idp.ts';
+
+/** `gpd demo`: a throw-away installation with one tenant and a shop page. Database, keys and server are the real ones. */
+
+const DEMO_KID = 'demo-shop';
+
+export interface Demo {
+  readonly users: readonly DemoUser[];
+  readonly config: Config;
+  readonly routers: (context: { readonly url: () => string }) => Promise<readonly Router[]>;
+}
+
+/** Gone with this process, however that ends: by a signal, a failed start or a fail-stop. */
+function throwAwayDirectory(): string {
+  let directory: string;
+  try {
+    directory = mkdtempSync(join(tmpdir(), 'gpd-demo-'));
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code;
+    throw new ConfigError(`cannot make a directory in ${tmpdir()} (${why}): name another one in TMPDIR`);
+  }
+  process.once('exit', () => rmSync(directory, { recursive: true, force: true, maxRetries: 3 }));
+  return directory;
+}
+
+/** A free port, so that the tenant's origin is known before the server listens. */
+function freePort(host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, host, () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });
+}
+
+interface DemoKeys {
+  /** The shop's backend holds it. */
+  readonly secret: string;
+  /** Stands in the page. */
+  readonly publishable: string;
+}
+
+async function seed(config: Config, origins: readonly string[]): Promise<DemoKeys> {
+  const store = await initialiseStore(config);
+  try {
+    const now = Date.now();
+    await createTenant(store, { kid: DEMO_KID, origins, baseUrl: baseUrl(config), now });
+    const addKey = async (scope: 'secret' | 'publishable', name: string): Promise<string> => {
+      const made = makeApiKeySecret(scope, randomBytes);
+      const key = {
+        id: `key_${makeUlid(() => now, randomBytes)}`,
+        kid: DEMO_KID,
+        scope,
+        name,
+        hash: hashApiKey(made),
+        createdAt: now,
+        revokedAt: null,
+        lastUsedOn: null,
+      };
+      await makeApiKeyStore(store.database).insert(key, { role: 'system', ref: 'demo', at: now });
+      return made;
+    };
+    return {
+      secret: await addKey('secret', 'demo shop backend'),
+      publishable: await addKey('publishable', 'demo shop page'),
+    };
+  } finally {
+    await store.database.close();
+  }
+}
+
+/** The shop's own backend: it asks gpd for the verdict with a key that the browser never sees. */
+function shopRoutes(keys: DemoKeys, idp: DemoIdp, url: () => string): Router {
+  const router = exactRouter();
+  const decisionOf = (requestId: string): Promise<Response> =>
+    fetch(new URL(`/v1/decisions/${encodeURIComponent(requestId)}`, url()), {
+      headers: { authorization: `Bearer ${keys.secret}` },
+    });
+  router.get('/', (_request, response) => response.redirect('/demo'));
+  router.get('/demo', (_request, response) => {
+    response.set('cache-control', 'no-store');
+    response.render('demo/shop', {
+      kid: DEMO_KID,
+      shopName: 'Lanterne',
+      publishableKey: keys.publishable,
+      decisionsUrl: '/demo/decision',
+    });
+  });
+  router.get('/demo/decision', async (request, response) => {
+    const { requestId } = request.query;
+    if (typeof requestId !== 'string') throw new Refusal('invalid-request');
+    const answer = await decisionOf(requestId);
+    response
+      .status(answer.status)
+      .set('cache-control', 'no-store')
+      .json(await answer.json());
+  });
+  // The customer is signed in at the shop, and the shop's identity provider vouches for the browser that they came with.
+  router.post('/demo/contest', json({ limit: '4kb' }), async (request, response) => {
+    const { requestId } = request.body as { requestId?: unknown };
+    if (typeof requestId !== 'string') throw new Refusal('invalid-request');
+    const decision = (await (await decisionOf(requestId)).json()) as { visitorId?: string | null };
+    const token = await idp.subjectToken(decision.visitorId ?? 'nobody');
+    const answer = await fetch(new URL('/privacy/contest', url()), {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ requestId, statement: 'I am a person, and I am trying out this demo.' }),
+    });
+    response
+      .status(answer.status)
+      .set('cache-control', 'no-store')
+      .json(await answer.json());
+  });
+  return router;
+}
+
+/** @param base settings of the environment; the data directory and the database are always throw-away ones */
+export async function prepareDemo(base: Config): Promise<Demo> {
+  const directory = throwAwayDirectory();
+  const port = base.port === 0 ? await freePort(base.host) : base.port;
+  const origin = base.base_url ?? `http://localhost:${port}`;
+  const idp = await startDemoIdp(DEMO_KID, origin);
+  const secretFile = join(directory, 'console-client-secret');
+  await writeFile(secretFile, idp.clientSecret, { mode: 0o600 });
+  const config: Config = {
+    ...base,
+    oidc_issuer: idp.issuer,
+    oidc_audience: idp.audience,
+    console_client_id: idp.clientId,
+    console_client_secret_file: secretFile,
+    data_dir: directory,
+    database_url: null,
+    master_key_file: null,
+    credentials: {},
+    port,
+    base_url: origin,
+  };
+  const keys = await seed(config, [`http://localhost:${port}`, `http://127.0.0.1:${port}`]);
+  return {
+    config,
+    users: DEMO_USERS,
+    routers: (context) => Promise.resolve([shopRoutes(keys, idp, context.url)]),
+  };
+}

@@ -1,0 +1,134 @@
+import type { Gate } from '../http/admission.ts';
+import { corsHeaders, type KnowsOrigin, preflightHeaders } from '../http/cors.ts';
+import type { HotHandler, HotReply, HotRequest, Limiter } from '../http/hot.ts';
+import { declaresTooMuch, isPlainJson } from '../http/json-body.ts';
+import { errorReply, fullReply, jsonReply, unavailable, withHeaders } from '../http/reply.ts';
+import { Unavailable } from '../lib/errors.ts';
+import type { Address } from '../lib/ip.ts';
+import type { Random } from '../lib/random.ts';
+import { MAX_BODY_BYTES } from '../schema/bundle.ts';
+import type { Unsealed } from './open.ts';
+import type { IngestInput } from './pipeline.ts';
+import type { IngestAnswer } from './respond.ts';
+import { refusal } from './respond.ts';
+
+/** POST /_fp/i/v1: size → rate → media type → body → gate 503 → envelope → core (contract 3.1). */
+
+export interface IngestLaneDeps {
+  /** Null: the body is no SealedBundle. */
+  readonly open: (body: Uint8Array) => Unsealed | null | Promise<Unsealed | null>;
+  readonly ingest: (unsealed: Unsealed, input: IngestInput) => Promise<IngestAnswer>;
+  readonly limiter: Limiter;
+  readonly gate: Gate;
+  readonly knowsOrigin: KnowsOrigin;
+  readonly random: Random;
+  /** From a local database, when there is one. */
+  readonly isHosting: (client: Address | null) => boolean | null;
+  /** Salted hash of a client network, good for one day. */
+  readonly markNetwork: (network: string) => string;
+  readonly onFault: (requestId: string, error: unknown) => void;
+}
+
+const ALLOW = 'POST, OPTIONS';
+const SESSION_BYTES = 32;
+const COOKIE = 'HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=2592000';
+
+const tooLarge = (): HotReply => errorReply('payload-too-large', { connection: 'close' });
+
+function rateLimited(seconds: number): HotReply {
+  const body = { error: 'rate-limited', reason: 'rate-limited' };
+  return jsonReply(429, body, { 'retry-after': String(seconds), connection: 'close' });
+}
+
+function unavailableReply(error: Unavailable, more: Readonly<Record<string, string>> = {}): HotReply {
+  const { code, headers, details } = unavailable(error);
+  return errorReply(code, { ...headers, ...more }, details);
+}
+
+/** Counters that several nodes share may be out of reach; the body was not read then. */
+function refusedBeforeCore(error: unknown): HotReply {
+  if (error instanceof Unavailable) return unavailableReply(error, { connection: 'close' });
+  throw error;
+}
+
+/** Holds nothing of the bundle while the database is waited for: what a frame holds, the collector copies. */
+async function settle(
+  deps: IngestLaneDeps,
+  requestId: string,
+  session: string,
+  outcome: Promise<IngestAnswer>,
+): Promise<HotReply> {
+  const reply = await replyTo(deps, requestId, outcome);
+  return withHeaders(reply, { 'set-cookie': `gp_session=${session}; ${COOKIE}` });
+}
+
+async function replyTo(
+  deps: IngestLaneDeps,
+  requestId: string,
+  outcome: Promise<IngestAnswer>,
+): Promise<HotReply> {
+  try {
+    const { status, response } = await outcome;
+    return jsonReply(status, response);
+  } catch (error) {
+    if (error instanceof Unavailable) return unavailableReply(error);
+    deps.onFault(requestId, error);
+    const { status, response } = refusal('unknown', requestId);
+    return jsonReply(status, response);
+  }
+}
+
+/** In a frame of its own: the body is garbage once it is parsed, and not when the answer is there. */
+async function readBundle(
+  request: HotRequest,
+  { gate, open }: IngestLaneDeps,
+): Promise<Unsealed | 'too-large' | 'full' | null> {
+  const body = await request.readBody(MAX_BODY_BYTES);
+  if (!body) return 'too-large';
+  if (gate.isFull()) return 'full';
+  const opened = open(body);
+  return opened instanceof Promise ? gate.hold(opened) : opened;
+}
+
+async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotReply> {
+  const { headers } = request;
+  if (request.method !== 'POST') return errorReply('method-not-allowed', { allow: ALLOW });
+  if (declaresTooMuch(headers['content-length'], MAX_BODY_BYTES)) return tooLarge();
+  const wait = await deps.limiter(request.limitKey);
+  if (wait > 0) return rateLimited(wait);
+  if (!isPlainJson(headers)) {
+    return errorReply('unsupported-media-type', { connection: 'close' });
+  }
+  const bundle = await readBundle(request, deps);
+  if (bundle === 'too-large') return tooLarge();
+  if (bundle === 'full') return fullReply();
+  if (!bundle) return errorReply('malformed-sealed-bundle');
+  return runCore(deps, request, bundle);
+}
+
+function runCore(deps: IngestLaneDeps, request: HotRequest, bundle: Unsealed): Promise<HotReply> {
+  const session = deps.random(SESSION_BYTES).toString('base64url');
+  const outcome = deps.ingest(bundle, {
+    requestId: request.requestId,
+    target: request.target,
+    headers: request.headers,
+    https: request.https,
+    network: deps.markNetwork(request.networkKey),
+    ja4: request.ja4,
+    client: request.client,
+    hosting: deps.isHosting(request.client),
+    session,
+  });
+  return settle(deps, request.requestId, session, deps.gate.hold(outcome));
+}
+
+export function makeIngestLane(deps: IngestLaneDeps): HotHandler {
+  return async (request) => {
+    if (request.method === 'OPTIONS') {
+      const allow = { methods: 'POST', headers: 'Content-Type' };
+      return { status: 204, headers: preflightHeaders(request.headers, deps.knowsOrigin, allow), body: '' };
+    }
+    const reply = await answer(deps, request).catch(refusedBeforeCore);
+    return withHeaders(reply, corsHeaders(request.headers, deps.knowsOrigin));
+  };
+}

@@ -1,0 +1,145 @@
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
+import { readEnvelope } from '../envelope.ts';
+import { type Unsealed, unseal } from '../open.ts';
+import type { TenantLookup } from '../ports.ts';
+import { pack, unpack } from './frame.ts';
+import type { FromWorker, KeyChanges, Note, ToWorker } from './messages.ts';
+
+/** Opens bundles beside the event loop where a second processor is there, and on it where none is (docs/adr/0014). */
+
+/** Null: the body is no SealedBundle. */
+type Answer = Unsealed | null;
+
+export interface Opening {
+  /** At once where this thread opens it. */
+  readonly open: (body: Uint8Array) => Answer | Promise<Answer>;
+  /** What was sent before is opened with the keys of before. */
+  readonly setKeys: (changes: KeyChanges) => void;
+  readonly stop: () => Promise<void>;
+}
+
+export interface OpeningDeps {
+  readonly tenants: TenantLookup;
+  /** Counts the use of a generation. False: it is live no more, whatever the thread was told last. */
+  readonly noteOpened: (kid: string, generation: number) => boolean;
+  readonly onFault: (error: unknown) => void;
+}
+
+interface Waiting {
+  readonly body: Uint8Array;
+  readonly resolve: (answer: Answer | Promise<Answer>) => void;
+}
+
+/** A message is as small as keeps the thread's turn short, and one more is under way while it works on the first. */
+const MAX_BATCH = 32;
+const MAX_BATCHES_UNDER_WAY = 2;
+/** Nothing of a bundle outlives its message: room to be generous with would be resident for nothing. */
+const YOUNG_MB = 2;
+
+function openHere(body: Uint8Array, tenants: TenantLookup): Answer {
+  const bundle = readEnvelope(body);
+  return bundle && unseal(bundle, tenants(bundle.kid));
+}
+
+function makeOpeningHere({ tenants }: OpeningDeps): Opening {
+  return { open: (body) => openHere(body, tenants), setKeys: () => {}, stop: async () => {} };
+}
+
+function toAnswer(note: Note | null, plaintext: Buffer | null, deps: OpeningDeps): Answer {
+  if (!note) return null;
+  const { kid, symmetric, generation } = note;
+  const live = generation === null || deps.noteOpened(kid, generation);
+  return { kid, symmetric, plaintext: live ? plaintext : null };
+}
+
+/**
+ * One thread beside this one. Until it is ready, and for good once it has ended, bundles are opened here: a bundle that it
+ * was given is never lost with it.
+ * @param entry the built `worker.js`
+ */
+function startOpening(entry: URL, deps: OpeningDeps): Opening {
+  const resourceLimits = { maxYoungGenerationSizeMb: YOUNG_MB };
+  const worker = new Worker(entry, { name: 'gpd-opening', env: {}, resourceLimits });
+  let state: 'starting' | 'ready' | 'ended' = 'starting';
+  let waiting: Waiting[] = [];
+  let underWay: (readonly Waiting[])[] = [];
+  let scheduled = false;
+
+  const tell = (message: ToWorker, transfer: ArrayBuffer[] = []): void =>
+    worker.postMessage(message, transfer);
+
+  function pump(): void {
+    while (state === 'ready' && waiting.length > 0 && underWay.length < MAX_BATCHES_UNDER_WAY) {
+      const batch = waiting.slice(0, MAX_BATCH);
+      waiting = waiting.slice(batch.length);
+      underWay.push(batch);
+      const bodies = pack(batch.map(({ body }) => body));
+      tell({ kind: 'open', bodies }, [bodies.bytes.buffer]);
+    }
+  }
+
+  function take(message: FromWorker): void {
+    if (message.kind === 'ready') {
+      state = 'ready';
+      return;
+    }
+    const batch = underWay.shift() ?? [];
+    pump();
+    const plaintexts = unpack(message.plaintexts).values();
+    for (const [i, { resolve }] of batch.entries()) {
+      const note = message.notes[i] ?? null;
+      resolve(toAnswer(note, note?.opened ? (plaintexts.next().value ?? null) : null, deps));
+    }
+  }
+
+  function giveUp(): void {
+    state = 'ended';
+    const left = [...underWay.flat(), ...waiting];
+    underWay = [];
+    waiting = [];
+    // One promise each: an item that throws fails its own caller alone.
+    for (const { body, resolve } of left)
+      resolve(new Promise((opened) => opened(openHere(body, deps.tenants))));
+  }
+
+  let stopping = false;
+  worker.on('message', take);
+  worker.on('error', deps.onFault);
+  worker.on('exit', (code) => {
+    if (!stopping) deps.onFault(new Error(`the thread that opens bundles has ended with ${code}`));
+    giveUp();
+  });
+  // After the listeners: each of them would hold the process again.
+  worker.unref();
+
+  return {
+    open(body) {
+      if (state !== 'ready') return openHere(body, deps.tenants);
+      return new Promise((resolve) => {
+        waiting.push({ body, resolve });
+        if (scheduled) return;
+        scheduled = true;
+        // One turn of the event loop gathers what arrived with the same poll of the sockets.
+        setImmediate(() => {
+          scheduled = false;
+          pump();
+        });
+      });
+    },
+    setKeys: (changes) => tell({ kind: 'keys', changes }),
+    async stop() {
+      stopping = true;
+      await worker.terminate();
+    },
+  };
+}
+
+/** @param entry the built `worker.js`; null: everything is done on this thread */
+export function chooseOpening(
+  entry: URL | null,
+  deps: OpeningDeps,
+  processors: number = availableParallelism(),
+): Opening {
+  return entry !== null && processors > 1 ? startOpening(entry, deps) : makeOpeningHere(deps);
+}

@@ -1,0 +1,64 @@
+import { type MessagePort, parentPort } from 'node:worker_threads';
+import { makeOpener, makeSymmetricOpener } from '../../seal/open.ts';
+import { readEnvelope } from '../envelope.ts';
+import { type Openers, unseal } from '../open.ts';
+import { pack, unpack } from './frame.ts';
+import type { FromWorker, KeyMaterial, Note, ToWorker } from './messages.ts';
+
+/** The thread that opens bundles: it holds keys and nothing else. */
+
+interface Ring extends Openers {
+  /** Which generation opened the last bundle that was opened. */
+  readonly lastOpenedBy: () => number | null;
+}
+
+function makeRing({ generations, symmetric }: KeyMaterial): Ring {
+  let lastOpenedBy: number | null = null;
+  return {
+    openers: generations.map(({ generation, privateKey }) => {
+      const open = makeOpener(privateKey);
+      return (bundle) => {
+        const plaintext = open(bundle);
+        if (plaintext) lastOpenedBy = generation;
+        return plaintext;
+      };
+    }),
+    symmetricOpener: symmetric && makeSymmetricOpener(symmetric),
+    lastOpenedBy: () => lastOpenedBy,
+  };
+}
+
+function serve(port: MessagePort): void {
+  const rings = new Map<string, Ring>();
+  const tell = (message: FromWorker, transfer: ArrayBuffer[] = []): void =>
+    port.postMessage(message, transfer);
+
+  function openAll(bodies: readonly Buffer[]): FromWorker {
+    const plaintexts: Uint8Array[] = [];
+    const notes = bodies.map((body): Note | null => {
+      const bundle = readEnvelope(body);
+      if (!bundle) return null;
+      const ring = rings.get(bundle.kid);
+      const { kid, symmetric, plaintext } = unseal(bundle, ring);
+      if (plaintext) plaintexts.push(plaintext);
+      const generation = plaintext && !symmetric ? (ring?.lastOpenedBy() ?? null) : null;
+      return { kid, symmetric, generation, opened: plaintext !== null };
+    });
+    return { kind: 'opened', notes, plaintexts: pack(plaintexts) };
+  }
+
+  port.on('message', (message: ToWorker) => {
+    if (message.kind === 'open') {
+      const answer = openAll(unpack(message.bodies));
+      tell(answer, answer.kind === 'opened' ? [answer.plaintexts.bytes.buffer] : []);
+      return;
+    }
+    for (const [kid, keys] of message.changes) {
+      if (keys) rings.set(kid, makeRing(keys));
+      else rings.delete(kid);
+    }
+  });
+  tell({ kind: 'ready' });
+}
+
+if (parentPort) serve(parentPort);

@@ -1,0 +1,66 @@
+import { writeAct } from '../audit/store.ts';
+import type { Database } from '../db/db.ts';
+import { bumpTenant } from '../db/revision.ts';
+import type { Act } from '../lib/act.ts';
+import { type PolicyMode, type TenantPolicy, tenantPolicySchema } from '../schema/policy.ts';
+import { applyPolicy } from './classify/policy.ts';
+
+export interface PolicyRow {
+  readonly kid: string;
+  readonly mode: PolicyMode;
+  readonly policy: string;
+}
+
+export type TenantPolicies = Readonly<Partial<Record<PolicyMode, TenantPolicy>>>;
+
+export function rowsToPolicies(rows: readonly PolicyRow[]): TenantPolicies {
+  return Object.fromEntries(rows.map((row) => [row.mode, tenantPolicySchema.parse(JSON.parse(row.policy))]));
+}
+
+export async function readPolicies(database: Database, kid: string): Promise<TenantPolicies> {
+  return rowsToPolicies(await database.read<PolicyRow>('tenant_policies').where({ kid }));
+}
+
+const versionOf = (policy: TenantPolicy | null): string | null => policy && applyPolicy(policy).version;
+
+/** Null takes the policy of that mode away. @returns whether there is such a tenant */
+export function savePolicy(
+  database: Database,
+  kid: string,
+  mode: PolicyMode,
+  policy: TenantPolicy | null,
+  by: Act,
+): Promise<boolean> {
+  return database.transaction(async (tx) => {
+    if (!(await bumpTenant(tx, kid))) return false;
+    const before = rowsToPolicies(await tx<PolicyRow>('tenant_policies').where({ kid, mode }))[mode] ?? null;
+    await tx('tenant_policies').where({ kid, mode }).delete();
+    if (policy)
+      await tx('tenant_policies').insert({ kid, mode, policy: JSON.stringify(policy), created_at: by.at });
+    const [from, to] = [before, policy].map(versionOf);
+    await writeAct(tx, kid, by, 'tenant.set', { key: `policy.${mode}`, from: from ?? null, to: to ?? null });
+    return true;
+  });
+}
+
+export interface ShadowCount {
+  readonly policyVersion: string;
+  readonly live: string;
+  readonly shadow: string;
+  readonly verdicts: number;
+}
+
+export async function readShadowCounts(database: Database, kid: string): Promise<ShadowCount[]> {
+  const rows = await database
+    .read('shadow_counts')
+    .where({ kid })
+    .groupBy('policy_version', 'live_class', 'shadow_class')
+    .select('policy_version', 'live_class', 'shadow_class')
+    .sum({ verdicts: 'verdicts' });
+  return (rows as Record<string, unknown>[]).map((row) => ({
+    policyVersion: String(row['policy_version']),
+    live: String(row['live_class']),
+    shadow: String(row['shadow_class']),
+    verdicts: Number(row['verdicts']),
+  }));
+}

@@ -1,0 +1,65 @@
+import type { Database } from '../db/db.ts';
+import { Fault, makeGroup } from '../db/group-commit.ts';
+import type { HotTransaction } from '../db/sql.ts';
+import { lookBefore } from './batch-context-store.ts';
+import { makeTotals, type Totals } from './device-store.ts';
+import type { KnownDevice, RecordEntry, Recorded, Recorder, Sighting } from './ports.ts';
+import { type Settled, writeSettled } from './store.ts';
+
+/** Both databases bound what one statement may carry; 9 columns × 400 rows stays far below 65,535 parameters. */
+const MAX_BATCH = 400;
+/** A net below the gate of the lane, which is narrower. */
+const MAX_WAITING = 2000;
+
+type Outcome = Recorded | Fault;
+
+function settle(sighting: Sighting, known: KnownDevice | null): RecordEntry | Fault {
+  try {
+    return sighting.settle(known);
+  } catch (error) {
+    return new Fault(error);
+  }
+}
+
+async function recordAll(
+  tx: HotTransaction,
+  totals: Totals,
+  sightings: readonly Sighting[],
+): Promise<Outcome[]> {
+  const before = await lookBefore(tx, totals, sightings);
+  const { known } = before;
+  const outcomes = sightings.map((sighting) =>
+    settle(sighting, sighting.device && (known.shift() as KnownDevice)),
+  );
+  const settled = outcomes.flatMap((entry, i): Settled[] => {
+    const { claim } = sightings[i] as Sighting;
+    return entry instanceof Fault ? [] : [{ claim, entry }];
+  });
+  const written = await writeSettled(tx, settled, await before.claim(settled.map(({ claim }) => claim)));
+  return outcomes.map((entry): Outcome => (entry instanceof Fault ? entry : (written.shift() as Recorded)));
+}
+
+export interface GroupedRecorder extends Recorder {
+  idle(): Promise<void>;
+}
+
+/**
+ * Group commit: one transaction of a few multi-row statements for all bundles that wait, the look-up of their devices
+ * first. On SQLite the writer's connection has the pages of those devices at hand, and they are written next; a reader
+ * has to read all of them again after every commit.
+ */
+export function makeRecorder(database: Database): GroupedRecorder {
+  const totals = makeTotals(() => performance.now());
+  const recordBatch = (sightings: readonly Sighting[]): Promise<Outcome[]> =>
+    database.hotTransaction((tx) => recordAll(tx, totals, sightings));
+  const group = makeGroup<Sighting, Recorded>({
+    name: 'record',
+    run: recordBatch,
+    maxBatch: MAX_BATCH,
+    maxWaiting: MAX_WAITING,
+  });
+  return {
+    record: (sighting) => group.submit(sighting),
+    idle: () => group.idle(),
+  };
+}

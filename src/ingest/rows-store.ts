@@ -1,0 +1,119 @@
+import type { Bindings } from '../db/sql.ts';
+import { commitVerdict } from '../ledger/commitment.ts';
+import type { NonceClaim, RecordEntry } from './ports.ts';
+
+/** The rows that accepted bundles leave; pure. */
+
+/** One order of rows for all nodes keeps concurrent batches from deadlocking on PostgreSQL. */
+export function byText(column: number): (a: Bindings, b: Bindings) => number {
+  return (a, b) => (String(a[column]) < String(b[column]) ? -1 : 1);
+}
+
+export function nonceRows(claims: readonly NonceClaim[]): Bindings[] {
+  return claims.map(({ kid, nonce, expiresAt }): Bindings => [kid, nonce, expiresAt]).sort(byText(1));
+}
+
+interface SightingGroup {
+  readonly kid: string;
+  readonly durable: string;
+  epoch: number;
+  first: number;
+  last: number;
+  seen: number;
+}
+
+/** One row a device: PostgreSQL refuses to update a row twice in one statement. */
+function groupSightings(entries: readonly RecordEntry[]): SightingGroup[] {
+  const groups = new Map<string, SightingGroup>();
+  for (const { kid, identified, verdict } of entries) {
+    if (!identified) continue;
+    const { durable, epoch } = identified;
+    const at = verdict.decidedAt;
+    const group = groups.get(`${kid}|${durable}`);
+    if (group) {
+      group.first = Math.min(group.first, at);
+      group.last = Math.max(group.last, at);
+      group.seen += 1;
+      group.epoch = Math.max(group.epoch, epoch);
+    } else {
+      groups.set(`${kid}|${durable}`, { kid, durable, epoch, first: at, last: at, seen: 1 });
+    }
+  }
+  return [...groups.values()];
+}
+
+export function sightingRows(entries: readonly RecordEntry[]): Bindings[] {
+  const rows = groupSightings(entries).map(
+    (group): Bindings => [group.kid, group.durable, group.first, group.last, group.seen, group.epoch],
+  );
+  return rows.sort(byText(1));
+}
+
+/** Of every visit: that the device was seen in this epoch does not say that the index has its visitorId still. */
+export function indexRows(entries: readonly RecordEntry[]): Bindings[] {
+  const rows = new Map<string, Bindings>();
+  for (const { kid, identified } of entries) {
+    if (!identified) continue;
+    const { visitorId, durable, epoch, epochEndsAt } = identified;
+    rows.set(`${kid}|${visitorId}`, [kid, visitorId, durable, epoch, epochEndsAt]);
+  }
+  return [...rows.values()].sort(byText(1));
+}
+
+/** One row a network, device and day that was not counted before. */
+export function markRows(entries: readonly RecordEntry[]): Bindings[] {
+  const rows = new Map<string, Bindings>();
+  for (const { kid, identified } of entries) {
+    if (!identified || identified.marked) continue;
+    const row = [kid, identified.durable, identified.day, identified.network];
+    rows.set(row.join('|'), row);
+  }
+  return [...rows.values()].sort(byText(1));
+}
+
+/** How many of `rows` share a key, as rows to be added up. */
+export function countBy<Row>(
+  rows: readonly Row[],
+  keyOf: (row: Row) => readonly (string | number)[],
+): Bindings[] {
+  const counts = new Map<string, Bindings>();
+  for (const row of rows) {
+    const key = keyOf(row);
+    const id = key.join('|');
+    const known = counts.get(id);
+    if (known) known[key.length] = Number(known[key.length]) + 1;
+    else counts.set(id, [...key, 1]);
+  }
+  return [...counts.values()];
+}
+
+/** How often the shadow agrees and how often it does not. */
+export function shadowRows(entries: readonly RecordEntry[]): Bindings[] {
+  const counted = entries.flatMap(({ kid, shadow, verdict }) => (shadow ? [{ kid, shadow, verdict }] : []));
+  const rows = countBy(counted, ({ kid, shadow, verdict }) => [
+    kid,
+    shadow.day,
+    shadow.policyVersion,
+    verdict.class,
+    shadow.class,
+  ]);
+  return rows.sort((a, b) => (a.join('|') < b.join('|') ? -1 : 1));
+}
+
+/** @param sealedTo what is written now is no row of an hour that is sealed, whatever a clock that went back says */
+export function decisionRows(entries: readonly RecordEntry[], sealedTo: (kid: string) => number): Bindings[] {
+  return entries.map(({ kid, verdict, salt }): Bindings => {
+    const text = JSON.stringify(verdict);
+    const commitment = commitVerdict(Buffer.from(salt, 'base64url'), kid, verdict.requestId, text);
+    return [
+      kid,
+      verdict.requestId,
+      Math.max(verdict.decidedAt, sealedTo(kid)),
+      verdict.class,
+      verdict.durable,
+      text,
+      salt,
+      commitment,
+    ];
+  });
+}

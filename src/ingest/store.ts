@@ -1,0 +1,154 @@
+import { randomInt } from 'node:crypto';
+import {
+  type Bindings,
+  type HotTransaction,
+  hasRowLocks,
+  insertInto,
+  insertMany,
+  makeInserts,
+} from '../db/sql.ts';
+import { enqueue, type OutboxEntry } from '../webhooks/store.ts';
+import { type Claims, isOfTenant } from './nonce-store.ts';
+import type { NonceClaim, RecordEntry, Recorded } from './ports.ts';
+import {
+  byText,
+  countBy,
+  decisionRows,
+  indexRows,
+  markRows,
+  nonceRows,
+  shadowRows,
+  sightingRows,
+} from './rows-store.ts';
+import { type SummaryEntry, writeSummaries } from './summary-store.ts';
+
+/** A bundle that was decided. */
+export interface Settled {
+  readonly claim: NonceClaim;
+  readonly entry: RecordEntry;
+}
+
+interface Mark {
+  readonly kid: string;
+  readonly durable: string;
+  readonly day: number;
+}
+
+/** Nodes add to a shard of their own choice, so that a tenant's total is no queue. */
+const SHARDS = 8;
+const shard = randomInt(SHARDS);
+
+/** Another node may have marked some of them since they were looked up: those are counted already. */
+async function claimMarks(tx: HotTransaction, rows: readonly Bindings[]): Promise<readonly Mark[]> {
+  const head = 'INSERT INTO network_marks (kid, durable, day, network)';
+  return insertMany<Mark>(tx, head, rows, 'ON CONFLICT DO NOTHING RETURNING kid, durable, day');
+}
+
+const toMark = ([kid, durable, day]: Bindings): Mark => ({
+  kid: String(kid),
+  durable: String(durable),
+  day: Number(day),
+});
+
+const writeRows = makeInserts('ingest_rows', [
+  insertInto('nonces', ['kid', 'nonce', 'expires_at']),
+  insertInto(
+    'sightings',
+    ['kid', 'durable', 'first_at', 'last_at', 'seen', 'epoch'],
+    `ON CONFLICT (kid, durable) DO UPDATE SET seen = sightings.seen + excluded.seen,
+      last_at = CASE WHEN excluded.last_at > sightings.last_at THEN excluded.last_at ELSE sightings.last_at END,
+      epoch = CASE WHEN excluded.epoch > sightings.epoch THEN excluded.epoch ELSE sightings.epoch END`,
+  ),
+  insertInto('visitor_index', ['kid', 'visitor_id', 'durable', 'epoch', 'ends_at'], 'ON CONFLICT DO NOTHING'),
+  insertInto('network_marks', ['kid', 'durable', 'day', 'network'], 'ON CONFLICT DO NOTHING'),
+  insertInto(
+    'network_days',
+    ['kid', 'durable', 'day', 'networks'],
+    'ON CONFLICT (day, kid, durable) DO UPDATE SET networks = network_days.networks + excluded.networks',
+  ),
+  insertInto(
+    'network_totals',
+    ['kid', 'day', 'shard', 'pairs'],
+    'ON CONFLICT (kid, day, shard) DO UPDATE SET pairs = network_totals.pairs + excluded.pairs',
+  ),
+  insertInto(
+    'shadow_counts',
+    ['kid', 'day', 'policy_version', 'live_class', 'shadow_class', 'verdicts'],
+    `ON CONFLICT (kid, day, policy_version, live_class, shadow_class)
+      DO UPDATE SET verdicts = shadow_counts.verdicts + excluded.verdicts`,
+  ),
+  insertInto('decisions', [
+    'kid',
+    'request_id',
+    'decided_at',
+    'class',
+    'durable',
+    'verdict',
+    'salt',
+    'commitment',
+  ]),
+]);
+
+/** A tenant's webhooks are told of the decision by its id alone. */
+function outboxEntries(entries: readonly RecordEntry[]): OutboxEntry[] {
+  return entries.flatMap(({ kid, verdict, webhooks }) =>
+    webhooks.map((webhook) => ({
+      kid,
+      webhook,
+      event: 'decision.recorded' as const,
+      requestId: verdict.requestId,
+      principal: null,
+      sealed: null,
+      at: verdict.decidedAt,
+    })),
+  );
+}
+
+function summariesOf(entries: readonly RecordEntry[]): SummaryEntry[] {
+  return entries.flatMap(({ kid, verdict, summary }) =>
+    summary ? [{ kid, requestId: verdict.requestId, request: summary }] : [],
+  );
+}
+
+/**
+ * Nonces that are not written yet, sightings, index entries, networks of a device with the counts that outlive their
+ * marks, decisions, and what is kept and told of them.
+ */
+async function writeAccepted(
+  tx: HotTransaction,
+  accepted: readonly Settled[],
+  sealedTo: (kid: string) => number,
+): Promise<void> {
+  const entries = accepted.map(({ entry }) => entry);
+  const marks = markRows(entries);
+  const shared = hasRowLocks(tx);
+  const fresh = shared ? await claimMarks(tx, marks) : marks.map(toMark);
+  await writeRows(tx, [
+    shared ? [] : nonceRows(accepted.map(({ claim }) => claim)),
+    sightingRows(entries),
+    indexRows(entries),
+    shared ? [] : marks,
+    countBy(fresh, ({ kid, durable, day }) => [kid, durable, day]).sort(byText(1)),
+    countBy(fresh, ({ kid, day }) => [kid, day, shard]).sort(byText(0)),
+    shadowRows(entries),
+    decisionRows(entries, sealedTo),
+  ]);
+  await writeSummaries(tx, summariesOf(entries));
+  await enqueue(tx, outboxEntries(entries));
+}
+
+/** Writes what won its nonce, of tenants that are there: whole, or not at all. */
+export async function writeSettled(
+  tx: HotTransaction,
+  settled: readonly Settled[],
+  { won, marks }: Claims,
+): Promise<Recorded[]> {
+  const outcomes = settled.map(({ claim, entry }, i): Recorded => {
+    if (!isOfTenant(claim, marks)) return 'gone';
+    if (won[i] !== true) return 'replay';
+    return claim.earliestExpiry < marks.forgotten ? 'stale' : entry;
+  });
+  const accepted = settled.filter(({ entry }, i) => outcomes[i] === entry);
+  if (accepted.length > 0) await writeAccepted(tx, accepted, marks.sealed);
+  return outcomes;
+}

@@ -1,0 +1,86 @@
+import type { Knex } from 'knex';
+import { type Bindings, type HotTransaction, hasRowLocks, insertMany, runHot } from '../db/sql.ts';
+import { logLost } from '../db/tenant-hold.ts';
+import { appendLeaves, decodeFrontier, EMPTY_FRONTIER, encodeFrontier } from '../ledger/frontier.ts';
+import { leafHash } from '../ledger/merkle.ts';
+
+/** The one way into a tenant's log. */
+
+interface HeadRow {
+  readonly size: number;
+  readonly frontier: string;
+}
+
+export interface AppendedEntry {
+  readonly seq: number;
+  readonly hash: string;
+}
+
+/** A log that is only there from here on; the first entry is its genesis. */
+export async function createLog(
+  tx: Knex.Transaction,
+  log: { readonly kid: string; readonly origin: string; readonly vkey: string },
+): Promise<void> {
+  await tx('ledger_heads').insert({
+    ...log,
+    size: 0,
+    frontier: encodeFrontier(EMPTY_FRONTIER),
+    head_hash: '',
+    checkpoint: null,
+    checkpoint_size: 0,
+    checkpoint_at: 0,
+  });
+}
+
+/**
+ * Locks a tenant's head until the transaction ends; so long, the tenant cannot be removed. What decides about an entry is
+ * read after this, never before.
+ * @returns when the tenant was made; or why there is no head
+ */
+export async function takeHead(tx: HotTransaction, kid: string): Promise<number | Error> {
+  const lock = hasRowLocks(tx) ? 'FOR UPDATE OF h' : '';
+  const sql = `SELECT t.created_at AS since FROM ledger_heads h JOIN tenants t ON t.kid = h.kid WHERE h.kid = ? ${lock}`;
+  const [row] = await runHot<{ since: number }>(tx, sql, [kid]);
+  return row ? Number(row.since) : logLost(tx, kid);
+}
+
+/** The same. @throws {TenantGone} and for a tenant that is there and has no log */
+export async function lockHead(tx: HotTransaction, kid: string): Promise<void> {
+  const taken = await takeHead(tx, kid);
+  if (taken instanceof Error) throw taken;
+}
+
+/** Appends whole entries in their order, gap-free. The head has to be locked. */
+export async function appendEntries(
+  tx: HotTransaction,
+  kid: string,
+  entries: readonly Uint8Array[],
+): Promise<readonly AppendedEntry[]> {
+  const [head] = await runHot<HeadRow>(tx, 'SELECT size, frontier FROM ledger_heads WHERE kid = ?', [kid]);
+  const frontier = head && decodeFrontier(head.frontier);
+  if (frontier?.size !== Number(head?.size)) throw new Error('the head of a log was altered');
+  const leaves = entries.map(leafHash);
+  const { frontier: next, completed } = appendLeaves(frontier, leaves);
+  const appended = leaves.map((leaf, i) => ({ seq: frontier.size + i, hash: leaf.toString('hex') }));
+  const rows = appended.map(
+    ({ seq, hash }, i): Bindings => [kid, seq, hash, Buffer.from(entries[i] ?? []).toString()],
+  );
+  await insertMany(tx, 'INSERT INTO ledger_entries (kid, seq, hash, entry)', rows);
+  const blocks = completed.map(
+    ({ level, index, hash }): Bindings => [kid, level, index, hash.toString('hex')],
+  );
+  await insertMany(tx, 'INSERT INTO ledger_blocks (kid, level, block, hash)', blocks);
+  const last = appended.at(-1);
+  if (last) {
+    const change = 'UPDATE ledger_heads SET size = ?, frontier = ?, head_hash = ? WHERE kid = ?';
+    await runHot(tx, change, [next.size, encodeFrontier(next), last.hash, kid]);
+  }
+  return appended;
+}
+
+/** One impersonal entry in a transaction of its own making. */
+export async function appendOne(tx: HotTransaction, kid: string, entry: Uint8Array): Promise<AppendedEntry> {
+  await lockHead(tx, kid);
+  const [appended] = await appendEntries(tx, kid, [entry]);
+  return appended as AppendedEntry;
+}

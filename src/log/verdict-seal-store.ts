@@ -1,0 +1,190 @@
+import type { Knex } from 'knex';
+import type { Database } from '../db/db.ts';
+import { type Bindings, insertMany } from '../db/sql.ts';
+import { commitVerdict } from '../ledger/commitment.ts';
+import { HOUR } from '../lib/clock.ts';
+import { checkHours, type HourRead, nextHour, type SealedTable, sealHours } from './hourly-seal-store.ts';
+
+/** Verdicts, sealed by the hour. An erased one leaves its commitment at its place, and the root still holds. */
+
+function hourOf(db: Knex, kid: string, hour: number): Knex.QueryBuilder {
+  return db('decisions')
+    .where({ kid })
+    .where('decided_at', '>=', hour)
+    .where('decided_at', '<', hour + HOUR);
+}
+
+interface Live {
+  readonly request_id: string;
+  readonly commitment: string;
+}
+
+const SLICE = 5000;
+
+/** All of an hour by time, a short read each; those of one moment are never cut apart. */
+async function liveOf(db: Knex, kid: string, hour: number): Promise<Live[]> {
+  const live: Live[] = [];
+  for (let from = hour; from < hour + HOUR; ) {
+    const rest = (): Knex.QueryBuilder => hourOf(db, kid, hour).where('decided_at', '>=', from);
+    const edge = (await rest().orderBy('decided_at').offset(SLICE).limit(1).first('decided_at')) as
+      | { decided_at: number }
+      | undefined;
+    const upto = edge ? Number(edge.decided_at) : hour + HOUR;
+    const slice = (await rest().where('decided_at', '<=', upto).select('request_id', 'commitment')) as Live[];
+    for (const row of slice) live.push(row);
+    from = upto + 1;
+  }
+  // Ids are made in the order of time, near enough for the sort to have little to do.
+  return live.sort((a, b) => (a.request_id < b.request_id ? -1 : 1));
+}
+
+async function readVerdicts(db: Knex, kid: string, hour: number): Promise<HourRead> {
+  const rows = await liveOf(db, kid, hour);
+  const commitments = rows.map(({ commitment }) => commitment);
+  const erased = (await db('erased_verdicts')
+    .where({ kid, hour })
+    .orderBy('position')
+    .select('position', 'commitment')) as { position: number; commitment: string }[];
+  // In ascending order each lands at its own place, the ones before it being there already.
+  for (const { position, commitment } of erased) commitments.splice(position, 0, commitment);
+  return { commitments, live: rows.length };
+}
+
+const VERDICTS: SealedTable = {
+  type: 'verdicts.sealed',
+  rows: 'decisions',
+  at: 'decided_at',
+  seals: 'verdict_seals',
+  sealedTo: 'verdicts_sealed_to',
+  noun: 'verdicts',
+  read: readVerdicts,
+};
+
+/** The oldest whole hour of verdicts that is not sealed. */
+export function unsealedSince(database: Database, kid: string, now: number): Promise<number | null> {
+  return nextHour(database, VERDICTS, kid, now);
+}
+
+export function sealVerdicts(database: Database, kid: string, now: number): Promise<number> {
+  return sealHours(database, VERDICTS, kid, now);
+}
+
+export interface ErasedVerdict {
+  readonly request_id: string;
+  readonly decided_at: number;
+  readonly commitment: string;
+}
+
+const takenOf = async (db: Knex, kid: string, hour: number): Promise<number[]> =>
+  (await db('erased_verdicts').where({ kid, hour }).orderBy('position').pluck('position')) as number[];
+
+/** Null: the hour is not sealed. */
+async function sealedCount(db: Knex, kid: string, hour: number): Promise<number | null> {
+  const seal = await db('verdict_seals').where({ kid, hour }).first<{ count: number } | undefined>('count');
+  return seal ? Number(seal.count) : null;
+}
+
+type PlacesOfHour = ReadonlyMap<string, number>;
+
+/**
+ * Places of verdicts in their hours, in the order in which they were sealed. No erasure ever moves one, so that each hour is
+ * read once, and beside the writer where there is time for it.
+ */
+export interface SealedPlaces {
+  /** Reads the sealed ones of these hours, without a lock. */
+  prepare(db: Knex, hours: Iterable<number>): Promise<void>;
+  /** Null: the hour is not sealed. The head of the log has to be locked. */
+  of(tx: Knex.Transaction, hour: number): Promise<PlacesOfHour | null>;
+}
+
+/** @param wanted the verdicts that are asked about: an hour may have a million */
+export function makeSealedPlaces(kid: string, wanted: { has(requestId: string): boolean }): SealedPlaces {
+  const known = new Map<number, PlacesOfHour>();
+
+  /** One pass over those that are there and the places that are taken, both in their order. */
+  async function read(db: Knex, hour: number): Promise<{ places: PlacesOfHour; count: number }> {
+    const places = new Map<string, number>();
+    const live = await liveOf(db, kid, hour);
+    const taken = await takenOf(db, kid, hour);
+    let place = 0;
+    let next = 0;
+    for (const { request_id: id } of live) {
+      for (; taken[next] === place; next += 1) place += 1;
+      if (wanted.has(id)) places.set(id, place);
+      place += 1;
+    }
+    return { places, count: live.length + taken.length };
+  }
+
+  return {
+    async prepare(db, hours) {
+      for (const hour of hours) {
+        const sealed = known.has(hour) ? null : await sealedCount(db, kid, hour);
+        if (sealed === null) continue;
+        const { places, count } = await read(db, hour);
+        // Else an erasure came in between: read again under the lock.
+        if (count === sealed) known.set(hour, places);
+      }
+    },
+    async of(tx, hour) {
+      const found = known.get(hour);
+      if (found) return found;
+      if ((await sealedCount(tx, kid, hour)) === null) return null;
+      const { places } = await read(tx, hour);
+      known.set(hour, places);
+      return places;
+    },
+  };
+}
+
+export const hourOfVerdict = ({ decided_at: at }: Pick<ErasedVerdict, 'decided_at'>): number =>
+  Math.floor(Number(at) / HOUR) * HOUR;
+
+/**
+ * Leaves the commitments of verdicts that are about to be deleted at their places in their sealed hours; of an hour that
+ * is not sealed nothing is left. The head of the log has to be locked, the verdicts have to be there still.
+ */
+export async function keepCommitments(
+  tx: Knex.Transaction,
+  kid: string,
+  verdicts: readonly ErasedVerdict[],
+  places: SealedPlaces,
+): Promise<void> {
+  const byHour = new Map<number, PlacesOfHour | null>();
+  for (const hour of new Set(verdicts.map(hourOfVerdict))) byHour.set(hour, await places.of(tx, hour));
+  const rows = verdicts.flatMap((verdict): Bindings[] => {
+    const hour = hourOfVerdict(verdict);
+    const place = byHour.get(hour)?.get(verdict.request_id);
+    return place === undefined ? [] : [[kid, hour, place, verdict.commitment]];
+  });
+  await insertMany(tx, 'INSERT INTO erased_verdicts (kid, hour, position, commitment)', rows);
+}
+
+interface DecisionRow {
+  readonly request_id: string;
+  readonly verdict: string;
+  readonly salt: string;
+  readonly commitment: string;
+}
+
+async function changedVerdicts(database: Database, kid: string, hour: number): Promise<string[]> {
+  const columns = ['request_id', 'verdict', 'salt', 'commitment'] as const;
+  const rows = (await hourOf(database.read, kid, hour).select(...columns)) as DecisionRow[];
+  return rows
+    .filter(({ request_id, verdict, salt, commitment }) => {
+      return commitVerdict(Buffer.from(salt, 'base64url'), kid, request_id, verdict) !== commitment;
+    })
+    .map((row) => `verdict ${row.request_id} was changed`);
+}
+
+/** Holds every sealed hour against the verdicts that are there, and every verdict against its commitment. */
+export async function checkSeals(database: Database, kid: string): Promise<readonly string[]> {
+  const problems = [...(await checkHours(database, VERDICTS, kid))];
+  const hours = (await database
+    .read('verdict_seals')
+    .where({ kid })
+    .orderBy('hour')
+    .pluck('hour')) as number[];
+  for (const hour of hours) problems.push(...(await changedVerdicts(database, kid, Number(hour))));
+  return problems;
+}

@@ -1,0 +1,239 @@
+import { randomBytes } from 'node:crypto';
+import { createWriteStream, existsSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { open, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { writeActForAll } from '../audit/store.ts';
+import type { Config } from '../config.ts';
+import { driverError, errorCode } from '../db/availability.ts';
+import { type Database, openDatabase } from '../db/db.ts';
+import {
+  publishFile,
+  removeLeftStaging,
+  removeStaging,
+  stagingFile,
+  temporaryFile,
+} from '../db/durable-files.ts';
+import { copyInto, quickCheck, usedBytes } from '../db/file-copy.ts';
+import { LAST_BACKUP, readMeta, writeMeta } from '../db/meta-store.ts';
+import { lastMigration } from '../db/migrate.ts';
+import { type BackupCipher, beginBackup, openBackup } from '../keys/backup-format.ts';
+import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
+import { type MasterKey, WrongMasterKey } from '../keys/master-key.ts';
+import type { InstallationAct } from '../lib/act.ts';
+import { isoTime } from '../lib/clock.ts';
+import { readErasureLines } from '../rights/erase/erasure-log-files.ts';
+import type { Store } from '../tenants/installation-files.ts';
+import { BackupFailed } from './backup-failed.ts';
+import { DamagedBackup, meter, openBytes, readHead, sealBytes } from './backup-stream.ts';
+
+export const DATABASE_PART = 'gpd.db';
+export const ERASURES_PART = 'erasures.log';
+
+export type Stage = 'copying' | 'writing' | 'reading back' | 'checking';
+/** `done` of `total` bytes of a stage. */
+export type OnProgress = (stage: Stage, done: number, total: number) => void;
+
+export interface BackupMade {
+  readonly file: string;
+  readonly bytes: number;
+  readonly databaseBytes: number;
+  readonly createdAt: string;
+  readonly gpd: string;
+  readonly schema: string;
+  readonly erasures: number;
+  readonly verified: true;
+}
+
+const COPY_LOOK_MS = 250;
+
+/** @throws {BackupFailed} */
+export function requireRoom(directory: string, bytes: number): void {
+  const { bavail, bsize } = statfsSync(directory);
+  const mega = (n: number): string => `${Math.ceil(n / 1e6).toLocaleString('en')} MB`;
+  if (bavail * bsize < bytes) {
+    throw new BackupFailed(
+      `${directory} has ${mega(bavail * bsize)} left and ${mega(bytes)} are needed: make room, or write elsewhere`,
+    );
+  }
+}
+
+/** `keys rewrap` came in between: the file would open with the old master key, and what is in it with the new one. */
+async function requireOurKey(copied: Database, masterKey: MasterKey): Promise<void> {
+  try {
+    masterKey.unwrap((await readMeta(copied, SERVER_SECRET)) ?? '', serverSecretContext);
+  } catch (error) {
+    if (!(error instanceof WrongMasterKey)) throw error;
+    throw new BackupFailed('the master key was changed meanwhile: make the backup once more');
+  }
+}
+
+/** A copy of the whole database as of one moment, in the clear, checked. The caller removes it. */
+async function copyDatabase(store: Store, copy: string, onProgress: OnProgress): Promise<void> {
+  const total = await usedBytes(store.database);
+  const timer = setInterval(() => {
+    stat(copy).then(
+      ({ size }) => onProgress('copying', Math.min(size, total), total),
+      () => {},
+    );
+  }, COPY_LOOK_MS);
+  try {
+    await (await open(copy, 'wx', 0o600)).close();
+    await copyInto(store.database, copy);
+  } finally {
+    clearInterval(timer);
+  }
+  onProgress('checking', 0, total);
+  const copied = await openDatabase({ location: copy });
+  try {
+    const wrong = await quickCheck(copied);
+    if (wrong.length > 0) {
+      throw new BackupFailed(`the database is damaged (${wrong[0]}): restore the last good backup`);
+    }
+    await requireOurKey(copied, store.masterKey);
+  } finally {
+    await copied.close();
+  }
+}
+
+interface Draft {
+  readonly head: Buffer;
+  readonly cipher: BackupCipher;
+  readonly parts: () => AsyncIterable<Uint8Array>;
+  readonly bytes: number;
+}
+
+async function writeDraft(draft: Draft, file: string, onProgress: OnProgress): Promise<string> {
+  let done = 0;
+  const { hash, pass } = meter((count) => {
+    done += count;
+    onProgress('writing', done, draft.bytes);
+  });
+  async function* content(): AsyncGenerator<Buffer> {
+    yield draft.head;
+    yield* sealBytes(pass(draft.parts()), draft.cipher);
+  }
+  await pipeline(
+    Readable.from(content()),
+    createWriteStream(file, { flags: 'wx', mode: 0o600, flush: true }),
+  );
+  return hash.digest('hex');
+}
+
+/** Opens the written file anew, as a restore would, and answers the hash of what is in it. */
+async function readBack(store: Store, file: string, total: number, onProgress: OnProgress): Promise<string> {
+  const head = await readHead(file);
+  const cipher = openBackup(store.masterKey, head.header, head.bytes);
+  if (!cipher) throw new DamagedBackup(file, 'it does not open under the master key that it was made with');
+  let done = 0;
+  const { hash, pass } = meter((count) => {
+    done += count;
+    onProgress('reading back', done, total);
+  });
+  for await (const _ of pass(openBytes(file, head, cipher)));
+  return hash.digest('hex');
+}
+
+interface BackupOptions {
+  readonly version: string;
+  readonly by: InstallationAct;
+  readonly onProgress: OnProgress;
+}
+
+function requirePlace(config: Config, file: string, used: number): void {
+  const folder = dirname(file);
+  const same = statSync(folder).dev === statSync(config.data_dir).dev;
+  requireRoom(config.data_dir, same ? 2 * used : used);
+  if (!same) requireRoom(folder, used);
+}
+
+/** Copies, encrypts, reads back and compares. */
+async function fillPartial(
+  store: Store,
+  config: Config,
+  partial: string,
+  options: BackupOptions,
+): Promise<Omit<BackupMade, 'file' | 'bytes'>> {
+  const copy = stagingFile(config.data_dir, DATABASE_PART);
+  try {
+    // Read before the copy begins: what is in these lines is done in the copy, what comes later is done again.
+    const erasures = readErasureLines(config);
+    await copyDatabase(store, copy, options.onProgress);
+    const handle = await open(copy, 'r');
+    // From here on no name leads to the copy in the clear.
+    rmSync(copy);
+    const log = Buffer.from(erasures.map((line) => `${line}\n`).join(''));
+    const { size } = await handle.stat();
+    const facts = {
+      createdAt: isoTime(options.by.at),
+      gpd: options.version,
+      schema: await lastMigration(store.database),
+      parts: [
+        { name: DATABASE_PART, bytes: size },
+        { name: ERASURES_PART, bytes: log.length },
+      ],
+    };
+    async function* parts(): AsyncGenerator<Uint8Array> {
+      yield* handle.createReadStream() as AsyncIterable<Uint8Array>;
+      yield log;
+    }
+    const bytes = size + log.length;
+    const draft = { ...beginBackup(store.masterKey, facts, randomBytes), parts, bytes };
+    const written = await writeDraft(draft, partial, options.onProgress);
+    if ((await readBack(store, partial, bytes, options.onProgress)) !== written) {
+      throw new BackupFailed(`${dirname(partial)} gives back other bytes than were written: check the disk`);
+    }
+    const { parts: _, ...said } = facts;
+    return { ...said, databaseBytes: size, erasures: erasures.length, verified: true };
+  } finally {
+    removeStaging(copy);
+  }
+}
+
+/**
+ * One encrypted file of everything but the master key, while servers run; read back and compared before it gets its name.
+ * @throws {BackupFailed}
+ */
+export async function makeBackup(
+  store: Store,
+  config: Config,
+  file: string,
+  options: BackupOptions,
+): Promise<BackupMade> {
+  const folder = dirname(file);
+  if (existsSync(file)) throw new BackupFailed(`${file} is already there, and nothing was changed`, true);
+  if (!existsSync(folder)) throw new BackupFailed(`there is no directory ${folder}: make it first`);
+  removeLeftStaging(config.data_dir);
+  requirePlace(config, file, await usedBytes(store.database));
+  const mark = randomBytes(6).toString('hex');
+  const partial = temporaryFile(join(folder, `.${basename(file)}.${mark}.partial`));
+  try {
+    const made = await fillPartial(store, config, partial, options);
+    publishFile(partial, file);
+    const bytes = statSync(file).size;
+    const last = JSON.stringify({ at: options.by.at, bytes });
+    await store.database.transaction(async (tx) => {
+      await writeMeta(tx, LAST_BACKUP, last);
+      await writeActForAll(tx, options.by, 'backup.made', { bytes });
+    });
+    return { file, bytes, ...made };
+  } catch (error) {
+    throw plainly(error, folder);
+  } finally {
+    rmSync(partial, { force: true });
+  }
+}
+
+/** The disk's own refusals, as a sentence. */
+function plainly(error: unknown, folder: string): unknown {
+  const code = errorCode(driverError(error));
+  if (code === 'EEXIST') return new BackupFailed('another backup of that name was made meanwhile', true);
+  if (code === 'ENOSPC' || code === 'SQLITE_FULL' || code === 'EDQUOT') {
+    return new BackupFailed('the disk is full: make room, or write elsewhere');
+  }
+  if (code === 'EACCES' || code === 'EROFS' || code === 'EPERM') {
+    return new BackupFailed(`this user may not write to ${folder}`);
+  }
+  return error;
+}

@@ -1,0 +1,21 @@
+import type { Database } from '../db/db.ts';
+import type { Clock } from '../lib/clock.ts';
+import { leastSkew, noteSkew } from './skew-store.ts';
+
+export interface SkewWatch {
+  /** The smallest skew by which a bundle that is fresh now may have been claimed, on whichever node. */
+  readonly least: () => number;
+  /** Says that this node judges by its skew still, and hears of the others. */
+  readonly note: () => Promise<void>;
+}
+
+/** Noted before the first bundle, so that one that is raised later is held against it. */
+export async function watchSkew(database: Database, own: number, clock: Clock): Promise<SkewWatch> {
+  let least = own;
+  const note = async (): Promise<void> => {
+    await noteSkew(database, own, clock());
+    least = await leastSkew(database, own, clock());
+  };
+  await note();
+  return { least: () => least, note };
+}

@@ -1,0 +1,54 @@
+import type { Database } from '../db/db.ts';
+import { readForgottenTo } from '../db/time-marks-store.ts';
+import { type Clock, HOUR, MINUTE } from '../lib/clock.ts';
+import { aheadOf, makeSteadyClock, type SteadyClock } from '../lib/steady-clock.ts';
+import { readSteadyMemory } from './steady-store.ts';
+
+/**
+ * `clock-ahead`: the clock jumped, or was ahead at the start, and is not believed yet; what cannot be taken back waits.
+ * `clock-believed`: that is over. `clock-forgotten-ahead`: nonces were forgotten while a clock was ahead, and bundles are
+ * refused as stale until the time has caught up.
+ */
+export type ClockEvent = 'clock-ahead' | 'clock-believed' | 'clock-forgotten-ahead';
+
+/** Sleep and restarts make shorter jumps, and nobody has to be told. */
+export const TOLD_AHEAD_MS = HOUR;
+/** Nodes' clocks differ a little. */
+export const TOLD_FORGOTTEN_MS = MINUTE;
+
+export interface ClockWatch {
+  readonly steady: SteadyClock;
+  /** The steady time; each change of the clock is reported once. */
+  look(): Promise<number>;
+}
+
+/** The steady clock of a server, held against what the last one wrote down. @throws when the database cannot be read */
+export async function watchClock(
+  database: Database,
+  clock: Clock,
+  monotonic: () => number,
+  onEvent: (event: ClockEvent, ms: number) => void,
+): Promise<ClockWatch> {
+  // Before anything is waited for: a clock that is set meanwhile has jumped.
+  const start = { wall: clock(), ticks: monotonic() };
+  const steady = makeSteadyClock(clock, monotonic, await readSteadyMemory(database), start);
+  let isAhead = false;
+  let isForgotten = false;
+  return {
+    steady,
+    async look() {
+      const now = steady.now();
+      const ahead = aheadOf(steady.memory());
+      if (ahead > TOLD_AHEAD_MS !== isAhead) {
+        isAhead = !isAhead;
+        onEvent(isAhead ? 'clock-ahead' : 'clock-believed', ahead);
+      }
+      const forgotten = ((await readForgottenTo(database)) ?? 0) - now;
+      if (forgotten > TOLD_FORGOTTEN_MS !== isForgotten) {
+        isForgotten = !isForgotten;
+        if (isForgotten) onEvent('clock-forgotten-ahead', forgotten);
+      }
+      return now;
+    },
+  };
+}

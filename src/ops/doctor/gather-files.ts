@@ -1,0 +1,110 @@
+import { accessSync, constants, existsSync, readdirSync, readlinkSync, statfsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type Config, descriptorOf, readSecretFile, sqliteFile } from '../../config.ts';
+import { reserveSize } from '../../db/disk-reserve-files.ts';
+import { parseMasterKey } from '../../keys/master-key.ts';
+import { parseErasures, readErasureLines } from '../../rights/erase/erasure-log-files.ts';
+import { tombstoneFile } from '../../rights/erase/tombstone-files.ts';
+import { masterKeyPath, pendingKeyPath } from '../../tenants/master-key-files.ts';
+import { findUnitCredential } from '../../tenants/unit-credential-files.ts';
+import { readStranger } from '../strangers.ts';
+import type { DataFacts, FileFact, HostFacts, MasterKeyFacts } from './facts.ts';
+
+/** What the file system tells. */
+
+export function fileFact(given: string | null): FileFact | null {
+  if (given === null) return null;
+  try {
+    const { uid, mode, size, mtimeMs } = statSync(given);
+    const isOpen = descriptorOf(given) !== null;
+    const path = isOpen ? readlinkSync(given) : given;
+    return { path, uid, mode: mode & 0o777, size, modifiedAt: mtimeMs, readable: isOpen || mayRead(given) };
+  } catch {
+    return null;
+  }
+}
+
+function mayRead(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** f_type of statfs(2). */
+const TMPFS = new Set([0x01021994, 0x858458f6]);
+const NETWORK = new Set([0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x5346414f, 0x0bd00bd0]);
+
+function nearestDirectory(path: string): string {
+  return existsSync(path) ? path : nearestDirectory(dirname(path));
+}
+
+function unitCredential(): HostFacts['unitCredential'] {
+  const path = findUnitCredential();
+  return path === null ? null : { path, file: fileFact(path) };
+}
+
+export function gatherHost(config: Config): HostFacts {
+  const { type, bsize, bavail, blocks, files, ffree } = statfsSync(nearestDirectory(config.data_dir));
+  return {
+    node: process.version,
+    uid: process.getuid?.() ?? null,
+    freeBytes: bavail * bsize,
+    totalBytes: blocks * bsize,
+    freeInodes: files > 0 ? ffree / files : null,
+    fileSystem: TMPFS.has(type) ? 'tmpfs' : NETWORK.has(type >>> 0) ? 'network' : 'disk',
+    unitCredential: unitCredential(),
+  };
+}
+
+const LEFTOVER = /^staging-|\.tmp$|\.before-restore|\.partial$/;
+
+function gatherErasureLog(config: Config): DataFacts['erasureLog'] {
+  const path = tombstoneFile(config.data_dir);
+  if (!existsSync(path)) return null;
+  try {
+    const lines = readErasureLines(config);
+    parseErasures(lines, path);
+    return { lines: lines.length, problem: null };
+  } catch (error) {
+    return { lines: 0, problem: error instanceof Error ? error.message : 'it cannot be read' };
+  }
+}
+
+/** What may not be looked at is another finding's, by the directory itself. */
+function orElse<T>(look: () => T, otherwise: T): T {
+  try {
+    return look();
+  } catch {
+    return otherwise;
+  }
+}
+
+export function gatherData(config: Config): DataFacts {
+  const directory = fileFact(config.data_dir);
+  const names = orElse(() => readdirSync(config.data_dir), []);
+  return {
+    directory,
+    database: fileFact(sqliteFile(config)),
+    walBytes: fileFact(join(config.data_dir, 'gpd.db-wal'))?.size ?? 0,
+    reserveBytes: orElse(() => reserveSize(config.data_dir), 0),
+    leftovers: names.filter((name) => LEFTOVER.test(name)),
+    erasureLog: gatherErasureLog(config),
+    stranger: readStranger(config),
+  };
+}
+
+/** The key itself, and what is known of its file before it was tried on anything. */
+export function gatherMasterKey(config: Config): {
+  readonly key: Buffer | null;
+  readonly facts: MasterKeyFacts;
+} {
+  const path = masterKeyPath(config);
+  const file = fileFact(path);
+  const key = file?.readable ? parseMasterKey(readSecretFile(path)) : null;
+  const rewrapPending = existsSync(pendingKeyPath(path));
+  const unknown = { opens: null, unopened: [], escrow: null };
+  return { key, facts: { path: file?.path ?? path, file, valid: key !== null, rewrapPending, ...unknown } };
+}

@@ -1,0 +1,120 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { open } from 'maxmind';
+import { z } from 'zod';
+import { listDirectories } from '../../agents/store.ts';
+import { baseUrl, type Config } from '../../config.ts';
+import type { Database } from '../../db/db.ts';
+import { fetchSigningKeys } from '../../egress/oidc-discovery.ts';
+import { probe } from '../../egress/probe.ts';
+import { countOutbox, listWebhooks } from '../../webhooks/store.ts';
+import type { AgentFacts, Facts, OidcFacts, ServerFacts, TlsFacts, WebhookFacts } from './facts.ts';
+import { fileFact } from './gather-files.ts';
+import { oldestWaiting } from './inspect-store.ts';
+
+/** Certificates, the identity provider, the running server, and whom it asks and tells. */
+
+function readTls(config: Config, cert: string, key: string): TlsFacts {
+  const keyFile = fileFact(key);
+  try {
+    const leaf = new X509Certificate(readFileSync(cert));
+    const { hostname } = new URL(baseUrl(config));
+    const host = hostname.replace(/^\[|\]$/g, '');
+    const covered = isIP(host) === 0 ? leaf.checkHost(host) : leaf.checkIP(host);
+    return {
+      readable: true,
+      matches: leaf.checkPrivateKey(createPrivateKey(readFileSync(key))),
+      validFrom: Date.parse(leaf.validFrom),
+      validTo: Date.parse(leaf.validTo),
+      coversHost: covered !== undefined,
+      keyFile,
+    };
+  } catch {
+    return { readable: false, matches: false, validFrom: 0, validTo: 0, coversHost: false, keyFile };
+  }
+}
+
+export function gatherTls(config: Config): TlsFacts | null {
+  return config.tls_cert === null || config.tls_key === null
+    ? null
+    : readTls(config, config.tls_cert, config.tls_key);
+}
+
+export async function gatherMmdb(config: Config): Promise<Facts['mmdb']> {
+  if (config.mmdb_file === null) return null;
+  try {
+    const { metadata } = await open(config.mmdb_file);
+    return { readable: true, builtAt: metadata.buildEpoch.getTime() };
+  } catch {
+    return { readable: false, builtAt: 0 };
+  }
+}
+
+/** Reads the issuer's keys as the server does. */
+export async function gatherOidc(config: Config): Promise<OidcFacts | null> {
+  if (config.oidc_issuer === null) return null;
+  const sentAt = Date.now();
+  const date = (await probe(`${config.oidc_issuer}/.well-known/openid-configuration`))?.date ?? null;
+  // A Date header has no fractions of a second.
+  const skewMs = date === null ? null : date + 500 - (sentAt + Date.now()) / 2;
+  try {
+    const keys = await fetchSigningKeys(config.oidc_issuer);
+    return { problem: null, usableKeys: keys.length, skewMs };
+  } catch (error) {
+    return { problem: error instanceof Error ? error.message : 'it cannot be read', usableKeys: 0, skewMs };
+  }
+}
+
+const healthSchema = z.object({ version: z.string() });
+const readySchema = z.object({
+  notReady: z.array(z.string()),
+  housekeeping: z.object({ completeAt: z.iso.datetime().nullable() }).optional(),
+});
+
+/** Where a server of this configuration listens, as seen from this machine. */
+export function localUrl(config: Config): string {
+  const host = config.host === '0.0.0.0' ? '127.0.0.1' : config.host === '::' ? '::1' : config.host;
+  return baseUrl({ ...config, base_url: null, host });
+}
+
+function parseJson<T>(schema: z.ZodType<T>, text: string | undefined): T | null {
+  try {
+    return schema.parse(JSON.parse(text ?? ''));
+  } catch {
+    return null;
+  }
+}
+
+export async function gatherServer(url: string): Promise<ServerFacts> {
+  const health = parseJson(healthSchema, (await probe(`${url}/healthz`))?.text);
+  const ready = health && parseJson(readySchema, (await probe(`${url}/readyz`))?.text);
+  const at = ready?.housekeeping?.completeAt ?? null;
+  return { url, health, notReady: ready?.notReady ?? [], sweptAt: at === null ? null : Date.parse(at) };
+}
+
+export async function gatherAgents(database: Database, now: number): Promise<readonly AgentFacts[]> {
+  const seconds = now / 1000;
+  return (await listDirectories(database)).map(({ url, source, fetchedAt, failure, keys }) => {
+    const usable = keys.filter(({ nbf = 0, exp = Infinity }) => nbf <= seconds && seconds < exp);
+    return { url, source, fetchedAt, failure, usableKeys: usable.length };
+  });
+}
+
+export async function gatherWebhooks(database: Database): Promise<readonly WebhookFacts[]> {
+  const found: WebhookFacts[] = [];
+  for (const { kid, id, url } of await listWebhooks(database)) {
+    const counts = (await countOutbox(database, kid)).filter(({ webhook }) => webhook === id);
+    const of = (state: string): number => counts.find((row) => row.state === state)?.count ?? 0;
+    const oldestWaitingAt = await oldestWaiting(database, kid, id);
+    const plain = url.startsWith('http:');
+    found.push({
+      name: `${kid} ${id}`,
+      plain,
+      failed: of('failed'),
+      waiting: of('waiting'),
+      oldestWaitingAt,
+    });
+  }
+  return found;
+}

@@ -1,0 +1,113 @@
+import { listPolicies } from '../../consent/terms-store.ts';
+import type { Database } from '../../db/db.ts';
+import { readPolicies } from '../../ingest/policy-store.ts';
+import { SYMMETRIC_SECRET } from '../../keys/contexts.ts';
+import type { Generation } from '../../keys/generation.ts';
+import { verifyCheckpoint } from '../../ledger/checkpoint.ts';
+import { leafHash } from '../../ledger/merkle.ts';
+import { parseVkey } from '../../ledger/vkey.ts';
+import { DAY } from '../../lib/clock.ts';
+import { Unavailable } from '../../lib/errors.ts';
+import { type LogHead, readHead } from '../../log/read-store.ts';
+import { unsealedSince } from '../../log/verdict-seal-store.ts';
+import { oldestDueDecision } from '../../rights/retention/due-store.ts';
+import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
+import { makeSealKeyStore } from '../../tenants/seal-key-store.ts';
+import type { Tenant } from '../../tenants/tenant.ts';
+import { makeTenantStore, readTenantSecret } from '../../tenants/tenant-store.ts';
+import type { LogFacts, TenantFacts } from './facts.ts';
+import { readLogEnd } from './inspect-store.ts';
+
+const IDLE_MS = 180 * DAY;
+const NOTICES = ['notice.controller', 'notice.contact', 'notice.authority'] as const;
+
+function checkpointFits({ checkpoint, vkey, root, size, origin }: LogHead): boolean | null {
+  if (!checkpoint) return null;
+  const key = parseVkey(vkey);
+  const verified = key && verifyCheckpoint(checkpoint.text, key);
+  if (!verified?.ok || verified.checkpoint.origin !== origin) return false;
+  const said = verified.checkpoint;
+  return said.size <= size && (said.size < size || said.root.equals(root));
+}
+
+/** The ends of the log; `gpd consent verify` recomputes all of it. */
+async function gatherLog(database: Database, kid: string, now: number): Promise<LogFacts | null> {
+  // Of one moment: a running server appends meanwhile.
+  const [head, { entries, last, headHash }] = await database.snapshot(async (read) => [
+    await readHead({ read }, kid).catch(() => null),
+    await readLogEnd({ read }, kid),
+  ]);
+  if (!head) return null;
+  return {
+    origin: head.origin,
+    entries,
+    size: head.size,
+    lastFits: last !== null && leafHash(Buffer.from(last.entry)).toString('hex') === last.hash,
+    headFits: last !== null && last.seq === head.size - 1 && headHash === last.hash,
+    checkpointFits: checkpointFits(head),
+    unsealedSince: await unsealedSince(database, kid, now),
+  };
+}
+
+function keyFacts(keys: readonly Generation[], now: number) {
+  const published = keys.filter(({ state }) => state === 'published');
+  const retiring = keys.filter(({ state, retiresAt }) => state === 'retiring' && (retiresAt ?? 0) < now);
+  return {
+    publishedKeys: published.length,
+    publishedAt: published[0]?.publishedAt ?? null,
+    stagedAt: keys.find(({ state }) => state === 'staged')?.createdAt ?? null,
+    overdueKeys: retiring.map(({ retiresAt }) => retiresAt ?? 0),
+  };
+}
+
+async function gatherTenant(database: Database, tenant: Tenant, now: number): Promise<TenantFacts> {
+  const { kid, settings } = tenant;
+  const apiKeys = await makeApiKeyStore(database).list(kid);
+  const active = apiKeys.filter((key) => key.revokedAt === null);
+  const idle = active.filter(({ createdAt, lastUsedOn }) => {
+    return now - (lastUsedOn === null ? createdAt : Date.parse(lastUsedOn)) > IDLE_MS;
+  });
+  const purposes = await makeTenantStore(database).purposes(kid);
+  const good = await readPolicies(database, kid).then(
+    () => true,
+    () => false,
+  );
+  return {
+    kid,
+    origins: settings.origins,
+    ...keyFacts(await makeSealKeyStore(database).list(kid), now),
+    symmetric: (await readTenantSecret(database, kid, SYMMETRIC_SECRET)) !== null,
+    activeApiKeys: active.length,
+    idleApiKeys: idle.map(({ name }) => name),
+    purposes: purposes.map(({ id }) => id),
+    basis: settings['consent.basis'],
+    consentPolicies: (await listPolicies(database, kid)).length,
+    emptyNotices: NOTICES.filter((name) => settings[name] === ''),
+    badPolicy: !good,
+    retentionDays: settings['retention.days'],
+    oldestDecisionAt: await oldestDueDecision(database, kid, now),
+    log: await gatherLog(database, kid, now),
+  };
+}
+
+/** A tenant of whom something cannot be read is named, and hides no other. */
+export async function gatherTenants(
+  database: Database,
+  now: number,
+): Promise<{ readonly tenants: readonly TenantFacts[]; readonly damagedTenants: readonly string[] }> {
+  const store = makeTenantStore(database);
+  const tenants: TenantFacts[] = [];
+  const damagedTenants: string[] = [];
+  for (const kid of await store.kids()) {
+    try {
+      const tenant = await store.get(kid);
+      const facts = tenant && (await gatherTenant(database, tenant, now));
+      // Without a log: a tenant that was removed meanwhile has none.
+      if (facts && (facts.log !== null || (await store.get(kid)))) tenants.push(facts);
+    } catch (error) {
+      if (error instanceof Unavailable) throw error;
+      damagedTenants.push(kid);
+    }
+  }
+  return { tenants, damagedTenants };
+}

@@ -1,0 +1,95 @@
+import { existsSync } from 'node:fs';
+import { type Config, databaseLocation, sqliteFile } from '../../config.ts';
+import { type Database, openDatabase } from '../../db/db.ts';
+import { readTombstones, type Tombstone } from '../../rights/erase/tombstone-files.ts';
+import type { Facts, MasterKeyFacts } from './facts.ts';
+import { gatherDatabase, tryMasterKey } from './gather-database.ts';
+import { fileFact, gatherData, gatherHost, gatherMasterKey } from './gather-files.ts';
+import {
+  gatherAgents,
+  gatherMmdb,
+  gatherOidc,
+  gatherServer,
+  gatherTls,
+  gatherWebhooks,
+  localUrl,
+} from './gather-outside.ts';
+import { gatherTenants } from './gather-tenants.ts';
+
+type Stored = Pick<Facts, 'database' | 'masterKey' | 'tenants' | 'damagedTenants' | 'agents' | 'webhooks'>;
+
+const NOTHING = { tenants: [], damagedTenants: [], agents: [], webhooks: [] } as const;
+
+/** A driver's code says what is wrong; its message may quote an address with a password. */
+function reasonOf(error: unknown): string {
+  const { code, cause } = error as { code?: unknown; cause?: unknown };
+  const inner = (cause as { code?: unknown } | undefined)?.code;
+  const said = [code, inner].find((value) => typeof value === 'string');
+  return said === undefined ? 'the database cannot be read' : `the database cannot be read (${String(said)})`;
+}
+
+async function readStored(
+  database: Database,
+  key: Buffer | null,
+  masterKey: MasterKeyFacts,
+  now: number,
+  tombstones: readonly Tombstone[],
+): Promise<Stored> {
+  const facts = await gatherDatabase(database, now, tombstones);
+  const known = facts.missingTables.length === 0 && facts.unknownMigrations.length === 0;
+  // Through a pooler that takes transactions apart no log can be read at one moment.
+  const usable = known && facts.pooling?.transactions !== false;
+  if (!usable) return { database: facts, masterKey, ...NOTHING };
+  return {
+    database: facts,
+    masterKey: await tryMasterKey(database, key, masterKey),
+    // Jobs go by the time that the server believes.
+    ...(await gatherTenants(database, now - (facts.clockAheadMs ?? 0))),
+    agents: await gatherAgents(database, now),
+    webhooks: await gatherWebhooks(database),
+  };
+}
+
+async function gatherStored(config: Config, now: number): Promise<Stored> {
+  const { key, facts: masterKey } = gatherMasterKey(config);
+  const nothing = { masterKey, ...NOTHING };
+  if (config.database_url === null && !existsSync(sqliteFile(config))) {
+    return { ...nothing, database: { failure: `there is no database in ${config.data_dir}` } };
+  }
+  const database = await openDatabase({ location: databaseLocation(config) });
+  try {
+    return await readStored(database, key, masterKey, now, await readTombstones(config.data_dir));
+  } catch (error) {
+    return { ...nothing, database: { failure: reasonOf(error) } };
+  } finally {
+    key?.fill(0);
+    await database.close();
+  }
+}
+
+/** Reads all that the checks judge; migrates nothing and writes nothing. */
+export async function gatherFacts(
+  config: Config,
+  options: { readonly version: string; readonly now: number; readonly url?: string },
+): Promise<Facts> {
+  const { version, now, url = localUrl(config) } = options;
+  const [stored, oidc, server, mmdb] = await Promise.all([
+    gatherStored(config, now),
+    gatherOidc(config),
+    gatherServer(url),
+    gatherMmdb(config),
+  ]);
+  return {
+    now,
+    version,
+    config,
+    host: gatherHost(config),
+    data: gatherData(config),
+    tls: gatherTls(config),
+    consoleSecret: fileFact(config.console_client_secret_file),
+    oidc,
+    server,
+    mmdb,
+    ...stored,
+  };
+}

@@ -1,0 +1,224 @@
+import type { Database } from '../../db/db.ts';
+import { rowsOf } from '../../db/sql.ts';
+import { MINUTE } from '../../lib/clock.ts';
+
+/** What `gpd doctor` and `gpd status` ask a database, by reading alone. */
+
+const TABLES = [
+  'agent_directories',
+  'agent_nonces',
+  'api_keys',
+  'audit_log',
+  'audit_seals',
+  'consent_openings',
+  'consent_policies',
+  'consent_principals',
+  'consent_state',
+  'console_drafts',
+  'console_job_parts',
+  'console_job_subjects',
+  'console_jobs',
+  'console_sessions',
+  'contests',
+  'decisions',
+  'erasing',
+  'erasures',
+  'idempotency_keys',
+  'job_failures',
+  'key_traffic',
+  'ledger_blocks',
+  'ledger_entries',
+  'ledger_heads',
+  'legal_holds',
+  'meta',
+  'network_days',
+  'network_marks',
+  'nonces',
+  'overrides',
+  'principal_sessions',
+  'purposes',
+  'revisions',
+  'rule_reviews',
+  'seal_keys',
+  'sightings',
+  'tallies',
+  'tally_marks',
+  'tenant_secrets',
+  'tenants',
+  'visitor_index',
+  'webhook_outbox',
+  'webhooks',
+] as const;
+
+export async function missingTables(database: Database): Promise<string[]> {
+  const missing: string[] = [];
+  for (const table of TABLES) if (!(await database.read.schema.hasTable(table))) missing.push(table);
+  return missing;
+}
+
+export async function databaseVersion(database: Database): Promise<string> {
+  const sql =
+    database.kind === 'sqlite'
+      ? "SELECT 'SQLite ' || sqlite_version() AS version"
+      : "SELECT 'PostgreSQL ' || current_setting('server_version') AS version";
+  const [row] = rowsOf<{ version: string }>(await database.read.raw(sql));
+  return row?.version ?? database.kind;
+}
+
+const PRAGMAS = ['journal_mode', 'synchronous', 'foreign_keys', 'secure_delete', 'trusted_schema'] as const;
+
+/** Empty on PostgreSQL. */
+export async function readPragmas(database: Database): Promise<Record<string, string>> {
+  if (database.kind !== 'sqlite') return {};
+  const values: Record<string, string> = {};
+  for (const name of PRAGMAS) {
+    const [row] = rowsOf<Record<string, unknown>>(await database.read.raw(`PRAGMA ${name}`));
+    values[name] = String(Object.values(row ?? {})[0]);
+  }
+  return values;
+}
+
+export async function countOrphans(database: Database): Promise<number> {
+  if (database.kind !== 'sqlite') return 0;
+  return rowsOf(await database.read.raw('PRAGMA foreign_key_check')).length;
+}
+
+/** Null on SQLite, and where the connection does not leave this machine. */
+export async function isEncrypted(database: Database): Promise<boolean | null> {
+  if (database.kind === 'sqlite') return null;
+  const sql =
+    'SELECT ssl, inet_server_addr() IS NULL OR inet_server_addr() = inet_client_addr() AS local FROM pg_stat_ssl WHERE pid = pg_backend_pid()';
+  const [row] = rowsOf<{ ssl: boolean; local: boolean }>(await database.read.raw(sql));
+  return row?.local === true ? null : (row?.ssl ?? null);
+}
+
+/** What lies between this process and PostgreSQL. */
+export interface Pooling {
+  /** A pooler answers: the backend is not the one that the connection was made to. */
+  readonly pooled: boolean;
+  /** Whether it keeps a transaction together. */
+  readonly transactions: boolean;
+  /** The time limit of a statement outside of a transaction, as PostgreSQL writes it; `0` is none. */
+  readonly readLimit: string;
+}
+
+interface RawConnection {
+  readonly processID: number;
+  query(sql: string): Promise<{ readonly rows: readonly Record<string, unknown>[] }>;
+}
+
+interface RawClient {
+  acquireConnection(): Promise<RawConnection>;
+  releaseConnection(connection: RawConnection): Promise<void>;
+}
+
+async function keepsTransactions(database: Database): Promise<boolean> {
+  try {
+    await database.transaction((tx) => tx.raw('SELECT 1'));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Null on SQLite. */
+export async function readPooling(database: Database): Promise<Pooling | null> {
+  if (database.kind === 'sqlite') return null;
+  const client = database.read.client as RawClient;
+  const connection = await client.acquireConnection();
+  try {
+    const [pid] = (await connection.query('SELECT pg_backend_pid() AS pid')).rows;
+    const [limit] = (await connection.query('SHOW statement_timeout')).rows;
+    return {
+      // A pooler tells a number of its own, by which a query is cancelled through it.
+      pooled: pid?.['pid'] !== connection.processID,
+      transactions: await keepsTransactions(database),
+      readLimit: String(limit?.['statement_timeout']),
+    };
+  } finally {
+    await client.releaseConnection(connection);
+  }
+}
+
+async function has(database: Database, table: string, columns: readonly string[]): Promise<boolean> {
+  const { schema } = database.read;
+  if (!(await schema.hasTable(table))) return false;
+  for (const column of columns) if (!(await schema.hasColumn(table, column))) return false;
+  return true;
+}
+
+type Count = Promise<number>;
+
+async function count(query: PromiseLike<unknown>): Count {
+  const [row] = (await query) as { n: unknown }[];
+  return Number(row?.n ?? 0);
+}
+
+/** Null: there is no such table yet. */
+export async function overdueContests(database: Database, now: number): Promise<number | null> {
+  if (!(await has(database, 'contests', ['status', 'due_at']))) return null;
+  const open = database.read('contests').whereNot({ status: 'resolved' }).where('due_at', '<', now);
+  return count(open.count({ n: '*' }));
+}
+
+/** Erasures that began a while ago and are not done; null: there is no such table yet. */
+export async function incompleteErasures(database: Database, now: number): Promise<number | null> {
+  if (!(await has(database, 'erasures', ['step', 'erased_at']))) return null;
+  const late = database
+    .read('erasures')
+    .whereNot({ step: 'done' })
+    .where('erased_at', '<', now - 5 * MINUTE);
+  return count(late.count({ n: '*' }));
+}
+
+export async function expiredNonces(database: Database, before: number): Promise<number> {
+  return count(database.read('nonces').where('expires_at', '<', before).count({ n: '*' }));
+}
+
+export async function newestDecision(database: Database): Promise<number | null> {
+  // By tenant, as the index is.
+  const [row] = rowsOf<{ at: unknown }>(
+    await database.read.raw(
+      `SELECT max(newest.at) AS at FROM
+        (SELECT (SELECT max(decided_at) FROM decisions WHERE decisions.kid = tenants.kid) AS at FROM tenants) AS newest`,
+    ),
+  );
+  return row?.at == null ? null : Number(row.at);
+}
+
+/** When the oldest delivery that waits was put there; null: none waits. */
+export async function oldestWaiting(
+  database: Database,
+  kid: string,
+  webhook: string,
+): Promise<number | null> {
+  const [row] = (await database
+    .read('webhook_outbox')
+    .where({ kid, webhook, state: 'waiting' })
+    .min({ at: 'created_at' })) as { at: unknown }[];
+  return row?.at == null ? null : Number(row.at);
+}
+
+/** The newest entries of a log and how many there are. */
+export async function readLogEnd(
+  database: Pick<Database, 'read'>,
+  kid: string,
+): Promise<{
+  readonly entries: number;
+  readonly last: { readonly seq: number; readonly hash: string; readonly entry: string } | null;
+  readonly headHash: string | null;
+}> {
+  const { read } = database;
+  const last = await read('ledger_entries')
+    .where({ kid })
+    .orderBy('seq', 'desc')
+    .first<{ seq: number; hash: string; entry: string } | undefined>('seq', 'hash', 'entry');
+  const head = await read('ledger_heads')
+    .where({ kid })
+    .first<{ head_hash: string } | undefined>('head_hash');
+  return {
+    entries: await count(read('ledger_entries').where({ kid }).count({ n: '*' })),
+    last: last ? { ...last, seq: Number(last.seq) } : null,
+    headHash: head?.head_hash ?? null,
+  };
+}

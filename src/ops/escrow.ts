@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { z } from 'zod';
+import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
+import { type Database, openDatabase } from '../db/db.ts';
+import { makeFolder } from '../db/durable-files.ts';
+import { ESCROW, readMeta, writeMeta } from '../db/meta-store.ts';
+import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
+import { type MasterKey, makeMasterKey, WrongMasterKey } from '../keys/master-key.ts';
+import { writeRecoveryKey } from '../keys/recovery-key.ts';
+import { equalBytes } from '../lib/hash.ts';
+import type { Store } from '../tenants/installation-files.ts';
+import { masterKeyPath, readMasterKey, writeMasterKeyFile } from '../tenants/master-key-files.ts';
+
+/** The master key on paper: printed, confirmed from the paper, and brought back from it (docs/adr/0010). */
+
+const FINGERPRINT_BYTES = 8;
+
+/** Tells one master key from another, and nothing about either. */
+function fingerprintOf(masterKey: MasterKey): string {
+  return masterKey
+    .derive(Buffer.alloc(0), 'gpd-recovery/1 fingerprint')
+    .subarray(0, FINGERPRINT_BYTES)
+    .toString('hex');
+}
+
+export interface Printed {
+  readonly groups: readonly string[];
+  /** May be written on the backups that this key opens. */
+  readonly fingerprint: string;
+}
+
+/** The store has been opened with this very file. */
+export function printRecoveryKey(store: Store, config: Config): Printed {
+  const key = readMasterKey(config);
+  return { groups: writeRecoveryKey(key), fingerprint: fingerprintOf(store.masterKey) };
+}
+
+const noteSchema = z.object({ fingerprint: z.string(), at: z.number() });
+
+/** Whether the recovery key is that of this master key; only then it is noted. */
+export async function confirmRecoveryKey(
+  store: Store,
+  config: Config,
+  key: Buffer,
+  now: number,
+): Promise<{ readonly matches: boolean; readonly fingerprint: string }> {
+  const fingerprint = fingerprintOf(store.masterKey);
+  const matches = equalBytes(key, readMasterKey(config));
+  if (matches) {
+    const note = JSON.stringify({ fingerprint, at: now });
+    await store.database.transaction((tx) => writeMeta(tx, ESCROW, note));
+  }
+  return { matches, fingerprint };
+}
+
+export interface Escrow {
+  readonly confirmedAt: number;
+  /** False: of another master key, the one before `keys rewrap`. */
+  readonly current: boolean;
+}
+
+/** Null: nobody ever confirmed one. */
+export async function readEscrow(database: Database, masterKey: MasterKey): Promise<Escrow | null> {
+  const note = noteSchema.safeParse(JSON.parse((await readMeta(database, ESCROW)) ?? 'null'));
+  if (!note.success) return null;
+  return { confirmedAt: note.data.at, current: note.data.fingerprint === fingerprintOf(masterKey) };
+}
+
+/** Null: there is no database yet that it could be tried on. */
+async function opensDatabase(config: Config, masterKey: MasterKey): Promise<boolean | null> {
+  if (config.database_url === null && !existsSync(sqliteFile(config))) return null;
+  const database = await openDatabase({ location: databaseLocation(config) });
+  try {
+    if (!(await database.read.schema.hasTable('meta'))) return null;
+    const wrapped = await readMeta(database, SERVER_SECRET);
+    if (wrapped === null) return null;
+    masterKey.unwrap(wrapped, serverSecretContext).fill(0);
+    return true;
+  } catch (error) {
+    if (error instanceof WrongMasterKey) return false;
+    throw error;
+  } finally {
+    await database.close();
+  }
+}
+
+export interface Recovered {
+  readonly file: string;
+  readonly fingerprint: string;
+  /** Whether it opens the data that are there; null: there are none yet. */
+  readonly opens: true | null;
+}
+
+/**
+ * Writes the file of the master key, of mode 0600, where none is.
+ * @throws {ConfigError} when it is not the key of the data that are there; then nothing is written
+ */
+export async function recoverMasterKey(config: Config, key: Buffer, out?: string): Promise<Recovered> {
+  const file = out ?? masterKeyPath(config);
+  const masterKey = makeMasterKey(key, randomBytes);
+  const opens = await opensDatabase(config, masterKey);
+  if (opens === false)
+    throw new ConfigError('this is the recovery key of another master key: it does not open these data');
+  if (out === undefined) makeFolder(dirname(file));
+  writeMasterKeyFile(file, key);
+  return { file, fingerprint: fingerprintOf(masterKey), opens };
+}

@@ -1,0 +1,201 @@
+import { purgeAgentNonces } from '../agents/store.ts';
+import { purgeExpired } from '../consent/session-store.ts';
+import { purgeConsole } from '../console/session-store.ts';
+import type { Database } from '../db/db.ts';
+import { purgeNonces } from '../ingest/decision-store.ts';
+import { purgeNetworks } from '../ingest/network-store.ts';
+import { purgeSummaries } from '../ingest/summary-store.ts';
+import type { Generation } from '../keys/generation.ts';
+import { type KeyPlan, planSweep } from '../keys/rotate.ts';
+import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
+import { sealAudit } from '../log/audit-seal-store.ts';
+import { sealVerdicts } from '../log/verdict-seal-store.ts';
+import { JOB_MS, purgeJobs } from '../rights/job-store.ts';
+import { RETENTION, retainTenant } from '../rights/retention/service.ts';
+import { tally } from '../rights/tally-store.ts';
+import { sweepOrphans } from '../rights/tenant-rows-store.ts';
+import { purgeKeyTraffic } from '../tenants/key-traffic-store.ts';
+import { makeSealKeyStore } from '../tenants/seal-key-store.ts';
+import { makeTenantStore } from '../tenants/tenant-store.ts';
+import { purgeOutbox } from '../webhooks/store.ts';
+import { type ClockEvent, type ClockWatch, watchClock } from './clock-watch.ts';
+import { recordRound } from './job-store.ts';
+import { type Failure, type Fault, type Job, makeComplaints, reasonOf, runJobs } from './jobs.ts';
+import { purgeCounters } from './rate-store.ts';
+
+/** Delivered and failed events can be sent again for so long. */
+const OUTBOX_MS = 7 * DAY;
+
+/** Overwrites the private keys of generations whose grace is over. */
+async function sweepKeys(database: Database, kid: string, now: number): Promise<void> {
+  const store = makeSealKeyStore(database);
+  if (planSweep(await store.list(kid), now).length === 0) return;
+  const plan = (keys: readonly Generation[]): KeyPlan => {
+    const changed = planSweep(keys, now);
+    const [result] = changed;
+    return result ? { ok: true, changed, result } : { ok: false, why: 'no-such-generation' };
+  };
+  await store.change(kid, plan, { role: 'system', ref: 'grace-over', at: now });
+}
+
+export interface HousekeepingDeps {
+  readonly database: Database;
+  readonly epochDays: number;
+  /** Finishes erasures that something held up. */
+  readonly resumeErasures: () => Promise<readonly Fault[]>;
+  /** Runs the erasures that waited for a legal hold. */
+  readonly resumeHeldErasures: (kid: string) => Promise<unknown>;
+  /** Seals what an older release wrote about contests in the clear. */
+  readonly sealWords: (kid: string) => Promise<unknown>;
+  /** Room on the disk that an erasure spent, or that was never there. */
+  readonly refillReserve: () => Promise<void>;
+  /** Writes down by which skew this node judges bundles. */
+  readonly noteSkew: () => Promise<void>;
+  /** Writes down which seal keys were in use. */
+  readonly flushKeyUse: () => Promise<void>;
+  readonly clock: Clock;
+  /** Milliseconds that no change of the clock touches. */
+  readonly monotonic?: () => number;
+  /** Milliseconds from one round to the next. */
+  readonly interval?: number;
+  readonly onFailure: (failure: Failure) => void;
+  readonly onClock: (event: ClockEvent, ms: number) => void;
+}
+
+/** What time alone makes due, in the order in which it runs. Each is safe on many nodes at once. */
+function jobsOf(deps: HousekeepingDeps): readonly Job[] {
+  const { database } = deps;
+  return [
+    { name: 'refill-reserve', every: MINUTE, run: deps.refillReserve },
+    { name: 'note-skew', every: MINUTE, run: deps.noteSkew },
+    { name: 'purge-nonces', every: MINUTE, run: ({ steady }) => purgeNonces(database, steady) },
+    { name: 'purge-agent-nonces', every: MINUTE, run: ({ steady }) => purgeAgentNonces(database, steady) },
+    { name: 'purge-rates', every: MINUTE, run: ({ now }) => purgeCounters(database, now, 10 * MINUTE) },
+    { name: 'purge-sessions', every: MINUTE, run: ({ now }) => purgeExpired(database, now) },
+    { name: 'purge-outbox', every: MINUTE, run: ({ steady }) => purgeOutbox(database, steady - OUTBOX_MS) },
+    { name: 'purge-summaries', every: MINUTE, run: ({ steady }) => purgeSummaries(database, steady) },
+    {
+      name: 'purge-console',
+      every: MINUTE,
+      run: ({ steady }) => purgeConsole(database, steady - DAY, steady - DAY),
+    },
+    { name: 'purge-console-jobs', every: MINUTE, run: ({ now }) => purgeJobs(database, now - JOB_MS) },
+    { name: 'purge-key-traffic', every: MINUTE, run: ({ steady }) => purgeKeyTraffic(database, steady) },
+    { name: 'seal-verdicts', every: MINUTE, each: (kid, { steady }) => sealVerdicts(database, kid, steady) },
+    { name: 'seal-audit', every: MINUTE, each: (kid, { steady }) => sealAudit(database, kid, steady) },
+    { name: 'tally', every: MINUTE, each: (kid, { now, steady }) => tally(database, kid, now, steady) },
+    {
+      name: 'purge-networks',
+      every: MINUTE,
+      run: ({ now, steady }) => purgeNetworks(database, now, steady),
+    },
+    { name: 'destroy-keys', every: MINUTE, each: (kid, { steady }) => sweepKeys(database, kid, steady) },
+    { name: 'resume-erasures', every: MINUTE, together: deps.resumeErasures },
+    { name: 'resume-held-erasures', every: MINUTE, each: deps.resumeHeldErasures },
+    { name: 'flush-key-use', every: MINUTE, run: deps.flushKeyUse },
+    {
+      name: RETENTION,
+      every: HOUR,
+      each: (kid, { steady }) => retainTenant(database, kid, { epochDays: deps.epochDays, now: steady }),
+    },
+    { name: 'seal-contest-words', every: HOUR, each: deps.sealWords },
+    { name: 'sweep-orphans', every: HOUR, run: () => sweepOrphans(database) },
+  ];
+}
+
+/** Of this process; null: not since it started. Information, not readiness: a late sweep takes no node out. */
+export interface Swept {
+  /** When a round last left no job failing. */
+  readonly completeAt: string | null;
+  /** When retention last ran for every tenant. */
+  readonly retentionAt: string | null;
+}
+
+export interface Housekeeping {
+  readonly swept: () => Swept;
+  /** Runs what is due; of two calls the second waits. */
+  round(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Not in the table: looking at the clock before all jobs, and writing down how they went. */
+const CLOCK = 'look-at-clock';
+const RECORD = 'record-round';
+
+/** Runs each job when it is due until stopped; one at a time. */
+export function startHousekeeping(deps: HousekeepingDeps): Housekeeping {
+  const { database, clock, monotonic = () => performance.now(), interval = MINUTE } = deps;
+  const jobs = jobsOf(deps);
+  const complaints = makeComplaints(deps.onFailure);
+  const ranAt = new Map<string, number>();
+  const failing = new Set<string>();
+  const tenants = makeTenantStore(database);
+  const options = { kids: () => tenants.kids(), stopping: () => stopping };
+  let stopping = false;
+  let watch: ClockWatch | null = null;
+  let swept: Swept = { completeAt: null, retentionAt: null };
+
+  /** Null where the database cannot say what the last server knew of the time: nothing runs by an unproven clock. */
+  async function look(): Promise<number | null> {
+    try {
+      watch ??= await watchClock(database, clock, monotonic, deps.onClock);
+      return await watch.look();
+    } catch (error) {
+      complaints.note([CLOCK], [{ job: CLOCK, kid: null, error }]);
+      return null;
+    }
+  }
+
+  async function work(): Promise<void> {
+    const steady = await look();
+    if (steady === null) return;
+    const begun = monotonic();
+    // A timer is never exact: half a round early is due.
+    const isDue = ({ name, every }: Job): boolean =>
+      begun - (ranAt.get(name) ?? Number.NEGATIVE_INFINITY) >= every - interval / 2;
+    const due = jobs.filter(isDue);
+    const ran = due.map(({ name }) => name);
+    const at = clock();
+    const failures = [...(await runJobs(due, { now: at, steady }, options))];
+    if (stopping) return;
+    for (const name of ran) {
+      ranAt.set(name, begun);
+      failing.delete(name);
+    }
+    for (const { job } of failures) failing.add(job);
+    const complete = failing.size === 0;
+    const retained = ran.includes(RETENTION) && !failing.has(RETENTION);
+    const stored = failures.map(({ error, ...about }) => ({ ...about, reason: reasonOf(error) }));
+    const results = { at, ran, failures: stored, complete, retained };
+    await recordRound(database, { ...results, clock: watch?.steady.memory() ?? null }).catch(
+      (error: unknown) => failures.push({ job: RECORD, kid: null, error }),
+    );
+    complaints.note([...ran, CLOCK, RECORD], failures);
+    swept = {
+      completeAt: complete ? isoTime(at) : swept.completeAt,
+      retentionAt: retained ? isoTime(at) : swept.retentionAt,
+    };
+  }
+
+  // Neither waits for the first round: the clock may jump before it.
+  const refilled = deps.refillReserve().catch((error: unknown) => {
+    complaints.note([], [{ job: 'refill-reserve', kid: null, error }]);
+  });
+  let running: Promise<unknown> = Promise.all([refilled, look()]);
+  const round = (): Promise<void> => {
+    const next = running.then(work);
+    running = next;
+    return next;
+  };
+  const timer = setInterval(() => void round(), interval);
+  timer.unref();
+  return {
+    swept: () => swept,
+    round,
+    async stop() {
+      stopping = true;
+      clearInterval(timer);
+      await running;
+    },
+  };
+}

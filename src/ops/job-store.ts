@@ -1,0 +1,69 @@
+import type { Database } from '../db/db.ts';
+import { LAST_RETENTION, LAST_SWEEP, writeMeta } from '../db/meta-store.ts';
+import type { SteadyMemory } from '../lib/steady-clock.ts';
+import { writeSteadyMemory } from './steady-store.ts';
+
+/** How the housekeeping of all nodes together goes: what `gpd doctor` asks, whether a server runs or not. */
+
+export interface JobFailure {
+  readonly job: string;
+  /** Null: it fails for no single tenant. */
+  readonly kid: string | null;
+  /** Name and code of the error. */
+  readonly reason: string;
+}
+
+export interface StoredJobFailure extends JobFailure {
+  readonly since: number;
+  readonly failedAt: number;
+}
+
+export interface Round {
+  readonly at: number;
+  /** Names of the jobs that ran to their end, for every tenant. */
+  readonly ran: readonly string[];
+  readonly failures: readonly JobFailure[];
+  /** No job is failing, those of earlier rounds included. */
+  readonly complete: boolean;
+  /** Retention ran for every tenant. */
+  readonly retained: boolean;
+  /** Of a server; null: a command, which looks at the clock once. */
+  readonly clock: SteadyMemory | null;
+}
+
+interface Row {
+  readonly kid: string;
+  readonly job: string;
+  readonly since: number;
+  readonly failed_at: number;
+  readonly reason: string;
+}
+
+/** Notes what fails and since when; a job that ran without failing is forgotten, on whichever node it did. */
+export async function recordRound(database: Database, round: Round): Promise<void> {
+  const { at, ran, failures } = round;
+  const keyOf = (kid: string, job: string): string => `${job} ${kid}`;
+  const failing = new Set(failures.map(({ kid, job }) => keyOf(kid ?? '', job)));
+  await database.transaction(async (tx) => {
+    const known = (await tx('job_failures').whereIn('job', [...ran])) as Row[];
+    for (const { kid, job } of known) {
+      if (!failing.has(keyOf(kid, job))) await tx('job_failures').where({ kid, job }).delete();
+    }
+    for (const { kid, job, reason } of failures) {
+      await tx('job_failures')
+        .insert({ kid: kid ?? '', job, since: at, failed_at: at, reason })
+        .onConflict(['kid', 'job'])
+        .merge(['failed_at', 'reason']);
+    }
+    if (round.clock) await writeSteadyMemory(tx, round.clock);
+    if (round.complete) await writeMeta(tx, LAST_SWEEP, String(at));
+    if (round.retained) await writeMeta(tx, LAST_RETENTION, String(at));
+  });
+}
+
+export async function readJobFailures(database: Database): Promise<readonly StoredJobFailure[]> {
+  const rows = (await database.read('job_failures').orderBy(['since', 'kid', 'job'])) as Row[];
+  return rows.map(({ kid, job, since, failed_at, reason }) => {
+    return { job, kid: kid === '' ? null : kid, reason, since: Number(since), failedAt: Number(failed_at) };
+  });
+}

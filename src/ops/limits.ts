@@ -1,0 +1,56 @@
+import type { Config } from '../config.ts';
+import type { Database } from '../db/db.ts';
+import type { Limiter } from '../http/hot.ts';
+import { makeMemoryLimiter, makeSharedLimiter, unlimited } from '../http/limiter.ts';
+import { type Clock, DAY } from '../lib/clock.ts';
+import { hmacSha256 } from '../lib/hash.ts';
+import type { RateSpec } from '../schema/settings.ts';
+import { makeSharedCounter } from './rate-store.ts';
+
+export interface Limiters {
+  readonly ingest: Limiter;
+  readonly consent: Limiter;
+  /** One bucket for /me and /privacy, by client. */
+  readonly privacy: Limiter;
+}
+
+/** Clients come back: their hashes of the day are kept, so many at most. */
+const MAX_KNOWN = 10_000;
+
+/** Hashes what must not be stored raw, under a salt of the day that is forgotten with the day. */
+export function makeDaySalt(serverSecret: Uint8Array, label: string, clock: Clock): (text: string) => string {
+  let salt: { readonly day: number; readonly key: Uint8Array } = { day: -1, key: new Uint8Array(0) };
+  const known = new Map<string, string>();
+  return (text) => {
+    const day = Math.floor(clock() / DAY);
+    if (salt.day !== day || known.size >= MAX_KNOWN) {
+      salt = { day, key: hmacSha256(serverSecret, `${label} ${day}`) };
+      known.clear();
+    }
+    const hashed = known.get(text) ?? hmacSha256(salt.key, text).subarray(0, 16).toString('base64url');
+    known.set(text, hashed);
+    return hashed;
+  };
+}
+
+/** One node counts in memory; on PostgreSQL there may be several, and they count together (contract section 8). */
+export function makeLimiters(
+  config: Config,
+  database: Database,
+  serverSecret: Uint8Array,
+  clock: Clock,
+): Limiters {
+  const count = database.kind === 'postgres' ? makeSharedCounter(database) : null;
+  const make = (bucket: string, spec: RateSpec | null): Limiter => {
+    if (spec === null) return unlimited;
+    return count ? makeSharedLimiter(bucket, spec, count, clock) : makeMemoryLimiter(spec);
+  };
+  const salted = makeDaySalt(serverSecret, 'gpd/rate/v1', clock);
+  const byClient = (limiter: Limiter): Limiter =>
+    limiter === unlimited ? unlimited : (address) => limiter(salted(address));
+  return {
+    ingest: byClient(make('ingest', config.rate_ingest)),
+    privacy: byClient(make('privacy', config.rate_privacy)),
+    consent: make('consent', config.rate_consent),
+  };
+}

@@ -1,0 +1,131 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Server } from 'node:http';
+import type { Registry } from 'prom-client';
+import { type Config, ConfigError, databaseLocation } from '../../config.ts';
+import type { Database } from '../../db/db.ts';
+import { BATCHES, type BatchBegun } from '../../db/group-commit.ts';
+import type { IngestAnswer } from '../../ingest/respond.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { openApiDocument } from '../../schema/openapi.ts';
+import { makeMeters } from './meters.ts';
+import { startOtlpPush } from './otlp-push.ts';
+import { makeRouteLabel } from './route-label.ts';
+import { makeMetricsServer } from './server.ts';
+import { registerStock } from './stock.ts';
+import { readStock } from './stock-store.ts';
+
+/** GPD_METRICS_LISTEN and GPD_OTLP_ENDPOINT: loaded only where one is set, so that nobody else pays for it. */
+export interface Metrics {
+  readonly onAnswered: (path: string, status: number, seconds: number) => void;
+  /** The same function, with its answers counted. */
+  countIngest<Args extends unknown[]>(
+    ingest: (...args: Args) => Promise<IngestAnswer>,
+  ): (...args: Args) => Promise<IngestAnswer>;
+  countChecks<Args extends unknown[], Answer extends { readonly reason: string }>(
+    check: (...args: Args) => Promise<Answer>,
+  ): (...args: Args) => Promise<Answer>;
+  stop(): Promise<void>;
+}
+
+export interface MetricsDeps {
+  readonly database: Database;
+  readonly version: string;
+  readonly clock: Clock;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** @throws {ConfigError} */
+export function parseListen(text: string): { readonly host: string; readonly port: number } {
+  const match = /^(?:\[([^\]]+)\]|([^:\s]+)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  const host = match?.[1] ?? match?.[2];
+  if (host !== undefined && port <= 65535) return { host, port };
+  throw new ConfigError('GPD_METRICS_LISTEN: write HOST:PORT, for instance 127.0.0.1:9100');
+}
+
+/** HOST:PORT, or the descriptor of a socket that listens already. */
+type Where = string | number;
+
+function listenOn(server: Server, where: Where): Promise<void> {
+  const place = typeof where === 'number' ? { fd: where } : parseListen(where);
+  const name = typeof where === 'number' ? 'the socket of the unit' : where;
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      reject(new ConfigError(`GPD_METRICS_LISTEN: cannot listen on ${name} (${error.code ?? error.name})`));
+    });
+    server.listen(place, resolve);
+  });
+}
+
+async function startServer(
+  listen: Where | null,
+  registry: Registry,
+  deps: MetricsDeps,
+): Promise<() => Promise<void>> {
+  if (listen === null) return async () => {};
+  const server = makeMetricsServer({
+    contentType: registry.contentType,
+    text: () => registry.metrics(),
+    onFault: deps.onFault,
+  });
+  await listenOn(server, listen);
+  return () => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(() => resolve()));
+  };
+}
+
+function refusedAs(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' && /^[a-z-]+$/.test(code) ? code : 'fault';
+}
+
+/** @throws {ConfigError} when it cannot listen there */
+export async function startMetrics(
+  config: Config,
+  listen: Where | null,
+  deps: MetricsDeps,
+): Promise<Metrics> {
+  const meters = makeMeters();
+  const read = () => readStock(deps.database, databaseLocation(config));
+  registerStock(meters.registry, { read, onFault: deps.onFault });
+  const label = makeRouteLabel(Object.keys(openApiDocument(deps.version)['paths'] as object));
+  const onBatch = (message: unknown): void => {
+    const { group, size, waiting } = message as BatchBegun;
+    meters.batch(group, size, waiting);
+  };
+  const stopServer = await startServer(listen, meters.registry, deps);
+  const push =
+    config.otlp_endpoint === null
+      ? null
+      : startOtlpPush(config.otlp_endpoint, { ...deps, registry: meters.registry });
+  subscribe(BATCHES, onBatch);
+  return {
+    onAnswered: (path, status, seconds) => meters.request(label(path), status, seconds),
+    // No function that waits holds the arguments: one of them is the bundle.
+    countIngest:
+      (ingest) =>
+      (...args) =>
+        ingest(...args).then((answer) => {
+          const { reason, class: visitorClass } = answer.response;
+          meters.ingest(reason, reason === 'ok' ? visitorClass : null);
+          return answer;
+        }),
+    countChecks:
+      (check) =>
+      async (...args) => {
+        try {
+          const answer = await check(...args);
+          meters.check(answer.reason);
+          return answer;
+        } catch (error) {
+          meters.check(refusedAs(error));
+          throw error;
+        }
+      },
+    async stop() {
+      unsubscribe(BATCHES, onBatch);
+      await Promise.all([stopServer(), push?.stop()]);
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import type { Database } from '../db/db.ts';
+import { makeGroup } from '../db/group-commit.ts';
+import { purge } from '../db/purge.ts';
+import { type Bindings, insertMany } from '../db/sql.ts';
+
+interface Hit {
+  readonly bucket: string;
+  readonly client: string;
+  readonly windowEnds: number;
+}
+
+type HitRow = {
+  readonly bucket: string;
+  readonly client: string;
+  readonly window_ends: number;
+  readonly hits: number;
+};
+
+const idOf = (bucket: string, client: string, windowEnds: number): string =>
+  `${bucket}|${client}|${windowEnds}`;
+
+async function countBatch(database: Database, batch: readonly Hit[]): Promise<number[]> {
+  const counts = new Map<string, { hit: Hit; hits: number }>();
+  for (const hit of batch) {
+    const id = idOf(hit.bucket, hit.client, hit.windowEnds);
+    const entry = counts.get(id);
+    if (entry) entry.hits += 1;
+    else counts.set(id, { hit, hits: 1 });
+  }
+  const ids = [...counts.keys()].sort();
+  const rows = ids.map((id): Bindings => {
+    const entry = counts.get(id) as { hit: Hit; hits: number };
+    return [entry.hit.bucket, entry.hit.client, entry.hit.windowEnds, entry.hits];
+  });
+  const totals = await database.hotTransaction((tx) =>
+    insertMany<HitRow>(
+      tx,
+      'INSERT INTO rate_counters (bucket, client, window_ends, hits)',
+      rows,
+      `ON CONFLICT (bucket, client, window_ends) DO UPDATE SET hits = rate_counters.hits + excluded.hits
+       RETURNING bucket, client, window_ends, hits`,
+    ),
+  );
+  const total = new Map(totals.map((row) => [idOf(row.bucket, row.client, row.window_ends), row.hits]));
+  // Each hit is told the count as of itself: a burst over the limit loses its excess and no more.
+  return batch.map((hit) => {
+    const id = idOf(hit.bucket, hit.client, hit.windowEnds);
+    const entry = counts.get(id) as { hits: number };
+    entry.hits -= 1;
+    return (total.get(id) ?? 0) - entry.hits;
+  });
+}
+
+/** Counts a hit in the window and answers its total over all nodes; hits of one turn share one statement. */
+export type CountHit = (hit: Hit) => Promise<number>;
+
+export function makeSharedCounter(database: Database): CountHit {
+  const group = makeGroup<Hit, number>({
+    name: 'rate',
+    run: (batch) => countBatch(database, batch),
+    maxBatch: 1000,
+    maxWaiting: 20_000,
+  });
+  return (hit) => group.submit(hit);
+}
+
+/** Windows that ended are forgotten one window later. */
+export function purgeCounters(database: Database, now: number, windowMs: number): Promise<number> {
+  return purge(database, 'rate_counters', ['bucket', 'client', 'window_ends'], (rows) =>
+    rows.where('window_ends', '<', now - windowMs),
+  );
+}

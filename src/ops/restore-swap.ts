@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, linkSync, lstatSync, renameSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { type Config, sqliteFile } from '../config.ts';
+import { openDatabase } from '../db/db.ts';
+import { removeLeftStaging, replaceFile, syncPath } from '../db/durable-files.ts';
+import { foldIntoOneFile } from '../db/file-copy.ts';
+import { readMeta } from '../db/meta-store.ts';
+import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
+import { makeMasterKey } from '../keys/master-key.ts';
+import { tombstoneFile } from '../rights/erase/tombstone-files.ts';
+import { readMasterKey } from '../tenants/master-key-files.ts';
+import { BackupFailed } from './backup-failed.ts';
+
+/** The last step of a restore: one database takes the other's place. */
+
+/** @throws {BackupFailed} when somebody else has it open */
+export async function foldOrThrow(path: string): Promise<void> {
+  const database = await openDatabase({ location: path });
+  try {
+    if (!(await foldIntoOneFile(database))) {
+      throw new BackupFailed(`${path} is in use: stop the server and every command on it first`, true);
+    }
+  } finally {
+    await database.close();
+  }
+}
+
+const DAMAGED = /^SQLITE_(CORRUPT|NOTADB)/;
+
+/** Nobody uses the old database, and its log is folded in. What is too damaged for that is set aside as it is. */
+export async function claimOld(old: string): Promise<void> {
+  if (!existsSync(old)) return;
+  if (lstatSync(old).isSymbolicLink()) {
+    throw new BackupFailed(
+      `${old} is a link, and what it leads to would stay beside the restored data: put the file itself there first`,
+    );
+  }
+  try {
+    await foldOrThrow(old);
+  } catch (error) {
+    if (!DAMAGED.test(String((error as { code?: unknown }).code))) throw error;
+  }
+}
+
+const SUFFIXES = ['', '-wal', '-shm'] as const;
+
+const asideOf = (target: string): string => `${target}.before-restore`;
+
+/** Erasures to come would not find the old database: it does not stay once the new one has opened. */
+function removeAside(config: Config): void {
+  const aside = asideOf(sqliteFile(config));
+  for (const suffix of SUFFIXES) rmSync(`${aside}${suffix}`, { force: true });
+}
+
+/** What a killed backup or restore left, for a process that has the database open. */
+export function removeLeftovers(config: Config): void {
+  removeLeftStaging(config.data_dir);
+  if (config.database_url === null) removeAside(config);
+}
+
+/** A stale log beside another database would be read into it: it goes first. The database itself changes in one rename. */
+function swapIn(config: Config, staged: string): void {
+  const target = sqliteFile(config);
+  const aside = asideOf(target);
+  removeAside(config);
+  if (existsSync(target)) linkSync(target, aside);
+  for (const suffix of ['-wal', '-shm']) {
+    if (existsSync(`${target}${suffix}`)) renameSync(`${target}${suffix}`, `${aside}${suffix}`);
+  }
+  renameSync(staged, target);
+  syncPath(dirname(target));
+}
+
+/** The log of erasures is whole before the database that has to repeat them is there. */
+export async function putInPlace(config: Config, staged: string, erasures: readonly string[]): Promise<void> {
+  const target = sqliteFile(config);
+  await claimOld(target);
+  if (erasures.length > 0) {
+    replaceFile(tombstoneFile(config.data_dir), erasures.map((line) => `${line}\n`).join(''));
+  }
+  swapIn(config, staged);
+  const masterKey = makeMasterKey(readMasterKey(config), randomBytes);
+  const database = await openDatabase({ location: target });
+  try {
+    const wrapped = await readMeta(database, SERVER_SECRET);
+    masterKey.unwrap(wrapped ?? '', serverSecretContext);
+  } finally {
+    await database.close();
+  }
+  removeAside(config);
+  syncPath(config.data_dir);
+}

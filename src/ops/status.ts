@@ -1,0 +1,76 @@
+import { type Config, databaseLocation } from '../config.ts';
+import { LAST_BACKUP, readMeta } from '../db/meta-store.ts';
+import { lastMigration } from '../db/migrate.ts';
+import { isoTime } from '../lib/clock.ts';
+import type { Store } from '../tenants/installation-files.ts';
+import { gatherServer, localUrl } from './doctor/gather-outside.ts';
+import { incompleteErasures, overdueContests } from './doctor/inspect-store.ts';
+import { readStock, readTraffic, type Stock, type Traffic } from './metrics/stock-store.ts';
+
+export interface Status {
+  readonly version: string;
+  readonly at: string;
+  readonly server: {
+    readonly url: string;
+    readonly running: boolean;
+    readonly ready: boolean;
+    /** Of the running server; null: none runs. */
+    readonly version: string | null;
+    readonly notReady: readonly string[];
+  };
+  readonly database: {
+    readonly kind: 'sqlite' | 'postgres';
+    readonly bytes: number;
+    readonly walBytes: number;
+    readonly schema: string;
+    readonly lastBackupAt: string | null;
+  };
+  readonly tenants: number;
+  readonly decisions: Traffic;
+  readonly ledgerEntries: number;
+  readonly webhooks: { readonly waiting: number; readonly failed: number };
+  /** Null: these tables are not there yet. */
+  readonly overdueContests: number | null;
+  readonly incompleteErasures: number | null;
+}
+
+/** The running server's health through its URL, and what the database holds. */
+export async function readStatus(
+  store: Store,
+  config: Config,
+  options: { readonly version: string; readonly now: number; readonly url: string | undefined },
+): Promise<Status> {
+  const { database } = store;
+  const { version, now, url = localUrl(config) } = options;
+  const [server, stock, traffic]: [Awaited<ReturnType<typeof gatherServer>>, Stock, Traffic] =
+    await Promise.all([
+      gatherServer(url),
+      readStock(database, databaseLocation(config)),
+      readTraffic(database, now),
+    ]);
+  const backup = await readMeta(database, LAST_BACKUP);
+  return {
+    version,
+    at: isoTime(now),
+    server: {
+      url: server.url,
+      running: server.health !== null,
+      ready: server.health !== null && server.notReady.length === 0,
+      version: server.health?.version ?? null,
+      notReady: server.notReady,
+    },
+    database: {
+      kind: database.kind,
+      bytes: stock.databaseBytes,
+      walBytes: stock.walBytes,
+      schema: await lastMigration(database),
+      lastBackupAt: backup === null ? null : isoTime((JSON.parse(backup) as { at: number }).at),
+    },
+    tenants: stock.tenants,
+    decisions: traffic,
+    ledgerEntries: stock.ledgerEntries,
+    webhooks: { waiting: stock.webhooksWaiting, failed: stock.webhooksFailed },
+    overdueContests: await overdueContests(database, now),
+    incompleteErasures: await incompleteErasures(database, now),
+  };
+}

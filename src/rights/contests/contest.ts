@@ -1,0 +1,185 @@
+import { HOUR } from '../../lib/clock.ts';
+import { Refusal } from '../../lib/errors.ts';
+import { oneMonthAfter } from './due.ts';
+
+/**
+ * Contest of an automated decision (GDPR article 22(3), contract 6.2 and 6.3):
+ *   filed → open ⇄ claimed → resolved (upheld | overturned)
+ * Every change is a function from a record to the next; the store writes it only while the version is the one read.
+ */
+
+export const OUTCOMES = ['upheld', 'overturned'] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+export type ResolverRole = 'reviewer' | 'dpo' | 'operator';
+
+export interface Claim {
+  /** Keyed reference of the holder. */
+  readonly by: string;
+  /** How the holder is called in the console. */
+  readonly label: string;
+  readonly until: number;
+}
+
+export interface Proposal {
+  readonly outcome: Outcome;
+  readonly reason: string;
+  readonly by: string;
+  /** How they are called in the console; null: not by the console. */
+  readonly label: string | null;
+  readonly at: number;
+}
+
+export interface Contest {
+  readonly kid: string;
+  readonly contestId: string;
+  readonly requestId: string;
+  readonly durable: string | null;
+  /** Keyed reference of the person who filed it. */
+  readonly filedBy: string;
+  readonly statement: string | null;
+  readonly filedAt: number;
+  readonly dueAt: number;
+  readonly status: 'open' | 'resolved';
+  /** Counts changes. */
+  readonly version: number;
+  /** The class that is contested. */
+  readonly class: string;
+  readonly outcome: Outcome | null;
+  readonly reason: string | null;
+  readonly resolvedAt: number | null;
+  readonly resolvedBy: { readonly role: ResolverRole; readonly ref: string } | null;
+  /** How they are called in the console; null: not by the console. */
+  readonly resolvedLabel: string | null;
+  readonly claim: Claim | null;
+  /** `review.fourEyes`: what one reviewer found and another has to confirm; it stays beside the ruling of the other. */
+  readonly proposal: Proposal | null;
+  /** What the reviewer asked the subject. */
+  readonly question: string | null;
+  readonly askedAt: number | null;
+}
+
+/** A claim that is not renewed frees the case for others. */
+const CLAIM_MS = HOUR;
+
+export interface Filing {
+  readonly kid: string;
+  readonly contestId: string;
+  readonly requestId: string;
+  readonly durable: string | null;
+  readonly class: string;
+  readonly filedBy: string;
+  readonly statement: string | null;
+}
+
+export function fileContest(filing: Filing, now: number): Contest {
+  return {
+    ...filing,
+    filedAt: now,
+    dueAt: oneMonthAfter(now),
+    status: 'open',
+    version: 1,
+    outcome: null,
+    reason: null,
+    resolvedAt: null,
+    resolvedBy: null,
+    resolvedLabel: null,
+    claim: null,
+    proposal: null,
+    question: null,
+    askedAt: null,
+  };
+}
+
+/** The claim that still holds. */
+export function activeClaim(contest: Contest, now: number): Claim | null {
+  return contest.claim !== null && contest.claim.until > now ? contest.claim : null;
+}
+
+function changed(contest: Contest, change: Partial<Contest>): Contest {
+  return { ...contest, ...change, version: contest.version + 1 };
+}
+
+function refuseClaimed(contest: Contest, by: string, now: number): void {
+  const claim = activeClaim(contest, now);
+  if (claim !== null && claim.by !== by) throw new Refusal('claimed-by-another');
+}
+
+function refuseSelf(contest: Contest, by: string): void {
+  if (contest.filedBy === by) throw new Refusal('self-review-denied');
+}
+
+function refuseResolved(contest: Contest): void {
+  if (contest.status === 'resolved') throw new Refusal('already-resolved');
+}
+
+/** Takes the case for an hour, or renews it. @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another` */
+export function claimContest(contest: Contest, holder: Omit<Claim, 'until'>, now: number): Contest {
+  refuseSelf(contest, holder.by);
+  refuseResolved(contest);
+  refuseClaimed(contest, holder.by, now);
+  return changed(contest, { claim: { ...holder, until: now + CLAIM_MS } });
+}
+
+/** Gives the case back; whoever does not hold it has nothing to give. @throws {Refusal} */
+export function releaseContest(contest: Contest, by: string, now: number): Contest {
+  refuseResolved(contest);
+  refuseClaimed(contest, by, now);
+  return contest.claim === null ? contest : changed(contest, { claim: null });
+}
+
+/** Asks the subject for more; the due date stays. @throws {Refusal} */
+export function askSubject(contest: Contest, by: string, question: string, now: number): Contest {
+  refuseSelf(contest, by);
+  refuseResolved(contest);
+  refuseClaimed(contest, by, now);
+  return changed(contest, { question, askedAt: now });
+}
+
+export interface Ruling {
+  readonly outcome: Outcome;
+  readonly reason: string;
+  readonly role: ResolverRole;
+  /** Keyed reference of the resolver. */
+  readonly by: string;
+  /** How they are called in the console. */
+  readonly label?: string | null;
+  /** The version the resolver saw; null: any. */
+  readonly version: number | null;
+  readonly fourEyes: boolean;
+}
+
+function propose(contest: Contest, ruling: Ruling, now: number): Contest {
+  const { outcome, reason, by, label = null } = ruling;
+  const proposal = { outcome, reason, by, label, at: now };
+  return changed(contest, { proposal, claim: null });
+}
+
+/**
+ * The same outcome again changes nothing. With four eyes the first ruling is a proposal, and another person's equal
+ * ruling resolves; a different one takes its place.
+ * @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another`, `stale-version`
+ */
+export function resolveContest(contest: Contest, ruling: Ruling, now: number): Contest {
+  const { outcome, reason, role, by, label = null, version } = ruling;
+  refuseSelf(contest, by);
+  if (contest.status === 'resolved' && contest.outcome === outcome) return contest;
+  refuseResolved(contest);
+  refuseClaimed(contest, by, now);
+  if (version !== null && version !== contest.version) throw new Refusal('stale-version');
+  const { proposal } = contest;
+  if (ruling.fourEyes && (proposal?.outcome !== outcome || proposal.by === by)) {
+    const same = proposal?.outcome === outcome && proposal.by === by && proposal.reason === reason;
+    return same ? contest : propose(contest, ruling, now);
+  }
+  return changed(contest, {
+    status: 'resolved',
+    outcome,
+    reason,
+    resolvedAt: now,
+    resolvedBy: { role, ref: by },
+    resolvedLabel: label,
+    claim: null,
+    // One's own is what became the ruling; a colleague's reason is not lost.
+    proposal: proposal?.by === by ? null : proposal,
+  });
+}

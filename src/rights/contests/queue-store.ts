@@ -1,0 +1,205 @@
+import type { Database } from '../../db/db.ts';
+import { DAY } from '../../lib/clock.ts';
+import type { Contest } from './contest.ts';
+import type { ContestWords } from './contest-text.ts';
+import { oneMonthAfter } from './due.ts';
+import { QUEUE_GROUPS, type QueueCursor, type QueueFilter, type QueueRow } from './queue.ts';
+import { type ContestRow, rowToContest } from './store.ts';
+
+/** Pages of the review queue. */
+
+/** SQLite and PostgreSQL both read a row comparison off the index. */
+const AFTER = '(due_at, contest_id) > (?, ?)';
+
+/** Whoever looks, and when: a claim that has ended is none. */
+export interface Onlooker {
+  readonly me: string;
+  readonly now: number;
+}
+
+/** Claims last an hour and are made by hand: there are as many as people can click, and no more are read. */
+const MAX_CLAIMS = 1000;
+
+/** @param words null: what was written is left closed */
+async function claimedContests(
+  database: Database,
+  words: ContestWords | null,
+  kid: string,
+  now: number,
+): Promise<readonly Contest[]> {
+  const rows = await database
+    .read<ContestRow>('contests')
+    .where({ kid, status: 'open' })
+    .where('claimed_until', '>', now)
+    .limit(MAX_CLAIMS);
+  return (rows as ContestRow[])
+    .map((row) => rowToContest(row, words))
+    .sort((a, b) => a.dueAt - b.dueAt || (a.contestId < b.contestId ? -1 : 1));
+}
+
+function fits(contest: Contest, filter: QueueFilter): boolean {
+  const {
+    class: wanted,
+    dueBefore = Number.POSITIVE_INFINITY,
+    filedBefore = Number.POSITIVE_INFINITY,
+  } = filter;
+  const rightClass = wanted === undefined || contest.class === wanted;
+  return rightClass && contest.dueAt < dueBefore && contest.filedAt < filedBefore;
+}
+
+function isAfter(contest: Contest, after: QueueCursor | null): boolean {
+  if (after === null) return true;
+  return contest.dueAt > after.at || (contest.dueAt === after.at && contest.contestId > after.contestId);
+}
+
+async function freePage(
+  database: Database,
+  words: ContestWords,
+  kid: string,
+  now: number,
+  filter: QueueFilter,
+  after: QueueCursor | null,
+  limit: number,
+): Promise<QueueRow[]> {
+  const query = database.read<ContestRow>('contests').where({ kid, status: 'open' });
+  query.where((free) => {
+    free.whereNull('claimed_until').orWhere('claimed_until', '<=', now);
+  });
+  if (filter.class !== undefined) query.where('class', filter.class);
+  if (filter.dueBefore !== undefined) query.where('due_at', '<', filter.dueBefore);
+  if (filter.filedBefore !== undefined) {
+    query.where('filed_at', '<', filter.filedBefore);
+    // The order is by due date: this ends the walk where older ones cannot come. Short months reorder within a day.
+    query.where('due_at', '<=', oneMonthAfter(filter.filedBefore) + DAY);
+  }
+  if (after !== null) query.whereRaw(AFTER, [after.at, after.contestId]);
+  const rows = await query.orderBy(['due_at', 'contest_id']).limit(limit);
+  return (rows as ContestRow[]).map((row) => ({ group: 'free', contest: rowToContest(row, words) }));
+}
+
+/** Open contests in the order of the queue. */
+export async function queuePage(
+  database: Database,
+  words: ContestWords,
+  kid: string,
+  who: Onlooker,
+  filter: QueueFilter,
+  after: QueueCursor | null,
+  limit: number,
+): Promise<readonly QueueRow[]> {
+  const claimed = (await claimedContests(database, words, kid, who.now)).filter((contest) =>
+    fits(contest, filter),
+  );
+  const rows: QueueRow[] = [];
+  const start = after === null ? 0 : QUEUE_GROUPS.indexOf(after.group);
+  for (const group of QUEUE_GROUPS.slice(start)) {
+    const left = limit - rows.length;
+    if (left <= 0) break;
+    const from = after?.group === group ? after : null;
+    if (group === 'free') {
+      rows.push(...(await freePage(database, words, kid, who.now, filter, from, left)));
+      continue;
+    }
+    const own = claimed.filter((contest) => (contest.claim?.by === who.me) === (group === 'mine'));
+    const page = own.filter((contest) => isAfter(contest, from)).slice(0, left);
+    rows.push(...page.map((contest) => ({ group, contest })));
+  }
+  return rows;
+}
+
+/** Resolved contests, the latest first. */
+export async function resolvedPage(
+  database: Database,
+  words: ContestWords,
+  kid: string,
+  filter: QueueFilter,
+  after: Pick<QueueCursor, 'at' | 'contestId'> | null,
+  limit: number,
+): Promise<readonly Contest[]> {
+  const query = database.read<ContestRow>('contests').where({ kid, status: 'resolved' });
+  if (filter.class !== undefined) query.where('class', filter.class);
+  if (filter.dueBefore !== undefined) query.where('due_at', '<', filter.dueBefore);
+  if (filter.filedBefore !== undefined) query.where('filed_at', '<', filter.filedBefore);
+  if (after !== null) query.whereRaw('(resolved_at, contest_id) < (?, ?)', [after.at, after.contestId]);
+  const order = [
+    { column: 'resolved_at', order: 'desc' },
+    { column: 'contest_id', order: 'desc' },
+  ];
+  const rows = await query.orderBy(order).limit(limit);
+  return (rows as ContestRow[]).map((row) => rowToContest(row, words));
+}
+
+export interface QueueCounts {
+  readonly open: number;
+  readonly overdue: number;
+  readonly mine: number;
+  readonly held: number;
+  readonly resolved: number;
+}
+
+/** Counts stop here: a page must not cost more because a queue is long. */
+export const COUNT_CAP = 1000;
+
+async function capped(database: Database, query: ReturnType<Database['read']>): Promise<number> {
+  const some = query
+    .select(database.read.raw('1 as one'))
+    .limit(COUNT_CAP + 1)
+    .as('some');
+  const [row] = (await database.read(some).count({ n: '*' })) as { n: number }[];
+  return Number(row?.n ?? 0);
+}
+
+/** More than COUNT_CAP is COUNT_CAP + 1. */
+export async function queueCounts(database: Database, kid: string, who: Onlooker): Promise<QueueCounts> {
+  const of = (status: string) => database.read('contests').where({ kid, status });
+  const { me, now } = who;
+  const [open, overdue, resolved, claimed] = await Promise.all([
+    capped(database, of('open')),
+    capped(database, of('open').where('due_at', '<', now)),
+    capped(database, of('resolved')),
+    claimedContests(database, null, kid, now),
+  ]);
+  const mine = claimed.filter((contest) => contest.claim?.by === me).length;
+  return { open, overdue, mine, held: claimed.length - mine, resolved };
+}
+
+export interface Workload {
+  readonly label: string;
+  readonly actor: string;
+  readonly claimed: number;
+  /** The due date of the most urgent one. */
+  readonly nextDueAt: number;
+}
+
+/** Who holds how many cases now, the busiest first. */
+export async function workload(database: Database, kid: string, now: number): Promise<readonly Workload[]> {
+  const load = new Map<string, Workload>();
+  for (const { claim, dueAt } of await claimedContests(database, null, kid, now)) {
+    if (claim === null) continue;
+    const { by: actor, label } = claim;
+    // The first one of each is the most urgent: they come by due date.
+    const { claimed = 0, nextDueAt = dueAt } = load.get(actor) ?? {};
+    load.set(actor, { actor, label, claimed: claimed + 1, nextDueAt });
+  }
+  return [...load.values()].sort((a, b) => b.claimed - a.claimed);
+}
+
+/** Open contests by the days that are left, as many as there are in each bucket of `bounds`. */
+export async function openByDue(
+  database: Database,
+  kid: string,
+  bounds: readonly (readonly [from: number, to: number])[],
+): Promise<readonly number[]> {
+  return Promise.all(
+    bounds.map(([from, to]) =>
+      capped(
+        database,
+        database
+          .read('contests')
+          .where({ kid, status: 'open' })
+          .where('due_at', '>=', from)
+          .where('due_at', '<', to),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,241 @@
+import type { Knex } from 'knex';
+import type { Database } from '../../db/db.ts';
+import { hasRowLocks } from '../../db/sql.ts';
+import type { Claim, Contest, Outcome, Proposal, ResolverRole } from './contest.ts';
+import { type ContestWords, NO_WORDS, type Words } from './contest-text.ts';
+
+/** Words in the clear are of older rows. */
+export interface ContestRow {
+  readonly kid: string;
+  readonly contest_id: string;
+  readonly request_id: string;
+  readonly durable: string | null;
+  readonly filed_by: string;
+  readonly statement: string | null;
+  readonly filed_at: number;
+  readonly due_at: number;
+  readonly status: 'open' | 'resolved';
+  readonly version: number;
+  readonly class: string;
+  readonly outcome: Outcome | null;
+  readonly reason: string | null;
+  readonly resolved_at: number | null;
+  readonly resolved_role: ResolverRole | null;
+  readonly resolved_by: string | null;
+  readonly resolved_label: string | null;
+  readonly claimed_by: string | null;
+  readonly claimed_label: string | null;
+  readonly claimed_until: number | null;
+  readonly proposed_outcome: Outcome | null;
+  readonly proposed_reason: string | null;
+  readonly proposed_by: string | null;
+  readonly proposed_label: string | null;
+  readonly proposed_at: number | null;
+  readonly question: string | null;
+  readonly asked_at: number | null;
+  readonly sealed: string | null;
+}
+
+const time = (value: number | null): number | null => (value === null ? null : Number(value));
+
+function claimOf(row: ContestRow): Claim | null {
+  const { claimed_by: by, claimed_label: label, claimed_until: until } = row;
+  return by === null || until === null ? null : { by, label: label ?? '', until: Number(until) };
+}
+
+function proposalOf(row: ContestRow, { proposedReason }: Words): Proposal | null {
+  const { proposed_outcome: outcome, proposed_by: by, proposed_label: label, proposed_at: at } = row;
+  return outcome === null || by === null
+    ? null
+    : { outcome, reason: proposedReason ?? '', by, label, at: Number(at) };
+}
+
+/** A node of an older release writes in the clear beside what was sealed before: what it wrote is newer. */
+function wordsOf(row: ContestRow, words: ContestWords): Words {
+  const { kid, contest_id: contestId, sealed } = row;
+  const opened = sealed === null ? NO_WORDS : words.open(kid, contestId, sealed);
+  return {
+    statement: row.statement ?? opened.statement,
+    question: row.question ?? opened.question,
+    reason: row.reason ?? opened.reason,
+    proposedReason: row.proposed_reason ?? opened.proposedReason,
+  };
+}
+
+/** A row as an export of the tenant holds it: its key goes with the tenant. */
+export function openRow(row: ContestRow, words: ContestWords): Omit<ContestRow, 'sealed'> {
+  const { sealed: _, ...rest } = row;
+  const { statement, question, reason, proposedReason } = wordsOf(row, words);
+  return { ...rest, statement, question, reason, proposed_reason: proposedReason };
+}
+
+/** @param words null: what was written is left closed, and is null */
+export function rowToContest(row: ContestRow, words: ContestWords | null): Contest {
+  const said = words === null ? NO_WORDS : wordsOf(row, words);
+  const { resolved_role: role, resolved_by: ref } = row;
+  return {
+    kid: row.kid,
+    contestId: row.contest_id,
+    requestId: row.request_id,
+    durable: row.durable,
+    filedBy: row.filed_by,
+    statement: said.statement,
+    filedAt: Number(row.filed_at),
+    dueAt: Number(row.due_at),
+    status: row.status,
+    version: row.version,
+    class: row.class,
+    outcome: row.outcome,
+    reason: said.reason,
+    resolvedAt: time(row.resolved_at),
+    resolvedBy: role === null || ref === null ? null : { role, ref },
+    resolvedLabel: row.resolved_label,
+    claim: claimOf(row),
+    proposal: proposalOf(row, said),
+    question: said.question,
+    askedAt: time(row.asked_at),
+  };
+}
+
+function contestToRow(contest: Contest, words: ContestWords): ContestRow {
+  const { kid, contestId, claim, proposal, resolvedBy, statement, question, reason } = contest;
+  const said = { statement, question, reason, proposedReason: proposal?.reason ?? null };
+  return {
+    kid,
+    contest_id: contestId,
+    request_id: contest.requestId,
+    durable: contest.durable,
+    filed_by: contest.filedBy,
+    statement: null,
+    filed_at: contest.filedAt,
+    due_at: contest.dueAt,
+    status: contest.status,
+    version: contest.version,
+    class: contest.class,
+    outcome: contest.outcome,
+    reason: null,
+    resolved_at: contest.resolvedAt,
+    resolved_role: resolvedBy?.role ?? null,
+    resolved_by: resolvedBy?.ref ?? null,
+    resolved_label: contest.resolvedLabel,
+    claimed_by: claim?.by ?? null,
+    claimed_label: claim?.label ?? null,
+    claimed_until: claim?.until ?? null,
+    proposed_outcome: proposal?.outcome ?? null,
+    proposed_reason: null,
+    proposed_by: proposal?.by ?? null,
+    proposed_label: proposal?.label ?? null,
+    proposed_at: proposal?.at ?? null,
+    question: null,
+    asked_at: contest.askedAt,
+    sealed: words.seal(kid, contestId, said),
+  };
+}
+
+/** The contest of a decision, if there is one. */
+export async function contestOf(
+  db: Knex,
+  words: ContestWords,
+  kid: string,
+  requestId: string,
+): Promise<Contest | null> {
+  const row = await db('contests').where({ kid, request_id: requestId }).first<ContestRow | undefined>();
+  return row ? rowToContest(row, words) : null;
+}
+
+export async function isContested(database: Database, kid: string, requestId: string): Promise<boolean> {
+  const row = await database
+    .read('contests')
+    .where({ kid, request_id: requestId })
+    .first<object | undefined>('contest_id');
+  return row !== undefined;
+}
+
+/** By its id alone: contest ids are unique over all tenants. */
+export async function findContest(db: Knex, words: ContestWords, contestId: string): Promise<Contest | null> {
+  const row = await db('contests').where({ contest_id: contestId }).first<ContestRow | undefined>();
+  return row ? rowToContest(row, words) : null;
+}
+
+/** The same, locked until the transaction ends. */
+export async function lockContest(
+  tx: Knex.Transaction,
+  words: ContestWords,
+  contestId: string,
+): Promise<Contest | null> {
+  const query = tx('contests').where({ contest_id: contestId });
+  if (hasRowLocks(tx)) query.forUpdate();
+  const row = await query.first<ContestRow | undefined>();
+  return row ? rowToContest(row, words) : null;
+}
+
+/** @returns false when the decision has a contest already */
+export async function insertContest(
+  tx: Knex.Transaction,
+  words: ContestWords,
+  contest: Contest,
+): Promise<boolean> {
+  const inserted = await tx('contests')
+    .insert(contestToRow(contest, words))
+    .onConflict(['kid', 'request_id'])
+    .ignore()
+    .returning('contest_id');
+  return inserted.length === 1;
+}
+
+/** The contest has to be locked. */
+export async function updateContest(
+  tx: Knex.Transaction,
+  words: ContestWords,
+  contest: Contest,
+): Promise<void> {
+  const { kid, contestId } = contest;
+  await tx('contests').where({ kid, contest_id: contestId }).update(contestToRow(contest, words));
+}
+
+/** The durable-keyed neverAutomation override; one that is there already stays. */
+export async function insertOverride(
+  tx: Knex.Transaction,
+  override: {
+    readonly kid: string;
+    readonly durable: string;
+    readonly requestId: string;
+    readonly at: number;
+  },
+): Promise<void> {
+  const { kid, durable, requestId, at } = override;
+  await tx('overrides')
+    .insert({ kid, durable, created_at: at, request_id: requestId })
+    .onConflict(['kid', 'durable'])
+    .ignore();
+}
+
+export interface ContestFilter {
+  readonly status?: 'open' | 'resolved' | undefined;
+  readonly class?: string | undefined;
+  readonly dueBefore?: number | undefined;
+  readonly filedBefore?: number | undefined;
+  readonly requestId?: string | undefined;
+  /** Keyset: what comes after this one in the order of due date and id. */
+  readonly after?: { readonly dueAt: number; readonly contestId: string } | undefined;
+}
+
+/** By due date, the most urgent first. */
+export async function listContests(
+  database: Database,
+  words: ContestWords,
+  kid: string,
+  filter: ContestFilter,
+  limit: number,
+): Promise<readonly Contest[]> {
+  const query = database.read<ContestRow>('contests').where({ kid });
+  if (filter.status !== undefined) query.where('status', filter.status);
+  if (filter.class !== undefined) query.where('class', filter.class);
+  if (filter.requestId !== undefined) query.where('request_id', filter.requestId);
+  if (filter.dueBefore !== undefined) query.where('due_at', '<', filter.dueBefore);
+  if (filter.filedBefore !== undefined) query.where('filed_at', '<', filter.filedBefore);
+  const { after } = filter;
+  if (after !== undefined) query.whereRaw('(due_at, contest_id) > (?, ?)', [after.dueAt, after.contestId]);
+  const rows = await query.orderBy(['due_at', 'contest_id']).limit(limit);
+  return (rows as ContestRow[]).map((row) => rowToContest(row, words));
+}

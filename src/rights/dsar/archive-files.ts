@@ -1,0 +1,175 @@
+import { createHash } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { Readable, Transform, type Writable } from 'node:stream';
+import { finished, pipeline } from 'node:stream/promises';
+import { ZipFile } from 'yazl';
+import type { Policy } from '../../ingest/classify/policy.ts';
+import { type Digest, digesting, makeManifest } from './archive-manifest.ts';
+import { makePages } from './archive-pages.ts';
+import type { ArchiveSigner } from './archive-signer-service.ts';
+import { CSV_HEADER, decisionRecord } from './decisions-csv.ts';
+import type { DsarDecision } from './dsar.ts';
+import { makeEnveloper, type Recipient } from './envelope.ts';
+import { type Dsar, dsarJson } from './service.ts';
+import { openSpool, type Spool } from './spool-files.ts';
+
+/**
+ * The staff export (contract 6.5): a ZIP that a person can read, a program can read, and anybody can check. The decisions
+ * are read once and never held: what is written later waits in a spool.
+ */
+
+export interface ArchiveDeps {
+  /** Rules that the tenant's decisions come from today. */
+  readonly policyOf: (kid: string) => Policy;
+  readonly signer: () => Promise<ArchiveSigner>;
+  /** Of gpd. */
+  readonly version: string;
+  /** Where the spool lies; the system's temporary directory by default. */
+  readonly spoolDirectory?: string;
+}
+
+export interface ArchiveOptions {
+  /** The ZIP is signed first and then encrypted to this certificate. */
+  readonly recipient?: Recipient | undefined;
+  readonly onProgress?: (done: number, total: number) => void;
+  readonly signal?: AbortSignal;
+}
+
+export interface WrittenArchive {
+  readonly decisions: number;
+  /** Of what was written to the stream. */
+  readonly sha256: string;
+  readonly size: number;
+  readonly encrypted: boolean;
+  /** Of the certificate that signed. */
+  readonly signer: string;
+}
+
+/** Decisions that index.html shows; all of them are in the other two files. */
+const SHOWN_DECISIONS = 500;
+
+/** What is learnt of the decisions while they pass by. */
+interface Seen {
+  count: number;
+  readonly byClass: Map<string, number>;
+  readonly shown: DsarDecision[];
+  shared: boolean;
+}
+
+function note(seen: Seen, decision: DsarDecision): void {
+  seen.count += 1;
+  seen.byClass.set(decision.class, (seen.byClass.get(decision.class) ?? 0) + 1);
+  seen.shared ||= decision.needsAttestation;
+  if (seen.shown.length < SHOWN_DECISIONS) seen.shown.push(decision);
+}
+
+/** The same export, which notes each page as it passes. */
+function observed(dsar: Dsar, spool: Spool, seen: Seen, onProgress: ArchiveOptions['onProgress']): Dsar {
+  const { head, total } = dsar;
+  const contests = new Map(head.contests.map((contest) => [contest.requestId, contest]));
+  return {
+    head,
+    total,
+    async *decisions() {
+      await spool.write(CSV_HEADER);
+      for await (const page of dsar.decisions()) {
+        for (const decision of page) {
+          note(seen, decision);
+          await spool.write(decisionRecord(decision, contests.get(decision.requestId)));
+        }
+        yield page;
+        onProgress?.(seen.count, Math.max(total, seen.count));
+      }
+    },
+  };
+}
+
+/** Counts and hashes what passes through it. */
+function makeMeter(): { readonly through: Transform; result(): { sha256: string; size: number } } {
+  const hash = createHash('sha256');
+  let size = 0;
+  const through = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      hash.update(chunk);
+      size += chunk.length;
+      done(null, chunk);
+    },
+  });
+  return { through, result: () => ({ sha256: hash.digest('hex'), size }) };
+}
+
+/** Files go in one after the other, so that each is hashed before the manifest is written. */
+function makeZip(mtime: Date, signal: AbortSignal) {
+  const zip = new ZipFile();
+  const digests: Digest[] = [];
+  return {
+    stream: Readable.from(zip.outputStream, { objectMode: false }),
+    digests: (): readonly Digest[] => digests,
+    end: () => zip.end(),
+    async add(name: string, content: AsyncIterable<string | Uint8Array>): Promise<void> {
+      const { bytes, digest } = digesting(name, content);
+      const source = Readable.from(bytes, { objectMode: false, signal });
+      const done = finished(source, { signal });
+      zip.addReadStream(source, name, { mtime, mode: 0o100600 });
+      await done;
+      digests.push(digest());
+    },
+  };
+}
+
+async function* once(content: string | Uint8Array): AsyncGenerator<string | Uint8Array> {
+  yield content;
+}
+
+export function makeDsarArchive(deps: ArchiveDeps) {
+  const { policyOf, version } = deps;
+
+  async function fill(
+    zip: ReturnType<typeof makeZip>,
+    dsar: Dsar,
+    signer: ArchiveSigner,
+    spool: Spool,
+    options: ArchiveOptions,
+  ): Promise<number> {
+    const { head } = dsar;
+    const policy = policyOf(head.subject.tenant);
+    const pages = makePages();
+    const seen: Seen = { count: 0, byClass: new Map(), shown: [], shared: false };
+    await zip.add('export.json', dsarJson(observed(dsar, spool, seen, options.onProgress)));
+    await zip.add('decisions.csv', spool.read());
+    const facts = { head, policy, version, fingerprint: signer.fingerprint, ...seen };
+    await zip.add('index.html', once(await pages.index(facts)));
+    await zip.add('codebook.html', once(await pages.codebook(facts)));
+    const manifest = makeManifest(head, { version, policy, decisions: seen.count, files: zip.digests() });
+    await zip.add('manifest.json', once(manifest));
+    await zip.add('manifest.p7s', once(signer.sign(manifest)));
+    zip.end();
+    return seen.count;
+  }
+
+  return {
+    /** Writes the archive to `output` and ends it. Whatever fails destroys `output` and is thrown. */
+    async writeArchive(dsar: Dsar, output: Writable, options: ArchiveOptions = {}): Promise<WrittenArchive> {
+      const signer = await deps.signer();
+      const spool = await openSpool(deps.spoolDirectory ?? tmpdir());
+      const abort = new AbortController();
+      const signal = options.signal ? AbortSignal.any([options.signal, abort.signal]) : abort.signal;
+      const zip = makeZip(new Date(dsar.head.generatedAt), signal);
+      const meter = makeMeter();
+      const enveloper = options.recipient ? [makeEnveloper(options.recipient)] : [];
+      const written = pipeline([zip.stream, ...enveloper, meter.through, output], { signal });
+      try {
+        // Whichever fails stops the other.
+        const [decisions] = await Promise.all([fill(zip, dsar, signer, spool, options), written]);
+        const encrypted = options.recipient !== undefined;
+        return { decisions, encrypted, signer: signer.fingerprint, ...meter.result() };
+      } catch (error) {
+        abort.abort(error);
+        await written.catch(() => {});
+        throw error;
+      } finally {
+        await spool.close();
+      }
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto';
+import type { Policy } from '../../ingest/classify/policy.ts';
+import type { DsarHead } from './dsar.ts';
+
+/** `manifest.json`: what is in the archive and the hash of each file, so that one signature covers all of them. */
+
+export interface Digest {
+  readonly name: string;
+  readonly size: number;
+  readonly sha256: string;
+}
+
+/** The same bytes; their digest is there once they have all been read. */
+export function digesting(
+  name: string,
+  content: AsyncIterable<string | Uint8Array>,
+): { readonly bytes: AsyncGenerator<Uint8Array>; readonly digest: () => Digest } {
+  const hash = createHash('sha256');
+  let size = 0;
+  async function* bytes(): AsyncGenerator<Uint8Array> {
+    for await (const part of content) {
+      const chunk = typeof part === 'string' ? Buffer.from(part) : part;
+      hash.update(chunk);
+      size += chunk.length;
+      yield chunk;
+    }
+  }
+  return { bytes: bytes(), digest: () => ({ name, size, sha256: hash.digest('hex') }) };
+}
+
+export interface ManifestFacts {
+  readonly version: string;
+  readonly policy: Policy;
+  readonly decisions: number;
+  readonly files: readonly Digest[];
+}
+
+export function makeManifest(head: DsarHead, facts: ManifestFacts): Buffer {
+  const { version, policy, decisions, files } = facts;
+  const manifest = {
+    format: 'gpd-dsar-archive/1',
+    tenant: head.subject.tenant,
+    subject: head.subject.reference,
+    generatedAt: head.generatedAt,
+    gpdVersion: version,
+    policyVersion: policy.version,
+    decisions,
+    files,
+  };
+  // CR LF, to which openssl turns a text unless it is told `-binary`: so the signature holds either way.
+  return Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`.replaceAll('\n', '\r\n'));
+}

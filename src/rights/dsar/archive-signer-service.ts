@@ -1,0 +1,88 @@
+import { X509Certificate } from 'node:crypto';
+import forge from 'node-forge';
+import type { Database } from '../../db/db.ts';
+import { makeKeyPair, newCertificate } from '../../http/certificates.ts';
+import { archiveSignerContext } from '../../keys/contexts.ts';
+import type { MasterKey } from '../../keys/master-key.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { readArchiveSigner, type StoredSigner, saveArchiveSigner } from './archive-signer-store.ts';
+
+/** Signs exports, so that whoever gets one knows that it came from this installation and was not changed. */
+export interface ArchiveSigner {
+  /** PEM, for a recipient to pin. */
+  readonly certificate: string;
+  /** SHA-256 of the certificate, as `openssl x509 -fingerprint -sha256` prints it. */
+  readonly fingerprint: string;
+  readonly notAfter: Date;
+  /** Detached CMS SignedData over these bytes, as DER (RFC 5652 section 5). */
+  sign(content: Uint8Array): Buffer;
+}
+
+export interface SignerDeps {
+  readonly database: Database;
+  readonly masterKey: MasterKey;
+  readonly clock: Clock;
+  /** Stands in the certificate, for a person who reads it. */
+  readonly host: string;
+  /** An identity is about to be made, which takes seconds. */
+  readonly onMake?: () => void;
+}
+
+const LIFE_DAYS = 3650;
+
+function makeIdentity({ host, masterKey, onMake }: SignerDeps, now: number): StoredSigner {
+  onMake?.();
+  const pair = makeKeyPair();
+  const certificate = newCertificate(pair.publicKey, `gpd exports, ${host}`.slice(0, 64), now, LIFE_DAYS);
+  certificate.setIssuer(certificate.subject.attributes);
+  certificate.setExtensions([
+    { name: 'basicConstraints', cA: false, critical: true },
+    { name: 'keyUsage', digitalSignature: true, nonRepudiation: true, critical: true },
+    { name: 'subjectKeyIdentifier' },
+  ]);
+  certificate.sign(pair.privateKey, forge.md.sha256.create());
+  return {
+    certificate: forge.pki.certificateToPem(certificate).replaceAll('\r\n', '\n'),
+    wrappedKey: masterKey.wrap(Buffer.from(pair.privatePem), archiveSignerContext),
+  };
+}
+
+const isOver = (pem: string, now: number): boolean => Date.parse(new X509Certificate(pem).validTo) <= now;
+
+function signDetached(content: Uint8Array, certificate: string, key: string, now: number): Buffer {
+  const message = forge.pkcs7.createSignedData();
+  message.content = forge.util.createBuffer(Buffer.from(content).toString('binary'));
+  message.addCertificate(certificate);
+  message.addSigner({
+    key,
+    certificate,
+    digestAlgorithm: forge.pki.oids['sha256'] as string,
+    // In the order of DER for a SET OF: forge keeps the one it is given.
+    authenticatedAttributes: [
+      { type: forge.pki.oids['contentType'] as string, value: forge.pki.oids['data'] as string },
+      // forge takes a Date here; its types only know text.
+      { type: forge.pki.oids['signingTime'] as string, value: new Date(now) as unknown as string },
+      { type: forge.pki.oids['messageDigest'] as string },
+    ],
+  });
+  message.sign({ detached: true });
+  return Buffer.from(forge.asn1.toDer(message.toAsn1()).getBytes(), 'binary');
+}
+
+/** The identity of this installation; it is made when the first export needs it, and anew when its time is over. */
+export async function openArchiveSigner(deps: SignerDeps): Promise<ArchiveSigner> {
+  const { database, masterKey, clock } = deps;
+  const held = await readArchiveSigner(database);
+  const good = held !== null && !isOver(held.certificate, clock());
+  const { certificate, wrappedKey } = good
+    ? held
+    : await saveArchiveSigner(database, makeIdentity(deps, clock()), held?.certificate ?? null);
+  const key = masterKey.unwrap(wrappedKey, archiveSignerContext).toString();
+  const { fingerprint256, validTo } = new X509Certificate(certificate);
+  return {
+    certificate,
+    fingerprint: fingerprint256,
+    notAfter: new Date(validTo),
+    sign: (content) => signDetached(content, certificate, key, clock()),
+  };
+}

@@ -1,0 +1,69 @@
+import type { Knex } from 'knex';
+import type { Database } from '../../db/db.ts';
+import { readMeta, writeMeta } from '../../db/meta-store.ts';
+
+/** The installation's identity for exports: a certificate and its private key, wrapped by the master key. */
+export interface StoredSigner {
+  /** PEM. */
+  readonly certificate: string;
+  readonly wrappedKey: string;
+}
+
+const NAME = 'archive-signer';
+
+// One row, so that nobody reads the key of one and the certificate of another.
+const parse = (value: string): StoredSigner => JSON.parse(value) as StoredSigner;
+
+export async function readArchiveSigner(database: Database): Promise<StoredSigner | null> {
+  const value = await readMeta(database, NAME);
+  return value === null ? null : parse(value);
+}
+
+/**
+ * Writes it unless another process was faster.
+ * @param replaces the certificate that is over; null when there is none
+ * @returns the one that holds
+ */
+export function saveArchiveSigner(
+  database: Database,
+  signer: StoredSigner,
+  replaces: string | null,
+): Promise<StoredSigner> {
+  return database.transaction(async (tx) => {
+    const row = await tx('meta')
+      .where({ name: NAME })
+      .forUpdate()
+      .first<{ value: string } | undefined>('value');
+    const held = row ? parse(row.value) : null;
+    if (held && held.certificate !== replaces) return held;
+    if (held) {
+      await writeMeta(tx, NAME, JSON.stringify(signer));
+      return signer;
+    }
+    await tx('meta')
+      .insert({ name: NAME, value: JSON.stringify(signer) })
+      .onConflict('name')
+      .ignore();
+    const won = await tx('meta').where({ name: NAME }).first<{ value: string }>('value');
+    return parse(won.value);
+  });
+}
+
+/** @returns how many there were */
+export async function rewrapArchiveSigner(
+  tx: Knex.Transaction,
+  rewrap: (wrapped: string) => string,
+): Promise<number> {
+  const row = await tx('meta')
+    .where({ name: NAME })
+    .forUpdate()
+    .first<{ value: string } | undefined>('value');
+  if (!row) return 0;
+  const { certificate, wrappedKey } = parse(row.value);
+  await writeMeta(tx, NAME, JSON.stringify({ certificate, wrappedKey: rewrap(wrappedKey) }));
+  return 1;
+}
+
+export async function hasArchiveSigner(database: Database): Promise<boolean> {
+  return (await readMeta(database, NAME)) !== null;
+}

@@ -1,0 +1,78 @@
+import type { ContestResponse } from '../../schema/rights.ts';
+import type { DsarDecision } from './dsar.ts';
+import { visibleText } from './visible-text.ts';
+
+/** `decisions.csv` of the archive: RFC 4180, one row a decision, safe to open in a spreadsheet. */
+
+type Cell = string | number | boolean | null;
+
+/**
+ * Spreadsheets run a cell that begins so as a formula, the full-width forms in some locales too (CWE-1236). White space
+ * in front does not stop all of them.
+ */
+const FORMULA = /^\s*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]|^[\t\r\n]/u;
+/**
+ * Where lists are separated by semicolons, as in most of Europe, a spreadsheet that opens the file takes them for the ends
+ * of cells, and our quotes, which then stand inside of one, for text: so do line breaks and tabs. What may stand before a
+ * formula is matched as a whole: a look from each separator to the formula would take the square of a long text.
+ */
+const BEFORE_FORMULA = /[;\s"][\s"]*/gu;
+const STARTS_FORMULA = /^[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]/u;
+
+function quoteInside(text: string): string {
+  return text.replace(BEFORE_FORMULA, (gap: string, at: number) =>
+    STARTS_FORMULA.test(text.charAt(at + gap.length)) ? gap.replace(/[;\t\n]/g, "$&'") : gap,
+  );
+}
+
+/** Only text can be a formula; an apostrophe in front makes it text again. What cannot be seen is named. */
+export function csvCell(value: Cell): string {
+  if (value === null) return '';
+  if (typeof value !== 'string') return String(value);
+  const seen = visibleText(value);
+  const inside = quoteInside(seen);
+  const text = FORMULA.test(seen) ? `'${inside}` : inside;
+  return /[",\r\n']/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** One record with its CRLF (RFC 4180 section 2). */
+export function csvRecord(cells: readonly Cell[]): string {
+  return `${cells.map(csvCell).join(',')}\r\n`;
+}
+
+type Column = readonly [
+  name: string,
+  read: (decision: DsarDecision, contest: ContestResponse | undefined) => Cell,
+];
+
+const COLUMNS: readonly Column[] = [
+  ['requestId', (decision) => decision.requestId],
+  ['decidedAt', (decision) => decision.decidedAt],
+  ['class', (decision) => decision.class],
+  ['classText', (decision) => decision.classText],
+  ['suspectScore', (decision) => decision.suspectScore],
+  ['confidence', (decision) => decision.confidence],
+  ['visitorId', (decision) => decision.visitorId],
+  ['declaredAgentId', (decision) => decision.declaredAgentId],
+  ['needsAttestation', (decision) => decision.needsAttestation],
+  ['rules', ({ rules }) => rules.map(({ id, weight }) => `${id} (${weight})`).join('; ')],
+  ['rulesText', ({ rules }) => rules.map(({ text }) => text).join(' ')],
+  ['defenses', ({ defenses }) => defenses.join('; ')],
+  ['policyVersion', (decision) => decision.policyVersion],
+  ['overridden', (decision) => decision.overridden],
+  ['whatWouldHaveChanged', (decision) => decision.whatWouldHaveChanged.text],
+  ['restricted', (decision) => decision.restricted],
+  ['contestId', (decision) => decision.contestId],
+  ['contestStatus', (_decision, contest) => contest?.status ?? null],
+  ['contestOutcome', (_decision, contest) => contest?.outcome ?? null],
+  ['contestStatement', (_decision, contest) => contest?.statement ?? null],
+  ['contestReason', (_decision, contest) => contest?.reason ?? null],
+];
+
+export const CSV_COLUMNS: readonly string[] = COLUMNS.map(([name]) => name);
+
+export const CSV_HEADER: string = csvRecord(CSV_COLUMNS);
+
+export function decisionRecord(decision: DsarDecision, contest: ContestResponse | undefined): string {
+  return csvRecord(COLUMNS.map(([, read]) => read(decision, contest)));
+}

@@ -1,0 +1,173 @@
+import type { ContestResponse } from '../../schema/rights.ts';
+
+/** The answer to an access request (GDPR articles 15 and 22(3), contract 6.5). */
+
+export interface ExplainedRule {
+  readonly id: string;
+  readonly weight: number;
+  /** What it counted as. */
+  readonly kind: string;
+  readonly text: string;
+}
+
+export interface DsarDecision {
+  readonly requestId: string;
+  readonly decidedAt: string;
+  readonly class: string;
+  /** As a person would say it. */
+  readonly classText: string;
+  readonly visitorId: string | null;
+  readonly declaredAgentId: string | null;
+  readonly confidence: number;
+  readonly suspectScore: number;
+  readonly smartSignals: object;
+  readonly needsAttestation: boolean;
+  readonly consentState: object;
+  readonly rules: readonly ExplainedRule[];
+  readonly defenses: readonly string[];
+  readonly policyVersion: string;
+  /** An earlier review decided instead of the rules. */
+  readonly overridden: boolean;
+  /** A contest is open: nobody should act on the decision. */
+  readonly restricted: boolean;
+  readonly contestId: string | null;
+  readonly whatWouldHaveChanged: {
+    readonly text: string;
+    readonly decisive: readonly { readonly id: string; readonly class: string }[];
+    readonly withoutAll: string | null;
+  };
+  readonly howToContest: string;
+  readonly signals: unknown;
+}
+
+export interface DsarNotice {
+  readonly controller: string;
+  readonly contact: string;
+  readonly purposes: string;
+  readonly categories: string;
+  readonly recipients: string;
+  readonly transfers: string;
+  readonly retention: string;
+  readonly source: string;
+  readonly rights: string;
+  readonly authority: string;
+  readonly automatedDecisions: string;
+}
+
+export interface DsarDevice {
+  readonly firstSeenAt: string | null;
+  readonly lastSeenAt: string | null;
+  readonly seen: number;
+  readonly visitorIds: readonly { readonly visitorId: string; readonly epoch: number }[];
+  readonly networksByDay: readonly { readonly day: string; readonly networks: number }[];
+}
+
+export interface DsarSubject {
+  /** Keyed reference, the same that a receipt of erasure names. */
+  readonly reference: string;
+  readonly tenant: string;
+  readonly visitorId: string | null;
+  readonly device: DsarDevice | null;
+  readonly linkedRequests: readonly { readonly requestId: string; readonly linkedAt: string }[];
+}
+
+/** Everything but the decisions, which come in pages. */
+export interface DsarHead {
+  readonly subject: DsarSubject;
+  readonly generatedAt: string;
+  readonly override: { readonly neverAutomation: true; readonly createdAt: string } | null;
+  readonly contests: readonly ContestResponse[];
+  readonly consent: {
+    readonly principalId: string;
+    readonly state: readonly object[];
+    readonly history: readonly object[];
+  } | null;
+  readonly notice: DsarNotice;
+}
+
+export interface NoticeSettings {
+  readonly 'notice.controller': string;
+  readonly 'notice.contact': string;
+  readonly 'notice.purposes': string;
+  readonly 'notice.recipients': string;
+  readonly 'notice.transfers': string;
+  readonly 'notice.authority': string;
+  readonly 'retention.days': number;
+}
+
+const UNSET = 'The controller has not said so here yet; ask the contact above.';
+
+/** Who is responsible, and where to turn to (GDPR articles 13(1)(a) and 15(1)): without them an export leads nowhere. */
+const NAMING = ['notice.controller', 'notice.contact'] as const;
+
+const isEmpty = (text: string): boolean => text.trim() === '';
+
+export function unnamedIn(settings: Pick<NoticeSettings, (typeof NAMING)[number]>): readonly string[] {
+  return NAMING.filter((name) => isEmpty(settings[name]));
+}
+
+/** GDPR article 15(1) and (2); what only the controller knows comes from the tenant's settings. */
+export function makeNotice(settings: NoticeSettings, purposeTitles: readonly string[]): DsarNotice {
+  const said = (text: string, fallback = UNSET): string => (isEmpty(text) ? fallback : text);
+  return {
+    controller: said(settings['notice.controller'], 'The operator of this site.'),
+    contact: said(settings['notice.contact'], 'The contact that this site names in its privacy notice.'),
+    purposes: said(settings['notice.purposes'], purposeTitles.join('; ')),
+    categories:
+      'Verdicts about visits with the rules that fired; a keyed hash that recognises the device; when and how often it was seen; ' +
+      'how many client networks it came from in a day; consent given, refused and withdrawn; contests. No raw signal is stored.',
+    recipients: said(
+      settings['notice.recipients'],
+      'The operator of this site alone; gpd runs on its own machines.',
+    ),
+    transfers: said(settings['notice.transfers'], 'None that this system makes.'),
+    retention: `Verdicts are kept for ${settings['retention.days']} days, network marks for the day, counts for a week; consent evidence until it is erased.`,
+    source: 'The browser of the visitor, behind its consent, and the network the request came from.',
+    rights:
+      'Access, erasure, restriction while a contest is open, a review of every automated decision by a person, withdrawal of ' +
+      'consent at any time, and a complaint to the authority.',
+    authority: said(settings['notice.authority'], 'The data-protection authority of your country.'),
+    automatedDecisions:
+      'A fixed table of rules weighs what the browser tells. Each decision lists the rules that fired, in plain words, and what ' +
+      'would have changed it. It may lead the site to ask for a check or to refuse a request.',
+  };
+}
+
+const CLASS_TEXT: Readonly<Record<string, string>> = {
+  human: 'A person',
+  declared_agent: 'A declared agent that signed its request',
+  undeclared_automation: 'A browser driven by a program that did not declare itself',
+  unknown: 'Not decided: too little, or only weak signs',
+};
+
+export function classText(name: string): string {
+  return CLASS_TEXT[name] ?? name;
+}
+
+/** The same where a review or an agent's signature decided. */
+export function besideRulesText(byRules: string): string {
+  return `The rules did not decide; by them alone it would have been: ${classText(byRules)}.`;
+}
+
+/** What would have changed it, as a sentence. */
+export function changeText(
+  counterfactual: {
+    readonly decisive: readonly { readonly id: string; readonly class: string }[];
+    readonly withoutAll: string | null;
+  },
+  ruleText: (id: string) => string,
+): string {
+  const { decisive, withoutAll } = counterfactual;
+  if (decisive.length > 0) {
+    return decisive
+      .map(
+        ({ id, class: other }) =>
+          `Without “${ruleText(id).replace(/\.$/, '')}” it would have been: ${classText(other)}.`,
+      )
+      .join(' ');
+  }
+  if (withoutAll !== null) {
+    return `No single rule decided; without all of them it would have been: ${classText(withoutAll)}.`;
+  }
+  return 'No rule made a difference: it would have been the same without any of them.';
+}

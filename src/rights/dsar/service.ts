@@ -1,0 +1,196 @@
+import type { ConsentTenant } from '../../consent/tenant.ts';
+import { listHistory, listState } from '../../consent/terms-store.ts';
+import type { Database } from '../../db/db.ts';
+import { classByRules, explain } from '../../ingest/classify/explain.ts';
+import { ruleText } from '../../ingest/classify/policy.ts';
+import { visitorIdOf } from '../../ingest/identity.ts';
+import type { IngestTenant } from '../../ingest/ports.ts';
+import type { Verdict } from '../../ingest/verdict.ts';
+import { type Clock, DAY, isoTime } from '../../lib/clock.ts';
+import type { Contest } from '../contests/contest.ts';
+import { contestWordsOf } from '../contests/contest-text-of.ts';
+import { contestResponse } from '../contests/service.ts';
+import { rightsRef } from '../reference.ts';
+import type { Reach } from '../subject.ts';
+import {
+  besideRulesText,
+  changeText,
+  classText,
+  type DsarDecision,
+  type DsarDevice,
+  type DsarHead,
+  makeNotice,
+} from './dsar.ts';
+import {
+  countDecisions,
+  type HeldDecision,
+  type HeldDevice,
+  heldContests,
+  heldDecisions,
+  heldDevice,
+  heldLinks,
+  heldOverride,
+} from './store.ts';
+
+/** Gathers what is held about a subject. It reads what an erasure would delete, and nothing else. */
+
+export interface DsarDeps {
+  readonly database: Database;
+  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
+  readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
+  readonly clock: Clock;
+}
+
+export interface Dsar {
+  readonly head: DsarHead;
+  readonly total: number;
+  decisions(): AsyncGenerator<readonly DsarDecision[]>;
+}
+
+const HISTORY_PAGE = 500;
+const HOW_TO_CONTEST =
+  'POST /privacy/contest with this requestId and, if you like, a statement of your own; a person will look at it within a month.';
+
+const dateOf = (day: number): string => isoTime(day * DAY).slice(0, 10);
+const timeOf = (at: number): string | null => (at === 0 ? null : isoTime(at));
+
+function describeDevice(device: HeldDevice): DsarDevice {
+  return {
+    firstSeenAt: timeOf(device.firstSeenAt),
+    lastSeenAt: timeOf(device.lastSeenAt),
+    seen: device.seen,
+    visitorIds: device.visitorIds,
+    networksByDay: device.networks.map(({ day, networks }) => ({ day: dateOf(day), networks })),
+  };
+}
+
+/** No rule made a difference where a review or an agent's signature decided: that is said, and what the rules would have. */
+function whatWouldHaveChanged(verdict: Verdict): DsarDecision['whatWouldHaveChanged'] {
+  const { overridden, declaredAgentId } = verdict;
+  if (overridden || declaredAgentId !== null) {
+    return { text: besideRulesText(classByRules(verdict)), decisive: [], withoutAll: null };
+  }
+  const counterfactual = explain(verdict);
+  return { text: changeText(counterfactual, ruleText), ...counterfactual };
+}
+
+export function describeDecision(
+  held: HeldDecision,
+  tenant: IngestTenant,
+  contest: Contest | undefined,
+): DsarDecision {
+  const { verdict } = held;
+  const { durable, epoch } = verdict;
+  return {
+    requestId: held.requestId,
+    decidedAt: isoTime(verdict.decidedAt),
+    class: verdict.class,
+    classText: classText(verdict.class),
+    visitorId: durable === null || epoch === null ? null : visitorIdOf(tenant, durable, epoch),
+    declaredAgentId: verdict.declaredAgentId,
+    confidence: verdict.confidence,
+    suspectScore: verdict.suspectScore,
+    smartSignals: verdict.smartSignals,
+    needsAttestation: verdict.needsAttestation,
+    consentState: verdict.consentState,
+    rules: verdict.rules.map(({ id, weight, kind }) => ({ id, weight, kind, text: ruleText(id) })),
+    defenses: verdict.defenses,
+    policyVersion: verdict.policyVersion,
+    overridden: verdict.overridden,
+    restricted: contest?.status === 'open',
+    contestId: contest?.contestId ?? null,
+    whatWouldHaveChanged: whatWouldHaveChanged(verdict),
+    howToContest: HOW_TO_CONTEST,
+    signals: held.summary,
+  };
+}
+
+export function makeDsarService(deps: DsarDeps) {
+  const { database, tenantOf, ingestTenantOf, clock } = deps;
+  const words = contestWordsOf(tenantOf);
+
+  async function consentOf(kid: string, principal: string | null, principalId: string | null) {
+    if (principal === null || principalId === null) return null;
+    const history: object[] = [];
+    for (let before: number | null = null; ; ) {
+      const events = await listHistory(database, kid, principal, { before, limit: HISTORY_PAGE });
+      history.push(
+        ...events.map(({ seq, purpose, choice, at, detail }) => {
+          return { seq, type: `consent.${choice}`, purpose, time: isoTime(at), ...detail };
+        }),
+      );
+      if (events.length < HISTORY_PAGE) break;
+      before = events.at(-1)?.seq ?? null;
+    }
+    if (history.length === 0) return null;
+    const state = (await listState(database, kid, principal)).map(({ purpose, choice, at, ...rest }) => {
+      const { policyVersion, expiresAt, seq, hash } = rest;
+      const until = expiresAt === null ? null : isoTime(expiresAt);
+      return { purpose, choice, at: isoTime(at), policyVersion, expiresAt: until, proof: { seq, hash } };
+    });
+    return { principalId, state, history };
+  }
+
+  return {
+    /** Null when nothing at all is held. */
+    async gather(reach: Reach): Promise<Dsar | null> {
+      const { kid, durable, principal, principalId } = reach;
+      const tenant = tenantOf(kid);
+      const ingest = ingestTenantOf(kid);
+      if (!tenant || !ingest) return null;
+      const where = { durable, linked: [...reach.linked] };
+      const device = durable === null ? null : await heldDevice(database, kid, durable);
+      const total = await countDecisions(database, kid, where);
+      const contests = await heldContests(database, words, kid, where);
+      const override = await heldOverride(database, kid, where);
+      const links = principal === null ? [] : await heldLinks(database, kid, principal);
+      const consent = await consentOf(kid, principal, principalId);
+      const nothing = !device && total === 0 && contests.length === 0 && !override;
+      if (nothing && links.length === 0 && !consent) return null;
+      const reference =
+        durable === null
+          ? rightsRef(tenant.rightsKey, 'principal', principal ?? where.linked[0] ?? '')
+          : rightsRef(tenant.rightsKey, 'durable', durable);
+      const byRequest = new Map(contests.map((contest) => [contest.requestId, contest]));
+      const titles = tenant.purposes.map((purpose) => purpose.title);
+      return {
+        total,
+        head: {
+          subject: {
+            reference,
+            tenant: kid,
+            visitorId: reach.visitorId,
+            device: device && describeDevice(device),
+            linkedRequests: links.map(({ requestId, linkedAt }) => {
+              return { requestId, linkedAt: isoTime(linkedAt) };
+            }),
+          },
+          generatedAt: isoTime(clock()),
+          override: override && { neverAutomation: true, createdAt: isoTime(override.createdAt) },
+          contests: contests.map(contestResponse),
+          consent,
+          notice: makeNotice(tenant.settings, titles),
+        },
+        async *decisions() {
+          for await (const page of heldDecisions(database, kid, where)) {
+            yield page.map((held) => describeDecision(held, ingest, byRequest.get(held.requestId)));
+          }
+        },
+      };
+    },
+  };
+}
+
+/** One JSON object, written while it is read. */
+export async function* dsarJson(dsar: Dsar): AsyncGenerator<string> {
+  const { subject, generatedAt, ...rest } = dsar.head;
+  yield `{"subject":${JSON.stringify(subject)},"generatedAt":${JSON.stringify(generatedAt)},"decisions":[`;
+  let first = true;
+  for await (const page of dsar.decisions()) {
+    for (const decision of page) {
+      yield `${first ? '' : ','}${JSON.stringify(decision)}`;
+      first = false;
+    }
+  }
+  yield `],${JSON.stringify(rest).slice(1)}`;
+}

@@ -1,0 +1,62 @@
+import type { Writable } from 'node:stream';
+import { recordAudit } from '../../audit/store.ts';
+import type { Database } from '../../db/db.ts';
+import type { Actor } from '../../lib/act.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { EraseTargetBody } from '../../schema/rights.ts';
+import type { ErasureTarget } from '../erase/erasure.ts';
+import type { RightsApi } from '../service.ts';
+import type { ArchiveOptions, makeDsarArchive, WrittenArchive } from './archive-files.ts';
+import type { Dsar } from './service.ts';
+
+/** The audited path of staff to somebody's data (contract 6.5), for the command line and the console. */
+
+export interface StaffExportDeps {
+  readonly database: Database;
+  readonly api: Pick<RightsApi, 'findTarget' | 'dsars'>;
+  readonly archive: ReturnType<typeof makeDsarArchive>;
+  readonly clock: Clock;
+}
+
+export function makeStaffExports(deps: StaffExportDeps) {
+  const { database, api, archive, clock } = deps;
+
+  /** The same of a target that was found before. */
+  function gather(kid: string, body: EraseTargetBody, target: ErasureTarget): Promise<Dsar | null> {
+    const { durables, requests, principal } = target;
+    return api.dsars.gather({
+      kid,
+      durable: durables[0] ?? null,
+      visitorId: body.visitorId ?? null,
+      linked: new Set(requests),
+      principal: principal?.ref ?? null,
+      principalId: principal?.id ?? null,
+    });
+  }
+
+  return {
+    /**
+     * What is held about the one that is named: everything of the device behind a visitorId or a requestId, that request
+     * alone where the id needs attestation; the linked requests and the consent of a principal. Null when nothing is.
+     * @throws {Refusal} `cross-tenant-denied`
+     */
+    async find(kid: string, body: EraseTargetBody): Promise<Dsar | null> {
+      return gather(kid, body, await api.findTarget(kid, body));
+    },
+    gather,
+
+    /** The audit row is there before the first byte is: an export that was broken off was one too. */
+    async write(
+      dsar: Dsar,
+      actor: Actor,
+      output: Writable,
+      options: ArchiveOptions = {},
+    ): Promise<WrittenArchive> {
+      const { reference, tenant } = dsar.head.subject;
+      const detail = { decisions: dsar.total, encrypted: options.recipient !== undefined };
+      const event = { kid: tenant, at: clock(), actor, object: reference, detail };
+      await recordAudit(database, { ...event, action: 'dsar.staff-exported' });
+      return archive.writeArchive(dsar, output, options);
+    },
+  };
+}

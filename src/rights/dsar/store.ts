@@ -1,0 +1,203 @@
+import type { Knex } from 'knex';
+import type { Database } from '../../db/db.ts';
+import { unmarked } from '../../ingest/erasing-store.ts';
+import type { Verdict } from '../../ingest/verdict.ts';
+import type { Contest } from '../contests/contest.ts';
+import type { ContestWords } from '../contests/contest-text.ts';
+import { type ContestRow, rowToContest } from '../contests/store.ts';
+
+/** What is held about a subject, table by table: the same tables that an erasure empties. */
+
+export interface HeldDevice {
+  readonly firstSeenAt: number;
+  readonly lastSeenAt: number;
+  readonly seen: number;
+  readonly visitorIds: readonly { readonly visitorId: string; readonly epoch: number }[];
+  /** Client networks a day, as counts; the salted marks behind today's count are counted too. */
+  readonly networks: readonly { readonly day: number; readonly networks: number }[];
+}
+
+export async function heldDevice(
+  database: Database,
+  kid: string,
+  durable: string,
+): Promise<HeldDevice | null> {
+  const { read } = database;
+  const sighting = (await read('sightings').where({ kid, durable }).first()) as
+    | { first_at: number; last_at: number; seen: number }
+    | undefined;
+  const index = (await read('visitor_index').where({ kid, durable }).orderBy('epoch')) as {
+    visitor_id: string;
+    epoch: number;
+  }[];
+  const networks = (await read('network_days').where({ kid, durable }).orderBy('day')) as {
+    day: number;
+    networks: number;
+  }[];
+  if (!sighting && index.length === 0 && networks.length === 0) return null;
+  return {
+    firstSeenAt: Number(sighting?.first_at ?? 0),
+    lastSeenAt: Number(sighting?.last_at ?? 0),
+    seen: Number(sighting?.seen ?? 0),
+    visitorIds: index.map((row) => ({ visitorId: row.visitor_id, epoch: row.epoch })),
+    networks: networks.map(({ day, networks: count }) => ({ day, networks: count })),
+  };
+}
+
+export interface HeldOverride {
+  readonly createdAt: number;
+  readonly requestId: string | null;
+}
+
+interface OverrideRow {
+  readonly created_at: number;
+  readonly request_id: string | null;
+}
+
+function rowToOverride(row: OverrideRow): HeldOverride {
+  return { createdAt: Number(row.created_at), requestId: row.request_id };
+}
+
+async function overrideOf(database: Database, kid: string, durable: string): Promise<HeldOverride | null> {
+  const row = (await database.read('overrides').where({ kid, durable }).first()) as OverrideRow | undefined;
+  return row ? rowToOverride(row) : null;
+}
+
+const CHUNK = 500;
+
+/** A statement takes so many parameters; a principal may have more links. */
+function chunksOf(ids: readonly string[]): string[][] {
+  return Array.from({ length: Math.ceil(ids.length / CHUNK) }, (_, i) =>
+    ids.slice(i * CHUNK, (i + 1) * CHUNK),
+  );
+}
+
+/** The override of the device, or the one that a linked request led to. */
+export async function heldOverride(
+  database: Database,
+  kid: string,
+  reach: { readonly durable: string | null; readonly linked: readonly string[] },
+): Promise<HeldOverride | null> {
+  const own = reach.durable === null ? null : await overrideOf(database, kid, reach.durable);
+  if (own) return own;
+  for (const ids of chunksOf(reach.linked)) {
+    const query = database.read('overrides').where({ kid }).whereIn('request_id', ids);
+    const row = (await query.first()) as OverrideRow | undefined;
+    if (row) return rowToOverride(row);
+  }
+  return null;
+}
+
+export async function heldContests(
+  database: Database,
+  words: ContestWords,
+  kid: string,
+  reach: { readonly durable: string | null; readonly linked: readonly string[] },
+): Promise<readonly Contest[]> {
+  const { durable, linked } = reach;
+  const all = (): Knex.QueryBuilder => database.read('contests').where({ kid });
+  const rows = durable === null ? [] : ((await all().where({ durable })) as ContestRow[]);
+  for (const ids of chunksOf(linked))
+    rows.push(...((await all().whereIn('request_id', ids)) as ContestRow[]));
+  const contests = new Map(rows.map((row) => [row.contest_id, rowToContest(row, words)]));
+  const before = (one: Contest, other: Contest): number =>
+    one.filedAt - other.filedAt || (one.contestId < other.contestId ? -1 : 1);
+  return [...contests.values()].sort(before);
+}
+
+export interface HeldLink {
+  readonly requestId: string;
+  readonly linkedAt: number;
+}
+
+export async function heldLinks(database: Database, kid: string, principal: string): Promise<HeldLink[]> {
+  const query = database.read('links').where({ kid, principal });
+  const rows = (await unmarked(query, 'links').orderBy('linked_at')) as {
+    request_id: string;
+    linked_at: number;
+  }[];
+  return rows.map((row) => ({ requestId: row.request_id, linkedAt: Number(row.linked_at) }));
+}
+
+export interface HeldDecision {
+  readonly requestId: string;
+  readonly verdict: Verdict;
+  /** What the tenant still holds of its signals, until the token's life is over. */
+  readonly summary: unknown;
+}
+
+const PAGE = 500;
+
+async function page(
+  database: Database,
+  kid: string,
+  part: { readonly durable: string } | { readonly requests: readonly string[] },
+  before: string | null,
+): Promise<HeldDecision[]> {
+  const query = database
+    .read('decisions as d')
+    .leftJoin('signal_summaries as s', (join) =>
+      join.on('s.kid', 'd.kid').andOn('s.request_id', 'd.request_id'),
+    )
+    .where('d.kid', kid);
+  if ('durable' in part) query.where('d.durable', part.durable);
+  else query.whereIn('d.request_id', [...part.requests]);
+  if (before !== null) query.where('d.request_id', '<', before);
+  const rows = (await unmarked(query, 'd')
+    .orderBy('d.request_id', 'desc')
+    .limit(PAGE)
+    .select('d.request_id', 'd.verdict', 's.summary')) as {
+    request_id: string;
+    verdict: string;
+    summary: string | null;
+  }[];
+  return rows.map(({ request_id: requestId, verdict, summary }) => ({
+    requestId,
+    verdict: JSON.parse(verdict) as Verdict,
+    summary: summary === null ? null : (JSON.parse(summary) as unknown),
+  }));
+}
+
+/** The newest first, in pages, so that a long trail is never in memory whole. */
+export async function* heldDecisions(
+  database: Database,
+  kid: string,
+  reach: { readonly durable: string | null; readonly linked: readonly string[] },
+): AsyncGenerator<readonly HeldDecision[]> {
+  const { durable, linked } = reach;
+  if (durable !== null) {
+    for (let before: string | null = null; ; ) {
+      const found: HeldDecision[] = await page(database, kid, { durable }, before);
+      if (found.length > 0) yield found;
+      if (found.length < PAGE) break;
+      before = found.at(-1)?.requestId ?? null;
+    }
+  }
+  const ids = [...linked].sort().reverse();
+  for (let i = 0; i < ids.length; i += PAGE) {
+    const found = await page(database, kid, { requests: ids.slice(i, i + PAGE) }, null);
+    const others = found.filter(({ verdict }) => durable === null || verdict.durable !== durable);
+    if (others.length > 0) yield others;
+  }
+}
+
+export async function countDecisions(
+  database: Database,
+  kid: string,
+  reach: { readonly durable: string | null; readonly linked: readonly string[] },
+): Promise<number> {
+  const { durable, linked } = reach;
+  const count = async (query: Knex.QueryBuilder): Promise<number> => {
+    const [row] = (await query.count({ n: '*' })) as { n: number }[];
+    return Number(row?.n ?? 0);
+  };
+  const all = (): Knex.QueryBuilder => unmarked(database.read('decisions').where({ kid }), 'decisions');
+  let total = durable === null ? 0 : await count(all().where({ durable }));
+  for (const ids of chunksOf(linked)) {
+    const query = all().whereIn('request_id', ids);
+    // What the device has was counted.
+    if (durable !== null) query.whereRaw('(durable IS NULL OR durable <> ?)', [durable]);
+    total += await count(query);
+  }
+  return total;
+}

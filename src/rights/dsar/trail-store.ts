@@ -1,0 +1,70 @@
+import type { Database } from '../../db/db.ts';
+import { unmarked } from '../../ingest/erasing-store.ts';
+import type { Verdict } from '../../ingest/verdict.ts';
+import { type ContestRow, rowToContest } from '../contests/store.ts';
+
+/** What a reviewer sees beside a contested decision: the same device's other visits and contests. */
+
+export interface TrailEntry {
+  readonly requestId: string;
+  readonly decidedAt: number;
+  readonly class: string;
+  readonly suspectScore: number;
+  readonly overridden: boolean;
+  /** The id may be shared. */
+  readonly needsAttestation: boolean;
+}
+
+/** The newest first. */
+export async function deviceTrail(
+  database: Database,
+  kid: string,
+  durable: string,
+  limit: number,
+): Promise<readonly TrailEntry[]> {
+  const rows = (await unmarked(database.read('decisions').where({ kid, durable }), 'decisions')
+    .orderBy('request_id', 'desc')
+    .limit(limit)
+    .pluck('verdict')) as string[];
+  return rows.map((text) => {
+    const verdict = JSON.parse(text) as Verdict;
+    const { requestId, decidedAt, suspectScore, overridden, needsAttestation } = verdict;
+    return { requestId, decidedAt, class: verdict.class, suspectScore, overridden, needsAttestation };
+  });
+}
+
+/** At most `cap + 1`. */
+export async function countTrail(
+  database: Database,
+  kid: string,
+  durable: string,
+  cap: number,
+): Promise<number> {
+  const some = unmarked(database.read('decisions').where({ kid, durable }), 'decisions')
+    .select('request_id')
+    .limit(cap + 1)
+    .as('some');
+  const [row] = (await database.read(some).count({ n: '*' })) as { n: number }[];
+  return Number(row?.n ?? 0);
+}
+
+/** Contests of the same device, the newest first, without what was written. */
+export async function deviceContests(database: Database, kid: string, durable: string, limit: number) {
+  const rows = (await database
+    .read('contests')
+    .where({ kid, durable })
+    .orderBy('contest_id', 'desc')
+    .limit(limit)) as ContestRow[];
+  return rows.map((row) => rowToContest(row, null));
+}
+
+/** When the oldest decision that is still held was made. */
+export async function oldestDecision(database: Database, kid: string): Promise<number | null> {
+  const row = await database
+    .read('decisions')
+    .where({ kid })
+    .orderBy('decided_at')
+    .limit(1)
+    .first<{ decided_at: number } | undefined>('decided_at');
+  return row ? Number(row.decided_at) : null;
+}

@@ -1,0 +1,187 @@
+import { writeAudit } from '../../audit/store.ts';
+import { notifications } from '../../consent/service.ts';
+import type { ConsentTenant } from '../../consent/tenant.ts';
+import type { Database } from '../../db/db.ts';
+import { LAST_BACKUP, readMeta } from '../../db/meta-store.ts';
+import type { Actor } from '../../lib/act.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { lockHead } from '../../log/append-store.ts';
+import { makeSealedPlaces } from '../../log/verdict-seal-store.ts';
+import { rightsRef } from '../reference.ts';
+import {
+  asMarked,
+  asPending,
+  BACKUP_BASIS,
+  CONSENT_BASIS,
+  type ErasureTarget,
+  type Keep,
+  type Requester,
+  type ScopeCount,
+  type ScopeCounts,
+  scopeResults,
+} from './erasure.ts';
+import { type RowTarget, sizeUp } from './find-store.ts';
+import { shredWithin } from './principal-store.ts';
+import { insertErasure, type StoredErasure, type TombstoneRef } from './receipts-store.ts';
+import { dropStaged, markStaged, type Staged, stageTarget } from './steps-store.ts';
+import { type ErasedRows, eraseRows } from './store.ts';
+
+/** The transaction of an erasure: the rows, the consent, the receipt and its audit row. */
+
+type Tx = Parameters<Parameters<Database['transaction']>[0]>[0];
+
+export interface EraseRequest {
+  readonly tenant: ConsentTenant;
+  readonly target: ErasureTarget;
+  readonly requestedBy: Requester;
+  readonly actor: Actor;
+  readonly keep: Keep;
+  /** The receipt of an erasure that a restore took back: applied again, under its own name and date. */
+  readonly again?: { readonly receiptId: string; readonly subject: string; readonly erasedAt: number };
+}
+
+export interface BeginDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  /** An erasure of more requests than this is large: its rows are marked and deleted in steps. */
+  readonly largeAbove?: number;
+}
+
+/** One transaction deletes this many in about the time of a few group commits. */
+const LARGE_ABOVE = 500;
+
+/** Retries a step that found the disk full, once the reserve is given up. */
+export type Attempt = <S>(step: () => Promise<S>) => Promise<S>;
+
+export interface Begun {
+  readonly erasure: StoredErasure;
+  readonly rows: ErasedRows;
+}
+
+/** How one transaction erases, with what was read before it. */
+interface Plan {
+  readonly receiptId: string;
+  readonly now: number;
+  /** How many backups the receipt names. */
+  readonly backups: number;
+  readonly erase: (tx: Tx) => Promise<ErasedRows>;
+  /** The rows are only marked; steps delete them after this transaction. */
+  readonly marks: boolean;
+}
+
+function rowTargetOf({ tenant, target, keep, requestedBy }: EraseRequest): RowTarget {
+  const { durables, requests, linksOf } = target;
+  const requestRef = (id: string): string => rightsRef(tenant.rightsKey, 'request', id);
+  return { kid: tenant.kid, durables, requests, linksOf, requestRef, keep, requestedBy };
+}
+
+function refsOf(tenant: ConsentTenant, target: ErasureTarget): TombstoneRef[] {
+  const of = (kind: 'durable' | 'request') => (id: string) => ({
+    kind,
+    ref: rightsRef(tenant.rightsKey, kind, id),
+  });
+  return [
+    ...target.durables.map(of('durable')),
+    ...target.requests.map(of('request')),
+    ...(target.principal === null ? [] : [{ kind: 'principal' as const, ref: target.principal.ref }]),
+  ];
+}
+
+/** One reference for the receipt, whatever named the subject. */
+function subjectRef(tenant: ConsentTenant, target: ErasureTarget): string {
+  const { principal, durables, requests, linksOf } = target;
+  if (durables[0] !== undefined) return rightsRef(tenant.rightsKey, 'durable', durables[0]);
+  const person = principal?.ref ?? linksOf;
+  if (person !== null) return rightsRef(tenant.rightsKey, 'principal', person);
+  return rightsRef(tenant.rightsKey, 'request', requests[0] ?? 'nobody');
+}
+
+async function shredConsent(tx: Tx, { tenant, target }: EraseRequest, now: number): Promise<ScopeCount> {
+  const { kid } = tenant;
+  const { principal, linksOf } = target;
+  if (principal !== null) {
+    const notify = (seq: number) => notifications(tenant, 'subject.erased', { subject: principal.ref, seq });
+    const shred = {
+      kid,
+      principal: principal.ref,
+      principalId: principal.id,
+      wrapKey: tenant.principalWrap,
+    };
+    const { openings } = await shredWithin(tx, { ...shred, notify }, now);
+    return { erased: openings, retained: 0, basis: CONSENT_BASIS };
+  }
+  if (linksOf === null) return { erased: 0, retained: 0 };
+  const kept = await tx('consent_openings').where({ kid, principal: linksOf }).count({ n: '*' });
+  return { erased: 0, retained: Number(kept[0]?.['n'] ?? 0), basis: CONSENT_BASIS };
+}
+
+async function eraseWithin(
+  tx: Tx,
+  request: EraseRequest,
+  { receiptId, now, backups, erase, marks }: Plan,
+): Promise<Begun> {
+  const { tenant, target, actor, requestedBy, keep, again } = request;
+  const { kid } = tenant;
+  // Sealing the hour takes this lock too.
+  await lockHead(tx, kid);
+  const rows = await erase(tx);
+  const counts: ScopeCounts = { ...rows.counts, consent: await shredConsent(tx, request, now) };
+  // Without a tombstone a restore applies nothing again.
+  const buries = marks || rows.waits || Object.values(counts).some(({ erased }) => erased > 0);
+  const copies = { erased: 0, retained: buries ? backups : 0, basis: BACKUP_BASIS };
+  const scopes = scopeResults({ ...counts, backups: copies });
+  const subject = again?.subject ?? subjectRef(tenant, target);
+  const first = marks ? 'marked' : 'rows';
+  const erasure: StoredErasure = {
+    receiptId,
+    kid,
+    subject,
+    requestedBy,
+    keep,
+    refs: refsOf(tenant, target),
+    erasedAt: again?.erasedAt ?? now,
+    scopes: marks ? asMarked(scopes) : asPending(scopes),
+    step: buries ? (again ? WITH_TOMBSTONE[first] : first) : 'done',
+  };
+  await insertErasure(tx, erasure);
+  const detail = { receiptId, scopes: scopes.filter((s) => s.count > 0).map((s) => s.scope) };
+  await writeAudit(tx, { kid, at: now, actor, action: 'subject.erased', object: subject, detail });
+  return { erasure, rows };
+}
+
+/** The step that follows once the tombstone is on disk. */
+export const WITH_TOMBSTONE = { marked: 'deleting', rows: 'logged' } as const;
+
+/** One line for all backups: only the operator knows how many copies still exist. */
+async function countBackups(database: Database): Promise<number> {
+  return (await readMeta(database, LAST_BACKUP)) === null ? 0 : 1;
+}
+
+/** The first transaction. What it needs is read before it: a read inside would wait for a second connection of the pool. */
+export async function begin(
+  deps: BeginDeps,
+  attempt: Attempt,
+  request: EraseRequest,
+  receiptId: string,
+): Promise<Begun> {
+  const { database, largeAbove = LARGE_ABOVE } = deps;
+  const now = deps.clock();
+  const target = rowTargetOf(request);
+  const known = { receiptId, now, backups: await countBackups(database) };
+  const run = (how: Pick<Plan, 'erase' | 'marks'>): Promise<Begun> =>
+    attempt(() => database.transaction((tx) => eraseWithin(tx, request, { ...known, ...how })));
+  const size = await sizeUp(database.read, target, largeAbove);
+  if (size !== null) {
+    const places = makeSealedPlaces(target.kid, size.ids);
+    await places.prepare(database.read, size.hours);
+    return run({ erase: (tx) => eraseRows(tx, target, places), marks: false });
+  }
+  const staged: Staged = { receiptId, target, at: now, requests: new Map(), withoutDecision: new Set() };
+  try {
+    await attempt(() => stageTarget(database, staged));
+    return await run({ erase: (tx) => markStaged(tx, staged), marks: true });
+  } catch (error) {
+    await dropStaged(database, receiptId).catch(() => {});
+    throw error;
+  }
+}

@@ -1,0 +1,178 @@
+import type { Knex } from 'knex';
+import { unmarked } from '../../ingest/erasing-store.ts';
+import { inChunks } from '../../lib/chunks.ts';
+import { hourOfVerdict } from '../../log/verdict-seal-store.ts';
+import type { Keep, Requester } from './erasure.ts';
+import { type Holds, holdsOn } from './holds-store.ts';
+
+/** Finds the requests and devices of an erasure before anything is deleted. */
+
+export interface RowTarget {
+  readonly kid: string;
+  readonly durables: readonly string[];
+  readonly requests: readonly string[];
+  /** Keyed reference of a principal, all of whose links go. */
+  readonly linksOf: string | null;
+  /** The keyed reference under which events about a request wait in the outbox. */
+  readonly requestRef: (requestId: string) => string;
+  readonly keep: Keep;
+  /** Staged where this erasure meets a hold. */
+  readonly requestedBy: Requester;
+}
+
+/** Request ids, each with its device. */
+export type Requests = ReadonlyMap<string, string | null>;
+
+/** A target with all that decides about its rows. */
+export interface Meant {
+  readonly target: RowTarget;
+  readonly requests: Requests;
+  /** Devices of the target and of its requests. */
+  readonly devices: ReadonlySet<string>;
+  /** Requests whose open contest stays, with what they need to be decided. */
+  readonly stays: ReadonlySet<string>;
+  readonly holds: Holds;
+  /** Devices with a contest or an override that stays: their visitor ids stay too. */
+  readonly found: ReadonlySet<string>;
+}
+
+interface NamedRow {
+  readonly request_id: string;
+  readonly durable: string | null;
+}
+
+type Source = readonly [table: string, column: 'durable' | 'request_id'];
+
+/** A contest outlives its decision in the retention. */
+const CONTESTS: readonly Source[] = [
+  ['contests', 'durable'],
+  ['contests', 'request_id'],
+];
+/** What a hold made wait was staged with its device. */
+const BESIDE_DECISIONS: readonly Source[] = [...CONTESTS, ['held_erasures', 'request_id']];
+const DECISIONS: readonly Source[] = [
+  ['decisions', 'durable'],
+  ['decisions', 'request_id'],
+];
+
+/** Rows that the target names. Decisions of a device that an earlier erasure has marked are left out. */
+function rowsNamed(db: Knex, { kid }: Target, [table, column]: Source, ids: readonly string[]) {
+  const rows = db(table)
+    .where({ kid })
+    .whereIn(column, [...ids]);
+  return table === 'decisions' && column === 'durable' ? unmarked(rows, table) : rows;
+}
+
+type Target = Pick<RowTarget, 'kid' | 'durables' | 'requests'>;
+
+async function named(db: Knex, target: Target, sources: readonly Source[]): Promise<NamedRow[]> {
+  const found: NamedRow[] = [];
+  for (const source of sources)
+    await inChunks(source[1] === 'durable' ? target.durables : target.requests, async (ids) => {
+      for (const row of await rowsNamed(db, target, source, ids).select('request_id', 'durable'))
+        found.push(row as NamedRow);
+    });
+  return found;
+}
+
+async function devicesIn(db: Knex, target: Target, sources: readonly Source[]): Promise<Requests> {
+  const found = new Map<string, string | null>(target.requests.map((id) => [id, null]));
+  for (const { request_id: id, durable } of await named(db, target, sources))
+    found.set(id, durable ?? found.get(id) ?? null);
+  return found;
+}
+
+/** All requests of the target, each with its device where one is known. */
+export const requestsOf = (db: Knex, target: Target): Promise<Requests> =>
+  devicesIn(db, target, [...BESIDE_DECISIONS, ...DECISIONS]);
+
+/** The same without reading decisions. */
+export const requestsBeside = (db: Knex, target: Target): Promise<Requests> =>
+  devicesIn(db, target, BESIDE_DECISIONS);
+
+/** The target's requests and the hours of their decisions; null when there are more than `most`. */
+export async function sizeUp(db: Knex, target: RowTarget, most: number) {
+  const ids = new Set(target.requests);
+  const hours = new Set<number>();
+  for (const source of DECISIONS)
+    await inChunks(source[1] === 'durable' ? target.durables : target.requests, async (some) => {
+      if (ids.size > most) return;
+      const found = rowsNamed(db, target, source, some).limit(most + 1);
+      for (const row of await found.select('request_id', 'decided_at')) {
+        ids.add(String(row.request_id));
+        hours.add(hourOfVerdict(row));
+      }
+    });
+  return ids.size > most ? null : { ids, hours };
+}
+
+/** Those of the erased ids that are in use: the device visited again. */
+export async function idsInUse(
+  db: Knex,
+  kid: string,
+  { devices, visitorIds }: { readonly devices: readonly string[]; readonly visitorIds: readonly string[] },
+): Promise<ReadonlySet<string>> {
+  const found = new Set<string>();
+  for (const [table, column, ids] of [
+    ['decisions', 'durable', devices],
+    ['visitor_index', 'visitor_id', visitorIds],
+  ] as const)
+    await inChunks(ids, async (some) => {
+      const rows = db(table)
+        .where({ kid })
+        .whereIn(column, [...some]);
+      for (const id of (await rows.distinct(column).pluck(column)) as string[]) found.add(id);
+    });
+  return found;
+}
+
+/** Requests of the target that were contested. */
+export async function contestedOf(db: Knex, target: RowTarget): Promise<string[]> {
+  const rows = await named(db, target, CONTESTS);
+  return [...new Set(rows.map(({ request_id: id }) => id))];
+}
+
+async function defended(tx: Knex.Transaction, target: RowTarget): Promise<ReadonlySet<string>> {
+  if (!target.keep.openContests) return new Set();
+  const rows = (await tx('contests')
+    .where({ kid: target.kid, status: 'open' })
+    .where((either) => {
+      either.whereIn('durable', [...target.durables]).orWhereIn('request_id', [...target.requests]);
+    })
+    .pluck('request_id')) as string[];
+  return new Set(rows);
+}
+
+/**
+ * Devices of which an open contest or an override stays: their visitor ids do as well. By one of them the person asks, and
+ * keeping the contest without its visitorId would make it unreachable for its owner.
+ */
+async function devicesFound(
+  tx: Knex.Transaction,
+  { kid, durables, keep }: RowTarget,
+  stays: ReadonlySet<string>,
+  requests: Requests,
+): Promise<ReadonlySet<string>> {
+  const contested = [...stays].flatMap((id) => requests.get(id) ?? []);
+  const overridden = keep.override
+    ? ((await tx('overrides')
+        .where({ kid })
+        .whereIn('durable', [...durables])
+        .pluck('durable')) as string[])
+    : [];
+  return new Set([...contested, ...overridden]);
+}
+
+/** The head of the tenant's log must be locked: nothing read here changes until the transaction ends. */
+export async function whoIsMeant(
+  tx: Knex.Transaction,
+  target: RowTarget,
+  requests: Requests,
+): Promise<Meant> {
+  const stays = await defended(tx, target);
+  const devices = new Set(target.durables);
+  for (const durable of requests.values()) if (durable !== null) devices.add(durable);
+  // A hold is on the device, whatever the erasure was asked for by.
+  const holds = await holdsOn(tx, target.kid, [...devices]);
+  return { target, requests, devices, stays, holds, found: await devicesFound(tx, target, stays, requests) };
+}

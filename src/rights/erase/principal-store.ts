@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto';
+import type { Knex } from 'knex';
+import type { Notification } from '../../consent/ports.ts';
+import type { Database } from '../../db/db.ts';
+import { principalKeyContext } from '../../keys/contexts.ts';
+import { makeMasterKey } from '../../keys/master-key.ts';
+import { personalEntry } from '../../ledger/entries.ts';
+import { appendEntries, lockHead } from '../../log/append-store.ts';
+import { enqueue } from '../../webhooks/store.ts';
+import { dropExportsOf } from '../job-store.ts';
+
+/** How many of the principal's entries no longer open, and the entry that says so. */
+export interface ShreddedPrincipal {
+  readonly openings: number;
+  readonly seq: number | null;
+}
+
+const SALT_BYTES = 16;
+const ERASED_DETAIL = { policyVersion: null, gpc: false, source: 'erasure', expiresAt: null } as const;
+
+/**
+ * Crypto-shredding: the principal's key, every opening and the state go; the log keeps its entries, which open no more,
+ * and says `subject.erased`. A keyed tombstone stays and answers `erased` until a new grant. Idempotent.
+ */
+export interface ShredTarget {
+  /** What webhooks are told, once the entry has its place. */
+  readonly notify: (seq: number) => readonly Notification[];
+  readonly kid: string;
+  readonly principal: string;
+  readonly principalId: string;
+  readonly wrapKey: Uint8Array;
+}
+
+/** The same within a transaction; the head of the log has to be locked. */
+export async function shredWithin(
+  tx: Knex.Transaction,
+  target: ShredTarget,
+  now: number,
+): Promise<ShreddedPrincipal> {
+  const { kid, principal, principalId } = target;
+  const row = await tx('consent_principals')
+    .where({ kid, principal })
+    .first<{ wrapped_key: string | null } | undefined>('wrapped_key');
+  await tx('principal_sessions').where({ kid, principal }).delete();
+  await dropExportsOf(tx, kid, new Set([principal]));
+  if (row?.wrapped_key == null) return { openings: 0, seq: null };
+  const context = principalKeyContext(kid, principal);
+  const key = makeMasterKey(target.wrapKey, randomBytes).unwrap(row.wrapped_key, context);
+  const opening = { key, salt: randomBytes(SALT_BYTES), principalId, detail: ERASED_DETAIL };
+  const entry = personalEntry({ type: 'subject.erased', at: now, purpose: null }, opening);
+  const [appended] = await appendEntries(tx, kid, [entry]);
+  key.fill(0);
+  const openings = await tx('consent_openings').where({ kid, principal }).delete();
+  await tx('consent_state').where({ kid, principal }).delete();
+  await tx('webhook_outbox').where({ kid, principal }).delete();
+  await tx('idempotency_keys').where({ kid, principal }).delete();
+  const told = appended ? target.notify(appended.seq) : [];
+  await enqueue(
+    tx,
+    told.map((notification) => ({ ...notification, kid, principal, requestId: null, at: now })),
+  );
+  const erased = { wrapped_key: null, gpc: false, erased_at: now };
+  await tx('consent_principals').where({ kid, principal }).update(erased);
+  return { openings, seq: appended?.seq ?? null };
+}
+
+/** Crypto-shreds in a transaction of its own. */
+export function shredPrincipal(
+  database: Database,
+  target: ShredTarget,
+  now: number,
+): Promise<ShreddedPrincipal> {
+  return database.transaction(async (tx) => {
+    await lockHead(tx, target.kid);
+    return shredWithin(tx, target, now);
+  });
+}

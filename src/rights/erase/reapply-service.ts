@@ -1,0 +1,117 @@
+import type { ConsentTenant } from '../../consent/tenant.ts';
+import type { Database } from '../../db/db.ts';
+import { makeTenantStore } from '../../tenants/tenant-store.ts';
+import { rightsRef } from '../reference.ts';
+import { removeTenant } from '../tenant-removal-store.ts';
+import { heldIds } from './held-ids-store.ts';
+import { knownReceipts } from './receipts-store.ts';
+import type { EraseService } from './service.ts';
+import { readTombstones, type Tombstone } from './tombstone-files.ts';
+
+/**
+ * An older backup brings back what was erased after it was made. Before the server listens, every tombstone whose
+ * receipt the database does not know is applied again.
+ */
+export interface ReapplyDeps {
+  readonly database: Database;
+  readonly dataDir: string;
+  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
+  readonly eraser: EraseService;
+}
+
+/** By reference: one device may have been erased more than once, and each time something else was kept. */
+type Wanted = Map<string, Tombstone[]>;
+
+/** The ids behind the references, by receipt. */
+async function resolve(
+  deps: ReapplyDeps,
+  tenant: ConsentTenant,
+  tombstones: readonly Tombstone[],
+): Promise<Map<string, { durables: Set<string>; requests: Set<string> }>> {
+  const wanted: Wanted = new Map();
+  const found = new Map<string, { durables: Set<string>; requests: Set<string> }>();
+  for (const tombstone of tombstones) {
+    found.set(tombstone.receiptId, { durables: new Set(), requests: new Set() });
+    for (const { kind, ref } of tombstone.refs)
+      if (kind === 'durable' || kind === 'request') wanted.set(ref, [...(wanted.get(ref) ?? []), tombstone]);
+  }
+  for (const [kind, column] of [
+    ['durable', 'durable'],
+    ['request', 'request_id'],
+  ] as const) {
+    for await (const id of heldIds(deps.database, tenant.kid, column)) {
+      for (const { receiptId } of wanted.get(rightsRef(tenant.rightsKey, kind, id)) ?? []) {
+        const ids = found.get(receiptId);
+        (kind === 'durable' ? ids?.durables : ids?.requests)?.add(id);
+      }
+    }
+  }
+  return found;
+}
+
+async function reapplyTenant(
+  deps: ReapplyDeps,
+  tenant: ConsentTenant,
+  tombstones: readonly Tombstone[],
+): Promise<void> {
+  const found = await resolve(deps, tenant, tombstones);
+  for (const { receiptId, subject, requestedBy, at, refs, keep } of tombstones) {
+    const ids = found.get(receiptId);
+    const principal = refs.find((ref) => ref.kind === 'principal')?.ref ?? null;
+    await deps.eraser.erase({
+      tenant,
+      target: {
+        durables: [...(ids?.durables ?? [])],
+        requests: [...(ids?.requests ?? [])],
+        // The id itself is known to nobody any more; the entry's commitment opens for nobody either.
+        principal: principal === null ? null : { ref: principal, id: '' },
+        linksOf: principal,
+      },
+      requestedBy,
+      actor: { role: 'system', ref: 'restore' },
+      keep,
+      again: { receiptId, subject, erasedAt: Date.parse(at) },
+    });
+  }
+}
+
+/** A tenant that was made anew after its offboarding is another one. */
+async function reapplyOffboarding(deps: ReapplyDeps, tombstones: readonly Tombstone[]): Promise<number> {
+  let applied = 0;
+  for (const { tenant: kid, at, refs } of tombstones) {
+    if (!refs.some(({ kind }) => kind === 'tenant')) continue;
+    const found = await makeTenantStore(deps.database).get(kid);
+    if (!found || found.createdAt > Date.parse(at)) continue;
+    await removeTenant(deps.database, kid);
+    applied += 1;
+  }
+  if (applied > 0) {
+    await deps.database.vacuum();
+    await deps.database.truncateLog();
+  }
+  return applied;
+}
+
+/** Returns how many were applied again. */
+export async function reapplyErasures(deps: ReapplyDeps): Promise<number> {
+  const tombstones = await readTombstones(deps.dataDir);
+  if (tombstones.length === 0) return 0;
+  const ids = [...new Set(tombstones.map(({ receiptId }) => receiptId))];
+  const known = await knownReceipts(deps.database, ids);
+  const lost = new Map(
+    tombstones
+      .filter(({ receiptId, refs }) => !known.has(receiptId) && !refs.some(({ kind }) => kind === 'tenant'))
+      .map((line) => [line.receiptId, line]),
+  );
+  const byTenant = new Map<string, Tombstone[]>();
+  for (const line of lost.values()) byTenant.set(line.tenant, [...(byTenant.get(line.tenant) ?? []), line]);
+  let applied = await reapplyOffboarding(deps, tombstones);
+  for (const [kid, lines] of byTenant) {
+    const tenant = deps.tenantOf(kid);
+    // The tenant itself is gone, with all it had.
+    if (!tenant || !(await makeTenantStore(deps.database).get(kid))) continue;
+    await reapplyTenant(deps, tenant, lines);
+    applied += lines.length;
+  }
+  return applied;
+}

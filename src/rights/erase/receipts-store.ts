@@ -1,0 +1,194 @@
+import type { Knex } from 'knex';
+import type { Database } from '../../db/db.ts';
+import { storedErasureSchema } from '../../schema/rights.ts';
+import {
+  changesReceipt,
+  type Keep,
+  type Requester,
+  type ScopeResult,
+  type Tally,
+  withStep,
+} from './erasure.ts';
+
+/** An erasure as it is stored: what it did and how far it got. It names nobody. */
+export interface StoredErasure {
+  readonly receiptId: string;
+  readonly kid: string;
+  /** Keyed reference. */
+  readonly subject: string;
+  readonly requestedBy: Requester;
+  readonly erasedAt: number;
+  readonly scopes: readonly ScopeResult[];
+  /** Keyed references for the tombstone. */
+  readonly refs: readonly TombstoneRef[];
+  readonly keep: Keep;
+  /**
+   * rows: deleted, still in the write-ahead log; logged: the tombstone is on disk; done. Before them, of a large erasure: marked,
+   * and going when its tombstone is on disk.
+   */
+  readonly step: 'marked' | 'deleting' | 'rows' | 'logged' | 'done';
+}
+
+export interface TombstoneRef {
+  readonly kind: 'durable' | 'request' | 'principal';
+  readonly ref: string;
+}
+
+interface Row {
+  readonly receipt_id: string;
+  readonly kid: string;
+  readonly subject: string;
+  readonly requested_by: Requester;
+  readonly erased_at: number;
+  readonly scopes: string;
+  readonly refs: string;
+  readonly step: StoredErasure['step'];
+}
+
+/** It has no cause and quotes nothing: the words of a parser hold a piece of the row. */
+export class UnreadableErasure extends Error {
+  readonly receiptId: string;
+  readonly kid: string;
+  constructor(receiptId: string, kid: string) {
+    super(`the stored receipt ${receiptId} cannot be read; restore a backup`);
+    this.name = 'UnreadableErasure';
+    this.receiptId = receiptId;
+    this.kid = kid;
+  }
+}
+
+/** @throws {UnreadableErasure} */
+function rowToErasure(row: Row): StoredErasure {
+  try {
+    const { scopes, refs, keep } = storedErasureSchema.parse({
+      ...(JSON.parse(row.refs) as object),
+      scopes: JSON.parse(row.scopes) as unknown,
+    });
+    return {
+      receiptId: row.receipt_id,
+      kid: row.kid,
+      subject: row.subject,
+      requestedBy: row.requested_by,
+      erasedAt: Number(row.erased_at),
+      scopes: scopes as ScopeResult[],
+      refs,
+      keep,
+      step: row.step,
+    };
+  } catch {
+    throw new UnreadableErasure(row.receipt_id, row.kid);
+  }
+}
+
+interface StoredErasures {
+  readonly erasures: readonly StoredErasure[];
+  readonly unreadable: readonly UnreadableErasure[];
+}
+
+/** One that is damaged hides no other. */
+function rowsToErasures(rows: readonly Row[]): StoredErasures {
+  const erasures: StoredErasure[] = [];
+  const unreadable: UnreadableErasure[] = [];
+  for (const row of rows) {
+    try {
+      erasures.push(rowToErasure(row));
+    } catch (error) {
+      if (!(error instanceof UnreadableErasure)) throw error;
+      unreadable.push(error);
+    }
+  }
+  return { erasures, unreadable };
+}
+
+export async function insertErasure(tx: Knex.Transaction, erasure: StoredErasure): Promise<void> {
+  const row: Row = {
+    receipt_id: erasure.receiptId,
+    kid: erasure.kid,
+    subject: erasure.subject,
+    requested_by: erasure.requestedBy,
+    erased_at: erasure.erasedAt,
+    scopes: JSON.stringify(erasure.scopes),
+    refs: JSON.stringify({ refs: erasure.refs, keep: erasure.keep }),
+    step: erasure.step,
+  };
+  await tx('erasures').insert(row);
+}
+
+/** @param scopes where they change with the step */
+export async function saveErasureStep(
+  database: Database,
+  { receiptId, step: from }: StoredErasure,
+  { step, scopes }: { readonly step: StoredErasure['step']; readonly scopes?: readonly ScopeResult[] },
+): Promise<void> {
+  const row = { step, ...(scopes && { scopes: JSON.stringify(scopes) }) };
+  // Another node may have gone on with it.
+  await database.transaction((tx) => tx('erasures').where({ receipt_id: receiptId, step: from }).update(row));
+}
+
+/** Adds the counts of one step to the receipt, in the transaction of the step. */
+export async function addStep(tx: Knex.Transaction, receiptId: string, counts: Tally): Promise<void> {
+  if (!changesReceipt(counts)) return;
+  const row = await tx<Row>('erasures').where({ receipt_id: receiptId }).first<Row | undefined>();
+  if (!row) return;
+  const scopes = withStep(rowToErasure(row).scopes, counts);
+  await tx('erasures')
+    .where({ receipt_id: receiptId })
+    .update({ scopes: JSON.stringify(scopes) });
+}
+
+/** Ends the steps of a large erasure. Null while rows remain. */
+export async function endSteps(database: Database, receiptId: string): Promise<StoredErasure | null> {
+  return database.transaction(async (tx) => {
+    if (await tx('erasing').where({ receipt_id: receiptId }).first('request_id')) return null;
+    await tx('erasures').where({ receipt_id: receiptId, step: 'deleting' }).update({ step: 'logged' });
+    const row = await tx<Row>('erasures').where({ receipt_id: receiptId }).first<Row | undefined>();
+    return row ? rowToErasure(row) : null;
+  });
+}
+
+export async function findErasure(database: Database, receiptId: string): Promise<StoredErasure | null> {
+  const row = await database.read<Row>('erasures').where({ receipt_id: receiptId }).first<Row | undefined>();
+  return row ? rowToErasure(row) : null;
+}
+
+const CHUNK = 500;
+
+/** Which of these receipts there are. */
+export async function knownReceipts(
+  database: Database,
+  receiptIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const known = new Set<string>();
+  for (let i = 0; i < receiptIds.length; i += CHUNK) {
+    const chunk = receiptIds.slice(i, i + CHUNK);
+    const rows = (await database
+      .read('erasures')
+      .whereIn('receipt_id', chunk)
+      .pluck('receipt_id')) as string[];
+    for (const id of rows) known.add(id);
+  }
+  return known;
+}
+
+/** Those that are not done and began no later than `before`, the oldest first. */
+export async function unfinishedErasures(database: Database, before: number): Promise<StoredErasures> {
+  const rows = await database
+    .read<Row>('erasures')
+    .whereIn('step', ['marked', 'deleting', 'rows', 'logged'])
+    .where('erased_at', '<=', before)
+    .orderBy(['erased_at', 'receipt_id']);
+  return rowsToErasures(rows as Row[]);
+}
+
+/** Newest first. */
+export async function listErasures(database: Database, kid: string, limit: number): Promise<StoredErasures> {
+  const rows = await database
+    .read<Row>('erasures')
+    .where({ kid })
+    .orderBy([
+      { column: 'erased_at', order: 'desc' },
+      { column: 'receipt_id', order: 'desc' },
+    ])
+    .limit(limit);
+  return rowsToErasures(rows as Row[]);
+}

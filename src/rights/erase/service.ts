@@ -1,0 +1,228 @@
+import { randomBytes } from 'node:crypto';
+import type { Needles } from '../../db/byte-scan.ts';
+import type { Database } from '../../db/db.ts';
+import type { DiskReserve } from '../../db/disk-reserve-files.ts';
+import { HOUR, isoTime, MINUTE, SECOND } from '../../lib/clock.ts';
+import { makeUlid } from '../../lib/ulid.ts';
+import type { Fault } from '../../ops/jobs.ts';
+import { makeCleaner } from './clean-files.ts';
+import {
+  type Attempt,
+  type BeginDeps,
+  type Begun,
+  begin,
+  type EraseRequest,
+  WITH_TOMBSTONE,
+} from './erase-transaction-service.ts';
+import { asErased, type ErasureReceipt, isIncomplete, type Keep } from './erasure.ts';
+import { idsInUse } from './find-store.ts';
+import {
+  endSteps,
+  findErasure,
+  listErasures,
+  type StoredErasure,
+  saveErasureStep,
+  unfinishedErasures,
+} from './receipts-store.ts';
+import { deleteMarked, dropAbandoned } from './steps-store.ts';
+import type { ErasedRows } from './store.ts';
+import { appendTombstone } from './tombstone-files.ts';
+
+/**
+ * Erasure: one transaction deletes the rows, then a tombstone is written outside the database, then the files are searched
+ * for left bytes. A large erasure only marks its rows in that transaction, which hides them; steps delete them (ADR 0028).
+ */
+
+export interface EraseDeps extends BeginDeps {
+  readonly dataDir: string;
+  readonly reserve: DiskReserve;
+  /** What held up an erasure whose rows are gone: the job finishes it. */
+  readonly onFault: (error: unknown) => void;
+  /** How long an answer waits for the steps of a large erasure before it says `pending`. */
+  readonly patienceMs?: number;
+}
+
+export const KEEP_NOTHING: Keep = { openContests: false, override: false };
+/** The job leaves alone what a request is still at work on. */
+const UNDER_WAY_MS = MINUTE;
+const PATIENCE_MS = 2 * SECOND;
+
+function receiptOf(erasure: StoredErasure): ErasureReceipt {
+  return {
+    receiptId: erasure.receiptId,
+    tenant: erasure.kid,
+    subject: erasure.subject,
+    requestedBy: erasure.requestedBy,
+    erasedAt: isoTime(erasure.erasedAt),
+    scopes: erasure.scopes,
+    incomplete: isIncomplete(erasure.scopes),
+  };
+}
+
+/** The tombstone, outside the database. */
+async function bury(deps: EraseDeps, erasure: StoredErasure): Promise<StoredErasure> {
+  if (erasure.step !== 'rows' && erasure.step !== 'marked') return erasure;
+  await appendTombstone(deps.dataDir, erasure);
+  const step = WITH_TOMBSTONE[erasure.step];
+  await saveErasureStep(deps.database, erasure, { step });
+  return { ...erasure, step };
+}
+
+async function complete(deps: EraseDeps, erasure: StoredErasure): Promise<StoredErasure> {
+  const done: StoredErasure = { ...erasure, step: 'done', scopes: asErased(erasure.scopes) };
+  await saveErasureStep(deps.database, erasure, done);
+  return done;
+}
+
+/** A device that visited again is rightly in the files. */
+async function needlesOf(
+  { read }: Database,
+  kid: string,
+  rows: Omit<ErasedRows, 'requests'> & { readonly requests: Iterable<string> },
+): Promise<Needles> {
+  const again = await idsInUse(read, kid, rows);
+  const others = [...rows.devices, ...rows.visitorIds].filter((id) => !again.has(id));
+  return { requests: new Set(rows.requests), others };
+}
+
+interface Running extends EraseDeps {
+  readonly cleaner: ReturnType<typeof makeCleaner>;
+  /** False once the process is stopping. */
+  readonly goesOn: () => boolean;
+  readonly isUnderWay: (receiptId: string) => boolean;
+}
+
+/** Runs the steps of a large erasure. It stays `deleting` when the process stops or another node deletes the last rows. */
+async function runSteps({ database, goesOn }: Running, erasure: StoredErasure) {
+  if (erasure.step !== 'deleting') return { erasure, deleted: null };
+  const deleted = await deleteMarked(database, erasure, goesOn);
+  return { erasure: (await endSteps(database, erasure.receiptId)) ?? erasure, deleted };
+}
+
+/** @param early answers before the steps have finished */
+async function finish(
+  run: Running,
+  attempt: Attempt,
+  { erasure, rows }: Begun,
+  early: (receipt: ErasureReceipt) => void,
+): Promise<ErasureReceipt> {
+  const { database, cleaner, patienceMs = PATIENCE_MS } = run;
+  let at = erasure;
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    at = await attempt(() => bury(run, erasure));
+    const pending = receiptOf(at);
+    if (at.step === 'deleting' && Number.isFinite(patienceMs)) timer = setTimeout(early, patienceMs, pending);
+    const ended = await attempt(() => runSteps(run, at));
+    at = ended.erasure;
+    const needles = await needlesOf(database, at.kid, { ...rows, requests: ended.deleted ?? rows.requests });
+    const clean = at.step === 'logged' && (await cleaner.submit(needles));
+    return receiptOf(clean ? await attempt(() => complete(run, at)) : at);
+  } catch (error) {
+    // The rows are gone, and nobody may be told that nothing was done.
+    run.onFault(error);
+    return receiptOf(at);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export interface Resumed {
+  readonly receipts: readonly ErasureReceipt[];
+  /** What is tried again the next time. */
+  readonly failures: readonly Fault[];
+}
+
+/** Of an erasure that fails or cannot be read the others go on. */
+async function resumeAll(run: Running, attempt: Attempt, before: number): Promise<Resumed> {
+  const { database, cleaner, isUnderWay } = run;
+  const failures: Fault[] = [];
+  const alone = async <T>(kid: string | null, work: () => Promise<T>): Promise<T | null> => {
+    try {
+      return await work();
+    } catch (error) {
+      failures.push({ kid, error });
+      return null;
+    }
+  };
+  await alone(null, () => dropAbandoned(database, before - HOUR));
+  const { erasures, unreadable } = await unfinishedErasures(database, before);
+  failures.push(...unreadable.map((error) => ({ kid: error.kid, error })));
+  const found: StoredErasure[] = [];
+  for (const erasure of erasures) {
+    if (isUnderWay(erasure.receiptId)) continue;
+    const reached = await alone(erasure.kid, async () => {
+      const buried = await attempt(() => bury(run, erasure));
+      return (await attempt(() => runSteps(run, buried))).erasure;
+    });
+    if (reached) found.push(reached);
+  }
+  const isReady = ({ step }: StoredErasure): boolean => step === 'logged';
+  // Their ids are no longer known.
+  const clean = found.some(isReady) && (await alone(null, () => cleaner.submit(null))) === true;
+  const receipts: ErasureReceipt[] = [];
+  for (const erasure of found) {
+    const finishes = clean && isReady(erasure);
+    const ended = finishes ? await alone(erasure.kid, () => attempt(() => complete(run, erasure))) : erasure;
+    if (ended) receipts.push(receiptOf(ended));
+  }
+  return { receipts, failures };
+}
+
+export interface ReceiptList {
+  readonly receipts: readonly ErasureReceipt[];
+  /** Ids of those whose rows are damaged. */
+  readonly unreadable: readonly string[];
+}
+
+export type EraseService = ReturnType<typeof makeEraseService>;
+
+export function makeEraseService(deps: EraseDeps) {
+  const { database, clock, reserve } = deps;
+  const underWay = new Map<string, Promise<unknown>>();
+  let stopping = false;
+  const run: Running = {
+    ...deps,
+    cleaner: makeCleaner(deps),
+    goesOn: () => !stopping,
+    isUnderWay: (receiptId) => underWay.has(receiptId),
+  };
+  return {
+    /** The receipt is incomplete while steps remain or something holds the files open; a job finishes it. */
+    erase(request: EraseRequest): Promise<ErasureReceipt> {
+      const receiptId = request.again?.receiptId ?? `era_${makeUlid(clock, randomBytes)}`;
+      let early: (receipt: ErasureReceipt) => void = () => {};
+      const answered = new Promise<ErasureReceipt>((resolve) => {
+        early = resolve;
+      });
+      const whole = reserve.during(async (attempt) => {
+        const begun = await begin(deps, attempt, request, receiptId);
+        return begun.erasure.step === 'done' ? receiptOf(begun.erasure) : finish(run, attempt, begun, early);
+      });
+      const ended = whole.catch(() => {}).finally(() => underWay.delete(receiptId));
+      underWay.set(receiptId, ended);
+      return Promise.race([whole, answered]);
+    },
+    async status(receiptId: string): Promise<ErasureReceipt | null> {
+      const found = await findErasure(database, receiptId);
+      return found && receiptOf(found);
+    },
+    /** Newest first. */
+    async list(kid: string, limit: number): Promise<ReceiptList> {
+      const { erasures, unreadable } = await listErasures(database, kid, limit);
+      return { receipts: erasures.map(receiptOf), unreadable: unreadable.map(({ receiptId }) => receiptId) };
+    },
+    /** Finishes what is not finished, after a crash too; the files are written anew once for all of them. */
+    resume: (before = clock()): Promise<Resumed> =>
+      reserve.during((attempt) => resumeAll(run, attempt, before)),
+    /** The same for what no request is at work on any more. */
+    resumeStale() {
+      return this.resume(clock() - UNDER_WAY_MS);
+    },
+    /** Stops between two steps; the next start continues. */
+    async stop(): Promise<void> {
+      stopping = true;
+      await Promise.all(underWay.values());
+    },
+  };
+}

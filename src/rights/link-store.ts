@@ -1,0 +1,44 @@
+import type { Knex } from 'knex';
+import type { Database } from '../db/db.ts';
+import { unmarked } from '../ingest/erasing-store.ts';
+
+/** Which requests a principal has shown to be their own (contract 6.1). */
+
+export async function linkedRequests(
+  database: Database,
+  kid: string,
+  principal: string,
+): Promise<readonly string[]> {
+  return (await unmarked(database.read('links').where({ kid, principal }), 'links')
+    .orderBy('request_id')
+    .pluck('request_id')) as string[];
+}
+
+export interface Link {
+  readonly kid: string;
+  readonly requestId: string;
+  readonly principal: string;
+  readonly linkedAt: number;
+}
+
+/** The link as it is afterwards: an earlier one of the same request stays, whoever's it is. */
+export async function linkRequest(tx: Knex.Transaction, link: Link): Promise<Link> {
+  const { kid, requestId, principal, linkedAt } = link;
+  const row = { kid, request_id: requestId, principal, linked_at: linkedAt };
+  await tx('links').insert(row).onConflict(['kid', 'request_id']).ignore();
+  const found = (await tx('links').where({ kid, request_id: requestId }).first()) as typeof row;
+  return { kid, requestId, principal: found.principal, linkedAt: Number(found.linked_at) };
+}
+
+/** The durable id that a visitorId of the current or an earlier epoch stands for. */
+export async function durableOfVisitor(
+  database: Database,
+  kid: string,
+  visitorId: string,
+): Promise<string | null> {
+  const row = await database
+    .read('visitor_index')
+    .where({ kid, visitor_id: visitorId })
+    .first<{ durable: string } | undefined>('durable');
+  return row?.durable ?? null;
+}

@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import { DAY, MINUTE } from '../../lib/clock.ts';
+import { decryptGcm, encryptGcm, GCM_IV_BYTES } from '../../lib/gcm.ts';
+import { hmacSha256, sha256, sha256Text } from '../../lib/hash.ts';
+import type { Random } from '../../lib/random.ts';
+
+/** Contract 3.5: AES-256-GCM, base64url, under a key of the day, bound to one session and one origin. */
+
+export const TOKEN_TTL_MS = 5 * MINUTE;
+const DAY_BYTES = 4;
+const HEAD_BYTES = DAY_BYTES + GCM_IV_BYTES;
+
+export interface TokenBinding {
+  /** The value of the gp_session cookie. */
+  readonly session: string;
+  readonly origin: string;
+}
+
+export interface TokenSubject {
+  readonly kid: string;
+  readonly requestId: string;
+}
+
+const plaintextSchema = z.tuple([z.string(), z.string(), z.int()]);
+
+/** The key of the day, derived once: tokens of one server are made all day long. */
+let derived: { readonly secret: Uint8Array; readonly day: number; readonly key: Buffer } | null = null;
+
+function dayKey(serverSecret: Uint8Array, day: number): Buffer {
+  if (derived?.secret !== serverSecret || derived.day !== day) {
+    const key = hmacSha256(serverSecret, `gpd/transparency-token/v1 ${day}`);
+    derived = { secret: serverSecret, day, key };
+  }
+  return derived.key;
+}
+
+function additionalData(binding: TokenBinding, day: number): Buffer {
+  return sha256(JSON.stringify([sha256Text(binding.session), binding.origin, day]));
+}
+
+/** Plaintext: tenant, requestId, expiry. It never carries a visitorId. */
+export function issueToken(
+  serverSecret: Uint8Array,
+  random: Random,
+  now: number,
+  subject: TokenSubject,
+  binding: TokenBinding,
+): string {
+  const day = Math.floor(now / DAY);
+  const head = Buffer.alloc(DAY_BYTES);
+  head.writeUInt32BE(day);
+  const iv = random(GCM_IV_BYTES);
+  const plaintext = Buffer.from(JSON.stringify([subject.kid, subject.requestId, now + TOKEN_TTL_MS]));
+  const sealed = encryptGcm(dayKey(serverSecret, day), iv, additionalData(binding, day), plaintext);
+  return Buffer.concat([head, iv, sealed]).toString('base64url');
+}
+
+/** Null for every cause alike: malformed, expired, of another session or another origin. */
+export function openToken(
+  serverSecret: Uint8Array,
+  now: number,
+  token: string,
+  binding: TokenBinding,
+): TokenSubject | null {
+  const bytes = Buffer.from(token, 'base64url');
+  if (bytes.toString('base64url') !== token || bytes.length <= HEAD_BYTES) return null;
+  const day = bytes.readUInt32BE(0);
+  const iv = bytes.subarray(DAY_BYTES, HEAD_BYTES);
+  const sealed = bytes.subarray(HEAD_BYTES);
+  const plaintext = decryptGcm(dayKey(serverSecret, day), iv, additionalData(binding, day), sealed);
+  if (!plaintext) return null;
+  try {
+    const [kid, requestId, expiresAt] = plaintextSchema.parse(JSON.parse(plaintext.toString()));
+    // Later than a token may live: made while a clock was ahead.
+    return now < expiresAt && expiresAt <= now + TOKEN_TTL_MS + MINUTE ? { kid, requestId } : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,173 @@
+import type { Knex } from 'knex';
+import type { Database } from '../../db/db.ts';
+import { DAY, HOUR } from '../../lib/clock.ts';
+import type { Scope } from '../erase/erasure.ts';
+import { heldWith } from '../erase/holds-store.ts';
+
+/** What a tenant's retention takes away now, and how much that is. */
+
+export interface RetentionCounts {
+  decisions: number;
+  contests: number;
+  links: number;
+  sightings: number;
+  visitorIndex: number;
+  audit: number;
+}
+
+export interface RetentionRules {
+  readonly kid: string;
+  /** `retention.days` of the tenant. */
+  readonly days: number;
+  /** Of visitorIds that hold the number of their epoch alone. */
+  readonly epochDays: number;
+  readonly now: number;
+}
+
+/** The audit log outlives what it tells of: it names nobody. */
+const AUDIT_DAYS = 730;
+
+/** Whole hours: what was sealed together leaves together. */
+export function cutoffsOf({ now, days }: RetentionRules): {
+  readonly cutoff: number;
+  readonly auditCutoff: number;
+} {
+  const floorHour = (at: number): number => Math.floor(at / HOUR) * HOUR;
+  return { cutoff: floorHour(now - days * DAY), auditCutoff: floorHour(now - AUDIT_DAYS * DAY) };
+}
+
+function holdOn(db: Knex, table: string, scope: Scope): Knex.QueryBuilder {
+  return db('legal_holds')
+    .whereRaw('legal_holds.kid = ??.kid AND legal_holds.durable = ??.durable', [table, table])
+    .whereIn('legal_holds.scope', [...heldWith(scope)]);
+}
+
+/** A legal hold on this kind of data of the row's device: retention leaves it as an erasure does. */
+export function unlessHeld(
+  query: Knex.QueryBuilder,
+  db: Knex,
+  table: string,
+  scope: Scope,
+): Knex.QueryBuilder {
+  return query.whereNotExists(holdOn(db, table, scope));
+}
+
+const openContest = (db: Knex): Knex.QueryBuilder =>
+  db('contests')
+    .whereRaw('contests.kid = decisions.kid AND contests.request_id = decisions.request_id')
+    .where('contests.status', 'open');
+
+/**
+ * A contest of the row's device, or of its request, that stays. What it names stays with it: by that the person asks for the
+ * outcome, and an erasure finds the statement.
+ */
+function keptContest(
+  db: Knex,
+  table: string,
+  by: 'durable' | 'request_id',
+  cutoff: number,
+): Knex.QueryBuilder {
+  return db('contests')
+    .whereRaw('contests.kid = ??.kid AND contests.?? = ??.??', [table, by, table, by])
+    .where((kept) => {
+      kept
+        .where('contests.status', 'open')
+        .orWhere('contests.resolved_at', '>=', cutoff)
+        .orWhereExists(holdOn(db, 'contests', 'contests'));
+    });
+}
+
+export function dueDecisions(db: Knex, kid: string, cutoff: number): Knex.QueryBuilder {
+  const query = db('decisions')
+    .where({ kid })
+    .where('decided_at', '<', cutoff)
+    .whereNotExists(openContest(db));
+  return unlessHeld(query, db, 'decisions', 'decisions');
+}
+
+/** Of the oldest decision that nothing but time keeps. */
+export async function oldestDueDecision(
+  database: Database,
+  kid: string,
+  now: number,
+): Promise<number | null> {
+  const query = dueDecisions(database.read, kid, now).orderBy('decided_at').limit(1);
+  const row = (await query.first('decided_at')) as { decided_at: unknown } | undefined;
+  return row === undefined ? null : Number(row.decided_at);
+}
+
+export function dueContests(db: Knex, kid: string, cutoff: number): Knex.QueryBuilder {
+  const query = db('contests').where({ kid, status: 'resolved' }).where('resolved_at', '<', cutoff);
+  return unlessHeld(query, db, 'contests', 'contests');
+}
+
+export function dueSightings(db: Knex, kid: string, cutoff: number): Knex.QueryBuilder {
+  const query = db('sightings')
+    .where({ kid })
+    .where('last_at', '<', cutoff)
+    .whereNotExists(keptContest(db, 'sightings', 'durable', cutoff));
+  return unlessHeld(query, db, 'sightings', 'sightings');
+}
+
+/** Links whose decision is gone, or goes, and of which no contest stays. */
+export function dueLinks(db: Knex, kid: string, cutoff: number): Knex.QueryBuilder {
+  const stays = db('decisions')
+    .whereRaw('decisions.kid = links.kid AND decisions.request_id = links.request_id')
+    .where((kept) => {
+      kept
+        .where('decided_at', '>=', cutoff)
+        .orWhereExists(openContest(db))
+        .orWhereExists(holdOn(db, 'decisions', 'decisions'));
+    });
+  return db('links')
+    .where({ kid })
+    .where('linked_at', '<', cutoff)
+    .whereNotExists(stays)
+    .whereNotExists(keptContest(db, 'links', 'request_id', cutoff));
+}
+
+/** Visitor ids of ended epochs, and those that `more` adds. */
+export function dueVisitorIds(
+  db: Knex,
+  { kid, epochDays }: RetentionRules,
+  cutoff: number,
+  more: (due: Knex.QueryBuilder) => void = () => {},
+): Knex.QueryBuilder {
+  const query = db('visitor_index')
+    .where({ kid })
+    .where((due) => {
+      due.where('ends_at', '<=', cutoff).orWhere((unknown) => {
+        unknown.whereNull('ends_at').where('epoch', '<', Math.floor(cutoff / (epochDays * DAY)));
+      });
+      more(due);
+    })
+    .whereNotExists(keptContest(db, 'visitor_index', 'durable', cutoff));
+  return unlessHeld(query, db, 'visitor_index', 'visitor-index');
+}
+
+/** The same, with those of devices that go. */
+function allDueVisitorIds(db: Knex, rules: RetentionRules, cutoff: number): Knex.QueryBuilder {
+  const gone = dueSightings(db, rules.kid, cutoff).whereRaw('sightings.durable = visitor_index.durable');
+  return dueVisitorIds(db, rules, cutoff, (due) => {
+    due.orWhereExists(gone);
+  });
+}
+
+/** What `retain` would take away, by reads that hold nobody up. */
+export async function planRetention(database: Database, rules: RetentionRules): Promise<RetentionCounts> {
+  const { kid } = rules;
+  const { cutoff, auditCutoff } = cutoffsOf(rules);
+  const { read } = database;
+  const count = async (query: Knex.QueryBuilder): Promise<number> => {
+    const [row] = (await query.count({ n: '*' })) as { n: number }[];
+    return Number(row?.n ?? 0);
+  };
+  return {
+    decisions: await count(dueDecisions(read, kid, cutoff)),
+    contests: await count(dueContests(read, kid, cutoff)),
+    links: await count(dueLinks(read, kid, cutoff)),
+    sightings: await count(dueSightings(read, kid, cutoff)),
+    visitorIndex: await count(allDueVisitorIds(read, rules, cutoff)),
+    audit: await count(read('audit_log').where({ kid }).where('at', '<', auditCutoff)),
+  };
+}

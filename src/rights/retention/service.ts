@@ -1,0 +1,60 @@
+import type { Database } from '../../db/db.ts';
+import { readEpochLength } from '../../ingest/epoch-length-store.ts';
+import { recordRound } from '../../ops/job-store.ts';
+import { type Failure, reasonOf, runJobs } from '../../ops/jobs.ts';
+import { makeTenantStore } from '../../tenants/tenant-store.ts';
+import { planRetention, type RetentionCounts } from './due-store.ts';
+import { retain } from './store.ts';
+
+export const RETENTION = 'retention';
+
+/** What a tenant's retention takes away now, or would; null: the tenant is gone. */
+export async function retainTenant(
+  database: Database,
+  kid: string,
+  rules: { readonly epochDays: number; readonly now: number },
+  dryRun = false,
+): Promise<RetentionCounts | null> {
+  const tenant = await makeTenantStore(database).get(kid);
+  if (!tenant) return null;
+  const known = await readEpochLength(database);
+  const epochDays = known?.days ?? rules.epochDays;
+  const all = { kid, days: tenant.settings['retention.days'], epochDays, now: rules.now };
+  return (dryRun ? planRetention : retain)(database, all);
+}
+
+export interface RetentionRun {
+  readonly results: readonly (RetentionCounts & { readonly kid: string })[];
+  readonly failures: readonly Failure[];
+}
+
+/** Retention of every tenant, now; of one that fails the others' goes on. */
+export async function runRetention(
+  database: Database,
+  epochDays: number,
+  now: number,
+  dryRun = false,
+): Promise<RetentionRun> {
+  const results: (RetentionCounts & { kid: string })[] = [];
+  const job = {
+    name: RETENTION,
+    every: 0,
+    each: async (kid: string): Promise<void> => {
+      const counts = await retainTenant(database, kid, { epochDays, now }, dryRun);
+      if (counts) results.push({ kid, ...counts });
+    },
+  };
+  const tenants = makeTenantStore(database);
+  const failures = await runJobs([job], { now, steady: now }, { kids: () => tenants.kids() });
+  if (!dryRun) {
+    await recordRound(database, {
+      at: now,
+      ran: [RETENTION],
+      failures: failures.map(({ error, ...about }) => ({ ...about, reason: reasonOf(error) })),
+      complete: false,
+      retained: failures.length === 0,
+      clock: null,
+    });
+  }
+  return { results, failures };
+}

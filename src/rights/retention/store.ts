@@ -1,0 +1,130 @@
+import type { Knex } from 'knex';
+import type { Database } from '../../db/db.ts';
+import { remove, removeWalking } from '../../db/purge.ts';
+import { lockHead } from '../../log/append-store.ts';
+import {
+  cutoffsOf,
+  dueContests,
+  dueDecisions,
+  dueLinks,
+  dueSightings,
+  dueVisitorIds,
+  type RetentionCounts,
+  type RetentionRules,
+  unlessHeld,
+} from './due-store.ts';
+
+/** What time alone takes away, in small steps, so that the writer is never held long. Safe on many nodes at once. */
+
+/** Sealed hours leave whole: the seal in the log stays and has nothing left to be held against. */
+async function dropSeals(
+  database: Database,
+  kid: string,
+  cutoff: number,
+  auditCutoff: number,
+): Promise<void> {
+  await database.transaction(async (tx) => {
+    await tx('verdict_seals').where({ kid }).where('hour', '<', cutoff).delete();
+    await tx('erased_verdicts').where({ kid }).where('hour', '<', cutoff).delete();
+    await tx('audit_seals').where({ kid }).where('hour', '<', auditCutoff).delete();
+  });
+}
+
+/** Decisions under an open contest stay until it is resolved, those under a legal hold until it is released. */
+function removeDecisions(database: Database, kid: string, cutoff: number): Promise<number> {
+  return remove(database, {
+    table: 'decisions',
+    key: ['kid', 'request_id'],
+    due: (db) => dueDecisions(db, kid, cutoff),
+    // Filing a contest takes this lock: none is filed against a decision that is just going.
+    before: (tx) => lockHead(tx, kid),
+    also: async (tx, rows) => {
+      const ids = rows.map((row) => String(row['request_id']));
+      for (const table of ['webhook_outbox', 'signal_summaries'])
+        await tx(table).where({ kid }).whereIn('request_id', ids).delete();
+    },
+  });
+}
+
+function removeContests(database: Database, kid: string, cutoff: number): Promise<number> {
+  return remove(database, {
+    table: 'contests',
+    key: ['contest_id'],
+    due: (db) => dueContests(db, kid, cutoff),
+  });
+}
+
+function removeLinks(database: Database, kid: string, cutoff: number): Promise<number> {
+  return removeWalking(
+    database,
+    {
+      table: 'links',
+      key: ['kid', 'request_id'],
+      due: (db) => dueLinks(db, kid, cutoff),
+      before: (tx) => lockHead(tx, kid),
+    },
+    { within: { kid }, order: 'request_id' },
+  );
+}
+
+/** Visitor ids of devices that are known no more; those of ended epochs go by themselves. */
+async function removeIdsOf(tx: Knex.Transaction, kid: string, durables: readonly string[]): Promise<number> {
+  const query = tx('visitor_index')
+    .where({ kid })
+    .whereIn('durable', [...durables]);
+  return unlessHeld(query, tx, 'visitor_index', 'visitor-index').delete();
+}
+
+/** No index leads to the last visit, which changes with every one: both tables are walked. */
+async function removeDevices(
+  database: Database,
+  rules: RetentionRules,
+  cutoff: number,
+): Promise<{ readonly sightings: number; readonly visitorIndex: number }> {
+  const { kid } = rules;
+  // As for a decision: none is contested while what leads to it goes.
+  const before = (tx: Knex.Transaction): Promise<void> => lockHead(tx, kid);
+  let ids = 0;
+  const sightings = await removeWalking(
+    database,
+    {
+      table: 'sightings',
+      key: ['kid', 'durable'],
+      due: (db) => dueSightings(db, kid, cutoff),
+      before,
+      also: async (tx, rows) => {
+        const durables = rows.map((row) => String(row['durable']));
+        ids += await removeIdsOf(tx, kid, durables);
+      },
+    },
+    { within: { kid }, order: 'durable' },
+  );
+  const ended = await removeWalking(
+    database,
+    {
+      table: 'visitor_index',
+      key: ['kid', 'visitor_id'],
+      due: (db) => dueVisitorIds(db, rules, cutoff),
+      before,
+    },
+    { within: { kid }, order: 'visitor_id' },
+  );
+  return { sightings, visitorIndex: ids + ended };
+}
+
+/** What the rules of one tenant take away now. */
+export async function retain(database: Database, rules: RetentionRules): Promise<RetentionCounts> {
+  const { kid } = rules;
+  const { cutoff, auditCutoff } = cutoffsOf(rules);
+  await dropSeals(database, kid, cutoff, auditCutoff);
+  const decisions = await removeDecisions(database, kid, cutoff);
+  const contests = await removeContests(database, kid, cutoff);
+  const links = await removeLinks(database, kid, cutoff);
+  const devices = await removeDevices(database, rules, cutoff);
+  const audit = await remove(database, {
+    table: 'audit_log',
+    key: ['seq'],
+    due: (db) => db('audit_log').where({ kid }).where('at', '<', auditCutoff),
+  });
+  return { decisions, contests, links, ...devices, audit };
+}

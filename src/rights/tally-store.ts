@@ -1,0 +1,200 @@
+import type { Knex } from 'knex';
+import type { Database } from '../db/db.ts';
+import { holdTenant } from '../db/tenant-hold.ts';
+import type { Verdict } from '../ingest/verdict.ts';
+import { DAY, HOUR, MINUTE } from '../lib/clock.ts';
+import type { Outcome } from './contests/contest.ts';
+
+/** Counts by hour for the overview. Each row is counted once, by a job, and what is erased later stays counted. */
+
+export type TallyKind = 'verdict' | 'consent';
+
+/** A batch that was stamped before may commit a little later. */
+const LATE_MS = MINUTE;
+/** So far the clocks of two nodes may differ: a bundle would be stale by then. */
+const SKEW_MS = 5 * MINUTE;
+/** Rows a step: short reads, and a short transaction. */
+const STEP = 5000;
+/** An installation that never counted begins this far back. */
+const FIRST_DAYS = 31;
+const KEEP_DAYS = 400;
+
+interface Batch {
+  /** Where the next one begins. */
+  readonly upto: number;
+  readonly counts: readonly { readonly hour: number; readonly name: string; readonly n: number }[];
+  readonly full: boolean;
+}
+
+const startOfHour = (at: number): number => Math.floor(at / HOUR) * HOUR;
+
+function group(rows: readonly { readonly at: number; readonly name: string }[]): Batch['counts'] {
+  const counts = new Map<string, { hour: number; name: string; n: number }>();
+  for (const { at, name } of rows) {
+    const hour = startOfHour(Number(at));
+    const key = `${hour} ${name}`;
+    const found = counts.get(key);
+    if (found) found.n += 1;
+    else counts.set(key, { hour, name, n: 1 });
+  }
+  return [...counts.values()];
+}
+
+/** Verdicts in (mark, now - LATE_MS], by their time; those of one moment are never cut apart. */
+async function verdictBatch(db: Knex, kid: string, mark: number, now: number): Promise<Batch> {
+  const until = now - LATE_MS;
+  const from = Math.max(mark, now - FIRST_DAYS * DAY);
+  const edge = (await db('decisions')
+    .where({ kid })
+    .where('decided_at', '>', from)
+    .where('decided_at', '<=', until)
+    .orderBy('decided_at')
+    .offset(STEP)
+    .limit(1)
+    .first('decided_at')) as { decided_at: number } | undefined;
+  const upto = edge ? Number(edge.decided_at) : until;
+  const rows = (await db('decisions')
+    .where({ kid })
+    .where('decided_at', '>', from)
+    .where('decided_at', '<=', upto)
+    .select({ at: 'decided_at', name: 'class' })) as { at: number; name: string }[];
+  return { upto: Math.max(upto, mark), counts: group(rows), full: edge !== undefined };
+}
+
+/** Consent by its place in the log, which only grows. */
+async function consentBatch(db: Knex, kid: string, mark: number): Promise<Batch> {
+  const rows = (await db('consent_openings')
+    .where({ kid })
+    .where('seq', '>', mark)
+    .orderBy('seq')
+    .limit(STEP)
+    .select('seq', 'at', { name: 'choice' })) as { seq: number; at: number; name: string }[];
+  const upto = rows.length === 0 ? mark : Number(rows.at(-1)?.seq);
+  return { upto, counts: group(rows), full: rows.length === STEP };
+}
+
+async function markOf(db: Knex, kid: string, kind: TallyKind): Promise<number> {
+  const row = await db('tally_marks').where({ kid, kind }).first<{ upto: number } | undefined>('upto');
+  return Number(row?.upto ?? -1);
+}
+
+/** One step. Two nodes at once: the mark that moved in between makes the second one's step void. */
+async function tallyStep(database: Database, kid: string, kind: TallyKind, now: number): Promise<boolean> {
+  const mark = await markOf(database.read, kid, kind);
+  const batch =
+    kind === 'verdict'
+      ? await verdictBatch(database.read, kid, mark, now)
+      : await consentBatch(database.read, kid, mark);
+  if (batch.upto === mark || (batch.counts.length === 0 && kind === 'consent')) return false;
+  await database.transaction(async (tx) => {
+    await holdTenant(tx, kid);
+    await tx('tally_marks').insert({ kid, kind, upto: -1 }).onConflict(['kid', 'kind']).ignore();
+    const moved = await tx('tally_marks').where({ kid, kind, upto: mark }).update({ upto: batch.upto });
+    if (moved !== 1) return;
+    for (const { hour, name, n } of batch.counts) {
+      await tx('tallies')
+        .insert({ kid, kind, hour, name, n })
+        .onConflict(['kid', 'kind', 'hour', 'name'])
+        .merge({ n: tx.raw('tallies.n + ?', [n]) });
+    }
+  });
+  return batch.full;
+}
+
+/**
+ * A clock that was ahead left the mark in the future, and what is decided until then would never be counted. Counting begins
+ * anew with the last hour that was counted up to now, as what was decided after it may lie on either side of the mark.
+ */
+async function takeBackMark(database: Database, kid: string, now: number): Promise<void> {
+  const mark = await markOf(database.read, kid, 'verdict');
+  if (mark <= now + SKEW_MS) return;
+  const [last] = (await database
+    .read('tallies')
+    .where({ kid, kind: 'verdict' })
+    .where('hour', '<=', now)
+    .max({ hour: 'hour' })) as { hour: unknown }[];
+  const from = Math.max(Number(last?.hour ?? 0), startOfHour(now - FIRST_DAYS * DAY));
+  await database.transaction(async (tx) => {
+    const marks = tx('tally_marks').where({ kid, kind: 'verdict', upto: mark });
+    if ((await marks.update({ upto: from - 1 })) !== 1) return;
+    await tx('tallies').where({ kid, kind: 'verdict' }).where('hour', '>=', from).delete();
+  });
+}
+
+/**
+ * Counts what is new.
+ * @param now a count that a wrong clock made is taken back; a deletion cannot be, and goes by `steady`
+ */
+export async function tally(database: Database, kid: string, now: number, steady = now): Promise<void> {
+  await takeBackMark(database, kid, now);
+  for (const kind of ['verdict', 'consent'] as const) {
+    while (await tallyStep(database, kid, kind, now));
+  }
+  await database.transaction((tx) =>
+    tx('tallies')
+      .where({ kid })
+      .whereIn('kind', ['verdict', 'consent'])
+      .where('hour', '<', steady - KEEP_DAYS * DAY)
+      .delete(),
+  );
+}
+
+export interface TallyRow {
+  readonly hour: number;
+  readonly name: string;
+  readonly n: number;
+}
+
+export async function readTallies(
+  database: Database,
+  kid: string,
+  kind: TallyKind,
+  from: number,
+): Promise<readonly TallyRow[]> {
+  const rows = (await database
+    .read('tallies')
+    .where({ kid, kind })
+    .where('hour', '>=', from)
+    .orderBy('hour')
+    .select('hour', 'name', 'n')) as TallyRow[];
+  return rows.map(({ hour, name, n }) => ({ hour: Number(hour), name, n: Number(n) }));
+}
+
+/** Until when verdicts are counted; null: never yet. */
+export async function talliedUntil(database: Database, kid: string): Promise<number | null> {
+  const mark = await markOf(database.read, kid, 'verdict');
+  return mark < 0 ? null : mark;
+}
+
+export interface RuleReview {
+  readonly rule: string;
+  readonly upheld: number;
+  readonly overturned: number;
+}
+
+/** Notes an outcome under every rule that had fired; in the transaction of the ruling. */
+export async function countReview(
+  tx: Knex.Transaction,
+  kid: string,
+  requestId: string,
+  outcome: Outcome,
+): Promise<void> {
+  const row = await tx('decisions')
+    .where({ kid, request_id: requestId })
+    .first<{ verdict: string } | undefined>('verdict');
+  const rules = row ? (JSON.parse(row.verdict) as Verdict).rules : [];
+  const [upheld, overturned] = outcome === 'upheld' ? [1, 0] : [0, 1];
+  for (const rule of new Set(rules.map(({ id }) => id))) {
+    await tx('rule_reviews')
+      .insert({ kid, rule, upheld, overturned })
+      .onConflict(['kid', 'rule'])
+      .merge({ [outcome]: tx.raw(`rule_reviews.${outcome} + 1`) });
+  }
+}
+
+export async function ruleReviews(database: Database, kid: string): Promise<readonly RuleReview[]> {
+  const rows = (await database.read('rule_reviews').where({ kid })) as RuleReview[];
+  return rows.map(({ rule, upheld, overturned }) => {
+    return { rule, upheld: Number(upheld), overturned: Number(overturned) };
+  });
+}

@@ -1,0 +1,58 @@
+import { writeAct } from '../audit/store.ts';
+import type { ApiKey, KeyScope } from '../auth/api-key.ts';
+import type { ApiKeyStore } from '../auth/ports.ts';
+import type { Database } from '../db/db.ts';
+import { bumpTenant } from '../db/revision.ts';
+
+export interface ApiKeyRow {
+  readonly kid: string;
+  readonly id: string;
+  readonly scope: KeyScope;
+  readonly name: string;
+  readonly hash: string;
+  readonly created_at: number;
+  readonly revoked_at: number | null;
+  readonly last_used_on: string | null;
+}
+
+export function rowToApiKey(row: ApiKeyRow): ApiKey {
+  const { id, kid, scope, name, hash } = row;
+  const times = { createdAt: row.created_at, revokedAt: row.revoked_at, lastUsedOn: row.last_used_on };
+  return { id, kid, scope, name, hash, ...times };
+}
+
+export function makeApiKeyStore(database: Database): ApiKeyStore {
+  return {
+    insert: (key, by) =>
+      database.transaction(async (tx) => {
+        if (!(await bumpTenant(tx, key.kid))) return false;
+        const { kid, id, scope, name, hash } = key;
+        await tx('api_keys').insert({ kid, id, scope, name, hash, created_at: key.createdAt });
+        await writeAct(tx, kid, by, 'apikey.created', { id, scope });
+        return true;
+      }),
+    async list(kid) {
+      const query = database.read<ApiKeyRow>('api_keys').orderBy(['kid', 'created_at', 'id']);
+      const rows = await (kid === undefined ? query : query.where({ kid }));
+      return rows.map(rowToApiKey);
+    },
+    revoke: (id, by) =>
+      database.transaction(async (tx) => {
+        const row = await tx<ApiKeyRow>('api_keys').where({ id }).first();
+        if (!row) return null;
+        await bumpTenant(tx, row.kid);
+        // Under the tenant's lock: somebody else may have been first.
+        const revoked = await tx('api_keys')
+          .where({ id })
+          .whereNull('revoked_at')
+          .update({ revoked_at: by.at });
+        const { kid, scope } = row;
+        if (revoked === 1) await writeAct(tx, kid, by, 'apikey.revoked', { id, scope });
+        const after = await tx<ApiKeyRow>('api_keys').where({ id }).first();
+        return after ? rowToApiKey(after) : null;
+      }),
+    async touch(kid, id, day) {
+      await database.transaction((tx) => tx('api_keys').where({ kid, id }).update({ last_used_on: day }));
+    },
+  };
+}

@@ -1,0 +1,226 @@
+import { randomBytes } from 'node:crypto';
+import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { baseUrl, type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
+import { completeTenants } from '../consent/complete-tenants-service.ts';
+import { type Database, openDatabase } from '../db/db.ts';
+import { type DiskReserve, makeDiskReserve } from '../db/disk-reserve-files.ts';
+import { makeFolder } from '../db/durable-files.ts';
+import { readMeta, writeMeta } from '../db/meta-store.ts';
+import { migrate, schemaState } from '../db/migrate.ts';
+import { requireSqlite } from '../db/sqlite-client.ts';
+import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
+import { type MasterKey, makeMasterKey, parseMasterKey, WrongMasterKey } from '../keys/master-key.ts';
+import {
+  masterKeyPath,
+  pendingKeyPath,
+  providedKeyPath,
+  readMasterKey,
+  readMasterKeyFile,
+  replaceMasterKeyFile,
+  writeMasterKeyFile,
+} from './master-key-files.ts';
+
+/** The database with the master key that opens it; what every command and the server begin with. */
+export interface Store {
+  readonly database: Database;
+  readonly masterKey: MasterKey;
+  /** Root of the keys that belong to the installation and to no tenant: tokens, rate salts. */
+  readonly serverSecret: Buffer;
+}
+
+/** A store that was there before, on a disk that may be full. */
+export interface OpenedStore extends Store {
+  readonly reserve: DiskReserve;
+  /** The same database for erasures, which may spend the reserve. */
+  readonly erasing: { readonly database: Database; readonly reserve: DiskReserve };
+}
+
+const SECRET_BYTES = 32;
+
+export interface OpenOptions {
+  readonly onUnknownCommit?: (error: Error) => void;
+  /** On a disk that is so full that not even the database opens, its reserve is given up. */
+  readonly mayOpenReserve?: boolean;
+}
+
+export function notInitialised(config: Config): ConfigError {
+  return new ConfigError(
+    `there is no gpd in ${config.data_dir}: run \`gpd init --tenant KID --origin URL\` first`,
+  );
+}
+
+/** @throws {ConfigError} when what is stored does not open with this key */
+async function readServerSecret(database: Database, masterKey: MasterKey): Promise<Buffer | null> {
+  const wrapped = await readMeta(database, SERVER_SECRET);
+  return wrapped === null ? null : masterKey.unwrap(wrapped, serverSecretContext);
+}
+
+/** `keys rewrap` died between its two writes: the database already speaks the new key. */
+async function finishRewrap(
+  database: Database,
+  path: string,
+): Promise<{ masterKey: MasterKey; secret: Buffer } | null> {
+  if (!existsSync(pendingKeyPath(path))) return null;
+  const key = parseMasterKey(readFileSync(pendingKeyPath(path)));
+  if (!key) return null;
+  const masterKey = makeMasterKey(key, randomBytes);
+  const secret = await readServerSecret(database, masterKey).catch((error: unknown) => {
+    if (error instanceof WrongMasterKey) return null;
+    throw error;
+  });
+  if (!secret) return null;
+  replaceMasterKeyFile(path);
+  return { masterKey, secret };
+}
+
+async function unlock(
+  database: Database,
+  config: Config,
+): Promise<{ masterKey: MasterKey; secret: Buffer } | null> {
+  const path = masterKeyPath(config);
+  const masterKey = makeMasterKey(readMasterKey(config), randomBytes);
+  try {
+    const secret = await readServerSecret(database, masterKey);
+    return secret && { masterKey, secret };
+  } catch (error) {
+    if (!(error instanceof WrongMasterKey)) throw error;
+    const finished = await finishRewrap(database, path);
+    if (finished) return finished;
+    throw new ConfigError(`${path}: ${error.message}`);
+  }
+}
+
+/**
+ * Opens what `gpd init` made, and brings its schema up to date.
+ * @throws {ConfigError} when there is nothing yet, or the master key is missing or wrong
+ */
+export async function openStore(config: Config, options: OpenOptions = {}): Promise<OpenedStore> {
+  if (config.database_url === null && !existsSync(sqliteFile(config))) throw notInitialised(config);
+  // The disk of a PostgreSQL is its own.
+  const reserve = makeDiskReserve(config.data_dir, config.database_url === null ? config.disk_reserve : 0);
+  if (options.mayOpenReserve === true) reserve.openUp();
+  const database = await openDatabase({ location: databaseLocation(config), ...options });
+  try {
+    const state = await schemaState(database);
+    if (state.pending.length > 0 || state.unknown.length > 0) {
+      if (!(await database.read.schema.hasTable('meta'))) throw notInitialised(config);
+      await migrate(database);
+    }
+    const unlocked = await unlock(database, config);
+    if (!unlocked) throw notInitialised(config);
+    const { masterKey, secret } = unlocked;
+    await completeTenants(database, masterKey, baseUrl(config));
+    const erasing = { database, reserve };
+    return { database: reserve.guard(database), erasing, reserve, masterKey, serverSecret: secret };
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+export class AlreadyInitialised extends Error {
+  constructor(where: string) {
+    super(`${where} is already there, and nothing was changed; \`gpd tenants add\` adds a tenant to it`);
+    this.name = 'AlreadyInitialised';
+  }
+}
+
+async function initialiseDatabase(config: Config, masterKey: MasterKey): Promise<Store> {
+  const database = await openDatabase({ location: databaseLocation(config), create: true });
+  try {
+    await migrate(database);
+    const serverSecret = randomBytes(SECRET_BYTES);
+    const wrapped = masterKey.wrap(serverSecret, serverSecretContext);
+    // Looked at where nobody else writes: of two that begin at once one is told.
+    await database.transaction(async (tx) => {
+      if (await tx('meta').where({ name: SERVER_SECRET }).first('name'))
+        throw new AlreadyInitialised('the database');
+      await writeMeta(tx, SERVER_SECRET, wrapped);
+    });
+    return { database, masterKey, serverSecret };
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+/** @throws {ConfigError} where there can be none */
+export function makeDataDirectory({ data_dir }: Config): void {
+  try {
+    makeFolder(data_dir);
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code;
+    throw new ConfigError(
+      `the data directory ${data_dir} cannot be made (${why}): name another one in GPD_DATA_DIR`,
+    );
+  }
+}
+
+/** Of the 100 bytes at the head of a database those that say WAL (sqlite.org/fileformat2.html, section 1.3.3). */
+const WAL_AT = 18;
+const WAL = Buffer.from([2, 2]);
+
+/**
+ * What a `gpd init` that was interrupted leaves: a file without a byte, or our schema without the secret that everything
+ * else is wrapped with. A database in another mode is another program's, and to open it would change it.
+ */
+async function isUnfinished(file: string): Promise<boolean> {
+  if (!statSync(file).isFile())
+    throw new ConfigError(`${file} is no file: name another directory in GPD_DATA_DIR`);
+  const head = Buffer.alloc(WAL_AT + WAL.length);
+  const descriptor = openSync(file, 'r');
+  const length = readSync(descriptor, head);
+  closeSync(descriptor);
+  if (length > 0 && !head.subarray(WAL_AT).equals(WAL)) return false;
+  const database = await openDatabase({ location: file });
+  try {
+    const tables = (await database.read('sqlite_master').where({ type: 'table' }).pluck('name')) as string[];
+    if (tables.length === 0) return true;
+    return tables.includes('meta') && (await readMeta(database, SERVER_SECRET)) === null;
+  } finally {
+    await database.close();
+  }
+}
+
+/** Before anything is made for it. @throws {Unavailable} */
+async function reach(config: Config): Promise<void> {
+  const database = await openDatabase({ location: databaseLocation(config) });
+  try {
+    await database.read.raw('SELECT 1');
+  } finally {
+    await database.close();
+  }
+}
+
+/** @throws {ConfigError} where nothing can be written */
+function makeMasterKeyFile(path: string): void {
+  try {
+    writeMasterKeyFile(path, randomBytes(SECRET_BYTES));
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code ?? '';
+    if (!/^E(?:ACCES|PERM|ROFS|NOENT)$/.test(why)) throw error;
+    throw new ConfigError(
+      `cannot write to ${dirname(path)} (${why}): name another directory in GPD_DATA_DIR`,
+    );
+  }
+}
+
+/**
+ * Data directory, master key and database of a new installation; what an interrupted one left is finished. A master key
+ * that was put in place before (a systemd credential, GPD_MASTER_KEY_FILE) is taken; only DATA_DIR/master.key is ever made.
+ * @throws {AlreadyInitialised} rather than overwrite anything
+ */
+export async function initialiseStore(config: Config): Promise<Store> {
+  const file = config.database_url === null ? sqliteFile(config) : null;
+  if (file !== null && existsSync(file) && !(await isUnfinished(file))) throw new AlreadyInitialised(file);
+  if (file !== null) requireSqlite();
+  else await reach(config);
+  makeDataDirectory(config);
+  const path = masterKeyPath(config);
+  if (!existsSync(path)) {
+    if (providedKeyPath(config) !== null) readMasterKeyFile(path);
+    makeMasterKeyFile(path);
+  }
+  return initialiseDatabase(config, makeMasterKey(readMasterKey(config), randomBytes));
+}

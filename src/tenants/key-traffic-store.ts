@@ -1,0 +1,64 @@
+import type { Database } from '../db/db.ts';
+import { holdsTenant } from '../db/tenant-hold.ts';
+import { DAY } from '../lib/clock.ts';
+
+/** How many bundles each generation of a seal key opened, by day: what says when destroying one is safe. */
+
+export interface KeyUse {
+  readonly kid: string;
+  /** When the tenant was made. */
+  readonly since: number;
+  readonly generation: number;
+  readonly bundles: number;
+  readonly lastAt: number;
+}
+
+const KEEP_DAYS = 60;
+
+export async function addKeyTraffic(database: Database, uses: readonly KeyUse[]): Promise<void> {
+  if (uses.length === 0) return;
+  // One order for all nodes, which write on the minute: they must not deadlock on PostgreSQL.
+  const sorted = [...uses].sort((a, b) =>
+    a.kid === b.kid ? a.generation - b.generation : a.kid < b.kid ? -1 : 1,
+  );
+  await database.transaction(async (tx) => {
+    for (const { kid, since, generation, bundles, lastAt } of sorted) {
+      if (!(await holdsTenant(tx, kid, since))) continue;
+      const row = { kid, generation, day: Math.floor(lastAt / DAY), bundles, last_at: lastAt };
+      await tx('key_traffic')
+        .insert(row)
+        .onConflict(['kid', 'generation', 'day'])
+        .merge({ bundles: tx.raw('key_traffic.bundles + ?', [bundles]), last_at: lastAt });
+    }
+  });
+}
+
+export interface KeyTraffic {
+  readonly generation: number;
+  readonly bundles: number;
+  readonly lastAt: number;
+}
+
+/** Since that day, by generation. */
+export async function readKeyTraffic(
+  database: Database,
+  kid: string,
+  since: number,
+): Promise<readonly KeyTraffic[]> {
+  const rows = (await database
+    .read('key_traffic')
+    .where({ kid })
+    .where('day', '>=', Math.floor(since / DAY))
+    .groupBy('generation')
+    .select('generation')
+    .sum({ bundles: 'bundles' })
+    .max({ last_at: 'last_at' })) as { generation: number; bundles: number; last_at: number }[];
+  return rows.map(({ generation, bundles, last_at: lastAt }) => {
+    return { generation, bundles: Number(bundles), lastAt: Number(lastAt) };
+  });
+}
+
+export async function purgeKeyTraffic(database: Database, now: number): Promise<void> {
+  const oldest = Math.floor(now / DAY) - KEEP_DAYS;
+  await database.transaction((tx) => tx('key_traffic').where('day', '<', oldest).delete());
+}

@@ -1,0 +1,40 @@
+import type { OnOpened } from '../app/directory.ts';
+import type { Database } from '../db/db.ts';
+import type { Clock } from '../lib/clock.ts';
+import { addKeyTraffic, type KeyUse } from './key-traffic-store.ts';
+
+/** Counts in memory which generation opened a bundle, and writes the sums now and then: nothing on the hot path waits. */
+export interface KeyUseCounter {
+  readonly note: OnOpened;
+  /** What could not be written is counted with the next flush. */
+  readonly flush: () => Promise<void>;
+}
+
+type Counts = Map<string, { -readonly [Name in keyof KeyUse]: KeyUse[Name] }>;
+
+const idOf = ({ kid, since, generation }: KeyUse): string => `${kid}|${since}|${generation}`;
+
+export function makeKeyUseCounter(database: Database, clock: Clock): KeyUseCounter {
+  let counts: Counts = new Map();
+  function add(use: KeyUse): void {
+    const found = counts.get(idOf(use));
+    if (!found) counts.set(idOf(use), { ...use });
+    else {
+      found.bundles += use.bundles;
+      found.lastAt = Math.max(found.lastAt, use.lastAt);
+    }
+  }
+  return {
+    note: ({ kid, since }, generation) => add({ kid, since, generation, bundles: 1, lastAt: clock() }),
+    async flush() {
+      const taken = [...counts.values()];
+      counts = new Map();
+      try {
+        await addKeyTraffic(database, taken);
+      } catch (error) {
+        for (const use of taken) add(use);
+        throw error;
+      }
+    },
+  };
+}

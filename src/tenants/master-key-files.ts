@@ -1,0 +1,89 @@
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type Config, ConfigError, readSecretFile } from '../config.ts';
+import { formatMasterKey, parseMasterKey } from '../keys/master-key.ts';
+import { findUnitCredential } from './unit-credential-files.ts';
+
+/** Where somebody put the master key: GPD_MASTER_KEY_FILE or a systemd credential. Null: it is ours to make. */
+export function providedKeyPath({ master_key_file, credentials }: Config): string | null {
+  return master_key_file ?? credentials['master-key'] ?? null;
+}
+
+export function masterKeyPath(config: Config): string {
+  return providedKeyPath(config) ?? join(config.data_dir, 'master.key');
+}
+
+/** The next master key while `keys rewrap` is between its two writes. */
+export function pendingKeyPath(path: string): string {
+  return `${path}.new`;
+}
+
+/** The master key of these data. @throws {ConfigError} as {@link readMasterKeyFile}, or that only the unit holds it */
+export function readMasterKey(config: Config): Buffer {
+  const path = masterKeyPath(config);
+  const held = providedKeyPath(config) === null && !existsSync(path) ? findUnitCredential() : null;
+  if (held !== null) {
+    throw new ConfigError(
+      `the master key is held by the unit (LoadCredential=master-key:${held}): run gpd as root, by its command in PATH`,
+    );
+  }
+  return readMasterKeyFile(path);
+}
+
+/** @throws {ConfigError} a plain sentence; a missing key is never made up for by a new one */
+export function readMasterKeyFile(path: string): Buffer {
+  let file: Buffer;
+  try {
+    file = readSecretFile(path);
+  } catch {
+    throw new ConfigError(
+      `the master key ${path} is missing or not readable: put back the file that this data was made with`,
+    );
+  }
+  const key = parseMasterKey(file);
+  if (!key)
+    throw new ConfigError(`the master key ${path} is not a master key: it holds 32 bytes, or their base64`);
+  return key;
+}
+
+/** Makes the rename and the file itself durable. */
+function syncDirectory(path: string): void {
+  const handle = openSync(path, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** Writes a new file of mode 0600, whole or not at all. @throws when the file is there already */
+export function writeMasterKeyFile(path: string, key: Uint8Array): void {
+  const temporary = `${path}.${process.pid}.tmp`;
+  const handle = openSync(temporary, 'w', 0o600);
+  try {
+    try {
+      writeSync(handle, formatMasterKey(key));
+      fsyncSync(handle);
+    } finally {
+      closeSync(handle);
+    }
+    linkSync(temporary, path);
+  } finally {
+    unlinkSync(temporary);
+  }
+  syncDirectory(dirname(path));
+}
+
+export function replaceMasterKeyFile(path: string): void {
+  renameSync(pendingKeyPath(path), path);
+  syncDirectory(dirname(path));
+}

@@ -1,0 +1,149 @@
+import type { Knex } from 'knex';
+import { writeAct } from '../audit/store.ts';
+import type { Database } from '../db/db.ts';
+import { bump, bumpTenant } from '../db/revision.ts';
+import type { Generation } from '../keys/generation.ts';
+import type { Act } from '../lib/act.ts';
+import type { TenantStore } from './ports.ts';
+import { generationToRow } from './seal-key-store.ts';
+import { settingForAudit, TENANT_SETTING_NAMES, tenantSettingsSchema } from './settings.ts';
+import type { Purpose, Tenant } from './tenant.ts';
+
+interface TenantRow {
+  readonly kid: string;
+  readonly created_at: number;
+  readonly settings: string;
+}
+
+export interface PurposeRow {
+  readonly kid: string;
+  readonly id: string;
+  readonly title: string;
+  readonly description: string;
+  readonly lawful_basis: string;
+  readonly gpc: 'opt-out' | 'ignore';
+  readonly ttl_days: number;
+}
+
+export function rowToTenant(row: TenantRow): Tenant {
+  const settings = tenantSettingsSchema.parse(JSON.parse(row.settings));
+  return { kid: row.kid, createdAt: row.created_at, settings };
+}
+
+/** Nothing of a row that is damaged: it must not hide the others. */
+function readable<T>(read: () => T): T[] {
+  try {
+    return [read()];
+  } catch {
+    return [];
+  }
+}
+
+export function rowToPurpose(row: PurposeRow): Purpose {
+  const { id, title, description, gpc } = row;
+  return { id, title, description, lawfulBasis: row.lawful_basis, gpc, ttlDays: row.ttl_days };
+}
+
+export function purposeToRow(kid: string, purpose: Purpose): PurposeRow {
+  const { id, title, description, gpc } = purpose;
+  return { kid, id, title, description, lawful_basis: purpose.lawfulBasis, gpc, ttl_days: purpose.ttlDays };
+}
+
+/** All that a tenant is made of; written whole or not at all. */
+export interface NewTenant {
+  readonly tenant: Tenant;
+  readonly secrets: Readonly<Record<string, string>>;
+  readonly key: Generation;
+}
+
+/** @returns false when the kid is taken */
+export async function insertTenant(tx: Knex.Transaction, made: NewTenant): Promise<boolean> {
+  const { kid, createdAt, settings } = made.tenant;
+  const revision = await bump(tx, 'tenants');
+  const row = { kid, created_at: createdAt, revision, settings: JSON.stringify(settings) };
+  const inserted = await tx('tenants').insert(row).onConflict('kid').ignore().returning('kid');
+  if (inserted.length === 0) return false;
+  await tx('tenant_secrets').insert(
+    Object.entries(made.secrets).map(([purpose, wrapped]) => ({ kid, purpose, wrapped })),
+  );
+  await tx('seal_keys').insert(generationToRow(made.key));
+  return true;
+}
+
+export function makeTenantStore(database: Database): TenantStore {
+  const { read } = database;
+  return {
+    async kids() {
+      const rows = await read<TenantRow>('tenants').select('kid').orderBy('kid');
+      return rows.map(({ kid }) => kid);
+    },
+    async list() {
+      const rows = await read<TenantRow>('tenants').select('kid', 'created_at', 'settings').orderBy('kid');
+      return rows.flatMap((row) => readable(() => rowToTenant(row)));
+    },
+    async get(kid) {
+      const row = await read<TenantRow>('tenants').where({ kid }).first();
+      return row ? rowToTenant(row) : null;
+    },
+    saveSettings: (kid, change, by) =>
+      database.transaction(async (tx) => {
+        if (!(await bumpTenant(tx, kid))) return null;
+        const row = (await tx<TenantRow>('tenants').where({ kid }).first()) as TenantRow;
+        const before = rowToTenant(row).settings;
+        const after = change(before);
+        await tx('tenants')
+          .where({ kid })
+          .update({ settings: JSON.stringify(after) });
+        for (const key of TENANT_SETTING_NAMES) {
+          if (JSON.stringify(before[key]) === JSON.stringify(after[key])) continue;
+          const [from, to] = [before[key], after[key]].map((value) => settingForAudit(key, value));
+          await writeAct(tx, kid, by, 'tenant.set', { key, from: from ?? null, to: to ?? null });
+        }
+        return after;
+      }),
+    async purposes(kid) {
+      const rows = await read<PurposeRow>('purposes').where({ kid }).orderBy('id');
+      return rows.map(rowToPurpose);
+    },
+  };
+}
+
+/** Puts a wrapped secret in place of an older one of the same purpose. */
+export function saveTenantSecret(
+  database: Database,
+  kid: string,
+  purpose: string,
+  wrapped: string,
+  by: Act,
+): Promise<boolean> {
+  return database.transaction(async (tx) => {
+    if (!(await bumpTenant(tx, kid))) return false;
+    await writeAct(tx, kid, by, 'key.rotated', { key: purpose });
+    await tx('tenant_secrets').insert({ kid, purpose, wrapped }).onConflict(['kid', 'purpose']).merge();
+    return true;
+  });
+}
+
+/** The secrets of one purpose, by tenant. */
+export async function tenantSecrets(
+  database: Database,
+  purpose: string,
+): Promise<ReadonlyMap<string, string>> {
+  const rows = (await database.read('tenant_secrets').where({ purpose }).select('kid', 'wrapped')) as {
+    kid: string;
+    wrapped: string;
+  }[];
+  return new Map(rows.map(({ kid, wrapped }) => [kid, wrapped]));
+}
+
+export async function readTenantSecret(
+  database: Database,
+  kid: string,
+  purpose: string,
+): Promise<string | null> {
+  const row = await database
+    .read('tenant_secrets')
+    .where({ kid, purpose })
+    .first<{ wrapped: string } | undefined>('wrapped');
+  return row?.wrapped ?? null;
+}

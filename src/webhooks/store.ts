@@ -1,0 +1,196 @@
+import { writeAct } from '../audit/store.ts';
+import type { Database } from '../db/db.ts';
+import { remove } from '../db/purge.ts';
+import { bumpTenant } from '../db/revision.ts';
+import { type Bindings, type HotTransaction, insertMany, isTrue, rowsOf } from '../db/sql.ts';
+import type { Act } from '../lib/act.ts';
+import type { WebhookEvent } from '../schema/webhooks.ts';
+
+export interface Webhook {
+  readonly kid: string;
+  readonly id: string;
+  readonly url: string;
+  readonly events: readonly WebhookEvent[];
+  /** The operator vouches for a target inside the perimeter. */
+  readonly allowPrivate: boolean;
+  readonly wrappedSecret: string;
+  readonly createdAt: number;
+}
+
+export interface WebhookRow {
+  readonly kid: string;
+  readonly id: string;
+  readonly url: string;
+  readonly events: string;
+  readonly allow_private: unknown;
+  readonly wrapped_secret: string;
+  readonly created_at: number;
+}
+
+export function rowToWebhook(row: WebhookRow): Webhook {
+  return {
+    kid: row.kid,
+    id: row.id,
+    url: row.url,
+    events: JSON.parse(row.events) as WebhookEvent[],
+    allowPrivate: isTrue(row.allow_private),
+    wrappedSecret: row.wrapped_secret,
+    createdAt: Number(row.created_at),
+  };
+}
+
+export async function listWebhooks(database: Database, kid?: string): Promise<readonly Webhook[]> {
+  const query = database.read<WebhookRow>('webhooks').orderBy(['kid', 'created_at']);
+  const rows = await (kid === undefined ? query : query.where({ kid }));
+  return rows.map(rowToWebhook);
+}
+
+/** @returns whether there is such a tenant */
+export function insertWebhook(database: Database, webhook: Webhook, by: Act): Promise<boolean> {
+  const { kid, id, url, events, wrappedSecret, createdAt } = webhook;
+  return database.transaction(async (tx) => {
+    if (!(await bumpTenant(tx, kid))) return false;
+    const row = { kid, id, url, events: JSON.stringify(events), allow_private: webhook.allowPrivate };
+    await tx('webhooks').insert({ ...row, wrapped_secret: wrappedSecret, created_at: createdAt });
+    // Its path may hold a secret of the target.
+    await writeAct(tx, kid, by, 'webhook.added', { id, host: new URL(url).host, events: [...events] });
+    return true;
+  });
+}
+
+/** Its waiting events go with it. @returns whether there was one */
+export function removeWebhook(database: Database, kid: string, id: string, by: Act): Promise<boolean> {
+  return database.transaction(async (tx) => {
+    await bumpTenant(tx, kid);
+    await tx('webhook_outbox').where({ kid, webhook: id }).delete();
+    const removed = (await tx('webhooks').where({ kid, id }).delete()) === 1;
+    if (removed) await writeAct(tx, kid, by, 'webhook.removed', { id });
+    return removed;
+  });
+}
+
+/** An event on its way into the outbox, in the transaction of what it tells of. */
+export interface OutboxEntry {
+  readonly kid: string;
+  readonly webhook: string;
+  readonly event: WebhookEvent;
+  /** The decision that it tells of; its payload is read when it is sent. */
+  readonly requestId: string | null;
+  /** Whose it is, by keyed reference, so that an erasure finds it. */
+  readonly principal: string | null;
+  /** The payload under the tenant's key, where nothing else holds it. */
+  readonly sealed: string | null;
+  readonly at: number;
+}
+
+export async function enqueue(tx: HotTransaction, entries: readonly OutboxEntry[]): Promise<void> {
+  const rows = entries.map(({ kid, webhook, event, requestId, principal, sealed, at }): Bindings => {
+    return [kid, webhook, event, requestId, principal, sealed, at, 'waiting', 0, at];
+  });
+  const head =
+    'INSERT INTO webhook_outbox (kid, webhook, event, request_id, principal, sealed, created_at, state, attempts, next_at)';
+  await insertMany(tx, head, rows);
+}
+
+export interface Due {
+  readonly seq: number;
+  readonly kid: string;
+  readonly webhook: string;
+  readonly event: WebhookEvent;
+  readonly request_id: string | null;
+  readonly sealed: string | null;
+  readonly created_at: number;
+  readonly attempts: number;
+}
+
+const LEASE_MS = 60_000;
+
+/** Takes what is due, for a minute: another node takes it again if this one dies. */
+export async function takeDue(database: Database, now: number, limit: number): Promise<readonly Due[]> {
+  const skip = database.kind === 'postgres' ? 'FOR UPDATE SKIP LOCKED' : '';
+  const sql = `UPDATE webhook_outbox SET next_at = ?, attempts = attempts + 1 WHERE seq IN
+    (SELECT seq FROM webhook_outbox WHERE state = 'waiting' AND next_at <= ? ORDER BY next_at, seq LIMIT ? ${skip})
+    RETURNING seq, kid, webhook, event, request_id, sealed, created_at, attempts`;
+  const bindings = [now + LEASE_MS, now, limit];
+  return database.transaction(async (tx) => rowsOf<Due>(await tx.raw(sql, bindings)));
+}
+
+/** A delivered event leaves the row without its payload, for `webhooks replay` of decisions and for counting. */
+export async function settle(
+  database: Database,
+  seq: number,
+  outcome: {
+    readonly state: 'delivered' | 'waiting' | 'failed';
+    readonly nextAt: number;
+    readonly failure: string | null;
+  },
+): Promise<void> {
+  const { state, nextAt, failure } = outcome;
+  const change = { state, next_at: nextAt, failure, ...(state === 'delivered' ? { sealed: null } : {}) };
+  await database.transaction((tx) => tx('webhook_outbox').where({ seq }).update(change));
+}
+
+/** Sends again from `from` on what still can be sent. Returns how many. */
+export async function replayFrom(
+  database: Database,
+  kid: string,
+  webhook: string,
+  from: number,
+  now: number,
+): Promise<number> {
+  return database.transaction((tx) =>
+    tx('webhook_outbox')
+      .where({ kid, webhook })
+      .where('seq', '>=', from)
+      .whereRaw('(request_id IS NOT NULL OR sealed IS NOT NULL)')
+      .update({ state: 'waiting', attempts: 0, next_at: now, failure: null }),
+  );
+}
+
+const PAGE = 2000;
+
+/** Events come in the order of their time, near enough: the walk ends at the first page that is too young. */
+export async function purgeOutbox(database: Database, before: number): Promise<void> {
+  for (let after = 0; ; ) {
+    const page = (await database
+      .read('webhook_outbox')
+      .where('seq', '>', after)
+      .orderBy('seq')
+      .limit(PAGE)
+      .select('seq', 'created_at')) as { seq: number; created_at: number }[];
+    const last = page.findLast(({ created_at: at }) => Number(at) < before);
+    if (!last) return;
+    const range: [number, number] = [after + 1, Number(last.seq)];
+    await remove(database, {
+      table: 'webhook_outbox',
+      key: ['seq'],
+      due: (db) =>
+        db('webhook_outbox')
+          .whereBetween('seq', range)
+          .where('created_at', '<', before)
+          .whereIn('state', ['delivered', 'failed']),
+    });
+    if (page.length < PAGE || last !== page.at(-1)) return;
+    after = Number(last.seq);
+  }
+}
+
+export interface OutboxCount {
+  readonly webhook: string;
+  readonly state: string;
+  readonly count: number;
+}
+
+export async function countOutbox(database: Database, kid: string): Promise<readonly OutboxCount[]> {
+  const rows = await database
+    .read('webhook_outbox')
+    .where({ kid })
+    .groupBy('webhook', 'state')
+    .select('webhook', 'state')
+    .count({ count: '*' });
+  return (rows as Record<string, unknown>[]).map((row) => ({
+    webhook: String(row['webhook']),
+    state: String(row['state']),
+    count: Number(row['count']),
+  }));
+}
