@@ -12,7 +12,7 @@ import { readClientSecret } from './console/secret-files.ts';
 import { answers } from './db/probe.ts';
 import { makeGate } from './http/admission.ts';
 import { makeServer } from './http/server.ts';
-import { makeDecisionFinder, makeKeyUse } from './ingest/decisions-service.ts';
+import { makeDecisionFinder } from './ingest/decisions-service.ts';
 import { makeIngestDeps, publicNames } from './ingest/deps.ts';
 import { noteEpochLength } from './ingest/epoch-length-store.ts';
 import { makeIngestLane } from './ingest/lane.ts';
@@ -36,12 +36,14 @@ import type { AppOptions, RunningApp } from './ops/running.ts';
 import { makeStrangerNote } from './ops/strangers.ts';
 import { NO_SOCKETS } from './ops/systemd/sockets.ts';
 import { reapplyErasures } from './rights/erase/reapply-service.ts';
-import { makeEraseService } from './rights/erase/service.ts';
+import { eraseOwn, makeEraseService } from './rights/erase/service.ts';
 import { issueToken } from './rights/me/transparency-token.ts';
 import { makeRightsUpkeep } from './rights/upkeep-service.ts';
 import { openStore } from './tenants/installation-files.ts';
+import { makeKeyFinder } from './tenants/key-finder-service.ts';
 import { makeKeyUseCounter } from './tenants/key-use-service.ts';
 import { readMasterKey } from './tenants/master-key-files.ts';
+import { makeUnknownKeys } from './tenants/unknown-keys-service.ts';
 import { VERSION } from './version.ts';
 import { startDispatcher } from './webhooks/service.ts';
 
@@ -98,7 +100,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     ...(polling.stale() ? ['database: the last reload failed'] : []),
   ];
 
-  const findDecision = makeDecisionFinder(database, directory);
+  const findDecision = makeDecisionFinder(database, directory.tenant);
   const tenantOf = (kid: string) => directory.consentTenant(kid);
   const dataDir = config.data_dir;
   const eraser = makeEraseService({ ...store.erasing, dataDir, clock, onFault: logFault('erasure-held-up') });
@@ -107,11 +109,17 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     log.warn({ event: 'erasures-applied-again', count: again });
     await polling.refresh();
   }
+  const findKey = makeUnknownKeys({
+    known: directory.apiKey,
+    refresh: polling.refresh,
+    now: () => performance.now(),
+  });
   const consent = makeConsentApi({
     database,
-    eraser,
-    directory,
-    findApiKey: makeKeyUse(database, directory, polling.refresh, clock),
+    tenantOf,
+    knowsOrigin: directory.knowsOrigin,
+    eraseOwn: eraseOwn(eraser),
+    findApiKey: makeKeyFinder(database, findKey, clock),
     limiter: limiters.consent,
     refresh: polling.refresh,
     clock,
@@ -153,7 +161,9 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     const { makeConsole } = await import('./console/console-routes.ts');
     const extra = (await options.routers?.({ url: () => url })) ?? [];
     const masterKey = (): MasterKey => polling.masterKey();
-    const wiring = { database, serverSecret, clientSecret, masterKey, views, directory, eraser, clock };
+    const ingestTenantOf = directory.tenant;
+    const keys = { serverSecret, clientSecret, masterKey };
+    const wiring = { database, ...keys, views, tenantOf, ingestTenantOf, eraser, clock };
     const origin = (): string => new URL(url).origin;
     const staffConsole = makeConsole(config, { ...wiring, origin, onFault, logFault });
     stopConsole = () => staffConsole.stop();

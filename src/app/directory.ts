@@ -12,6 +12,7 @@ import type { PubKeyResponse } from '../schema/responses.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import { ASYMMETRIC_ALG } from '../seal/constants.ts';
 import { makeOpener, makeSymmetricOpener, type Opener } from '../seal/open.ts';
+import type { OnOpened } from '../tenants/key-use-service.ts';
 import { makeMonitorMatcher } from '../tenants/monitors.ts';
 import { deriveTenantKeys } from '../tenants/tenant.ts';
 import type { Webhook } from '../webhooks/store.ts';
@@ -19,15 +20,15 @@ import type { DamagedTenant, SnapshotPage, TenantSnapshot } from './snapshot-sto
 
 /** All tenants as this process knows them, at most one poll behind the database. */
 export interface Directory {
-  tenant(kid: string): IngestTenant | undefined;
-  consentTenant(kid: string): ConsentTenant | undefined;
-  publicKey(kid: string): PubKeyResponse | null;
+  readonly tenant: (kid: string) => IngestTenant | undefined;
+  readonly consentTenant: (kid: string) => ConsentTenant | undefined;
+  readonly publicKey: (kid: string) => PubKeyResponse | null;
   /** Null: it is not known here, and may have been made since the last poll. */
-  apiKey(secret: string): ApiKey | 'revoked' | null;
-  knowsOrigin(origin: string): boolean;
-  webhook(kid: string, id: string): Webhook | undefined;
+  readonly apiKey: (secret: string) => ApiKey | 'revoked' | null;
+  readonly knowsOrigin: (origin: string) => boolean;
+  readonly webhook: (kid: string, id: string) => Webhook | undefined;
   /** Another thread opened a bundle: counts it. False: the generation is live no more, and the bundle was not opened. */
-  noteOpened(kid: string, generation: number): boolean;
+  readonly noteOpened: (kid: string, generation: number) => boolean;
   readonly hasWebhooks: boolean;
   readonly size: number;
 }
@@ -55,9 +56,6 @@ function memoiseEpochs(derive: (epoch: number) => Buffer): (epoch: number) => Bu
     return key;
   };
 }
-
-/** Told which generation opened a bundle. */
-export type OnOpened = (tenant: Pick<IngestTenant, 'kid' | 'since'>, generation: number) => void;
 
 function makeEntry(snapshot: TenantSnapshot, masterKey: MasterKey, clock: Clock, onOpened: OnOpened): Entry {
   const { tenant, keys } = snapshot;

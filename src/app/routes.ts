@@ -6,10 +6,8 @@ import type { ConsentApi } from '../consent/consent-make.ts';
 import { consentRoutes } from '../consent/routes.ts';
 import { termsRoutes } from '../consent/terms-routes.ts';
 import { builtFiles } from '../http/built-file.ts';
-import type { KnowsOrigin } from '../http/cors.ts';
 import { exactRouter } from '../http/exact-router.ts';
 import { makeExpressApp } from '../http/express-app.ts';
-import type { Limiter } from '../http/hot.ts';
 import { consentCors } from '../http/json-route.ts';
 import { decisionRoutes } from '../ingest/decisions-routes.ts';
 import { scriptRoutes } from '../ingest/scripts-routes.ts';
@@ -18,9 +16,8 @@ import { type HealthDeps, healthRoutes } from '../ops/health-routes.ts';
 import { type OpenApi, referenceRoutes } from '../ops/reference-routes.ts';
 import { myDataRoutes } from '../rights/me/my-data-routes.ts';
 import { meRoutes } from '../rights/me/routes.ts';
-import type { MeService } from '../rights/me/service.ts';
-import { type PrivacyDeps, privacyRoutes } from '../rights/routes.ts';
-import type { RightsApi } from '../rights/service.ts';
+import type { Rights } from '../rights/rights-make.ts';
+import { privacyRoutes } from '../rights/routes.ts';
 import type { DecisionResponse, PubKeyResponse } from '../schema/responses.ts';
 import { pubkeyRoutes } from '../tenants/pubkey-routes.ts';
 
@@ -30,13 +27,7 @@ export interface RoutesDeps {
   readonly swept: HealthDeps['swept'];
   readonly findPublicKey: (kid: string) => PubKeyResponse | null;
   readonly consent: ConsentApi;
-  readonly rights: {
-    readonly limiter: Limiter;
-    readonly authenticate: PrivacyDeps['authenticate'];
-    readonly api: RightsApi;
-    readonly me: MeService;
-    readonly knowsOrigin: KnowsOrigin;
-  };
+  readonly rights: Rights;
   readonly findDecision: (kid: string, requestId: string) => Promise<DecisionResponse | null>;
   readonly views: string;
   readonly https: boolean;

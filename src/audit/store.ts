@@ -5,7 +5,6 @@ import { holdTenant } from '../db/tenant-hold.ts';
 import { commitAudit } from '../ledger/commitment.ts';
 import type { Act, InstallationAct } from '../lib/act.ts';
 import type { Json } from '../lib/canonical-json.ts';
-import { sealedTo } from '../log/hourly-seal-store.ts';
 import {
   type AuditAction,
   type AuditEvent,
@@ -14,6 +13,7 @@ import {
   type AuditRow,
   auditText,
 } from './audit.ts';
+import { sealedTo } from './sealed-to-store.ts';
 
 const SALT_BYTES = 16;
 

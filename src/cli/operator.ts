@@ -1,9 +1,9 @@
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
-import { operatorsOf } from '../audit/operators.ts';
 import type { Config } from '../config.ts';
 import type { Act, InstallationAct } from '../lib/act.ts';
 import type { OpenedStore, OpenOptions } from '../tenants/installation-files.ts';
+import { operatorsOf } from '../tenants/operators-service.ts';
 import { noSuchTenant, withStore } from './run.ts';
 
 /** A container's user may have a number and no name. */

@@ -1,16 +1,14 @@
-import type { Directory } from '../app/directory.ts';
-import { operatorActor } from '../audit/operators.ts';
+import { operatorActor } from '../audit/operator.ts';
 import { isSessionToken, type PrincipalSession } from '../auth/session.ts';
 import type { Database } from '../db/db.ts';
 import type { FindApiKey } from '../http/caller.ts';
+import type { KnowsOrigin } from '../http/cors.ts';
 import type { Limiter } from '../http/hot.ts';
 import type { Act } from '../lib/act.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import { Refusal, TenantGone } from '../lib/errors.ts';
 import { makeLogService } from '../log/service.ts';
-import { NOTHING } from '../rights/erase/erasure.ts';
-import { type EraseService, KEEP_NOTHING } from '../rights/erase/service.ts';
-import { rightsRef } from '../rights/reference.ts';
+import type { ErasureReceipt } from '../schema/rights.ts';
 import type { Purpose } from '../tenants/tenant.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { makeConsentAppender } from './append-store.ts';
@@ -28,10 +26,12 @@ import { listPolicies, publishPolicy, savePurposes } from './terms-store.ts';
 
 export interface ConsentApiParts {
   readonly database: Database;
-  readonly directory: Directory;
+  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
+  readonly knowsOrigin: KnowsOrigin;
   readonly findApiKey: FindApiKey;
   readonly limiter: Limiter;
-  readonly eraser: EraseService;
+  /** What the principal of a session asks for itself. */
+  readonly eraseOwn: (tenant: ConsentTenant, session: PrincipalSession) => Promise<ErasureReceipt>;
   /** Reads what changed in the database before this call. */
   readonly refresh: () => Promise<void>;
   readonly clock: Clock;
@@ -42,9 +42,9 @@ const bannerFiles = new URL('../../dist/banner/', import.meta.url);
 export type ConsentApi = ReturnType<typeof makeConsentApi>;
 
 export function makeConsentApi(parts: ConsentApiParts) {
-  const { database, directory, clock, findApiKey, limiter, eraser, refresh } = parts;
+  const { database, clock, findApiKey, limiter, refresh, knowsOrigin } = parts;
   const tenantOf = (kid: string): ConsentTenant => {
-    const tenant = directory.consentTenant(kid);
+    const tenant = parts.tenantOf(kid);
     if (!tenant) throw new TenantGone();
     return tenant;
   };
@@ -54,11 +54,9 @@ export function makeConsentApi(parts: ConsentApiParts) {
   };
   const appender = makeConsentAppender(database);
   const service = makeConsentService({ database, reader: makeConsentStateReader(database), appender, clock });
-  const log = makeLogService({ database, signerOf: (kid) => directory.consentTenant(kid)?.signer, clock });
+  const log = makeLogService({ database, signerOf: (kid) => parts.tenantOf(kid)?.signer, clock });
   const findSession = (token: string): Promise<PrincipalSession | null> =>
-    isSessionToken(token)
-      ? service.readSession((kid) => directory.consentTenant(kid), token)
-      : Promise.resolve(null);
+    isSessionToken(token) ? service.readSession(parts.tenantOf, token) : Promise.resolve(null);
   const authorization = { findApiKey, findSession, limiter };
   const isUnknown = ({ reason }: { readonly reason: string }): boolean => reason === 'unknown-purpose';
   const embed = makeEmbed(bannerFiles);
@@ -70,7 +68,7 @@ export function makeConsentApi(parts: ConsentApiParts) {
     log: {
       ...authorization,
       ...log,
-      isPublic: (kid: string) => directory.consentTenant(kid)?.ledgerPublic === true,
+      isPublic: (kid: string) => parts.tenantOf(kid)?.ledgerPublic === true,
     },
     consent: {
       ...authorization,
@@ -109,18 +107,8 @@ export function makeConsentApi(parts: ConsentApiParts) {
         if (issued === 'not-yours') throw new Refusal('not-your-principal');
         return issued;
       },
-      async erase(session: PrincipalSession) {
-        const { kid, principal, principalId } = session;
-        const tenant = tenantOf(kid);
-        return eraser.erase({
-          tenant,
-          target: { ...NOTHING, principal: { ref: principal, id: principalId }, linksOf: principal },
-          requestedBy: 'subject',
-          actor: { role: 'subject', ref: rightsRef(tenant.rightsKey, 'principal', principal) },
-          keep: KEEP_NOTHING,
-        });
-      },
-      knowsOrigin: (origin: string) => directory.knowsOrigin(origin),
+      erase: (session: PrincipalSession) => parts.eraseOwn(tenantOf(session.kid), session),
+      knowsOrigin,
     },
     embed: {
       embed,

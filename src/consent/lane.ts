@@ -1,6 +1,6 @@
 import type { Gate } from '../http/admission.ts';
 import { type AuthorizeDeps, authorize } from '../http/caller.ts';
-import { corsHeaders, type KnowsOrigin, preflightHeaders } from '../http/cors.ts';
+import { CONSENT_CORS, corsHeaders, type KnowsOrigin, preflightHeaders } from '../http/cors.ts';
 import type { HotHandler, HotReply, HotRequest } from '../http/hot.ts';
 import { declaresTooMuch, isPlainJson, parseBody } from '../http/json-body.ts';
 import { errorReply, fullReply, jsonReply, unavailable, withHeaders } from '../http/reply.ts';
@@ -20,11 +20,6 @@ export interface ConsentLaneDeps extends AuthorizeDeps {
 }
 
 const ALLOW = 'POST, OPTIONS';
-export const CONSENT_CORS = {
-  methods: 'GET, POST, PUT',
-  headers: 'Authorization, Content-Type, Idempotency-Key',
-} as const;
-
 async function answer(deps: ConsentLaneDeps, request: HotRequest): Promise<HotReply> {
   const { headers } = request;
   if (request.method !== 'POST') throw new Refusal('method-not-allowed', { headers: { allow: ALLOW } });

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { Knex } from 'knex';
 import { Fault } from '../db/group-commit.ts';
 import { makeReads } from '../db/reads.ts';
 import { type Bindings, type HotTransaction, insertMany, isTrue } from '../db/sql.ts';
@@ -78,4 +79,10 @@ export async function savePrincipals(
     `ON CONFLICT (kid, principal) DO UPDATE SET wrapped_key = excluded.wrapped_key, gpc = excluded.gpc,
       erased_at = excluded.erased_at`,
   );
+}
+
+/** How many entries of the log name the principal and can still be opened. */
+export async function countOpenings(tx: Knex, kid: string, principal: string): Promise<number> {
+  const row = await tx('consent_openings').where({ kid, principal }).count<{ n: number }>({ n: '*' }).first();
+  return Number(row?.n ?? 0);
 }

@@ -1,5 +1,4 @@
 import type { Database } from '../db/db.ts';
-import type { ProveConsent } from '../ingest/ports.ts';
 import { TenantGone } from '../lib/errors.ts';
 import { readEntries } from '../log/read-store.ts';
 import type { ProofRef } from './decide.ts';
@@ -9,6 +8,19 @@ import type { ConsentTenant } from './tenant.ts';
 import { findOpening } from './terms-store.ts';
 
 /** What a tenant's own ledger says of the consent that a bundle names (contract 3.3). */
+
+/**
+ * Asks the tenant's own ledger which purposes it grants now; none where the proof names no live grant of the needed one
+ * (contract 3.3), nor of a tenant that is gone. Read from the database each time: a withdrawal counts at once.
+ */
+export type ProveConsent = (claim: {
+  readonly kid: string;
+  readonly principalId: string;
+  readonly needed: string;
+  /** The needed one among them. */
+  readonly purposes: readonly string[];
+  readonly proof: { readonly seq: number; readonly hash: string };
+}) => Promise<readonly string[]>;
 
 /** Is the grant that this proof names an entry of the principal's own, and is the grant still live? */
 async function isLiveGrant(

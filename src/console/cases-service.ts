@@ -1,3 +1,4 @@
+import { rightsRef } from '../audit/reference.ts';
 import { listAudit } from '../audit/store.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
@@ -12,7 +13,6 @@ import { contestOf, findContest } from '../rights/contests/store.ts';
 import { describeDecision } from '../rights/dsar/service.ts';
 import { heldOverride } from '../rights/dsar/store.ts';
 import { countTrail, deviceContests, deviceTrail } from '../rights/dsar/trail-store.ts';
-import { rightsRef } from '../rights/reference.ts';
 import type { DraftPort, Staff } from './ports.ts';
 import type { CasePort, CaseView, QueuePort } from './ports-cases.ts';
 

@@ -1,5 +1,4 @@
 import type { RequestHandler } from 'express';
-import type { Directory } from '../app/directory.ts';
 import type { Config } from '../config.ts';
 import { exactRouter } from '../http/exact-router.ts';
 import type { ConsoleApp, ConsoleParts } from './console-make.ts';
@@ -14,24 +13,23 @@ type Handed =
   | 'views'
   | 'origin'
   | 'eraser'
+  | 'tenantOf'
+  | 'ingestTenantOf'
   | 'clock'
   | 'onFault';
 
 export interface ConsoleWiring extends Pick<ConsoleParts, Handed> {
-  readonly directory: Directory;
   readonly logFault: (event: string) => (error: unknown) => void;
 }
 
 export function makeConsole(config: Config, wiring: ConsoleWiring): ConsoleApp {
-  const { directory, logFault, ...rest } = wiring;
+  const { logFault, ...rest } = wiring;
   let loading: Promise<ConsoleApp> | null = null;
   const load = (): Promise<ConsoleApp> => {
     loading ??= import('./console-make.ts').then(({ composeConsole }) =>
       composeConsole({
         ...rest,
         config,
-        tenantOf: (kid) => directory.consentTenant(kid),
-        ingestTenantOf: (kid) => directory.tenant(kid),
         onLoginFault: logFault('console-login-failed'),
         onJobFault: logFault('console-job-failed'),
       }),

@@ -1,11 +1,12 @@
+import { displayHandle, rightsRef } from '../audit/reference.ts';
 import { writeAudit } from '../audit/store.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { ErasureReceipt, Scope } from '../rights/erase/erasure.ts';
+import type { Scope } from '../rights/erase/erasure.ts';
 import type { HeldErasures } from '../rights/erase/held-service.ts';
 import { allHolds, type LegalHold, listHolds, placeHold, releaseHold } from '../rights/erase/hold-store.ts';
-import { displayHandle, rightsRef } from '../rights/reference.ts';
+import type { ErasureReceipt } from '../schema/rights.ts';
 import type { Staff } from './ports.ts';
 import type { HoldPage, HoldView } from './ports-dpo.ts';
 

@@ -1,5 +1,6 @@
 import type { AuditFilter, AuditRow } from '../audit/audit.ts';
-import type { ErasureReceipt, Scope, ScopeResult } from '../rights/erase/erasure.ts';
+import type { Scope, ScopeResult } from '../rights/erase/erasure.ts';
+import type { ErasureReceipt } from '../schema/rights.ts';
 import type { Staff } from './ports.ts';
 import type { TrailRow } from './ports-cases.ts';
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { AuditAction } from '../audit/audit.ts';
+import { actorRef } from '../audit/reference.ts';
 import { writeAudit } from '../audit/store.ts';
 import { type Caller, ClaimRefused, readCaller } from '../auth/claims.ts';
 import {
@@ -16,7 +17,6 @@ import type { Config } from '../config.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
 import type { Clock } from '../lib/clock.ts';
-import { actorRef } from '../rights/reference.ts';
 import { environmentName } from '../schema/settings.ts';
 import { openIdToken, sealIdToken } from './id-token.ts';
 import type { LoginPort, SessionPort, SignIn, Staff } from './ports.ts';

@@ -1,7 +1,7 @@
 import type { Router } from 'express';
 import { Refusal } from '../lib/errors.ts';
-import { SCOPES, type Scope } from '../rights/erase/erasure.ts';
-import { eraseTargetSchema, reasonSchema } from '../schema/rights.ts';
+import type { Scope } from '../rights/erase/erasure.ts';
+import { ERASURE_SCOPES, eraseTargetSchema, reasonSchema } from '../schema/rights.ts';
 import { type Form, field } from './form.ts';
 import type { SubjectKey, SubjectPort } from './ports-dpo.ts';
 import type { Render } from './render.ts';
@@ -49,7 +49,7 @@ export function subjectPages(router: Router, subjects: SubjectPort, desk: Desk, 
     status = 200,
   ): Promise<void> {
     const view = await subjects.find(posted.staff, key);
-    const values = { ...start, ...key, view, missed: view === null, scopes: SCOPES, ...more };
+    const values = { ...start, ...key, view, missed: view === null, scopes: ERASURE_SCOPES, ...more };
     render(posted.response, 'subjects', values, view ? status : 404);
   }
 
@@ -104,7 +104,7 @@ export function subjectPages(router: Router, subjects: SubjectPort, desk: Desk, 
     desk.action('dpo', async (posted) => {
       const { form, staff, response } = posted;
       const key = requireKey(form);
-      const scopes = SCOPES.filter((scope): scope is Scope => form.get(`scope-${scope}`) === 'on');
+      const scopes = ERASURE_SCOPES.filter((scope): scope is Scope => form.get(`scope-${scope}`) === 'on');
       const basis = (form.get('basis') ?? '').trim();
       if (scopes.length === 0 || !reasonSchema.safeParse(basis).success) {
         await showSubject(posted, key, { problem: 'hold', basis, chosen: scopes }, 400);

@@ -1,5 +1,7 @@
 import type { AuditAction, AuditEvent } from '../audit/audit.ts';
+import { displayHandle, rightsRef } from '../audit/reference.ts';
 import { recordAudit } from '../audit/store.ts';
+import { countOpenings } from '../consent/principals-store.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -8,17 +10,11 @@ import { lockHead } from '../log/append-store.ts';
 import { unnamedIn } from '../rights/dsar/dsar.ts';
 import type { makeStaffExports } from '../rights/dsar/staff-export-service.ts';
 import { deviceTrail } from '../rights/dsar/trail-store.ts';
-import {
-  CONSENT_BASIS,
-  type ErasureTarget,
-  SCOPES,
-  type Scope,
-  scopeResults,
-} from '../rights/erase/erasure.ts';
+import { CONSENT_BASIS, type ErasureTarget, type Scope, scopeResults } from '../rights/erase/erasure.ts';
 import type { EraseService } from '../rights/erase/service.ts';
 import { eraseRows } from '../rights/erase/store.ts';
-import { displayHandle, rightsRef } from '../rights/reference.ts';
 import type { RightsApi } from '../rights/service.ts';
+import { ERASURE_SCOPES } from '../schema/rights.ts';
 import { type HoldService, holdView } from './holds-service.ts';
 import type { Jobs } from './jobs-service.ts';
 import type { Staff } from './ports.ts';
@@ -39,7 +35,9 @@ export interface SubjectDeps {
 
 const LATEST = 10;
 /** What `legal_holds` can keep: consent evidence and backups have rules of their own. */
-const HOLDABLE: readonly Scope[] = SCOPES.filter((scope) => scope !== 'consent' && scope !== 'backups');
+const HOLDABLE: readonly Scope[] = ERASURE_SCOPES.filter(
+  (scope) => scope !== 'consent' && scope !== 'backups',
+);
 
 /** All that an erasure may name of what an export of the target holds. */
 const subjectsOf = ({ durables, requests, principal }: ErasureTarget): readonly string[] => [
@@ -111,10 +109,7 @@ export function makeSubjectPort(deps: SubjectDeps): SubjectPort {
         await lockHead(tx, kid);
         const where = { kid, durables, requests, linksOf, requestRef, keep, requestedBy: 'dpo' as const };
         const rows = await eraseRows(tx, where);
-        const evidence =
-          principal === null
-            ? 0
-            : (await tx('consent_openings').where({ kid, principal: principal.ref }).pluck('seq')).length;
+        const evidence = principal === null ? 0 : await countOpenings(tx, kid, principal.ref);
         throw new Tried({ ...rows.counts, consent: { erased: evidence, retained: 0, basis: CONSENT_BASIS } });
       });
     } catch (error) {

@@ -19,3 +19,10 @@ export async function readMeta(database: Database, name: string): Promise<string
 export async function writeMeta(tx: Knex.Transaction, name: string, value: string): Promise<void> {
   await tx('meta').insert({ name, value }).onConflict('name').merge();
 }
+
+/** @returns false when it is there already, and stays */
+export async function addMeta(tx: Knex.Transaction, name: string, value: string): Promise<boolean> {
+  if (await tx('meta').where({ name }).first('name')) return false;
+  await writeMeta(tx, name, value);
+  return true;
+}

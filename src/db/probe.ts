@@ -14,3 +14,13 @@ export async function answers(database: Database): Promise<boolean> {
     return isRefusal(error);
   }
 }
+
+/** @throws {Unavailable} */
+export async function ping(database: Database): Promise<void> {
+  await database.read.raw('SELECT 1');
+}
+
+/** Names of the tables of a SQLite file. */
+export function tablesOfFile({ read }: Database): Promise<readonly string[]> {
+  return read('sqlite_master').where({ type: 'table' }).pluck('name');
+}

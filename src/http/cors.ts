@@ -32,3 +32,8 @@ export function preflightHeaders(
     'access-control-max-age': PREFLIGHT_SECONDS,
   };
 }
+
+export const CONSENT_CORS = {
+  methods: 'GET, POST, PUT',
+  headers: 'Authorization, Content-Type, Idempotency-Key',
+} as const;

@@ -1,10 +1,9 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { z } from 'zod';
-import { CONSENT_CORS } from '../consent/lane.ts';
 import { Refusal } from '../lib/errors.ts';
 import { MAX_BODY_BYTES } from '../schema/bundle.ts';
 import { readBody } from './body.ts';
-import { corsHeaders, type KnowsOrigin, preflightHeaders } from './cors.ts';
+import { CONSENT_CORS, corsHeaders, type KnowsOrigin, preflightHeaders } from './cors.ts';
 import { declaresTooMuch, isPlainJson, parseBody } from './json-body.ts';
 
 /** Size, media type, JSON, shape — after authorisation, before anything else. @throws {Refusal} */

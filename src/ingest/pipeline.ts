@@ -1,4 +1,5 @@
 import type { BotAuthRequest } from '../agents/message.ts';
+import type { ProveConsent } from '../consent/proven-purposes-service.ts';
 import type { RequestTier } from '../http/network.ts';
 import { DAY, MINUTE } from '../lib/clock.ts';
 import type { Address } from '../lib/ip.ts';
@@ -13,7 +14,7 @@ import { earliestExpiry, nonceExpiry } from './freshness.ts';
 import { epochEnd } from './identity.ts';
 import { asserted, type JudgeDeps, type Judged, judge } from './judge.ts';
 import { ofNoTenant, type Unsealed } from './open.ts';
-import type { IngestTenant, IssueToken, KnownDevice, ProveConsent, RecordEntry, Recorder } from './ports.ts';
+import type { IngestTenant, IssueToken, KnownDevice, RecordEntry, Recorder } from './ports.ts';
 import { type IngestAnswer, refusal, verdictResponse } from './respond.ts';
 
 /** What the trust boundary knows of the request that brought a bundle. */

@@ -127,19 +127,6 @@ export interface Recorder {
   record(sighting: Sighting): Promise<Recorded>;
 }
 
-/**
- * Asks the tenant's own ledger which purposes it grants now; none where the proof names no live grant of the needed one
- * (contract 3.3), nor of a tenant that is gone. Read from the database each time: a withdrawal counts at once.
- */
-export type ProveConsent = (claim: {
-  readonly kid: string;
-  readonly principalId: string;
-  readonly needed: string;
-  /** The needed one among them. */
-  readonly purposes: readonly string[];
-  readonly proof: { readonly seq: number; readonly hash: string };
-}) => Promise<readonly string[]>;
-
 /** Makes the token that lets this browser, in this session, ask about this request (contract 3.5). */
 export type IssueToken = (grant: {
   readonly kid: string;

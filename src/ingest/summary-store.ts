@@ -2,8 +2,7 @@ import type { Database } from '../db/db.ts';
 import { purge } from '../db/purge.ts';
 import { makeReads } from '../db/reads.ts';
 import { type Bindings, type HotTransaction, insertMany } from '../db/sql.ts';
-import type { StoredSummary } from '../rights/me/transparency.ts';
-import type { SummaryRequest } from './summary.ts';
+import type { StoredSummary, SummaryRequest } from './summary.ts';
 
 /** Population counts by keyed hash, and what is kept of a request for the life of its token. */
 

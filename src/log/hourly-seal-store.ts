@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { type SealedTo, sealedTo } from '../audit/sealed-to-store.ts';
 import type { Database } from '../db/db.ts';
 import { impersonalEntry } from '../ledger/entries.ts';
 import { EMPTY_FRONTIER } from '../ledger/frontier.ts';
@@ -18,7 +19,7 @@ export interface SealedTable {
   /** Retention deletes old ones: `sealedTo` keeps how far is sealed. */
   readonly seals: 'verdict_seals' | 'audit_seals';
   /** The column of `ledger_heads` with the end of the last sealed hour; 0: none is sealed yet. */
-  readonly sealedTo: 'verdicts_sealed_to' | 'audit_sealed_to';
+  readonly sealedTo: SealedTo;
   /** What one row is called when something is wrong. */
   readonly noun: string;
   readonly read: (db: Knex, kid: string, hour: number) => Promise<HourRead>;
@@ -34,12 +35,6 @@ export interface HourRead {
 
 /** A batch that was stamped before the hour ended may commit a little later. */
 const LATE_MS = 2 * MINUTE;
-
-/** The end of the last hour that is sealed; 0 also where there is no log. */
-export async function sealedTo(db: Knex, column: SealedTable['sealedTo'], kid: string): Promise<number> {
-  const head = await db('ledger_heads').where({ kid }).first<{ to: number } | undefined>({ to: column });
-  return Number(head?.to ?? 0);
-}
 
 /** The oldest hour that is over, has rows and is not sealed. */
 export async function nextHour(

@@ -8,10 +8,10 @@ import { purgeSummaries } from '../ingest/summary-store.ts';
 import type { Generation } from '../keys/generation.ts';
 import { type KeyPlan, planSweep } from '../keys/rotate.ts';
 import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
+import { type Failure, type Fault, type Job, makeComplaints, reasonOf, runJobs } from '../lib/jobs.ts';
 import { sealAudit } from '../log/audit-seal-store.ts';
 import { sealVerdicts } from '../log/verdict-seal-store.ts';
 import { JOB_MS, purgeJobs } from '../rights/job-store.ts';
-import { RETENTION, retainTenant } from '../rights/retention/service.ts';
 import { tally } from '../rights/tally-store.ts';
 import { sweepOrphans } from '../rights/tenant-rows-store.ts';
 import { purgeKeyTraffic } from '../tenants/key-traffic-store.ts';
@@ -20,8 +20,8 @@ import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { purgeOutbox } from '../webhooks/store.ts';
 import { type ClockEvent, type ClockWatch, watchClock } from './clock-watch.ts';
 import { recordRound } from './job-store.ts';
-import { type Failure, type Fault, type Job, makeComplaints, reasonOf, runJobs } from './jobs.ts';
 import { purgeCounters } from './rate-store.ts';
+import { RETENTION, retainTenant } from './retention.ts';
 
 /** Delivered and failed events can be sent again for so long. */
 const OUTBOX_MS = 7 * DAY;

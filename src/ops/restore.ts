@@ -3,7 +3,6 @@ import { createWriteStream, existsSync, readdirSync, rmdirSync, statSync } from 
 import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { operatorsOf } from '../audit/operators.ts';
 import { writeActForAll } from '../audit/store.ts';
 import { type Config, ConfigError, sqliteFile } from '../config.ts';
 import { type Database, openDatabase } from '../db/db.ts';
@@ -30,6 +29,7 @@ import {
   readMasterKeyFile,
   writeMasterKeyFile,
 } from '../tenants/master-key-files.ts';
+import { operatorsOf } from '../tenants/operators-service.ts';
 import { DATABASE_PART, ERASURES_PART, type OnProgress, requireRoom } from './backup.ts';
 import { BackupFailed } from './backup-failed.ts';
 import { type BackupHead, DamagedBackup, openBytes, readHead } from './backup-stream.ts';

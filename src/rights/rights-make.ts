@@ -1,15 +1,25 @@
-import type { RoutesDeps } from '../app/routes.ts';
-import { type MeDeps, makeMeService } from './me/service.ts';
+import type { KnowsOrigin } from '../http/cors.ts';
+import type { Limiter } from '../http/hot.ts';
+import { type MeDeps, type MeService, makeMeService } from './me/service.ts';
 import { makeAuthenticator, type OidcSettings } from './oidc.ts';
-import { makeRightsApi, type RightsApiDeps } from './service.ts';
+import type { PrivacyDeps } from './routes.ts';
+import { makeRightsApi, type RightsApi, type RightsApiDeps } from './service.ts';
+
+export interface Rights {
+  readonly limiter: Limiter;
+  readonly authenticate: PrivacyDeps['authenticate'];
+  readonly api: RightsApi;
+  readonly me: MeService;
+  readonly knowsOrigin: KnowsOrigin;
+}
 
 /** The rights half, loaded with the pages it serves and not before the hot lanes answer. */
 export function wireRights(
   config: OidcSettings & { readonly k_anonymity_floor: number },
   deps: RightsApiDeps &
     Pick<MeDeps, 'serverSecret'> &
-    Pick<RoutesDeps['rights'], 'limiter' | 'knowsOrigin'> & { readonly onFault: (error: unknown) => void },
-): RoutesDeps['rights'] {
+    Pick<Rights, 'limiter' | 'knowsOrigin'> & { readonly onFault: (error: unknown) => void },
+): Rights {
   const { limiter, knowsOrigin, clock, onFault } = deps;
   return {
     limiter,

@@ -1,3 +1,4 @@
+import { actorRef } from '../audit/reference.ts';
 import { recordAudit } from '../audit/store.ts';
 import { principalRef } from '../consent/principal.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
@@ -14,7 +15,6 @@ import { type Dsar, dsarJson, makeDsarService } from './dsar/service.ts';
 import { type ErasureTarget, NOTHING, type Requester } from './erase/erasure.ts';
 import { type EraseService, KEEP_NOTHING } from './erase/service.ts';
 import { durableOfVisitor, linkedRequests } from './link-store.ts';
-import { actorRef } from './reference.ts';
 import { identifySubject, type Reach } from './subject.ts';
 
 /** The privacy-rights API behind authentication: who may do what to whose data (contract section 6). */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isPlainText } from '../lib/plain-text.ts';
+import type { Answer } from './answer.ts';
 import { principalIdSchema } from './bundle.ts';
 
 /** Bodies and answers of the privacy-rights API (contract section 6). */
@@ -87,8 +88,22 @@ export const contestResponseSchema = z.object({
 });
 export type ContestResponse = z.infer<typeof contestResponseSchema>;
 
+/** Scopes of an erasure's receipt, in the order of contract 6.4. */
+export const ERASURE_SCOPES = [
+  'sightings',
+  'visitor-index',
+  'decisions',
+  'contests',
+  'override',
+  'links',
+  'signal-summaries',
+  'network-marks',
+  'consent',
+  'backups',
+] as const;
+
 const scopeSchema = z.object({
-  scope: z.string(),
+  scope: z.enum(ERASURE_SCOPES),
   action: z.enum(['erased', 'none', 'retained', 'pending', 'failed']),
   count: z.int(),
   basis: z.string().optional(),
@@ -104,6 +119,9 @@ export const erasureReceiptSchema = z.object({
   scopes: z.array(scopeSchema),
   incomplete: z.boolean(),
 });
+
+/** `subject` is a keyed reference, `erasedAt` and `until` (when what is retained goes by itself) RFC 3339. */
+export type ErasureReceipt = Answer<typeof erasureReceiptSchema>;
 
 /** What the database keeps of an erasure as JSON. */
 export const storedErasureSchema = z.object({

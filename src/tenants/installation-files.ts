@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { baseUrl, type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
-import { completeTenants } from '../consent/complete-tenants-service.ts';
+import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
 import { type Database, openDatabase } from '../db/db.ts';
 import { type DiskReserve, makeDiskReserve } from '../db/disk-reserve-files.ts';
 import { makeFolder } from '../db/durable-files.ts';
-import { readMeta, writeMeta } from '../db/meta-store.ts';
+import { addMeta, readMeta } from '../db/meta-store.ts';
 import { migrate, schemaState } from '../db/migrate.ts';
+import { ping, tablesOfFile } from '../db/probe.ts';
 import { requireSqlite } from '../db/sqlite-client.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey, parseMasterKey, WrongMasterKey } from '../keys/master-key.ts';
@@ -110,7 +110,6 @@ export async function openStore(config: Config, options: OpenOptions = {}): Prom
     const unlocked = await unlock(database, config);
     if (!unlocked) throw notInitialised(config);
     const { masterKey, secret } = unlocked;
-    await completeTenants(database, masterKey, baseUrl(config));
     const erasing = { database, reserve };
     return { database: reserve.guard(database), erasing, reserve, masterKey, serverSecret: secret };
   } catch (error) {
@@ -134,9 +133,7 @@ async function initialiseDatabase(config: Config, masterKey: MasterKey): Promise
     const wrapped = masterKey.wrap(serverSecret, serverSecretContext);
     // Looked at where nobody else writes: of two that begin at once one is told.
     await database.transaction(async (tx) => {
-      if (await tx('meta').where({ name: SERVER_SECRET }).first('name'))
-        throw new AlreadyInitialised('the database');
-      await writeMeta(tx, SERVER_SECRET, wrapped);
+      if (!(await addMeta(tx, SERVER_SECRET, wrapped))) throw new AlreadyInitialised('the database');
     });
     return { database, masterKey, serverSecret };
   } catch (error) {
@@ -175,7 +172,7 @@ async function isUnfinished(file: string): Promise<boolean> {
   if (length > 0 && !head.subarray(WAL_AT).equals(WAL)) return false;
   const database = await openDatabase({ location: file });
   try {
-    const tables = (await database.read('sqlite_master').where({ type: 'table' }).pluck('name')) as string[];
+    const tables = await tablesOfFile(database);
     if (tables.length === 0) return true;
     return tables.includes('meta') && (await readMeta(database, SERVER_SECRET)) === null;
   } finally {
@@ -187,7 +184,7 @@ async function isUnfinished(file: string): Promise<boolean> {
 async function reach(config: Config): Promise<void> {
   const database = await openDatabase({ location: databaseLocation(config) });
   try {
-    await database.read.raw('SELECT 1');
+    await ping(database);
   } finally {
     await database.close();
   }

@@ -1,7 +1,9 @@
-import type { OnOpened } from '../app/directory.ts';
 import type { Database } from '../db/db.ts';
 import type { Clock } from '../lib/clock.ts';
 import { addKeyTraffic, type KeyUse } from './key-traffic-store.ts';
+
+/** Told which generation opened a bundle. */
+export type OnOpened = (tenant: { readonly kid: string; readonly since: number }, generation: number) => void;
 
 /** Counts in memory which generation opened a bundle, and writes the sums now and then: nothing on the hot path waits. */
 export interface KeyUseCounter {

@@ -147,3 +147,11 @@ export async function readTenantSecret(
     .first<{ wrapped: string } | undefined>('wrapped');
   return row?.wrapped ?? null;
 }
+
+/** When each tenant was made, in epoch milliseconds, by kid in its order. */
+export async function tenantsSince({ read }: Database): Promise<ReadonlyMap<string, number>> {
+  const rows = await read('tenants')
+    .orderBy('kid')
+    .select<{ kid: string; created_at: number }[]>('kid', 'created_at');
+  return new Map(rows.map(({ kid, created_at }) => [kid, Number(created_at)]));
+}

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import sqlite3 from 'sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SCOPES } from '../../src/rights/erase/erasure.ts';
+import { ERASURE_SCOPES } from '../../src/schema/rights.ts';
 import { expectError } from '../http/support/expect.ts';
 import { tempDir } from '../support/command.ts';
 import { desktopChrome } from '../support/samples.ts';
@@ -95,7 +95,7 @@ describe('a subject’s erasure', () => {
     const reply = await rights.call('/privacy/erase', {}, person.token);
     expect(reply.status).toBe(200);
     const receipt = reply.json() as Receipt;
-    expect(receipt.scopes.map(({ scope }) => scope)).toEqual([...SCOPES]);
+    expect(receipt.scopes.map(({ scope }) => scope)).toEqual([...ERASURE_SCOPES]);
     expect(actions(receipt)).toEqual({
       sightings: 'erased',
       'visitor-index': 'erased',

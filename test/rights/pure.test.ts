@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { actorRef, displayHandle, rightsRef } from '../../src/audit/reference.ts';
 import type { Claimant, Role } from '../../src/rights/caller.ts';
 import { changeText, classText, makeNotice } from '../../src/rights/dsar/dsar.ts';
-import { asErased, asPending, isIncomplete, SCOPES, scopeResults } from '../../src/rights/erase/erasure.ts';
+import { asErased, asPending, isIncomplete, scopeResults } from '../../src/rights/erase/erasure.ts';
 import { transparencyView } from '../../src/rights/me/transparency.ts';
-import { actorRef, displayHandle, rightsRef } from '../../src/rights/reference.ts';
 import { identifySubject, reaches, type SubjectLookup } from '../../src/rights/subject.ts';
+import { ERASURE_SCOPES } from '../../src/schema/rights.ts';
 
 const key = Buffer.alloc(32, 7);
 
@@ -69,7 +70,7 @@ describe('receipts', () => {
       decisions: { erased: 2, retained: 0 },
       contests: { erased: 1, retained: 1, basis: 'b' },
     });
-    expect(scopes.map(({ scope }) => scope)).toEqual([...SCOPES]);
+    expect(scopes.map(({ scope }) => scope)).toEqual([...ERASURE_SCOPES]);
     expect(scopes.find(({ scope }) => scope === 'contests')).toEqual({
       scope: 'contests',
       action: 'retained',

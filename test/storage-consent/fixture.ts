@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { makeConsentAppender } from '../../src/consent/append-store.ts';
 import type { ConsentChoice, PrincipalState } from '../../src/consent/decide.ts';
-import { createTenant } from '../../src/consent/new-tenant-service.ts';
 import type { Appended, AppendRequest, ConsentAppender } from '../../src/consent/ports.ts';
 import { makeConsentStateReader } from '../../src/consent/state-store.ts';
 import { findOpening } from '../../src/consent/terms-store.ts';
@@ -10,6 +9,7 @@ import { principalKeyContext } from '../../src/keys/contexts.ts';
 import { makeMasterKey } from '../../src/keys/master-key.ts';
 import { openPersonalEntry } from '../../src/ledger/parse-entry.ts';
 import { readEntries, readHead, type StoredEntry } from '../../src/log/read-store.ts';
+import { createTenant } from '../../src/ops/new-tenant-service.ts';
 import { leafOf, treeHead } from '../consent-api/support/naive-log.ts';
 import { NOW } from '../support/make.ts';
 

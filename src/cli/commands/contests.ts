@@ -9,6 +9,7 @@ import { contestResponse } from '../../rights/contests/service.ts';
 import { findContest, listContests } from '../../rights/contests/store.ts';
 import { describeDecision } from '../../rights/dsar/service.ts';
 import { reasonSchema } from '../../schema/rights.ts';
+import { tenantsSince } from '../../tenants/tenant-store.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import { withRights } from '../rights-context.ts';
 import { checkKid, confirm, noSuchTenant, wantsJson } from '../run.ts';
@@ -25,7 +26,7 @@ async function list(
 ): Promise<void> {
   await withRights(command, async ({ store, words, operatorOf }) => {
     const { database } = store;
-    const tenants = (await database.read('tenants').orderBy('kid').pluck('kid')) as string[];
+    const tenants = [...(await tenantsSince(database)).keys()];
     const wanted = options.tenant === undefined ? tenants : [operatorOf(checkKid(options.tenant)).kid];
     const filter = options.all === true ? {} : { status: 'open' as const };
     const contests: Contest[] = [];

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { Refusal } from '../../lib/errors.ts';
 import { countDecisions } from '../../rights/dsar/store.ts';
-import type { ErasureReceipt } from '../../rights/erase/erasure.ts';
 import { UnreadableErasure } from '../../rights/erase/receipts-store.ts';
+import type { ErasureReceipt } from '../../schema/rights.ts';
 import { CommandFailed, EXIT, print, table } from '../output.ts';
 import { type RightsContext, type TargetOptions, targetBody, withRights } from '../rights-context.ts';
 import { checkKid, confirm, wantsJson } from '../run.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { baseUrl } from '../../config.ts';
-import { createTenant } from '../../consent/new-tenant-service.ts';
+import { createTenant } from '../../ops/new-tenant-service.ts';
 import { initialiseStore } from '../../tenants/installation-files.ts';
 import { print } from '../output.ts';
 import { checkKid, configFor, wantsJson } from '../run.ts';

@@ -2,11 +2,11 @@ import type { Command } from 'commander';
 import type { Database } from '../../db/db.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Unavailable } from '../../lib/errors.ts';
+import { reasonOf } from '../../lib/jobs.ts';
 import { makeSteadyClock } from '../../lib/steady-clock.ts';
 import { TOLD_AHEAD_MS } from '../../ops/clock-watch.ts';
-import { reasonOf } from '../../ops/jobs.ts';
+import { runRetention } from '../../ops/retention.ts';
 import { readStoredSteady } from '../../ops/steady-store.ts';
-import { runRetention } from '../../rights/retention/service.ts';
 import { CommandFailed, print, say, table } from '../output.ts';
 import { wantsJson, withStore } from '../run.ts';
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { baseUrl, nearest } from '../../config.ts';
-import { createTenant } from '../../consent/new-tenant-service.ts';
 import { isoTime } from '../../lib/clock.ts';
+import { createTenant } from '../../ops/new-tenant-service.ts';
 import {
   originSchema,
   TENANT_SETTING_NAMES,

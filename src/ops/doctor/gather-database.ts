@@ -5,14 +5,8 @@ import { LAST_BACKUP, LAST_RETENTION, LAST_SWEEP, readMeta } from '../../db/meta
 import { schemaState } from '../../db/migrate.ts';
 import { readForgottenTo } from '../../db/time-marks-store.ts';
 import { readEpochLength } from '../../ingest/epoch-length-store.ts';
-import {
-  SERVER_SECRET,
-  serverSecretContext,
-  tenantSecretContext,
-  webhookSecretContext,
-} from '../../keys/contexts.ts';
-import { wrapContext } from '../../keys/generation.ts';
-import { type MasterKey, makeMasterKey, type WrapContext } from '../../keys/master-key.ts';
+import { SERVER_SECRET, serverSecretContext } from '../../keys/contexts.ts';
+import { type MasterKey, makeMasterKey } from '../../keys/master-key.ts';
 import { HOUR } from '../../lib/clock.ts';
 import { aheadOf } from '../../lib/steady-clock.ts';
 import { countUndone } from '../../rights/erase/erasure-log-files.ts';
@@ -34,6 +28,7 @@ import {
   readPooling,
   readPragmas,
 } from './inspect-store.ts';
+import { allWrapped, type Wrapped } from './wrapped-store.ts';
 
 async function lastBackupAt(database: Database): Promise<number | null> {
   const value = await readMeta(database, LAST_BACKUP);
@@ -110,34 +105,6 @@ export async function gatherDatabase(
     erasures: incomplete === null ? null : { incomplete },
     contests: overdue === null ? null : { overdue },
   };
-}
-
-interface Wrapped {
-  readonly name: string;
-  readonly wrapped: string;
-  readonly context: WrapContext;
-}
-
-async function allWrapped({ read }: Database): Promise<Wrapped[]> {
-  type Secret = { kid: string; purpose: string; wrapped: string };
-  type SealKey = { kid: string; generation: number; wrapped_private: string };
-  type Hook = { kid: string; id: string; wrapped_secret: string };
-  const secrets = await read('tenant_secrets').select<Secret[]>('kid', 'purpose', 'wrapped');
-  const keys = await read('seal_keys')
-    .whereNotNull('wrapped_private')
-    .select<SealKey[]>('kid', 'generation', 'wrapped_private');
-  const hooks = await read('webhooks').select<Hook[]>('kid', 'id', 'wrapped_secret');
-  return [
-    ...secrets.map(({ kid, purpose, wrapped }) => {
-      return { name: `${purpose} of ${kid}`, wrapped, context: tenantSecretContext(kid, purpose) };
-    }),
-    ...keys.map(({ kid, generation, wrapped_private: wrapped }) => {
-      return { name: `seal key ${generation} of ${kid}`, wrapped, context: wrapContext(kid, generation) };
-    }),
-    ...hooks.map(({ kid, id, wrapped_secret: wrapped }) => {
-      return { name: `webhook ${id} of ${kid}`, wrapped, context: webhookSecretContext(kid, id) };
-    }),
-  ];
 }
 
 function opens(masterKey: MasterKey, { wrapped, context }: Omit<Wrapped, 'name'>): boolean {

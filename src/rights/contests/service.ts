@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { AuditAction } from '../../audit/audit.ts';
+import { rightsRef } from '../../audit/reference.ts';
 import { writeAudit } from '../../audit/store.ts';
 import { notifications } from '../../consent/service.ts';
 import type { ConsentTenant } from '../../consent/tenant.ts';
@@ -13,7 +14,6 @@ import { lockHead } from '../../log/append-store.ts';
 import type { ContestResponse } from '../../schema/rights.ts';
 import type { WebhookEvent } from '../../schema/webhooks.ts';
 import { enqueue } from '../../webhooks/store.ts';
-import { rightsRef } from '../reference.ts';
 import { type Reach, reaches } from '../subject.ts';
 import { countReview } from '../tally-store.ts';
 import {

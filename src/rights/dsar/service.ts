@@ -1,3 +1,4 @@
+import { rightsRef } from '../../audit/reference.ts';
 import type { ConsentTenant } from '../../consent/tenant.ts';
 import { listHistory, listState } from '../../consent/terms-store.ts';
 import type { Database } from '../../db/db.ts';
@@ -10,7 +11,6 @@ import { type Clock, DAY, isoTime } from '../../lib/clock.ts';
 import type { Contest } from '../contests/contest.ts';
 import { contestWordsOf } from '../contests/contest-text-of.ts';
 import { contestResponse } from '../contests/service.ts';
-import { rightsRef } from '../reference.ts';
 import type { Reach } from '../subject.ts';
 import {
   besideRulesText,

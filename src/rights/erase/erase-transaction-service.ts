@@ -1,4 +1,6 @@
+import { rightsRef } from '../../audit/reference.ts';
 import { writeAudit } from '../../audit/store.ts';
+import { countOpenings } from '../../consent/principals-store.ts';
 import { notifications } from '../../consent/service.ts';
 import type { ConsentTenant } from '../../consent/tenant.ts';
 import type { Database } from '../../db/db.ts';
@@ -7,7 +9,6 @@ import type { Actor } from '../../lib/act.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { lockHead } from '../../log/append-store.ts';
 import { makeSealedPlaces } from '../../log/verdict-seal-store.ts';
-import { rightsRef } from '../reference.ts';
 import {
   asMarked,
   asPending,
@@ -111,8 +112,7 @@ async function shredConsent(tx: Tx, { tenant, target }: EraseRequest, now: numbe
     return { erased: openings, retained: 0, basis: CONSENT_BASIS };
   }
   if (linksOf === null) return { erased: 0, retained: 0 };
-  const kept = await tx('consent_openings').where({ kid, principal: linksOf }).count({ n: '*' });
-  return { erased: 0, retained: Number(kept[0]?.['n'] ?? 0), basis: CONSENT_BASIS };
+  return { erased: 0, retained: await countOpenings(tx, kid, linksOf), basis: CONSENT_BASIS };
 }
 
 async function eraseWithin(

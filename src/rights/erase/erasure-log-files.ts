@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { type Config, ConfigError } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
+import { tenantsSince } from '../../tenants/tenant-store.ts';
 import { knownReceipts } from './receipts-store.ts';
 import { parseTombstone, type Tombstone, tombstoneFile } from './tombstone-files.ts';
 
@@ -41,10 +42,7 @@ const isOffboarding = ({ refs }: Tombstone): boolean => refs.some(({ kind }) => 
 
 /** How many erasures the next start will repeat on this database, by the rules of `rights/reapply.ts`. */
 export async function countUndone(database: Database, tombstones: readonly Tombstone[]): Promise<number> {
-  const rows = await database
-    .read('tenants')
-    .select<{ kid: string; created_at: number }[]>('kid', 'created_at');
-  const since = new Map(rows.map(({ kid, created_at }) => [kid, Number(created_at)]));
+  const since = await tenantsSince(database);
   // What is said of a tenant that is gone, or was made anew after its offboarding, is done.
   const buried = tombstones.filter(isOffboarding).filter(({ tenant, at }) => {
     return (since.get(tenant) ?? Number.POSITIVE_INFINITY) <= Date.parse(at);

@@ -1,42 +1,10 @@
+import { ERASURE_SCOPES, type ErasureReceipt } from '../../schema/rights.ts';
+
 /** Erasure (GDPR article 17, contract 6.4): what goes, what stays and why, as a receipt that names nobody. */
 
-export const SCOPES = [
-  'sightings',
-  'visitor-index',
-  'decisions',
-  'contests',
-  'override',
-  'links',
-  'signal-summaries',
-  'network-marks',
-  'consent',
-  'backups',
-] as const;
-export type Scope = (typeof SCOPES)[number];
-
-export type ScopeAction = 'erased' | 'none' | 'retained' | 'pending' | 'failed';
-
-export interface ScopeResult {
-  readonly scope: Scope;
-  readonly action: ScopeAction;
-  readonly count: number;
-  readonly basis?: string;
-  /** RFC 3339; when what is retained goes by itself. */
-  readonly until?: string;
-}
-
-export type Requester = 'subject' | 'dpo' | 'operator';
-
-export interface ErasureReceipt {
-  readonly receiptId: string;
-  readonly tenant: string;
-  /** Keyed reference. */
-  readonly subject: string;
-  readonly requestedBy: Requester;
-  readonly erasedAt: string;
-  readonly scopes: readonly ScopeResult[];
-  readonly incomplete: boolean;
-}
+export type ScopeResult = ErasureReceipt['scopes'][number];
+export type Scope = ScopeResult['scope'];
+export type Requester = ErasureReceipt['requestedBy'];
 
 /** Whose rows go, once it is known. An empty target erases nothing, and its receipt says so. */
 export interface ErasureTarget {
@@ -77,7 +45,7 @@ export type ScopeCounts = Readonly<Partial<Record<Scope, ScopeCount>>>;
 export type Tally = Record<Scope, ScopeCount>;
 
 export const emptyTally = (): Tally =>
-  Object.fromEntries(SCOPES.map((scope) => [scope, { erased: 0, retained: 0 }])) as Tally;
+  Object.fromEntries(ERASURE_SCOPES.map((scope) => [scope, { erased: 0, retained: 0 }])) as Tally;
 
 /** Adds the counts of one table. A basis is kept only when rows are retained on it. */
 export function addCount(
@@ -93,7 +61,7 @@ export function addCount(
 
 /** One line a scope, in the order of the contract. A scope of which anything is left says so. */
 export function scopeResults(counts: ScopeCounts): ScopeResult[] {
-  return SCOPES.map((scope) => {
+  return ERASURE_SCOPES.map((scope) => {
     const { erased = 0, retained = 0, basis } = counts[scope] ?? {};
     if (retained > 0) {
       return { scope, action: 'retained', count: retained, ...(basis === undefined ? {} : { basis }) };
@@ -117,7 +85,8 @@ const isNew = (scope: Scope, { erased, retained }: ScopeCount): boolean =>
   scope !== 'decisions' && erased + retained > 0;
 
 /** Whether the counts of a step change the receipt. */
-export const changesReceipt = (counts: Tally): boolean => SCOPES.some((scope) => isNew(scope, counts[scope]));
+export const changesReceipt = (counts: Tally): boolean =>
+  ERASURE_SCOPES.some((scope) => isNew(scope, counts[scope]));
 
 /** The receipt with the counts of one more step. */
 export function withStep(scopes: readonly ScopeResult[], counts: Tally): ScopeResult[] {

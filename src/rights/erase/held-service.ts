@@ -2,7 +2,8 @@ import type { ConsentTenant } from '../../consent/tenant.ts';
 import type { Database } from '../../db/db.ts';
 import type { Actor } from '../../lib/act.ts';
 import { type Clock, MINUTE } from '../../lib/clock.ts';
-import { type ErasureReceipt, NOTHING } from './erasure.ts';
+import type { ErasureReceipt } from '../../schema/rights.ts';
+import { NOTHING } from './erasure.ts';
 import { dueErasures } from './hold-store.ts';
 import { type EraseService, KEEP_NOTHING } from './service.ts';
 

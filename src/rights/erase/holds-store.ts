@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { inChunks } from '../../lib/chunks.ts';
-import { SCOPES, type Scope } from './erasure.ts';
+import { ERASURE_SCOPES } from '../../schema/rights.ts';
+import type { Scope } from './erasure.ts';
 
 /** What legal holds keep of an erasure's rows: device by device, and not of the others that it was asked for with. */
 
@@ -50,6 +51,7 @@ export async function holdsOn(
     heldWith(scope)
       .map((held) => found.get(`${held} ${durable ?? ''}`))
       .find((known) => known !== undefined);
-  const scopes = (durable: string): Scope[] => SCOPES.filter((scope) => found.has(`${scope} ${durable}`));
+  const scopes = (durable: string): Scope[] =>
+    ERASURE_SCOPES.filter((scope) => found.has(`${scope} ${durable}`));
   return { devices, scopes, waiting, basis };
 }

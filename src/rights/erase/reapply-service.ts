@@ -1,7 +1,7 @@
+import { rightsRef } from '../../audit/reference.ts';
 import type { ConsentTenant } from '../../consent/tenant.ts';
 import type { Database } from '../../db/db.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
-import { rightsRef } from '../reference.ts';
 import { removeTenant } from '../tenant-removal-store.ts';
 import { heldIds } from './held-ids-store.ts';
 import { knownReceipts } from './receipts-store.ts';

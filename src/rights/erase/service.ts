@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto';
+import { rightsRef } from '../../audit/reference.ts';
+import type { PrincipalSession } from '../../auth/session.ts';
 import type { Needles } from '../../db/byte-scan.ts';
 import type { Database } from '../../db/db.ts';
 import type { DiskReserve } from '../../db/disk-reserve-files.ts';
 import { HOUR, isoTime, MINUTE, SECOND } from '../../lib/clock.ts';
+import type { Fault } from '../../lib/jobs.ts';
 import { makeUlid } from '../../lib/ulid.ts';
-import type { Fault } from '../../ops/jobs.ts';
+import type { ErasureReceipt } from '../../schema/rights.ts';
 import { makeCleaner } from './clean-files.ts';
 import {
   type Attempt,
@@ -14,7 +17,7 @@ import {
   type EraseRequest,
   WITH_TOMBSTONE,
 } from './erase-transaction-service.ts';
-import { asErased, type ErasureReceipt, isIncomplete, type Keep } from './erasure.ts';
+import { asErased, isIncomplete, type Keep, NOTHING } from './erasure.ts';
 import { idsInUse } from './find-store.ts';
 import {
   endSteps,
@@ -174,6 +177,18 @@ export interface ReceiptList {
   /** Ids of those whose rows are damaged. */
   readonly unreadable: readonly string[];
 }
+
+/** What a principal asks for in its own session: its consent evidence and its links. */
+export const eraseOwn =
+  (eraser: EraseService) =>
+  (tenant: EraseRequest['tenant'], { principal, principalId }: PrincipalSession): Promise<ErasureReceipt> =>
+    eraser.erase({
+      tenant,
+      target: { ...NOTHING, principal: { ref: principal, id: principalId }, linksOf: principal },
+      requestedBy: 'subject',
+      actor: { role: 'subject', ref: rightsRef(tenant.rightsKey, 'principal', principal) },
+      keep: KEEP_NOTHING,
+    });
 
 export type EraseService = ReturnType<typeof makeEraseService>;
 

@@ -1,3 +1,4 @@
+import { displayHandle, rightsRef } from '../../audit/reference.ts';
 import { recordAudit, writeAudit } from '../../audit/store.ts';
 import type { PrincipalSession } from '../../auth/session.ts';
 import type { ConsentTenant } from '../../consent/tenant.ts';
@@ -12,7 +13,6 @@ import { lockHead } from '../../log/append-store.ts';
 import type { TransparencyView } from '../../schema/rights.ts';
 import type { EraseService } from '../erase/service.ts';
 import { linkRequest } from '../link-store.ts';
-import { displayHandle, rightsRef } from '../reference.ts';
 import { transparencyView } from './transparency.ts';
 import { openToken, type TokenSubject } from './transparency-token.ts';
 

@@ -1,17 +1,5 @@
+import type { StoredSummary } from '../../ingest/summary.ts';
 import type { TransparencyView } from '../../schema/rights.ts';
-
-/** What is kept of a request's signals for the life of its token: how rare, never what. */
-export interface StoredSummary {
-  /** Devices that were known when it was made. */
-  readonly devices: number;
-  /** Surprisal of the joint stable hash in the tenant's population: -log2 of its share. */
-  readonly jointBits: number;
-  readonly signals: readonly {
-    readonly name: string;
-    /** -log2 of the share of this value. */
-    readonly bits: number;
-  }[];
-}
 
 export type Band = 'common' | 'uncommon' | 'rare' | 'not enough data';
 

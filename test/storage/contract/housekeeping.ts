@@ -4,7 +4,7 @@ import { LAST_RETENTION, LAST_SWEEP, readMeta } from '../../../src/db/meta-store
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { Unavailable } from '../../../src/lib/errors.ts';
 import { readJobFailures, recordRound } from '../../../src/ops/job-store.ts';
-import { runRetention } from '../../../src/rights/retention/service.ts';
+import { runRetention } from '../../../src/ops/retention.ts';
 import { removeTenant } from '../../../src/rights/tenant-removal-store.ts';
 import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { NOW } from '../../support/make.ts';

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/store.ts';
-import { createTenantRows } from '../../../src/consent/new-tenant-store.ts';
 import { insertSession } from '../../../src/consent/session-store.ts';
 import { saveDraft } from '../../../src/console/session-store.ts';
 import type { Database } from '../../../src/db/db.ts';
@@ -9,8 +8,9 @@ import type { Recorded } from '../../../src/ingest/ports.ts';
 import { makeRecorder } from '../../../src/ingest/recorder-store.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
 import { TenantGone } from '../../../src/lib/errors.ts';
+import { runJobs } from '../../../src/lib/jobs.ts';
 import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
-import { runJobs } from '../../../src/ops/jobs.ts';
+import { createTenantRows } from '../../../src/ops/new-tenant-store.ts';
 import { tally } from '../../../src/rights/tally-store.ts';
 import { removeTenant } from '../../../src/rights/tenant-removal-store.ts';
 import { countOrphanRows, sweepOrphans, TENANT_DATA_TABLES } from '../../../src/rights/tenant-rows-store.ts';

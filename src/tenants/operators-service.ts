@@ -1,16 +1,9 @@
+import { operatorActor } from '../audit/operator.ts';
 import { ROOT_SECRET, tenantSecretContext } from '../keys/contexts.ts';
-import type { Actor, InstallationAct } from '../lib/act.ts';
-import { actorRef } from '../rights/reference.ts';
-import type { Store } from '../tenants/installation-files.ts';
-import { deriveTenantKeys } from '../tenants/tenant.ts';
-import { tenantSecrets } from '../tenants/tenant-store.ts';
-
-/** Where an operator's name comes from: the account at the command line, or the API key. */
-export type OperatorSource = 'gpd cli' | 'gpd api key';
-
-export function operatorActor(rightsKey: Uint8Array, source: OperatorSource, name: string): Actor {
-  return { role: 'operator', ref: actorRef(rightsKey, source, name) };
-}
+import type { InstallationAct } from '../lib/act.ts';
+import type { Store } from './installation-files.ts';
+import { deriveTenantKeys } from './tenant.ts';
+import { tenantSecrets } from './tenant-store.ts';
 
 /** The person at the command line, as each tenant's records refer to them. */
 export async function operatorsOf(

@@ -1,4 +1,4 @@
-import { TenantGone, Unavailable } from '../lib/errors.ts';
+import { TenantGone, Unavailable } from './errors.ts';
 
 /** Runs what time makes due. A failure is its job's own, and its tenant's own: everything else runs. */
 

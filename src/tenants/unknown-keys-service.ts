@@ -28,7 +28,7 @@ export interface UnknownKeysDeps {
   /** Reads what changed in the database before this call. @throws {Unavailable} */
   readonly refresh: () => Promise<void>;
   /** Milliseconds that no clock change touches. */
-  readonly now?: () => number;
+  readonly now: () => number;
   readonly sleep?: (ms: number) => Promise<void>;
 }
 
@@ -36,7 +36,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => void setTi
 
 /** @returns finds a key by its secret for a client; null for one that nobody has, and for a revoked one */
 export function makeUnknownKeys(deps: UnknownKeysDeps) {
-  const { known, refresh, now = () => performance.now(), sleep = pause } = deps;
+  const { known, refresh, now, sleep = pause } = deps;
   const buckets = makeRecent<Bucket>(2 * PAUSE_MS, MAX_REMEMBERED, now);
   /** Until when a key, by its hash, is refused without another look. */
   const refused = makeRecent<number>(PAUSE_MS, MAX_REMEMBERED, now);

@@ -1,10 +1,10 @@
-import type { Database } from '../../db/db.ts';
-import { readEpochLength } from '../../ingest/epoch-length-store.ts';
-import { recordRound } from '../../ops/job-store.ts';
-import { type Failure, reasonOf, runJobs } from '../../ops/jobs.ts';
-import { makeTenantStore } from '../../tenants/tenant-store.ts';
-import { planRetention, type RetentionCounts } from './due-store.ts';
-import { retain } from './store.ts';
+import type { Database } from '../db/db.ts';
+import { readEpochLength } from '../ingest/epoch-length-store.ts';
+import { type Failure, reasonOf, runJobs } from '../lib/jobs.ts';
+import { planRetention, type RetentionCounts } from '../rights/retention/due-store.ts';
+import { retain } from '../rights/retention/store.ts';
+import { makeTenantStore } from '../tenants/tenant-store.ts';
+import { recordRound } from './job-store.ts';
 
 export const RETENTION = 'retention';
 

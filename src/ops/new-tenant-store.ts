@@ -1,0 +1,32 @@
+import { definePurpose } from '../consent/terms-store.ts';
+import type { Database } from '../db/db.ts';
+import { appendOne, createLog } from '../log/append-store.ts';
+import { emptyTables, tableWithRows } from '../rights/tenant-rows-store.ts';
+import type { Purpose } from '../tenants/tenant.ts';
+import { insertTenant, type NewTenant } from '../tenants/tenant-store.ts';
+
+export interface TenantRows extends NewTenant {
+  /** The log begins with its genesis, and says that the first purpose was defined. */
+  readonly log: { readonly origin: string; readonly vkey: string; readonly genesis: Uint8Array };
+  readonly purpose: Purpose;
+}
+
+/**
+ * All of a tenant in one transaction, after what an earlier tenant of its kid left.
+ * @returns false when the kid is taken
+ */
+export async function createTenantRows(database: Database, rows: TenantRows, now: number): Promise<boolean> {
+  const { kid } = rows.tenant;
+  const { origin, vkey, genesis } = rows.log;
+  await emptyTables(database, kid);
+  return database.transaction(async (tx) => {
+    if (!(await insertTenant(tx, rows))) return false;
+    const left = await tableWithRows(tx, kid);
+    if (left !== null)
+      throw new Error(`${left} has rows of an earlier tenant ${kid}: stop the servers, and try again`);
+    await createLog(tx, { kid, origin, vkey });
+    await appendOne(tx, kid, genesis);
+    await definePurpose(tx, kid, rows.purpose, now);
+    return true;
+  });
+}

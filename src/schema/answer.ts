@@ -1,0 +1,10 @@
+import type { z } from 'zod';
+
+type Frozen<T> = T extends readonly (infer Item)[]
+  ? readonly Frozen<Item>[]
+  : T extends object
+    ? { readonly [Name in keyof T]: Frozen<T[Name]> }
+    : T;
+
+/** What a handler answers by this schema. */
+export type Answer<Schema extends z.ZodType> = Frozen<z.output<Schema>>;
