@@ -135,7 +135,7 @@ function makeVisit({ kid, createdAt: since }: Tenant, now: number): Sighting {
       earliestExpiry: Number.MAX_SAFE_INTEGER,
     },
     device: { kid, durable, network: identified.network, day },
-    settle: () => entry,
+    decide: () => entry,
   };
 }
 

@@ -3,8 +3,7 @@ import { type BotAuthDeps, type FindAgentKey, verifyBotAuth } from '../agents/ve
 import type { Config } from '../config.ts';
 import { DAY, SECOND } from '../lib/clock.ts';
 import { poolRandom } from '../lib/random.ts';
-import type { IngestDeps } from './pipeline.ts';
-import type { TenantLookup } from './ports.ts';
+import type { IngestDeps, TenantLookup } from './ports.ts';
 
 /** Longest validity of a Web Bot Auth signature (contract 3.4). */
 const MAX_VALIDITY_SECONDS = DAY / SECOND;

@@ -1,29 +1,19 @@
 import { hasGpcHeader, type RequestTier } from '../http/network.ts';
 import { sha256 } from '../lib/hash.ts';
-import type { ConsentReceipt, Plaintext } from '../schema/bundle.ts';
+import type { ConsentReceipt } from '../schema/bundle.ts';
 import type { ConsentState } from '../schema/responses.ts';
 import { type ReadSignals, readSignals } from '../schema/signals.ts';
 import { isCoarse } from './attestation.ts';
-import { type Classification, classify } from './classify/classify.ts';
-import { consentGate } from './consent-gate.ts';
-import { isFresh } from './freshness.ts';
-import { currentEpoch, type Identity, identify } from './identity.ts';
-import { readOpened, type Unsealed } from './open.ts';
-import { perceive } from './perceive.ts';
-import type { IngestTenant, TenantLookup } from './ports.ts';
-import { type IngestAnswer, refusal } from './respond.ts';
+import type { Classification } from './classify/classify.ts';
+import { currentEpoch, type Identity } from './identity.ts';
+import type { Unsealed } from './open.ts';
+import { refuse, STAGES } from './pipeline.ts';
+import type { EvaluateDeps, IngestTenant } from './ports.ts';
+import type { IngestAnswer } from './respond.ts';
 import { stableInputs } from './stable.ts';
 import { type KeyedSignals, summarise } from './summary.ts';
 
-/** read → freshness → consent gate → network tier → identity → classify: what a bundle says, without touching the world. */
-
-export interface JudgeDeps {
-  readonly tenants: TenantLookup;
-  /** The server's time; a replay answers with the bundle's own. */
-  readonly now: (plaintext: Plaintext) => number;
-  readonly maxSkewMs: number;
-  readonly epochDays: number;
-}
+/** The frame of the stages that need the bundle and touch nothing: open to classify. */
 
 const NONCE_HASH_BYTES = 16;
 
@@ -37,7 +27,7 @@ export function asserted(state: ConsentState): ConsentState {
 }
 
 /** What follows from the signals alone. */
-interface Weighed {
+interface Classified {
   readonly identity: Identity | null;
   readonly summary: KeyedSignals | null;
   readonly classification: Classification;
@@ -47,24 +37,29 @@ interface Weighed {
   readonly coarse: boolean;
 }
 
-function weigh(tenant: IngestTenant, read: ReadSignals, tier: RequestTier, epoch: number): Weighed {
-  const { facts, unusable } = perceive(read, tier);
+function classifyBundle(
+  tenant: IngestTenant,
+  read: ReadSignals,
+  tier: RequestTier,
+  epoch: number,
+): Classified {
+  const { facts, unusable } = STAGES.network.run(read, tier);
   const { signals, agent, defenses, incomplete } = facts;
   const { populationKey } = tenant;
-  const identity = identify(tenant, signals, { agent, unusable, epoch });
+  const identity = STAGES.identity.run(tenant, signals, { agent, unusable, epoch });
   return {
     identity,
     summary: identity && populationKey && summarise(populationKey, stableInputs(signals, agent, unusable)),
-    classification: classify(facts, tenant.policy.rules),
-    shadow: tenant.shadow && classify(facts, tenant.shadow.rules),
+    classification: STAGES.classify.run(facts, tenant.policy.rules),
+    shadow: tenant.shadow && STAGES.classify.run(facts, tenant.shadow.rules),
     defenses,
     incomplete,
     coarse: isCoarse(signals, agent, unusable),
   };
 }
 
-/** A bundle that was read to its end: all that is needed of it from here on. */
-export interface Judged {
+/** All that is needed of a bundle from here on. */
+export interface Evaluated {
   readonly tenant: IngestTenant;
   /** It came without `epk`. */
   readonly symmetric: boolean;
@@ -75,32 +70,32 @@ export interface Judged {
   readonly consentState: ConsentState;
   /** What a tenant that wants consent proven holds the ledger against; null for every other. */
   readonly toProve: ConsentReceipt | null;
-  readonly weighed: Weighed;
+  readonly classified: Classified;
 }
 
-/** The stages that need the bundle and touch nothing: an answer is a refusal. */
-export function judge(
-  deps: JudgeDeps,
+/** An answer is a refusal. */
+export function evaluate(
+  deps: EvaluateDeps,
   unsealed: Unsealed,
   tier: RequestTier,
   requestId: string,
-): Judged | IngestAnswer {
-  const opened = readOpened(unsealed, deps.tenants);
-  if (!opened.ok) return refusal(opened.reason, requestId);
+): Evaluated | IngestAnswer {
+  const opened = STAGES.open.run(unsealed, deps.tenants);
+  if (!opened.ok) return refuse('open', opened.reason, requestId);
   const { tenant, plaintext } = opened;
   const now = deps.now(plaintext);
-
+  const fresh = STAGES.freshness.run(plaintext.clientTs, now, deps.maxSkewMs);
   const read = readSignals(plaintext.signals);
-  const gate = consentGate({
+  // A stale bundle too is told what its consent says.
+  const gate = STAGES['consent gate'].run({
     receipt: plaintext.consent,
     gpcHeader: hasGpcHeader(tier.headers),
     gpcSignal: read.gpc,
     gpcPolicy: tenant.gpcPolicy,
     basis: tenant.needsProof ? 'proven' : 'asserted',
   });
-  if (!isFresh(plaintext.clientTs, now, deps.maxSkewMs))
-    return refusal('stale', requestId, asserted(gate.state));
-  if (!gate.allowed) return refusal('consent-missing', requestId, asserted(gate.state));
+  if (!fresh) return refuse('freshness', 'stale', requestId, asserted(gate.state));
+  if (!gate.allowed) return refuse('consent gate', 'consent-missing', requestId, asserted(gate.state));
   return {
     tenant,
     symmetric: unsealed.symmetric,
@@ -109,6 +104,6 @@ export function judge(
     clientTs: plaintext.clientTs,
     consentState: gate.state,
     toProve: tenant.needsProof ? plaintext.consent : null,
-    weighed: weigh(tenant, read, tier, currentEpoch(now, deps.epochDays)),
+    classified: classifyBundle(tenant, read, tier, currentEpoch(now, deps.epochDays)),
   };
 }

@@ -8,7 +8,7 @@ import type { Address } from '../lib/ip.ts';
 import type { Random } from '../lib/random.ts';
 import { MAX_BODY_BYTES } from '../schema/bundle.ts';
 import type { Unsealed } from './open.ts';
-import type { IngestInput } from './pipeline.ts';
+import type { IngestInput } from './ports.ts';
 import type { IngestAnswer } from './respond.ts';
 import { refusal } from './respond.ts';
 

@@ -1,7 +1,11 @@
+import type { BotAuthRequest } from '../agents/message.ts';
+import type { ProveConsent } from '../consent/proven-purposes-service.ts';
+import type { RequestTier } from '../http/network.ts';
 import type { Address } from '../lib/ip.ts';
-import type { SealedBundle } from '../schema/bundle.ts';
+import type { Random } from '../lib/random.ts';
+import type { Plaintext, SealedBundle } from '../schema/bundle.ts';
 import type { VisitorClass } from '../schema/responses.ts';
-import type { Spread } from './attestation.ts';
+import type { AttestationLimits, Spread } from './attestation.ts';
 import type { Policy } from './classify/policy.ts';
 import type { SummaryRequest } from './summary.ts';
 import type { Verdict } from './verdict.ts';
@@ -107,17 +111,17 @@ export interface RecordEntry {
  */
 export type Recorded = RecordEntry | 'replay' | 'stale' | 'gone';
 
-/** One bundle that was judged: what remains hangs on what is known of its device. */
+/** One bundle that was evaluated: what remains hangs on what is known of its device. */
 export interface Sighting {
   readonly claim: NonceClaim;
   /** Null: there is nobody to be known. */
   readonly device: DeviceQuery | null;
   /** Pure, apart from chance: called again, and the last entry counts, where a database rolled the first back. */
-  readonly settle: (known: KnownDevice | null) => RecordEntry;
+  readonly decide: (known: KnownDevice | null) => RecordEntry;
 }
 
 /**
- * Looks up what is known of the device, lets the bundle be settled on it and writes, in one transaction: `spread` counts
+ * Looks up what is known of the device, lets the bundle be decided on that and writes, in one transaction: `spread` counts
  * this sighting already, and of two sightings that are recorded at once none knows of the other. Durable before it
  * answers: the nonce claim, the sighting and the decision commit together or not at all. Of two entries with one nonce at
  * most one is `recorded`, on any number of nodes and whatever their clocks do.
@@ -135,3 +139,37 @@ export type IssueToken = (grant: {
   readonly origin: string;
   readonly now: number;
 }) => string;
+
+/** What reading and evaluating a bundle needs; neither touches the world. */
+export interface EvaluateDeps {
+  readonly tenants: TenantLookup;
+  /** The server's time; a replay answers with the bundle's own. */
+  readonly now: (plaintext: Plaintext) => number;
+  readonly maxSkewMs: number;
+  readonly epochDays: number;
+}
+
+/** What the trust boundary knows of the request that brought a bundle. */
+export interface IngestInput extends RequestTier {
+  readonly requestId: string;
+  /** The request target as sent: `/_fp/i/v1`. */
+  readonly target: string;
+  /** The client behind the trust boundary; looked at, never stored. */
+  readonly client: Address | null;
+  /** Salted hash of the client's network, good for one day. */
+  readonly network: string;
+  /** The value that this response's gp_session cookie will have. */
+  readonly session: string;
+}
+
+export interface IngestDeps extends EvaluateDeps {
+  readonly recorder: Recorder;
+  /** The smallest skew by which a bundle that is fresh now may have been claimed: a setting that was raised, another node. */
+  readonly leastSkewMs: () => number;
+  /** Web Bot Auth: the agent that signed this request, or null. */
+  readonly botAuth: (request: BotAuthRequest, now: number) => Promise<string | null>;
+  readonly proveConsent: ProveConsent;
+  readonly issueToken: IssueToken;
+  readonly random: Random;
+  readonly attestation: AttestationLimits;
+}

@@ -5,7 +5,7 @@ import type { Facts } from './classify/facts.ts';
 import type { Unusable } from './stable.ts';
 import { readAgent } from './user-agent.ts';
 
-export interface Perceived {
+export interface BundleFacts {
   readonly facts: Facts;
   readonly unusable: Unusable;
 }
@@ -17,7 +17,7 @@ function isIncomplete({ page, screen, media, graphics }: Signals, malformed: boo
 }
 
 /** Network tier and signals side by side, with the privacy defenses that explain them. */
-export function perceive(read: ReadSignals, tier: RequestTier): Perceived {
+export function readFacts(read: ReadSignals, tier: RequestTier): BundleFacts {
   const { signals, malformed } = read;
   const network = readNetwork(tier);
   const agent = readAgent(signals.page?.userAgent ?? network.userAgent);

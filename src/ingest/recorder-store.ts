@@ -13,9 +13,9 @@ const MAX_WAITING = 2000;
 
 type Outcome = Recorded | Fault;
 
-function settle(sighting: Sighting, known: KnownDevice | null): RecordEntry | Fault {
+function decideOn(sighting: Sighting, known: KnownDevice | null): RecordEntry | Fault {
   try {
-    return sighting.settle(known);
+    return sighting.decide(known);
   } catch (error) {
     return new Fault(error);
   }
@@ -29,7 +29,7 @@ async function recordAll(
   const before = await lookBefore(tx, totals, sightings);
   const { known } = before;
   const outcomes = sightings.map((sighting) =>
-    settle(sighting, sighting.device && (known.shift() as KnownDevice)),
+    decideOn(sighting, sighting.device && (known.shift() as KnownDevice)),
   );
   const settled = outcomes.flatMap((entry, i): Settled[] => {
     const { claim } = sightings[i] as Sighting;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isCoarse, isShared, type Spread } from '../../src/ingest/attestation.ts';
-import { perceive } from '../../src/ingest/perceive.ts';
+import { readFacts } from '../../src/ingest/read-facts.ts';
 import { readSignals } from '../../src/schema/signals.ts';
 import * as browsers from '../classify/support/browsers.ts';
 import { type Browser, gpu } from '../classify/support/browsers.ts';
@@ -11,7 +11,7 @@ import { nothing } from '../classify/support/changes.ts';
 function coarse(make: () => Browser, change: (browser: Browser) => void = () => {}): boolean {
   const browser = make();
   change(browser);
-  const { facts, unusable } = perceive(readSignals(browser.signals), { ...browser, hosting: null });
+  const { facts, unusable } = readFacts(readSignals(browser.signals), { ...browser, hosting: null });
   return isCoarse(facts.signals, facts.agent, unusable);
 }
 

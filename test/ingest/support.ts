@@ -1,6 +1,13 @@
+import { ingest } from '../../src/ingest/ingest.ts';
 import { unseal } from '../../src/ingest/open.ts';
-import { type IngestDeps, type IngestInput, ingest } from '../../src/ingest/pipeline.ts';
-import type { IngestTenant, KnownDevice, NonceClaim, RecordEntry } from '../../src/ingest/ports.ts';
+import type {
+  IngestDeps,
+  IngestInput,
+  IngestTenant,
+  KnownDevice,
+  NonceClaim,
+  RecordEntry,
+} from '../../src/ingest/ports.ts';
 import type { SealedBundle } from '../../src/schema/bundle.ts';
 import { ingestResponseSchema } from '../../src/schema/responses.ts';
 import { sealTo } from '../../src/seal/seal.ts';
@@ -48,9 +55,9 @@ export async function run(world: World = {}) {
   const deps: IngestDeps = {
     tenants: (kid) => (kid === tenant.kid ? tenant : undefined),
     recorder: {
-      async record({ claim, device, settle }) {
+      async record({ claim, device, decide }) {
         if (device) touched.push('lookup');
-        const entry = settle(device && { ...UNSEEN, ...world.known });
+        const entry = decide(device && { ...UNSEEN, ...world.known });
         touched.push('record');
         entries.push({ ...entry, claim });
         if (world.outcome instanceof Error) throw world.outcome;

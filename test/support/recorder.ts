@@ -33,7 +33,7 @@ export function makeRecorder(database: Database) {
       const recorded = await recorder.record({
         claim: { ...claim, since },
         device: identified && { kid, ...identified },
-        settle: (known) => ({
+        decide: (known) => ({
           ...entry,
           identified: identified && { ...identified, marked: identified.marked || known?.marked === true },
         }),

@@ -9,9 +9,9 @@ import type { Policy } from '../../ingest/classify/policy.ts';
 import { makeIngestDeps, publicNames } from '../../ingest/deps.ts';
 import { lookUpDevices, makeTotals } from '../../ingest/device-store.ts';
 import { readEnvelope } from '../../ingest/envelope.ts';
+import { ingest } from '../../ingest/ingest.ts';
 import { unseal } from '../../ingest/open.ts';
-import { type IngestDeps, ingest } from '../../ingest/pipeline.ts';
-import type { IngestTenant } from '../../ingest/ports.ts';
+import type { IngestDeps, IngestTenant } from '../../ingest/ports.ts';
 import { SECOND } from '../../lib/clock.ts';
 import { type DigestSet, makeDigestSet } from '../../lib/digest-set.ts';
 import { MAX_BODY_BYTES } from '../../schema/bundle.ts';
@@ -38,9 +38,9 @@ function memoryRecorder(
 ): IngestDeps['recorder'] {
   const totals = makeTotals(() => performance.now());
   return {
-    async record({ claim, device, settle }) {
+    async record({ claim, device, decide }) {
       const [known = null] = await lookUpDevices(database.read, totals, device ? [device] : []);
-      const entry = settle(known);
+      const entry = decide(known);
       onShadow(entry.shadow?.class ?? null);
       return claimed.add(`${claim.kid}|${claim.nonce}`) ? entry : 'replay';
     },

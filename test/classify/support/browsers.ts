@@ -1,7 +1,7 @@
 import { type Classification, classify } from '../../../src/ingest/classify/classify.ts';
 import type { Facts } from '../../../src/ingest/classify/facts.ts';
 import { RULES } from '../../../src/ingest/classify/policy.ts';
-import { perceive } from '../../../src/ingest/perceive.ts';
+import { readFacts } from '../../../src/ingest/read-facts.ts';
 import { readSignals } from '../../../src/schema/signals.ts';
 import { browserHeaders, desktopChrome, type SampleSignals } from '../../support/samples.ts';
 
@@ -24,7 +24,7 @@ export interface Judged extends Classification {
 }
 
 export function judge({ signals, headers, https, ja4, hosting }: Browser): Judged {
-  const { facts } = perceive(readSignals(signals), { headers, https, ja4, hosting: hosting ?? null });
+  const { facts } = readFacts(readSignals(signals), { headers, https, ja4, hosting: hosting ?? null });
   const verdict = classify(facts, RULES);
   const ids = verdict.rules.map(({ id }) => id);
   const strong = verdict.rules.filter(({ kind }) => kind !== 'W').map(({ id }) => id);

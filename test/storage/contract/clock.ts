@@ -87,7 +87,7 @@ export function clockContract(make: MakeDatabase): void {
         const arrived = makeEntry({ kid: KID, id: 'back', decidedAt: back, expiresAt: back + 900_000 });
         const { claim, ...entry } = arrived;
         const record = () =>
-          recorder.record({ claim: { ...claim, earliestExpiry: back }, device: null, settle: () => entry });
+          recorder.record({ claim: { ...claim, earliestExpiry: back }, device: null, decide: () => entry });
         expect(await record()).toMatchObject({ verdict: { decidedAt: back } });
         expect(await record()).toBe('replay');
         for (let i = 0; i < 7; i += 1) expect(await house.round(HOUR)).toEqual([]);

@@ -57,7 +57,7 @@ export function recorderContract(make: MakeDatabase): void {
         recorder.record({
           claim: makeEntry({ ...device, id }).claim,
           device: asked,
-          settle(what) {
+          decide(what) {
             known.push(what);
             return makeEntry({ ...device, id, marked: what?.marked ?? false });
           },
@@ -82,7 +82,7 @@ export function recorderContract(make: MakeDatabase): void {
         recorder.record({
           claim: makeEntry({ kid, id }).claim,
           device: durable === null ? null : { kid, durable, network: 'n', day: DAY },
-          settle(known) {
+          decide(known) {
             const { pairsOfWeek = 0, tenantPairsOfWeek = 0 } = known?.spread ?? {};
             told.set(id, known ? `${known.seen} ${pairsOfWeek} ${tenantPairsOfWeek}` : 'nobody');
             return makeEntry({ kid, id, durable, network: 'n', marked: known?.marked ?? false });
@@ -130,7 +130,7 @@ export function recorderContract(make: MakeDatabase): void {
       const written = await makeWholeRecorder(twice).record({
         claim: makeEntry({ kid: 'anew', id: 'r' }).claim,
         device: { kid: 'anew', durable: 'd', network: 'n', day: DAY },
-        settle() {
+        decide() {
           rounds += 1;
           return makeEntry({ kid: 'anew', id: `r${rounds}` });
         },
@@ -148,7 +148,7 @@ export function recorderContract(make: MakeDatabase): void {
         recorder.record({
           claim: makeEntry({ kid: 'unsettled', id }).claim,
           device,
-          settle() {
+          decide() {
             if (id === 'u2') throw new RangeError('of u2 alone');
             return makeEntry({ kid: 'unsettled', id });
           },
@@ -319,7 +319,7 @@ export function recorderContract(make: MakeDatabase): void {
       const recorder = makeWholeRecorder(db.database);
       const pending = Array.from({ length: 50 }, (_, i) => {
         const entry = makeEntry({ kid: 'idle', id: `idle-${i}`, durable: `d${i}` });
-        return recorder.record({ claim: entry.claim, device: null, settle: () => entry });
+        return recorder.record({ claim: entry.claim, device: null, decide: () => entry });
       });
       await recorder.idle();
       expect(await counts(other, 'idle')).toEqual([50, 50, 50, 50]);

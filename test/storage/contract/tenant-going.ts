@@ -54,7 +54,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
       return recorder.record({
         claim: { ...claim, since },
         device: { kid, durable, network: 'n', day: DAY },
-        settle: () => makeEntry({ kid, id, durable, summary, webhooks }),
+        decide: () => makeEntry({ kid, id, durable, summary, webhooks }),
       });
     };
     const endOf = (recorded: Recorded): string => (typeof recorded === 'string' ? recorded : 'recorded');

@@ -33,7 +33,7 @@ export function visitorIdContract(make: MakeDatabase): void {
       makeRecorder(database).record({
         claim: makeEntry({ kid, id }).claim,
         device: { kid, durable: DEVICE, network: 'n', day: DAY },
-        settle: (known) => makeEntry({ kid, id, durable: DEVICE, decidedAt, marked: known?.marked ?? false }),
+        decide: (known) => makeEntry({ kid, id, durable: DEVICE, decidedAt, marked: known?.marked ?? false }),
       });
 
     const target = (kid: string): RowTarget => ({
