@@ -55,7 +55,7 @@ const views = fileURLToPath(new URL('../views', import.meta.url));
 
 /** Opens the store, loads all tenants and serves. @throws {ConfigError} with a plain sentence */
 export async function startApp(config: Config, options: AppOptions): Promise<RunningApp> {
-  const { log } = options;
+  const { log, intervals = {} } = options;
   const clock = options.clock ?? Date.now;
   const random = poolRandom(randomBytes);
   const tls = readTls(config);
@@ -84,11 +84,13 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     rereadMasterKey: () => readMasterKey(config),
     onFault: logFault('reload-failed'),
     onDamaged: ({ kid, error }) => logFault('tenant-damaged', { tenant: kid })(error),
+    interval: intervals.poll,
   });
   const agents = await startAgents(database, {
     openDiscovery: config.wba_open_discovery,
     clock,
     onFault: logFault('agents-failed'),
+    interval: intervals.agents,
   });
   const limiters = makeLimiters(config, database, serverSecret, clock);
 
@@ -175,12 +177,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
       findPublicKey: (kid) => directory.publicKey(kid),
       consent,
       rights: wireRights(config, {
-        database,
-        serverSecret,
-        tenantOf,
-        ingestTenantOf: (kid) => directory.tenant(kid),
-        eraser,
-        clock,
+        ...wiring,
         limiter: limiters.privacy,
         knowsOrigin: (origin) => directory.knowsOrigin(origin),
         onFault: logFault('oidc-failed'),
@@ -230,6 +227,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
       onFault: logFault('webhooks-failed'),
     },
     () => directory.hasWebhooks,
+    intervals.webhooks,
   );
   const housekeeping = startHousekeeping({
     database,
@@ -239,6 +237,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     flushKeyUse: keyUse.flush,
     noteSkew: skew.note,
     clock,
+    interval: intervals.housekeeping,
     onClock: (event, ms) => log.warn({ event, seconds: Math.round(ms / SECOND) }),
     onFailure: ({ job, kid, error }) => logFault('sweep-failed', { job, tenant: kid })(error),
   });

@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import type { Database } from '../db/db.ts';
 import { type FetchOptions, fetchJsonDocument } from '../egress/fetch-document.ts';
 import { type Clock, HOUR, MINUTE, SECOND } from '../lib/clock.ts';
+import { every } from '../lib/every.ts';
 import { type AgentKey, importAgentKey, readJwks, WELL_KNOWN_PATH } from './directory.ts';
 import {
   type AgentDirectory,
@@ -124,79 +125,66 @@ export interface AgentsOptions {
   readonly clock: Clock;
   readonly onFault: (error: unknown) => void;
   readonly fetchOptions?: FetchOptions;
+  /** Milliseconds from one look to the next. */
+  readonly interval?: number | undefined;
+}
+
+interface Known {
+  readonly database: Database;
+  readonly options: AgentsOptions;
+  directories: ReadonlyMap<string, AgentDirectory>;
+  keys: DirectoryKeys;
+  revision: number;
+  readonly wanted: Set<string>;
+  /** Origins that were asked lately, so that a stranger cannot make this server ask one again and again. */
+  readonly refused: Map<string, number>;
+}
+
+async function reload(known: Known): Promise<void> {
+  const revision = await agentsRevision(known.database);
+  if (revision === known.revision) return;
+  const list = await listDirectories(known.database);
+  known.directories = new Map(list.map((directory) => [directory.url, directory]));
+  known.keys = importAll(list);
+  known.revision = revision;
+}
+
+async function refreshDue(known: Known): Promise<void> {
+  await reload(known);
+  const { database, directories, wanted, refused } = known;
+  const { clock, fetchOptions } = known.options;
+  const now = clock();
+  const discovered = [...wanted]
+    .filter((url) => !directories.has(url))
+    .map((url) => newDirectory(url, 'discovered', now));
+  wanted.clear();
+  for (const [url, until] of refused) if (until <= now) refused.delete(url);
+  for (const { url } of discovered) refused.set(url, now + REFUSED_MS);
+  const due = [...[...directories.values()].filter((directory) => isDue(directory, now)), ...discovered];
+  await Promise.all(due.map((directory) => refreshDirectory(database, directory, clock, fetchOptions)));
+  if (due.length > 0) await reload(known);
+}
+
+function discover({ options, directories, wanted, refused }: Known, url: string): void {
+  const room =
+    wanted.size < MAX_WAITING && directories.size < MAX_DISCOVERED && refused.size < MAX_DISCOVERED;
+  // One directory an origin, at its well-known address: on a shared host another path may be somebody else's.
+  const own = new URL(url).pathname === WELL_KNOWN_PATH && new URL(url).search === '';
+  if (options.openDiscovery && room && own && !refused.has(url)) wanted.add(url);
 }
 
 /** Loads all directories, follows their changes every second, refreshes what is due. */
 export async function startAgents(database: Database, options: AgentsOptions): Promise<Agents> {
-  const { clock, onFault } = options;
-  let directories = new Map<string, AgentDirectory>();
-  let keys: DirectoryKeys = new Map();
-  let revision = -1;
-  const wanted = new Set<string>();
-  /** Origins that were asked lately, so that a stranger cannot make this server ask one again and again. */
-  const refused = new Map<string, number>();
-
-  async function reload(): Promise<void> {
-    const next = await agentsRevision(database);
-    if (next === revision) return;
-    const list = await listDirectories(database);
-    directories = new Map(list.map((directory) => [directory.url, directory]));
-    keys = importAll(list);
-    revision = next;
-  }
-
-  async function work(): Promise<void> {
-    await reload();
-    const now = clock();
-    const discovered = [...wanted]
-      .filter((url) => !directories.has(url))
-      .map((url) => newDirectory(url, 'discovered', now));
-    wanted.clear();
-    for (const [url, until] of refused) if (until <= now) refused.delete(url);
-    for (const { url } of discovered) refused.set(url, now + REFUSED_MS);
-    const due = [...[...directories.values()].filter((directory) => isDue(directory, now)), ...discovered];
-    await Promise.all(
-      due.map((directory) => refreshDirectory(database, directory, clock, options.fetchOptions)),
-    );
-    if (due.length > 0) await reload();
-  }
-
-  function discover(url: string): void {
-    const room =
-      wanted.size < MAX_WAITING && directories.size < MAX_DISCOVERED && refused.size < MAX_DISCOVERED;
-    // One directory an origin, at its well-known address: on a shared host another path may be somebody else's.
-    const own = new URL(url).pathname === WELL_KNOWN_PATH && new URL(url).search === '';
-    if (options.openDiscovery && room && own && !refused.has(url)) wanted.add(url);
-  }
-
-  await reload();
-  let running: Promise<void> = Promise.resolve();
-  let busy = false;
-  let failing = false;
-  // Told once, not every second that the database is away.
-  const failed = (error: unknown): void => {
-    if (!failing) onFault(error);
-    failing = true;
-  };
-  const timer = setInterval(() => {
-    if (busy) return;
-    busy = true;
-    running = work()
-      .then(() => {
-        failing = false;
-      }, failed)
-      .finally(() => {
-        busy = false;
-      });
-  }, SECOND);
+  const state = { directories: new Map(), keys: new Map(), revision: -1 };
+  const known: Known = { database, options, ...state, wanted: new Set(), refused: new Map() };
+  await reload(known);
+  const { interval: ms = SECOND, onFault } = options;
+  const looks = every(() => refreshDue(known), { ms, timer: setInterval, onFault });
   return {
     findKey(url, thumbprint, nowSeconds) {
-      if (!keys.has(url)) discover(url);
-      return lookupKey(keys, url, thumbprint, nowSeconds);
+      if (!known.keys.has(url)) discover(known, url);
+      return lookupKey(known.keys, url, thumbprint, nowSeconds);
     },
-    async stop() {
-      clearInterval(timer);
-      await running;
-    },
+    stop: looks.stop,
   };
 }

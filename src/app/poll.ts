@@ -6,6 +6,7 @@ import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import { SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
+import { every } from '../lib/every.ts';
 import type { LiveDirectory } from './directory.ts';
 import { type DamagedTenant, readSnapshot, type SnapshotPage } from './snapshot-store.ts';
 
@@ -33,6 +34,8 @@ export interface PollOptions {
   readonly onFault: (error: unknown) => void;
   /** A tenant that is not served any more, or not at all; told with each change of its rows. */
   readonly onDamaged: (tenant: DamagedTenant) => void;
+  /** Milliseconds from one look to the next. */
+  readonly interval?: number | undefined;
 }
 
 function opens(masterKey: MasterKey, wrapped: string | null): boolean {
@@ -44,84 +47,64 @@ function opens(masterKey: MasterKey, wrapped: string | null): boolean {
   }
 }
 
+interface Poll {
+  readonly database: Database;
+  readonly directory: LiveDirectory;
+  readonly options: PollOptions;
+  masterKey: MasterKey;
+  revision: number;
+  lookedAt: number;
+}
+
+/** The server's own secret says whether the key is wrong, or a single tenant is damaged. */
+async function apply(poll: Poll, page: SnapshotPage): Promise<readonly DamagedTenant[]> {
+  const { database, directory, masterKey } = poll;
+  try {
+    return directory.apply(page, masterKey);
+  } catch (error) {
+    if (!(error instanceof WrongMasterKey)) throw error;
+    const wrapped = await readMeta(database, SERVER_SECRET);
+    const key = opens(masterKey, wrapped)
+      ? masterKey
+      : makeMasterKey(poll.options.rereadMasterKey(), randomBytes);
+    // A rewrap between these reads: the next look sees all of it.
+    const moved = (await readRevision(database, 'tenants')) !== page.revision;
+    if (moved || !opens(key, wrapped)) throw error;
+    poll.masterKey = key;
+    return directory.apply(page, key, true);
+  }
+}
+
+async function look(poll: Poll): Promise<void> {
+  const begun = performance.now();
+  const page = await readSnapshot(poll.database, poll.revision);
+  for (const tenant of await apply(poll, page)) poll.options.onDamaged(tenant);
+  poll.revision = page.revision;
+  // As of the start: what was committed later may be missing.
+  poll.lookedAt = begun;
+}
+
 /** Loads all tenants once, then what changed. @throws when the first load fails */
 export async function startPolling(
   database: Database,
   directory: LiveDirectory,
-  firstKey: MasterKey,
+  masterKey: MasterKey,
   options: PollOptions,
 ): Promise<Polling> {
-  let masterKey = firstKey;
-  let revision = -1;
-  let failing = false;
-  let lookedAt = 0;
-
-  /** The server's own secret says whether the key is wrong, or a single tenant is damaged. */
-  async function apply(page: SnapshotPage): Promise<readonly DamagedTenant[]> {
-    try {
-      return directory.apply(page, masterKey);
-    } catch (error) {
-      if (!(error instanceof WrongMasterKey)) throw error;
-      const wrapped = await readMeta(database, SERVER_SECRET);
-      const key = opens(masterKey, wrapped)
-        ? masterKey
-        : makeMasterKey(options.rereadMasterKey(), randomBytes);
-      // A rewrap between these reads: the next look sees all of it.
-      const moved = (await readRevision(database, 'tenants')) !== page.revision;
-      if (moved || !opens(key, wrapped)) throw error;
-      masterKey = key;
-      return directory.apply(page, masterKey, true);
-    }
-  }
-
-  async function look(): Promise<void> {
-    const begun = performance.now();
-    const page = await readSnapshot(database, revision);
-    for (const tenant of await apply(page)) options.onDamaged(tenant);
-    revision = page.revision;
-    // As of the start: what was committed later may be missing.
-    lookedAt = begun;
-  }
-
-  await look();
-  let last: Promise<void> = Promise.resolve();
-  let next: Promise<void> | null = null;
-  const lookSoon = (): Promise<void> => {
-    next ??= last
-      .catch(() => {})
-      .then(() => {
-        next = null;
-        last = look();
-        return last;
-      });
-    return next;
-  };
-  const timer = setInterval(() => {
-    // One that hangs is waited for, not joined by more.
-    if (next !== null) return;
-    lookSoon().then(
-      () => {
-        failing = false;
-      },
-      (error: unknown) => {
-        if (!failing) options.onFault(error);
-        failing = true;
-      },
-    );
-  }, INTERVAL_MS);
+  const poll: Poll = { database, directory, options, masterKey, revision: -1, lookedAt: 0 };
+  await look(poll);
+  const { interval: ms = INTERVAL_MS, onFault } = options;
+  const looks = every(() => look(poll), { ms, timer: setInterval, onFault });
   return {
-    stale: () => performance.now() - lookedAt > STALE_MS,
-    masterKey: () => masterKey,
+    stale: () => performance.now() - poll.lookedAt > STALE_MS,
+    masterKey: () => poll.masterKey,
     async refresh() {
       try {
-        await lookSoon();
+        await looks.soon();
       } catch (error) {
         throw new Unavailable('the database cannot be read', 1, { cause: error });
       }
     },
-    async stop() {
-      clearInterval(timer);
-      await Promise.allSettled([next, last]);
-    },
+    stop: looks.stop,
   };
 }

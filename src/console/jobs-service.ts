@@ -3,6 +3,7 @@ import { PassThrough, type Writable } from 'node:stream';
 import type { Database } from '../db/db.ts';
 import { type Clock, SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
+import { every } from '../lib/every.ts';
 import { sha256 } from '../lib/hash.ts';
 import {
   beatJob,
@@ -70,31 +71,20 @@ export function makeJobs({ database, keys, clock, onFault }: JobDeps): Jobs {
   const working = new Map<string, { readonly abort: AbortController; readonly ended: Promise<void> }>();
 
   /** Beats until `abort`; one beat that finds the job gone stops the work. */
-  async function keepBeating(hash: string, progress: Progress, abort: AbortController): Promise<void> {
-    let busy = false;
-    const timer = setInterval(() => {
-      if (busy) return;
-      busy = true;
-      beatJob(database, hash, { ...progress, at: clock() })
-        .then((there) => {
-          if (!there) abort.abort(new JobGone());
-        })
-        // The next one may succeed; readers wait longer than one.
-        .catch(() => {})
-        .finally(() => {
-          busy = false;
-        });
-    }, BEAT_MS);
-    timer.unref();
-    await new Promise((resolve) => abort.signal.addEventListener('abort', resolve, { once: true }));
-    clearInterval(timer);
+  function keepBeating(hash: string, progress: Progress, abort: AbortController): void {
+    const beat = async (): Promise<void> => {
+      if (!(await beatJob(database, hash, { ...progress, at: clock() }))) abort.abort(new JobGone());
+    };
+    // The next one may succeed; readers wait longer than one.
+    const beats = every(beat, { ms: BEAT_MS, timer: setInterval, onFault: () => {} });
+    abort.signal.addEventListener('abort', () => void beats.stop(), { once: true });
   }
 
   function work(id: string, task: (progress: Progress, signal: AbortSignal) => Promise<unknown>): void {
     const hash = hashOf(id);
     const progress: Progress = { done: 0, total: 0 };
     const abort = new AbortController();
-    void keepBeating(hash, progress, abort);
+    keepBeating(hash, progress, abort);
     const ended = task(progress, abort.signal)
       .then(
         (result) => ({ state: 'done' as const, result: JSON.stringify(result ?? null) }),

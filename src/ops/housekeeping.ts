@@ -8,7 +8,16 @@ import { purgeSummaries } from '../ingest/summary-store.ts';
 import type { Generation } from '../keys/generation.ts';
 import { type KeyPlan, planSweep } from '../keys/rotate.ts';
 import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
-import { type Failure, type Fault, type Job, makeComplaints, reasonOf, runJobs } from '../lib/jobs.ts';
+import { every } from '../lib/every.ts';
+import {
+  type Complaints,
+  type Failure,
+  type Fault,
+  type Job,
+  makeComplaints,
+  reasonOf,
+  runJobs,
+} from '../lib/jobs.ts';
 import { sealAudit } from '../log/audit-seal-store.ts';
 import { sealVerdicts } from '../log/verdict-seal-store.ts';
 import { JOB_MS, purgeJobs } from '../rights/job-store.ts';
@@ -57,7 +66,7 @@ export interface HousekeepingDeps {
   /** Milliseconds that no change of the clock touches. */
   readonly monotonic?: () => number;
   /** Milliseconds from one round to the next. */
-  readonly interval?: number;
+  readonly interval?: number | undefined;
   readonly onFailure: (failure: Failure) => void;
   readonly onClock: (event: ClockEvent, ms: number) => void;
 }
@@ -122,80 +131,101 @@ export interface Housekeeping {
 const CLOCK = 'look-at-clock';
 const RECORD = 'record-round';
 
+interface Rounds {
+  readonly deps: HousekeepingDeps;
+  readonly jobs: readonly Job[];
+  readonly complaints: Complaints;
+  readonly monotonic: () => number;
+  readonly interval: number;
+  readonly ranAt: Map<string, number>;
+  readonly failing: Set<string>;
+  stopping: boolean;
+  watch: ClockWatch | null;
+  swept: Swept;
+}
+
+/** Null where the database cannot say what the last server knew of the time: nothing runs by an unproven clock. */
+async function lookAtClock(rounds: Rounds): Promise<number | null> {
+  const { deps, monotonic, complaints } = rounds;
+  try {
+    rounds.watch ??= await watchClock(deps.database, deps.clock, monotonic, deps.onClock);
+    return await rounds.watch.look();
+  } catch (error) {
+    complaints.note([CLOCK], [{ job: CLOCK, kid: null, error }]);
+    return null;
+  }
+}
+
+/** `every` of a job is in rounds of a minute; a timer is never exact: half a round early is due. */
+function dueJobs({ jobs, ranAt, interval }: Rounds, now: number): readonly Job[] {
+  const wait = (every: number): number => (every / MINUTE - 0.5) * interval;
+  return jobs.filter(({ name, every }) => now - (ranAt.get(name) ?? Number.NEGATIVE_INFINITY) >= wait(every));
+}
+
+async function runRound(rounds: Rounds): Promise<void> {
+  const { deps, ranAt, failing, swept } = rounds;
+  const steady = await lookAtClock(rounds);
+  if (steady === null) return;
+  const begun = rounds.monotonic();
+  const due = dueJobs(rounds, begun);
+  const ran = due.map(({ name }) => name);
+  const at = deps.clock();
+  const tenants = makeTenantStore(deps.database);
+  const options = { kids: () => tenants.kids(), stopping: () => rounds.stopping };
+  const failures = [...(await runJobs(due, { now: at, steady }, options))];
+  if (rounds.stopping) return;
+  for (const name of ran) {
+    ranAt.set(name, begun);
+    failing.delete(name);
+  }
+  for (const { job } of failures) failing.add(job);
+  const complete = failing.size === 0;
+  const retained = ran.includes(RETENTION) && !failing.has(RETENTION);
+  const stored = failures.map(({ error, ...about }) => ({ ...about, reason: reasonOf(error) }));
+  const results = { at, ran, failures: stored, complete, retained };
+  const clock = rounds.watch?.steady.memory() ?? null;
+  await recordRound(deps.database, { ...results, clock }).catch((error: unknown) =>
+    failures.push({ job: RECORD, kid: null, error }),
+  );
+  rounds.complaints.note([...ran, CLOCK, RECORD], failures);
+  rounds.swept = {
+    completeAt: complete ? isoTime(at) : swept.completeAt,
+    retentionAt: retained ? isoTime(at) : swept.retentionAt,
+  };
+}
+
 /** Runs each job when it is due until stopped; one at a time. */
 export function startHousekeeping(deps: HousekeepingDeps): Housekeeping {
-  const { database, clock, monotonic = () => performance.now(), interval = MINUTE } = deps;
-  const jobs = jobsOf(deps);
-  const complaints = makeComplaints(deps.onFailure);
-  const ranAt = new Map<string, number>();
-  const failing = new Set<string>();
-  const tenants = makeTenantStore(database);
-  const options = { kids: () => tenants.kids(), stopping: () => stopping };
-  let stopping = false;
-  let watch: ClockWatch | null = null;
-  let swept: Swept = { completeAt: null, retentionAt: null };
-
-  /** Null where the database cannot say what the last server knew of the time: nothing runs by an unproven clock. */
-  async function look(): Promise<number | null> {
-    try {
-      watch ??= await watchClock(database, clock, monotonic, deps.onClock);
-      return await watch.look();
-    } catch (error) {
-      complaints.note([CLOCK], [{ job: CLOCK, kid: null, error }]);
-      return null;
-    }
-  }
-
-  async function work(): Promise<void> {
-    const steady = await look();
-    if (steady === null) return;
-    const begun = monotonic();
-    // A timer is never exact: half a round early is due.
-    const isDue = ({ name, every }: Job): boolean =>
-      begun - (ranAt.get(name) ?? Number.NEGATIVE_INFINITY) >= every - interval / 2;
-    const due = jobs.filter(isDue);
-    const ran = due.map(({ name }) => name);
-    const at = clock();
-    const failures = [...(await runJobs(due, { now: at, steady }, options))];
-    if (stopping) return;
-    for (const name of ran) {
-      ranAt.set(name, begun);
-      failing.delete(name);
-    }
-    for (const { job } of failures) failing.add(job);
-    const complete = failing.size === 0;
-    const retained = ran.includes(RETENTION) && !failing.has(RETENTION);
-    const stored = failures.map(({ error, ...about }) => ({ ...about, reason: reasonOf(error) }));
-    const results = { at, ran, failures: stored, complete, retained };
-    await recordRound(database, { ...results, clock: watch?.steady.memory() ?? null }).catch(
-      (error: unknown) => failures.push({ job: RECORD, kid: null, error }),
-    );
-    complaints.note([...ran, CLOCK, RECORD], failures);
-    swept = {
-      completeAt: complete ? isoTime(at) : swept.completeAt,
-      retentionAt: retained ? isoTime(at) : swept.retentionAt,
-    };
-  }
-
+  const { monotonic = () => performance.now(), interval = MINUTE, onFailure } = deps;
+  const complaints = makeComplaints(onFailure);
+  const rounds: Rounds = {
+    deps,
+    jobs: jobsOf(deps),
+    complaints,
+    monotonic,
+    interval,
+    ranAt: new Map(),
+    failing: new Set(),
+    stopping: false,
+    watch: null,
+    swept: { completeAt: null, retentionAt: null },
+  };
   // Neither waits for the first round: the clock may jump before it.
   const refilled = deps.refillReserve().catch((error: unknown) => {
     complaints.note([], [{ job: 'refill-reserve', kid: null, error }]);
   });
-  let running: Promise<unknown> = Promise.all([refilled, look()]);
-  const round = (): Promise<void> => {
-    const next = running.then(work);
-    running = next;
-    return next;
-  };
-  const timer = setInterval(() => void round(), interval);
-  timer.unref();
+  const begun = Promise.all([refilled, lookAtClock(rounds)]);
+  const loop = every(() => begun.then(() => runRound(rounds)), {
+    ms: interval,
+    timer: setInterval,
+    onFault: (error) => onFailure({ job: RECORD, kid: null, error }),
+  });
   return {
-    swept: () => swept,
-    round,
+    swept: () => rounds.swept,
+    round: loop.soon,
     async stop() {
-      stopping = true;
-      clearInterval(timer);
-      await running;
+      rounds.stopping = true;
+      await Promise.all([begun, loop.stop()]);
     },
   };
 }

@@ -19,6 +19,8 @@ export interface RunningApp {
 export interface AppOptions {
   readonly log: Logger;
   readonly clock?: Clock;
+  /** Milliseconds from one round of a background loop to the next; each has its own default. */
+  readonly intervals?: Readonly<Partial<Record<'poll' | 'agents' | 'webhooks' | 'housekeeping', number>>>;
   /** A COMMIT failed with an unknown outcome: the process must not go on. */
   readonly onFatal: (error: Error) => void;
   /** Sockets that listen already. */

@@ -5,6 +5,7 @@ import { outboxContext, webhookSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
 import { type Clock, HOUR, isoTime, MINUTE, SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
+import { every } from '../lib/every.ts';
 import { webhookHeaders } from './signature.ts';
 import { type Due, settle, takeDue, type Webhook } from './store.ts';
 
@@ -83,35 +84,21 @@ async function deliver(deps: DispatcherDeps, due: Due): Promise<void> {
   await settle(deps.database, due.seq, { state: 'delivered', nextAt: 0, failure: null });
 }
 
+async function deliverDue(deps: DispatcherDeps): Promise<void> {
+  for (;;) {
+    const due = await takeDue(deps.database, deps.clock(), BATCH);
+    const ended = await Promise.allSettled(due.map((entry) => deliver(deps, entry)));
+    for (const { reason } of ended.filter((end) => end.status === 'rejected')) throw reason;
+    if (due.length < BATCH) return;
+  }
+}
+
 /** Looks now and then while there are webhooks. One event's trouble is its own; the database's ends the round. */
 export function startDispatcher(
   deps: DispatcherDeps,
   active: () => boolean,
-  interval = SECOND,
+  ms: number = SECOND,
 ): { stop(): Promise<void> } {
-  let running: Promise<void> = Promise.resolve();
-  let busy = false;
-  async function work(): Promise<void> {
-    for (;;) {
-      const due = await takeDue(deps.database, deps.clock(), BATCH);
-      const ended = await Promise.allSettled(due.map((entry) => deliver(deps, entry)));
-      for (const { reason } of ended.filter((end) => end.status === 'rejected')) throw reason;
-      if (due.length < BATCH) return;
-    }
-  }
-  const timer = setInterval(() => {
-    if (busy || !active()) return;
-    busy = true;
-    running = work()
-      .catch(deps.onFault)
-      .finally(() => {
-        busy = false;
-      });
-  }, interval);
-  return {
-    async stop() {
-      clearInterval(timer);
-      await running;
-    },
-  };
+  const round = async (): Promise<void> => (active() ? deliverDue(deps) : undefined);
+  return every(round, { ms, timer: setInterval, onFault: deps.onFault });
 }

@@ -166,3 +166,17 @@ it('a database that cannot be read is nobody’s failure: the event waits', () =
     await vi.waitFor(async () => expect(await rows(database)).toMatchObject([{ state: 'delivered' }]), QUICK);
     await dispatcher.stop();
   }));
+
+it('a database that is away is told once, not at every look', () =>
+  withPlace(async ({ database, deps, faults }) => {
+    await database.close();
+    let looks = 0;
+    const looked = (): boolean => {
+      looks += 1;
+      return true;
+    };
+    const dispatcher = startDispatcher(deps, looked, 5);
+    await vi.waitFor(() => expect(looks).toBeGreaterThan(4), QUICK);
+    await dispatcher.stop();
+    expect(faults).toHaveLength(1);
+  }));

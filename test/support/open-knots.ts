@@ -1,7 +1,7 @@
 /** What the turned house still owes to its rules: each line goes with its cause, and none is added. */
 
 export const OPEN_FAULTS: readonly string[] = [
-  'src/app.ts has 260 lines',
+  'src/app.ts has 259 lines',
   'src/audit/store.ts (audit) imports randomBytes: a Random is handed in',
   'src/consent/append-store.ts (consent) imports randomBytes: a Random is handed in',
   'src/consent/principals-store.ts (consent) imports randomBytes: a Random is handed in',
@@ -23,11 +23,9 @@ export const OPEN_FAULTS: readonly string[] = [
 ];
 
 export const OPEN_FUNCTIONS: readonly string[] = [
-  'src/agents/service.ts startAgents',
   'src/app.ts startApp',
   'src/app/directory.ts makeDirectory',
   'src/app/directory.ts makeEntry',
-  'src/app/poll.ts startPolling',
   'src/banner/controller.ts makeController',
   'src/banner/embed.ts start',
   'src/banner/view/view.ts makeView',
@@ -51,7 +49,6 @@ export const OPEN_FUNCTIONS: readonly string[] = [
   'src/egress/oidc-login.ts makeLoginProvider',
   'src/http/server.ts makeServer',
   'src/ingest/opening/opening-worker.ts startOpening',
-  'src/ops/housekeeping.ts startHousekeeping',
   'src/ops/metrics/meters.ts makeMeters',
   'src/rights/contests/service.ts makeContestService',
   'src/rights/dsar/service.ts makeDsarService',

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Registry } from 'prom-client';
 import { postWebhook } from '../../egress/post-webhook.ts';
 import { type Clock, MINUTE } from '../../lib/clock.ts';
+import { every } from '../../lib/every.ts';
 import { otlpRequest } from './otlp.ts';
 
 /** GPD_OTLP_ENDPOINT: sends what /metrics shows to a collector once a minute, and once more at the end. */
@@ -19,7 +20,6 @@ export interface OtlpDeps {
   readonly version: string;
   readonly clock: Clock;
   readonly everyMs?: number;
-  /** Told once until a delivery succeeds again: a collector that is away is no news every minute. */
   readonly onFault: (error: unknown) => void;
 }
 
@@ -29,38 +29,18 @@ export function startOtlpPush(endpoint: string, deps: OtlpDeps): OtlpPush {
   const context = { version, instance: randomUUID(), startedAt: clock() };
   // The operator names the collector, which mostly lies inside; no redirect is followed, and its answer is not read.
   const target = { url: `${endpoint}/v1/metrics`, allowPrivate: true };
-  let failing = false;
-  let under: Promise<void> | null = null;
   const send = async (): Promise<void> => {
-    try {
-      const metrics = await registry.getMetricsAsJSON();
-      const status = await postWebhook(
-        target,
-        JSON.stringify(otlpRequest(metrics, { ...context, now: clock() })),
-        {},
-        LIMIT_MS,
-      );
-      if (status < 200 || status > 299) throw new Error(`the collector answered ${status}`);
-      failing = false;
-    } catch (error) {
-      if (!failing) deps.onFault(error);
-      failing = true;
-    }
+    const metrics = await registry.getMetricsAsJSON();
+    const body = JSON.stringify(otlpRequest(metrics, { ...context, now: clock() }));
+    const status = await postWebhook(target, body, {}, LIMIT_MS);
+    if (status < 200 || status > 299) throw new Error(`the collector answered ${status}`);
   };
-  /** One at a time: a slow collector gets the next values later, and never two at once. */
-  const tick = (): Promise<void> => {
-    under ??= send().finally(() => {
-      under = null;
-    });
-    return under;
-  };
-  const timer = setInterval(() => void tick(), everyMs);
-  timer.unref();
+  // A slow collector gets the next values later.
+  const sends = every(send, { ms: everyMs, timer: setInterval, onFault: deps.onFault });
   return {
     async stop() {
-      clearInterval(timer);
-      await under;
-      await tick();
+      await sends.stop();
+      await sends.soon().catch(() => {});
     },
   };
 }

@@ -1,0 +1,122 @@
+import { expect, it } from 'vitest';
+import { type Every, every } from '../../src/lib/every.ts';
+
+/** A timer that ticks when the test says so, and a task that ends when the test says so. */
+function makeLoop() {
+  const runs: { readonly succeed: () => void; readonly fail: (error: Error) => void }[] = [];
+  const faults: unknown[] = [];
+  let onTick: (() => void) | null = null;
+  let refs = 1;
+  const loop: Every = every(() => new Promise((succeed, fail) => void runs.push({ succeed, fail })), {
+    ms: 20,
+    timer(tick, ms) {
+      expect(ms).toBe(20);
+      onTick = tick;
+      return {
+        close: () => {
+          onTick = null;
+        },
+        unref: () => {
+          refs -= 1;
+        },
+      };
+    },
+    onFault: (error) => faults.push(error),
+  });
+  const settle = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+  return {
+    loop,
+    runs,
+    faults,
+    refs: () => refs,
+    settle,
+    async tick() {
+      onTick?.();
+      await settle();
+    },
+    async end(error: Error | null = null) {
+      const run = runs.at(-1);
+      if (error) run?.fail(error);
+      else run?.succeed();
+      await settle();
+    },
+  };
+}
+
+it('runs at each tick, and never while a run is under way', async () => {
+  const { runs, tick, end, refs } = makeLoop();
+  expect(runs).toHaveLength(0);
+  await tick();
+  await tick();
+  await tick();
+  expect(runs).toHaveLength(1);
+  await end();
+  expect(runs).toHaveLength(1);
+  await tick();
+  expect(runs).toHaveLength(2);
+  expect(refs()).toBe(0);
+});
+
+it('complains of the first failure of a spell, and again after a success', async () => {
+  const { faults, tick, end } = makeLoop();
+  const turns = [new Error('1'), new Error('2'), null, null, new Error('3'), new Error('4')];
+  for (const turn of turns) {
+    await tick();
+    await end(turn);
+  }
+  expect(faults).toEqual([turns[0], turns[4]]);
+});
+
+it('soon() waits for the run under way and begins its own; callers at one time share it', async () => {
+  const { loop, runs, tick, end, settle } = makeLoop();
+  await tick();
+  const seen: string[] = [];
+  const first = loop.soon().then(() => seen.push('first'));
+  const second = loop.soon().then(() => seen.push('second'));
+  await settle();
+  expect(runs).toHaveLength(1);
+  await end(new Error('not theirs'));
+  expect(runs).toHaveLength(2);
+  expect(seen).toEqual([]);
+  await tick();
+  expect(runs).toHaveLength(2);
+  await end();
+  await Promise.all([first, second]);
+  expect(seen).toEqual(['first', 'second']);
+});
+
+it('soon() throws what its run throws, and counts towards the spell', async () => {
+  const { loop, faults, tick, end, settle } = makeLoop();
+  const failure = new Error('away');
+  for (const asked of [loop.soon(), null]) {
+    const failed = expect(asked ?? loop.soon()).rejects.toBe(failure);
+    await settle();
+    await end(failure);
+    await failed;
+  }
+  await tick();
+  await end(failure);
+  expect(faults).toEqual([failure]);
+});
+
+it('stop() waits for the run under way and the one that was asked for; no tick follows', async () => {
+  const { loop, runs, tick, end, settle } = makeLoop();
+  await tick();
+  loop.soon().catch(() => {});
+  let stopped = false;
+  const stop = loop.stop().then(() => {
+    stopped = true;
+  });
+  await settle();
+  await end(new Error('the last'));
+  expect(stopped).toBe(false);
+  expect(runs).toHaveLength(2);
+  await end();
+  await stop;
+  await tick();
+  expect(runs).toHaveLength(2);
+});
+
+it('stop() of a loop that does nothing resolves', async () => {
+  await makeLoop().loop.stop();
+});
