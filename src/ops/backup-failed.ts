@@ -8,3 +8,6 @@ export class BackupFailed extends Error {
     this.conflict = conflict;
   }
 }
+
+export const inUse = (path: string): BackupFailed =>
+  new BackupFailed(`${path} is in use: stop the server and every command on it first`, true);

@@ -2,14 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { z } from 'zod';
-import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
-import { type Database, openDatabase } from '../db/db.ts';
+import { type Config, ConfigError, sqliteFile } from '../config.ts';
+import type { Database } from '../db/db.ts';
 import { makeFolder } from '../db/durable-files.ts';
 import { ESCROW, readMeta, writeMeta } from '../db/meta-store.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import { writeRecoveryKey } from '../keys/recovery-key.ts';
 import { equalBytes } from '../lib/hash.ts';
+import { openData } from '../tenants/data-lock-files.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { masterKeyPath, readMasterKey, writeMasterKeyFile } from '../tenants/master-key-files.ts';
 
@@ -71,7 +72,7 @@ export async function readEscrow(database: Database, masterKey: MasterKey): Prom
 /** Null: there is no database yet that it could be tried on. */
 async function opensDatabase(config: Config, masterKey: MasterKey): Promise<boolean | null> {
   if (config.database_url === null && !existsSync(sqliteFile(config))) return null;
-  const database = await openDatabase({ location: databaseLocation(config) });
+  const database = await openData(config);
   try {
     if (!(await database.read.schema.hasTable('meta'))) return null;
     const wrapped = await readMeta(database, SERVER_SECRET);

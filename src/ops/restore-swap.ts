@@ -10,7 +10,7 @@ import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
 import { tombstoneFile } from '../rights/erase/tombstone-files.ts';
 import { readMasterKey } from '../tenants/master-key-files.ts';
-import { BackupFailed } from './backup-failed.ts';
+import { BackupFailed, inUse } from './backup-failed.ts';
 
 /** The last step of a restore: one database takes the other's place. */
 
@@ -18,9 +18,7 @@ import { BackupFailed } from './backup-failed.ts';
 export async function foldOrThrow(path: string): Promise<void> {
   const database = await openDatabase({ location: path });
   try {
-    if (!(await foldIntoOneFile(database))) {
-      throw new BackupFailed(`${path} is in use: stop the server and every command on it first`, true);
-    }
+    if (!(await foldIntoOneFile(database))) throw inUse(path);
   } finally {
     await database.close();
   }
@@ -28,7 +26,10 @@ export async function foldOrThrow(path: string): Promise<void> {
 
 const DAMAGED = /^SQLITE_(CORRUPT|NOTADB)/;
 
-/** Nobody uses the old database, and its log is folded in. What is too damaged for that is set aside as it is. */
+/**
+ * No other program uses the old database, and its log is folded in. What is too damaged for that is set aside as it is: the
+ * lock of the data directory (tenants/data-lock-files.ts) says that no gpd has it open.
+ */
 export async function claimOld(old: string): Promise<void> {
   if (!existsSync(old)) return;
   if (lstatSync(old).isSymbolicLink()) {

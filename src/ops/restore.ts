@@ -22,6 +22,7 @@ import {
   readErasureLines,
 } from '../rights/erase/erasure-log-files.ts';
 import { readableTombstones, type Tombstone, tombstoneFile } from '../rights/erase/tombstone-files.ts';
+import { withDataAlone } from '../tenants/data-lock-files.ts';
 import { makeDataDirectory } from '../tenants/installation-files.ts';
 import {
   masterKeyPath,
@@ -31,7 +32,7 @@ import {
 } from '../tenants/master-key-files.ts';
 import { operatorsOf } from '../tenants/operators-service.ts';
 import { DATABASE_PART, ERASURES_PART, type OnProgress, requireRoom } from './backup.ts';
-import { BackupFailed } from './backup-failed.ts';
+import { BackupFailed, inUse } from './backup-failed.ts';
 import { type BackupHead, DamagedBackup, openBytes, readHead } from './backup-stream.ts';
 import { claimOld, foldOrThrow, putInPlace } from './restore-swap.ts';
 import { rewrapAll } from './rewrap-store.ts';
@@ -165,23 +166,18 @@ async function prepareStaged(
   }
 }
 
-/**
- * Puts a backup in place of the database of a data directory, or into an empty one. Everything is verified before
- * anything is touched; the old database stays aside until the new one has opened.
- * @throws {BackupFailed} {DamagedBackup} {ConfigError}
- */
-export async function restoreBackup(
+interface Source {
+  readonly file: string;
+  readonly head: BackupHead;
+  readonly keys: Keys;
+}
+
+async function restoreFrom(
+  { file, head, keys }: Source,
   config: Config,
-  file: string,
   options: RestoreOptions,
 ): Promise<Restored> {
-  const head = await readHead(file);
-  const keys = readKeys(config, options.keyFile);
-  const target = sqliteFile(config);
-  const made = !existsSync(config.data_dir);
-  makeDataDirectory(config);
-  removeLeftStaging(config.data_dir);
-  if (!options.dryRun) await claimOld(target);
+  if (!options.dryRun) await claimOld(sqliteFile(config));
   const staged = stagingFile(config.data_dir, 'restore.db');
   try {
     requireRoom(config.data_dir, head.header.parts[0]?.bytes ?? 0);
@@ -210,6 +206,29 @@ export async function restoreBackup(
     return { ...said, erasuresToRepeat: undone };
   } finally {
     removeStaging(staged);
+  }
+}
+
+/**
+ * Puts a backup in place of the database of a data directory, or into an empty one. Everything is verified before
+ * anything is touched; the old database stays aside until the new one has opened.
+ * @throws {BackupFailed} {DamagedBackup} {ConfigError}
+ */
+export async function restoreBackup(
+  config: Config,
+  file: string,
+  options: RestoreOptions,
+): Promise<Restored> {
+  const source = { file, head: await readHead(file), keys: readKeys(config, options.keyFile) };
+  const made = !existsSync(config.data_dir);
+  makeDataDirectory(config);
+  removeLeftStaging(config.data_dir);
+  const restore = () => restoreFrom(source, config, options);
+  try {
+    return await (options.dryRun
+      ? restore()
+      : withDataAlone(config, restore, () => inUse(sqliteFile(config))));
+  } finally {
     if (made && readdirSync(config.data_dir).length === 0) rmdirSync(config.data_dir);
   }
 }

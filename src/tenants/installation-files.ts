@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
-import { type Database, openDatabase } from '../db/db.ts';
+import { type Config, ConfigError, sqliteFile } from '../config.ts';
+import type { Database } from '../db/db.ts';
 import { type DiskReserve, makeDiskReserve } from '../db/disk-reserve-files.ts';
 import { makeFolder } from '../db/durable-files.ts';
 import { addMeta, readMeta } from '../db/meta-store.ts';
@@ -11,6 +11,7 @@ import { ping, tablesOfFile } from '../db/probe.ts';
 import { requireSqlite } from '../db/sqlite-client.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey, parseMasterKey, WrongMasterKey } from '../keys/master-key.ts';
+import { openData } from './data-lock-files.ts';
 import {
   masterKeyPath,
   pendingKeyPath,
@@ -100,7 +101,7 @@ export async function openStore(config: Config, options: OpenOptions = {}): Prom
   // The disk of a PostgreSQL is its own.
   const reserve = makeDiskReserve(config.data_dir, config.database_url === null ? config.disk_reserve : 0);
   if (options.mayOpenReserve === true) reserve.openUp();
-  const database = await openDatabase({ location: databaseLocation(config), ...options });
+  const database = await openData(config, options);
   try {
     const state = await schemaState(database);
     if (state.pending.length > 0 || state.unknown.length > 0) {
@@ -126,7 +127,7 @@ export class AlreadyInitialised extends Error {
 }
 
 async function initialiseDatabase(config: Config, masterKey: MasterKey): Promise<Store> {
-  const database = await openDatabase({ location: databaseLocation(config), create: true });
+  const database = await openData(config, { create: true });
   try {
     await migrate(database);
     const serverSecret = randomBytes(SECRET_BYTES);
@@ -162,7 +163,7 @@ const WAL = Buffer.from([2, 2]);
  * What a `gpd init` that was interrupted leaves: a file without a byte, or our schema without the secret that everything
  * else is wrapped with. A database in another mode is another program's, and to open it would change it.
  */
-async function isUnfinished(file: string): Promise<boolean> {
+async function isUnfinished(config: Config, file: string): Promise<boolean> {
   if (!statSync(file).isFile())
     throw new ConfigError(`${file} is no file: name another directory in GPD_DATA_DIR`);
   const head = Buffer.alloc(WAL_AT + WAL.length);
@@ -170,7 +171,7 @@ async function isUnfinished(file: string): Promise<boolean> {
   const length = readSync(descriptor, head);
   closeSync(descriptor);
   if (length > 0 && !head.subarray(WAL_AT).equals(WAL)) return false;
-  const database = await openDatabase({ location: file });
+  const database = await openData(config);
   try {
     const tables = await tablesOfFile(database);
     if (tables.length === 0) return true;
@@ -182,7 +183,7 @@ async function isUnfinished(file: string): Promise<boolean> {
 
 /** Before anything is made for it. @throws {Unavailable} */
 async function reach(config: Config): Promise<void> {
-  const database = await openDatabase({ location: databaseLocation(config) });
+  const database = await openData(config);
   try {
     await ping(database);
   } finally {
@@ -210,7 +211,8 @@ function makeMasterKeyFile(path: string): void {
  */
 export async function initialiseStore(config: Config): Promise<Store> {
   const file = config.database_url === null ? sqliteFile(config) : null;
-  if (file !== null && existsSync(file) && !(await isUnfinished(file))) throw new AlreadyInitialised(file);
+  if (file !== null && existsSync(file) && !(await isUnfinished(config, file)))
+    throw new AlreadyInitialised(file);
   if (file !== null) requireSqlite();
   else await reach(config);
   makeDataDirectory(config);

@@ -62,7 +62,7 @@ describe.concurrent('gpd backup', SLOW, () => {
     expect(refused).toMatchObject({ code: 2, stdout: '' });
     expect(refused.stderr).toContain('--yes');
     await json('restore', file, '--yes');
-    expect(readdirSync(dataDir).sort()).toEqual(['gpd.db', 'master.key']);
+    expect(readdirSync(dataDir).sort()).toEqual(['gpd.db', 'gpd.lock', 'master.key']);
     const status = await json<{ database: { lastBackupAt: string } }>('status');
     expect(status.database.lastBackupAt).toBe(made.createdAt);
     expect(await dumpDatabase(dataDir, IN_USE)).toEqual(before);
@@ -90,7 +90,7 @@ describe.concurrent('gpd backup', SLOW, () => {
     const lost = await gpd('backup', join(file, 'below', 'b'));
     expect(lost.code).toBe(1);
     expect(lost.stderr).toMatch(/no directory/);
-    expect(readdirSync(dataDir).sort()).toEqual(['gpd.db', 'master.key']);
+    expect(readdirSync(dataDir).sort()).toEqual(['gpd.db', 'gpd.lock', 'master.key']);
   });
 
   it('on PostgreSQL it names pg_dump, without asking the database', async () => {

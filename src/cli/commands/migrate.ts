@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
-import { databaseLocation, sqliteFile } from '../../config.ts';
-import { type Database, openDatabase } from '../../db/db.ts';
+import { sqliteFile } from '../../config.ts';
+import type { Database } from '../../db/db.ts';
 import { migrate, SchemaTooNew, schemaState } from '../../db/migrate.ts';
+import { openData } from '../../tenants/data-lock-files.ts';
 import { notInitialised } from '../../tenants/installation-files.ts';
 import { print } from '../output.ts';
 import { configFor, wantsJson } from '../run.ts';
@@ -22,7 +23,7 @@ export function registerMigrate(program: Command): void {
     .action(async (options: { readonly dryRun?: boolean }, command: Command) => {
       const config = configFor(command);
       if (config.database_url === null && !existsSync(sqliteFile(config))) throw notInitialised(config);
-      const database = await openDatabase({ location: databaseLocation(config) });
+      const database = await openData(config);
       try {
         const dryRun = options.dryRun === true;
         const applied = dryRun ? await wouldApply(database) : await migrate(database);

@@ -131,7 +131,7 @@ const FILES: readonly Entry[] = [
   { term: italic('gpd.toml'), text: 'The settings; /etc/gpd/gpd.toml in the unit and the Debian package.' },
   {
     term: italic('gpd-data'),
-    text: 'The data directory; /var/lib/gpd in the unit and the Debian package. It holds `gpd.db`, `master.key` (without which nothing opens) and `erasures.log` (what a restored backup has to forget again).',
+    text: 'The data directory; /var/lib/gpd in the unit and the Debian package. It holds `gpd.db`, `master.key` (without which nothing opens), `erasures.log` (what a restored backup has to forget again) and `gpd.lock` (empty; keeps a restore off a running server).',
   },
 ];
 

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
-import { type Config, databaseLocation, sqliteFile } from '../../config.ts';
-import { type Database, openDatabase } from '../../db/db.ts';
+import { type Config, sqliteFile } from '../../config.ts';
+import type { Database } from '../../db/db.ts';
 import { readTombstones, type Tombstone } from '../../rights/erase/tombstone-files.ts';
+import { openData } from '../../tenants/data-lock-files.ts';
 import type { Facts, MasterKeyFacts } from './facts.ts';
 import { gatherDatabase, tryMasterKey } from './gather-database.ts';
 import { fileFact, gatherData, gatherHost, gatherMasterKey } from './gather-files.ts';
@@ -56,7 +57,7 @@ async function gatherStored(config: Config, now: number): Promise<Stored> {
   if (config.database_url === null && !existsSync(sqliteFile(config))) {
     return { ...nothing, database: { failure: `there is no database in ${config.data_dir}` } };
   }
-  const database = await openDatabase({ location: databaseLocation(config) });
+  const database = await openData(config);
   try {
     return await readStored(database, key, masterKey, now, await readTombstones(config.data_dir));
   } catch (error) {

@@ -1,0 +1,120 @@
+import { accessSync, closeSync, constants, existsSync, fchownSync, openSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
+import { errorCode } from '../db/availability.ts';
+import { type Database, type DatabaseOptions, openDatabase } from '../db/db.ts';
+import { lockFile, type Release } from '../db/file-lock.ts';
+import { requireSqlite } from '../db/sqlite-client.ts';
+import { Unavailable } from '../lib/errors.ts';
+
+/**
+ * Who uses the SQLite database of a data directory, whatever state its file is in: everybody who opens it shares a lock, and a
+ * restore has it alone. The file of the lock stays for ever: two files of one name would be two locks.
+ */
+
+const lockPath = (config: Config): string => join(config.data_dir, 'gpd.lock');
+
+/** Only a file that nobody can hold yet is opened here. As root for the user whose data they are, as SQLite does. */
+function makeLockFile(config: Config): void {
+  const path = lockPath(config);
+  if (existsSync(path)) return;
+  const { uid, gid } = statSync(config.data_dir);
+  let descriptor: number;
+  try {
+    descriptor = openSync(path, 'wx', 0o600);
+  } catch (error) {
+    // Another process was first.
+    if (errorCode(error as Error) === 'EEXIST') return;
+    throw error;
+  }
+  try {
+    if (process.getuid?.() === 0) fchownSync(descriptor, uid, gid);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+const NOT_OURS = /^(SQLITE_(CANTOPEN|READONLY|PERM)|E(ACCES|PERM|ROFS))/;
+
+function lockFault(config: Config, error: unknown): unknown {
+  const code = errorCode(error as Error);
+  if (code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT') {
+    return new ConfigError(
+      `${lockPath(config)} is not empty, and gpd writes nothing to it: stop the server and every command, then delete that file`,
+    );
+  }
+  if (!NOT_OURS.test(code)) return error;
+  return new ConfigError(
+    `cannot use ${lockPath(config)} (${code}), which keeps a restore off a running server: run gpd as the user that the server runs as`,
+  );
+}
+
+function mayWrite(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const nothing: Release = () => Promise.resolve();
+
+/** Whoever may not write the database, on a disk that is read-only for one, has nothing that a restore could lose. */
+async function share(config: Config): Promise<Release> {
+  requireSqlite();
+  let release: Release | null;
+  try {
+    makeLockFile(config);
+    release = await lockFile(lockPath(config), 'shared');
+  } catch (error) {
+    const file = sqliteFile(config);
+    if (NOT_OURS.test(errorCode(error as Error)) && existsSync(file) && !mayWrite(file)) return nothing;
+    throw lockFault(config, error);
+  }
+  if (release === null) throw new Unavailable(`a restore of ${config.data_dir} is under way`);
+  return release;
+}
+
+/** The database of the configuration; on SQLite no restore takes its place until it is closed. @throws {Unavailable} */
+export async function openData(
+  config: Config,
+  options: Omit<DatabaseOptions, 'location'> = {},
+): Promise<Database> {
+  const release = config.database_url === null ? await share(config) : nothing;
+  try {
+    const database = await openDatabase({ location: databaseLocation(config), ...options });
+    const close = async (): Promise<void> => {
+      try {
+        await database.close();
+      } finally {
+        await release();
+      }
+    };
+    return { ...database, close };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+/** Does the work while nobody has the data open, and nobody can open them. @throws what `inUse` says when somebody has */
+export async function withDataAlone<T>(
+  config: Config,
+  work: () => Promise<T>,
+  inUse: () => Error,
+): Promise<T> {
+  let release: Release | null;
+  try {
+    makeLockFile(config);
+    release = await lockFile(lockPath(config), 'exclusive');
+  } catch (error) {
+    throw lockFault(config, error);
+  }
+  if (release === null) throw inUse();
+  try {
+    return await work();
+  } finally {
+    await release();
+  }
+}
