@@ -141,7 +141,7 @@ function makeVisit({ kid, createdAt: since }: Tenant, now: number): Sighting {
 
 /** As many visits at once as in the other rows, until told to end. */
 async function visit(database: Database, kid: string, until: () => boolean): Promise<number> {
-  const recorder = makeRecorder(database);
+  const recorder = makeRecorder(database, () => performance.now());
   const tenant = await makeTenantStore(database).get(kid);
   if (!tenant) throw new Error('the bench has lost its tenant');
   let count = 0;

@@ -47,9 +47,10 @@ export interface GroupedRecorder extends Recorder {
  * Group commit: one transaction of a few multi-row statements for all bundles that wait, the look-up of their devices
  * first. On SQLite the writer's connection has the pages of those devices at hand, and they are written next; a reader
  * has to read all of them again after every commit.
+ * @param monotonic milliseconds that no change of the clock touches
  */
-export function makeRecorder(database: Database): GroupedRecorder {
-  const totals = makeTotals(() => performance.now());
+export function makeRecorder(database: Database, monotonic: () => number): GroupedRecorder {
+  const totals = makeTotals(monotonic);
   const recordBatch = (sightings: readonly Sighting[]): Promise<Outcome[]> =>
     database.hotTransaction((tx) => recordAll(tx, totals, sightings));
   const group = makeGroup<Sighting, Recorded>({

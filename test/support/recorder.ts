@@ -25,7 +25,7 @@ export function ensureTenant(database: Database, kid: string): Promise<number> {
 
 /** The real recorder, for entries that hang on nothing that is known but the networks of their device. */
 export function makeRecorder(database: Database) {
-  const recorder = makeRealRecorder(database);
+  const recorder = makeRealRecorder(database, () => performance.now());
   return {
     async record(entry: TestEntry): Promise<'recorded' | Extract<Recorded, string>> {
       const { claim, kid, identified } = entry;

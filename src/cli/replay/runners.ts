@@ -6,14 +6,15 @@ import { baseUrl, type Config } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
 import { postBundle } from '../../egress/gpd-client.ts';
 import type { Policy } from '../../ingest/classify/policy.ts';
-import { makeIngestDeps, publicNames } from '../../ingest/deps.ts';
 import { lookUpDevices, makeTotals } from '../../ingest/device-store.ts';
 import { readEnvelope } from '../../ingest/envelope.ts';
 import { ingest } from '../../ingest/ingest.ts';
+import { makeIngestDeps, publicNames } from '../../ingest/ingest-make.ts';
 import { unseal } from '../../ingest/open.ts';
 import type { IngestDeps, IngestTenant } from '../../ingest/ports.ts';
 import { SECOND } from '../../lib/clock.ts';
 import { type DigestSet, makeDigestSet } from '../../lib/digest-set.ts';
+import { poolRandom } from '../../lib/random.ts';
 import { MAX_BODY_BYTES } from '../../schema/bundle.ts';
 import type { Store } from '../../tenants/installation-files.ts';
 import type { ReplayLine } from './lines.ts';
@@ -61,6 +62,7 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
   const salt = randomBytes(SALT_BYTES).toString('base64');
   const signatures = makeDigestSet(salt);
   const deps = makeIngestDeps(config, {
+    random: poolRandom(randomBytes),
     tenants: (kid) => withShadow(directory.tenant(kid), policy),
     findAgentKey: agents,
     claimAgentNonce: ({ nonce }) => Promise.resolve(signatures.add(nonce)),

@@ -83,7 +83,7 @@ export function clockContract(make: MakeDatabase): void {
         const back = NOW + 7 * DAY;
         const house = makeHouse(database, back);
         await house.round();
-        const recorder = makeRecorder(database);
+        const recorder = makeRecorder(database, () => performance.now());
         const arrived = makeEntry({ kid: KID, id: 'back', decidedAt: back, expiresAt: back + 900_000 });
         const { claim, ...entry } = arrived;
         const record = () =>

@@ -49,7 +49,7 @@ export function recorderContract(make: MakeDatabase): void {
     });
 
     it('settles a sighting on what is known of its device, and of two at once on the same', async () => {
-      const recorder = makeWholeRecorder(db.database);
+      const recorder = makeWholeRecorder(db.database, () => performance.now());
       const device = { kid: 'settled', durable: 'd', network: 'n', day: DAY };
       await ensureTenant(db.database, 'settled');
       const known: (KnownDevice | null)[] = [];
@@ -76,7 +76,7 @@ export function recorderContract(make: MakeDatabase): void {
     });
 
     it('tells each sighting of a batch what is known of its own device', async () => {
-      const recorder = makeWholeRecorder(db.database);
+      const recorder = makeWholeRecorder(db.database, () => performance.now());
       const told = new Map<string, string>();
       const sight = (id: string, kid: string, durable: string | null): Promise<Recorded> =>
         recorder.record({
@@ -127,7 +127,7 @@ export function recorderContract(make: MakeDatabase): void {
         },
       };
       await ensureTenant(db.database, 'anew');
-      const written = await makeWholeRecorder(twice).record({
+      const written = await makeWholeRecorder(twice, () => performance.now()).record({
         claim: makeEntry({ kid: 'anew', id: 'r' }).claim,
         device: { kid: 'anew', durable: 'd', network: 'n', day: DAY },
         decide() {
@@ -141,7 +141,7 @@ export function recorderContract(make: MakeDatabase): void {
     });
 
     it('leaves what cannot be settled to its caller alone', async () => {
-      const recorder = makeWholeRecorder(db.database);
+      const recorder = makeWholeRecorder(db.database, () => performance.now());
       const device = { kid: 'unsettled', durable: 'd', network: 'n', day: DAY };
       await ensureTenant(db.database, 'unsettled');
       const sight = (id: string): Promise<Recorded> =>
@@ -316,7 +316,7 @@ export function recorderContract(make: MakeDatabase): void {
 
     it('is idle when all that was handed over is written', async () => {
       await ensureTenant(db.database, 'idle');
-      const recorder = makeWholeRecorder(db.database);
+      const recorder = makeWholeRecorder(db.database, () => performance.now());
       const pending = Array.from({ length: 50 }, (_, i) => {
         const entry = makeEntry({ kid: 'idle', id: `idle-${i}`, durable: `d${i}` });
         return recorder.record({ claim: entry.claim, device: null, decide: () => entry });

@@ -80,7 +80,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
 
     it('records nothing of a tenant that is gone, and all that is of the others in the batch', async () => {
       const [acme, beta] = [await addTenant(db.database, 'acme'), await addTenant(db.database, 'beta')];
-      const recorder = makeRecorder(db.database);
+      const recorder = makeRecorder(db.database, () => performance.now());
       await visit(recorder, beta);
       await removeTenant(other, beta);
       const ends = await Promise.all([acme, beta, acme, beta, acme].map((kid) => visit(recorder, kid)));
@@ -94,7 +94,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
       let removed = false;
       const ends: string[] = [];
       const server = async (database: Database): Promise<void> => {
-        const recorder = makeRecorder(database);
+        const recorder = makeRecorder(database, () => performance.now());
         for (let after = 0; after < 3; after += removed ? 1 : 0)
           for (const end of await Promise.all(Array.from({ length: 8 }, () => visit(recorder, kid))))
             ends.push(endOf(end));
@@ -112,7 +112,12 @@ export function tenantGoingContract(make: MakeDatabase): void {
 
     it('is not removed under a batch that found it there', async () => {
       const kid = await addTenant(db.database, 'under-a-batch');
-      const batch = await holdHot(db.database, (database) => visit(makeRecorder(database), kid));
+      const batch = await holdHot(db.database, (database) =>
+        visit(
+          makeRecorder(database, () => performance.now()),
+          kid,
+        ),
+      );
       const removal = removeTenant(other, kid);
       // One that waits for nobody would be done before the batch is.
       await Promise.race([removal, someoneWaits(other)]);
@@ -126,13 +131,20 @@ export function tenantGoingContract(make: MakeDatabase): void {
       const change = await holdTransaction(other, (tx) => bumpTenant(tx, kid));
       // SQLite has one writer.
       if (other.kind === 'sqlite') await change.commit();
-      expect(endOf(await visit(makeRecorder(db.database), kid))).toBe('recorded');
+      expect(
+        endOf(
+          await visit(
+            makeRecorder(db.database, () => performance.now()),
+            kid,
+          ),
+        ),
+      ).toBe('recorded');
       await change.commit();
     });
 
     it('is another one when it is made anew: nothing of the old one’s is written into it', async () => {
       const kid = await addTenant(db.database, 'anew');
-      const recorder = makeRecorder(db.database);
+      const recorder = makeRecorder(db.database, () => performance.now());
       await visit(recorder, kid);
       await removeTenant(other, kid);
       expect(await makeAnew(kid, NOW + 1)).toBe(true);
@@ -152,7 +164,10 @@ export function tenantGoingContract(make: MakeDatabase): void {
 
     it('has nothing written of it by anybody else either', async () => {
       const kid = await addTenant(db.database, 'everybody');
-      await visit(makeRecorder(db.database), kid);
+      await visit(
+        makeRecorder(db.database, () => performance.now()),
+        kid,
+      );
       // As a server finds it that read before the removal and writes after it.
       const decisions = await other.read('decisions').where({ kid });
       await removeTenant(other, kid);
@@ -180,7 +195,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
       /** What a server of an earlier release leaves, in every table that has a row of this tenant. */
       async function orphan(kid: string): Promise<Record<string, number>> {
         await addTenant(db.database, kid);
-        const recorder = makeRecorder(db.database);
+        const recorder = makeRecorder(db.database, () => performance.now());
         for (let i = 0; i < 3; i += 1) await visit(recorder, kid);
         await db.database.transaction((tx) => tx('tenants').where({ kid }).delete());
         return rowsOf(kid);
@@ -188,7 +203,10 @@ export function tenantGoingContract(make: MakeDatabase): void {
 
       it('are counted and swept, and those of tenants and of the installation are not', async () => {
         const acme = await addTenant(db.database, 'not-swept');
-        await visit(makeRecorder(db.database), acme);
+        await visit(
+          makeRecorder(db.database, () => performance.now()),
+          acme,
+        );
         const installation = { kid: '', job: 'j', since: 1, failed_at: 1, reason: 'r' };
         await db.database.transaction((tx) => tx('job_failures').insert(installation));
         await sweepOrphans(other);

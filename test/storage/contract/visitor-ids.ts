@@ -30,7 +30,7 @@ export function visitorIdContract(make: MakeDatabase): void {
 
     const DEVICE = 'the-device';
     const visit = (database: Database, kid: string, id: string, decidedAt = NOW): Promise<unknown> =>
-      makeRecorder(database).record({
+      makeRecorder(database, () => performance.now()).record({
         claim: makeEntry({ kid, id }).claim,
         device: { kid, durable: DEVICE, network: 'n', day: DAY },
         decide: (known) => makeEntry({ kid, id, durable: DEVICE, decidedAt, marked: known?.marked ?? false }),

@@ -1,0 +1,44 @@
+import { SECOND } from '../lib/clock.ts';
+import type { watchSkew } from '../ops/clock-skew-service.ts';
+import { startHousekeeping } from '../ops/housekeeping.ts';
+import type { EraseService } from '../rights/erase/service.ts';
+import { makeRightsUpkeep } from '../rights/upkeep-service.ts';
+import { type DispatcherDeps, startDispatcher } from '../webhooks/service.ts';
+import type { Platform } from './platform.ts';
+
+export type SkewWatch = Awaited<ReturnType<typeof watchSkew>>;
+
+/** Delivers what waits in the outbox. */
+export function startWebhooks(platform: Platform, findDecision: DispatcherDeps['findDecision']) {
+  const { database, clock, directory, masterKey, tenantOf, logFault, options } = platform;
+  return startDispatcher(
+    {
+      database,
+      masterKey,
+      clock,
+      webhook: (kid, id) => directory.webhook(kid, id),
+      payloadKey: (kid) => tenantOf(kid)?.principalWrap,
+      findDecision,
+      onFault: logFault('webhooks-failed'),
+    },
+    () => directory.hasWebhooks,
+    options.intervals?.webhooks,
+  );
+}
+
+/** What time alone makes due. */
+export function startUpkeep(platform: Platform, eraser: EraseService, skew: SkewWatch) {
+  const { config, database, clock, store, keyUse, tenantOf, log, logFault, options } = platform;
+  return startHousekeeping({
+    database,
+    epochDays: config.epoch_days,
+    ...makeRightsUpkeep({ database, eraser, tenantOf, clock }),
+    refillReserve: () => store.reserve.refill(),
+    flushKeyUse: keyUse.flush,
+    noteSkew: skew.note,
+    clock,
+    interval: options.intervals?.housekeeping,
+    onClock: (event, ms) => log.warn({ event, seconds: Math.round(ms / SECOND) }),
+    onFailure: ({ job, kid, error }) => logFault('sweep-failed', { job, tenant: kid })(error),
+  });
+}

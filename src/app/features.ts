@@ -1,0 +1,68 @@
+import type { Config } from '../config.ts';
+import { makeConsentApi } from '../consent/consent-make.ts';
+import { makeConsentLane } from '../consent/lane.ts';
+import { readClientSecret } from '../console/secret-files.ts';
+import { makeGate } from '../http/admission.ts';
+import { noteEpochLength } from '../ingest/epoch-length-store.ts';
+import { makeIngest } from '../ingest/ingest-make.ts';
+import { openNetworkTypes, unknownNetwork } from '../ingest/network-type-files.ts';
+import { SECOND } from '../lib/clock.ts';
+import { watchSkew } from '../ops/clock-skew-service.ts';
+import { makeDaySalt } from '../ops/limits.ts';
+import { parseRanges, readTls } from '../ops/listen.ts';
+import { reapplyErasures } from '../rights/erase/reapply-service.ts';
+import { type EraseService, eraseOwn, makeEraseService } from '../rights/erase/service.ts';
+import { issueToken } from '../rights/me/transparency-token.ts';
+import type { Platform } from './platform.ts';
+
+/** What cannot be right at a start is refused before anything is opened. @throws {ConfigError} */
+export async function readSettings(config: Config) {
+  return {
+    tls: readTls(config),
+    clientSecret: readClientSecret(config),
+    trustedProxies: parseRanges(config.trusted_proxies),
+    isHosting: config.mmdb_file === null ? unknownNetwork : await openNetworkTypes(config.mmdb_file),
+  };
+}
+
+export type Settings = Awaited<ReturnType<typeof readSettings>>;
+
+/** An older backup may have brought back what was erased: erased again before anybody is answered. */
+async function openEraser(platform: Platform): Promise<EraseService> {
+  const { config, database, clock, store, tenantOf, log, logFault, refresh } = platform;
+  const dataDir = config.data_dir;
+  const eraser = makeEraseService({ ...store.erasing, dataDir, clock, onFault: logFault('erasure-held-up') });
+  const again = await reapplyErasures({ database, dataDir, tenantOf, eraser });
+  if (again > 0) {
+    log.warn({ event: 'erasures-applied-again', count: again });
+    await refresh();
+  }
+  return eraser;
+}
+
+/** The features of a server in the order of their ranks; what is loaded later is in pages.ts. */
+export async function makeFeatures(platform: Platform, { isHosting }: Settings) {
+  const { config, database, clock, random, serverSecret, metrics, limiters } = platform;
+  const eraser = await openEraser(platform);
+  const consent = makeConsentApi({ ...platform, limiter: limiters.consent, eraseOwn: eraseOwn(eraser) });
+  const skew = await watchSkew(database, config.max_clock_skew * SECOND, clock);
+  const ingest = makeIngest(platform, {
+    isHosting,
+    markNetwork: makeDaySalt(serverSecret, 'gpd/network/v1', clock),
+    leastSkewMs: skew.least,
+    proveConsent: consent.proveConsent,
+    issueToken: ({ kid, requestId, session, origin, now }) =>
+      issueToken(serverSecret, random, now, { kid, requestId }, { session, origin }),
+    counted: (run) => metrics?.countIngest(run) ?? run,
+  });
+  const check = metrics?.countChecks(consent.consent.check) ?? consent.consent.check;
+  const consentLane = makeConsentLane({ ...consent.consent, check, gate: makeGate() });
+  return { eraser, consent, consentLane, skew, ingest };
+}
+
+/** Before the first request: what refuses consent leaves the database as it was. */
+export async function noteEpochs({ config, database, clock, log, logFault }: Platform): Promise<void> {
+  await noteEpochLength(database, config.epoch_days, clock())
+    .then((was) => was !== null && log.warn({ event: 'epoch-days-changed', was, now: config.epoch_days }))
+    .catch(logFault('epoch-days-unread'));
+}

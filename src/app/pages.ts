@@ -1,0 +1,55 @@
+import type { RequestListener } from 'node:http';
+import type { Router } from 'express';
+import type { ConsentApi } from '../consent/consent-make.ts';
+import type { ConsoleApp } from '../console/console-make.ts';
+import type { EraseService } from '../rights/erase/service.ts';
+import { VERSION } from '../version.ts';
+import type { Platform } from './platform.ts';
+import type { RoutesDeps } from './routes.ts';
+
+export interface PagesNeeds extends Pick<RoutesDeps, 'notReady' | 'swept' | 'findDecision'> {
+  readonly consent: ConsentApi;
+  readonly eraser: EraseService;
+  readonly clientSecret: string | null;
+  readonly extra: readonly Router[];
+}
+
+export interface Pages {
+  readonly listener: RequestListener;
+  readonly console: ConsoleApp;
+}
+
+/** Express and all that it serves. Loaded beside the start, not before it: the hot lanes answer first. */
+export async function loadPages(platform: Platform, needs: PagesNeeds): Promise<Pages> {
+  const { config, directory, tenantOf, ingestTenantOf, address, limiters, logFault, onFault } = platform;
+  const { consent, eraser, clientSecret, extra, ...rest } = needs;
+  const { makeRoutes } = await import('./routes.ts');
+  const { wireRights } = await import('../rights/rights-make.ts');
+  const { makeConsole } = await import('../console/console-routes.ts');
+  const console = makeConsole(config, {
+    ...platform,
+    clientSecret,
+    eraser,
+    origin: () => new URL(address.url).origin,
+  });
+  const rights = wireRights(config, {
+    ...platform,
+    tenantOf,
+    ingestTenantOf,
+    eraser,
+    limiter: limiters.privacy,
+    onFault: logFault('oidc-failed'),
+  });
+  const listener = makeRoutes({
+    ...rest,
+    version: VERSION,
+    findPublicKey: (kid) => directory.publicKey(kid),
+    consent,
+    rights,
+    views: platform.views,
+    https: address.url.startsWith('https:'),
+    extra: [console.router, ...extra],
+    onFault,
+  });
+  return { listener, console };
+}

@@ -1,0 +1,115 @@
+import { randomBytes } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { startAgents } from '../agents/service.ts';
+import { baseUrl, type Config } from '../config.ts';
+import type { ConsentTenant } from '../consent/tenant.ts';
+import type { FindApiKey } from '../http/caller.ts';
+import { chooseOpening } from '../ingest/opening/opening-worker.ts';
+import type { IngestTenant } from '../ingest/ports.ts';
+import { poolRandom } from '../lib/random.ts';
+import { makeLimiters } from '../ops/limits.ts';
+import { makeFaultLog } from '../ops/log.ts';
+import { startMetricsWhereAsked } from '../ops/metrics/start.ts';
+import { removeLeftovers } from '../ops/restore-swap.ts';
+import type { AppOptions } from '../ops/running.ts';
+import { NO_SOCKETS } from '../ops/systemd/sockets.ts';
+import { openStore } from '../tenants/installation-files.ts';
+import { makeKeyFinder } from '../tenants/key-finder-service.ts';
+import { makeKeyUseCounter } from '../tenants/key-use-service.ts';
+import { readMasterKey } from '../tenants/master-key-files.ts';
+import { makeUnknownKeys } from '../tenants/unknown-keys-service.ts';
+import { VERSION } from '../version.ts';
+import { makeDirectory } from './directory.ts';
+import { startPolling } from './poll.ts';
+
+/** What the features of a server are made from: its database and keys, time and chance, and what it knows of the tenants. */
+export type Platform = Awaited<ReturnType<typeof openPlatform>>;
+
+/** Tenants and the keys that open their bundles, followed in the database; a thread opens with them. */
+async function followTenants(base: Base) {
+  const { config, store, clock, logFault, keyUse, options } = base;
+  const opening = chooseOpening(options.openingThread ?? null, {
+    tenants: (kid) => directory.tenant(kid),
+    noteOpened: (kid, generation) => directory.noteOpened(kid, generation),
+    onFault: logFault('opening-thread-ended'),
+  });
+  const directory = makeDirectory(clock, keyUse.note, opening.setKeys);
+  const polling = await startPolling(store.database, directory, store.masterKey, {
+    rereadMasterKey: () => readMasterKey(config),
+    onFault: logFault('reload-failed'),
+    onDamaged: ({ kid, error }) => logFault('tenant-damaged', { tenant: kid })(error),
+    interval: options.intervals?.poll,
+  });
+  return { opening, directory, polling };
+}
+
+type Base = Awaited<ReturnType<typeof openBase>>;
+
+async function openBase(config: Config, options: AppOptions) {
+  const clock = options.clock ?? Date.now;
+  const store = await openStore(config, { onUnknownCommit: options.onFatal, mayOpenReserve: true });
+  removeLeftovers(config);
+  const { logFault, onFault } = makeFaultLog(options.log);
+  const sockets = options.sockets ?? NO_SOCKETS;
+  const metrics = await startMetricsWhereAsked(config, sockets.metrics, {
+    database: store.database,
+    version: VERSION,
+    clock,
+    onFault: logFault('metrics-failed'),
+  });
+  return {
+    config,
+    options,
+    log: options.log,
+    clock,
+    monotonic: () => performance.now(),
+    random: poolRandom(randomBytes),
+    views: fileURLToPath(new URL('../../views', import.meta.url)),
+    store,
+    database: store.database,
+    serverSecret: store.serverSecret,
+    keyUse: makeKeyUseCounter(store.database, clock),
+    metrics,
+    sockets,
+    logFault,
+    onFault,
+    /** Where the server listens; the port is known once it does. */
+    address: { url: baseUrl(config) },
+  };
+}
+
+/** Opens the store and loads all tenants. @throws {ConfigError} with a plain sentence */
+export async function openPlatform(config: Config, options: AppOptions) {
+  const base = await openBase(config, options);
+  const { database, clock, serverSecret, logFault, monotonic } = base;
+  const { opening, directory, polling } = await followTenants(base);
+  const agents = await startAgents(database, {
+    openDiscovery: config.wba_open_discovery,
+    clock,
+    onFault: logFault('agents-failed'),
+    interval: options.intervals?.agents,
+  });
+  const { refresh } = polling;
+  const findKey = makeUnknownKeys({ known: directory.apiKey, refresh, now: monotonic });
+  const findApiKey: FindApiKey = makeKeyFinder(database, findKey, clock);
+  return {
+    ...base,
+    opening,
+    directory,
+    polling,
+    agents,
+    refresh,
+    findApiKey,
+    limiters: makeLimiters(config, database, serverSecret, clock),
+    tenantOf: (kid: string): ConsentTenant | undefined => directory.consentTenant(kid),
+    ingestTenantOf: (kid: string): IngestTenant | undefined => directory.tenant(kid),
+    knowsOrigin: (origin: string): boolean => directory.knowsOrigin(origin),
+    masterKey: () => polling.masterKey(),
+    /** Stops what follows the database and closes it. */
+    async stop(): Promise<void> {
+      await Promise.all([opening.stop(), polling.stop(), agents.stop(), base.metrics?.stop()]);
+      await base.keyUse.flush().catch(logFault('key-use-lost'));
+      await database.close();
+    },
+  };
+}

@@ -1,0 +1,125 @@
+import { makeNonceClaimer } from '../agents/store.ts';
+import { type BotAuthDeps, type FindAgentKey, verifyBotAuth } from '../agents/verify.ts';
+import type { Config } from '../config.ts';
+import type { Database } from '../db/db.ts';
+import { makeGate } from '../http/admission.ts';
+import type { KnowsOrigin } from '../http/cors.ts';
+import type { Limiter } from '../http/hot.ts';
+import { type Clock, DAY, SECOND } from '../lib/clock.ts';
+import type { Random } from '../lib/random.ts';
+import { ingest } from './ingest.ts';
+import { type IngestLaneDeps, makeIngestLane } from './lane.ts';
+import type { Opening } from './opening/opening-worker.ts';
+import type { IngestDeps, TenantLookup } from './ports.ts';
+import { makeRecorder } from './recorder-store.ts';
+
+/** Longest validity of a Web Bot Auth signature (contract 3.4). */
+const MAX_VALIDITY_SECONDS = DAY / SECOND;
+
+/**
+ * Names that `@authority` is compared with: the base URL's host and GPD_AUTHORITIES. Without a base URL the server is
+ * one of this machine, which is called by several names.
+ */
+export function publicNames(config: Config, url: string): readonly string[] {
+  const { host, port } = new URL(url);
+  const local =
+    config.base_url === null ? ['localhost', '127.0.0.1', '[::1]'].map((name) => `${name}:${port}`) : [];
+  return [host, ...config.authorities, ...local].map((name) => name.toLowerCase().replace(/:443$/, ''));
+}
+
+export interface IngestParts {
+  readonly tenants: TenantLookup;
+  readonly findAgentKey: FindAgentKey;
+  readonly claimAgentNonce: BotAuthDeps['claimNonce'];
+  readonly authorities: () => readonly string[];
+  readonly now: IngestDeps['now'];
+  readonly leastSkewMs: IngestDeps['leastSkewMs'];
+  readonly recorder: IngestDeps['recorder'];
+  readonly issueToken: IngestDeps['issueToken'];
+  readonly proveConsent: IngestDeps['proveConsent'];
+  readonly random: Random;
+}
+
+/** What the server and `gpd replay` share of the pipeline's needs. */
+export function makeIngestDeps(config: Config, parts: IngestParts): IngestDeps {
+  const { tenants, recorder, issueToken, proveConsent, now, leastSkewMs } = parts;
+  const botAuth = {
+    policy: { authorities: parts.authorities, maxValiditySeconds: MAX_VALIDITY_SECONDS },
+    findKey: parts.findAgentKey,
+    claimNonce: parts.claimAgentNonce,
+  };
+  return {
+    tenants,
+    recorder,
+    issueToken,
+    proveConsent,
+    now,
+    botAuth: (request, at) => verifyBotAuth(botAuth, request, at),
+    random: parts.random,
+    maxSkewMs: config.max_clock_skew * SECOND,
+    leastSkewMs,
+    epochDays: config.epoch_days,
+    attestation: {
+      maxNetworksPerDay: config.max_networks_per_day,
+      minIdentityBits: config.min_identity_bits,
+    },
+  };
+}
+
+export interface IngestPlatform {
+  readonly config: Config;
+  readonly database: Database;
+  readonly serverSecret: Uint8Array;
+  readonly clock: Clock;
+  readonly monotonic: () => number;
+  readonly random: Random;
+  readonly opening: Pick<Opening, 'open'>;
+  readonly ingestTenantOf: TenantLookup;
+  readonly knowsOrigin: KnowsOrigin;
+  readonly agents: { readonly findKey: FindAgentKey };
+  readonly limiters: { readonly ingest: Limiter };
+  readonly address: { readonly url: string };
+  readonly onFault: IngestLaneDeps['onFault'];
+}
+
+export interface IngestNeeds {
+  readonly isHosting: IngestLaneDeps['isHosting'];
+  /** Salts a client's network for a day. */
+  readonly markNetwork: IngestLaneDeps['markNetwork'];
+  readonly leastSkewMs: IngestDeps['leastSkewMs'];
+  readonly proveConsent: IngestDeps['proveConsent'];
+  readonly issueToken: IngestDeps['issueToken'];
+  /** The same function, with its answers counted. */
+  readonly counted: (run: IngestLaneDeps['ingest']) => IngestLaneDeps['ingest'];
+}
+
+/** POST /_fp/i/v1 of a server. */
+export function makeIngest(platform: IngestPlatform, needs: IngestNeeds) {
+  const { config, database, address } = platform;
+  const recorder = makeRecorder(database, platform.monotonic);
+  const deps = makeIngestDeps(config, {
+    ...needs,
+    random: platform.random,
+    tenants: platform.ingestTenantOf,
+    findAgentKey: platform.agents.findKey,
+    claimAgentNonce: makeNonceClaimer(database),
+    authorities: () => publicNames(config, address.url),
+    now: platform.clock,
+    recorder,
+  });
+  const publicHttps = address.url.startsWith('https:');
+  const run: IngestLaneDeps['ingest'] = (unsealed, input) =>
+    ingest(deps, unsealed, publicHttps && !input.https ? { ...input, https: true } : input);
+  const lane = makeIngestLane({
+    open: platform.opening.open,
+    ingest: needs.counted(run),
+    limiter: platform.limiters.ingest,
+    gate: makeGate(),
+    knowsOrigin: platform.knowsOrigin,
+    random: platform.random,
+    isHosting: needs.isHosting,
+    markNetwork: needs.markNetwork,
+    onFault: platform.onFault,
+  });
+  return { lane, idle: () => recorder.idle() };
+}
