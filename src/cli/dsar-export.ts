@@ -13,7 +13,6 @@ import type { TenantSettings } from '../tenants/settings.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { VERSION } from '../version.ts';
 import { whileRunning } from './broken-off.ts';
-import { asCommand } from './commands/erase.ts';
 import { expectNoFile, writeNewFile } from './new-file.ts';
 import { CommandFailed, print, say } from './output.ts';
 import { makeReporter } from './reporter.ts';
@@ -117,7 +116,7 @@ export async function exportArchive(options: ExportOptions, command: Command): P
   await withRights(command, async (context) => {
     const { role, ref } = context.operatorOf(kid);
     const exports = exportsOf(context);
-    const dsar = await asCommand(exports.find(kid, target));
+    const dsar = await exports.find(kid, target);
     if (!dsar) throw new CommandFailed('notFound', `nothing is held about this id in ${kid}`);
     const unnamed = unnamedIn(await settingsOf(context, kid));
     if (unnamed.length > 0)

@@ -4,7 +4,7 @@ import { driverError, errorCode } from '../db/availability.ts';
 import type { Database } from '../db/db.ts';
 import { SchemaTooNew } from '../db/migrate.ts';
 import { SqliteUnloadable } from '../db/sqlite-client.ts';
-import { OutcomeUnknown, Unavailable } from '../lib/errors.ts';
+import { type ERRORS, OutcomeUnknown, Refusal, Unavailable } from '../lib/errors.ts';
 import { BackupFailed } from '../ops/backup-failed.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import type { SettingName } from '../schema/settings.ts';
@@ -125,8 +125,32 @@ function fileFault(thrown: unknown): { exit: ExitName; message: string } | null 
   return found ? { exit: found[1], message: `${found[2]} (${code})` } : null;
 }
 
-function exitOf(error: unknown): { exit: ExitName; message: string } {
+/** Exit codes (contract section 9) by the status that HTTP has for a refusal. */
+const EXIT_OF_STATUS: Readonly<Record<(typeof ERRORS)[keyof typeof ERRORS][0], ExitName>> = {
+  400: 'usage',
+  // A command needs no credential: its tenant is gone, or its id names nobody.
+  401: 'notFound',
+  403: 'notAllowed',
+  404: 'notFound',
+  405: 'usage',
+  408: 'tryAgain',
+  409: 'conflict',
+  413: 'usage',
+  415: 'usage',
+  422: 'usage',
+  429: 'tryAgain',
+  500: 'failure',
+  503: 'tryAgain',
+};
+
+function refused({ status, message, details }: Refusal): { exit: ExitName; message: string } {
+  const what = details === undefined ? '' : `: ${details.join('; ')}`;
+  return { exit: EXIT_OF_STATUS[status], message: `${message.replace(/\.$/, '')}${what}` };
+}
+
+export function exitOf(error: unknown): { exit: ExitName; message: string } {
   if (error instanceof CommandFailed) return { exit: error.exit, message: error.message };
+  if (error instanceof Refusal) return refused(error);
   const fault = fileFault(error);
   if (fault) return fault;
   // 78 as well: to start again would not change it, and the unit does not try.

@@ -63,7 +63,7 @@ export interface RefusalOptions {
 /** A refusal outside the ingest core. Anything thrown that is not one is a bug and is told as `internal`. */
 export class Refusal extends Error {
   readonly code: ErrorCode;
-  readonly status: number;
+  readonly status: (typeof ERRORS)[ErrorCode][0];
   readonly details: readonly string[] | undefined;
   readonly headers: Readonly<Record<string, string>>;
 

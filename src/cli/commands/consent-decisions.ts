@@ -6,7 +6,6 @@ import type { ConsentService } from '../../consent/service.ts';
 import type { ConsentTenant } from '../../consent/tenant.ts';
 import { listPolicies, publishPolicy } from '../../consent/terms-store.ts';
 import { isoTime } from '../../lib/clock.ts';
-import { Refusal } from '../../lib/errors.ts';
 import {
   canProcessRequestSchema,
   consentWriteSchema,
@@ -17,16 +16,6 @@ import { withConsent } from '../consent-context.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import { checkKid, noSuchTenant, requireTenant, wantsJson } from '../run.ts';
-
-/** A refusal of the API, as a command says it. */
-function asCommand(error: unknown): never {
-  if (!(error instanceof Refusal)) throw error;
-  const details = error.details === undefined ? '' : `: ${error.details.join('; ')}`;
-  throw new CommandFailed(
-    error.status === 404 ? 'notFound' : 'usage',
-    `${error.message.replace(/\.$/, '')}${details}`,
-  );
-}
 
 function usage(what: string, message: string | undefined): CommandFailed {
   return new CommandFailed('usage', `${what}: ${message ?? 'not valid'}`);
@@ -77,7 +66,7 @@ function write(action: WriteAction) {
         caller: 'cli',
         idempotencyKey: null,
       } as const;
-      const answer = await service.write(tenant, request).catch(asCommand);
+      const answer = await service.write(tenant, request);
       print(wantsJson(command), answer, () =>
         answer.entries.map((entry) => `${entry.purpose}  entry ${entry.seq}  ${entry.hash}`),
       );

@@ -13,7 +13,6 @@ import { tenantsSince } from '../../tenants/tenant-store.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import { withRights } from '../rights-context.ts';
 import { checkKid, confirm, noSuchTenant, wantsJson } from '../run.ts';
-import { asCommand } from './erase.ts';
 
 const PAGE = 1000;
 
@@ -131,7 +130,7 @@ async function resolve(
     }
     await confirm(options, `this resolves the contest as ${outcome}, for good`);
     const ruling = { contestId, outcome, reason: reason.data, version: null } as const;
-    const resolved = await asCommand(api.contests.resolve(operatorOf(contest.kid), ruling));
+    const resolved = await api.contests.resolve(operatorOf(contest.kid), ruling);
     print(wantsJson(command), contestResponse(resolved), () => [
       resolved.status === 'resolved'
         ? `${contestId} is resolved: ${outcome}`

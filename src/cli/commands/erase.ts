@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { Refusal } from '../../lib/errors.ts';
 import { countDecisions } from '../../rights/dsar/store.ts';
 import { UnreadableErasure } from '../../rights/erase/receipts-store.ts';
 import type { ErasureReceipt } from '../../schema/rights.ts';
@@ -22,17 +21,6 @@ interface EraseOptions extends TargetOptions {
 function requireTenantOption(options: { readonly tenant?: string }): string {
   if (options.tenant === undefined) throw new CommandFailed('usage', 'name the tenant: --tenant KID');
   return checkKid(options.tenant);
-}
-
-/** What the core refuses, in the words and with the exit code of the command line. */
-export async function asCommand<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    const exit = error.status === 403 ? 'notAllowed' : error.status === 409 ? 'conflict' : 'notFound';
-    throw new CommandFailed(exit, error.message);
-  }
 }
 
 function printReceipt(command: Command, receipt: ErasureReceipt): void {
@@ -62,7 +50,7 @@ async function erase(options: EraseOptions, command: Command): Promise<void> {
   const body = targetBody(options);
   const run = async ({ api, store, operatorOf }: RightsContext): Promise<void> => {
     const by = operatorOf(kid);
-    const target = await asCommand(api.findTarget(kid, body));
+    const target = await api.findTarget(kid, body);
     if (options.dryRun === true) {
       const where = { durable: target.durables[0] ?? null, linked: target.requests };
       const decisions = await countDecisions(store.database, kid, where);
@@ -75,7 +63,7 @@ async function erase(options: EraseOptions, command: Command): Promise<void> {
       return;
     }
     await confirm(options, `this erases what tenant ${kid} holds about this person, and cannot be undone`);
-    printReceipt(command, await asCommand(api.eraseFor(by, body)));
+    printReceipt(command, await api.eraseFor(by, body));
   };
   await withRights(command, run, ERASING);
 }
