@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { chunksOf } from '../lib/chunks.ts';
 import { runSqlite } from './sqlite-client.ts';
 import type { Together } from './sqlite-together.ts';
 import type { SqliteTransaction } from './sqlite-transaction.ts';
@@ -97,8 +98,7 @@ export async function insertMany<Row>(
   if (isSqlite(tx)) return runHot<Row>(tx, `${head} ${fromJson(columns)} ${tail}`, [JSON.stringify(rows)]);
   const step = Math.floor(MAX_PARAMETERS / columns);
   const results: Row[] = [];
-  for (let i = 0; i < rows.length; i += step) {
-    const chunk = rows.slice(i, i + step);
+  for (const chunk of chunksOf(rows, step)) {
     const sql = `${head} VALUES ${placeholders(columns, chunk.length)} ${tail}`;
     results.push(...(await runHot<Row>(tx, sql, chunk.flat())));
   }

@@ -1,9 +1,15 @@
-const MAX_IN = 500;
+/** Values that one statement takes: both databases limit its parameters. */
+const CHUNK = 500;
 
-/** Pieces of a size that one statement takes, one after the other. */
+export function* chunksOf<T>(values: readonly T[], size = CHUNK): Generator<readonly T[]> {
+  for (let i = 0; i < values.length; i += size) yield values.slice(i, i + size);
+}
+
+/** One chunk after the other. */
 export async function inChunks<T>(
-  ids: readonly T[],
+  values: readonly T[],
   work: (chunk: readonly T[]) => PromiseLike<unknown>,
+  size = CHUNK,
 ): Promise<void> {
-  for (let i = 0; i < ids.length; i += MAX_IN) await work(ids.slice(i, i + MAX_IN));
+  for (const chunk of chunksOf(values, size)) await work(chunk);
 }

@@ -4,6 +4,7 @@ import type { Database } from '../db/db.ts';
 import { impersonalEntry } from '../ledger/entries.ts';
 import { EMPTY_FRONTIER } from '../ledger/frontier.ts';
 import { addCommitments, type SealedBody, sealedBody } from '../ledger/sealed-root.ts';
+import { chunksOf } from '../lib/chunks.ts';
 import { HOUR, MINUTE } from '../lib/clock.ts';
 import { appendOne, lockHead } from './append-store.ts';
 
@@ -55,13 +56,13 @@ export async function nextHour(
   return hour + HOUR + LATE_MS <= now ? hour : null;
 }
 
-const CHUNK = 2000;
+const PIECE = 2000;
 
 /** In pieces: requests are answered in between. */
 async function bodyOf(hour: number, commitments: readonly string[]): Promise<SealedBody> {
   let frontier = EMPTY_FRONTIER;
-  for (let i = 0; i < commitments.length; i += CHUNK) {
-    frontier = addCommitments(frontier, commitments.slice(i, i + CHUNK));
+  for (const some of chunksOf(commitments, PIECE)) {
+    frontier = addCommitments(frontier, some);
     await new Promise((resolve) => setImmediate(resolve));
   }
   return sealedBody(hour, hour + HOUR, frontier);

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
+import { inChunks } from '../lib/chunks.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { lockHead } from '../log/append-store.ts';
 
@@ -30,8 +31,6 @@ interface Row extends Omit<StoredJob, 'startedAt' | 'beatAt'> {
   readonly started_at: number;
   readonly beat_at: number;
 }
-
-const SUBJECTS_A_TIME = 500;
 
 /** Parts go before their job, some at a time, so that the writer is not held for long. */
 const PARTS_A_TIME = 16;
@@ -74,8 +73,7 @@ export function insertJob(
     };
     await tx('console_jobs').insert(row);
     const subjects = [...new Set(job.subjects)].map((subject) => ({ hash, subject }));
-    for (let i = 0; i < subjects.length; i += SUBJECTS_A_TIME)
-      await tx('console_job_subjects').insert(subjects.slice(i, i + SUBJECTS_A_TIME));
+    await inChunks(subjects, (some) => tx('console_job_subjects').insert(some));
     return true;
   });
 }

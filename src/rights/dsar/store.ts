@@ -2,11 +2,18 @@ import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { unmarked } from '../../ingest/erasing-store.ts';
 import type { Verdict } from '../../ingest/verdict.ts';
+import { chunksOf } from '../../lib/chunks.ts';
 import type { Contest } from '../contests/contest.ts';
 import type { ContestWords } from '../contests/contest-text.ts';
 import { type ContestRow, rowToContest } from '../contests/store.ts';
 
 /** What is held about a subject, table by table: the same tables that an erasure empties. */
+
+/** A device, and requests that a principal linked. */
+export interface HeldReach {
+  readonly durable: string | null;
+  readonly linked: readonly string[];
+}
 
 export interface HeldDevice {
   readonly firstSeenAt: number;
@@ -63,20 +70,11 @@ async function overrideOf(database: Database, kid: string, durable: string): Pro
   return row ? rowToOverride(row) : null;
 }
 
-const CHUNK = 500;
-
-/** A statement takes so many parameters; a principal may have more links. */
-function chunksOf(ids: readonly string[]): string[][] {
-  return Array.from({ length: Math.ceil(ids.length / CHUNK) }, (_, i) =>
-    ids.slice(i * CHUNK, (i + 1) * CHUNK),
-  );
-}
-
 /** The override of the device, or the one that a linked request led to. */
 export async function heldOverride(
   database: Database,
   kid: string,
-  reach: { readonly durable: string | null; readonly linked: readonly string[] },
+  reach: HeldReach,
 ): Promise<HeldOverride | null> {
   const own = reach.durable === null ? null : await overrideOf(database, kid, reach.durable);
   if (own) return own;
@@ -92,7 +90,7 @@ export async function heldContests(
   database: Database,
   words: ContestWords,
   kid: string,
-  reach: { readonly durable: string | null; readonly linked: readonly string[] },
+  reach: HeldReach,
 ): Promise<readonly Contest[]> {
   const { durable, linked } = reach;
   const all = (): Knex.QueryBuilder => database.read('contests').where({ kid });
@@ -162,7 +160,7 @@ async function page(
 export async function* heldDecisions(
   database: Database,
   kid: string,
-  reach: { readonly durable: string | null; readonly linked: readonly string[] },
+  reach: HeldReach,
 ): AsyncGenerator<readonly HeldDecision[]> {
   const { durable, linked } = reach;
   if (durable !== null) {
@@ -174,18 +172,14 @@ export async function* heldDecisions(
     }
   }
   const ids = [...linked].sort().reverse();
-  for (let i = 0; i < ids.length; i += PAGE) {
-    const found = await page(database, kid, { requests: ids.slice(i, i + PAGE) }, null);
+  for (const requests of chunksOf(ids, PAGE)) {
+    const found = await page(database, kid, { requests }, null);
     const others = found.filter(({ verdict }) => durable === null || verdict.durable !== durable);
     if (others.length > 0) yield others;
   }
 }
 
-export async function countDecisions(
-  database: Database,
-  kid: string,
-  reach: { readonly durable: string | null; readonly linked: readonly string[] },
-): Promise<number> {
+export async function countDecisions(database: Database, kid: string, reach: HeldReach): Promise<number> {
   const { durable, linked } = reach;
   const count = async (query: Knex.QueryBuilder): Promise<number> => {
     const [row] = (await query.count({ n: '*' })) as { n: number }[];

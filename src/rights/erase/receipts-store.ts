@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
+import { chunksOf } from '../../lib/chunks.ts';
 import { storedErasureSchema } from '../../schema/rights.ts';
 import {
   changesReceipt,
@@ -151,16 +152,13 @@ export async function findErasure(database: Database, receiptId: string): Promis
   return row ? rowToErasure(row) : null;
 }
 
-const CHUNK = 500;
-
 /** Which of these receipts there are. */
 export async function knownReceipts(
   database: Database,
   receiptIds: readonly string[],
 ): Promise<ReadonlySet<string>> {
   const known = new Set<string>();
-  for (let i = 0; i < receiptIds.length; i += CHUNK) {
-    const chunk = receiptIds.slice(i, i + CHUNK);
+  for (const chunk of chunksOf(receiptIds)) {
     const rows = (await database
       .read('erasures')
       .whereIn('receipt_id', chunk)

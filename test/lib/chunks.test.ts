@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest';
+import { chunksOf, inChunks } from '../../src/lib/chunks.ts';
+
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
+
+it.each([
+  [0, []],
+  [1, [1]],
+  [500, [500]],
+  [501, [500, 1]],
+  [1250, [500, 500, 250]],
+])('%i values are chunks of %j, each value once and in order', (count, sizes) => {
+  const chunks = [...chunksOf(numbers(count))];
+  expect(chunks.map(({ length }) => length)).toEqual(sizes);
+  expect(chunks.flat()).toEqual(numbers(count));
+});
+
+it('a size can be given; work on a chunk begins when the one before it is done', async () => {
+  const seen: string[] = [];
+  const work = async (some: readonly number[]): Promise<void> => {
+    seen.push(`begin ${some.join()}`);
+    await new Promise((resolve) => void setImmediate(resolve));
+    seen.push(`end ${some.join()}`);
+  };
+  await inChunks(numbers(3), work, 2);
+  expect(seen).toEqual(['begin 0,1', 'end 0,1', 'begin 2', 'end 2']);
+});
