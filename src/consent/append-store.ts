@@ -5,7 +5,7 @@ import { type Bindings, type HotTransaction, insertMany } from '../db/sql.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
 import { type PersonalType, personalEntry } from '../ledger/entries.ts';
 import type { EntryDetail } from '../ledger/personal-commitment.ts';
-import { isoTime } from '../lib/clock.ts';
+import { iso } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
 import { appendEntries, takeHead } from '../log/append-store.ts';
 import { enqueue, type OutboxEntry } from '../webhooks/store.ts';
@@ -30,7 +30,7 @@ type Batch = readonly AppendRequest[];
 /** A write that says nothing of the signal is under it all the same, and the evidence must not read as if it had ended it. */
 function toDetail({ detail }: PlannedEntry, { gpc }: Principal): EntryDetail {
   const { policyVersion, source, expiresAt } = detail;
-  return { policyVersion, gpc, source, expiresAt: expiresAt === null ? null : isoTime(expiresAt) };
+  return { policyVersion, gpc, source, expiresAt: iso(expiresAt) };
 }
 
 interface Written {

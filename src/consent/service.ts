@@ -9,7 +9,7 @@ import type { Database } from '../db/db.ts';
 import { outboxContext, sessionContext } from '../keys/contexts.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
 import { canonicalJson, type Json } from '../lib/canonical-json.ts';
-import { type Clock, isoTime } from '../lib/clock.ts';
+import { type Clock, iso, isoTime } from '../lib/clock.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import { hmacSha256 } from '../lib/hash.ts';
 import type { ConsentWrite, WriteResponse } from '../schema/consent.ts';
@@ -56,7 +56,6 @@ export interface ConsentServiceDeps {
 
 const MIN_SEQ_WAIT_MS = 250;
 const MIN_SEQ_STEP_MS = 25;
-const iso = (at: number | null): string | null => (at === null ? null : isoTime(at));
 
 function toAnswer(decision: ConsentDecision): DecisionAnswer {
   const { allowed, reason, proof, policyVersion } = decision;

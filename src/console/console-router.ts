@@ -1,4 +1,5 @@
-import { Router } from 'express';
+import type { Router } from 'express';
+import { exactRouter } from '../http/exact-router.ts';
 import { Refusal } from '../lib/errors.ts';
 import { auditPages } from './audit-pages.ts';
 import { casePages } from './case-pages.ts';
@@ -47,13 +48,12 @@ function otherMethods(pages: Router): void {
 }
 
 /** A proxy that keeps /console from strangers keeps /CONSOLE from them as well. */
-const exact = (): Router => Router({ caseSensitive: true });
 
 export function consoleRoutes(deps: ConsoleDeps): Router {
   const t = loadStrings(deps.views);
   const render = makeRender({ t, random: deps.random, clock: deps.clock });
   const desk = makeDesk(deps, render);
-  const pages = exact();
+  const pages = exactRouter();
   pages.get(
     '/',
     desk.page('reviewer', ({ response }) => Promise.resolve(response.redirect(303, '/console/queue'))),
@@ -71,5 +71,5 @@ export function consoleRoutes(deps: ConsoleDeps): Router {
     throw new Refusal('not-found');
   });
   pages.use(desk.onError);
-  return exact().use('/console', pages);
+  return exactRouter().use('/console', pages);
 }

@@ -1,7 +1,8 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 import { type ConsoleSession, isLiveSession, roleOf, type StaffRole } from '../auth/console-session.ts';
+import { toRefusal } from '../http/reply.ts';
 import { MINUTE } from '../lib/clock.ts';
-import { Refusal, Unavailable } from '../lib/errors.ts';
+import { Refusal } from '../lib/errors.ts';
 import { cookieNames } from './cookies.ts';
 import { type Form, field, isSameOrigin, readForm, sameToken } from './form.ts';
 import type { ConsoleCore, Staff } from './ports.ts';
@@ -102,13 +103,12 @@ export function makeDesk(core: ConsoleCore, render: Render): Desk {
 
     onError: (error: unknown, request, response, _next) => {
       const requestId = safeRequestId(response);
-      const refusal = toRefusal(error);
+      const refusal = refusalOf(error);
       if (!refusal) core.onFault(requestId, error);
       if (response.headersSent) {
         response.destroy();
         return;
       }
-      if (error instanceof Unavailable) response.set('retry-after', String(error.retryAfterSeconds));
       response.set(refusal?.headers ?? {});
       const code = refusal?.code ?? 'internal';
       const status = refusal?.status ?? 500;
@@ -118,12 +118,8 @@ export function makeDesk(core: ConsoleCore, render: Render): Desk {
   };
 }
 
-function toRefusal(error: unknown): Refusal | null {
-  if (error instanceof Refusal) {
-    // What another tenant has is not there: an id must not tell whether it exists elsewhere.
-    return error.code === 'cross-tenant-denied' ? new Refusal('not-found') : error;
-  }
-  if (error instanceof Unavailable) return new Refusal('unavailable');
-  const status = (error as { status?: unknown } | null)?.status;
-  return typeof status === 'number' && status >= 400 && status < 500 ? new Refusal('invalid-request') : null;
+/** What another tenant has is not there: an id must not tell whether it exists elsewhere. */
+function refusalOf(error: unknown): Refusal | null {
+  const refusal = toRefusal(error);
+  return refusal?.code === 'cross-tenant-denied' ? new Refusal('not-found') : refusal;
 }

@@ -1,8 +1,8 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from 'express';
 import helmet from 'helmet';
-import { Refusal, Unavailable } from '../lib/errors.ts';
+import { Refusal } from '../lib/errors.ts';
 import { SenderLeft } from './body.ts';
-import { errorReply, HSTS_SECONDS, unavailable } from './reply.ts';
+import { errorReply, HSTS_SECONDS, toRefusal } from './reply.ts';
 import { requestFacts } from './server.ts';
 
 /** Scripts and styles from ourselves, nothing inline, no framing. */
@@ -25,14 +25,6 @@ const CSP = {
 const notFound: RequestHandler = () => {
   throw new Refusal('not-found');
 };
-
-function toRefusal(error: unknown): Refusal | null {
-  if (error instanceof Refusal) return error;
-  if (error instanceof Unavailable) return unavailable(error);
-  // Express and its parsers mark what the caller did wrong by a 4xx status, for instance a bad % escape in the path.
-  const status = (error as { status?: unknown } | null)?.status;
-  return typeof status === 'number' && status >= 400 && status < 500 ? new Refusal('invalid-request') : null;
-}
 
 function errorHandler(onFault: (requestId: string, error: unknown) => void): ErrorRequestHandler {
   // Four parameters are what makes it an error handler; Express's own would print the error whole.

@@ -1,11 +1,4 @@
-import {
-  ERRORS,
-  type ErrorCode,
-  errorBody,
-  OutcomeUnknown,
-  Refusal,
-  type Unavailable,
-} from '../lib/errors.ts';
+import { ERRORS, type ErrorCode, errorBody, OutcomeUnknown, Refusal, Unavailable } from '../lib/errors.ts';
 import type { HotReply } from './hot.ts';
 
 /** A year, where the public origin is https. */
@@ -53,4 +46,13 @@ export function unavailable(error: Unavailable): Refusal {
   const headers = { 'retry-after': String(error.retryAfterSeconds) };
   const details = ['It may have been done: look before you send it again.'];
   return new Refusal('unavailable', error instanceof OutcomeUnknown ? { headers, details } : { headers });
+}
+
+/** Null: a bug, which nobody is told more of. */
+export function toRefusal(error: unknown): Refusal | null {
+  if (error instanceof Refusal) return error;
+  if (error instanceof Unavailable) return unavailable(error);
+  // Express and its parsers mark what the caller did wrong by a 4xx status, for instance a bad % escape in the path.
+  const status = (error as { status?: unknown } | null)?.status;
+  return typeof status === 'number' && status >= 400 && status < 500 ? new Refusal('invalid-request') : null;
 }

@@ -10,3 +10,6 @@ export const DAY = 24 * HOUR;
 export function isoTime(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }
+
+/** Null for what has not happened. */
+export const iso = (epochMs: number | null): string | null => (epochMs === null ? null : isoTime(epochMs));

@@ -92,6 +92,9 @@ export function resolveClient(
   return { address: client, behindProxy, strangerForwarded: false };
 }
 
+/** `localhost` or an address of this machine; brackets around IPv6 are taken. */
+export const isLoopback = (host: string): boolean => hostReach(host) === 'loopback';
+
 /** Who reaches a host: this machine alone, this network, or strangers. A name that is not an address may be anything. */
 export function hostReach(host: string): 'loopback' | 'private' | 'public' {
   const bare = host.replace(/^\[|\]$/g, '');

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseDuration } from '../lib/duration.ts';
-import { parseRange } from '../lib/ip.ts';
+import { isLoopback, parseRange } from '../lib/ip.ts';
 
 /** Every setting of the server: environment name GPD_X_Y, gpd.toml key x_y. `docs/settings.md` is generated from it. */
 
@@ -62,10 +62,6 @@ const publicOrigin = httpUrl.refine((text) => {
   const { username, password, pathname, search, hash } = new URL(text);
   return [username, password, search, hash].every((part) => part === '') && pathname === '/';
 }, 'an origin, https://host or https://host:port, without a user, a path or a query');
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);
-}
 
 /** Kept to the letter: a token's `iss` has to equal it, and some providers end theirs with a slash. */
 const issuer = z

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   forwardedHops,
   inRanges,
+  isLoopback,
   limitKey,
   parseAddress,
   parseRange,
@@ -196,4 +197,21 @@ describe('resolveClient', () => {
       }),
     );
   });
+});
+
+it.each([
+  ['localhost', true],
+  ['127.0.0.1', true],
+  ['127.9.9.9', true],
+  ['[::1]', true],
+  ['::1', true],
+  ['[::ffff:127.0.0.1]', true],
+  ['10.0.0.1', false],
+  ['0.0.0.0', false],
+  ['[::2]', false],
+  ['localhost.example', false],
+  ['127.0.0.1.example', false],
+  ['', false],
+])('isLoopback(%j) is %s', (host, loopback) => {
+  expect(isLoopback(host)).toBe(loopback);
 });

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { type AgentKey, agentOrigin, directoryUrl, readJwks } from '../../agents/directory.ts';
 import { newDirectory, refreshDirectory } from '../../agents/service.ts';
 import { type AgentDirectory, addDirectory, listDirectories, removeDirectory } from '../../agents/store.ts';
-import { isoTime } from '../../lib/clock.ts';
+import { iso } from '../../lib/clock.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, say, table } from '../output.ts';
 import { confirm, type DestructiveFlags, wantsJson, withStore } from '../run.ts';
@@ -14,7 +14,7 @@ function describe(directory: AgentDirectory): Record<string, unknown> {
     url: directory.url,
     source: directory.source,
     keys: directory.keys.map((key) => key.thumbprint),
-    fetchedAt: directory.fetchedAt === null ? null : isoTime(directory.fetchedAt),
+    fetchedAt: iso(directory.fetchedAt),
     failure: directory.failure,
   };
 }
@@ -89,7 +89,7 @@ async function list(_options: unknown, command: Command): Promise<void> {
           agentOrigin(directory.url),
           directory.source,
           String(directory.keys.length),
-          directory.fetchedAt === null ? 'never' : isoTime(directory.fetchedAt),
+          iso(directory.fetchedAt) ?? 'never',
           directory.failure ?? '',
         ]),
       ]),

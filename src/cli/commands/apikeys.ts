@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { type ApiKey, hashApiKey, KEY_SCOPES, type KeyScope, makeApiKeySecret } from '../../auth/api-key.ts';
-import { isoTime } from '../../lib/clock.ts';
+import { iso, isoTime } from '../../lib/clock.ts';
 import { makeUlid } from '../../lib/ulid.ts';
 import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
 import { withOperator } from '../operator.ts';
@@ -29,7 +29,7 @@ function describe(key: ApiKey): Record<string, unknown> {
     scope: key.scope,
     name: key.name,
     createdAt: isoTime(key.createdAt),
-    revokedAt: key.revokedAt === null ? null : isoTime(key.revokedAt),
+    revokedAt: iso(key.revokedAt),
     lastUsedAt: key.lastUsedOn,
   };
 }

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { type Generation, makeGeneration } from '../../keys/generation.ts';
 import { type KeyPlan, type KeyRefusal, planDestroy, planGenerate, planRotate } from '../../keys/rotate.ts';
-import { isoTime } from '../../lib/clock.ts';
+import { iso, isoTime } from '../../lib/clock.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { rewrap } from '../../ops/rewrap-service.ts';
 import type { Store } from '../../tenants/installation-files.ts';
@@ -38,16 +38,15 @@ const REFUSALS: Readonly<Record<KeyRefusal, readonly [ExitName, string]>> = {
 };
 
 function describe(key: Generation): Record<string, unknown> {
-  const time = (at: number | null): string | null => (at === null ? null : isoTime(at));
   return {
     kid: key.kid,
     generation: key.generation,
     state: key.state,
     publicKey: key.publicKey,
-    createdAt: time(key.createdAt),
-    publishedAt: time(key.publishedAt),
-    retiresAt: time(key.retiresAt),
-    destroyedAt: time(key.destroyedAt),
+    createdAt: iso(key.createdAt),
+    publishedAt: iso(key.publishedAt),
+    retiresAt: iso(key.retiresAt),
+    destroyedAt: iso(key.destroyedAt),
   };
 }
 
@@ -132,7 +131,7 @@ async function list(kid: string | undefined, _options: unknown, command: Command
           String(key.generation),
           key.state,
           isoTime(key.createdAt).slice(0, 10),
-          key.retiresAt === null ? '' : isoTime(key.retiresAt),
+          iso(key.retiresAt) ?? '',
         ]),
       ]),
     );

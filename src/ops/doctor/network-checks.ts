@@ -1,6 +1,6 @@
 import { baseUrl, type Config } from '../../config.ts';
 import { DAY, SECOND } from '../../lib/clock.ts';
-import { hostReach } from '../../lib/ip.ts';
+import { hostReach, isLoopback } from '../../lib/ip.ts';
 import { missingOidcSettings } from '../../rights/oidc.ts';
 import { type Check, type Finding, fail, pass, skipped, some, span, warn } from './check.ts';
 import type { Facts } from './facts.ts';
@@ -9,11 +9,11 @@ import type { Facts } from './facts.ts';
 
 const hostOf = (text: string): string => text.replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
 const publicUrl = (config: Config): URL => new URL(baseUrl(config));
-const isLocal = (config: Config): boolean => hostReach(publicUrl(config).hostname) === 'loopback';
+const isLocal = (config: Config): boolean => isLoopback(publicUrl(config).hostname);
 
 function judgeBaseUrl({ config }: Facts): Finding {
   if (config.base_url !== null) return pass(config.base_url);
-  return hostReach(config.host) === 'loopback'
+  return isLoopback(config.host)
     ? pass('unset, and only this machine calls')
     : warn(
         'base_url is not set',

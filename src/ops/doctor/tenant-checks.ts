@@ -1,6 +1,6 @@
 import { baseUrl } from '../../config.ts';
 import { DAY, MINUTE } from '../../lib/clock.ts';
-import { hostReach } from '../../lib/ip.ts';
+import { isLoopback } from '../../lib/ip.ts';
 import { type Check, type Finding, fail, pass, skipped, some, warn } from './check.ts';
 import type { Facts, TenantFacts } from './facts.ts';
 
@@ -42,7 +42,7 @@ function judgeDamaged({ damagedTenants, database }: Facts): Finding {
 }
 
 const isPlain = (origin: string): boolean =>
-  origin.startsWith('http:') && hostReach(new URL(origin).hostname) !== 'loopback';
+  origin.startsWith('http:') && !isLoopback(new URL(origin).hostname);
 
 const TENANT_CHECKS_PER: readonly Check<Facts>[] = [
   {

@@ -7,7 +7,7 @@ import type { ConsentTenant } from '../../consent/tenant.ts';
 import type { Database } from '../../db/db.ts';
 import { decisionKey } from '../../ingest/decision-store.ts';
 import type { Actor } from '../../lib/act.ts';
-import { type Clock, isoTime } from '../../lib/clock.ts';
+import { type Clock, iso, isoTime } from '../../lib/clock.ts';
 import { Refusal, TenantGone } from '../../lib/errors.ts';
 import { makeUlid } from '../../lib/ulid.ts';
 import { lockHead } from '../../log/append-store.ts';
@@ -47,8 +47,6 @@ export interface Reviewer {
   /** How colleagues in the console know them. */
   readonly label?: string;
 }
-
-const iso = (at: number | null): string | null => (at === null ? null : isoTime(at));
 
 /** The record as the subject and a reviewer are told it. */
 export function contestResponse(contest: Contest): ContestResponse {

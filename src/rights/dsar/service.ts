@@ -7,7 +7,7 @@ import { ruleText } from '../../ingest/classify/policy.ts';
 import { visitorIdOf } from '../../ingest/identity.ts';
 import type { IngestTenant } from '../../ingest/ports.ts';
 import type { Verdict } from '../../ingest/verdict.ts';
-import { type Clock, DAY, isoTime } from '../../lib/clock.ts';
+import { type Clock, DAY, iso, isoTime } from '../../lib/clock.ts';
 import type { Contest } from '../contests/contest.ts';
 import { contestWordsOf } from '../contests/contest-text-of.ts';
 import { contestResponse } from '../contests/service.ts';
@@ -125,7 +125,7 @@ export function makeDsarService(deps: DsarDeps) {
     if (history.length === 0) return null;
     const state = (await listState(database, kid, principal)).map(({ purpose, choice, at, ...rest }) => {
       const { policyVersion, expiresAt, seq, hash } = rest;
-      const until = expiresAt === null ? null : isoTime(expiresAt);
+      const until = iso(expiresAt);
       return { purpose, choice, at: isoTime(at), policyVersion, expiresAt: until, proof: { seq, hash } };
     });
     return { principalId, state, history };

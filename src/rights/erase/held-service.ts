@@ -1,11 +1,11 @@
 import type { ConsentTenant } from '../../consent/tenant.ts';
 import type { Database } from '../../db/db.ts';
 import type { Actor } from '../../lib/act.ts';
-import { type Clock, MINUTE } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { ErasureReceipt } from '../../schema/rights.ts';
 import { NOTHING } from './erasure.ts';
 import { dueErasures } from './hold-store.ts';
-import { type EraseService, KEEP_NOTHING } from './service.ts';
+import { type EraseService, KEEP_NOTHING, UNDER_WAY_MS } from './service.ts';
 
 /** Erasures that waited for a legal hold: run by its release, and by the next sweep where a crash came in between. */
 
@@ -19,8 +19,6 @@ export interface HeldDeps {
 export type HeldErasures = ReturnType<typeof makeHeldErasures>;
 
 const SYSTEM: Actor = { role: 'system', ref: 'hold-released' };
-/** The sweep leaves alone what a release is still at work on. */
-const UNDER_WAY_MS = MINUTE;
 
 export function makeHeldErasures({ database, eraser, tenantOf, clock }: HeldDeps) {
   /** What another hold still keeps stays, and waits for that one. */

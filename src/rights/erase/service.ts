@@ -47,7 +47,7 @@ export interface EraseDeps extends BeginDeps {
 
 export const KEEP_NOTHING: Keep = { openContests: false, override: false };
 /** The job leaves alone what a request is still at work on. */
-const UNDER_WAY_MS = MINUTE;
+export const UNDER_WAY_MS = MINUTE;
 const PATIENCE_MS = 2 * SECOND;
 
 function receiptOf(erasure: StoredErasure): ErasureReceipt {
