@@ -10,12 +10,13 @@ export type SkewWatch = Awaited<ReturnType<typeof watchSkew>>;
 
 /** Delivers what waits in the outbox. */
 export function startWebhooks(platform: Platform, findDecision: DispatcherDeps['findDecision']) {
-  const { database, clock, directory, masterKey, tenantOf, logFault, options } = platform;
+  const { database, clock, random, directory, masterKey, tenantOf, logFault, options } = platform;
   return startDispatcher(
     {
       database,
       masterKey,
       clock,
+      random,
       webhook: (kid, id) => directory.webhook(kid, id),
       payloadKey: (kid) => tenantOf(kid)?.principalWrap,
       findDecision,

@@ -53,6 +53,45 @@ async function grow(file: FileHandle, missing: number): Promise<void> {
   }
 }
 
+/** The error of a disk that is full, which SQLite's shared memory tells as an I/O error. */
+function meansFull(dataDir: string, thrown: unknown): boolean {
+  const error = driverError(thrown);
+  return isFull(error) || (isIoError(error) && freeBytes(dataDir) < TO_OPEN);
+}
+
+function giveUp(dataDir: string): boolean {
+  if (reserveSize(dataDir) === 0) return false;
+  rmSync(reserveFile(dataDir), { force: true });
+  return true;
+}
+
+/** As much as there is room for: what it had before comes back to it, and to nobody else. */
+async function fill(dataDir: string, size: number): Promise<void> {
+  const missing = size - reserveSize(dataDir);
+  if (missing <= 0) return;
+  const file = await open(reserveFile(dataDir), 'a', 0o600);
+  try {
+    await grow(file, missing);
+    await file.sync();
+  } catch (error) {
+    if (!isFull(error)) throw error;
+  } finally {
+    await file.close();
+  }
+}
+
+function guardUnless(isSpent: () => boolean, database: Database): Database {
+  const unlessSpent = <T>(write: () => Promise<T>): Promise<T> =>
+    isSpent()
+      ? Promise.reject(new Unavailable('the disk is full, and what is left is for an erasure', 2))
+      : write();
+  return {
+    ...database,
+    transaction: (work) => unlessSpent(() => database.transaction(work)),
+    hotTransaction: (work) => unlessSpent(() => database.hotTransaction(work)),
+  };
+}
+
 /** @param megabytes 0: no reserve is kept, and one that is there is left alone */
 export function makeDiskReserve(dataDir: string, megabytes: number): DiskReserve {
   const size = megabytes * MEGA;
@@ -61,63 +100,28 @@ export function makeDiskReserve(dataDir: string, megabytes: number): DiskReserve
   /** Given up before there was an erasure: what is left of the room comes back. */
   let owed = false;
 
-  /** The error of a disk that is full, which SQLite's shared memory tells as an I/O error. */
-  const meansFull = (thrown: unknown): boolean => {
-    const error = driverError(thrown);
-    return isFull(error) || (isIoError(error) && freeBytes(dataDir) < TO_OPEN);
-  };
-
-  function giveUp(): boolean {
-    if (reserveSize(dataDir) === 0) return false;
-    rmSync(reserveFile(dataDir), { force: true });
-    return true;
-  }
-
-  /** As much as there is room for: what it had before comes back to it, and to nobody else. */
-  async function fill(): Promise<void> {
-    const missing = size - reserveSize(dataDir);
-    if (missing <= 0) return;
-    const file = await open(reserveFile(dataDir), 'a', 0o600);
+  async function attempt<S>(step: () => Promise<S>): Promise<S> {
     try {
-      await grow(file, missing);
-      await file.sync();
+      return await step();
     } catch (error) {
-      if (!isFull(error)) throw error;
-    } finally {
-      await file.close();
+      if (!meansFull(dataDir, error) || !(giveUp(dataDir) || spent)) throw error;
+      spent = true;
+      return step();
     }
   }
 
   return {
-    guard: (database) => {
-      const unlessSpent = <T>(write: () => Promise<T>): Promise<T> =>
-        spent
-          ? Promise.reject(new Unavailable('the disk is full, and what is left is for an erasure', 2))
-          : write();
-      return {
-        ...database,
-        transaction: (work) => unlessSpent(() => database.transaction(work)),
-        hotTransaction: (work) => unlessSpent(() => database.hotTransaction(work)),
-      };
-    },
+    guard: (database) => guardUnless(() => spent, database),
 
     async during(work) {
       erasing += 1;
       try {
-        return await work(async (step) => {
-          try {
-            return await step();
-          } catch (error) {
-            if (!meansFull(error) || !(giveUp() || spent)) throw error;
-            spent = true;
-            return step();
-          }
-        });
+        return await work(attempt);
       } finally {
         erasing -= 1;
         if ((spent || owed) && erasing === 0) {
           // An erasure that is done says so, whether the reserve came back or not: the next sweep looks again.
-          await fill().catch(() => {});
+          await fill(dataDir, size).catch(() => {});
           spent = false;
           owed = false;
         }
@@ -125,14 +129,14 @@ export function makeDiskReserve(dataDir: string, megabytes: number): DiskReserve
     },
 
     openUp() {
-      if (freeBytes(dataDir) < TO_OPEN) owed = giveUp();
+      if (freeBytes(dataDir) < TO_OPEN) owed = giveUp(dataDir);
     },
 
     async refill() {
       const missing = size - reserveSize(dataDir);
       if (missing <= 0 || !(owed || freeBytes(dataDir) >= missing + BESIDE)) return;
       owed = false;
-      await fill();
+      await fill(dataDir, size);
     },
   };
 }

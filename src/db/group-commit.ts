@@ -13,6 +13,10 @@ export interface BatchBegun {
 
 const batches = channel(BATCHES);
 
+function tellBegun(begun: BatchBegun): void {
+  if (batches.hasSubscribers) batches.publish(begun);
+}
+
 /** The answer to an item that failed by itself: those beside it have theirs. */
 export class Fault {
   readonly reason: unknown;
@@ -50,6 +54,34 @@ export interface Group<Item, Result> {
 }
 
 /**
+ * Runs a batch and answers its items. One that throws is tried again in halves, until what it threw for stands alone.
+ * @param onAway told when the database is away
+ */
+async function answer<Item, Result>(
+  run: GroupOptions<Item, Result>['run'],
+  batch: readonly Waiting<Item, Result>[],
+  onAway: (cause: Unavailable) => void,
+): Promise<void> {
+  try {
+    const results = await run(batch.map((entry) => entry.item));
+    batch.forEach((entry, i) => {
+      const result = results[i] as Result | Fault;
+      if (result instanceof Fault) entry.reject(result.reason);
+      else entry.resolve(result);
+    });
+  } catch (error) {
+    if (batch.length > 1 && !(error instanceof Unavailable)) {
+      const half = batch.length >> 1;
+      await answer(run, batch.slice(0, half), onAway);
+      await answer(run, batch.slice(half), onAway);
+      return;
+    }
+    for (const entry of batch) entry.reject(error);
+    if (error instanceof Unavailable) onAway(error);
+  }
+}
+
+/**
  * While one batch is in flight the next one gathers, and shares its refusal when the database is away; any other failure is
  * nobody's but the item's that has it. There is no timer: an idle server adds no delay, a loaded one shares the fsync.
  */
@@ -58,7 +90,8 @@ export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>): Gr
   let waiting: Waiting<Item, Result>[] = [];
   let inFlight = 0;
   let scheduled = false;
-  let onIdle: (() => void)[] = [];
+  const onIdle: (() => void)[] = [];
+  const isIdle = (): boolean => inFlight === 0 && waiting.length === 0;
 
   /** A database that is away would let each further batch wait for its own timeout. */
   function refuseWaiting(cause: Unavailable): void {
@@ -67,29 +100,8 @@ export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>): Gr
     for (const entry of refused) entry.reject(new Unavailable('the database is away', 1, { cause }));
   }
 
-  /** A batch that throws is tried again in halves, until what it threw for stands alone. */
-  async function settle(batch: readonly Waiting<Item, Result>[]): Promise<void> {
-    try {
-      const results = await options.run(batch.map((entry) => entry.item));
-      batch.forEach((entry, i) => {
-        const result = results[i] as Result | Fault;
-        if (result instanceof Fault) entry.reject(result.reason);
-        else entry.resolve(result);
-      });
-    } catch (error) {
-      if (batch.length > 1 && !(error instanceof Unavailable)) {
-        const half = batch.length >> 1;
-        await settle(batch.slice(0, half));
-        await settle(batch.slice(half));
-        return;
-      }
-      for (const entry of batch) entry.reject(error);
-      if (error instanceof Unavailable) refuseWaiting(error);
-    }
-  }
-
   async function runBatch(batch: readonly Waiting<Item, Result>[]): Promise<void> {
-    await settle(batch);
+    await answer(options.run, batch, refuseWaiting);
     inFlight -= 1;
     pump();
   }
@@ -99,17 +111,10 @@ export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>): Gr
       const batch = waiting.slice(0, options.maxBatch);
       waiting = waiting.slice(batch.length);
       inFlight += 1;
-      if (batches.hasSubscribers) {
-        const begun: BatchBegun = { group: options.name, size: batch.length, waiting: waiting.length };
-        batches.publish(begun);
-      }
+      tellBegun({ group: options.name, size: batch.length, waiting: waiting.length });
       void runBatch(batch);
     }
-    if (inFlight === 0 && waiting.length === 0) {
-      const wake = onIdle;
-      onIdle = [];
-      for (const resolve of wake) resolve();
-    }
+    if (isIdle()) for (const resolve of onIdle.splice(0)) resolve();
   }
 
   // One turn of the event loop gathers what arrived with the same poll of the sockets.
@@ -131,11 +136,6 @@ export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>): Gr
         schedule();
       });
     },
-    idle() {
-      if (inFlight === 0 && waiting.length === 0) return Promise.resolve();
-      return new Promise((resolve) => {
-        onIdle.push(resolve);
-      });
-    },
+    idle: () => (isIdle() ? Promise.resolve() : new Promise((resolve) => void onIdle.push(resolve))),
   };
 }

@@ -140,12 +140,31 @@ export interface RunningServer {
   drain(deadlineMs: number): Promise<void>;
 }
 
-export function makeServer(deps: ServerDeps): RunningServer {
-  const clientOf = makeClientReader(deps.trustedProxies);
-  let draining = false;
-  const open = makeRoster<ServerResponse>();
-  const clientErrors = makeClientErrors(deps.makeRequestId);
-  const listener: RequestListener = (request, response) => {
+const OPTIONS = {
+  requestTimeout: REQUEST_TIMEOUT_MS,
+  headersTimeout: HEADERS_TIMEOUT_MS,
+  keepAliveTimeout: KEEP_ALIVE_MS,
+  connectionsCheckingInterval: CHECK_INTERVAL_MS,
+  maxHeaderSize: MAX_HEADER_BYTES,
+  insecureHTTPParser: false,
+  // Refused in the listener, in the words of every other refusal.
+  requireHostHeader: false,
+};
+/** Larger bodies are never asked for: every route's limit is at most this. */
+const MAX_CONTINUE_BYTES = 32_768;
+
+interface Listening {
+  readonly clientOf: ReturnType<typeof makeClientReader>;
+  readonly clientErrors: ReturnType<typeof makeClientErrors>;
+  readonly open: ReturnType<typeof makeRoster<ServerResponse>>;
+  readonly isDraining: () => boolean;
+}
+
+function makeListener(
+  deps: ServerDeps,
+  { clientOf, clientErrors, open, isDraining }: Listening,
+): RequestListener {
+  return (request, response) => {
     clientErrors.began({ request, response });
     const target = originForm(request.url ?? '/');
     const path = pathOf(target ?? '');
@@ -157,12 +176,10 @@ export function makeServer(deps: ServerDeps): RunningServer {
       deps.onAnswered?.(path, status, (performance.now() - begun) / 1000);
     });
     const known = readFacts(deps, clientOf(request), request);
-    if (draining) response.setHeader('Connection', 'close');
+    if (isDraining()) response.setHeader('Connection', 'close');
     if (target === null || !namesOneHost(request)) {
-      send(response, errorReply('invalid-request', { connection: 'close' }), [
-        'X-Request-Id',
-        known.requestId,
-      ]);
+      const refused = errorReply('invalid-request', { connection: 'close' });
+      send(response, refused, ['X-Request-Id', known.requestId]);
       return;
     }
     dropSeveralCredentials(request);
@@ -177,19 +194,17 @@ export function makeServer(deps: ServerDeps): RunningServer {
     request.url = literalTarget(target);
     deps.express(request, response);
   };
-  const options = {
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    headersTimeout: HEADERS_TIMEOUT_MS,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    connectionsCheckingInterval: CHECK_INTERVAL_MS,
-    maxHeaderSize: MAX_HEADER_BYTES,
-    insecureHTTPParser: false,
-    // Refused in the listener, in the words of every other refusal.
-    requireHostHeader: false,
-  };
+}
+
+export function makeServer(deps: ServerDeps): RunningServer {
+  let draining = false;
+  const open = makeRoster<ServerResponse>();
+  const clientErrors = makeClientErrors(deps.makeRequestId);
+  const clientOf = makeClientReader(deps.trustedProxies);
+  const listener = makeListener(deps, { clientOf, clientErrors, open, isDraining: () => draining });
   const server = deps.tls
-    ? createTlsServer({ ...options, ...deps.tls }, listener)
-    : createServer(options, listener);
+    ? createTlsServer({ ...OPTIONS, ...deps.tls }, listener)
+    : createServer(OPTIONS, listener);
   // Node drops headers past the 2,000th without a word, and what a proxy adds stands last. Their bytes are limited.
   server.maxHeadersCount = 0;
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
@@ -216,6 +231,3 @@ export function makeServer(deps: ServerDeps): RunningServer {
     },
   };
 }
-
-/** Larger bodies are never asked for: every route's limit is at most this. */
-const MAX_CONTINUE_BYTES = 32_768;

@@ -24,7 +24,7 @@ export async function createTenant(store: Store, request: TenantRequest): Promis
   const { kid, origins, now } = request;
   const { masterKey } = store;
   const key = makeGeneration(kid, 1, 'published', { masterKey, now });
-  const { wrapped, ...log } = newLog(masterKey, request);
+  const { wrapped, ...log } = newLog({ masterKey, random: randomBytes }, request);
   const secrets = {
     [ROOT_SECRET]: wrapTenantSecret(masterKey, kid, ROOT_SECRET, randomBytes(32)),
     [LEDGER_SECRET]: wrapped,

@@ -34,22 +34,25 @@ export interface UnknownKeysDeps {
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));
 
-/** @returns finds a key by its secret for a client; null for one that nobody has, and for a revoked one */
-export function makeUnknownKeys(deps: UnknownKeysDeps) {
-  const { known, refresh, now, sleep = pause } = deps;
+function makeBuckets(now: () => number): (client: string) => Bucket {
   const buckets = makeRecent<Bucket>(2 * PAUSE_MS, MAX_REMEMBERED, now);
-  /** Until when a key, by its hash, is refused without another look. */
-  const refused = makeRecent<number>(PAUSE_MS, MAX_REMEMBERED, now);
-  const underWay = new Map<string, Promise<ApiKey | null>>();
   const crowd: Bucket = { opensAt: 0, next: null, waiting: 0 };
-
-  function bucketOf(client: string): Bucket {
+  return (client) => {
     const found = buckets.get(client);
     if (found) return found;
     const made: Bucket = { opensAt: 0, next: null, waiting: 0 };
     // Past ten thousand clients a second they share one.
     return buckets.set(client, made) ? made : crowd;
-  }
+  };
+}
+
+/** @returns finds a key by its secret for a client; null for one that nobody has, and for a revoked one */
+export function makeUnknownKeys(deps: UnknownKeysDeps) {
+  const { known, refresh, now, sleep = pause } = deps;
+  const bucketOf = makeBuckets(now);
+  /** Until when a key, by its hash, is refused without another look. */
+  const refused = makeRecent<number>(PAUSE_MS, MAX_REMEMBERED, now);
+  const underWay = new Map<string, Promise<ApiKey | null>>();
 
   function read(bucket: Bucket): Promise<void> {
     bucket.opensAt = now() + PAUSE_MS;

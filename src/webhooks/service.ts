@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { Database } from '../db/db.ts';
 import { postWebhook } from '../egress/post-webhook.ts';
 import { outboxContext, webhookSecretContext } from '../keys/contexts.ts';
@@ -6,6 +5,7 @@ import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
 import { type Clock, HOUR, isoTime, MINUTE, SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { every } from '../lib/every.ts';
+import type { Random } from '../lib/random.ts';
 import { webhookHeaders } from './signature.ts';
 import { type Due, settle, takeDue, type Webhook } from './store.ts';
 
@@ -20,6 +20,7 @@ export interface DispatcherDeps {
   readonly masterKey: () => MasterKey;
   readonly clock: Clock;
   readonly webhook: (kid: string, id: string) => Webhook | undefined;
+  readonly random: Random;
   /** Key that seals payloads of a tenant. */
   readonly payloadKey: (kid: string) => Uint8Array | undefined;
   /** The decision as `GET /v1/decisions/{requestId}` tells it; null once it was erased. */
@@ -31,7 +32,7 @@ async function payloadOf(deps: DispatcherDeps, due: Due): Promise<object | null>
   if (due.request_id !== null) return deps.findDecision(due.kid, due.request_id);
   const key = deps.payloadKey(due.kid);
   if (due.sealed === null || !key) return null;
-  const opened = makeMasterKey(key, randomBytes).unwrap(due.sealed, outboxContext(due.kid));
+  const opened = makeMasterKey(key, deps.random).unwrap(due.sealed, outboxContext(due.kid));
   return JSON.parse(opened.toString()) as object;
 }
 

@@ -71,6 +71,7 @@ async function withPlace(work: (place: Place) => Promise<void>): Promise<void> {
     webhook: (_kid: string, id: string) => (id === 'w1' ? webhook : undefined),
     payloadKey: () => PAYLOAD_KEY,
     findDecision: () => Promise.resolve({}),
+    random,
     onFault: (error: unknown) => faults.push(error),
   };
   const put: Place['put'] = (sealed, requestId) =>

@@ -35,7 +35,7 @@ interface Waiting {
 const MAX_BATCH = 32;
 const MAX_BATCHES_UNDER_WAY = 2;
 /** Nothing of a bundle outlives its message: room to be generous with would be resident for nothing. */
-const YOUNG_MB = 2;
+const RESOURCES = { maxYoungGenerationSizeMb: 2 };
 
 function openHere(body: Uint8Array, tenants: TenantLookup): Answer {
   const bundle = readEnvelope(body);
@@ -53,21 +53,35 @@ function toAnswer(note: Note | null, plaintext: Buffer | null, deps: OpeningDeps
   return { kid, symmetric, plaintext: live ? plaintext : null };
 }
 
+/** One promise each: an item that throws fails its own caller alone. */
+function openAllHere(left: readonly Waiting[], tenants: TenantLookup): void {
+  for (const { body, resolve } of left) resolve(new Promise((opened) => opened(openHere(body, tenants))));
+}
+
+function answerBatch(
+  batch: readonly Waiting[],
+  { notes, plaintexts }: Extract<FromWorker, { kind: 'opened' }>,
+  deps: OpeningDeps,
+): void {
+  const opened = unpack(plaintexts).values();
+  for (const [i, { resolve }] of batch.entries()) {
+    const note = notes[i] ?? null;
+    resolve(toAnswer(note, note?.opened ? (opened.next().value ?? null) : null, deps));
+  }
+}
+
 /**
  * One thread beside this one. Until it is ready, and for good once it has ended, bundles are opened here: a bundle that it
  * was given is never lost with it.
  * @param entry the built `worker.js`
  */
 function startOpening(entry: URL, deps: OpeningDeps): Opening {
-  const resourceLimits = { maxYoungGenerationSizeMb: YOUNG_MB };
-  const worker = new Worker(entry, { name: 'gpd-opening', env: {}, resourceLimits });
+  const worker = new Worker(entry, { name: 'gpd-opening', env: {}, resourceLimits: RESOURCES });
   let state: 'starting' | 'ready' | 'ended' = 'starting';
   let waiting: Waiting[] = [];
   let underWay: (readonly Waiting[])[] = [];
-  let scheduled = false;
 
-  const tell = (message: ToWorker, transfer: ArrayBuffer[] = []): void =>
-    worker.postMessage(message, transfer);
+  const tell = (message: ToWorker, transfer: ArrayBuffer[] = []) => worker.postMessage(message, transfer);
 
   function pump(): void {
     while (state === 'ready' && waiting.length > 0 && underWay.length < MAX_BATCHES_UNDER_WAY) {
@@ -86,21 +100,14 @@ function startOpening(entry: URL, deps: OpeningDeps): Opening {
     }
     const batch = underWay.shift() ?? [];
     pump();
-    const plaintexts = unpack(message.plaintexts).values();
-    for (const [i, { resolve }] of batch.entries()) {
-      const note = message.notes[i] ?? null;
-      resolve(toAnswer(note, note?.opened ? (plaintexts.next().value ?? null) : null, deps));
-    }
+    answerBatch(batch, message, deps);
   }
 
   function giveUp(): void {
     state = 'ended';
-    const left = [...underWay.flat(), ...waiting];
+    openAllHere([...underWay.flat(), ...waiting], deps.tenants);
     underWay = [];
     waiting = [];
-    // One promise each: an item that throws fails its own caller alone.
-    for (const { body, resolve } of left)
-      resolve(new Promise((opened) => opened(openHere(body, deps.tenants))));
   }
 
   let stopping = false;
@@ -117,14 +124,8 @@ function startOpening(entry: URL, deps: OpeningDeps): Opening {
     open(body) {
       if (state !== 'ready') return openHere(body, deps.tenants);
       return new Promise((resolve) => {
-        waiting.push({ body, resolve });
-        if (scheduled) return;
-        scheduled = true;
         // One turn of the event loop gathers what arrived with the same poll of the sockets.
-        setImmediate(() => {
-          scheduled = false;
-          pump();
-        });
+        if (waiting.push({ body, resolve }) === 1) setImmediate(pump);
       });
     },
     setKeys: (changes) => tell({ kind: 'keys', changes }),

@@ -26,62 +26,51 @@ export interface Meters {
   batch(group: string, size: number, waiting: number): void;
 }
 
+const COUNTERS = {
+  requests: ['gpd_requests_total', 'Requests that were answered, by route and status.', ['route', 'status']],
+  ingests: ['gpd_ingest_total', 'Bundles that reached the core, by reason.', ['reason']],
+  verdicts: ['gpd_verdicts_total', 'Verdicts of accepted bundles, by class.', ['class']],
+  checks: ['gpd_consent_checks_total', 'Single consent checks, by reason.', ['reason']],
+} as const;
+
+const HISTOGRAMS = {
+  durations: [
+    'gpd_request_seconds',
+    'Seconds from the head of a request to the end of its answer.',
+    'route',
+    SECONDS,
+  ],
+  sizes: ['gpd_batch_size', 'Items that share one transaction or one query, by group.', 'group', SIZES],
+} as const;
+
 export function makeMeters(): Meters {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
-  const requests = new Counter({
-    name: 'gpd_requests_total',
-    help: 'Requests that were answered, by route and status.',
-    labelNames: ['route', 'status'],
-    registers,
-  });
-  const durations = new Histogram({
-    name: 'gpd_request_seconds',
-    help: 'Seconds from the head of a request to the end of its answer.',
-    labelNames: ['route'],
-    buckets: SECONDS,
-    registers,
-  });
-  const ingests = new Counter({
-    name: 'gpd_ingest_total',
-    help: 'Bundles that reached the core, by reason.',
-    labelNames: ['reason'],
-    registers,
-  });
-  const verdicts = new Counter({
-    name: 'gpd_verdicts_total',
-    help: 'Verdicts of accepted bundles, by class.',
-    labelNames: ['class'],
-    registers,
-  });
-  const checks = new Counter({
-    name: 'gpd_consent_checks_total',
-    help: 'Single consent checks, by reason.',
-    labelNames: ['reason'],
-    registers,
-  });
-  const sizes = new Histogram({
-    name: 'gpd_batch_size',
-    help: 'Items that share one transaction or one query, by group.',
-    labelNames: ['group'],
-    buckets: SIZES,
-    registers,
-  });
+  const counter = (which: keyof typeof COUNTERS) => {
+    const [name, help, labelNames] = COUNTERS[which];
+    const made = new Counter<string>({ name, help, labelNames: [...labelNames], registers });
+    return childOf((...labels) => made.labels(...labels.slice(0, labelNames.length)));
+  };
+  const histogram = (which: keyof typeof HISTOGRAMS) => {
+    const [name, help, label, buckets] = HISTOGRAMS[which];
+    const made = new Histogram({ name, help, labelNames: [label], buckets: [...buckets], registers });
+    return childOf((value) => made.labels(value));
+  };
+  const request = counter('requests');
+  const duration = histogram('durations');
+  const ingest = counter('ingests');
+  const verdict = counter('verdicts');
+  // At 0 from the start: a rise that begins with a new series is no rise to a rate.
+  for (const reason of Object.keys(INGEST_STATUS)) ingest(reason).inc(0);
+  const check = counter('checks');
+  const size = histogram('sizes');
   const waiting = new Gauge({
     name: 'gpd_batch_waiting',
     help: 'Items that waited when the last batch began, by group.',
     labelNames: ['group'],
     registers,
   });
-  const request = childOf((route, status) => requests.labels(route, status));
-  const duration = childOf((route) => durations.labels(route));
-  const ingest = childOf((reason) => ingests.labels(reason));
-  const verdict = childOf((visitorClass) => verdicts.labels(visitorClass));
-  // At 0 from the start: a rise that begins with a new series is no rise to a rate.
-  for (const reason of Object.keys(INGEST_STATUS)) ingest(reason).inc(0);
-  const check = childOf((reason) => checks.labels(reason));
-  const size = childOf((group) => sizes.labels(group));
   const depth = childOf((group) => waiting.labels(group));
   return {
     registry,

@@ -1,0 +1,163 @@
+import type { ApiKey } from '../auth/api-key.ts';
+import { type ConsentTenant, makeConsentTenant } from '../consent/tenant.ts';
+import { applyPolicy, DEFAULT_POLICY } from '../ingest/classify/policy.ts';
+import type { KeyMaterial } from '../ingest/opening/messages.ts';
+import type { IngestTenant } from '../ingest/ports.ts';
+import { LEDGER_SECRET, ROOT_SECRET, SYMMETRIC_SECRET, tenantSecretContext } from '../keys/contexts.ts';
+import { type Generation, isLive, liveGenerations, wrapContext } from '../keys/generation.ts';
+import type { MasterKey } from '../keys/master-key.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { PubKeyResponse } from '../schema/responses.ts';
+import type { WebhookEvent } from '../schema/webhooks.ts';
+import { ASYMMETRIC_ALG } from '../seal/constants.ts';
+import { makeOpener, makeSymmetricOpener, type Opener } from '../seal/open.ts';
+import type { OnOpened } from '../tenants/key-use-service.ts';
+import { makeMonitorMatcher } from '../tenants/monitors.ts';
+import { deriveTenantKeys, type TenantKeys } from '../tenants/tenant.ts';
+import type { Webhook } from '../webhooks/store.ts';
+import type { TenantSnapshot } from './snapshot-store.ts';
+
+/** One tenant as this process knows it, its keys unwrapped. */
+export interface Entry {
+  readonly tenant: IngestTenant;
+  readonly consent: ConsentTenant;
+  readonly publicKey: PubKeyResponse | null;
+  readonly apiKeys: readonly ApiKey[];
+  readonly webhooks: readonly Webhook[];
+  /** Copies: what is sent to a thread takes the whole of its buffer along. */
+  readonly material: KeyMaterial;
+  readonly isLive: (generation: number) => boolean;
+}
+
+/** Epoch keys are few and asked for with every bundle. */
+function memoiseEpochs(derive: (epoch: number) => Buffer): (epoch: number) => Buffer {
+  const cache = new Map<number, Buffer>();
+  return (epoch) => {
+    let key = cache.get(epoch);
+    if (!key) {
+      key = derive(epoch);
+      cache.set(epoch, key);
+    }
+    return key;
+  };
+}
+
+interface Opened {
+  readonly key: Generation;
+  readonly open: Opener;
+  readonly privateKey: Uint8Array;
+}
+
+/** The live generations, each with what it opens by. */
+function openersOf(snapshot: TenantSnapshot, { masterKey, clock, onOpened }: EntryDeps): readonly Opened[] {
+  const { kid, createdAt: since } = snapshot.tenant;
+  return liveGenerations(snapshot.keys, clock()).flatMap((key) => {
+    if (key.wrappedPrivate === null) return [];
+    const privateKey = new Uint8Array(masterKey.unwrap(key.wrappedPrivate, wrapContext(kid, key.generation)));
+    const opener = makeOpener(privateKey);
+    const open: Opener = (bundle) => {
+      const opened = opener(bundle);
+      if (opened) onOpened({ kid, since }, key.generation);
+      return opened;
+    };
+    return [{ key, open, privateKey }];
+  });
+}
+
+export interface EntryDeps {
+  readonly masterKey: MasterKey;
+  readonly clock: Clock;
+  readonly onOpened: OnOpened;
+}
+
+interface Unwrapped {
+  readonly derived: TenantKeys;
+  readonly ledgerSeed: Buffer;
+  readonly symmetric: Buffer | null;
+  readonly openers: readonly Opened[];
+}
+
+function unwrap(snapshot: TenantSnapshot, deps: EntryDeps): Unwrapped {
+  const { kid } = snapshot.tenant;
+  const secret = (purpose: string): Buffer | null => {
+    const wrapped = snapshot.secrets.get(purpose);
+    return wrapped === undefined ? null : deps.masterKey.unwrap(wrapped, tenantSecretContext(kid, purpose));
+  };
+  const root = secret(ROOT_SECRET);
+  const ledgerSeed = secret(LEDGER_SECRET);
+  if (!root || !ledgerSeed) throw new Error('a tenant has lost its root secret or the key of its log');
+  if (snapshot.logOrigin === '') throw new Error(`the tenant ${kid} has lost its log: restore a backup`);
+  const symmetric = secret(SYMMETRIC_SECRET);
+  return { derived: deriveTenantKeys(root), ledgerSeed, symmetric, openers: openersOf(snapshot, deps) };
+}
+
+type WebhooksFor = (event: WebhookEvent) => readonly string[];
+
+function makeIngestTenant(
+  snapshot: TenantSnapshot,
+  { derived, symmetric, openers }: Unwrapped,
+  clock: Clock,
+  webhooksFor: WebhooksFor,
+): IngestTenant {
+  const { kid, createdAt: since, settings } = snapshot.tenant;
+  const { live, shadow } = snapshot.policies;
+  const gpc = new Map(snapshot.purposes.map((purpose) => [purpose.id, purpose.gpc]));
+  return {
+    kid,
+    since,
+    origins: new Set(settings.origins),
+    // A grace may end between two polls: what is live is asked each time.
+    get openers() {
+      const now = clock();
+      return openers.filter(({ key }) => isLive(key, now)).map(({ open }) => open);
+    },
+    symmetricOpener: symmetric && makeSymmetricOpener(symmetric),
+    identityKey: derived.identity,
+    durableKey: derived.durable,
+    epochKey: memoiseEpochs((epoch) => derived.epoch(epoch)),
+    gpcPolicy: (purpose) => gpc.get(purpose) ?? 'opt-out',
+    policy: live ? applyPolicy(live) : DEFAULT_POLICY,
+    shadow: shadow ? applyPolicy(shadow) : null,
+    isMonitor: makeMonitorMatcher(live?.monitors ?? { agents: [], networks: [] }),
+    decisionWebhooks: webhooksFor('decision.recorded'),
+    populationKey: settings['transparency.retain'] === 'summary' ? derived.population : null,
+    needsProof: settings['consent.basis'] === 'ledger',
+  };
+}
+
+/** @throws {WrongMasterKey} */
+export function makeEntry(snapshot: TenantSnapshot, deps: EntryDeps): Entry {
+  const { kid, createdAt: since, settings } = snapshot.tenant;
+  const unwrapped = unwrap(snapshot, deps);
+  const { openers, symmetric, ledgerSeed, derived } = unwrapped;
+  const published = snapshot.keys.find((key) => key.state === 'published');
+  const { webhooks } = snapshot;
+  const webhooksFor: WebhooksFor = (event) =>
+    webhooks.filter((webhook) => webhook.events.includes(event)).map((webhook) => webhook.id);
+  const tenant = makeIngestTenant(snapshot, unwrapped, deps.clock, webhooksFor);
+  return {
+    tenant,
+    consent: makeConsentTenant({
+      kid,
+      since,
+      origins: tenant.origins,
+      keys: derived,
+      purposes: snapshot.purposes,
+      policies: snapshot.consentPolicies,
+      logOrigin: snapshot.logOrigin,
+      ledgerSeed,
+      settings,
+      revision: snapshot.revision,
+      webhooksFor,
+    }),
+    material: {
+      generations: openers.map(({ key: { generation }, privateKey }) => ({ generation, privateKey })),
+      symmetric: symmetric && new Uint8Array(symmetric),
+    },
+    isLive: (generation) =>
+      openers.some(({ key }) => key.generation === generation && isLive(key, deps.clock())),
+    publicKey: published ? { kid, alg: ASYMMETRIC_ALG, publicKey: published.publicKey } : null,
+    webhooks,
+    apiKeys: snapshot.apiKeys,
+  };
+}
