@@ -1,10 +1,15 @@
 import { createHash } from 'node:crypto';
-import { join } from 'node:path';
+import { makeDirectory } from '../../src/app/directory.ts';
+import { readSnapshot } from '../../src/app/snapshot-store.ts';
 import { hashConsoleToken } from '../../src/auth/console-session.ts';
-import { type Database, openDatabase } from '../../src/db/db.ts';
+import { loadConfig } from '../../src/config.ts';
+import type { Database } from '../../src/db/db.ts';
 import { type Bindings, insertMany } from '../../src/db/sql.ts';
 import { DAY, HOUR } from '../../src/lib/clock.ts';
+import { NO_WORDS } from '../../src/rights/contests/contest-text.ts';
+import { contestWordsOf } from '../../src/rights/contests/contest-text-of.ts';
 import { tally } from '../../src/rights/tally-store.ts';
+import { openStore } from '../../src/tenants/installation-files.ts';
 import { note } from './report.ts';
 import type { Rig } from './rig.ts';
 
@@ -63,9 +68,9 @@ function verdictOf(i: number, decidedAt: number, durable: string): string {
 const DECISIONS =
   'INSERT INTO decisions (kid, request_id, decided_at, class, durable, verdict, salt, commitment)';
 const SIGHTINGS = 'INSERT INTO sightings (kid, durable, first_at, last_at, seen, epoch)';
-const INDEX = 'INSERT INTO visitor_index (kid, visitor_id, durable, epoch)';
-const CONTESTS = `INSERT INTO contests (kid, contest_id, request_id, durable, filed_by, statement, filed_at, due_at, status, version,
-  class, outcome, reason, resolved_at, resolved_role, resolved_by, claimed_by, claimed_label, claimed_until)`;
+const INDEX = 'INSERT INTO visitor_index (kid, visitor_id, durable, epoch, ends_at)';
+const CONTESTS = `INSERT INTO contests (kid, contest_id, request_id, durable, filed_by, sealed, filed_at, due_at, status, version,
+  class, outcome, resolved_at, resolved_role, resolved_by, claimed_by, claimed_label, claimed_until)`;
 const AUDIT = 'INSERT INTO audit_log (kid, at, role, actor, action, object, detail, salt, commitment)';
 
 async function inChunks(
@@ -89,7 +94,10 @@ export async function seedDesk(
 ): Promise<string> {
   note(`console: writing ${size.decisions} decisions and ${size.contests} contests`);
   const data = rig.freshData(`console-${name}`);
-  const database = await openDatabase({ location: join(data, 'gpd.db') });
+  const { database, masterKey } = await openStore(loadConfig({ environment: { GPD_DATA_DIR: data } }));
+  const directory = makeDirectory(Date.now);
+  directory.apply(await readSnapshot(database, -1), masterKey);
+  const words = contestWordsOf(directory.consentTenant);
   const now = Date.now();
   const devices = Math.max(50, Math.floor(size.decisions / 5));
   const durableOf = (i: number): string => hash(`device ${i % devices}`);
@@ -114,27 +122,27 @@ export async function seedDesk(
     hash(`visitor ${i}`).slice(0, 22),
     durableOf(i),
     EPOCH,
+    (EPOCH + 1) * DAYS * DAY,
   ]);
   await inChunks(database, size.contests, CONTESTS, (i) => {
     const filedAt = Math.floor(now - 45 * DAY * chance());
     const open = i % 2 === 0;
     // As many as a few dozen people hold at a time.
     const held = open && i % Math.max(10, Math.floor(size.contests / 200)) === 0;
-    const resolved = open
-      ? [null, null, null, null, null]
-      : ['upheld', 'because of what was seen', now - i, 'reviewer', ACTOR];
+    const resolved = open ? [null, null, null, null] : ['upheld', now - i, 'reviewer', ACTOR];
+    const reason = open ? null : 'because of what was seen';
     const claim = held
       ? [chance() < 0.1 ? ACTOR : hash('other'), 'Somebody', now + HOUR]
       : [null, null, null];
     const text = 'I am a person and I was taken for a machine. '.repeat(4);
-    const [outcome, reason, at, role, by] = resolved;
+    const [outcome, at, role, by] = resolved;
     const head = [
       KID,
       id('con', i),
       id('req', i),
       durableOf(i),
       hash(`s${i}`),
-      text,
+      words.seal(KID, id('con', i), { ...NO_WORDS, statement: text, reason }),
       filedAt,
       filedAt + 30 * DAY,
     ];
@@ -144,7 +152,6 @@ export async function seedDesk(
       1,
       CLASSES[i % 4] ?? '',
       outcome,
-      reason,
       at,
       role,
       by,

@@ -29,10 +29,9 @@ export function startWebhooks(platform: Platform, findDecision: DispatcherDeps['
 
 /** What time alone makes due. */
 export function startUpkeep(platform: Platform, eraser: EraseService, skew: SkewWatch) {
-  const { config, database, clock, store, keyUse, tenantOf, log, logFault, options } = platform;
+  const { database, clock, store, keyUse, tenantOf, log, logFault, options } = platform;
   return startHousekeeping({
     database,
-    epochDays: config.epoch_days,
     ...makeRightsUpkeep({ database, eraser, tenantOf, clock }),
     refillReserve: () => store.reserve.refill(),
     flushKeyUse: keyUse.flush,

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type Config, ConfigError, loadConfig, type ServiceManager, serviceManager } from '../config.ts';
 import { driverError, errorCode } from '../db/availability.ts';
 import type { Database } from '../db/db.ts';
-import { SchemaTooNew } from '../db/migrate.ts';
+import { UnknownSchema } from '../db/migrate.ts';
 import { SqliteUnloadable } from '../db/sqlite-client.ts';
 import { type ERRORS, OutcomeUnknown, Refusal, Unavailable } from '../lib/errors.ts';
 import { BackupFailed } from '../ops/backup-failed.ts';
@@ -154,7 +154,7 @@ export function exitOf(error: unknown): { exit: ExitName; message: string } {
   const fault = fileFault(error);
   if (fault) return fault;
   // 78 as well: to start again would not change it, and the unit does not try.
-  if (error instanceof ConfigError || error instanceof SchemaTooNew || error instanceof SqliteUnloadable)
+  if (error instanceof ConfigError || error instanceof UnknownSchema || error instanceof SqliteUnloadable)
     return { exit: 'badConfig', message: error.message };
   if (error instanceof OutcomeUnknown) return { exit: 'failure', message: `${error.message}; look first` };
   if (error instanceof Unavailable)

@@ -64,7 +64,6 @@ export function openLogin(key: Uint8Array, value: string, now: number): PendingL
   if (bytes.length <= GCM_IV_BYTES) return null;
   const plain = decryptGcm(key, bytes.subarray(0, GCM_IV_BYTES), AAD, bytes.subarray(GCM_IV_BYTES));
   if (!plain) return null;
-  // One that an older node sealed has fewer members.
   const read = pendingSchema.safeParse(JSON.parse(plain.toString()));
   if (!read.success) return null;
   const [state, nonce, verifier, back, expiresAt, switching] = read.data;

@@ -1,9 +1,11 @@
 import { readdir } from 'node:fs/promises';
-import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Knex } from 'knex';
 import type { Database } from './db.ts';
 
 const directory = new URL('../../migrations/', import.meta.url);
+
+/** What every database begins with: what was made before it was never released. */
+const BASELINE = '20261122_90_baseline.js';
 
 /** Serialises migrations of several nodes; an arbitrary constant of ours. */
 const ADVISORY_LOCK = 7_208_963_411;
@@ -15,13 +17,16 @@ async function migrationNames(): Promise<string[]> {
 const source: Knex.MigrationSource<string> = {
   getMigrations: migrationNames,
   getMigrationName: (name) => name,
-  getMigration: (name) =>
-    import(pathToFileURL(fileURLToPath(new URL(name, directory))).href) as Promise<Knex.Migration>,
+  // Knex demands a way down, which is never taken: the way back is a backup.
+  getMigration: async (name) => {
+    const { up } = (await import(new URL(name, directory).href)) as Pick<Knex.Migration, 'up'>;
+    return { up, down: () => Promise.reject(new Error(`${name} has no way down`)) };
+  },
 };
 
 export interface SchemaState {
   readonly pending: readonly string[];
-  /** Applied by a newer gpd than this one: this one must not touch the data. */
+  /** Applied by another gpd, newer or never released: this one must not touch the data. */
   readonly unknown: readonly string[];
 }
 
@@ -53,11 +58,20 @@ async function latest(connection: Knex): Promise<readonly string[]> {
 /** Whatever serves beside it queues up behind a lock that a change waits for: better to give up and be started again. */
 const LOCK_WAIT = '4s';
 
-/** A newer gpd has been here: this one would read and write past it. */
-export class SchemaTooNew extends Error {
+export const isUnreleased = (unknown: readonly string[]): boolean => unknown.some((name) => name < BASELINE);
+
+/** Why this gpd takes no database with these migrations, and the remedy. */
+export function refusalOf(unknown: readonly string[]): string {
+  return isUnreleased(unknown)
+    ? 'was made before gpd 0.1.0, the first release: make a new installation with gpd init'
+    : `was written by a newer gpd (${unknown.join(', ')}): upgrade this one`;
+}
+
+/** Another gpd has been here: this one would read and write past it. */
+export class UnknownSchema extends Error {
   constructor(unknown: readonly string[]) {
-    super(`the database was written by a newer gpd (${unknown.join(', ')}): upgrade this one`);
-    this.name = 'SchemaTooNew';
+    super(`the database ${refusalOf(unknown)}`);
+    this.name = 'UnknownSchema';
   }
 }
 
@@ -65,12 +79,12 @@ export class SchemaTooNew extends Error {
  * Brings the schema up to date and returns what it applied.
  * Knex's own lock row outlives a crash, so ours decides: an advisory lock of the transaction on PostgreSQL, the
  * immediate transaction of a single file on SQLite.
- * @throws {SchemaTooNew}
+ * @throws {UnknownSchema}
  * @throws {Unavailable} when a running node holds a table for too long
  */
 export async function migrate(database: Database): Promise<readonly string[]> {
   const state = await schemaState(database);
-  if (state.unknown.length > 0) throw new SchemaTooNew(state.unknown);
+  if (state.unknown.length > 0) throw new UnknownSchema(state.unknown);
   if (state.pending.length === 0) return [];
   return database.longTransaction(async (tx) => {
     if (database.kind === 'postgres') {
@@ -78,7 +92,7 @@ export async function migrate(database: Database): Promise<readonly string[]> {
       await tx.raw(`SET LOCAL lock_timeout = '${LOCK_WAIT}'`);
       // Another node may have migrated in the meantime, and be newer.
       const { unknown } = await schemaState(database);
-      if (unknown.length > 0) throw new SchemaTooNew(unknown);
+      if (unknown.length > 0) throw new UnknownSchema(unknown);
     }
     return latest(tx);
   });

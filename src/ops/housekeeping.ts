@@ -49,13 +49,10 @@ async function sweepKeys(database: Database, kid: string, now: number): Promise<
 
 export interface HousekeepingDeps {
   readonly database: Database;
-  readonly epochDays: number;
   /** Finishes erasures that something held up. */
   readonly resumeErasures: () => Promise<readonly Fault[]>;
   /** Runs the erasures that waited for a legal hold. */
   readonly resumeHeldErasures: (kid: string) => Promise<unknown>;
-  /** Seals what an older release wrote about contests in the clear. */
-  readonly sealWords: (kid: string) => Promise<unknown>;
   /** Room on the disk that an erasure spent, or that was never there. */
   readonly refillReserve: () => Promise<void>;
   /** Writes down by which skew this node judges bundles. */
@@ -105,9 +102,8 @@ function jobsOf(deps: HousekeepingDeps): readonly Job[] {
     {
       name: RETENTION,
       every: HOUR,
-      each: (kid, { steady }) => retainTenant(database, kid, { epochDays: deps.epochDays, now: steady }),
+      each: (kid, { steady }) => retainTenant(database, kid, steady),
     },
-    { name: 'seal-contest-words', every: HOUR, each: deps.sealWords },
     { name: 'sweep-orphans', every: HOUR, run: () => sweepOrphans(database) },
   ];
 }

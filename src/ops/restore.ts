@@ -9,7 +9,7 @@ import { type Database, openDatabase } from '../db/db.ts';
 import { removeLeftStaging, removeStaging, stagingFile, syncPath } from '../db/durable-files.ts';
 import { quickCheck } from '../db/file-copy.ts';
 import { LAST_BACKUP, readMeta, writeMeta } from '../db/meta-store.ts';
-import { schemaState } from '../db/migrate.ts';
+import { refusalOf, schemaState } from '../db/migrate.ts';
 import { openBackup } from '../keys/backup-format.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
@@ -130,7 +130,7 @@ async function checkStaged(file: string, database: Database, masterKey: MasterKe
     throw new DamagedBackup(file, `its database is damaged (${wrong[0]}); use another backup`);
   const { unknown } = await schemaState(database);
   if (unknown.length > 0) {
-    throw new BackupFailed(`${file} was made by a newer gpd (${unknown.join(', ')}): upgrade this one`);
+    throw new BackupFailed(`${file} ${refusalOf(unknown)}`);
   }
   const wrapped = await readMeta(database, SERVER_SECRET);
   if (wrapped === null) throw new DamagedBackup(file, 'its database was never initialised');

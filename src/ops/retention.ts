@@ -1,5 +1,4 @@
 import type { Database } from '../db/db.ts';
-import { readEpochLength } from '../ingest/epoch-length-store.ts';
 import { type Failure, reasonOf, runJobs } from '../lib/jobs.ts';
 import { planRetention, type RetentionCounts } from '../rights/retention/due-store.ts';
 import { retain } from '../rights/retention/store.ts';
@@ -12,15 +11,13 @@ export const RETENTION = 'retention';
 export async function retainTenant(
   database: Database,
   kid: string,
-  rules: { readonly epochDays: number; readonly now: number },
+  now: number,
   dryRun = false,
 ): Promise<RetentionCounts | null> {
   const tenant = await makeTenantStore(database).get(kid);
   if (!tenant) return null;
-  const known = await readEpochLength(database);
-  const epochDays = known?.days ?? rules.epochDays;
-  const all = { kid, days: tenant.settings['retention.days'], epochDays, now: rules.now };
-  return (dryRun ? planRetention : retain)(database, all);
+  const rules = { kid, days: tenant.settings['retention.days'], now };
+  return (dryRun ? planRetention : retain)(database, rules);
 }
 
 export interface RetentionRun {
@@ -29,18 +26,13 @@ export interface RetentionRun {
 }
 
 /** Retention of every tenant, now; of one that fails the others' goes on. */
-export async function runRetention(
-  database: Database,
-  epochDays: number,
-  now: number,
-  dryRun = false,
-): Promise<RetentionRun> {
+export async function runRetention(database: Database, now: number, dryRun = false): Promise<RetentionRun> {
   const results: (RetentionCounts & { kid: string })[] = [];
   const job = {
     name: RETENTION,
     every: 0,
     each: async (kid: string): Promise<void> => {
-      const counts = await retainTenant(database, kid, { epochDays, now }, dryRun);
+      const counts = await retainTenant(database, kid, now, dryRun);
       if (counts) results.push({ kid, ...counts });
     },
   };

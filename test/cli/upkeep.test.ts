@@ -4,9 +4,13 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { execute } from '../support/database.ts';
+import { makeLaterProgram } from '../support/program.ts';
 import { initGpd, KID } from '../support/server.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+const NEXT = '29991231_01_next.js';
+const MIGRATION = `export const up = (knex) => knex.schema.createTable('next_table', (t) => void t.text('kid').primary());`;
 
 describe.concurrent('gpd migrate', () => {
   it('has nothing to do after init', async () => {
@@ -19,20 +23,24 @@ describe.concurrent('gpd migrate', () => {
   it('brings an older database up to date; --dry-run only says so', async () => {
     const { dataDir } = await initGpd();
     const env = { GPD_DATA_DIR: dataDir };
-    const name = '20261120_06_rate_counters.js';
-    await execute(dataDir, 'DROP TABLE rate_counters', `DELETE FROM knex_migrations WHERE name = '${name}'`);
-    expect(await gpdJson(['migrate', '--dry-run'], { env })).toEqual({ applied: [name], dryRun: true });
-    expect(await gpdJson(['migrate', '--dry-run'], { env })).toEqual({ applied: [name], dryRun: true });
-    expect(await gpdJson(['migrate'], { env })).toEqual({ applied: [name], dryRun: false });
-    expect(await execute(dataDir, 'SELECT count(*) AS n FROM rate_counters')).toEqual([{ n: 0 }]);
+    const program = makeLaterProgram({ [NEXT]: MIGRATION });
+    expect(await gpdJson(['migrate', '--dry-run'], { env, program })).toEqual({
+      applied: [NEXT],
+      dryRun: true,
+    });
+    expect(await gpdJson(['migrate', '--dry-run'], { env, program })).toEqual({
+      applied: [NEXT],
+      dryRun: true,
+    });
+    expect(await gpdJson(['migrate'], { env, program })).toEqual({ applied: [NEXT], dryRun: false });
+    expect(await execute(dataDir, 'SELECT count(*) AS n FROM next_table')).toEqual([{ n: 0 }]);
   });
 
   it('every command brings it up to date', async () => {
     const { dataDir } = await initGpd();
-    const name = '20261120_06_rate_counters.js';
-    await execute(dataDir, 'DROP TABLE rate_counters', `DELETE FROM knex_migrations WHERE name = '${name}'`);
-    await gpdJson(['tenants', 'list'], { env: { GPD_DATA_DIR: dataDir } });
-    expect(await execute(dataDir, 'SELECT count(*) AS n FROM rate_counters')).toEqual([{ n: 0 }]);
+    const program = makeLaterProgram({ [NEXT]: MIGRATION });
+    await gpdJson(['tenants', 'list'], { env: { GPD_DATA_DIR: dataDir }, program });
+    expect(await execute(dataDir, 'SELECT count(*) AS n FROM next_table')).toEqual([{ n: 0 }]);
   });
 
   it('does not touch what a newer gpd wrote', async () => {

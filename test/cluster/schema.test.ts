@@ -1,19 +1,17 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { INGEST } from '../http/support/expect.ts';
 import { missingPostgres } from '../support/postgres.ts';
+import { makeLaterProgram } from '../support/program.ts';
 import { browserHeaders } from '../support/samples.ts';
 import { makeBundle } from '../support/seal.ts';
 import type { Gpd } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { countBy, makeCaller } from './support/call.ts';
 import { bearer, type Cluster, START_MS, startCluster } from './support/cluster.ts';
-import { makeProgram } from './support/program.ts';
 import { sized, tell } from './support/size.ts';
 
 /** Nodes of an older release go on while a newer one migrates beside them, and do not come back afterwards. */
 
-/** So many migrations the older release does not have: they add and take away indexes. */
-const NEWER = 3;
 /** The longest that a statement may take elsewhere is nine seconds. */
 const LONG_SECONDS = sized(0, 11);
 const LATER = '29991231_01_later.js';
@@ -23,7 +21,6 @@ export async function up(knex) {
   await knex.schema.createTable('later', (t) => void t.text('kid').primary());
   await knex.schema.alterTable('decisions', (t) => void t.text('later'));
 }
-export async function down() {}
 `;
 
 describeWithTool('an upgrade, node after node', await missingPostgres(), () => {
@@ -59,33 +56,6 @@ describeWithTool('an upgrade, node after node', await missingPostgres(), () => {
 
   const GOOD = ['check 200', 'grant 201', 'ingest 200'];
 
-  describe('from an older release to this one', () => {
-    let cluster: Cluster;
-    beforeAll(async () => {
-      cluster = await startCluster({ nodes: 2, program: makeProgram({ without: NEWER }) });
-      return () => cluster.stop();
-    }, START_MS);
-
-    it('old nodes serve while a new one migrates, and beside it', async () => {
-      const old = [...cluster.nodes];
-      const migrations = (): Promise<{ name: string }[]> => cluster.sql('SELECT name FROM knex_migrations');
-      const before = (await migrations()).length;
-      const stop = keepAsking(cluster, old);
-      const fresh = await cluster.addNode({ program: null });
-      expect((await migrations()).length).toBe(before + NEWER);
-      const stopAll = keepAsking(cluster, [fresh]);
-      await new Promise((resolve) => setTimeout(resolve, 500));
-      const [aside, own] = [await stop(), await stopAll()];
-      tell('schema', `old nodes beside a migration: ${JSON.stringify(aside)}`);
-      expect([Object.keys(aside).sort(), Object.keys(own).sort()]).toEqual([GOOD, GOOD]);
-      expect(cluster.faults()).toEqual([]);
-    });
-
-    it('an old node that is started again refuses, in one sentence', async () => {
-      await expect(cluster.addNode()).rejects.toThrow(/written by a newer gpd \(.*\): upgrade this one/);
-    });
-  });
-
   describe('from this release to a later one', () => {
     let cluster: Cluster;
     beforeAll(async () => {
@@ -94,7 +64,7 @@ describeWithTool('an upgrade, node after node', await missingPostgres(), () => {
     }, START_MS);
 
     it('later nodes that start together apply a migration once, however long it takes', async () => {
-      const program = makeProgram({ further: { [LATER]: LATER_TEXT } });
+      const program = makeLaterProgram({ [LATER]: LATER_TEXT });
       const present = [...cluster.nodes];
       const stop = keepAsking(cluster, present);
       const begun = performance.now();

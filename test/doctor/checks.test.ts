@@ -94,6 +94,12 @@ const ROWS: readonly Row[] = [
   ['database.reachable', 'fail', { database: { failure: 'ECONNREFUSED' } }, /ECONNREFUSED/],
   ['database.reachable', 'warn', database({ answerMs: 900.2 }), /901 ms/],
   ['database.schema', 'fail', database({ unknownMigrations: ['29991231_01_later.js'] }), /29991231/],
+  [
+    'database.schema',
+    'fail',
+    database({ unknownMigrations: ['20261120_01_tenants.js'] }),
+    /before gpd 0\.1\.0/,
+  ],
   ['database.schema', 'warn', database({ pendingMigrations: ['a', 'b'] }), /2 migrations/],
   ['database.tables', 'fail', database({ missingTables: ['nonces'] }), /nonces/],
   ['database.integrity', 'fail', database({ integrity: ['Tree 5 page 9: never used'] }), /Tree 5/],

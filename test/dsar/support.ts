@@ -93,7 +93,12 @@ async function insertDevice(database: Database): Promise<void> {
     const common = { kid: KID, durable: DURABLE };
     const times = { first_at: NOW, last_at: NOW + 5000, seen: 5, epoch: 680 };
     await tx('sightings').insert({ ...common, ...times });
-    await tx('visitor_index').insert({ ...common, visitor_id: VISITOR, epoch: 680 });
+    await tx('visitor_index').insert({
+      ...common,
+      visitor_id: VISITOR,
+      epoch: 680,
+      ends_at: 681 * 30 * 86_400_000,
+    });
     await tx('network_days').insert({ ...common, day: DAY, networks: 2 });
     await tx('overrides').insert({ ...common, created_at: NOW + 9000, request_id: requestId(1) });
     const summary = { devices: 80, signals: [{ name: 'canvas', bits: 6.3 }] };

@@ -19,7 +19,6 @@ import { initGpd, KID } from '../support/server.ts';
 
 const DAY = 86_400_000;
 const HOUR = 3_600_000;
-const EPOCH_DAYS = 30;
 const STATEMENT = 'I drive this browser with a switch.';
 /** Tables in which a device or a request of a late contest is named. */
 const NAMED = ['decisions', 'contests', 'links', 'sightings', 'visitor_index'];
@@ -68,8 +67,8 @@ async function open(days: number) {
     /** An hour of retention passes at this day. */
     async atDay(day: number) {
       now = NOW + day * DAY;
-      const planned = await runRetention(database, EPOCH_DAYS, now, true);
-      const retained = await runRetention(database, EPOCH_DAYS, now);
+      const planned = await runRetention(database, now, true);
+      const retained = await runRetention(database, now);
       expect(retained).toEqual(planned);
       expect(retained.failures).toEqual([]);
     },

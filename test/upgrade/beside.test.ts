@@ -1,9 +1,9 @@
-import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { post } from '../http/support/expect.ts';
-import { gpdJson, PROGRAM, runGpd, tempDir } from '../support/command.ts';
+import { gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { makeLaterProgram } from '../support/program.ts';
 import { makeBundle } from '../support/seal.ts';
 import { type Gpd, KID, ORIGIN, startGpd } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
@@ -11,7 +11,6 @@ import { describeWithTool } from '../support/tools.ts';
 /** Several nodes on PostgreSQL, one after another: the old version serves while the next one migrates. */
 
 const SLOW = 120_000;
-const ROOT = dirname(dirname(PROGRAM));
 
 /** What a next version may do to a table in use: a column without a value, an index, a table of its own. */
 const MIGRATION = `
@@ -24,24 +23,8 @@ export async function up(knex) {
     t.text('kid').primary();
   });
 }
-export async function down(knex) {
-  await knex.schema.dropTable('next_table');
-  await knex.schema.alterTable('decisions', (t) => t.dropColumn('next_column'));
-}
 `;
 const NEXT = '29991231_01_next.js';
-
-/** This program with one migration more. */
-function nextVersion(): string {
-  const copy = join(tempDir('next'), 'gpd');
-  mkdirSync(copy);
-  for (const part of ['bin', 'dist', 'migrations', 'views', 'package.json']) {
-    cpSync(join(ROOT, part), join(copy, part), { recursive: true });
-  }
-  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-  writeFileSync(join(copy, 'migrations', NEXT), MIGRATION);
-  return join(copy, 'bin', 'gpd');
-}
 
 describeWithTool('an upgrade beside a running server', await missingPostgres(), () => {
   let server: PostgresServer;
@@ -77,7 +60,7 @@ describeWithTool('an upgrade beside a running server', await missingPostgres(), 
       });
       const answered = (): number => [...seen.values()].reduce((sum, count) => sum + count, 0);
       while (answered() < 20) await new Promise((resolve) => setTimeout(resolve, 20));
-      const program = nextVersion();
+      const program = makeLaterProgram({ [NEXT]: MIGRATION });
       expect(await gpdJson(['migrate'], { env, program })).toEqual({ applied: [NEXT], dryRun: false });
       const then = answered();
       while (answered() < then + 20) await new Promise((resolve) => setTimeout(resolve, 20));

@@ -1,94 +1,68 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/db/db.ts';
-import { migrate } from '../../src/db/migrate.ts';
 import { expectCore, post } from '../http/support/expect.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { desktopChrome } from '../support/samples.ts';
-import { makeBundle } from '../support/seal.ts';
-import { KID, startGpd } from '../support/server.ts';
+import { makePlaintext, seal } from '../support/seal.ts';
+import { KID } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
-import { makePlace, upgradeFrom } from './support/contract.ts';
-import { makeSource, type Source } from './support/source.ts';
-import { fill, migrateTo, migrationNames, shapeOf } from './support/upgrade.ts';
+import { makePlace, serveAt, upgradeFrom } from './support/contract.ts';
+import { freeze } from './support/freeze.ts';
+import { hashOf, type Rung, readRungs } from './support/rung.ts';
 
-/** From every earlier schema, with data in it. */
+/** From every release, with data in it. `FREEZE=0.2.0` writes the file of a release that is about to be made. */
 
 const SLOW = 120_000;
-const names = await migrationNames();
-let source: Source;
-beforeAll(async () => {
-  source = await makeSource();
-}, SLOW);
+const release = process.env['FREEZE'];
+if (release !== undefined) await freeze(release);
 
-it('has rows to lose in most tables', () => {
-  const filled = [...source.rows].filter(([, rows]) => rows.length > 0).map(([table]) => table);
-  expect(filled.length).toBeGreaterThanOrEqual(25);
-  for (const table of ['decisions', 'contests', 'overrides', 'consent_state', 'verdict_seals', 'erasures']) {
-    expect(filled).toContain(table);
-  }
+const rungs = readRungs();
+const named = rungs.map((rung) => [rung.release, rung] as const);
+
+describe.each(named)('what %s left', (_release, rung) => {
+  it('has rows to lose in most tables', () => {
+    expect(rung.rows.size).toBeGreaterThanOrEqual(25);
+    const tables = ['decisions', 'contests', 'overrides', 'consent_state', 'verdict_seals', 'erasures'];
+    expect([...rung.rows.keys()]).toEqual(expect.arrayContaining(tables));
+  });
+
+  it.each(Object.entries(rung.migrations))('was made by %s, which nobody edited since', (name, hash) => {
+    expect(hashOf(name)).toBe(hash);
+  });
 });
 
 describe('an upgrade on SQLite', () => {
-  it.each(names.map((name, i) => [name, i + 1] as const))(
-    'from %s keeps every row',
-    async (_name, count) => {
-      await upgradeFrom(names.slice(0, count), source, makePlace(source));
-    },
-    SLOW,
-  );
+  it.each(named)('from %s keeps every row', (_release, rung) => upgradeFrom(rung), SLOW);
 
-  it('ends in the shape of a new database, wherever it began', async () => {
-    const fresh = await openDatabase({ location: makePlace(source).location, create: true });
-    await migrate(fresh);
-    const expected = await shapeOf(fresh);
-    await fresh.close();
-    for (const count of [1, 5, 13, names.length]) {
-      const database = await openDatabase({ location: makePlace(source).location, create: true });
-      await migrateTo(database, names.slice(0, count));
-      await fill(database, source);
-      await migrate(database);
-      expect(await shapeOf(database)).toEqual(expected);
-      await database.close();
-    }
+  it.each(named)('from %s: a device is known, and its tenant has a log', async (_release, rung) => {
+    const place = await makePlace(rung);
+    const { app } = await serveAt(place, rung);
+    const { publicKey } = (await (await fetch(`${app.url}/_fp/pubkey?kid=${KID}`)).json()) as {
+      publicKey: string;
+    };
+    const target = { kid: KID, publicKey: Buffer.from(publicKey, 'base64') };
+    const clientTs = rung.at + 60_000;
+    const consent = { issuedAt: clientTs - 10_000 };
+    const signals = desktopChrome(rung.known.device);
+    const bundle = seal(target, makePlaintext({ clientTs, consent, signals }));
+    const answer = expectCore(await post(app.url, bundle), 'ok');
+    expect(answer).toMatchObject({ visitorId: rung.known.visitorId, confidence: 0.99 });
+    await app.stop();
   });
 
-  it(
-    'is done by the start of the server: a device is known, and its tenant has a log',
-    async () => {
-      const { config, location } = makePlace(source);
-      const database = await openDatabase({ location, create: true });
-      await migrateTo(database, names.slice(0, 6));
-      await fill(database, source);
-      await database.close();
-      const gpd = await startGpd({ dataDir: config.data_dir });
-      const { publicKey } = (await (await fetch(`${gpd.url}/_fp/pubkey?kid=${KID}`)).json()) as {
-        publicKey: string;
-      };
-      const target = { kid: KID, publicKey: Buffer.from(publicKey, 'base64') };
-      const bundle = makeBundle(target, { signals: desktopChrome(source.known.device) });
-      const answer = expectCore(await post(gpd.url, bundle), 'ok');
-      expect(answer).toMatchObject({ visitorId: source.known.visitorId, confidence: 0.99 });
-      await gpd.json(['consent', 'grant', KID, 'carl', 'device-identification']);
-      expect(await gpd.json(['consent', 'verify', KID])).toMatchObject({ ok: true });
-      await gpd.stop();
-    },
-    SLOW,
-  );
-
   it('never begins a log anew that was lost', async () => {
-    const { config, location } = makePlace(source);
-    const database = await openDatabase({ location, create: true });
-    await migrate(database);
-    await fill(database, source);
+    const rung = rungs.at(-1) as Rung;
+    const place = await makePlace(rung);
+    const database = await openDatabase({ location: place.location });
     await database.transaction((tx) => tx('ledger_heads').where({ kid: KID }).delete());
     await database.close();
     // That tenant is not served, and the others are.
-    const gpd = await startGpd({ dataDir: config.data_dir });
-    const statusOf = async (kid: string) => (await fetch(`${gpd.url}/_fp/pubkey?kid=${kid}`)).status;
+    const { app, logs } = await serveAt(place, rung);
+    const statusOf = async (kid: string) => (await fetch(`${app.url}/_fp/pubkey?kid=${kid}`)).status;
     expect([await statusOf(KID), await statusOf('other')]).toEqual([404, 200]);
-    await gpd.stop();
-    expect(gpd.logs()).toMatch(/"event":"tenant-damaged","tenant":"acme"/);
-    const after = await openDatabase({ location });
+    await app.stop();
+    expect(logs()).toMatch(/"event":"tenant-damaged","tenant":"acme"/);
+    const after = await openDatabase({ location: place.location });
     expect(await after.read('ledger_heads').pluck('kid')).toEqual(['other']);
     await after.close();
   });
@@ -98,14 +72,12 @@ describeWithTool('an upgrade on PostgreSQL', await missingPostgres(), () => {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await startPostgres();
-    return () => server.stop();
   }, SLOW);
+  afterAll(() => server.stop());
 
-  it.each(names.map((name, i) => [name, i + 1] as const))(
+  it.each(named)(
     'from %s keeps every row',
-    async (_name, count) => {
-      await upgradeFrom(names.slice(0, count), source, makePlace(source, await server.freshUrl()));
-    },
+    async (_release, rung) => upgradeFrom(rung, await server.freshUrl()),
     SLOW,
   );
 });

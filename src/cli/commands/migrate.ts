@@ -2,16 +2,16 @@ import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { sqliteFile } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
-import { migrate, SchemaTooNew, schemaState } from '../../db/migrate.ts';
+import { migrate, schemaState, UnknownSchema } from '../../db/migrate.ts';
 import { openData } from '../../tenants/data-lock-files.ts';
 import { notInitialised } from '../../tenants/installation-files.ts';
 import { print } from '../output.ts';
 import { configFor, wantsJson } from '../run.ts';
 
-/** @throws {SchemaTooNew} as the real one would */
+/** @throws {UnknownSchema} as the real one would */
 async function wouldApply(database: Database): Promise<readonly string[]> {
   const { pending, unknown } = await schemaState(database);
-  if (unknown.length > 0) throw new SchemaTooNew(unknown);
+  if (unknown.length > 0) throw new UnknownSchema(unknown);
   return pending;
 }
 

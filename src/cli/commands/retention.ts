@@ -33,9 +33,9 @@ async function believedTime(database: Database, trusted: boolean): Promise<numbe
 }
 
 async function run(options: Options, command: Command): Promise<void> {
-  await withStore(command, async ({ database }, config) => {
+  await withStore(command, async ({ database }) => {
     const now = await believedTime(database, options.yes === true);
-    const { results, failures } = await runRetention(database, config.epoch_days, now, options.dryRun);
+    const { results, failures } = await runRetention(database, now, options.dryRun);
     print(wantsJson(command), results, () => [
       ...table([
         ['TENANT', 'DECISIONS', 'CONTESTS', 'LINKS', 'SIGHTINGS', 'INDEX', 'AUDIT'],

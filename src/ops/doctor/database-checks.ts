@@ -1,3 +1,4 @@
+import { isUnreleased } from '../../db/migrate.ts';
 import { DAY, HOUR, MINUTE } from '../../lib/clock.ts';
 import { type Check, type Finding, fail, mega, pass, skipped, some, span, warn } from './check.ts';
 import type { DatabaseFacts, Facts } from './facts.ts';
@@ -34,10 +35,12 @@ function judgeReachable({ database, config }: Facts): Finding {
 
 const judgeSchema: Judge = ({ pendingMigrations, unknownMigrations }) => {
   if (unknownMigrations.length > 0) {
-    return fail(
-      `a newer gpd has been here (${some(unknownMigrations)})`,
-      'Upgrade this gpd, or restore a backup.',
-    );
+    return isUnreleased(unknownMigrations)
+      ? fail('made before gpd 0.1.0, the first release', 'Make a new installation with gpd init.')
+      : fail(
+          `a newer gpd has been here (${some(unknownMigrations)})`,
+          'Upgrade this gpd, or restore a backup.',
+        );
   }
   if (pendingMigrations.length > 0)
     return warn(`${pendingMigrations.length} migrations wait`, 'Run gpd migrate, or start gpd serve.');
@@ -193,7 +196,7 @@ const judgeContests: Judge = ({ contests }) => {
 const EPOCH_NEWS_MS = 30 * DAY;
 
 const judgeEpochs: Judge = ({ epochLength }, { config, now }) => {
-  if (!epochLength) return skipped('no server of this release has started yet');
+  if (!epochLength) return skipped('no server has started yet');
   const { days, before, changedAt } = epochLength;
   if (days !== config.epoch_days) {
     return warn(

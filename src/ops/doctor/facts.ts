@@ -74,7 +74,7 @@ export interface DatabaseFacts {
   readonly newestDecisionAt: number | null;
   readonly expiredNonces: number;
   readonly lastBackupAt: number | null;
-  /** Null: no server of this release has started yet. */
+  /** Null: no server has started yet. */
   readonly epochLength: EpochLength | null;
   /** When the housekeeping of some node last left no job failing; null: never yet. */
   readonly lastSweepAt: number | null;

@@ -4,21 +4,18 @@ import { hasRowLocks } from '../../db/sql.ts';
 import type { Claim, Contest, Outcome, Proposal, ResolverRole } from './contest.ts';
 import { type ContestWords, NO_WORDS, type Words } from './contest-text.ts';
 
-/** Words in the clear are of older rows. */
 export interface ContestRow {
   readonly kid: string;
   readonly contest_id: string;
   readonly request_id: string;
   readonly durable: string | null;
   readonly filed_by: string;
-  readonly statement: string | null;
   readonly filed_at: number;
   readonly due_at: number;
   readonly status: 'open' | 'resolved';
   readonly version: number;
   readonly class: string;
   readonly outcome: Outcome | null;
-  readonly reason: string | null;
   readonly resolved_at: number | null;
   readonly resolved_role: ResolverRole | null;
   readonly resolved_by: string | null;
@@ -27,11 +24,9 @@ export interface ContestRow {
   readonly claimed_label: string | null;
   readonly claimed_until: number | null;
   readonly proposed_outcome: Outcome | null;
-  readonly proposed_reason: string | null;
   readonly proposed_by: string | null;
   readonly proposed_label: string | null;
   readonly proposed_at: number | null;
-  readonly question: string | null;
   readonly asked_at: number | null;
   readonly sealed: string | null;
 }
@@ -50,20 +45,12 @@ function proposalOf(row: ContestRow, { proposedReason }: Words): Proposal | null
     : { outcome, reason: proposedReason ?? '', by, label, at: Number(at) };
 }
 
-/** A node of an older release writes in the clear beside what was sealed before: what it wrote is newer. */
-function wordsOf(row: ContestRow, words: ContestWords): Words {
-  const { kid, contest_id: contestId, sealed } = row;
-  const opened = sealed === null ? NO_WORDS : words.open(kid, contestId, sealed);
-  return {
-    statement: row.statement ?? opened.statement,
-    question: row.question ?? opened.question,
-    reason: row.reason ?? opened.reason,
-    proposedReason: row.proposed_reason ?? opened.proposedReason,
-  };
+function wordsOf({ kid, contest_id: contestId, sealed }: ContestRow, words: ContestWords): Words {
+  return sealed === null ? NO_WORDS : words.open(kid, contestId, sealed);
 }
 
 /** A row as an export of the tenant holds it: its key goes with the tenant. */
-export function openRow(row: ContestRow, words: ContestWords): Omit<ContestRow, 'sealed'> {
+export function openRow(row: ContestRow, words: ContestWords): object {
   const { sealed: _, ...rest } = row;
   const { statement, question, reason, proposedReason } = wordsOf(row, words);
   return { ...rest, statement, question, reason, proposed_reason: proposedReason };
@@ -106,14 +93,12 @@ function contestToRow(contest: Contest, words: ContestWords): ContestRow {
     request_id: contest.requestId,
     durable: contest.durable,
     filed_by: contest.filedBy,
-    statement: null,
     filed_at: contest.filedAt,
     due_at: contest.dueAt,
     status: contest.status,
     version: contest.version,
     class: contest.class,
     outcome: contest.outcome,
-    reason: null,
     resolved_at: contest.resolvedAt,
     resolved_role: resolvedBy?.role ?? null,
     resolved_by: resolvedBy?.ref ?? null,
@@ -122,11 +107,9 @@ function contestToRow(contest: Contest, words: ContestWords): ContestRow {
     claimed_label: claim?.label ?? null,
     claimed_until: claim?.until ?? null,
     proposed_outcome: proposal?.outcome ?? null,
-    proposed_reason: null,
     proposed_by: proposal?.by ?? null,
     proposed_label: proposal?.label ?? null,
     proposed_at: proposal?.at ?? null,
-    question: null,
     asked_at: contest.askedAt,
     sealed: words.seal(kid, contestId, said),
   };

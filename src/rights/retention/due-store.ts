@@ -19,8 +19,6 @@ export interface RetentionRules {
   readonly kid: string;
   /** `retention.days` of the tenant. */
   readonly days: number;
-  /** Of visitorIds that hold the number of their epoch alone. */
-  readonly epochDays: number;
   readonly now: number;
 }
 
@@ -129,16 +127,14 @@ export function dueLinks(db: Knex, kid: string, cutoff: number): Knex.QueryBuild
 /** Visitor ids of ended epochs, and those that `more` adds. */
 export function dueVisitorIds(
   db: Knex,
-  { kid, epochDays }: RetentionRules,
+  { kid }: RetentionRules,
   cutoff: number,
   more: (due: Knex.QueryBuilder) => void = () => {},
 ): Knex.QueryBuilder {
   const query = db('visitor_index')
     .where({ kid })
     .where((due) => {
-      due.where('ends_at', '<=', cutoff).orWhere((unknown) => {
-        unknown.whereNull('ends_at').where('epoch', '<', Math.floor(cutoff / (epochDays * DAY)));
-      });
+      due.where('ends_at', '<=', cutoff);
       more(due);
     })
     .whereNotExists(keptContest(db, 'visitor_index', 'durable', cutoff));

@@ -503,7 +503,7 @@ export function consoleContract(make: MakeDatabase): void {
       await db.database.transaction((tx) => placeHold(tx, { ...hold, basis: 'again', createdAt: NOW + 1 }));
       expect(await listHolds(other, kid, { limit: 9 })).toEqual([{ ...hold, requestedBy: null }]);
       expect(await listHolds(other, kid, { durable: 'free', limit: 9 })).toEqual([]);
-      const rules = { kid, days: 1, epochDays: 30, now: NOW + 10 * DAY };
+      const rules = { kid, days: 1, now: NOW + 10 * DAY };
       expect((await retain(db.database, rules)).decisions).toBe(1);
       expect((await deviceTrail(other, kid, 'kept', 5)).length).toBe(1);
       const release = () =>

@@ -6,8 +6,6 @@ import { makeSealKeyStore } from '../../../src/tenants/seal-key-store.ts';
 import { operatorAt } from '../../support/act.ts';
 import { makeGenerationRow, NOW } from '../../support/make.ts';
 
-export const EPOCH_DAYS = 30;
-
 /** Housekeeping whose rounds come when the test says so, at the time that it says. */
 export function makeHouse(database: Database, begin = NOW, over: Partial<HousekeepingDeps> = {}) {
   let now = begin;
@@ -16,10 +14,8 @@ export function makeHouse(database: Database, begin = NOW, over: Partial<Houseke
   const events: string[] = [];
   const housekeeping = startHousekeeping({
     database,
-    epochDays: EPOCH_DAYS,
     resumeErasures: () => Promise.resolve([]),
     resumeHeldErasures: () => Promise.resolve(),
-    sealWords: () => Promise.resolve(),
     refillReserve: () => Promise.resolve(),
     noteSkew: () => Promise.resolve(),
     flushKeyUse: () => Promise.resolve(),

@@ -9,7 +9,7 @@ import { removeTenant } from '../../../src/rights/tenant-removal-store.ts';
 import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { NOW } from '../../support/make.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
-import { addDecision, addRetiringKey, countOf, EPOCH_DAYS, makeHouse, privateKeyOf } from './house.ts';
+import { addDecision, addRetiringKey, countOf, makeHouse, privateKeyOf } from './house.ts';
 
 const KIDS = ['aaa', 'bbb', 'ccc'];
 const sql = (database: Database, text: string, values: readonly string[] = []): Promise<unknown> =>
@@ -117,10 +117,10 @@ export function housekeepingContract(make: MakeDatabase): void {
       await sql(db.database, "UPDATE tenants SET settings = '[]' WHERE kid = 'bbb'");
       await addDecision(db.database, 'ccc', 'again', NOW - 100 * DAY);
       const at = NOW + 9 * HOUR;
-      const planned = await runRetention(db.database, EPOCH_DAYS, at, true);
+      const planned = await runRetention(db.database, at, true);
       expect(planned.failures.map(({ kid }) => kid)).toEqual(['bbb']);
       expect((await readJobFailures(db.database)).map(({ job }) => job)).not.toContain('retention');
-      const { results, failures } = await runRetention(db.database, EPOCH_DAYS, at);
+      const { results, failures } = await runRetention(db.database, at);
       expect(results.map(({ kid, decisions }) => `${kid} ${decisions}`)).toEqual(['aaa 0', 'ccc 1']);
       expect(failures.map(({ kid }) => kid)).toEqual(['bbb']);
       expect(await readJobFailures(db.database)).toContainEqual({
@@ -131,7 +131,7 @@ export function housekeepingContract(make: MakeDatabase): void {
         failedAt: at,
       });
       await sql(db.database, "UPDATE tenants SET settings = '{}' WHERE kid = 'bbb'");
-      expect((await runRetention(db.database, EPOCH_DAYS, at + HOUR)).failures).toEqual([]);
+      expect((await runRetention(db.database, at + HOUR)).failures).toEqual([]);
       expect(await readMeta(db.database, LAST_RETENTION)).toBe(String(at + HOUR));
     });
 

@@ -11,7 +11,6 @@ import { checkAuditSeals, sealAudit } from '../../../src/log/audit-seal-store.ts
 import { checkSeals, sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
 import { type Contest, fileContest, resolveContest } from '../../../src/rights/contests/contest.ts';
 import { makeContestWords } from '../../../src/rights/contests/contest-text.ts';
-import { sealOldWords } from '../../../src/rights/contests/seal-words-store.ts';
 import {
   type ContestRow,
   contestOf,
@@ -122,7 +121,6 @@ export function rightsContract(make: MakeDatabase): void {
     });
 
     describe('what was written about a contest', () => {
-      const COLUMNS = ['statement', 'question', 'reason', 'proposed_reason'];
       const rowOf = async (kid: string) =>
         (await other.read('contests').where({ kid }).first()) as ContestRow;
       const by = { by: 'rita', label: 'Rita', at: NOW };
@@ -139,7 +137,6 @@ export function rightsContract(make: MakeDatabase): void {
         const kid = await addTenant(db.database, 'sealed-texts');
         await file(written(kid));
         const row = await rowOf(kid);
-        for (const column of COLUMNS) expect(row[column as 'statement'], column).toBeNull();
         expect(JSON.stringify(row)).not.toContain('words"');
         expect(row.sealed).toMatch(/^[A-Za-z0-9+/=]{80,}$/);
         expect(await contestOf(other.read, WORDS, kid, 'req_w')).toEqual(written(kid));
@@ -155,37 +152,6 @@ export function rightsContract(make: MakeDatabase): void {
         await db.database.transaction((tx) => tx('contests').where({ kid }).delete());
         await file({ ...contestOn(kid, 'w'), statement: '' });
         expect((await contestOf(other.read, WORDS, kid, 'req_w'))?.statement).toBe('');
-      });
-
-      it('stays readable where an older release wrote it, and is sealed by the next round', async () => {
-        const kid = await addTenant(db.database, 'old-words');
-        await file(written(kid));
-        const clear = { statement: 'old words', question: null, reason: null, proposed_reason: null };
-        await db.database.transaction((tx) =>
-          tx('contests')
-            .where({ kid })
-            .update({ ...clear, sealed: null }),
-        );
-        const old = { statement: 'old words', question: null, reason: null };
-        expect(await contestOf(other.read, WORDS, kid, 'req_w')).toMatchObject(old);
-        expect(await sealOldWords(db.database, WORDS, kid)).toBe(1);
-        expect(JSON.stringify(await rowOf(kid))).not.toContain('old words');
-        expect(await contestOf(other.read, WORDS, kid, 'req_w')).toMatchObject(old);
-        expect(await sealOldWords(db.database, WORDS, kid)).toBe(0);
-      });
-
-      it('is what an older node wrote last, beside what was sealed before', async () => {
-        const kid = await addTenant(db.database, 'beside');
-        await file(written(kid));
-        // It knows no seal: to it nothing was said yet.
-        await db.database.transaction((tx) =>
-          tx('contests').where({ kid }).update({ reason: 'newer words' }),
-        );
-        const both = { statement: 'stated words', reason: 'newer words' };
-        expect(await contestOf(other.read, WORDS, kid, 'req_w')).toMatchObject(both);
-        await sealOldWords(other, WORDS, kid);
-        expect((await rowOf(kid)).reason).toBeNull();
-        expect(await contestOf(other.read, WORDS, kid, 'req_w')).toMatchObject(both);
       });
 
       it('opens for its own contest and under its own key alone; without a key nothing is written', async () => {
@@ -509,7 +475,7 @@ export function rightsContract(make: MakeDatabase): void {
       await db.database.transaction(async (tx) => {
         for (const requestId of ['req_r1', 'req_r2']) await linkRequest(tx, { ...linked, requestId });
       });
-      const rules = { kid, days: 30, epochDays: 30, now: NOW };
+      const rules = { kid, days: 30, now: NOW };
       const going = { decisions: 1, contests: 0, links: 1, sightings: 1, visitorIndex: 1, audit: 0 };
       expect(await planRetention(other, rules)).toEqual(going);
       expect(await planRetention(other, rules)).toEqual(going);
@@ -534,7 +500,7 @@ export function rightsContract(make: MakeDatabase): void {
         await lockHead(tx, kid);
         await insertContest(tx, WORDS, contestOn(kid, 'rc', 'rc'));
       });
-      const retained = retain(other, { kid, days: 30, epochDays: 30, now: NOW });
+      const retained = retain(other, { kid, days: 30, now: NOW });
       await Promise.race([retained, sleep(300)]);
       await filing.commit();
       expect(await retained).toMatchObject({ decisions: 0 });
@@ -553,7 +519,7 @@ export function rightsContract(make: MakeDatabase): void {
         await lockHead(tx, kid);
         await insertContest(tx, WORDS, contestOn(kid, 'dr', 'dr'));
       });
-      const retained = retain(other, { kid, days: 30, epochDays: 30, now: NOW });
+      const retained = retain(other, { kid, days: 30, now: NOW });
       await Promise.race([retained, sleep(100)]);
       await filing.commit();
       expect(await retained).toMatchObject({ links: 0, sightings: 0, visitorIndex: 0 });
@@ -575,7 +541,7 @@ export function rightsContract(make: MakeDatabase): void {
       }
       const hold = { kid, durable: 'kept', scope: 'contests', basis: 'case 9', created_at: NOW };
       await db.database.transaction((tx) => tx('legal_holds').insert(hold));
-      const at = (now: number) => ({ kid, days: 30, epochDays: 30, now });
+      const at = (now: number) => ({ kid, days: 30, now });
       const none = { contests: 0, links: 0, sightings: 0, visitorIndex: 0 };
       expect(await retain(db.database, at(resolvedAt + 29 * DAY))).toMatchObject({ decisions: 2, ...none });
       const later = at(resolvedAt + 31 * DAY);

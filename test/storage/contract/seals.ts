@@ -1,4 +1,3 @@
-import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/store.ts';
 import type { Database } from '../../../src/db/db.ts';
@@ -66,7 +65,7 @@ export function sealsContract(make: MakeDatabase): void {
         expect(await sealVerdicts(db.database, kid, BEGIN + 2 * HOUR)).toBe(1);
         for (let hour = 0; hour < QUIET_HOURS; hour += 1) {
           const now = BEGIN + 10 * DAY + hour * HOUR;
-          await retain(db.database, { kid, days: 7, epochDays: 30, now });
+          await retain(db.database, { kid, days: 7, now });
           expect(await unsealedSince(other, kid, now)).toBeNull();
           expect(await sealVerdicts(other, kid, now)).toBe(0);
         }
@@ -100,39 +99,6 @@ export function sealsContract(make: MakeDatabase): void {
       const types = (await seals(kid)).map(({ type }) => type);
       expect(types.sort()).toEqual(['audit.sealed', 'audit.sealed', 'verdicts.sealed', 'verdicts.sealed']);
       expect([...(await checkSeals(other, kid)), ...(await checkAuditSeals(other, kid))]).toEqual([]);
-    });
-
-    it('takes over an hour that a node of an older release sealed', async () => {
-      const kid = await addTenant(db.database, 'rolling');
-      await record(kid, 'roll', BEGIN);
-      const theirs = { kid, hour: BEGIN, seq: 0, count: 1, root: 'theirs' };
-      await db.database.transaction((tx) => tx('verdict_seals').insert(theirs));
-      await sealVerdicts(db.database, kid, BEGIN + 2 * HOUR);
-      expect(await seals(kid)).toEqual([]);
-      expect(await unsealedSince(other, kid, BEGIN + 2 * HOUR)).toBeNull();
-    });
-
-    it('begins, after an upgrade, where the last seal ends', async () => {
-      const kid = await addTenant(db.database, 'upgraded');
-      await record(kid, 'up', BEGIN);
-      await note(kid, BEGIN);
-      for (const seal of [sealVerdicts, sealAudit]) await seal(db.database, kid, BEGIN + 2 * HOUR);
-      const marks = ['verdicts_sealed_to', 'audit_sealed_to'];
-      const read = () =>
-        other.read('ledger_heads').whereIn('kid', [kid, 'unsealed']).orderBy('kid').select(marks);
-      await addTenant(db.database, 'unsealed');
-      const before = await read();
-      const name = '../../../migrations/20261122_30_sealed_to.js';
-      const { down, up } = (await import(new URL(name, import.meta.url).href)) as Knex.Migration;
-      await db.database.transaction(async (tx) => {
-        await down?.(tx);
-        await up(tx);
-      });
-      expect(await read()).toEqual(before);
-      const at = BEGIN + HOUR;
-      expect(before).toEqual(
-        [at, 0].map((to) => ({ verdicts_sealed_to: to, audit_sealed_to: to })).reverse(),
-      );
     });
   });
 }

@@ -83,14 +83,14 @@ export function sizeContract(make: MakeDatabase): void {
       );
       await insert(
         'visitor_index',
-        'kid, visitor_id, durable, epoch',
-        durables.map((durable) => [kid, `v${durable}`, durable, 690]),
+        'kid, visitor_id, durable, epoch, ends_at',
+        durables.map((durable) => [kid, `v${durable}`, durable, 690, 691 * 30 * DAY]),
       );
       await insert('legal_holds', 'kid, durable, scope, basis, created_at', [
         [kid, 'd000003', 'sightings', 'case 10', NOW],
         [kid, 'd000006', 'visitor-index', 'case 10', NOW],
       ]);
-      const rules = { kid, days: 30, epochDays: 30, now: NOW };
+      const rules = { kid, days: 30, now: NOW };
       expect(await retain(db.database, rules)).toMatchObject({ sightings: 14_999, visitorIndex: 14_998 });
       expect(await retain(db.database, rules)).toMatchObject({ sightings: 0, visitorIndex: 0 });
       const some = ['d000000', 'd000001', 'd000003', 'd000006'];
@@ -107,10 +107,10 @@ export function sizeContract(make: MakeDatabase): void {
       ]);
       await insert(
         'visitor_index',
-        'kid, visitor_id, durable, epoch',
-        [0, 1, 2, 3].map((ago) => [kid, `v${ago}`, 'here', epoch - ago]),
+        'kid, visitor_id, durable, epoch, ends_at',
+        [0, 1, 2, 3].map((ago) => [kid, `v${ago}`, 'here', epoch - ago, (epoch - ago + 1) * 30 * DAY]),
       );
-      const rules = { kid, days: 30, epochDays: 30, now: NOW };
+      const rules = { kid, days: 30, now: NOW };
       expect(await retain(db.database, rules)).toMatchObject({ sightings: 0, visitorIndex: 2 });
     });
 

@@ -87,8 +87,7 @@ export function verifyBesideContract(make: MakeDatabase): void {
         const target = { kid, durables: ['one'], requests: [], linksOf: null, keep };
         return eraseRows(tx, { ...target, requestRef: String, requestedBy: 'dpo' });
       });
-    const retainAll = (kid: string) =>
-      retain(db.database, { kid, days: 1, epochDays: 30, now: BEGIN + 800 * DAY });
+    const retainAll = (kid: string) => retain(db.database, { kid, days: 1, now: BEGIN + 800 * DAY });
 
     it.each(['decisions', 'erased_verdicts'])(
       'an erasure before the read of %s is no tampering',

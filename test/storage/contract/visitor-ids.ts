@@ -90,7 +90,7 @@ export function visitorIdContract(make: MakeDatabase): void {
       const day = 86_400_000;
       await visit(db.database, kid, 'a', NOW - 40 * day);
       const held = await heldVisit(kid, 'b');
-      const retained = retain(other, { kid, days: 30, epochDays: 30, now: NOW });
+      const retained = retain(other, { kid, days: 30, now: NOW });
       await someoneWaits(other);
       await held.commit();
       await retained;
@@ -105,7 +105,7 @@ export function visitorIdContract(make: MakeDatabase): void {
         await visit(db.database, kid, 'a', NOW - 90 * 86_400_000);
         const hold = { kid, durable: DEVICE, scope, basis: 'case 2', createdAt: NOW };
         await db.database.transaction((tx) => placeHold(tx, hold));
-        await retain(db.database, { kid, days: 30, epochDays: 30, now: NOW + 90 * 86_400_000 });
+        await retain(db.database, { kid, days: 30, now: NOW + 90 * 86_400_000 });
         expect(await reached(kid)).toBe(DEVICE);
       },
     );

@@ -1,29 +1,18 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openDatabase } from '../../../src/db/db.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
 import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
-import { REASON, startRights } from '../../rights/support/rights.ts';
+import { REASON, type Rights, startRights } from '../../rights/support/rights.ts';
 import { KID } from '../../support/server.ts';
+import { type Head, hashOf, MIGRATIONS, rungFile } from './rung.ts';
 
-/** Rows that the real program wrote: bundles, consent, a contest and its outcome, an erasure, keys, webhooks, sealed hours. */
-
-export type Row = Readonly<Record<string, unknown>>;
-
-export interface Source {
-  /** With the master key that opens the rows. */
-  readonly dataDir: string;
-  readonly kids: readonly string[];
-  readonly rows: ReadonlyMap<string, readonly Row[]>;
-  /** Of the acme's sealed hour. */
-  readonly sealedHour: number;
-  /** A device that has been here, and what it was called. */
-  readonly known: { readonly device: string; readonly visitorId: string };
-}
+/** Writes the file of a release: rows of the real program, with every feature that leaves some. */
 
 const DEVICE = 'b'.repeat(32);
 
-async function live(): Promise<Omit<Source, 'rows' | 'sealedHour'>> {
-  const rights = await startRights();
+/** Bundles, a contest and its outcome, an erasure, keys, a webhook, consent. @returns the visitorId of the known device */
+async function live(rights: Rights): Promise<string> {
   const { gpd } = rights;
   const known = await rights.visit({ device: DEVICE });
   const visits = [];
@@ -45,37 +34,52 @@ async function live(): Promise<Omit<Source, 'rows' | 'sealedHour'>> {
     await gpd.json(['consent', 'grant', KID, principal, 'device-identification']);
   }
   await gpd.json(['consent', 'withdraw', KID, 'bert', 'device-identification']);
-  await rights.stop();
-  return {
-    dataDir: gpd.dataDir,
-    kids: [KID, 'other'],
-    known: { device: DEVICE, visitorId: known.visitorId },
-  };
+  return known.visitorId;
 }
 
-/** Stops the program that made them, moves its verdicts three hours back and seals their hour. */
-export async function makeSource(): Promise<Source> {
-  const made = await live();
-  const database = await openDatabase({ location: join(made.dataDir, 'gpd.db') });
+/** Every row; acme's verdicts three hours back, and their hour sealed. */
+async function rowsOf(location: string, at: number): Promise<readonly string[]> {
+  const database = await openDatabase({ location });
   try {
-    const now = Date.now();
-    const sealedHour = Math.floor(now / HOUR) * HOUR - 3 * HOUR;
-    await database.transaction(async (tx) => {
-      await tx('decisions')
+    const hour = Math.floor(at / HOUR) * HOUR - 3 * HOUR;
+    await database.transaction((tx) =>
+      tx('decisions')
         .where({ kid: KID })
-        .update({ decided_at: sealedHour + 1000 });
-    });
-    await sealVerdicts(database, KID, now);
+        .update({ decided_at: hour + 1000 }),
+    );
+    await sealVerdicts(database, KID, at);
     const tables = (await database
       .read('sqlite_master')
       .where({ type: 'table' })
       .whereNot('name', 'like', 'sqlite_%')
       .whereNot('name', 'like', 'knex_%')
+      .orderBy('name')
       .pluck('name')) as string[];
-    const rows = new Map<string, readonly Row[]>();
-    for (const table of tables) rows.set(table, (await database.read(table)) as Row[]);
-    return { ...made, rows, sealedHour };
+    const lines: string[] = [];
+    for (const table of tables) {
+      for (const row of (await database.read(table)) as object[]) lines.push(JSON.stringify([table, row]));
+    }
+    return lines;
   } finally {
     await database.close();
   }
+}
+
+export async function freeze(release: string): Promise<void> {
+  const rights = await startRights();
+  const visitorId = await live(rights);
+  await rights.stop();
+  const { dataDir } = rights.gpd;
+  const at = Date.now();
+  const rows = await rowsOf(join(dataDir, 'gpd.db'), at);
+  const names = readdirSync(MIGRATIONS).sort();
+  const head: Head = {
+    release,
+    at,
+    migrations: Object.fromEntries(names.map((name) => [name, hashOf(name)])),
+    masterKey: readFileSync(join(dataDir, 'master.key')).toString('base64'),
+    kids: [KID, 'other'],
+    known: { device: DEVICE, visitorId },
+  };
+  writeFileSync(rungFile(release), `${[JSON.stringify(head), ...rows].join('\n')}\n`);
 }

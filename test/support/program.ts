@@ -1,0 +1,17 @@
+import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { PROGRAM, tempDir } from './command.ts';
+
+const ROOT = dirname(dirname(PROGRAM));
+
+/** The built program with further migrations, as a later release would bring them. @returns its bin/gpd */
+export function makeLaterProgram(migrations: Readonly<Record<string, string>>): string {
+  const root = join(tempDir('program'), 'gpd');
+  mkdirSync(root);
+  // Copies: the program finds its files beside its real path.
+  for (const name of ['bin', 'dist', 'migrations', 'package.json'])
+    cpSync(join(ROOT, name), join(root, name), { recursive: true });
+  for (const name of ['node_modules', 'views']) symlinkSync(join(ROOT, name), join(root, name));
+  for (const [name, text] of Object.entries(migrations)) writeFileSync(join(root, 'migrations', name), text);
+  return join(root, 'bin', 'gpd');
+}
