@@ -3,66 +3,23 @@ import type { Database } from '../db/db.ts';
 import { purge } from '../db/purge.ts';
 import { rowsOf } from '../db/sql.ts';
 import { unmarked } from '../ingest/erasing-store.ts';
+import type { TableName } from './subject-data.ts';
+import { rowOf, TENANT_DATA_TABLES } from './subject-folds.ts';
 
 /** All rows of a tenant, whether there is such a tenant or not. */
 
-/** Tables with data of a tenant, each with its key; what refers to `tenants` goes with its row. */
-const TABLES: Readonly<Record<string, readonly string[]>> = {
-  decisions: ['kid', 'request_id'],
-  sightings: ['kid', 'durable'],
-  visitor_index: ['kid', 'visitor_id'],
-  overrides: ['kid', 'durable'],
-  nonces: ['kid', 'nonce'],
-  network_marks: ['day', 'kid', 'durable', 'network'],
-  network_days: ['day', 'kid', 'durable'],
-  network_totals: ['kid', 'day', 'shard'],
-  shadow_counts: ['kid', 'day', 'policy_version', 'live_class', 'shadow_class'],
-  ledger_entries: ['kid', 'seq'],
-  ledger_blocks: ['kid', 'level', 'block'],
-  consent_principals: ['kid', 'principal'],
-  consent_state: ['kid', 'principal', 'purpose'],
-  consent_openings: ['kid', 'seq'],
-  principal_sessions: ['hash'],
-  idempotency_keys: ['kid', 'caller', 'key'],
-  verdict_seals: ['kid', 'hour'],
-  erased_verdicts: ['kid', 'hour', 'position'],
-  webhook_outbox: ['seq'],
-  console_drafts: ['kid', 'actor', 'contest_id', 'kind'],
-  job_failures: ['kid', 'job'],
-  tallies: ['kid', 'kind', 'hour', 'name'],
-  tally_marks: ['kid', 'kind'],
-  rule_reviews: ['kid', 'rule'],
-  key_traffic: ['kid', 'generation', 'day'],
-  contests: ['contest_id'],
-  links: ['kid', 'request_id'],
-  audit_log: ['seq'],
-  audit_seals: ['kid', 'hour'],
-  erasures: ['receipt_id'],
-  erasing: ['receipt_id', 'request_id'],
-  legal_holds: ['kid', 'durable', 'scope'],
-  held_erasures: ['kid', 'durable', 'request_id'],
-  signal_summaries: ['kid', 'request_id'],
-  population: ['kid', 'signal', 'value'],
-};
-
-/** The names of all tables that hold rows of a tenant, for an export and for a test that none is forgotten. */
-export const TENANT_DATA_TABLES: readonly string[] = Object.keys(TABLES);
-
-/** No index leads from a tenant to its rows in these; time takes them away within days. */
-const BY_TIME: ReadonlySet<string> = new Set(['network_marks', 'network_days', 'principal_sessions']);
-
 /** The days that a table has rows of, a seek each: a day comes first in its key. */
-const daysIn = (table: string): string => `day IN (WITH RECURSIVE d(day) AS (SELECT min(day) FROM ${table}
+const daysIn = (table: TableName): string => `day IN (WITH RECURSIVE d(day) AS (SELECT min(day) FROM ${table}
   UNION ALL SELECT (SELECT min(day) FROM ${table} WHERE day > d.day) FROM d WHERE d.day IS NOT NULL) SELECT day FROM d)`;
 
-function within(rows: Knex.QueryBuilder, table: string, kid: string): Knex.QueryBuilder {
+function within(rows: Knex.QueryBuilder, table: TableName, kid: string): Knex.QueryBuilder {
   const own = rows.where({ kid });
-  return TABLES[table]?.[0] === 'day' ? own.whereRaw(daysIn(table)) : own;
+  return rowOf(table).key[0] === 'day' ? own.whereRaw(daysIn(table)) : own;
 }
 
 /** Rows that a removed tenant left in a table; none of a tenant that exists, or was made again meanwhile. */
-function emptyTable(database: Database, kid: string, table: string): Promise<number> {
-  return purge(database, table, TABLES[table] ?? [], (rows) =>
+function emptyTable(database: Database, kid: string, table: TableName): Promise<number> {
+  return purge(database, table, rowOf(table).key, (rows) =>
     within(rows, table, kid).whereRaw('NOT EXISTS (SELECT 1 FROM tenants WHERE tenants.kid = ?)', [kid]),
   );
 }
@@ -91,18 +48,18 @@ export async function tableWithRows(tx: Knex.Transaction, kid: string): Promise<
 }
 
 /** Kids of rows in a table whose tenant is not there, by a seek a tenant. The whole installation has the empty kid. */
-async function strangersIn(read: Knex, table: string): Promise<string[]> {
+async function strangersIn(read: Knex, table: TableName): Promise<string[]> {
   const sql = `WITH RECURSIVE k(kid) AS (SELECT min(kid) FROM ${table}
     UNION ALL SELECT (SELECT min(kid) FROM ${table} WHERE kid > k.kid) FROM k WHERE k.kid IS NOT NULL)
     SELECT kid FROM k WHERE kid <> '' AND NOT EXISTS (SELECT 1 FROM tenants WHERE tenants.kid = k.kid)`;
   return rowsOf<{ kid: string }>(await read.raw(sql)).map(({ kid }) => kid);
 }
 
-/** Kids of rows without a tenant. */
+/** Kids of rows without a tenant. Where no index leads from a tenant to its rows, time takes them away within days. */
 async function orphanKids({ read }: Database): Promise<readonly string[]> {
   const kids = new Set<string>();
   for (const table of TENANT_DATA_TABLES)
-    if (!BY_TIME.has(table)) for (const kid of await strangersIn(read, table)) kids.add(kid);
+    if (rowOf(table).tenant === 'emptied') for (const kid of await strangersIn(read, table)) kids.add(kid);
   return [...kids].sort();
 }
 
@@ -132,19 +89,17 @@ export async function countOrphanRows(
 }
 
 const PAGE = 2000;
-/** A large erasure marks rows of these before it deletes them. */
-const MARKED: ReadonlySet<string> = new Set(['decisions', 'links', 'signal_summaries']);
 
 /** Rows of a tenant as they are stored, for the export of an offboarding. */
 export async function* tenantRows(
   database: Database,
   kid: string,
-  table: string,
+  table: TableName,
 ): AsyncGenerator<Readonly<Record<string, unknown>>> {
-  const key = TABLES[table] ?? [];
+  const { key, stepped } = rowOf(table);
   for (let after: readonly unknown[] | null = null; ; ) {
     const query = database.read(table).where({ kid });
-    if (MARKED.has(table)) unmarked(query, table);
+    if (stepped) unmarked(query, table);
     if (after !== null) {
       const places = key.map(() => '?').join(', ');
       query.whereRaw(`(${key.join(', ')}) > (${places})`, after as (string | number)[]);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openDatabase } from '../../src/db/db.ts';
-import { TENANT_DATA_TABLES } from '../../src/rights/tenant-rows-store.ts';
+import { TENANT_DATA_TABLES } from '../../src/rights/subject-folds.ts';
 import { post } from '../http/support/expect.ts';
 import { postJson, type Reply } from '../support/http.ts';
 import { desktopChrome } from '../support/samples.ts';

@@ -3,7 +3,6 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeF
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { TENANT_DATA_TABLES } from '../../src/rights/tenant-rows-store.ts';
 import { expectCore, post, SEEN_WITHIN } from '../http/support/expect.ts';
 import { tempDir } from '../support/command.ts';
 import { ask } from '../support/http.ts';
@@ -25,18 +24,6 @@ beforeAll(async () => {
   rights = await startRights();
 }, 60_000);
 afterAll(() => rights.stop());
-
-it('names every table that has a kid', async () => {
-  const tables = await rights.sql(
-    `SELECT m.name AS name FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND c.name = 'kid'`,
-  );
-  const cascading = await rights.sql(
-    `SELECT m.name AS name FROM sqlite_master m JOIN pragma_foreign_key_list(m.name) f
-      WHERE m.type = 'table' AND f."table" = 'tenants' AND f.on_delete = 'CASCADE'`,
-  );
-  const known = new Set([...TENANT_DATA_TABLES, 'tenants', ...cascading.map((row) => row['name'])]);
-  expect(tables.map((row) => row['name']).filter((name) => !known.has(name))).toEqual([]);
-});
 
 it('exports, removes, leaves no byte, and is not brought back by an older database', async () => {
   const secret = await apiKey(rights, 'secret');

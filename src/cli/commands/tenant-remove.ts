@@ -7,8 +7,9 @@ import { makeFolder } from '../../db/durable-files.ts';
 import type { LogService } from '../../log/service.ts';
 import { type ContestRow, openRow } from '../../rights/contests/store.ts';
 import { buryTenant } from '../../rights/erase/tombstone-files.ts';
+import { tablesWhere } from '../../rights/subject-folds.ts';
 import { removeTenant } from '../../rights/tenant-removal-store.ts';
-import { TENANT_DATA_TABLES, tenantRows } from '../../rights/tenant-rows-store.ts';
+import { tenantRows } from '../../rights/tenant-rows-store.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { CommandFailed, EXIT, print, say, table } from '../output.ts';
 import { type RightsContext, withRights } from '../rights-context.ts';
@@ -21,14 +22,7 @@ interface RemoveOptions {
 }
 
 /** What the tenant may keep: its rows as NDJSON, a file a table, without keys or counters that mean nothing elsewhere. */
-const NOT_EXPORTED = new Set([
-  'nonces',
-  'principal_sessions',
-  'idempotency_keys',
-  'webhook_outbox',
-  'network_marks',
-  'erasing',
-]);
+const EXPORTED = tablesWhere(({ exported }) => exported.includes('tenant'));
 
 async function* lines(rows: AsyncIterable<object>, told: (row: object) => object): AsyncGenerator<string> {
   for await (const row of rows) yield `${JSON.stringify(told(row))}\n`;
@@ -64,8 +58,7 @@ async function exportTenant(
     writeFileSync(file, text, { flag: 'wx', mode: 0o600 });
     files.push(file);
   }
-  for (const name of TENANT_DATA_TABLES) {
-    if (NOT_EXPORTED.has(name)) continue;
+  for (const name of EXPORTED) {
     const file = join(directory, `${name}.ndjson`);
     say(`exporting ${name}`);
     const out = createWriteStream(file, { flags: 'wx', mode: 0o600 });

@@ -1,54 +1,9 @@
 import type { Database } from '../../db/db.ts';
 import { rowsOf } from '../../db/sql.ts';
 import { MINUTE } from '../../lib/clock.ts';
+import { TABLES } from '../../rights/subject-folds.ts';
 
 /** What `gpd doctor` and `gpd status` ask a database, by reading alone. */
-
-const TABLES = [
-  'agent_directories',
-  'agent_nonces',
-  'api_keys',
-  'audit_log',
-  'audit_seals',
-  'consent_openings',
-  'consent_policies',
-  'consent_principals',
-  'consent_state',
-  'console_drafts',
-  'console_job_parts',
-  'console_job_subjects',
-  'console_jobs',
-  'console_sessions',
-  'contests',
-  'decisions',
-  'erasing',
-  'erasures',
-  'idempotency_keys',
-  'job_failures',
-  'key_traffic',
-  'ledger_blocks',
-  'ledger_entries',
-  'ledger_heads',
-  'legal_holds',
-  'meta',
-  'network_days',
-  'network_marks',
-  'nonces',
-  'overrides',
-  'principal_sessions',
-  'purposes',
-  'revisions',
-  'rule_reviews',
-  'seal_keys',
-  'sightings',
-  'tallies',
-  'tally_marks',
-  'tenant_secrets',
-  'tenants',
-  'visitor_index',
-  'webhook_outbox',
-  'webhooks',
-] as const;
 
 export async function missingTables(database: Database): Promise<string[]> {
   const missing: string[] = [];

@@ -6,6 +6,7 @@ import { chunksOf } from '../../lib/chunks.ts';
 import type { Contest } from '../contests/contest.ts';
 import type { ContestWords } from '../contests/contest-text.ts';
 import { type ContestRow, rowToContest } from '../contests/store.ts';
+import { countOf } from '../erase/rows-store.ts';
 
 /** What is held about a subject, table by table: the same tables that an erasure empties. */
 
@@ -181,17 +182,13 @@ export async function* heldDecisions(
 
 export async function countDecisions(database: Database, kid: string, reach: HeldReach): Promise<number> {
   const { durable, linked } = reach;
-  const count = async (query: Knex.QueryBuilder): Promise<number> => {
-    const [row] = (await query.count({ n: '*' })) as { n: number }[];
-    return Number(row?.n ?? 0);
-  };
   const all = (): Knex.QueryBuilder => unmarked(database.read('decisions').where({ kid }), 'decisions');
-  let total = durable === null ? 0 : await count(all().where({ durable }));
+  let total = durable === null ? 0 : await countOf(all().where({ durable }));
   for (const ids of chunksOf(linked)) {
     const query = all().whereIn('request_id', ids);
     // What the device has was counted.
     if (durable !== null) query.whereRaw('(durable IS NULL OR durable <> ?)', [durable]);
-    total += await count(query);
+    total += await countOf(query);
   }
   return total;
 }

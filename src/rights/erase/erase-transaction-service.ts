@@ -12,14 +12,15 @@ import { makeSealedPlaces } from '../../log/verdict-seal-store.ts';
 import {
   asMarked,
   asPending,
-  BACKUP_BASIS,
-  CONSENT_BASIS,
+  consentCount,
   type ErasureTarget,
   type Keep,
+  needsTombstone,
   type Requester,
   type ScopeCount,
   type ScopeCounts,
   scopeResults,
+  withBackups,
 } from './erasure.ts';
 import { type RowTarget, sizeUp } from './find-store.ts';
 import { shredWithin } from './principal-store.ts';
@@ -109,10 +110,9 @@ async function shredConsent(tx: Tx, { tenant, target }: EraseRequest, now: numbe
       wrapKey: tenant.principalWrap,
     };
     const { openings } = await shredWithin(tx, { ...shred, notify }, now);
-    return { erased: openings, retained: 0, basis: CONSENT_BASIS };
+    return consentCount(target, openings);
   }
-  if (linksOf === null) return { erased: 0, retained: 0 };
-  return { erased: 0, retained: await countOpenings(tx, kid, linksOf), basis: CONSENT_BASIS };
+  return consentCount(target, linksOf === null ? 0 : await countOpenings(tx, kid, linksOf));
 }
 
 async function eraseWithin(
@@ -126,10 +126,8 @@ async function eraseWithin(
   await lockHead(tx, kid);
   const rows = await erase(tx);
   const counts: ScopeCounts = { ...rows.counts, consent: await shredConsent(tx, request, now) };
-  // Without a tombstone a restore applies nothing again.
-  const buries = marks || rows.waits || Object.values(counts).some(({ erased }) => erased > 0);
-  const copies = { erased: 0, retained: buries ? backups : 0, basis: BACKUP_BASIS };
-  const scopes = scopeResults({ ...counts, backups: copies });
+  const buries = marks || needsTombstone(counts, rows.waits);
+  const scopes = scopeResults(withBackups(counts, buries ? backups : 0));
   const subject = again?.subject ?? subjectRef(tenant, target);
   const first = marks ? 'marked' : 'rows';
   const erasure: StoredErasure = {
@@ -153,7 +151,7 @@ async function eraseWithin(
 export const WITH_TOMBSTONE = { marked: 'deleting', rows: 'logged' } as const;
 
 /** One line for all backups: only the operator knows how many copies still exist. */
-async function countBackups(database: Database): Promise<number> {
+export async function countBackups(database: Database): Promise<number> {
   return (await readMeta(database, LAST_BACKUP)) === null ? 0 : 1;
 }
 

@@ -1,4 +1,5 @@
 import { ERASURE_SCOPES, type ErasureReceipt } from '../../schema/rights.ts';
+import { STEPPED_SCOPES } from '../subject-folds.ts';
 
 /** Erasure (GDPR article 17, contract 6.4): what goes, what stays and why, as a receipt that names nobody. */
 
@@ -59,6 +60,22 @@ export function addCount(
   tally[scope] = why === undefined ? sum : { ...sum, basis: why };
 }
 
+/** The evidence of a principal that is named is shredded; of one whose links go it stays. */
+export function consentCount({ principal, linksOf }: ErasureTarget, openings: number): ScopeCount {
+  if (principal !== null) return { erased: openings, retained: 0, basis: CONSENT_BASIS };
+  return { erased: 0, retained: linksOf === null ? 0 : openings, basis: CONSENT_BASIS };
+}
+
+/** Without a tombstone a restore applies nothing again. */
+export const needsTombstone = (counts: ScopeCounts, waits: boolean): boolean =>
+  waits || Object.values(counts).some(({ erased }) => erased > 0);
+
+/** The counts of rows and consent with those of the backups that were made before. */
+export const withBackups = (counts: ScopeCounts, backups: number): ScopeCounts => ({
+  ...counts,
+  backups: { erased: 0, retained: backups, basis: BACKUP_BASIS },
+});
+
 /** One line a scope, in the order of the contract. A scope of which anything is left says so. */
 export function scopeResults(counts: ScopeCounts): ScopeResult[] {
   return ERASURE_SCOPES.map((scope) => {
@@ -70,13 +87,12 @@ export function scopeResults(counts: ScopeCounts): ScopeResult[] {
   });
 }
 
-/** Scopes whose rows a large erasure deletes in steps. */
-const STEPPED: readonly Scope[] = ['decisions', 'links', 'signal-summaries'];
-
 /** The receipt of a marked erasure: the steps may still find rows in scopes that have none so far. */
 export function asMarked(scopes: readonly ScopeResult[]): ScopeResult[] {
   return asPending(scopes).map((result) =>
-    result.action === 'none' && STEPPED.includes(result.scope) ? { ...result, action: 'pending' } : result,
+    result.action === 'none' && STEPPED_SCOPES.includes(result.scope)
+      ? { ...result, action: 'pending' }
+      : result,
   );
 }
 

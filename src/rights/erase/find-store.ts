@@ -2,6 +2,8 @@ import type { Knex } from 'knex';
 import { unmarked } from '../../ingest/erasing-store.ts';
 import { inChunks } from '../../lib/chunks.ts';
 import { hourOfVerdict } from '../../log/verdict-seal-store.ts';
+import type { TableName } from '../subject-data.ts';
+import { DEVICES_OF_REQUESTS, tablesWhere } from '../subject-folds.ts';
 import type { Keep, Requester } from './erasure.ts';
 import { type Holds, holdsOn } from './holds-store.ts';
 
@@ -29,6 +31,8 @@ export interface Meant {
   readonly requests: Requests;
   /** Devices of the target and of its requests. */
   readonly devices: ReadonlySet<string>;
+  /** Those that were contested. */
+  readonly contested: readonly string[];
   /** Requests whose open contest stays, with what they need to be decided. */
   readonly stays: ReadonlySet<string>;
   readonly holds: Holds;
@@ -37,23 +41,21 @@ export interface Meant {
 }
 
 interface NamedRow {
-  readonly request_id: string;
+  /** Null, or empty: the row is about its device alone. */
+  readonly request_id: string | null;
   readonly durable: string | null;
 }
 
-type Source = readonly [table: string, column: 'durable' | 'request_id'];
+type Source = readonly [table: TableName, column: 'durable' | 'request_id'];
 
-/** A contest outlives its decision in the retention. */
-const CONTESTS: readonly Source[] = [
-  ['contests', 'durable'],
-  ['contests', 'request_id'],
+const sourcesOf = (table: TableName): Source[] => [
+  [table, 'durable'],
+  [table, 'request_id'],
 ];
-/** What a hold made wait was staged with its device. */
-const BESIDE_DECISIONS: readonly Source[] = [...CONTESTS, ['held_erasures', 'request_id']];
-const DECISIONS: readonly Source[] = [
-  ['decisions', 'durable'],
-  ['decisions', 'request_id'],
-];
+const CONTESTS = sourcesOf('contests');
+const DECISIONS = sourcesOf('decisions');
+/** A contest and an override outlive their decision in the retention, and what a hold made wait was staged with its device. */
+const BESIDE_DECISIONS = DEVICES_OF_REQUESTS.filter((table) => table !== 'decisions').flatMap(sourcesOf);
 
 /** Rows that the target names. Decisions of a device that an earlier erasure has marked are left out. */
 function rowsNamed(db: Knex, { kid }: Target, [table, column]: Source, ids: readonly string[]) {
@@ -65,14 +67,16 @@ function rowsNamed(db: Knex, { kid }: Target, [table, column]: Source, ids: read
 
 type Target = Pick<RowTarget, 'kid' | 'durables' | 'requests'>;
 
-async function named(db: Knex, target: Target, sources: readonly Source[]): Promise<NamedRow[]> {
+type Named = NamedRow & { readonly request_id: string };
+
+async function named(db: Knex, target: Target, sources: readonly Source[]): Promise<Named[]> {
   const found: NamedRow[] = [];
   for (const source of sources)
     await inChunks(source[1] === 'durable' ? target.durables : target.requests, async (ids) => {
       for (const row of await rowsNamed(db, target, source, ids).select('request_id', 'durable'))
         found.push(row as NamedRow);
     });
-  return found;
+  return found.filter((row): row is Named => Boolean(row.request_id));
 }
 
 async function devicesIn(db: Knex, target: Target, sources: readonly Source[]): Promise<Requests> {
@@ -106,6 +110,11 @@ export async function sizeUp(db: Knex, target: RowTarget, most: number) {
   return ids.size > most ? null : { ids, hours };
 }
 
+/** Tables of a device, read by an index. */
+const OF_DEVICES = tablesWhere(
+  ({ names, reapplied, tenant }) => names.includes('durable') && reapplied && tenant !== 'scanned',
+);
+
 /** Those of the erased ids that are in use: the device visited again. */
 export async function idsInUse(
   db: Knex,
@@ -113,10 +122,11 @@ export async function idsInUse(
   { devices, visitorIds }: { readonly devices: readonly string[]; readonly visitorIds: readonly string[] },
 ): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
-  for (const [table, column, ids] of [
-    ['decisions', 'durable', devices],
-    ['visitor_index', 'visitor_id', visitorIds],
-  ] as const)
+  const columns = [
+    ...OF_DEVICES.map((table) => [table, 'durable', devices] as const),
+    ['visitor_index', 'visitor_id', visitorIds] as const,
+  ];
+  for (const [table, column, ids] of columns)
     await inChunks(ids, async (some) => {
       const rows = db(table)
         .where({ kid })
@@ -127,12 +137,12 @@ export async function idsInUse(
 }
 
 /** Requests of the target that were contested. */
-export async function contestedOf(db: Knex, target: RowTarget): Promise<string[]> {
+async function contestedOf(db: Knex, target: RowTarget): Promise<string[]> {
   const rows = await named(db, target, CONTESTS);
   return [...new Set(rows.map(({ request_id: id }) => id))];
 }
 
-async function defended(tx: Knex.Transaction, target: RowTarget): Promise<ReadonlySet<string>> {
+async function defended(tx: Knex, target: RowTarget): Promise<ReadonlySet<string>> {
   if (!target.keep.openContests) return new Set();
   const rows = (await tx('contests')
     .where({ kid: target.kid, status: 'open' })
@@ -148,7 +158,7 @@ async function defended(tx: Knex.Transaction, target: RowTarget): Promise<Readon
  * keeping the contest without its visitorId would make it unreachable for its owner.
  */
 async function devicesFound(
-  tx: Knex.Transaction,
+  tx: Knex,
   { kid, durables, keep }: RowTarget,
   stays: ReadonlySet<string>,
   requests: Requests,
@@ -163,16 +173,14 @@ async function devicesFound(
   return new Set([...contested, ...overridden]);
 }
 
-/** The head of the tenant's log must be locked: nothing read here changes until the transaction ends. */
-export async function whoIsMeant(
-  tx: Knex.Transaction,
-  target: RowTarget,
-  requests: Requests,
-): Promise<Meant> {
+/** While the head of the tenant's log is locked, nothing read here changes until the transaction ends. */
+export async function whoIsMeant(tx: Knex, target: RowTarget, requests: Requests): Promise<Meant> {
   const stays = await defended(tx, target);
   const devices = new Set(target.durables);
   for (const durable of requests.values()) if (durable !== null) devices.add(durable);
   // A hold is on the device, whatever the erasure was asked for by.
   const holds = await holdsOn(tx, target.kid, [...devices]);
-  return { target, requests, devices, stays, holds, found: await devicesFound(tx, target, stays, requests) };
+  const contested = await contestedOf(tx, target);
+  const found = await devicesFound(tx, target, stays, requests);
+  return { target, requests, devices, contested, stays, holds, found };
 }

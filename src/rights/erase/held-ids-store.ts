@@ -1,14 +1,17 @@
 import type { Database } from '../../db/db.ts';
+import type { TableName } from '../subject-data.ts';
+import { tablesWhere } from '../subject-folds.ts';
 
 /** Every id of a kind that a tenant's tables hold: a tombstone names its subject by a keyed reference alone. */
 
-const TABLES = {
-  durable: ['sightings', 'decisions', 'visitor_index', 'contests', 'overrides', 'network_days'],
-  request_id: ['decisions', 'contests', 'links', 'signal_summaries'],
-} as const;
 const PAGE = 5000;
 
-async function* column(database: Database, kid: string, table: string, name: string): AsyncGenerator<string> {
+async function* column(
+  database: Database,
+  kid: string,
+  table: TableName,
+  name: string,
+): AsyncGenerator<string> {
   for (let after = ''; ; ) {
     const ids = (await database
       .read(table)
@@ -29,7 +32,8 @@ async function* column(database: Database, kid: string, table: string, name: str
 export async function* heldIds(
   database: Database,
   kid: string,
-  name: keyof typeof TABLES,
+  name: 'durable' | 'request_id',
 ): AsyncGenerator<string> {
-  for (const table of TABLES[name]) yield* column(database, kid, table, name);
+  for (const table of tablesWhere(({ reapplied, names }) => reapplied && names.includes(name)))
+    yield* column(database, kid, table, name);
 }

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { inChunks } from '../../lib/chunks.ts';
 import { ERASURE_SCOPES } from '../../schema/rights.ts';
+import { LED_TO } from '../subject-folds.ts';
 import type { Scope } from './erasure.ts';
 
 /** What legal holds keep of an erasure's rows: device by device, and not of the others that it was asked for with. */
@@ -14,11 +15,9 @@ export interface Holds {
   readonly waiting: ReadonlySet<string>;
 }
 
-/** What a visitorId leads to: keeping the rows without it would make them unreachable for their owner. */
-const LED_TO: readonly Scope[] = ['visitor-index', 'sightings', 'decisions', 'contests', 'override'];
-
 /** Holds of any of these kinds keep rows of this kind, in an erasure and in retention. */
-export const heldWith = (scope: Scope): readonly Scope[] => (scope === 'visitor-index' ? LED_TO : [scope]);
+export const heldWith = (scope: Scope): readonly Scope[] =>
+  scope === 'visitor-index' ? [scope, ...LED_TO] : [scope];
 
 interface HoldRow {
   readonly durable: string;
@@ -29,7 +28,7 @@ interface HoldRow {
 
 /** @param counts which holds count: one placed after the mark keeps nothing that was marked */
 export async function holdsOn(
-  tx: Knex.Transaction,
+  tx: Knex,
   kid: string,
   durables: readonly string[],
   counts: (durable: string, scope: Scope) => boolean = () => true,

@@ -8,6 +8,7 @@ import { personalEntry } from '../../ledger/entries.ts';
 import { appendEntries, lockHead } from '../../log/append-store.ts';
 import { enqueue } from '../../webhooks/store.ts';
 import { dropExportsOf } from '../job-store.ts';
+import { SHREDDED } from '../subject-folds.ts';
 
 /** How many of the principal's entries no longer open, and the entry that says so. */
 export interface ShreddedPrincipal {
@@ -50,10 +51,11 @@ export async function shredWithin(
   const entry = personalEntry({ type: 'subject.erased', at: now, purpose: null }, opening);
   const [appended] = await appendEntries(tx, kid, [entry]);
   key.fill(0);
-  const openings = await tx('consent_openings').where({ kid, principal }).delete();
-  await tx('consent_state').where({ kid, principal }).delete();
-  await tx('webhook_outbox').where({ kid, principal }).delete();
-  await tx('idempotency_keys').where({ kid, principal }).delete();
+  let openings = 0;
+  for (const table of SHREDDED) {
+    const gone = await tx(table).where({ kid, principal }).delete();
+    if (table === 'consent_openings') openings = gone;
+  }
   const told = appended ? target.notify(appended.seq) : [];
   await enqueue(
     tx,

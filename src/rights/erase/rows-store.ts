@@ -2,123 +2,136 @@ import type { Knex } from 'knex';
 import { hasRowLocks, whereAmong } from '../../db/sql.ts';
 import { unmarked, unstaged } from '../../ingest/erasing-store.ts';
 import { deleteNetworkDays, ofStoredDays } from '../../ingest/network-store.ts';
-import { addCount, DEFENCE_BASIS, type Scope, type Tally } from './erasure.ts';
+import { type ErasedVerdict, keepCommitments, type SealedPlaces } from '../../log/verdict-seal-store.ts';
+import type { TableName } from '../subject-data.ts';
+import { rowOf } from '../subject-folds.ts';
+import { addCount, DEFENCE_BASIS, emptyTally, type Scope, type Tally } from './erasure.ts';
 import type { Meant } from './find-store.ts';
 
-/** The tables of a person: what an erasure deletes by device, what by request, and what keeps a row. */
+/** The rows of one table: an erasure deletes and counts them, a plan counts alone. */
 
-/** An erasure in its transaction. */
 export interface Work {
-  readonly tx: Knex.Transaction;
+  /** The transaction, or the reads of a plan. */
+  readonly db: Knex;
+  /** Null: a plan, which deletes nothing. */
+  readonly tx: Knex.Transaction | null;
   readonly meant: Meant;
+  /** Requests whose rows go now. */
+  readonly going: readonly string[];
   readonly counts: Tally;
   /** The receipt under which this transaction marks requests; null: it deletes their rows itself. */
   readonly marks: string | null;
+  /** Where the verdicts of requests stand in sealed hours; null: no verdict is deleted. */
+  readonly places: SealedPlaces | null;
+  /** Deleted visitorIds: only the index holds them. */
+  readonly visitorIds: string[];
 }
 
-interface Rows {
-  readonly scope: Scope;
-  readonly table: string;
+export const makeWork = (
+  db: Knex,
+  meant: Meant,
+  how: Partial<Pick<Work, 'tx' | 'going' | 'marks' | 'places'>>,
+): Work => ({
+  tx: null,
+  going: [],
+  marks: null,
+  places: null,
+  ...how,
+  db,
+  meant,
+  counts: emptyTally(),
+  visitorIds: [],
+});
+
+interface Special {
   /** Which rows of a device belong to the erasure. */
-  readonly narrow?: (rows: Knex.QueryBuilder, work: Work) => Knex.QueryBuilder;
+  readonly narrow?: (rows: Knex.QueryBuilder) => Knex.QueryBuilder;
+  /** Reads what is known from these rows alone, before they go. */
+  readonly before?: (tx: Knex.Transaction, work: Work, rows: Knex.QueryBuilder) => Promise<void>;
   /** Which of these are deleted, where nothing keeps them. */
   readonly going?: (rows: Knex.QueryBuilder, work: Work) => Knex.QueryBuilder;
   /** Deletes them where more changes with them. @returns how many there were */
-  readonly remove?: (rows: Knex.QueryBuilder, work: Work) => Promise<number>;
+  readonly remove?: (tx: Knex.Transaction, work: Work, rows: Knex.QueryBuilder) => Promise<number>;
 }
 
-export const OVERRIDES: Rows = { scope: 'override', table: 'overrides' };
-export const CONTESTS: Rows = { scope: 'contests', table: 'contests' };
-const DECISIONS: Rows = { scope: 'decisions', table: 'decisions' };
-export const LINKS: Rows = { scope: 'links', table: 'links' };
-const SUMMARIES: Rows = { scope: 'signal-summaries', table: 'signal_summaries' };
-
 /** A visit beside the erasure left a decision: the visitorId that it received stays. */
-function withoutDecision(index: Knex.QueryBuilder, { tx, marks }: Work): Knex.QueryBuilder {
+function withoutDecision(index: Knex.QueryBuilder, { db, tx, marks }: Work): Knex.QueryBuilder {
+  // A plan finds the decisions that an erasure has deleted by now.
+  if (tx === null) return index;
   // SQLite has one writer: every decision is marked by now, and looking at each would take as long as marking it.
   if (marks !== null && !hasRowLocks(tx)) return index;
-  const left = tx('decisions').whereRaw(
+  const left = db('decisions').whereRaw(
     'decisions.kid = visitor_index.kid AND decisions.durable = visitor_index.durable',
   );
   return index.whereNotExists(marks === null ? unmarked(left, 'decisions') : unstaged(left, marks));
 }
 
-/** Sightings before the index: a visit that is under way holds its row, and its decision is there once the row is free. */
-export const OF_DEVICES: readonly Rows[] = [
-  { scope: 'sightings', table: 'sightings' },
-  { scope: 'visitor-index', table: 'visitor_index', going: withoutDecision },
-  {
-    scope: 'network-marks',
-    table: 'network_marks',
-    narrow: (rows) => ofStoredDays(rows, 'network_marks'),
+const SPECIAL: Partial<Record<TableName, Special>> = {
+  decisions: {
+    async before(tx, { meant, places }, rows) {
+      const going = (await rows.select('request_id', 'decided_at', 'commitment')) as ErasedVerdict[];
+      if (places !== null) await keepCommitments(tx, meant.target.kid, going, places);
+    },
   },
-  {
-    scope: 'network-marks',
-    table: 'network_days',
+  visitor_index: {
+    async before(_tx, { visitorIds }, rows) {
+      for (const id of (await rows.pluck('visitor_id')) as string[]) visitorIds.push(id);
+    },
+    going: withoutDecision,
+  },
+  network_marks: { narrow: (rows) => ofStoredDays(rows, 'network_marks') },
+  network_days: {
     narrow: (rows) => ofStoredDays(rows, 'network_days'),
-    remove: (rows, { tx, meant }) => deleteNetworkDays(tx, meant.target.kid, rows),
+    remove: (tx, { meant }, rows) => deleteNetworkDays(tx, meant.target.kid, rows),
   },
-];
+};
 
-/** A device may have one per visit, so that a large erasure deletes them in steps. */
-export const OF_REQUESTS: readonly Rows[] = [DECISIONS, LINKS, SUMMARIES];
-
-interface Named {
-  readonly column: 'durable' | 'request_id';
-  readonly ids: readonly string[];
-  /** The basis on which the rows of this id stay; undefined: they are deleted. */
-  readonly basisOf: (id: string) => string | undefined;
-  readonly narrow?: ((rows: Knex.QueryBuilder) => Knex.QueryBuilder) | undefined;
-}
+const all = (rows: Knex.QueryBuilder): Knex.QueryBuilder => rows;
 
 export async function countOf(rows: Knex.QueryBuilder): Promise<number> {
   const [row] = (await rows.count({ n: '*' })) as { n: number }[];
   return Number(row?.n ?? 0);
 }
 
-/** Deletes the rows that nothing keeps, and counts the others. */
-async function eraseNamed(work: Work, { scope, table, going, remove }: Rows, named: Named): Promise<void> {
-  const { tx, meant, counts } = work;
-  const { column, ids, basisOf, narrow } = named;
-  const rows = (some: string[]): Knex.QueryBuilder => {
-    const found = whereAmong(tx(table).where({ kid: meant.target.kid }), tx, column, some);
-    return narrow?.(found) ?? found;
-  };
-  const free = ids.filter((id) => basisOf(id) === undefined);
-  const held = ids.filter((id) => basisOf(id) !== undefined);
-  const all = rows(free);
-  const gone = going?.(all, work) ?? all;
-  const erased = free.length === 0 ? 0 : await (remove ? remove(gone, work) : gone.delete());
-  const retained = held.length === 0 ? 0 : await countOf(rows(held));
-  addCount(counts, scope, { erased, retained, basis: basisOf(held[0] ?? '') });
-}
+/** The basis on which the rows of this id stay; undefined: they are deleted. */
+type BasisOf = (id: string) => string | undefined;
 
-export function basisOfDevice({ holds, found }: Meant, scope: Scope): Named['basisOf'] {
+function basisOfDevice({ holds, found }: Meant, scope: Scope): BasisOf {
   if (scope !== 'visitor-index') return (durable) => holds.basis(scope, durable);
   return (durable) => holds.basis(scope, durable) ?? (found.has(durable) ? DEFENCE_BASIS : undefined);
 }
 
-export function basisOfRequest({ holds, requests }: Meant, scope: Scope): Named['basisOf'] {
+export function basisOfRequest({ holds, requests }: Meant, scope: Scope): BasisOf {
   return (id) => holds.basis(scope, requests.get(id));
 }
 
-export const byDevice = (work: Work, rows: Rows): Promise<void> =>
-  eraseNamed(work, rows, {
-    column: 'durable',
-    ids: work.meant.target.durables,
-    basisOf: basisOfDevice(work.meant, rows.scope),
-    narrow: (query) => rows.narrow?.(query, work) ?? query,
-  });
+interface Named {
+  readonly column: 'durable' | 'request_id';
+  readonly ids: readonly string[];
+  readonly narrow?: (rows: Knex.QueryBuilder) => Knex.QueryBuilder;
+}
 
-export const byRequest = (
-  work: Work,
-  rows: Rows,
-  ids: readonly string[],
-  narrow?: Named['narrow'],
-): Promise<void> =>
-  eraseNamed(work, rows, {
-    column: 'request_id',
-    ids,
-    basisOf: basisOfRequest(work.meant, rows.scope),
-    narrow,
-  });
+/** Deletes the rows that nothing keeps, and counts the others. What is on no receipt goes as the decision does. */
+export async function takeNamed(work: Work, table: TableName, named: Named): Promise<void> {
+  const { db, tx, meant, counts } = work;
+  const { column, ids } = named;
+  const { scope } = rowOf(table);
+  const { narrow = all, before, going = all, remove } = SPECIAL[table] ?? {};
+  const basisOf = (column === 'durable' ? basisOfDevice : basisOfRequest)(meant, scope ?? 'decisions');
+  const rows = (some: readonly string[]): Knex.QueryBuilder => {
+    const found = narrow(whereAmong(db(table).where({ kid: meant.target.kid }), db, column, some));
+    return named.narrow?.(found) ?? found;
+  };
+  const take = async (free: readonly string[]): Promise<number> => {
+    if (tx === null) return countOf(rows(free));
+    await before?.(tx, work, rows(free));
+    const gone = going(rows(free), work);
+    return remove ? remove(tx, work, gone) : gone.delete();
+  };
+  const free = ids.filter((id) => basisOf(id) === undefined);
+  const held = ids.filter((id) => basisOf(id) !== undefined);
+  const erased = free.length === 0 ? 0 : await take(free);
+  if (scope === null) return;
+  const retained = held.length === 0 ? 0 : await countOf(rows(held));
+  addCount(counts, scope, { erased, retained, basis: basisOf(held[0] ?? '') });
+}

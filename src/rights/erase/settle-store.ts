@@ -1,35 +1,43 @@
 import type { Knex } from 'knex';
 import { inChunks } from '../../lib/chunks.ts';
+import { DEVICES_OF_REQUESTS, HELD_BY_REQUEST } from '../subject-folds.ts';
 import type { Meant, RowTarget } from './find-store.ts';
 import type { Holds } from './holds-store.ts';
 
 /** Records what the release of a hold has to erase. */
 
-/** Tables in which a request is named. */
-const OF_REQUESTS = ['decisions', 'contests', 'links', 'signal_summaries', 'overrides'] as const;
+interface StillNamed {
+  /** Requests that a kept row names. */
+  readonly held: ReadonlySet<string>;
+  /** Those of them that their device leads to. */
+  readonly byDevice: ReadonlySet<string>;
+}
 
-/** Those of the requests that a row names still. */
 async function stillNamed(
   tx: Knex.Transaction,
   kid: string,
   requests: readonly string[],
-): Promise<ReadonlySet<string>> {
-  const found = new Set<string>();
+): Promise<StillNamed> {
+  const held = new Set<string>();
+  const byDevice = new Set<string>();
   await inChunks(requests, async (some) => {
-    for (const table of OF_REQUESTS) {
+    for (const table of HELD_BY_REQUEST) {
       const rows = tx(table)
         .where({ kid })
         .whereIn('request_id', [...some]);
-      for (const id of (await rows.pluck('request_id')) as string[]) found.add(id);
+      for (const id of (await rows.pluck('request_id')) as string[]) {
+        held.add(id);
+        if (DEVICES_OF_REQUESTS.includes(table)) byDevice.add(id);
+      }
     }
   });
-  return found;
+  return { held, byDevice };
 }
 
 /** What `/me forget` leaves is the person's own: only an erasure that keeps nothing waits for a hold. */
 const waitsForHolds = ({ keep }: RowTarget): boolean => !keep.openContests && !keep.override;
 
-/** Records that a release has to erase these devices. Their waiting requests are part of that. */
+/** Records that a release has to erase these devices, which lead to their requests. */
 export async function settleDevices(tx: Knex.Transaction, target: RowTarget, holds: Holds): Promise<void> {
   const { kid, durables, requestedBy } = target;
   if (!waitsForHolds(target)) return;
@@ -54,7 +62,7 @@ export async function settleRequests(
   const { target, holds, requests } = meant;
   const { kid, durables, requestedBy } = target;
   const ofHeld = ids.filter((id) => holds.devices.has(requests.get(id) ?? ''));
-  const held = await stillNamed(tx, kid, ofHeld);
+  const { held, byDevice } = await stillNamed(tx, kid, ofHeld);
   await inChunks(
     ids.filter((id) => !held.has(id)),
     (gone) =>
@@ -66,7 +74,8 @@ export async function settleRequests(
   if (!waitsForHolds(target)) return held;
   for (const requestId of held) {
     const durable = requests.get(requestId) ?? '';
-    if (durables.includes(durable) || holds.waiting.has(durable)) continue;
+    const deviceWaits = durables.includes(durable) || holds.waiting.has(durable);
+    if (deviceWaits && byDevice.has(requestId)) continue;
     const row = { kid, durable, request_id: requestId, requested_by: requestedBy, due_at: null };
     await tx('held_erasures').insert(row).onConflict(['kid', 'durable', 'request_id']).merge();
   }

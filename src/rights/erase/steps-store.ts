@@ -7,13 +7,13 @@ import { between, markedBetween, unstaged } from '../../ingest/erasing-store.ts'
 import { inChunks } from '../../lib/chunks.ts';
 import { lockHead } from '../../log/append-store.ts';
 import { hourOfVerdict, makeSealedPlaces, type SealedPlaces } from '../../log/verdict-seal-store.ts';
-import { addCount, emptyTally, type Scope } from './erasure.ts';
+import { addCount, type Scope } from './erasure.ts';
 import { type Meant, type Requests, type RowTarget, requestsBeside, whoIsMeant } from './find-store.ts';
 import { holdsOn } from './holds-store.ts';
 import { addStep, type StoredErasure } from './receipts-store.ts';
-import { basisOfRequest, type Work } from './rows-store.ts';
+import { basisOfRequest, makeWork, type Work } from './rows-store.ts';
 import { settleDevices, settleRequests } from './settle-store.ts';
-import { type ErasedRows, eraseDevices, erasedRows, erasePerson, eraseRequests } from './store.ts';
+import { type ErasedRows, erasedRows, STEPS, takeParts, WITH_MARK } from './store.ts';
 
 /**
  * A large erasure (ADR 0028): its requests are staged in steps; one transaction marks them, which hides them from every read,
@@ -131,9 +131,8 @@ export async function markStaged(tx: Knex.Transaction, staged: Staged): Promise<
       .whereIn('request_id', [...ids])
       .delete(),
   );
-  const work: Work = { tx, meant, counts: emptyTally(), marks: receiptId };
-  await erasePerson(work);
-  const visitorIds = await eraseDevices(work);
+  const work = makeWork(tx, meant, { tx, marks: receiptId });
+  await takeParts(work, WITH_MARK);
   countDecisions(work, staged);
   await settleDevices(tx, target, meant.holds);
   for (const durable of meant.holds.devices)
@@ -150,7 +149,6 @@ export async function markStaged(tx: Knex.Transaction, staged: Staged): Promise<
   return erasedRows(
     work,
     [...requests.keys()].filter((id) => !meant.stays.has(id)),
-    visitorIds,
   );
 }
 
@@ -198,12 +196,13 @@ async function eraseStep(
     requests,
     holds: await holdsOn(tx, kid, [...held.keys()], wasHeld),
     devices: nobody,
+    contested: [],
     stays: nobody,
     found: nobody,
   };
-  const work: Work = { tx, meant, counts: emptyTally(), marks: null };
   const ids = [...requests.keys()];
-  await inChunks(ids, (chunk) => eraseRequests(work, chunk, places));
+  const work = makeWork(tx, meant, { tx, going: ids, places });
+  await takeParts(work, STEPS);
   const kept = meant.holds.devices.size > 0 ? await settleRequests(tx, meant, ids) : [];
   await these().delete();
   await addStep(tx, receiptId, work.counts);

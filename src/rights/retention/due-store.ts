@@ -1,8 +1,10 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { DAY, HOUR } from '../../lib/clock.ts';
-import type { Scope } from '../erase/erasure.ts';
 import { heldWith } from '../erase/holds-store.ts';
+import { countOf } from '../erase/rows-store.ts';
+import type { TableName } from '../subject-data.ts';
+import { type RetainedTable, rowOf } from '../subject-folds.ts';
 
 /** What a tenant's retention takes away now, and how much that is. */
 
@@ -34,20 +36,16 @@ export function cutoffsOf({ now, days }: RetentionRules): {
   return { cutoff: floorHour(now - days * DAY), auditCutoff: floorHour(now - AUDIT_DAYS * DAY) };
 }
 
-function holdOn(db: Knex, table: string, scope: Scope): Knex.QueryBuilder {
+function holdOn(db: Knex, table: TableName): Knex.QueryBuilder {
+  const { scope } = rowOf(table);
   return db('legal_holds')
     .whereRaw('legal_holds.kid = ??.kid AND legal_holds.durable = ??.durable', [table, table])
-    .whereIn('legal_holds.scope', [...heldWith(scope)]);
+    .whereIn('legal_holds.scope', scope === null ? [] : [...heldWith(scope)]);
 }
 
 /** A legal hold on this kind of data of the row's device: retention leaves it as an erasure does. */
-export function unlessHeld(
-  query: Knex.QueryBuilder,
-  db: Knex,
-  table: string,
-  scope: Scope,
-): Knex.QueryBuilder {
-  return query.whereNotExists(holdOn(db, table, scope));
+export function unlessHeld(query: Knex.QueryBuilder, db: Knex, table: TableName): Knex.QueryBuilder {
+  return query.whereNotExists(holdOn(db, table));
 }
 
 const openContest = (db: Knex): Knex.QueryBuilder =>
@@ -71,7 +69,7 @@ function keptContest(
       kept
         .where('contests.status', 'open')
         .orWhere('contests.resolved_at', '>=', cutoff)
-        .orWhereExists(holdOn(db, 'contests', 'contests'));
+        .orWhereExists(holdOn(db, 'contests'));
     });
 }
 
@@ -80,7 +78,7 @@ export function dueDecisions(db: Knex, kid: string, cutoff: number): Knex.QueryB
     .where({ kid })
     .where('decided_at', '<', cutoff)
     .whereNotExists(openContest(db));
-  return unlessHeld(query, db, 'decisions', 'decisions');
+  return unlessHeld(query, db, 'decisions');
 }
 
 /** Of the oldest decision that nothing but time keeps. */
@@ -96,7 +94,7 @@ export async function oldestDueDecision(
 
 export function dueContests(db: Knex, kid: string, cutoff: number): Knex.QueryBuilder {
   const query = db('contests').where({ kid, status: 'resolved' }).where('resolved_at', '<', cutoff);
-  return unlessHeld(query, db, 'contests', 'contests');
+  return unlessHeld(query, db, 'contests');
 }
 
 export function dueSightings(db: Knex, kid: string, cutoff: number): Knex.QueryBuilder {
@@ -104,7 +102,7 @@ export function dueSightings(db: Knex, kid: string, cutoff: number): Knex.QueryB
     .where({ kid })
     .where('last_at', '<', cutoff)
     .whereNotExists(keptContest(db, 'sightings', 'durable', cutoff));
-  return unlessHeld(query, db, 'sightings', 'sightings');
+  return unlessHeld(query, db, 'sightings');
 }
 
 /** Links whose decision is gone, or goes, and of which no contest stays. */
@@ -115,7 +113,7 @@ export function dueLinks(db: Knex, kid: string, cutoff: number): Knex.QueryBuild
       kept
         .where('decided_at', '>=', cutoff)
         .orWhereExists(openContest(db))
-        .orWhereExists(holdOn(db, 'decisions', 'decisions'));
+        .orWhereExists(holdOn(db, 'decisions'));
     });
   return db('links')
     .where({ kid })
@@ -138,7 +136,7 @@ export function dueVisitorIds(
       more(due);
     })
     .whereNotExists(keptContest(db, 'visitor_index', 'durable', cutoff));
-  return unlessHeld(query, db, 'visitor_index', 'visitor-index');
+  return unlessHeld(query, db, 'visitor_index');
 }
 
 /** The same, with those of devices that go. */
@@ -154,16 +152,19 @@ export async function planRetention(database: Database, rules: RetentionRules): 
   const { kid } = rules;
   const { cutoff, auditCutoff } = cutoffsOf(rules);
   const { read } = database;
-  const count = async (query: Knex.QueryBuilder): Promise<number> => {
-    const [row] = (await query.count({ n: '*' })) as { n: number }[];
-    return Number(row?.n ?? 0);
-  };
+  const due = {
+    decisions: dueDecisions(read, kid, cutoff),
+    contests: dueContests(read, kid, cutoff),
+    links: dueLinks(read, kid, cutoff),
+    sightings: dueSightings(read, kid, cutoff),
+    visitor_index: allDueVisitorIds(read, rules, cutoff),
+  } satisfies Record<RetainedTable, Knex.QueryBuilder>;
   return {
-    decisions: await count(dueDecisions(read, kid, cutoff)),
-    contests: await count(dueContests(read, kid, cutoff)),
-    links: await count(dueLinks(read, kid, cutoff)),
-    sightings: await count(dueSightings(read, kid, cutoff)),
-    visitorIndex: await count(allDueVisitorIds(read, rules, cutoff)),
-    audit: await count(read('audit_log').where({ kid }).where('at', '<', auditCutoff)),
+    decisions: await countOf(due.decisions),
+    contests: await countOf(due.contests),
+    links: await countOf(due.links),
+    sightings: await countOf(due.sightings),
+    visitorIndex: await countOf(due.visitor_index),
+    audit: await countOf(read('audit_log').where({ kid }).where('at', '<', auditCutoff)),
   };
 }

@@ -2,6 +2,8 @@ import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { remove, removeWalking } from '../../db/purge.ts';
 import { lockHead } from '../../log/append-store.ts';
+import type { Expiry, TableName } from '../subject-data.ts';
+import { tablesWhere } from '../subject-folds.ts';
 import {
   cutoffsOf,
   dueContests,
@@ -16,6 +18,12 @@ import {
 
 /** What time alone takes away, in small steps, so that the writer is never held long. Safe on many nodes at once. */
 
+const expiring = (expiry: Expiry): readonly TableName[] =>
+  tablesWhere(({ expires }) => expires.includes(expiry));
+const OF_VERDICT_HOURS = expiring('verdict-hour');
+const OF_AUDIT_HOURS = expiring('audit-hour');
+const WITH_DECISIONS = expiring('decision');
+
 /** Sealed hours leave whole: the seal in the log stays and has nothing left to be held against. */
 async function dropSeals(
   database: Database,
@@ -24,9 +32,11 @@ async function dropSeals(
   auditCutoff: number,
 ): Promise<void> {
   await database.transaction(async (tx) => {
-    await tx('verdict_seals').where({ kid }).where('hour', '<', cutoff).delete();
-    await tx('erased_verdicts').where({ kid }).where('hour', '<', cutoff).delete();
-    await tx('audit_seals').where({ kid }).where('hour', '<', auditCutoff).delete();
+    for (const [tables, before] of [
+      [OF_VERDICT_HOURS, cutoff],
+      [OF_AUDIT_HOURS, auditCutoff],
+    ] as const)
+      for (const table of tables) await tx(table).where({ kid }).where('hour', '<', before).delete();
   });
 }
 
@@ -40,8 +50,7 @@ function removeDecisions(database: Database, kid: string, cutoff: number): Promi
     before: (tx) => lockHead(tx, kid),
     also: async (tx, rows) => {
       const ids = rows.map((row) => String(row['request_id']));
-      for (const table of ['webhook_outbox', 'signal_summaries'])
-        await tx(table).where({ kid }).whereIn('request_id', ids).delete();
+      for (const table of WITH_DECISIONS) await tx(table).where({ kid }).whereIn('request_id', ids).delete();
     },
   });
 }
@@ -72,7 +81,7 @@ async function removeIdsOf(tx: Knex.Transaction, kid: string, durables: readonly
   const query = tx('visitor_index')
     .where({ kid })
     .whereIn('durable', [...durables]);
-  return unlessHeld(query, tx, 'visitor_index', 'visitor-index').delete();
+  return unlessHeld(query, tx, 'visitor_index').delete();
 }
 
 /** No index leads to the last visit, which changes with every one: both tables are walked. */

@@ -155,7 +155,7 @@ export function eraseLargeContract(make: MakeDatabase): void {
       const told: string[] = [];
       for await (const page of heldDecisions(other, kid, reach)) told.push(...page.map((d) => d.requestId));
       expect(told).toEqual(['req_theirs']);
-      for (const table of ['decisions', 'links', 'signal_summaries']) {
+      for (const table of ['decisions', 'links', 'signal_summaries'] as const) {
         const exported: unknown[] = [];
         for await (const row of tenantRows(other, kid, table)) exported.push(row['request_id']);
         expect(exported.filter((id) => id !== 'req_theirs')).toEqual([]);

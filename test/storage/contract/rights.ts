@@ -402,6 +402,21 @@ export function rightsContract(make: MakeDatabase): void {
         expect(await release(kid, 'd', 'decisions')).toBeNull();
       });
 
+      it('a device that waits takes along what only its requests lead to', async () => {
+        const kid = await addTenant(db.database, 'whole-links');
+        await record(kid, 'l1', { durable: 'd' });
+        await db.database.transaction((tx) =>
+          linkRequest(tx, { kid, requestId: 'req_l1', principal: 'p', linkedAt: NOW }),
+        );
+        await place(kid, 'd', 'links');
+        expect((await erase(kid, { durables: ['d'] })).counts.links).toMatchObject({ retained: 1 });
+        await release(kid, 'd', 'links');
+        for (const { whole, requests } of await dueErasures(other, NOW + 1, { kid, durable: 'd' }))
+          await erase(kid, { durables: whole ? ['d'] : [], requests });
+        expect(await linkedRequests(other, kid, 'p')).toEqual([]);
+        expect(await waiting(kid)).toEqual([]);
+      });
+
       it('lists more holds than a page has', async () => {
         const kid = await addTenant(db.database, 'many-holds');
         const rows = Array.from({ length: 1203 }, (_, i) => ({

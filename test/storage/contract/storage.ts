@@ -28,6 +28,7 @@ import { sealsContract } from './seals.ts';
 import { sizeContract } from './size.ts';
 import { skewContract } from './skew.ts';
 import { snapshotContract } from './snapshot.ts';
+import { subjectDataContract } from './subject-data.ts';
 import { tenantGoingContract } from './tenant-going.ts';
 import { tenantContract } from './tenants.ts';
 import { termsContract } from './terms.ts';
@@ -38,6 +39,7 @@ import { webhookContract } from './webhooks.ts';
 /** What every database has to do; the suites of each port, in the order in which a server needs them. */
 export function storageContract(make: MakeDatabase): void {
   migrateContract(make);
+  subjectDataContract(make);
   metaContract(make);
   tenantContract(make);
   sealKeyContract(make);

@@ -1,0 +1,249 @@
+import type { ERASURE_SCOPES } from '../schema/rights.ts';
+
+/**
+ * The map of a person: every table of the schema, and what erasure, holds, retention, exports, a restore and offboarding do with
+ * it. All of them are folds over this page; a test compares it with the migrated schema on both databases.
+ */
+
+type Scope = (typeof ERASURE_SCOPES)[number];
+
+/** Columns that name a person: device, request, visitorId, keyed reference of a principal, any of these. */
+export type PersonColumn = 'durable' | 'request_id' | 'visitor_id' | 'principal' | 'subject';
+
+/**
+ * How an erasure finds rows. `export`: exports about the person; `contest`: of contested requests; `override`: of devices and of the
+ * requests that were named; `link`: of a principal; `request`, `durable`: of these; `principal`, `key`: with the consent evidence.
+ */
+export type Way = 'export' | 'contest' | 'override' | 'link' | 'request' | 'durable' | 'principal' | 'key';
+
+/**
+ * `retention`: after `retention.days`; `decision`: with the decision in the retention; `verdict-hour`, `audit-hour`: with all of its
+ * hour; `audit`: with the audit log; `time`: housekeeping; `act`: somebody does something; `tenant`: with the tenant.
+ */
+export type Expiry =
+  | 'retention'
+  | 'decision'
+  | 'verdict-hour'
+  | 'audit-hour'
+  | 'audit'
+  | 'time'
+  | 'act'
+  | 'tenant';
+
+export interface SubjectTable {
+  readonly key: readonly string[];
+  /** Its line on the receipt. */
+  readonly scope: Scope | null;
+  readonly names: readonly PersonColumn[];
+  /** Empty: an erasure leaves it alone. */
+  readonly found: readonly Way[];
+  /** Goes with the rows of this table (ON DELETE CASCADE). */
+  readonly with?: string;
+  /** A legal hold may keep its rows. */
+  readonly held: boolean;
+  /** A person asks for it by a visitorId: a hold that keeps it keeps the visitorId too. */
+  readonly byVisitor?: true;
+  /** A device may have one row a visit: a large erasure marks them and deletes them in steps. */
+  readonly stepped?: true;
+  readonly expires: readonly Expiry[];
+  /** Which exports contain it: the person's, and the tenant's when it leaves. */
+  readonly exported: readonly ('person' | 'tenant')[];
+  /** After a restore its ids are compared with the tombstones. */
+  readonly reapplied: boolean;
+  /**
+   * With the tenant: `emptied` in steps; `scanned`: the same, but no index leads there from a tenant; `cascades` with the tenant's
+   * row; `stays`: of the installation.
+   */
+  readonly tenant: 'emptied' | 'scanned' | 'cascades' | 'stays';
+}
+
+const NOBODY = { scope: null, names: [], found: [], held: false, exported: [], reapplied: false } as const;
+/** Counts and evidence that name nobody. */
+const COUNTED = { ...NOBODY, expires: ['tenant'], exported: ['tenant'], tenant: 'emptied' } as const;
+const SETTING = { ...NOBODY, expires: ['act', 'tenant'], tenant: 'cascades' } as const;
+const INSTALLATION = { ...NOBODY, expires: ['act'], tenant: 'stays' } as const;
+const EXPORT = { ...SETTING, with: 'console_jobs', expires: ['time'] } as const;
+/** What an erasure deletes and a hold may keep. */
+const HELD = { held: true, reapplied: true, tenant: 'emptied', exported: ['person', 'tenant'] } as const;
+const VERDICT = { ...HELD, byVisitor: true, expires: ['retention'] } as const;
+const SHREDDED = { ...NOBODY, names: ['principal'], found: ['principal'], reapplied: true } as const;
+const EVIDENCE = { scope: 'consent', exported: ['person', 'tenant'], tenant: 'emptied' } as const;
+
+/** People first, in the order in which an erasure empties them. */
+export const SUBJECT_DATA = {
+  console_jobs: { ...SETTING, key: ['hash'], found: ['export'], expires: ['time'] },
+  console_job_subjects: { ...EXPORT, key: ['hash', 'subject'], names: ['subject'] },
+  console_job_parts: { ...EXPORT, key: ['hash', 'part'] },
+  // A ruling that commits meanwhile writes its override before it releases the contest.
+  contests: {
+    ...VERDICT,
+    key: ['contest_id'],
+    scope: 'contests',
+    names: ['durable', 'request_id'],
+    found: ['contest'],
+  },
+  overrides: {
+    ...VERDICT,
+    key: ['kid', 'durable'],
+    scope: 'override',
+    names: ['durable', 'request_id'],
+    found: ['override'],
+    expires: ['act'],
+  },
+  decisions: {
+    ...VERDICT,
+    key: ['kid', 'request_id'],
+    scope: 'decisions',
+    names: ['durable', 'request_id'],
+    found: ['request'],
+    stepped: true,
+  },
+  links: {
+    ...HELD,
+    key: ['kid', 'request_id'],
+    scope: 'links',
+    names: ['request_id', 'principal'],
+    found: ['link', 'request'],
+    stepped: true,
+    expires: ['retention'],
+  },
+  signal_summaries: {
+    ...HELD,
+    key: ['kid', 'request_id'],
+    scope: 'signal-summaries',
+    names: ['request_id'],
+    found: ['request'],
+    stepped: true,
+    expires: ['decision', 'time'],
+  },
+  webhook_outbox: {
+    ...NOBODY,
+    key: ['seq'],
+    names: ['request_id', 'principal'],
+    found: ['contest', 'request', 'principal'],
+    stepped: true,
+    expires: ['decision', 'time'],
+    reapplied: true,
+    tenant: 'emptied',
+  },
+  // Before the index: a visit that is under way holds its row, and its decision is there once the row is free.
+  sightings: {
+    ...VERDICT,
+    key: ['kid', 'durable'],
+    scope: 'sightings',
+    names: ['durable'],
+    found: ['durable'],
+  },
+  visitor_index: {
+    ...VERDICT,
+    key: ['kid', 'visitor_id'],
+    scope: 'visitor-index',
+    names: ['visitor_id', 'durable'],
+    found: ['durable'],
+  },
+  network_marks: {
+    ...HELD,
+    key: ['day', 'kid', 'durable', 'network'],
+    scope: 'network-marks',
+    names: ['durable'],
+    found: ['durable'],
+    expires: ['time'],
+    // A mark of today counts in the row of its device and day, which is exported and compared.
+    exported: [],
+    reapplied: false,
+    tenant: 'scanned',
+  },
+  network_days: {
+    ...HELD,
+    key: ['day', 'kid', 'durable'],
+    scope: 'network-marks',
+    names: ['durable'],
+    found: ['durable'],
+    expires: ['time'],
+    tenant: 'scanned',
+  },
+
+  consent_principals: {
+    ...SHREDDED,
+    ...EVIDENCE,
+    key: ['kid', 'principal'],
+    // The row stays without its key, and answers `erased`.
+    found: ['key'],
+    expires: ['act'],
+  },
+  consent_openings: { ...SHREDDED, ...EVIDENCE, key: ['kid', 'seq'], expires: ['act'] },
+  consent_state: { ...SHREDDED, ...EVIDENCE, key: ['kid', 'principal', 'purpose'], expires: ['act'] },
+  principal_sessions: { ...SHREDDED, key: ['hash'], expires: ['time'], tenant: 'scanned' },
+  idempotency_keys: {
+    ...SHREDDED,
+    key: ['kid', 'caller', 'key'],
+    expires: ['time'],
+    tenant: 'emptied',
+  },
+
+  // What erasures themselves need.
+  legal_holds: {
+    ...COUNTED,
+    key: ['kid', 'durable', 'scope'],
+    names: ['durable'],
+    expires: ['act'],
+    reapplied: true,
+  },
+  held_erasures: {
+    ...COUNTED,
+    key: ['kid', 'durable', 'request_id'],
+    names: ['durable', 'request_id'],
+    expires: ['act'],
+    reapplied: true,
+  },
+  erasing: {
+    ...NOBODY,
+    key: ['receipt_id', 'request_id'],
+    names: ['durable', 'request_id'],
+    expires: ['act'],
+    tenant: 'emptied',
+  },
+  erasures: { ...COUNTED, key: ['receipt_id'] },
+  console_drafts: {
+    ...COUNTED,
+    key: ['kid', 'actor', 'contest_id', 'kind'],
+    with: 'contests',
+    expires: ['act', 'time'],
+  },
+  console_sessions: { ...SETTING, key: ['hash'], expires: ['act', 'time'] },
+
+  nonces: { ...NOBODY, key: ['kid', 'nonce'], expires: ['time'], tenant: 'emptied' },
+  network_totals: { ...COUNTED, key: ['kid', 'day', 'shard'], expires: ['time'] },
+  population: { ...COUNTED, key: ['kid', 'signal', 'value'] },
+  shadow_counts: { ...COUNTED, key: ['kid', 'day', 'policy_version', 'live_class', 'shadow_class'] },
+  tallies: { ...COUNTED, key: ['kid', 'kind', 'hour', 'name'], expires: ['time'] },
+  tally_marks: { ...COUNTED, key: ['kid', 'kind'] },
+  rule_reviews: { ...COUNTED, key: ['kid', 'rule'] },
+  key_traffic: { ...COUNTED, key: ['kid', 'generation', 'day'], expires: ['time'] },
+  job_failures: { ...COUNTED, key: ['kid', 'job'], expires: ['act'] },
+  ledger_entries: { ...COUNTED, key: ['kid', 'seq'] },
+  ledger_blocks: { ...COUNTED, key: ['kid', 'level', 'block'] },
+  verdict_seals: { ...COUNTED, key: ['kid', 'hour'], expires: ['verdict-hour'] },
+  erased_verdicts: { ...COUNTED, key: ['kid', 'hour', 'position'], expires: ['verdict-hour'] },
+  audit_seals: { ...COUNTED, key: ['kid', 'hour'], expires: ['audit-hour'] },
+  audit_log: { ...COUNTED, key: ['seq'], expires: ['audit'] },
+
+  tenants: { ...SETTING, key: ['kid'] },
+  tenant_secrets: { ...SETTING, key: ['kid', 'purpose'] },
+  tenant_policies: { ...SETTING, key: ['kid', 'mode'] },
+  seal_keys: { ...SETTING, key: ['kid', 'generation'] },
+  api_keys: { ...SETTING, key: ['kid', 'id'] },
+  purposes: { ...SETTING, key: ['kid', 'id'] },
+  consent_policies: { ...SETTING, key: ['kid', 'version'] },
+  banners: { ...SETTING, key: ['kid', 'seq'] },
+  webhooks: { ...SETTING, key: ['kid', 'id'] },
+  ledger_heads: { ...SETTING, key: ['kid'] },
+
+  agent_directories: { ...INSTALLATION, key: ['url'] },
+  agent_nonces: { ...INSTALLATION, key: ['nonce'], expires: ['time'] },
+  rate_counters: { ...INSTALLATION, key: ['bucket', 'client', 'window_ends'], expires: ['time'] },
+  meta: { ...INSTALLATION, key: ['name'] },
+  revisions: { ...INSTALLATION, key: ['scope'] },
+} as const satisfies Record<string, SubjectTable>;
+
+export type TableName = keyof typeof SUBJECT_DATA;
