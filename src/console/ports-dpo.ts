@@ -75,7 +75,7 @@ export interface ReceiptsView {
 export interface SubjectPort {
   /** Null: nothing is held. Searching is audited. */
   find(staff: Staff, key: SubjectKey): Promise<SubjectView | null>;
-  /** What would go, without that anything goes. */
+  /** Preview of what would be deleted. */
   plan(staff: Staff, key: SubjectKey): Promise<ErasurePlan | null>;
   erase(staff: Staff, key: SubjectKey): Promise<ErasureReceipt>;
   /**

@@ -1,20 +1,18 @@
 import type { AuditAction, AuditEvent } from '../audit/audit.ts';
-import { displayHandle, rightsRef } from '../audit/reference.ts';
+import { displayHandle } from '../audit/reference.ts';
 import { recordAudit } from '../audit/store.ts';
-import { countOpenings } from '../consent/principals-store.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
-import { lockHead } from '../log/append-store.ts';
 import { unnamedIn } from '../rights/dsar/dsar.ts';
 import type { makeStaffExports } from '../rights/dsar/staff-export-service.ts';
 import { deviceTrail } from '../rights/dsar/trail-store.ts';
-import { CONSENT_BASIS, type ErasureTarget, type Scope, scopeResults } from '../rights/erase/erasure.ts';
-import type { EraseService } from '../rights/erase/service.ts';
-import { eraseRows } from '../rights/erase/store.ts';
+import { type ErasureTarget, scopeResults } from '../rights/erase/erasure.ts';
+import { planErasure } from '../rights/erase/plan-service.ts';
+import { type EraseService, KEEP_NOTHING } from '../rights/erase/service.ts';
 import type { RightsApi } from '../rights/service.ts';
-import { ERASURE_SCOPES } from '../schema/rights.ts';
+import { HOLDABLE } from '../rights/subject-folds.ts';
 import { type HoldService, holdView } from './holds-service.ts';
 import type { Jobs } from './jobs-service.ts';
 import type { Staff } from './ports.ts';
@@ -34,26 +32,12 @@ export interface SubjectDeps {
 }
 
 const LATEST = 10;
-/** What `legal_holds` can keep: consent evidence and backups have rules of their own. */
-const HOLDABLE: readonly Scope[] = ERASURE_SCOPES.filter(
-  (scope) => scope !== 'consent' && scope !== 'backups',
-);
-
 /** All that an erasure may name of what an export of the target holds. */
 const subjectsOf = ({ durables, requests, principal }: ErasureTarget): readonly string[] => [
   ...durables,
   ...requests,
   ...(principal === null ? [] : [principal.ref]),
 ];
-
-/** Thrown to roll back what was tried: a plan deletes nothing. */
-class Tried extends Error {
-  readonly counts: Parameters<typeof scopeResults>[0];
-  constructor(counts: Parameters<typeof scopeResults>[0]) {
-    super('tried');
-    this.counts = counts;
-  }
-}
 
 export function makeSubjectPort(deps: SubjectDeps): SubjectPort {
   const { database, rights, eraser, exports, jobs, holds, clock } = deps;
@@ -99,25 +83,6 @@ export function makeSubjectPort(deps: SubjectDeps): SubjectPort {
     return latest?.needsAttestation ?? false;
   }
 
-  async function planned(staff: Staff, tenant: ConsentTenant, target: ErasureTarget) {
-    const { kid } = staff;
-    const { durables, requests, linksOf, principal } = target;
-    const requestRef = (id: string): string => rightsRef(tenant.rightsKey, 'request', id);
-    const keep = { openContests: false, override: false };
-    try {
-      return await database.transaction(async (tx) => {
-        await lockHead(tx, kid);
-        const where = { kid, durables, requests, linksOf, requestRef, keep, requestedBy: 'dpo' as const };
-        const rows = await eraseRows(tx, where);
-        const evidence = principal === null ? 0 : await countOpenings(tx, kid, principal.ref);
-        throw new Tried({ ...rows.counts, consent: { erased: evidence, retained: 0, basis: CONSENT_BASIS } });
-      });
-    } catch (error) {
-      if (error instanceof Tried) return scopeResults(error.counts);
-      throw error;
-    }
-  }
-
   return {
     async find(staff, key): Promise<SubjectView | null> {
       const tenant = tenantFor(staff);
@@ -149,11 +114,12 @@ export function makeSubjectPort(deps: SubjectDeps): SubjectPort {
     async plan(staff, key): Promise<ErasurePlan | null> {
       const tenant = tenantFor(staff);
       const target = await targetOf(staff, key);
-      const scopes = target && (await planned(staff, tenant, target));
-      const found = scopes?.some(({ count }) => count > 0) ?? false;
+      const counts = target && (await planErasure(database, { kid: staff.kid, target, keep: KEEP_NOTHING }));
+      const scopes = scopeResults(counts ?? {});
+      const found = scopes.some(({ count }) => count > 0);
       // It tells as much as a search does.
       await note(staff, 'subject.searched', null, { by: key.kind, found, step: 'plan' });
-      if (!target || !scopes || !found) return null;
+      if (!target || !found) return null;
       return { key, handle: handleOf(tenant, target), scopes, shared: await isShared(staff, target) };
     },
 

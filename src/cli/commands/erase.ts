@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
-import { countDecisions } from '../../rights/dsar/store.ts';
+import { planErasure } from '../../rights/erase/plan-service.ts';
 import { UnreadableErasure } from '../../rights/erase/receipts-store.ts';
+import { KEEP_NOTHING } from '../../rights/erase/service.ts';
 import type { ErasureReceipt } from '../../schema/rights.ts';
 import { CommandFailed, EXIT, print, table } from '../output.ts';
 import { type RightsContext, type TargetOptions, targetBody, withRights } from '../rights-context.ts';
@@ -52,8 +53,8 @@ async function erase(options: EraseOptions, command: Command): Promise<void> {
     const by = operatorOf(kid);
     const target = await api.findTarget(kid, body);
     if (options.dryRun === true) {
-      const where = { durable: target.durables[0] ?? null, linked: target.requests };
-      const decisions = await countDecisions(store.database, kid, where);
+      const planned = await planErasure(store.database, { kid, target, keep: KEEP_NOTHING });
+      const decisions = planned.decisions?.erased ?? 0;
       const consent = target.principal !== null;
       const plan = { tenant: kid, dryRun: true, devices: target.durables.length, decisions, consent };
       print(wantsJson(command), plan, () => [

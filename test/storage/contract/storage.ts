@@ -11,6 +11,7 @@ import { deviceContract } from './devices.ts';
 import { epochContract } from './epochs.ts';
 import { eraseBesideContract } from './erase-beside.ts';
 import { eraseLargeContract } from './erase-large.ts';
+import { erasePlanContract } from './erase-plan.ts';
 import { erasureContract } from './erasure.ts';
 import { housekeepingContract } from './housekeeping.ts';
 import { ledgerContract } from './ledger.ts';
@@ -58,6 +59,7 @@ export function storageContract(make: MakeDatabase): void {
   bannerContract(make);
   erasureContract(make);
   rightsContract(make);
+  erasePlanContract(make);
   eraseBesideContract(make);
   eraseLargeContract(make);
   receiptContract(make);
