@@ -1,16 +1,27 @@
+import { errors, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from 'jose';
 import type { Clock } from '../lib/clock.ts';
-import { Refusal } from '../lib/errors.ts';
-import { type Caller, ClaimRefused, checkRegisteredClaims, type OidcRules, readCaller } from './claims.ts';
+import { Refusal, Unavailable } from '../lib/errors.ts';
+import {
+  type Caller,
+  ClaimRefused,
+  checkRegisteredClaims,
+  type OidcRules,
+  readCaller,
+  TOLERANCE,
+} from './claims.ts';
 import { SIGNING_ALGORITHMS } from './jwks.ts';
-import { readClaims, readJws, type Unreadable } from './jwt.ts';
-import type { IssuerKeys } from './ports.ts';
-import { isSigned } from './signature.ts';
+import { type ReadJws, readClaims, readJws, type Unreadable } from './jwt.ts';
 
 /** OIDC bearer authentication of /privacy (contract section 6.1): a token is a caller, or it is refused. */
 
 export interface BearerDeps {
   readonly rules: OidcRules;
-  readonly keys: IssuerKeys;
+  /**
+   * The key of the identity provider that a header names. An unknown kid makes it look again at the provider, at most once
+   * in a while; keys once learnt are served while the provider is away.
+   * @throws {Unavailable} when no keys were ever learnt and the provider cannot be read now
+   */
+  readonly keys: JWTVerifyGetKey;
   readonly clock: Clock;
 }
 
@@ -36,6 +47,36 @@ function badToken(why: string): Refusal {
   return unauthenticated(why, 'Bearer error="invalid_token"');
 }
 
+/** By jose, which judges the registered claims once more. Two keys of one kid are both tried. */
+async function isSigned(
+  { rules, keys, clock }: BearerDeps,
+  token: string,
+  { kid }: ReadJws,
+): Promise<boolean> {
+  const { issuer, audience } = rules;
+  const algorithms = [...SIGNING_ALGORITHMS];
+  const options: JWTVerifyOptions = {
+    issuer,
+    audience,
+    algorithms,
+    currentDate: new Date(clock()),
+    clockTolerance: TOLERANCE,
+  };
+  const verifies = async (key: JWTVerifyGetKey): Promise<boolean> => {
+    try {
+      await jwtVerify(token, key, options);
+      return true;
+    } catch (error) {
+      if (error instanceof Unavailable) throw error;
+      // OIDC Core section 10.1: with several keys a kid is a must.
+      if (!(error instanceof errors.JWKSMultipleMatchingKeys) || kid === null) return false;
+      for await (const one of error) if (await verifies(() => one)) return true;
+      return false;
+    }
+  };
+  return verifies(keys);
+}
+
 /**
  * What costs nothing is judged first: a stranger's token makes nobody look for keys.
  * @throws {Refusal} `unauthenticated`, with a sentence that says why and quotes nothing
@@ -50,8 +91,7 @@ export async function verifyBearer(deps: BearerDeps, authorization: string | und
   if (!claims) throw badToken(UNREADABLE.malformed);
   try {
     checkRegisteredClaims(claims, deps.rules, deps.clock() / 1000);
-    const candidates = await deps.keys.candidates(jws.alg, jws.kid);
-    if (!(await isSigned(token, candidates))) throw badToken(NOT_SIGNED);
+    if (!(await isSigned(deps, token, jws))) throw badToken(NOT_SIGNED);
     return readCaller(claims, deps.rules);
   } catch (error) {
     throw error instanceof ClaimRefused ? badToken(error.message) : error;

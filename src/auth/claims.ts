@@ -37,7 +37,7 @@ export class ClaimRefused extends Error {
 }
 
 /** Seconds by which two clocks may differ. */
-const TOLERANCE = 30;
+export const TOLERANCE = 30;
 
 const numericDate = z.number().min(0);
 const registeredSchema = z.looseObject({

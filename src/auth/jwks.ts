@@ -1,18 +1,10 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
+import type { JWK } from 'jose';
 import { z } from 'zod';
 
 /** The signing keys in an identity provider's JWKS (RFC 7517) that this server takes: P-256 and RSA from 2048 bits. */
 
 export const SIGNING_ALGORITHMS = ['ES256', 'RS256'] as const;
-export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number];
-
-export interface SigningKey {
-  readonly kid: string | null;
-  /** The one algorithm that this key verifies: a key never serves another one. */
-  readonly alg: SigningAlgorithm;
-  readonly key: KeyObject;
-}
-
 const MAX_KEYS = 100;
 const MIN_RSA_BITS = 2048;
 /** A larger modulus makes each verification a burden that a stranger can order. */
@@ -57,41 +49,25 @@ function isSoundRsa(key: KeyObject): boolean {
   return sized && publicExponent >= 3n && publicExponent % 2n === 1n;
 }
 
-function importKey(jwk: Jwk): KeyObject | null {
-  const members =
-    jwk.kty === 'EC'
-      ? { kty: jwk.kty, crv: jwk.crv, x: jwk.x, y: jwk.y }
-      : { kty: jwk.kty, n: jwk.n, e: jwk.e };
+/** What jose imports and picks by `kid` and `alg`: a key never serves another algorithm. Null: nobody may sign by it. */
+function publicKey(jwk: Jwk): JWK | null {
+  const { kty, kid } = jwk;
+  const key = kty === 'EC' ? { kty, crv: jwk.crv, x: jwk.x, y: jwk.y } : { kty, n: jwk.n, e: jwk.e };
   try {
-    const key = createPublicKey({ key: members, format: 'jwk' });
-    return jwk.kty === 'EC' || isSoundRsa(key) ? key : null;
+    const imported = createPublicKey({ key, format: 'jwk' });
+    if (kty === 'RSA' && !isSoundRsa(imported)) return null;
   } catch {
     return null;
   }
+  return { ...key, alg: kty === 'EC' ? 'ES256' : 'RS256', ...(kid === undefined ? {} : { kid }) };
 }
 
 /** The keys that can be used; others are passed over. Null: not a JWKS, or too many keys. */
-export function readSigningKeys(document: unknown): readonly SigningKey[] | null {
+export function readSigningKeys(document: unknown): readonly JWK[] | null {
   const parsed = jwksSchema.safeParse(document);
   if (!parsed.success) return null;
   return parsed.data.keys.flatMap((candidate) => {
     const jwk = jwkSchema.safeParse(candidate);
-    const key = jwk.success ? importKey(jwk.data) : null;
-    if (!jwk.success || !key) return [];
-    return [{ kid: jwk.data.kid ?? null, alg: jwk.data.kty === 'EC' ? 'ES256' : 'RS256', key } as const];
+    return (jwk.success ? publicKey(jwk.data) : null) ?? [];
   });
-}
-
-/**
- * The keys that may have signed: by `kid`, or, for a token that names none, the only one of its algorithm
- * (OIDC Core section 10.1: with several keys a kid is a must).
- */
-export function candidateKeys(
-  keys: readonly SigningKey[],
-  alg: SigningAlgorithm,
-  kid: string | null,
-): readonly SigningKey[] {
-  const fitting = keys.filter((key) => key.alg === alg);
-  if (kid !== null) return fitting.filter((key) => key.kid === kid);
-  return fitting.length === 1 ? fitting : [];
 }

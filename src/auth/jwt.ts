@@ -1,14 +1,13 @@
 import { z } from 'zod';
 import { decodeBase64Url } from '../lib/base64.ts';
 import { JsonRefused, parseStrictJson } from '../lib/strict-json.ts';
-import { SIGNING_ALGORITHMS, type SigningAlgorithm } from './jwks.ts';
+import { SIGNING_ALGORITHMS } from './jwks.ts';
 
 /** A compact JWS (RFC 7515) read as strictly as anything can write it. Nothing of it is believed yet. */
 
 export type Claims = Readonly<Record<string, unknown>>;
 
 export interface ReadJws {
-  readonly alg: SigningAlgorithm;
   readonly kid: string | null;
   readonly payload: Buffer;
 }
@@ -42,10 +41,6 @@ function parseObject(bytes: Buffer): Record<string, unknown> | null {
   }
 }
 
-function isSupported(alg: string): alg is SigningAlgorithm {
-  return (SIGNING_ALGORITHMS as readonly string[]).includes(alg);
-}
-
 export type Unreadable = 'malformed' | 'header' | 'algorithm';
 
 /**
@@ -60,7 +55,7 @@ export function readJws(token: string): ReadJws | Unreadable {
   const known = headerSchema.safeParse(header);
   if (!known.success || FORBIDDEN_MEMBERS.some((name) => Object.hasOwn(header, name))) return 'header';
   const { alg, kid = null } = known.data;
-  return isSupported(alg) ? { alg, kid, payload } : 'algorithm';
+  return (SIGNING_ALGORITHMS as readonly string[]).includes(alg) ? { kid, payload } : 'algorithm';
 }
 
 /** One JSON object without double keys, or null. */

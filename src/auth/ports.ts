@@ -1,6 +1,5 @@
 import type { Act } from '../lib/act.ts';
 import type { ApiKey } from './api-key.ts';
-import type { SigningAlgorithm, SigningKey } from './jwks.ts';
 import type { Claims } from './jwt.ts';
 
 /** API keys of a tenant. Revoking is final; both bump the revision that running servers poll, and are in the audit log. */
@@ -11,16 +10,6 @@ export interface ApiKeyStore {
   revoke(id: string, by: Act): Promise<ApiKey | null>;
   /** Notes that a key was used on this day; says nothing when it fails. */
   touch(kid: string, id: string, day: string): Promise<void>;
-}
-
-/** The keys of the identity provider that signs bearer tokens. */
-export interface IssuerKeys {
-  /**
-   * The keys that may have signed a token with this header, none when the provider has no such key. An unknown kid makes
-   * it look again at the provider, at most once in a while; keys once learnt are served while the provider is away.
-   * @throws {Unavailable} when no keys were ever learnt and the provider cannot be read now
-   */
-  candidates(alg: SigningAlgorithm, kid: string | null): Promise<readonly SigningKey[]>;
 }
 
 /** What a sign-in has to remember until the person comes back from the identity provider. */

@@ -65,7 +65,15 @@ function makeProvider(deps: SignInDeps): () => Promise<LoginProvider> {
     const redirectUri = (): string => `${origin()}/console/callback`;
     const signedOutUri = (): string => `${origin()}/console/signed-out`;
     provider ??= import('../egress/oidc-login.ts').then(({ makeLoginProvider }) =>
-      makeLoginProvider({ issuer, clientId, clientSecret, redirectUri, signedOutUri, onFault }),
+      makeLoginProvider({
+        issuer,
+        clientId,
+        clientSecret,
+        redirectUri,
+        signedOutUri,
+        random: randomBytes,
+        onFault,
+      }),
     );
     return provider;
   };

@@ -1,6 +1,6 @@
-import { type IncomingMessage, request as plainRequest } from 'node:http';
-import { request as tlsRequest } from 'node:https';
-import { type AllowAddress, checkLiteralHost, EgressRefused, guardedLookup, publicOnly } from './guard.ts';
+import type { IncomingMessage } from 'node:http';
+import { type AllowAddress, EgressRefused, publicOnly } from './guard.ts';
+import { onlyLoopback, readBody, send, whyRefused } from './send.ts';
 
 export interface FetchOptions {
   /** Asked for, and required of the answer; null takes any that holds JSON. */
@@ -8,26 +8,9 @@ export interface FetchOptions {
   readonly maxBytes: number;
   readonly timeoutMs: number;
   readonly allow?: AllowAddress;
-  /** Further certificate authorities, for a directory inside the operator's own perimeter. */
   readonly ca?: string;
   /** Takes http too, from this machine alone. */
   readonly plainLoopback?: boolean;
-}
-
-const onlyLoopback: AllowAddress = (address) => address.range() === 'loopback';
-
-function read(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    response.on('data', (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > maxBytes) response.destroy(new EgressRefused('the document is too large'));
-      else chunks.push(chunk);
-    });
-    response.on('end', () => resolve(Buffer.concat(chunks)));
-    response.on('error', reject);
-  });
 }
 
 function checkResponse(response: IncomingMessage, mediaType: string | null): void {
@@ -38,50 +21,26 @@ function checkResponse(response: IncomingMessage, mediaType: string | null): voi
   if (type !== mediaType) throw new EgressRefused(`its media type is not ${mediaType}`);
 }
 
-function open(url: URL, options: FetchOptions, signal: AbortSignal): Promise<IncomingMessage> {
-  const tls = url.protocol === 'https:';
-  if (!tls && !(url.protocol === 'http:' && options.plainLoopback === true))
-    throw new EgressRefused('only https is fetched');
-  const allow = tls ? (options.allow ?? publicOnly) : onlyLoopback;
-  checkLiteralHost(url.hostname, allow);
-  return new Promise((resolve, reject) => {
-    const call = (tls ? tlsRequest : plainRequest)(url, {
-      lookup: guardedLookup(allow),
-      signal,
-      agent: false,
-      headers: { accept: options.mediaType ?? 'application/json', 'user-agent': 'gpd' },
-      ...(options.ca === undefined ? {} : { ca: options.ca }),
-    });
-    call.on('response', resolve);
-    call.on('error', reject);
-    call.end();
-  });
-}
-
-function reasonOf(error: unknown, signal: AbortSignal): string {
-  if (error instanceof EgressRefused) return error.message;
-  if (signal.aborted) return 'it did not answer in time';
-  const { code } = error as { code?: unknown };
-  return typeof code === 'string' ? `it cannot be reached (${code})` : 'it cannot be read';
-}
-
 /**
  * GETs a JSON document over https: exact 200, the right media type, no redirect, a size and a time limit, public
  * addresses only unless `allow` says otherwise.
  * @throws {EgressRefused} with a reason that quotes nothing of the answer
  */
 export async function fetchJsonDocument(address: string, options: FetchOptions): Promise<unknown> {
+  const { mediaType, maxBytes, allow = publicOnly, plainLoopback, ca } = options;
   const signal = AbortSignal.timeout(options.timeoutMs);
+  const headers = { accept: mediaType ?? 'application/json', 'user-agent': 'gpd' };
+  const allowPlain = plainLoopback === true ? onlyLoopback : null;
   try {
-    const response = await open(new URL(address), options, signal);
+    const response = await send(new URL(address), { headers, signal, allow, allowPlain, ca });
     try {
-      checkResponse(response, options.mediaType);
-      const bytes = await read(response, options.maxBytes);
+      checkResponse(response, mediaType);
+      const bytes = await readBody(response, maxBytes);
       return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown;
     } finally {
       response.destroy();
     }
   } catch (error) {
-    throw new EgressRefused(reasonOf(error, signal));
+    throw whyRefused(error, signal);
   }
 }

@@ -1,10 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { candidateKeys, type SigningKey } from '../auth/jwks.ts';
-import type { IssuerKeys } from '../auth/ports.ts';
+import { createLocalJWKSet, errors, type JWK, type JWTVerifyGetKey } from 'jose';
 import { HOUR, MINUTE, SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 
-/** An identity provider's keys as this process knows them: fetched when a token needs them, without a timer. */
+/**
+ * An identity provider's keys as this process knows them: fetched when a token needs them, without a timer, and kept while
+ * the provider is away. jose picks and imports them; its own cache (`createRemoteJWKSet`) goes by the machine's clock, and
+ * forgets keys whose age is over though there are no others.
+ */
 
 /** From this age on keys are looked up again beside the request. */
 const REFRESH_MS = 10 * MINUTE;
@@ -17,19 +20,20 @@ const RETRY_MS = 30 * SECOND;
 
 export interface IssuerKeysOptions {
   /** Milliseconds that no clock change touches: by a clock that is set back, a key that was withdrawn would be believed for longer. */
-  readonly monotonic: () => number;
+  readonly monotonic?: (() => number) | undefined;
   /** @throws when they cannot be read */
-  readonly fetchKeys: () => Promise<readonly SigningKey[]>;
+  readonly fetchKeys: () => Promise<readonly JWK[]>;
   /** Told once when fetching begins to fail and when its reason changes. */
   readonly onFault: (error: unknown) => void;
 }
 
 interface Known {
-  readonly keys: readonly SigningKey[];
+  readonly keys: JWTVerifyGetKey;
   readonly fetchedAt: number;
 }
 
-export function makeIssuerKeys({ monotonic, fetchKeys, onFault }: IssuerKeysOptions): IssuerKeys {
+export function makeIssuerKeys(options: IssuerKeysOptions): JWTVerifyGetKey {
+  const { monotonic = () => performance.now(), fetchKeys, onFault } = options;
   let known: Known | null = null;
   let triedAt = Number.NEGATIVE_INFINITY;
   let fault: string | null = null;
@@ -38,7 +42,7 @@ export function makeIssuerKeys({ monotonic, fetchKeys, onFault }: IssuerKeysOpti
   async function fetchNow(): Promise<void> {
     triedAt = monotonic();
     try {
-      known = { keys: await fetchKeys(), fetchedAt: triedAt };
+      known = { keys: createLocalJWKSet({ keys: [...(await fetchKeys())] }), fetchedAt: triedAt };
       fault = null;
     } catch (error) {
       const reason = error instanceof Error ? error.message : 'unknown';
@@ -69,15 +73,17 @@ export function makeIssuerKeys({ monotonic, fetchKeys, onFault }: IssuerKeysOpti
     return known;
   }
 
-  return {
-    async candidates(alg, kid) {
-      const askedAt = monotonic();
-      const before = await current();
-      const found = candidateKeys(before.keys, alg, kid);
-      if (found.length > 0 || kid === null || before.fetchedAt >= askedAt) return found;
+  return async (header, token) => {
+    const askedAt = monotonic();
+    const before = await current();
+    try {
+      return await before.keys(header, token);
+    } catch (error) {
+      const isUnknown = error instanceof errors.JWKSNoMatchingKey && header.kid !== undefined;
+      if (!isUnknown || before.fetchedAt >= askedAt) throw error;
       // The provider may have begun to sign with a new key.
       await refresh();
-      return candidateKeys((known ?? before).keys, alg, kid);
-    },
+      return (known ?? before).keys(header, token);
+    }
   };
 }

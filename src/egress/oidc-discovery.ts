@@ -1,8 +1,10 @@
+import type { JWK } from 'jose';
 import { z } from 'zod';
-import { readSigningKeys, type SigningKey } from '../auth/jwks.ts';
+import { readSigningKeys } from '../auth/jwks.ts';
 import { SECOND } from '../lib/clock.ts';
 import { type FetchOptions, fetchJsonDocument } from './fetch-document.ts';
 import { EgressRefused } from './guard.ts';
+import { anywhere } from './send.ts';
 
 /** OpenID Connect Discovery 1.0, as far as a resource server needs it: from the issuer to its signing keys. */
 
@@ -11,7 +13,7 @@ const ISSUER_FETCH: FetchOptions = {
   mediaType: null,
   maxBytes: 262_144,
   timeoutMs: 3 * SECOND,
-  allow: () => true,
+  allow: anywhere,
   plainLoopback: true,
 };
 
@@ -37,7 +39,7 @@ async function fetchPart(what: string, address: string, options: FetchOptions): 
 export async function fetchSigningKeys(
   issuer: string,
   options: Partial<FetchOptions> = {},
-): Promise<readonly SigningKey[]> {
+): Promise<readonly JWK[]> {
   const fetchOptions = { ...ISSUER_FETCH, ...options };
   const metadata = metadataSchema.safeParse(
     await fetchPart('discovery document', discoveryUrl(issuer), fetchOptions),

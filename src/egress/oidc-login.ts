@@ -8,24 +8,25 @@ import {
   ClientSecretBasic,
   ClientSecretPost,
   type Configuration,
+  type CustomFetchOptions,
   calculatePKCECodeChallenge,
   customFetch,
   discovery,
   enableNonRepudiationChecks,
   fetchUserInfo,
   ResponseBodyError,
-  randomNonce,
-  randomPKCECodeVerifier,
-  randomState,
   WWWAuthenticateChallengeError,
 } from 'openid-client';
-import { type Claims, readClaims, readJws } from '../auth/jwt.ts';
+import { readClaims, readJws } from '../auth/jwt.ts';
 import { LoginRefused } from '../auth/login.ts';
 import type { LoginBegun, LoginProvider, Switching, VerifiedLogin } from '../auth/ports.ts';
 import { MINUTE, SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
+import { isLoopback } from '../lib/ip.ts';
+import type { Random } from '../lib/random.ts';
+import { anywhere, onlyLoopback, readBody, send, whyRefused } from './send.ts';
 
-/** The console's sign-in, by openid-client: every byte to the identity provider is limited here. */
+/** The console's sign-in, by openid-client: every byte to the identity provider passes the guard. */
 
 export interface LoginOptions {
   readonly issuer: string;
@@ -34,6 +35,9 @@ export interface LoginOptions {
   readonly redirectUri: () => string;
   /** Where the provider sends people whom it signed out. */
   readonly signedOutUri: () => string;
+  readonly random: Random;
+  /** Milliseconds that no change of the clock touches. */
+  readonly monotonic?: () => number;
   /** Told when the provider cannot be read. */
   readonly onFault: (error: unknown) => void;
 }
@@ -46,27 +50,27 @@ const FRESH_MS = 10 * MINUTE;
 /** After a failure the provider is left alone for so long, however many people knock. */
 const COOLDOWN_MS = SECOND;
 
-const LOOPBACK = /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})$/;
-
-type Fetch = Parameters<typeof fetch>;
-
-/** Plain http is for this machine alone, whatever the discovery document names. */
-const mayAsk = ({ protocol, hostname }: URL): boolean =>
-  protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname));
-
-/** At most MAX_BYTES of an answer. */
-async function boundedFetch(address: string, options: object): Promise<Response> {
-  if (!mayAsk(new URL(address))) throw new Error('the identity provider names an address that is not https');
-  const response = await fetch(address, options as Fetch[1]);
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += (chunk as Uint8Array).length;
-    if (size > MAX_BYTES) throw new Error('the answer of the identity provider is too large');
-    chunks.push(chunk as Uint8Array);
+/** The operator names the provider, which may lie inside the perimeter; plain http is for this machine alone. */
+async function guardedFetch(address: string, options: CustomFetchOptions): Promise<Response> {
+  const { method, headers, body, signal = AbortSignal.timeout(TIMEOUT_SECONDS * SECOND) } = options;
+  try {
+    const response = await send(new URL(address), {
+      method,
+      headers,
+      body: typeof body === 'string' || body instanceof URLSearchParams ? String(body) : undefined,
+      signal,
+      allow: anywhere,
+      allowPlain: onlyLoopback,
+    });
+    const bytes = await readBody(response, MAX_BYTES).finally(() => response.destroy());
+    const { statusCode: status = 0, headers: answered } = response;
+    const pairs = Object.entries(answered).flatMap(([name, value]): [string, string][] =>
+      [value ?? []].flat().map((one) => [name, one]),
+    );
+    return new Response(bytes.length === 0 ? null : new Uint8Array(bytes), { status, headers: pairs });
+  } catch (error) {
+    throw whyRefused(error, signal);
   }
-  const { status, headers } = response;
-  return new Response(size === 0 ? null : Buffer.concat(chunks), { status, headers });
 }
 
 /** Basic unless the provider lists its methods and that one is not among them (OIDC Discovery section 3). */
@@ -99,98 +103,119 @@ function promptOf(config: Configuration, wanted: Switching): Switching {
   return Array.isArray(known) && !known.includes(wanted) ? 'login' : wanted;
 }
 
-export function makeLoginProvider(options: LoginOptions): LoginProvider {
-  const { issuer, clientId } = options;
-  let known: { readonly config: Promise<Configuration>; readonly at: number } | null = null;
-  let failedAt = Number.NEGATIVE_INFINITY;
+interface Login {
+  readonly options: LoginOptions;
+  readonly monotonic: () => number;
+  known: { readonly config: Promise<Configuration>; readonly at: number } | null;
+  failedAt: number;
+}
 
-  async function discover(): Promise<Configuration> {
-    const plain = issuer.startsWith('http:');
-    const config = await discovery(new URL(issuer), clientId, undefined, clientAuth(options.clientSecret), {
-      timeout: TIMEOUT_SECONDS,
-      [customFetch]: boundedFetch,
-      // The settings allow an http issuer on a loopback address only.
-      execute: plain ? [allowInsecureRequests, enableNonRepudiationChecks] : [enableNonRepudiationChecks],
-    });
-    // As /privacy takes it: or one provider could speak for another.
-    if (config.serverMetadata().issuer !== issuer)
-      throw new Error('it is not the issuer that was configured');
-    return config;
+async function discover({ issuer, clientId, clientSecret }: LoginOptions): Promise<Configuration> {
+  const plain = issuer.startsWith('http:');
+  const config = await discovery(new URL(issuer), clientId, undefined, clientAuth(clientSecret), {
+    timeout: TIMEOUT_SECONDS,
+    [customFetch]: guardedFetch,
+    // The settings allow an http issuer on a loopback address only.
+    execute: plain ? [allowInsecureRequests, enableNonRepudiationChecks] : [enableNonRepudiationChecks],
+  });
+  // As /privacy takes it: or one provider could speak for another.
+  if (config.serverMetadata().issuer !== issuer) throw new Error('it is not the issuer that was configured');
+  return config;
+}
+
+async function configuration(login: Login): Promise<Configuration> {
+  const { options, monotonic } = login;
+  const now = monotonic();
+  if (!login.known || now - login.known.at > FRESH_MS) {
+    if (now - login.failedAt < COOLDOWN_MS) throw new Unavailable('the identity provider cannot be read');
+    login.known = { config: discover(options), at: now };
   }
-
-  async function configuration(): Promise<Configuration> {
-    const now = performance.now();
-    if (!known || now - known.at > FRESH_MS) {
-      if (now - failedAt < COOLDOWN_MS) throw new Unavailable('the identity provider cannot be read');
-      known = { config: discover(), at: now };
-    }
-    try {
-      return await known.config;
-    } catch (error) {
-      known = null;
-      failedAt = performance.now();
-      options.onFault(error);
-      throw new Unavailable('the identity provider cannot be read', 5, { cause: error });
-    }
+  try {
+    return await login.known.config;
+  } catch (error) {
+    login.known = null;
+    login.failedAt = monotonic();
+    options.onFault(error);
+    throw new Unavailable('the identity provider cannot be read', 5, { cause: error });
   }
+}
 
+async function begin(login: Login, switching: Switching | null): Promise<LoginBegun & { url: string }> {
+  const { random, redirectUri } = login.options;
+  const config = await configuration(login);
+  // RFC 7636 section 4.1: 32 bytes make a verifier of 43 characters.
+  const secret = (): string => random(32).toString('base64url');
+  const begun = { state: secret(), nonce: secret(), verifier: secret() };
+  const url = buildAuthorizationUrl(config, {
+    redirect_uri: redirectUri(),
+    scope: SCOPE,
+    state: begun.state,
+    nonce: begun.nonce,
+    code_challenge: await calculatePKCECodeChallenge(begun.verifier),
+    code_challenge_method: 'S256',
+    ...(switching === null ? {} : { prompt: promptOf(config, switching) }),
+  });
+  return { ...begun, url: url.href };
+}
+
+async function exchange(config: Configuration, callback: URL, begun: LoginBegun): Promise<VerifiedLogin> {
+  const tokens = await authorizationCodeGrant(config, callback, {
+    pkceCodeVerifier: begun.verifier,
+    expectedState: begun.state,
+    expectedNonce: begun.nonce,
+    idTokenExpected: true,
+  });
+  const idToken = tokens.id_token ?? '';
+  // openid-client takes every algorithm that the provider announces; gpd takes ES256 and RS256.
+  const read = readJws(idToken);
+  const claims = typeof read === 'string' ? null : readClaims(read.payload);
+  if (!claims) throw new LoginRefused('token');
   return {
-    async begin(switching) {
-      const config = await configuration();
-      const begun = { state: randomState(), nonce: randomNonce(), verifier: randomPKCECodeVerifier() };
-      const url = buildAuthorizationUrl(config, {
-        redirect_uri: options.redirectUri(),
-        scope: SCOPE,
-        state: begun.state,
-        nonce: begun.nonce,
-        code_challenge: await calculatePKCECodeChallenge(begun.verifier),
-        code_challenge_method: 'S256',
-        ...(switching === null ? {} : { prompt: promptOf(config, switching) }),
-      });
-      return { ...begun, url: url.href };
+    claims,
+    idToken,
+    more: async () => {
+      if (config.serverMetadata().userinfo_endpoint === undefined) return claims;
+      const info = await fetchUserInfo(config, tokens.access_token, String(claims['sub']));
+      // What was signed wins.
+      return { ...info, ...claims };
     },
+  };
+}
 
-    async finish(callback: URL, begun: LoginBegun): Promise<VerifiedLogin> {
-      const config = await configuration();
-      try {
-        const tokens = await authorizationCodeGrant(config, callback, {
-          pkceCodeVerifier: begun.verifier,
-          expectedState: begun.state,
-          expectedNonce: begun.nonce,
-          idTokenExpected: true,
-        });
-        // openid-client takes every algorithm that the provider announces; gpd takes ES256 and RS256.
-        const read = readJws(tokens.id_token ?? '');
-        const claims: Claims | null = typeof read === 'string' ? null : readClaims(read.payload);
-        if (!claims) throw new LoginRefused('token');
-        return {
-          claims,
-          idToken: tokens.id_token ?? '',
-          more: async () => {
-            if (config.serverMetadata().userinfo_endpoint === undefined) return claims;
-            const info = await fetchUserInfo(config, tokens.access_token, String(claims['sub']));
-            // What was signed wins.
-            return { ...info, ...claims };
-          },
-        };
-      } catch (error) {
-        if (error instanceof LoginRefused) throw error;
-        const refusal = refusalOf(error);
-        if (refusal) throw refusal;
-        // Keys may have changed: the next sign-in reads everything anew.
-        known = null;
-        options.onFault(error);
-        throw new Unavailable('the identity provider cannot be reached', 5, { cause: error });
-      }
-    },
+async function finish(login: Login, callback: URL, begun: LoginBegun): Promise<VerifiedLogin> {
+  const config = await configuration(login);
+  try {
+    return await exchange(config, callback, begun);
+  } catch (error) {
+    if (error instanceof LoginRefused) throw error;
+    const refusal = refusalOf(error);
+    if (refusal) throw refusal;
+    // Keys may have changed: the next sign-in reads everything anew.
+    login.known = null;
+    login.options.onFault(error);
+    throw new Unavailable('the identity provider cannot be reached', 5, { cause: error });
+  }
+}
 
-    async endSession(idToken) {
-      const config = await configuration().catch(() => null);
-      const address = config?.serverMetadata().end_session_endpoint;
-      if (!config || address === undefined || !mayAsk(new URL(address))) return null;
-      const hint = idToken === null ? {} : { id_token_hint: idToken };
-      const parameters = { post_logout_redirect_uri: options.signedOutUri(), ...hint };
-      return buildEndSessionUrl(config, parameters).href;
-    },
+/** The browser goes there: by https, or to this machine. */
+const mayLead = ({ protocol, hostname }: URL): boolean =>
+  protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
+
+async function endSession(login: Login, idToken: string | null): Promise<string | null> {
+  const config = await configuration(login).catch(() => null);
+  const address = config?.serverMetadata().end_session_endpoint;
+  if (!config || address === undefined || !mayLead(new URL(address))) return null;
+  const hint = idToken === null ? {} : { id_token_hint: idToken };
+  const parameters = { post_logout_redirect_uri: login.options.signedOutUri(), ...hint };
+  return buildEndSessionUrl(config, parameters).href;
+}
+
+export function makeLoginProvider(options: LoginOptions): LoginProvider {
+  const { monotonic = () => performance.now() } = options;
+  const login: Login = { options, monotonic, known: null, failedAt: Number.NEGATIVE_INFINITY };
+  return {
+    begin: (switching) => begin(login, switching),
+    finish: (callback, begun) => finish(login, callback, begun),
+    endSession: (idToken) => endSession(login, idToken),
   };
 }

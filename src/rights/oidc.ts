@@ -32,7 +32,7 @@ export function makeAuthenticator(
   config: OidcSettings,
   clock: Clock,
   onFault: (error: unknown) => void,
-  monotonic: () => number = () => performance.now(),
+  monotonic?: () => number,
 ): Authenticate {
   const { oidc_issuer: issuer, oidc_audience: audience } = config;
   if (issuer === null || audience === null) {

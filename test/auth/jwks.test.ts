@@ -1,7 +1,7 @@
-import type { JWK } from 'jose';
+import { createLocalJWKSet, type JWK } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { verifyBearer } from '../../src/auth/bearer.ts';
-import { candidateKeys, readSigningKeys } from '../../src/auth/jwks.ts';
+import { readSigningKeys } from '../../src/auth/jwks.ts';
 import { makeKey, publicJwk, signJws } from '../support/jws.ts';
 import { answerTo, WHY } from './support.ts';
 
@@ -33,9 +33,7 @@ function answerWith(
   const deps = {
     rules: RULES,
     clock: () => 1_800_000_000_000,
-    keys: {
-      candidates: (...asked: [never, never]) => Promise.resolve(candidateKeys(keys ?? [], ...asked)),
-    },
+    keys: createLocalJWKSet({ keys: [...(keys ?? [])] }),
   };
   const { alg, kid } = signer;
   const token = signJws({ alg, ...(kid === undefined ? {} : { kid }), ...header }, CLAIMS, signer);
