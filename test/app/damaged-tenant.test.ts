@@ -9,9 +9,9 @@ import { makeMasterKey, WrongMasterKey } from '../../src/keys/master-key.ts';
 import type { Report } from '../../src/ops/doctor/doctor.ts';
 import { rewrapAll } from '../../src/ops/rewrap-store.ts';
 import { openStore } from '../../src/tenants/installation-files.ts';
-import { expectCore, post } from '../http/support/expect.ts';
 import { runGpd } from '../support/command.ts';
 import { execute } from '../support/database.ts';
+import { expectCore, post } from '../support/expect.ts';
 import { makeBundle } from '../support/seal.ts';
 import { initGpd, startGpd } from '../support/server.ts';
 

@@ -1,6 +1,6 @@
 import { deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bearer } from '../consent-api/support/api.ts';
+import { bearer } from '../consent/system/support/api.ts';
 import { apiKey, type Rights, startRights } from '../rights/support/rights.ts';
 import { ask, JSON_TYPE, type Reply } from '../support/http.ts';
 import { makePlaintext, seal } from '../support/seal.ts';

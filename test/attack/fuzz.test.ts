@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { INGEST } from '../http/support/expect.ts';
+import { INGEST } from '../support/expect.ts';
 import { JSON_TYPE } from '../support/http.ts';
 import { announcedSeed, seededRandom } from '../support/make.ts';
 import { makePlaintext, seal } from '../support/seal.ts';

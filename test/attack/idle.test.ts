@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
-import { expectCore, post } from '../http/support/expect.ts';
+import { expectCore, post } from '../support/expect.ts';
 import { makeBundle } from '../support/seal.ts';
 import { startGpd } from '../support/server.ts';
 import { pause, readAnswers } from './support/raw.ts';

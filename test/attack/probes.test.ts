@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Api, bearer, startApi } from '../consent-api/support/api.ts';
+import { type Api, bearer, startApi } from '../consent/system/support/api.ts';
 import { ask, type Reply } from '../support/http.ts';
 import { exchange } from './support/raw.ts';
 import { tell } from './support/size.ts';

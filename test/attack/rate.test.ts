@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { post } from '../http/support/expect.ts';
+import { post } from '../support/expect.ts';
 import { postJson, type Reply } from '../support/http.ts';
 import { startGpd } from '../support/server.ts';
 import { tell } from './support/size.ts';

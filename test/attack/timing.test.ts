@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Api, bearer, PURPOSE, startApi } from '../consent-api/support/api.ts';
+import { type Api, bearer, PURPOSE, startApi } from '../consent/system/support/api.ts';
 import { postJson } from '../support/http.ts';
 import { sized, tell } from './support/size.ts';
 

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:net';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { SEEN_WITHIN } from '../http/support/expect.ts';
+import { SEEN_WITHIN } from '../support/expect.ts';
 import { describeInBrowser } from '../support/tools.ts';
 import { type BrowserName, launch, missingBrowser, type Visitor, visit } from './support/drivers.ts';
 import {

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { SEEN_WITHIN } from '../http/support/expect.ts';
+import { SEEN_WITHIN } from '../support/expect.ts';
 import { describeInBrowser } from '../support/tools.ts';
 import { type BrowserName, launch, missingBrowser, type Visitor, visit } from './support/drivers.ts';
 import { AGENT, ANALYTICS, type Banner, bannerOf, type Shop, startShop } from './support/shop.ts';

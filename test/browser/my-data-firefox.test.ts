@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { SEEN_WITHIN } from '../http/support/expect.ts';
 import { execute } from '../support/database.ts';
+import { SEEN_WITHIN } from '../support/expect.ts';
 import { freePort } from '../support/ports.ts';
 import { type Gpd, initGpd, startGpd } from '../support/server.ts';
 import { describeInBrowser } from '../support/tools.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { SEEN_WITHIN } from '../http/support/expect.ts';
+import { SEEN_WITHIN } from '../support/expect.ts';
 import { AGENT, ANALYTICS, type Shop, startShop } from './support/shop.ts';
 import { clockAhead, FILL } from './support/trouble.ts';
 import { describeInWebkit, startWebkit, type Webkit } from './support/webkit.ts';

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { expectCore, post } from '../http/support/expect.ts';
 import { gpdJson, type Ran, runGpd, tempDir } from '../support/command.ts';
+import { expectCore, post } from '../support/expect.ts';
 import { makeBundle } from '../support/seal.ts';
 import { initGpd, KID, startGpd } from '../support/server.ts';
 

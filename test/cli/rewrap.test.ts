@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { copyFileSync, cpSync, existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectCore, post } from '../http/support/expect.ts';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { dumpDatabase } from '../support/database.ts';
+import { expectCore, post } from '../support/expect.ts';
 import { makeBundle } from '../support/seal.ts';
 import { initGpd, KID, type SealTarget, startGpd } from '../support/server.ts';
 

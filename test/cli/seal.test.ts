@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sealedBundleSchema } from '../../src/schema/bundle.ts';
-import { expectCore, post } from '../http/support/expect.ts';
 import { type Ran, runGpd } from '../support/command.ts';
 import { dumpDatabase } from '../support/database.ts';
+import { expectCore, post } from '../support/expect.ts';
 import { makePlaintext } from '../support/seal.ts';
 import { type Gpd, initGpd, KID, ORIGIN, startGpd } from '../support/server.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { INGEST } from '../http/support/expect.ts';
+import { INGEST } from '../support/expect.ts';
 import { missingPostgres } from '../support/postgres.ts';
 import { browserHeaders } from '../support/samples.ts';
 import { makeBundle } from '../support/seal.ts';

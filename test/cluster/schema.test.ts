@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { INGEST } from '../http/support/expect.ts';
+import { INGEST } from '../support/expect.ts';
 import { missingPostgres } from '../support/postgres.ts';
 import { makeLaterProgram } from '../support/program.ts';
 import { browserHeaders } from '../support/samples.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SEEN_WITHIN } from '../http/support/expect.ts';
+import { SEEN_WITHIN } from '../support/expect.ts';
 import { type Console, KID, signIn, startConsole, type Visitor, WRITTEN_WITHIN } from './support/console.ts';
 import { change, rows } from './support/data.ts';
 

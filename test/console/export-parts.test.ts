@@ -9,7 +9,7 @@ import { type Database, openDatabase } from '../../src/db/db.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { sha256 } from '../../src/lib/hash.ts';
 import { deleteJob, insertJob } from '../../src/rights/job-store.ts';
-import { addTenant } from '../storage/contract/database.ts';
+import { addTenant } from '../db/contract/database.ts';
 import { fc } from '../support/property.ts';
 
 /** What an export writes, through the database and back. */

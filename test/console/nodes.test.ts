@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { SEEN_WITHIN } from '../http/support/expect.ts';
+import { SEEN_WITHIN } from '../support/expect.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
 import { type Balancer, startBalancer } from './support/balancer.ts';
 import { type Console, signIn, startConsole, type Visitor, WRITTEN_WITHIN } from './support/console.ts';

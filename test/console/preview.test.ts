@@ -2,7 +2,7 @@ import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type BrowserName, launch, missingBrowser } from '../browser/support/drivers.ts';
 import { bannerOf } from '../browser/support/shop.ts';
-import { SEEN_WITHIN } from '../http/support/expect.ts';
+import { SEEN_WITHIN } from '../support/expect.ts';
 import { ask } from '../support/http.ts';
 import { describeInBrowser } from '../support/tools.ts';
 import { type Console, KID, signIn, startConsole, type Visitor } from './support/console.ts';

@@ -10,8 +10,8 @@ import {
   makeRequest,
   quoted,
   signedHeaders,
-} from '../bot-auth/support/agent.ts';
-import { makeSqlite, type SqliteFile } from '../bot-auth/support/sqlite.ts';
+} from '../agents/support/agent.ts';
+import { makeSqlite, type SqliteFile } from '../agents/support/sqlite.ts';
 import { addAgent } from '../support/agents.ts';
 import { NOW } from '../support/make.ts';
 import { type DirectoryServer, jwks, startDirectory } from './support/server.ts';

@@ -8,8 +8,8 @@ import {
   removeDirectory,
 } from '../../src/agents/store.ts';
 import { DAY } from '../../src/lib/clock.ts';
-import { makeAgent, rfcTestAgent } from '../bot-auth/support/agent.ts';
-import { makeSqlite, type SqliteFile } from '../bot-auth/support/sqlite.ts';
+import { makeAgent, rfcTestAgent } from '../agents/support/agent.ts';
+import { makeSqlite, type SqliteFile } from '../agents/support/sqlite.ts';
 import { addAgent } from '../support/agents.ts';
 import { NOW } from '../support/make.ts';
 import { type Answer, type DirectoryServer, jwks, MEDIA_TYPE, startDirectory } from './support/server.ts';

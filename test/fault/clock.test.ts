@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, it, vi } from 'vitest';
 import type { IngestResponse } from '../../src/schema/responses.ts';
-import { readCheckpoint, readExport } from '../consent-api/support/naive-log.ts';
-import { expectCore } from '../http/support/expect.ts';
+import { readCheckpoint, readExport } from '../consent/system/support/naive-log.ts';
 import { tempDir } from '../support/command.ts';
+import { expectCore } from '../support/expect.ts';
 import { makeBundle } from '../support/seal.ts';
 import type { Gpd } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';

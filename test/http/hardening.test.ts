@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { INGEST } from '../support/expect.ts';
 import { ask } from '../support/http.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
-import { INGEST } from './support/expect.ts';
 
 /** What every answer says to browsers, and how much of a head is read. */
 

@@ -1,9 +1,9 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { execute } from '../support/database.ts';
+import { INGEST } from '../support/expect.ts';
 import { lastReply } from '../support/http.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
-import { INGEST } from './support/expect.ts';
 
 /** Who sends more than is read is told so: closing on unread bytes resets the connection, and the answer with it. */
 

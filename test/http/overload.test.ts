@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MAX_UNDER_WAY } from '../../src/http/admission.ts';
 import { lockDatabase } from '../support/database.ts';
+import { expectCore, expectError, post } from '../support/expect.ts';
 import type { Reply } from '../support/http.ts';
 import { ask } from '../support/http.ts';
 import { makeBundle } from '../support/seal.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
-import { expectCore, expectError, post } from './support/expect.ts';
 
 const SENT = MAX_UNDER_WAY + 800;
 

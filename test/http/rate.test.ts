@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectCore, expectError, post, REQUEST_ID } from '../support/expect.ts';
 import type { Reply } from '../support/http.ts';
 import { makeBundle } from '../support/seal.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
-import { expectCore, expectError, post, REQUEST_ID } from './support/expect.ts';
 
 const LIMIT = 5;
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectCore, expectError, INGEST, post, REQUEST_ID } from '../support/expect.ts';
 import { ask, JSON_TYPE, lastReply, openWire, type RawReply } from '../support/http.ts';
 import { browserHeaders } from '../support/samples.ts';
 import { makeBundle } from '../support/seal.ts';
 import { type Gpd, type SealTarget, startGpd } from '../support/server.ts';
-import { expectCore, expectError, INGEST, post, REQUEST_ID } from './support/expect.ts';
 
 const LIMIT = 32_768;
 

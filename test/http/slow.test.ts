@@ -1,9 +1,9 @@
 import { describe, expect, it, vi } from 'vitest';
 import { execute } from '../support/database.ts';
+import { expectCore, INGEST, post, REQUEST_ID } from '../support/expect.ts';
 import { ask, lastReply, openWire, type Wire } from '../support/http.ts';
 import { makeBundle } from '../support/seal.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
-import { expectCore, INGEST, post, REQUEST_ID } from './support/expect.ts';
 
 /** The limit is 10 s, looked at once a second. */
 const LIMIT_MS = 10_000;

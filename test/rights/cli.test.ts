@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dueIn } from '../../src/console/due.ts';
 import { loadStrings } from '../../src/console/strings-files.ts';
 import { HOUR } from '../../src/lib/clock.ts';
-import { expectError } from '../http/support/expect.ts';
 import { runGpd } from '../support/command.ts';
 import { execute } from '../support/database.ts';
+import { expectError } from '../support/expect.ts';
 import { initGpd, KID } from '../support/server.ts';
 import { apiKey, OTHER, REASON, type Rights, startRights, type Visit } from './support/rights.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectError } from '../http/support/expect.ts';
+import { expectError } from '../support/expect.ts';
 import { makeHostileTokens } from '../support/hostile-tokens.ts';
 import { type Rights, startRights } from './support/rights.ts';
 

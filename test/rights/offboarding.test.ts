@@ -3,8 +3,8 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeF
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { expectCore, post, SEEN_WITHIN } from '../http/support/expect.ts';
 import { tempDir } from '../support/command.ts';
+import { expectCore, post, SEEN_WITHIN } from '../support/expect.ts';
 import { ask } from '../support/http.ts';
 import { makeBundle } from '../support/seal.ts';
 import { KID, startGpd } from '../support/server.ts';

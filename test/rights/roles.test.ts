@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ErrorCode } from '../../src/lib/errors.ts';
-import { expectError } from '../http/support/expect.ts';
+import { expectError } from '../support/expect.ts';
 import { ask } from '../support/http.ts';
 import { KID } from '../support/server.ts';
 import { type Claims, OTHER, REASON, type Rights, startRights, type Visit } from './support/rights.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { post } from '../http/support/expect.ts';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
+import { post } from '../support/expect.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { makeLaterProgram } from '../support/program.ts';
 import { makeBundle } from '../support/seal.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/db/db.ts';
-import { expectCore, post } from '../http/support/expect.ts';
+import { expectCore, post } from '../support/expect.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { desktopChrome } from '../support/samples.ts';
 import { makePlaintext, seal } from '../support/seal.ts';

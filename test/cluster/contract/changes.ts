@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { INGEST } from '../../http/support/expect.ts';
+import { INGEST } from '../../support/expect.ts';
 import type { Reply } from '../../support/http.ts';
 import { browserHeaders } from '../../support/samples.ts';
 import { makeBundle } from '../../support/seal.ts';

@@ -4,7 +4,7 @@ import { consistencyProof, type HashReader } from '../../../src/ledger/proofs.ts
 import { formatTilePath, TILE_WIDTH } from '../../../src/ledger/tile-path.ts';
 import { verifyConsistency } from '../../../src/ledger/verify.ts';
 import { parseVkey } from '../../../src/ledger/vkey.ts';
-import { leafOf, readCheckpoint, treeHead } from '../../consent-api/support/naive-log.ts';
+import { leafOf, readCheckpoint, treeHead } from '../../consent/system/support/naive-log.ts';
 import { type Gpd, KID } from '../../support/server.ts';
 import { inParallel, makeCaller } from '../support/call.ts';
 import { bearer, type Cluster } from '../support/cluster.ts';

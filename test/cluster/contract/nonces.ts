@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { expectCore, INGEST } from '../../http/support/expect.ts';
+import { expectCore, INGEST } from '../../support/expect.ts';
 import { browserHeaders } from '../../support/samples.ts';
 import { makePlaintext, seal } from '../../support/seal.ts';
 import { countBy, inParallel, makeCaller } from '../support/call.ts';

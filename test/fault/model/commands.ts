@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { IngestResponse } from '../../../src/schema/responses.ts';
-import { expectCore, INGEST, sessionOf } from '../../http/support/expect.ts';
+import { expectCore, INGEST, sessionOf } from '../../support/expect.ts';
 import type { Reply } from '../../support/http.ts';
 import { fc } from '../../support/property.ts';
 import { browserHeaders, desktopChrome, headlessChrome } from '../../support/samples.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SealedBundle } from '../../../src/schema/bundle.ts';
 import type { IngestResponse } from '../../../src/schema/responses.ts';
-import { INGEST } from '../../http/support/expect.ts';
+import { INGEST } from '../../support/expect.ts';
 import type { Reply } from '../../support/http.ts';
 import { browserHeaders } from '../../support/samples.ts';
 import { makeBundle } from '../../support/seal.ts';

@@ -1,7 +1,7 @@
 import { expect, vi } from 'vitest';
 import type { IngestResponse } from '../../../src/schema/responses.ts';
-import { expectCore, post, SEEN_WITHIN, sessionOf } from '../../http/support/expect.ts';
 import { execute } from '../../support/database.ts';
+import { expectCore, post, SEEN_WITHIN, sessionOf } from '../../support/expect.ts';
 import { type Ask, ask, postJson, type Reply } from '../../support/http.ts';
 import { type Idp, type IdpOptions, startIdp } from '../../support/oidc.ts';
 import { desktopChrome, headlessChrome } from '../../support/samples.ts';

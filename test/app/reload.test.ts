@@ -1,0 +1,136 @@
+import { copyFileSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { runGpd } from '../support/command.ts';
+import { expectCore, post, SEEN_WITHIN } from '../support/expect.ts';
+import { ask } from '../support/http.ts';
+import { makeBundle } from '../support/seal.ts';
+import { type Gpd, ORIGIN, type SealTarget, startGpd } from '../support/server.ts';
+
+/** What the command line changes, the running server sees within 5 s. */
+
+interface MadeKey {
+  readonly generation: number;
+  readonly state: string;
+  readonly publicKey: string;
+}
+
+const TENANTS = ['rotated', 'graced', 'destroyed', 'staged', 'moved'];
+let gpd: Gpd;
+beforeAll(async () => {
+  gpd = await startGpd({ tenants: TENANTS.map((kid) => ({ kid, origins: [ORIGIN] })) });
+});
+afterAll(() => gpd.stop());
+
+const first = (kid: string): SealTarget => gpd.targets[TENANTS.indexOf(kid)]!;
+const targetOf = (kid: string, { publicKey }: MadeKey): SealTarget => ({
+  kid,
+  publicKey: Buffer.from(publicKey, 'base64'),
+});
+
+async function published(kid: string): Promise<string | undefined> {
+  const reply = await ask(gpd.url, `/_fp/pubkey?kid=${kid}`);
+  return (reply.json() as { publicKey?: string }).publicKey;
+}
+
+async function seen(check: () => Promise<void>): Promise<void> {
+  await vi.waitFor(check, SEEN_WITHIN);
+}
+
+async function reasonOf(target: SealTarget, origin = ORIGIN): Promise<string> {
+  const reply = await post(gpd.url, makeBundle(target), { origin });
+  return (reply.json() as { reason: string }).reason;
+}
+
+describe.concurrent('a running server', () => {
+  it('publishes a rotated key; the old one still opens during its grace', async () => {
+    const before = await ask(gpd.url, '/_fp/pubkey?kid=rotated');
+    const made = await gpd.json<MadeKey>(['keys', 'rotate', 'rotated']);
+    expect(made).toMatchObject({ generation: 2, state: 'published' });
+    await seen(async () => expect(await published('rotated')).toBe(made.publicKey));
+    const after = await ask(gpd.url, '/_fp/pubkey?kid=rotated');
+    expect(after.headers['etag']).not.toBe(before.headers['etag']);
+    expect(await reasonOf(first('rotated'))).toBe('ok');
+    expect(await reasonOf(targetOf('rotated', made))).toBe('ok');
+  });
+
+  it('stops opening with the old key when its grace ends', async () => {
+    const made = await gpd.json<MadeKey>(['keys', 'rotate', 'graced', '--grace', '4s']);
+    await seen(async () => expect(await published('graced')).toBe(made.publicKey));
+    expect(await reasonOf(first('graced'))).toBe('ok');
+    await vi.waitFor(async () => expect(await reasonOf(first('graced'))).toBe('decrypt-failed'), {
+      timeout: 8000,
+      interval: 200,
+    });
+    expect(await reasonOf(targetOf('graced', made))).toBe('ok');
+  });
+
+  it('opens nothing with a destroyed key', async () => {
+    const made = await gpd.json<MadeKey>(['keys', 'rotate', 'destroyed']);
+    await seen(async () => expect(await published('destroyed')).toBe(made.publicKey));
+    expect(await reasonOf(first('destroyed'))).toBe('ok');
+    await gpd.json(['keys', 'destroy', 'destroyed', '1', '--yes']);
+    await seen(async () => expect(await reasonOf(first('destroyed'))).toBe('decrypt-failed'));
+    expect(await reasonOf(targetOf('destroyed', made))).toBe('ok');
+  });
+
+  it('neither publishes nor opens a staged key until it is rotated in', async () => {
+    const staged = await gpd.json<MadeKey>(['keys', 'generate', 'staged']);
+    expect(staged).toMatchObject({ generation: 2, state: 'staged' });
+    await new Promise((resolve) => setTimeout(resolve, 2500));
+    expect(await published('staged')).toBe(first('staged').publicKey.toString('base64'));
+    expect(await reasonOf(targetOf('staged', staged))).toBe('decrypt-failed');
+    const rotated = await gpd.json<MadeKey>(['keys', 'rotate', 'staged']);
+    expect(rotated).toEqual({ ...staged, state: 'published' });
+    await seen(async () => expect(await reasonOf(targetOf('staged', staged))).toBe('ok'));
+  });
+
+  it('knows a tenant that was added', async () => {
+    const origin = 'https://new.example';
+    const made = await gpd.json<MadeKey>(['tenants', 'add', 'added', '--origin', origin]);
+    await seen(async () => expect(await published('added')).toBe(made.publicKey));
+    const reply = await post(gpd.url, makeBundle(targetOf('added', made)), { origin });
+    expect(expectCore(reply, 'ok').transparencyToken).toBeDefined();
+    expect(reply.headers['access-control-allow-origin']).toBe(origin);
+  });
+
+  it('lets in the origins that a tenant has now, and no others', async () => {
+    const origin = 'https://moved.example';
+    const answer = () => post(gpd.url, makeBundle(first('moved')), { origin });
+    expect((await answer()).headers).not.toHaveProperty('access-control-allow-origin');
+    await gpd.json(['tenants', 'set', 'moved', `origins=${origin}`]);
+    await seen(async () => expect((await answer()).headers['access-control-allow-origin']).toBe(origin));
+    expect(expectCore(await answer(), 'ok')).toHaveProperty('transparencyToken');
+    const old = expectCore(await post(gpd.url, makeBundle(first('moved')), { origin: ORIGIN }), 'ok');
+    expect(old).not.toHaveProperty('transparencyToken');
+  });
+});
+
+describe('keys rewrap', () => {
+  it('changes the master key under a running server, which goes on and sees what comes after', async () => {
+    const own = await startGpd();
+    const acme = own.targets[0]!;
+    const path = join(own.dataDir, 'master.key');
+    const before = readFileSync(path, 'utf8');
+    await own.json(['keys', 'rewrap', '--yes']);
+    expect(readFileSync(path, 'utf8')).not.toBe(before);
+    expectCore(await post(own.url, makeBundle(acme)), 'ok');
+    const made = await own.json<MadeKey>(['tenants', 'add', 'later']);
+    await vi.waitFor(
+      async () => expectCore(await post(own.url, makeBundle(targetOf('later', made))), 'ok'),
+      SEEN_WITHIN,
+    );
+    expectCore(await post(own.url, makeBundle(acme)), 'ok');
+    expect((await ask(own.url, '/readyz')).status).toBe(200);
+    await own.stop();
+
+    const again = await startGpd({ dataDir: own.dataDir });
+    expectCore(await post(again.url, makeBundle(acme)), 'ok');
+    await again.stop();
+    copyFileSync(path, `${path}.kept`);
+    const refused = await runGpd(['serve', '--port', '0'], {
+      env: { GPD_DATA_DIR: own.dataDir, GPD_MASTER_KEY_FILE: join(own.dataDir, 'gpd.db') },
+    });
+    expect(refused.code).toBe(78);
+  });
+});

@@ -1,0 +1,268 @@
+import { createHash } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { expectError, SEEN_WITHIN } from '../../support/expect.ts';
+import { ask, type Reply } from '../../support/http.ts';
+import { KID, ORIGIN } from '../../support/server.ts';
+import { type Api, bearer, PURPOSE, startApi } from './support/api.ts';
+import { readExport } from './support/naive-log.ts';
+
+const BANNER = '/v1/consent/banner';
+
+interface Manifest {
+  readonly version: string;
+  readonly src: string;
+  readonly integrity: string;
+  readonly languages: readonly string[];
+}
+
+let api: Api;
+let manifest: Manifest;
+beforeAll(async () => {
+  api = await startApi();
+  manifest = (await ask(api.gpd.url, '/v1/embed.json')).json() as Manifest;
+});
+afterAll(() => api.stop());
+
+const get = (path: string, headers = {}): Promise<Reply> => ask(api.gpd.url, path, { headers });
+const banner = (query = '', headers = {}): Promise<Reply> =>
+  api.get(`${BANNER}${query}`, api.keys.publishable, headers);
+
+async function published(): Promise<{ body: Record<string, unknown> }[]> {
+  return readExport(await api.get('/v1/ledger/export'))
+    .map(({ entry }) => JSON.parse(entry) as { type: string; body: Record<string, unknown> })
+    .filter(({ type }) => type === 'banner.published');
+}
+
+describe('the script', () => {
+  it('is open to every origin, for five minutes', async () => {
+    const reply = await get('/v1/embed.js');
+    expect(reply.status).toBe(200);
+    expect(reply.headers).toMatchObject({
+      'content-type': 'text/javascript; charset=utf-8',
+      'cache-control': 'public, max-age=300',
+      'access-control-allow-origin': '*',
+      'cross-origin-resource-policy': 'cross-origin',
+      vary: 'Accept-Encoding',
+    });
+    const again = await get('/v1/embed.js', { 'if-none-match': reply.headers.etag ?? '' });
+    expect([again.status, again.text]).toEqual([304, '']);
+  });
+
+  it('has an address whose bytes never change, and a hash that fits', async () => {
+    const pinned = await get(manifest.src);
+    expect(pinned.headers['cache-control']).toBe('public, max-age=31536000, immutable');
+    expect(pinned.text).toBe((await get('/v1/embed.js')).text);
+    const hash = createHash('sha384').update(pinned.text).digest('base64');
+    expect(manifest.integrity).toBe(`sha384-${hash}`);
+    expect(pinned.text).toContain(manifest.version);
+  });
+
+  it('of another version is not there: its bytes would be others', async () => {
+    expectError(await get('/v1/embed/0123456789abcdef/embed.js'), 'not-found');
+  });
+
+  it('goes out compressed to whoever takes that, under a tag of its own', async () => {
+    const plain = await get('/v1/embed.js');
+    const zipped = await new Promise<{ body: Buffer; headers: Headers }>((resolve, reject) => {
+      void import('node:http').then(({ get: fetchRaw }) =>
+        fetchRaw(`${api.gpd.url}/v1/embed.js`, { headers: { 'accept-encoding': 'gzip' } }, (response) => {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.on('end', () =>
+            resolve({
+              body: Buffer.concat(chunks),
+              headers: new Headers(response.headers as Record<string, string>),
+            }),
+          );
+        }).on('error', reject),
+      );
+    });
+    expect(zipped.headers.get('content-encoding')).toBe('gzip');
+    expect(gunzipSync(zipped.body).toString()).toBe(plain.text);
+    expect(zipped.headers.get('etag')).not.toBe(plain.headers.etag);
+    expect(plain.headers['content-encoding']).toBeUndefined();
+  });
+
+  it('has types, and takes nothing but GET', async () => {
+    expect((await get('/v1/embed.d.ts')).text).toContain('interface GpdConsent');
+    for (const path of ['/v1/embed.js', '/v1/embed.json', '/v1/embed.d.ts', manifest.src]) {
+      const reply = await ask(api.gpd.url, path, { method: 'POST' });
+      expectError(reply, 'method-not-allowed');
+      expect(reply.headers.allow).toBe('GET, HEAD');
+    }
+  });
+});
+
+describe('the languages', () => {
+  const sources = readdirSync(new URL('../../../src/banner/locales', import.meta.url));
+
+  it('are all official ones of the European Union, and one from right to left', () => {
+    const official = 'bg cs da de el en es et fi fr ga hr hu it lt lv mt nl pl pt ro sk sl sv'.split(' ');
+    expect(manifest.languages).toEqual([...official, 'ar'].sort());
+    expect(sources).toHaveLength(25);
+  });
+
+  it('are files of their own, for good at their version and for a while at another', async () => {
+    const own = await get(`/v1/embed/${manifest.version}/de.json`);
+    expect(own.json()).toMatchObject({ accept: 'Zustimmen', reject: 'Ablehnen' });
+    expect(own.headers).toMatchObject({
+      'cache-control': 'public, max-age=31536000, immutable',
+      'content-type': 'application/json; charset=utf-8',
+      'access-control-allow-origin': '*',
+    });
+    const older = await get('/v1/embed/0123456789abcdef/de.json');
+    expect([older.status, older.headers['cache-control']]).toEqual([200, 'public, max-age=300']);
+  });
+
+  it.each(['xx', 'DE', 'de-AT', 'manifest', '..%2fmanifest', '__proto__', 'embed'])(
+    '%s is not one',
+    async (language) => {
+      expectError(await get(`/v1/embed/${manifest.version}/${language}.json`), 'not-found');
+    },
+  );
+});
+
+describe('what the banner is told', () => {
+  it('is the policy, the purposes and the tenant’s own words', async () => {
+    const reply = await banner('', { origin: ORIGIN });
+    expect(reply.status).toBe(200);
+    expect(reply.headers).toMatchObject({
+      'cache-control': 'no-store',
+      'access-control-allow-origin': ORIGIN,
+    });
+    expect(reply.json()).toEqual({
+      kid: KID,
+      policy: { version: 0, material: 0, url: '' },
+      title: '',
+      body: '',
+      purposes: [
+        {
+          id: PURPOSE,
+          title: expect.any(String),
+          description: expect.any(String),
+          gpc: 'opt-out',
+          ttlDays: 180,
+        },
+      ],
+      gpc: false,
+    });
+  });
+
+  it('says when a header carries Global Privacy Control', async () => {
+    expect((await banner('', { 'sec-gpc': '1' })).json()).toMatchObject({ gpc: true });
+    expect((await banner('', { 'sec-gpc': '0' })).json()).toMatchObject({ gpc: false });
+  });
+
+  it('speaks the language that is asked for where the tenant does', async () => {
+    const texts = {
+      de: {
+        title: 'Ihre Wahl',
+        purposes: { [PURPOSE]: { title: 'Geräteerkennung', description: 'Warum.' } },
+      },
+    };
+    const settings = [
+      'banner.title=Your call',
+      'banner.policyUrl=https://shop.example/privacy',
+      `banner.texts=${JSON.stringify(texts)}`,
+    ];
+    const set = await api.gpd.json<{ settings: Record<string, unknown> }>([
+      'tenants',
+      'set',
+      KID,
+      ...settings,
+    ]);
+    expect(set.settings['banner.texts']).toEqual(texts);
+    await vi.waitFor(async () => {
+      expect((await banner('?lang=de')).json()).toMatchObject({
+        title: 'Ihre Wahl',
+        policy: { url: 'https://shop.example/privacy' },
+        purposes: [{ title: 'Geräteerkennung', description: 'Warum.', ttlDays: 180 }],
+      });
+    }, SEEN_WITHIN);
+    const english = (await banner()).json() as { title: string; purposes: { title: string }[] };
+    expect(english).toMatchObject({ title: 'Your call' });
+    expect(english.purposes[0]?.title).not.toBe('Geräteerkennung');
+    expect((await banner('?lang=fr')).json()).toEqual(english);
+    expect((await banner('?lang=constructor')).status).toBe(400);
+  });
+
+  it.each(['?lang=', '?lang=DE', '?lang=de-AT', '?lang=de&lang=en', '?lang=../x'])(
+    '%s: 400',
+    async (query) => {
+      expectError(await banner(query), 'invalid-request');
+    },
+  );
+
+  it('is for keys: 401 without one, and for a revoked one', async () => {
+    expectError(await get(BANNER), 'unauthenticated');
+    expectError(await api.get(BANNER, api.keys.revoked), 'unauthenticated');
+    for (const scope of ['secret', 'read-only', 'operator'] as const)
+      expect((await api.get(BANNER, api.keys[scope])).status).toBe(200);
+    const session = await api.session('u-1');
+    expectError(await api.get(BANNER, session), 'insufficient-scope');
+  });
+
+  it('takes no other method', async () => {
+    const headers = bearer(api.keys.publishable);
+    expectError(await ask(api.gpd.url, BANNER, { method: 'POST', headers }), 'method-not-allowed');
+  });
+});
+
+describe('banner.published', () => {
+  it('is in the log before anything is shown, once a change', async () => {
+    const before = await published();
+    await Promise.all(Array.from({ length: 8 }, () => banner('?lang=de')));
+    expect(await published()).toEqual(before);
+    const script = createHash('sha256')
+      .update((await get('/v1/embed.js')).text)
+      .digest('hex');
+    expect(before.at(-1)?.body).toEqual({
+      texts: expect.stringMatching(/^[0-9a-f]{64}$/),
+      script,
+      policyVersion: 0,
+    });
+
+    await api.gpd.json(['tenants', 'set', KID, 'banner.body=Please choose.']);
+    await vi.waitFor(async () => {
+      expect((await banner()).json()).toMatchObject({ body: 'Please choose.' });
+    }, SEEN_WITHIN);
+    await api.post('/v1/consent/policies', { text: 'We …', material: true }, api.keys.operator);
+    await vi.waitFor(async () => {
+      expect((await banner()).json()).toMatchObject({ policy: { version: 1, material: 1 } });
+    }, SEEN_WITHIN);
+    const after = await published();
+    expect(after).toHaveLength(before.length + 2);
+    expect(after.at(-1)?.body).toMatchObject({ policyVersion: 1 });
+  });
+
+  it('can be held against the texts that the operator keeps', async () => {
+    const kept = await api.gpd.json<{ texts: string; textsSha256: string; seq: number }[]>([
+      'consent',
+      'banners',
+      KID,
+    ]);
+    const logged = await published();
+    expect(kept.map(({ textsSha256 }) => textsSha256).reverse()).toEqual(
+      logged.map(({ body }) => body['texts']),
+    );
+    for (const { texts, textsSha256 } of kept)
+      expect(createHash('sha256').update(texts).digest('hex')).toBe(textsSha256);
+    expect(kept[0]?.texts).toContain('Please choose.');
+  });
+
+  it('survives a restart without being said again', async () => {
+    const before = await published();
+    await api.gpd.stop();
+    const { apiOf } = await import('./support/api.ts');
+    const { startGpd } = await import('../../support/server.ts');
+    api = apiOf(await startGpd({ dataDir: api.gpd.dataDir }), api.keys);
+    expect((await banner()).status).toBe(200);
+    expect(await published()).toEqual(before);
+  });
+
+  it('the log is whole with it', async () => {
+    expect(await api.gpd.json(['consent', 'verify', KID])).toMatchObject({ ok: true });
+  });
+});

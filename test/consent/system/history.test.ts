@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectError } from '../../support/expect.ts';
+import { KID } from '../../support/server.ts';
+import { type Api, PURPOSE, startApi, type WriteBody } from './support/api.ts';
+
+interface Event {
+  readonly seq: number;
+  readonly type: string;
+  readonly purpose: string;
+  readonly time: string;
+}
+
+interface Page {
+  readonly principalId: string;
+  readonly events: readonly Event[];
+  readonly nextCursor: string | null;
+}
+
+let api: Api;
+beforeAll(async () => {
+  api = await startApi({ purposes: [{ id: 'ads' }, { id: 'orders', gpc: 'ignore' }] });
+});
+afterAll(() => api.stop());
+
+async function history(principalId: string, page: object = {}): Promise<Page> {
+  const reply = await api.post('/v1/consent/history', { principalId, ...page });
+  expect(reply.status).toBe(200);
+  return reply.json() as Page;
+}
+
+describe('history', () => {
+  it('is empty for a stranger', async () => {
+    expect(await history('nobody')).toEqual({ principalId: 'nobody', events: [], nextCursor: null });
+  });
+
+  it('tells the signal that a write was under, also where the write said nothing of it', async () => {
+    const body: WriteBody = { principalId: 'gpc', purposes: ['ads'] };
+    for (const gpc of [true, undefined, false, undefined])
+      await api.write('grant', gpc === undefined ? body : { ...body, gpc });
+    const { events } = await history('gpc');
+    expect(events).toMatchObject([{ gpc: false }, { gpc: false }, { gpc: true }, { gpc: true }]);
+  });
+
+  it('is whole on the command line, however long it is', async () => {
+    for (let i = 0; i < 101; i += 1)
+      await api.write(i % 2 === 0 ? 'grant' : 'deny', { principalId: 'long', purposes: ['ads', 'orders'] });
+    const said = await api.gpd.json<{ events: { seq: number }[] }>(['consent', 'history', KID, 'long']);
+    expect(said.events).toHaveLength(202);
+    expect(new Set(said.events.map(({ seq }) => seq)).size).toBe(202);
+  });
+
+  it('tells every event with its circumstances, newest first', async () => {
+    const body: WriteBody = { principalId: 'anna', purposes: ['ads', 'orders'] };
+    const before = Date.now();
+    const granted = await api.write('grant', body);
+    const denied = await api.write('deny', { ...body, gpc: true });
+    const withdrawn = await api.write('withdraw', { ...body, purposes: ['ads'], gpc: false });
+    const { events, nextCursor } = await history('anna');
+    expect(nextCursor).toBeNull();
+    expect(events.map(({ seq }) => seq)).toEqual(
+      [...granted.entries, ...denied.entries, ...withdrawn.entries].map(({ seq }) => seq).reverse(),
+    );
+    expect(events.map(({ type, purpose }) => `${type} ${purpose}`)).toEqual([
+      'consent.withdrawn ads',
+      'consent.denied orders',
+      'consent.gpc-opt-out ads',
+      'consent.granted orders',
+      'consent.granted ads',
+    ]);
+    expect(events[1]).toMatchObject({ gpc: true, source: 'backend', policyVersion: 0, expiresAt: null });
+    expect(events[4]).toMatchObject({ gpc: false, expiresAt: expect.stringMatching(/^\d{4}-.*Z$/) });
+    for (const { time } of events) {
+      expect(Date.parse(time)).toBeGreaterThanOrEqual(before);
+      expect(Date.parse(time)).toBeLessThanOrEqual(Date.now());
+    }
+  });
+
+  it('pages through all of it, without a gap or a repetition, while more is written', async () => {
+    const seqs: number[] = [];
+    for (let i = 0; i < 7; i += 1) {
+      seqs.unshift((await api.write(i % 2 === 0 ? 'grant' : 'withdraw', { principalId: 'ben' })).seq);
+    }
+    const seen: number[][] = [];
+    let cursor: string | null = null;
+    do {
+      const page: Page = await history('ben', cursor === null ? { limit: 3 } : { limit: 3, cursor });
+      seen.push(page.events.map(({ seq }) => seq));
+      cursor = page.nextCursor;
+      await api.write('grant', { principalId: 'ben' });
+    } while (cursor !== null && seen.length < 10);
+    expect(seen.flat()).toEqual(seqs);
+    expect(seen.map(({ length }) => length)).toEqual([3, 3, 1]);
+  });
+
+  it('the last full page has no cursor', async () => {
+    for (let i = 0; i < 4; i += 1) await api.write('grant', { principalId: 'cleo' });
+    const first = await history('cleo', { limit: 2 });
+    const second = await history('cleo', { limit: 2, cursor: first.nextCursor });
+    expect(second).toMatchObject({ events: [{}, {}], nextCursor: null });
+    expect(await history('cleo', { limit: 4 })).toMatchObject({ nextCursor: null });
+  });
+
+  it('shows 50 unless told, and at most 200', async () => {
+    const purposes = [PURPOSE, 'ads', 'orders'];
+    for (let i = 0; i < 18; i += 1) await api.write('grant', { principalId: 'dora', purposes });
+    const { events, nextCursor } = await history('dora');
+    expect(events).toHaveLength(50);
+    expect(nextCursor).toBe(String(events.at(-1)?.seq));
+    expect((await history('dora', { limit: 200 })).events).toHaveLength(54);
+  });
+
+  it.each([
+    { limit: 0 },
+    { limit: 201 },
+    { limit: 1.5 },
+    { limit: '3' },
+    { cursor: '' },
+    { cursor: '-1' },
+    { cursor: 'x' },
+    { cursor: 3 },
+    { cursor: '1'.repeat(17) },
+  ])('%j is refused', async (page) => {
+    expectError(await api.post('/v1/consent/history', { principalId: 'a', ...page }), 'invalid-request');
+  });
+});
+
+describe('state', () => {
+  it('tells every purpose of the tenant: what was chosen, and what follows', async () => {
+    const { seq, hash } = await api.write('grant', { principalId: 'emil', purposes: ['ads'] });
+    await api.write('withdraw', { principalId: 'emil', purposes: ['orders'] });
+    const reply = await api.post('/v1/consent/state', { principalId: 'emil' });
+    expect(reply.status).toBe(200);
+    const { principalId, purposes } = reply.json() as { principalId: string; purposes: object[] };
+    expect(principalId).toBe('emil');
+    expect(purposes).toEqual([
+      expect.objectContaining({
+        purpose: 'ads',
+        choice: 'granted',
+        at: expect.stringMatching(/^\d{4}-.*Z$/),
+        allowed: true,
+        reason: 'granted',
+        proof: { seq, hash },
+      }),
+      expect.objectContaining({ purpose: PURPOSE, choice: null, at: null, reason: 'never-asked' }),
+      expect.objectContaining({
+        purpose: 'orders',
+        choice: 'withdrawn',
+        allowed: false,
+        reason: 'withdrawn',
+      }),
+    ]);
+  });
+
+  it('agrees with the checks, under GPC too', async () => {
+    await api.write('grant', { principalId: 'fritz', purposes: ['ads', 'orders'], gpc: true });
+    const reply = await api.post('/v1/consent/state', { principalId: 'fritz' });
+    const { purposes } = reply.json() as { purposes: { purpose: string; reason: string }[] };
+    for (const { purpose, reason } of purposes) {
+      expect(reason).toBe((await api.check('fritz', purpose)).reason);
+    }
+    expect(purposes.map(({ reason }) => reason)).toEqual(['gpc-opt-out', 'gpc-opt-out', 'granted']);
+  });
+});

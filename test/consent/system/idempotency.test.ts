@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { execute } from '../../support/database.ts';
+import { expectError } from '../../support/expect.ts';
+import type { Reply } from '../../support/http.ts';
+import { ORIGIN } from '../../support/server.ts';
+import { type Action, type Api, makeBrowser, PURPOSE, startApi } from './support/api.ts';
+
+let api: Api;
+beforeAll(async () => {
+  api = await startApi({ purposes: [{ id: 'ads' }] });
+});
+afterAll(() => api.stop());
+
+const body = (principalId: string) => ({ principalId, purposes: [PURPOSE] });
+
+function write(key: string, sent: unknown, credential?: string, action: Action = 'grant'): Promise<Reply> {
+  const headers = { 'idempotency-key': key, origin: ORIGIN };
+  return api.post(`/v1/consent/${action}`, sent, credential, headers);
+}
+
+const logSize = async (): Promise<number> => (await api.check('nobody-at-all')).proof.seq + 1;
+
+describe('Idempotency-Key', () => {
+  it('the same body is answered the same, and written once', async () => {
+    const first = await write('same', body('a'));
+    const size = await logSize();
+    const again = await write('same', body('a'));
+    expect(first.status).toBe(201);
+    expect({ status: again.status, text: again.text }).toEqual({ status: 201, text: first.text });
+    expect(await logSize()).toBe(size);
+  });
+
+  it('a retry after a withdrawal does not grant again', async () => {
+    const first = await write('stale-retry', body('b'));
+    await api.write('withdraw', { principalId: 'b' });
+    expect((await write('stale-retry', body('b'))).text).toBe(first.text);
+    expect(await api.check('b')).toMatchObject({ allowed: false, reason: 'withdrawn' });
+  });
+
+  it('the same values in another order of keys are the same body', async () => {
+    const first = await write('order', '{"principalId":"c","purposes":["ads"],"gpc":false}');
+    const again = await write('order', ' {"gpc":false, "purposes":["ads"], "principalId":"c"} ');
+    expect({ status: again.status, text: again.text }).toEqual({ status: 201, text: first.text });
+  });
+
+  it.each<[string, object, Action]>([
+    ['person', body('e'), 'grant'],
+    ['purposes', { ...body('d'), purposes: ['ads'] }, 'grant'],
+    ['word on GPC', { ...body('d'), gpc: false }, 'grant'],
+    ['policy version', { ...body('d'), policyVersion: 0 }, 'grant'],
+    ['action', body('d'), 'withdraw'],
+  ])('another %s under it is 409, and nothing is written', async (what, other, action) => {
+    expect((await write(`other ${what}`.replaceAll(' ', '-'), body('d'))).status).toBe(201);
+    const size = await logSize();
+    expectError(
+      await write(`other ${what}`.replaceAll(' ', '-'), other, undefined, action),
+      'idempotency-conflict',
+    );
+    expect(await logSize()).toBe(size);
+  });
+
+  it('twenty at once write one entry and get one answer', async () => {
+    const size = await logSize();
+    const replies = await Promise.all(Array.from({ length: 20 }, () => write('parallel', body('f'))));
+    expect(new Set(replies.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect(replies[0]?.status).toBe(201);
+    expect(await logSize()).toBe(size + 1);
+  });
+
+  it('of two bodies at once one wins, and its answer stays', async () => {
+    const size = await logSize();
+    const replies = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => write('race', body(i % 2 === 0 ? 'g' : 'h'))),
+    );
+    const won = replies.filter(({ status }) => status === 201);
+    expect(replies.filter(({ status }) => status === 409)).toHaveLength(10);
+    expect(new Set(won.map(({ text }) => text)).size).toBe(1);
+    expect(await logSize()).toBe(size + 1);
+  });
+
+  it('belongs to one caller', async () => {
+    const browser = { ...makeBrowser(), purposes: [PURPOSE] };
+    const session = await api.session('i');
+    const replies = [
+      await write('shared', body('i')),
+      await write('shared', body('j'), api.keys.operator),
+      await write('shared', body('k'), api.keys.foreign),
+      await write('shared', browser, api.keys.publishable),
+      await write('shared', body('i'), session),
+    ];
+    expect(replies.map(({ status }) => status)).toEqual(Array(5).fill(201));
+    expect(new Set(replies.map(({ text }) => text)).size).toBe(5);
+  });
+
+  it('is a new one after 24 hours', async () => {
+    const first = await write('old', body('l'));
+    const [row] = await execute(api.gpd.dataDir, "SELECT expires_at FROM idempotency_keys WHERE key = 'old'");
+    const left = Number(row?.['expires_at']) - Date.now();
+    expect(left).toBeGreaterThan(86_400_000 - 60_000);
+    expect(left).toBeLessThanOrEqual(86_400_000);
+    await execute(api.gpd.dataDir, "UPDATE idempotency_keys SET expires_at = 1 WHERE key = 'old'");
+    const again = await write('old', { ...body('l'), gpc: false });
+    expect(again.status).toBe(201);
+    expect(again.text).not.toBe(first.text);
+    expect((await write('old', { ...body('l'), gpc: false })).text).toBe(again.text);
+  });
+
+  it('is remembered for a write that was accepted only', async () => {
+    expectError(await write('retried', { ...body('m'), purposes: ['nope'] }), 'unknown-purpose');
+    expect((await write('retried', body('m'))).status).toBe(201);
+  });
+
+  it('255 visible characters are taken', async () => {
+    expect((await write('~'.repeat(255), body('n'))).status).toBe(201);
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['256 characters', 'x'.repeat(256)],
+    ['a space', 'a b'],
+    ['Latin-1', 'caf\u00e9'],
+  ])('%s is refused', async (_what, key) => {
+    expectError(await write(key, body('o')), 'invalid-request');
+    expect(await api.check('o')).toMatchObject({ reason: 'never-asked' });
+  });
+});

@@ -1,0 +1,183 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectError } from '../../support/expect.ts';
+import { type Ask, ask, JSON_TYPE, type Reply } from '../../support/http.ts';
+import { type Api, bearer, PURPOSE, startApi } from './support/api.ts';
+
+/** Bad input, on the hot lane and on the routes behind Express alike. */
+
+let api: Api;
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api.stop());
+
+const CHECK = '/v1/consent/can-process';
+const GRANT = '/v1/consent/grant';
+const ROUTES = [CHECK, '/v1/consent/can-process/batch', GRANT, '/v1/consent/state', '/v1/sessions'];
+const MAX = 32_768;
+
+function send(path: string, body: string | Uint8Array, more: Omit<Ask, 'body'> = {}): Promise<Reply> {
+  const headers = { ...JSON_TYPE, ...bearer(api.keys.secret), ...more.headers };
+  return ask(api.gpd.url, path, { method: 'POST', ...more, headers, body });
+}
+
+/** A good body for a person, as the route wants it. */
+function bodyFor(path: string, principalId: unknown): Record<string, unknown> {
+  if (path.endsWith('/batch')) return { checks: [{ id: '1', principalId, purpose: PURPOSE }] };
+  if (path === CHECK) return { principalId, purpose: PURPOSE };
+  return path === GRANT ? { principalId, purposes: [PURPOSE] } : { principalId };
+}
+
+const text = (path: string, principalId: unknown): string => JSON.stringify(bodyFor(path, principalId));
+
+describe.each(ROUTES)('%s', (path) => {
+  it.each([
+    ['one character', 'x'],
+    ['512 characters', 'x'.repeat(512)],
+    ['512 characters outside the BMP', '🐢'.repeat(512)],
+    ['any script', 'Zoë 🐢 他 \u202e'],
+    ['markup', '<script>"\'\\'],
+  ])('takes a principal id of %s', async (_what, principalId) => {
+    expect((await send(path, text(path, principalId))).status).toBeLessThan(300);
+  });
+
+  it.each([
+    ['no characters', ''],
+    ['513 characters', 'x'.repeat(513)],
+    ['513 characters outside the BMP', '🐢'.repeat(513)],
+    ['a lone high surrogate', 'a\ud83d'],
+    ['a lone low surrogate', '\udc22a'],
+    ['swapped surrogates', '\udc22\ud83d'],
+    ['NUL', 'a\u0000'],
+    ['a line break', 'a\nb'],
+    ['DEL', 'a\u007f'],
+    ['a C1 control', 'a\u0085'],
+    ['a number', 7],
+    ['null', null],
+    ['a list', ['x']],
+  ])('refuses a principal id of %s', async (_what, principalId) => {
+    expectError(await send(path, text(path, principalId)), 'invalid-request');
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['no JSON', 'principalId=a'],
+    ['half of it', '{"principalId":"a"'],
+    ['two of it', '{}{}'],
+    ['a trailing comma', '{"principalId":"a",}'],
+    ['a comment', '{/**/"principalId":"a"}'],
+    ['NaN', '{"principalId":NaN}'],
+    ['a raw control character', '{"principalId":"a\n"}'],
+    ['a byte order mark', '\ufeff{"principalId":"a"}'],
+    ['33 levels', `{"principalId":${'['.repeat(33)}${']'.repeat(33)}}`],
+    ['10,000 levels', '['.repeat(10_000)],
+  ])('refuses %s as JSON', async (_what, body) => {
+    expectError(await send(path, body), 'invalid-json');
+  });
+
+  it('refuses a key that is there twice, however it is spelled', async () => {
+    const good = text(path, 'a');
+    const key = Object.keys(bodyFor(path, 'a'))[0] ?? '';
+    const again = JSON.stringify(bodyFor(path, 'b')[key]);
+    const escaped = `\\u00${key.charCodeAt(0).toString(16)}${key.slice(1)}`;
+    for (const name of [key, escaped]) {
+      expectError(await send(path, `${good.slice(0, -1)},"${name}":${again}}`), 'invalid-json');
+    }
+  });
+
+  it.each([
+    ['a byte that is none', [0x61, 0xff, 0x62]],
+    ['a long form', [0xc0, 0xaf]],
+    ['an encoded surrogate', [0xed, 0xa0, 0x80]],
+    ['half a character', [0xf0, 0x9f, 0x90]],
+  ])('refuses UTF-8 with %s', async (_what, bytes) => {
+    const [head = '', tail = ''] = text(path, 'SPLIT').split('SPLIT');
+    const body = Buffer.concat([Buffer.from(head), Buffer.from(bytes), Buffer.from(tail)]);
+    expectError(await send(path, body), 'invalid-json');
+  });
+
+  it.each(['null', '[]', '"x"', '7', 'true', '{}'])(
+    'refuses %s, which is JSON of another shape',
+    async (body) => {
+      expectError(await send(path, body), 'invalid-request');
+    },
+  );
+
+  it('refuses a field too many, without repeating what was sent', async () => {
+    const reply = await send(path, JSON.stringify({ ...bodyFor(path, 'a'), s3cr3t: 'hunter2' }));
+    const { details } = expectError(reply, 'invalid-request');
+    expect(details).toBeInstanceOf(Array);
+    expect(reply.text).not.toMatch(/s3cr3t|hunter2/);
+  });
+
+  it.each([
+    ['text/plain', { 'content-type': 'text/plain' }],
+    ['a form', { 'content-type': 'application/x-www-form-urlencoded' }],
+    ['a type that begins alike', { 'content-type': 'application/json5' }],
+    ['no type', { 'content-type': '' }],
+    ['gzip', { 'content-encoding': 'gzip' }],
+    ['a list of encodings', { 'content-encoding': 'identity, gzip' }],
+  ])('refuses %s as a media type', async (_what, headers) => {
+    expectError(await send(path, text(path, 'a'), { headers }), 'unsupported-media-type');
+  });
+
+  it.each(['application/json; charset=utf-8', 'Application/JSON', 'application/json;profile="x"'])(
+    'takes %s',
+    async (type) => {
+      const reply = await send(path, text(path, 'a'), { headers: { 'content-type': type } });
+      expect(reply.status).toBeLessThan(300);
+    },
+  );
+
+  it.each([false, true])('takes 32,768 bytes and no more (chunked: %s)', async (chunked) => {
+    const body = text(path, 'a');
+    const fill = (size: number): string => body + ' '.repeat(size - body.length);
+    expect((await send(path, fill(MAX), { chunked })).status).toBeLessThan(300);
+    expectError(await send(path, fill(MAX + 1), { chunked }), 'payload-too-large');
+  });
+});
+
+describe('a purpose', () => {
+  const LONGEST = 'a'.repeat(64);
+  it.each(['a', '0', 'a-', '9-z', LONGEST])('%s is a good id that nobody defined', async (purpose) => {
+    expect(await api.check('a', purpose)).toMatchObject({ allowed: false, reason: 'unknown-purpose' });
+    const reply = await api.post(GRANT, { principalId: 'a', purposes: [purpose] });
+    expectError(reply, 'unknown-purpose');
+  });
+
+  it.each(['', 'A', '-a', 'a_b', 'a b', 'é', `${LONGEST}a`, 'a\n', 'constructor ', 7, null])(
+    '%j is no id',
+    async (purpose) => {
+      expectError(await api.post(CHECK, { principalId: 'a', purpose }), 'invalid-request');
+      expectError(await api.post(GRANT, { principalId: 'a', purposes: [purpose] }), 'invalid-request');
+    },
+  );
+
+  it.each(['constructor', 'tostring', 'proto'])('%s is not defined by JavaScript', async (purpose) => {
+    expect(await api.check('a', purpose)).toMatchObject({ reason: 'unknown-purpose' });
+  });
+
+  it('one that is unknown refuses the whole write', async () => {
+    const body = { principalId: 'whole', purposes: [PURPOSE, 'nope', 'nada'] };
+    expect(expectError(await api.post(GRANT, body), 'unknown-purpose')).toMatchObject({
+      details: ['nope', 'nada'],
+    });
+    expect(await api.check('whole')).toMatchObject({ reason: 'never-asked' });
+  });
+
+  it.each([
+    ['none', []],
+    ['one twice', [PURPOSE, PURPOSE]],
+    ['51', Array.from({ length: 51 }, (_, i) => `p${i}`)],
+  ])('%s: refused', async (_what, purposes) => {
+    expectError(await api.post(GRANT, { principalId: 'a', purposes }), 'invalid-request');
+  });
+});
+
+it('survives 300 bodies of noise without one fault', async () => {
+  const bodies = Array.from({ length: 300 }, (_, i) => randomBytes(i));
+  const replies = await Promise.all(bodies.map((body, i) => send(ROUTES[i % ROUTES.length] ?? '', body)));
+  expect([...new Set(replies.map(({ status }) => status))]).toEqual([400]);
+  expect(api.gpd.logs()).not.toContain('"fault"');
+});

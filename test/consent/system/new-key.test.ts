@@ -1,0 +1,96 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hashApiKey, type KeyScope, makeApiKeySecret } from '../../../src/auth/api-key.ts';
+import { type Database, openDatabase } from '../../../src/db/db.ts';
+import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
+import { operatorAt } from '../../support/act.ts';
+import { expectError } from '../../support/expect.ts';
+import { KID } from '../../support/server.ts';
+import { type Api, PURPOSE, startApi } from './support/api.ts';
+
+/** A key that was made a moment ago is never refused (contract 2, section 12). */
+
+const CHECK = { principalId: 'a', purpose: PURPOSE };
+
+let api: Api;
+let database: Database;
+beforeAll(async () => {
+  api = await startApi();
+  database = await openDatabase({ location: join(api.gpd.dataDir, 'gpd.db') });
+});
+afterAll(async () => {
+  await database.close();
+  await api.stop();
+});
+
+/** By a connection of its own, as `gpd apikeys create` beside the server. */
+async function makeKey(scope: KeyScope): Promise<{ id: string; key: string }> {
+  const key = makeApiKeySecret(scope, randomBytes);
+  const hash = hashApiKey(key);
+  const id = `key_${hash.slice(0, 26)}`;
+  const times = { createdAt: Date.now(), revokedAt: null, lastUsedOn: null };
+  await makeApiKeyStore(database).insert(
+    { id, kid: KID, scope, name: 'new', hash, ...times },
+    operatorAt(Date.now()),
+  );
+  return { id, key };
+}
+
+describe('a key that was made a moment ago', () => {
+  it('is taken at once, 50 times, in the hot lane and on every other route', {
+    timeout: 60_000,
+  }, async () => {
+    const answers: number[] = [];
+    for (let i = 0; i < 25; i += 1) {
+      answers.push((await api.post('/v1/consent/can-process', CHECK, (await makeKey('secret')).key)).status);
+      answers.push((await api.get('/v1/ledger/vkey', (await makeKey('read-only')).key)).status);
+    }
+    expect(answers).toEqual(Array.from({ length: 50 }, () => 200));
+  });
+
+  it('by the command line too', async () => {
+    const words = ['apikeys', 'create', KID, '--scope', 'secret', '--name', 'backend'];
+    const { key } = await api.gpd.json<{ key: string }>(words);
+    expect((await api.post('/v1/consent/can-process', CHECK, key)).status).toBe(200);
+  });
+
+  it('by many of its callers at one time', async () => {
+    const { key } = await makeKey('secret');
+    const replies = await Promise.all(
+      Array.from({ length: 20 }, () => api.post('/v1/consent/can-process', CHECK, key)),
+    );
+    expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 200));
+  });
+
+  it('for a tenant that was made a moment ago', async () => {
+    await api.gpd.json(['tenants', 'add', 'newborn']);
+    const words = ['apikeys', 'create', 'newborn', '--scope', 'secret', '--name', 'backend'];
+    const { key } = await api.gpd.json<{ key: string }>(words);
+    expect((await api.get('/v1/ledger/vkey', key)).text).toContain('newborn');
+  });
+
+  it('although somebody at the same address tries keys that nobody has', async () => {
+    const guesses = Array.from({ length: 100 }, () =>
+      api.post('/v1/consent/can-process', CHECK, makeApiKeySecret('secret', randomBytes)),
+    );
+    const { key } = await makeKey('secret');
+    expect((await api.post('/v1/consent/can-process', CHECK, key)).status).toBe(200);
+    for (const guess of await Promise.all(guesses)) expectError(guess, 'unauthenticated');
+  });
+});
+
+it('a key that is revoked stays revoked', async () => {
+  const { id, key } = await makeKey('secret');
+  expect((await api.post('/v1/consent/can-process', CHECK, key)).status).toBe(200);
+  await makeApiKeyStore(database).revoke(id, operatorAt(Date.now()));
+  await expect
+    .poll(async () => (await api.post('/v1/consent/can-process', CHECK, key)).status, {
+      timeout: 5000,
+      interval: 50,
+    })
+    .toBe(401);
+  for (let i = 0; i < 5; i += 1) {
+    expectError(await api.post('/v1/consent/can-process', CHECK, key), 'unauthenticated');
+  }
+});

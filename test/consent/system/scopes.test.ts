@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ErrorCode } from '../../../src/lib/errors.ts';
+import { dumpDatabase } from '../../support/database.ts';
+import { expectError } from '../../support/expect.ts';
+import { ask, JSON_TYPE, type Reply } from '../../support/http.ts';
+import { ORIGIN } from '../../support/server.ts';
+import { type Api, bearer, expireSession, makeBrowser, PURPOSE, startApi } from './support/api.ts';
+
+/** Every credential on every route: the table is the specification (contract section 7). */
+
+const WHO = [
+  'secret',
+  'operator',
+  'read-only',
+  'publishable',
+  'publishable, no origin',
+  'session',
+  'foreign secret',
+  'revoked',
+  'expired session',
+  'unknown key',
+  'unknown session',
+  'basic',
+  'none',
+] as const;
+type Who = (typeof WHO)[number];
+
+const NOBODY: readonly Who[] = [
+  'revoked',
+  'expired session',
+  'unknown key',
+  'unknown session',
+  'basic',
+  'none',
+];
+
+interface Route {
+  readonly call: string;
+  readonly status: number;
+  /** Everybody else who is somebody is 403. */
+  readonly allowed: readonly Who[];
+  readonly body?: (who: Who) => object;
+  /** A publishable key may, but not without an origin. */
+  readonly needsOrigin?: true;
+}
+
+const ERASE = 'POST /v1/principals/erase';
+const browser = makeBrowser();
+const PERSON = 'session-person';
+const SECRET: readonly Who[] = ['secret', 'foreign secret'];
+const READERS: readonly Who[] = [...SECRET, 'read-only', 'operator'];
+const ANY_KEY: readonly Who[] = [...READERS, 'publishable', 'publishable, no origin'];
+const WRITERS: readonly Who[] = [...SECRET, 'operator', 'session', 'publishable'];
+
+const person = () => ({ principalId: PERSON });
+const writeBody = (who: Who) => ({
+  ...(who.startsWith('publishable') ? browser : { principalId: PERSON }),
+  purposes: [PURPOSE],
+});
+const purpose = { id: 'table', title: 'Table' };
+
+const ROUTES: readonly Route[] = [
+  {
+    call: 'POST /v1/consent/can-process',
+    status: 200,
+    allowed: READERS,
+    body: () => ({ principalId: PERSON, purpose: PURPOSE }),
+  },
+  {
+    call: 'POST /v1/consent/can-process/batch',
+    status: 200,
+    allowed: READERS,
+    body: () => ({ checks: [{ id: '1', principalId: PERSON, purpose: PURPOSE }] }),
+  },
+  { call: 'POST /v1/consent/grant', status: 201, allowed: WRITERS, body: writeBody, needsOrigin: true },
+  { call: 'POST /v1/consent/deny', status: 201, allowed: WRITERS, body: writeBody, needsOrigin: true },
+  { call: 'POST /v1/consent/withdraw', status: 201, allowed: WRITERS, body: writeBody, needsOrigin: true },
+  { call: 'POST /v1/consent/state', status: 200, allowed: [...READERS, 'session'], body: person },
+  { call: 'POST /v1/consent/history', status: 200, allowed: [...READERS, 'session'], body: person },
+  { call: 'GET /v1/consent/purposes', status: 200, allowed: ANY_KEY },
+  {
+    call: 'PUT /v1/consent/purposes',
+    status: 200,
+    allowed: ['operator'],
+    body: () => ({ purposes: [purpose] }),
+  },
+  { call: 'GET /v1/consent/policies', status: 200, allowed: ANY_KEY },
+  {
+    call: 'POST /v1/consent/policies',
+    status: 201,
+    allowed: ['operator'],
+    body: () => ({ text: 'We keep little.', material: false }),
+  },
+  { call: 'GET /v1/consent/proofs/0', status: 200, allowed: READERS },
+  { call: 'GET /v1/ledger/checkpoint', status: 200, allowed: READERS },
+  { call: 'GET /v1/ledger/vkey', status: 200, allowed: READERS },
+  { call: 'GET /v1/ledger/tile/0/000.p/1', status: 200, allowed: READERS },
+  { call: 'GET /v1/ledger/tile/entries/000.p/2', status: 200, allowed: READERS },
+  { call: 'GET /v1/ledger/export', status: 200, allowed: READERS },
+  { call: 'GET /v1/consent/receipts/2', status: 200, allowed: [...SECRET, 'session'] },
+  { call: 'POST /v1/sessions', status: 201, allowed: SECRET, body: person },
+  { call: ERASE, status: 200, allowed: ['session'], body: () => ({}) },
+];
+
+function expected({ status, allowed, needsOrigin }: Route, who: Who): number | ErrorCode {
+  if (NOBODY.includes(who)) return 'unauthenticated';
+  if (who === 'publishable, no origin' && needsOrigin) return 'origin-not-allowed';
+  return allowed.includes(who) ? status : 'insufficient-scope';
+}
+
+let api: Api;
+const credentials = new Map<Who, string>();
+beforeAll(async () => {
+  api = await startApi();
+  const { keys } = api;
+  // Seq 2 of both logs.
+  for (const key of [keys.secret, keys.foreign]) {
+    await api.post('/v1/consent/grant', { principalId: PERSON, purposes: [PURPOSE] }, key);
+  }
+  const expired = await api.session(PERSON);
+  await expireSession(api.gpd.dataDir, expired);
+  const all: Readonly<Record<Who, string>> = {
+    secret: keys.secret,
+    operator: keys.operator,
+    'read-only': keys['read-only'],
+    publishable: keys.publishable,
+    'publishable, no origin': keys.publishable,
+    session: await api.session(PERSON),
+    'foreign secret': keys.foreign,
+    revoked: keys.revoked,
+    'expired session': expired,
+    'unknown key': `${keys.secret.slice(0, -4)}AAAA`,
+    'unknown session': `gpd_ps_${'A'.repeat(43)}`,
+    basic: '',
+    none: '',
+  };
+  for (const who of WHO) credentials.set(who, all[who]);
+});
+afterAll(() => api.stop());
+
+async function call(route: Route, who: Who): Promise<Reply> {
+  const [method = '', path = ''] = route.call.split(' ');
+  // An erasure ends the sessions of the person.
+  const leaving = route.call === ERASE && who === 'session';
+  const credential = leaving ? await api.session('leaving') : (credentials.get(who) ?? '');
+  const headers = {
+    ...(who === 'basic' ? { authorization: 'Basic dTpw' } : bearer(credential)),
+    ...(who === 'publishable' ? { origin: ORIGIN } : {}),
+  };
+  if (!route.body) return ask(api.gpd.url, path, { method, headers });
+  const body = JSON.stringify(route.body(who));
+  return ask(api.gpd.url, path, { method, headers: { ...JSON_TYPE, ...headers }, body });
+}
+
+describe.each(ROUTES.map((route) => [route.call, route] as const))('%s', (_name, route) => {
+  it.each(WHO.map((who) => [who, expected(route, who)] as const))('%s: %s', async (who, outcome) => {
+    const reply = await call(route, who);
+    if (typeof outcome === 'number') {
+      expect({ status: reply.status, text: reply.text }).toMatchObject({ status: outcome });
+    } else {
+      expectError(reply, outcome);
+      expect(reply.headers['cache-control']).toBe('no-store');
+      expect(reply.headers['www-authenticate']).toBe(outcome === 'unauthenticated' ? 'Bearer' : undefined);
+    }
+  });
+});
+
+it('nothing is written for those who are refused', async () => {
+  // Of a key is noted the day it was used, refused or not.
+  const dump = () => dumpDatabase(api.gpd.dataDir, ['api_keys']);
+  const before = await dump();
+  for (const route of ROUTES.filter(({ body }) => body)) {
+    for (const who of WHO) {
+      if (typeof expected(route, who) === 'string') await call(route, who);
+    }
+  }
+  expect(await dump()).toEqual(before);
+});
+
+describe('a key of another tenant', () => {
+  const person = { principalId: 'only-here', purpose: PURPOSE };
+  beforeAll(() => api.write('grant', { principalId: 'only-here' }));
+
+  it('knows nobody of this tenant', async () => {
+    const { foreign } = api.keys;
+    const check = await api.post('/v1/consent/can-process', person, foreign);
+    expect(check.json()).toMatchObject({ allowed: false, reason: 'never-asked' });
+    const history = await api.post('/v1/consent/history', { principalId: 'only-here' }, foreign);
+    expect(history.json()).toMatchObject({ events: [], nextCursor: null });
+    const state = await api.post('/v1/consent/state', { principalId: 'only-here' }, foreign);
+    expect(state.json()).toMatchObject({ purposes: [{ choice: null, reason: 'never-asked' }] });
+  });
+
+  it('writes to its own log and leaves this one as it was', async () => {
+    const own = (await api.get('/v1/ledger/export')).text;
+    const reply = await api.post(
+      '/v1/consent/withdraw',
+      { principalId: 'only-here', purposes: [PURPOSE] },
+      api.keys.foreign,
+    );
+    expect(reply.status).toBe(201);
+    expect((await api.get('/v1/ledger/export')).text).toBe(own);
+    expect(await api.check('only-here')).toMatchObject({ allowed: true });
+  });
+
+  it('reads another log, under another key', async () => {
+    for (const path of ['/v1/ledger/vkey', '/v1/ledger/checkpoint', '/v1/consent/proofs/0']) {
+      expect((await api.get(path, api.keys.foreign)).text).not.toBe((await api.get(path)).text);
+    }
+    const { seq } = await api.write('grant', { principalId: 'further' });
+    expectError(await api.get(`/v1/consent/proofs/${seq}`, api.keys.foreign), 'not-found');
+  });
+
+  it('opens sessions of its own people only', async () => {
+    const opened = await api.post('/v1/sessions', { principalId: 'only-here' }, api.keys.foreign);
+    const { token } = opened.json() as { token: string };
+    const history = await api.post('/v1/consent/history', { principalId: 'only-here' }, token);
+    expect(JSON.stringify(history.json())).not.toContain('consent.granted');
+  });
+});

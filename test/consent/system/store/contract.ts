@@ -1,0 +1,15 @@
+import type { MakeDatabase } from '../../../db/contract/database.ts';
+import { appenderContract } from './appender.ts';
+import { erasureContract } from './erasure.ts';
+import { faultsContract } from './faults.ts';
+import { idempotencyContract } from './idempotency.ts';
+import { readerContract } from './reader.ts';
+
+/** What every database has to do for consent and its log. */
+export function consentContract(make: MakeDatabase): void {
+  appenderContract(make);
+  erasureContract(make);
+  faultsContract(make);
+  idempotencyContract(make);
+  readerContract(make);
+}

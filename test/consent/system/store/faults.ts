@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AppendRequest, StateQuery } from '../../../../src/consent/ports.ts';
+import { makeConsentStateReader } from '../../../../src/consent/state-store.ts';
+import type { Database } from '../../../../src/db/db.ts';
+import { WrongMasterKey } from '../../../../src/keys/master-key.ts';
+import { TenantGone } from '../../../../src/lib/errors.ts';
+import { removeTenant } from '../../../../src/rights/tenant-removal-store.ts';
+import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
+import { NOW } from '../../../support/make.ts';
+import { addLog, allEntries, append, auditLog, makeAppend, makeAppender, PURPOSE } from './fixture.ts';
+
+/** Batches share a commit, and no failure: what is wrong with one principal or one tenant is theirs alone. */
+export function faultsContract(make: MakeDatabase): void {
+  describe('a fault in a batch', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    /** How each ended: the number of its entry, or the name of what was thrown. */
+    async function appendAll(requests: readonly AppendRequest[]) {
+      let transactions = 0;
+      const counted: Database = {
+        ...db.database,
+        hotTransaction: (work) => {
+          transactions += 1;
+          return db.database.hotTransaction(work);
+        },
+      };
+      const appender = makeAppender(counted);
+      const settled = await Promise.allSettled(requests.map((request) => appender.append(request)));
+      const ends = settled.map((one) => {
+        if (one.status === 'rejected') return (one.reason as Error).name;
+        return one.value === 'conflict' ? 'conflict' : one.value.entries[0]?.seq;
+      });
+      return { ends, transactions };
+    }
+    const query = (kid: string, principalId = 'anna'): StateQuery => ({
+      kid,
+      principal: `ref-${principalId}`,
+      purpose: PURPOSE,
+    });
+    const choiceOf = async (kid: string, principalId?: string): Promise<unknown> =>
+      (await makeConsentStateReader(other).read(query(kid, principalId))).event?.choice;
+    const who = (kid: string, principalId: string, over: object = {}): AppendRequest =>
+      makeAppend(kid, { principalId, choice: 'withdrawn', ...over });
+
+    async function isWhole(kid: string): Promise<void> {
+      const { stored, computed } = await auditLog(other, kid);
+      expect(stored).toEqual(computed);
+    }
+
+    it('a damaged row of one principal fails their own writes, at every retry, and none beside them', async () => {
+      const [acme, beta] = [await addLog(db.database, 'damaged'), await addLog(db.database, 'beside')];
+      await append(makeAppender(db.database), makeAppend(acme));
+      await db.database.transaction((tx) =>
+        tx('consent_principals').where({ kid: acme, principal: 'ref-anna' }).update({ wrapped_key: 'AAAA' }),
+      );
+      for (const round of [0, 1]) {
+        const { ends, transactions } = await appendAll([
+          who(acme, 'anna'),
+          who(acme, 'bob'),
+          who(beta, 'carl'),
+          who(acme, 'anna', { idempotency: { caller: 'c', key: `k${round}`, bodyHash: 'b' } }),
+        ]);
+        expect(ends).toEqual([WrongMasterKey.name, 3 + round, 2 + round, WrongMasterKey.name]);
+        expect(transactions).toBe(1);
+      }
+      expect(await choiceOf(acme, 'bob')).toBe('withdrawn');
+      // What was said before stands: a check asks for no key.
+      expect(await choiceOf(acme)).toBe('granted');
+      await isWhole(acme);
+    });
+
+    it('a tenant that went is gone for its own callers alone, in writes and in checks', async () => {
+      const [acme, beta] = [await addLog(db.database, 'stays'), await addLog(db.database, 'went')];
+      await removeTenant(other, beta);
+      const { ends, transactions } = await appendAll([who(beta, 'x'), who(acme, 'anna'), who(beta, 'y')]);
+      expect(ends).toEqual([TenantGone.name, 2, TenantGone.name]);
+      expect(transactions).toBe(1);
+      const reader = makeConsentStateReader(other);
+      const checks = await Promise.allSettled([beta, acme, beta].map((kid) => reader.read(query(kid))));
+      expect(checks).toMatchObject([
+        { reason: { code: 'unauthenticated', status: 401 } },
+        { value: { event: { choice: 'withdrawn' } } },
+        { reason: { code: 'unauthenticated' } },
+      ]);
+      await expect(reader.readAll([query(beta)])).rejects.toThrow(TenantGone);
+      expect(await other.read('consent_principals').where({ kid: beta })).toEqual([]);
+    });
+
+    it('a tenant that was made anew under the same kid gets nothing of the one before', async () => {
+      const kid = await addLog(db.database, 'anew');
+      const old = who(kid, 'old');
+      await removeTenant(other, kid);
+      await addLog(db.database, kid, NOW + 1);
+      const { ends } = await appendAll([old, who(kid, 'new', { since: NOW + 1 })]);
+      expect(ends).toEqual([TenantGone.name, 2]);
+      expect(await other.read('consent_openings').where({ kid }).pluck('principal')).toEqual(['ref-new']);
+    });
+
+    it('a log that was lost or altered is a fault of its tenant, and no 401', async () => {
+      const kids = ['whole', 'lost', 'altered'].map((name) => `log-${name}`);
+      const [whole = '', lost = '', altered = ''] = kids;
+      for (const kid of kids) await addLog(db.database, kid);
+      await db.database.transaction(async (tx) => {
+        await tx('ledger_heads').where({ kid: lost }).delete();
+        await tx('ledger_heads').where({ kid: altered }).update({ size: 1 });
+      });
+      const { ends } = await appendAll([whole, lost, altered, whole].map((kid, i) => who(kid, `p${i}`)));
+      expect(ends).toEqual([2, 'Error', 'Error', 3]);
+      const reader = makeConsentStateReader(other);
+      const checks = await Promise.allSettled([lost, whole].map((kid) => reader.read(query(kid))));
+      expect(checks).toMatchObject([
+        { reason: { message: 'a tenant has lost its log' } },
+        { value: { gpc: false } },
+      ]);
+      await isWhole(whole);
+    });
+
+    it('what only one request throws is that request’s, and the others are written once', async () => {
+      const kid = await addLog(db.database, 'throws');
+      const requests = Array.from({ length: 50 }, (_, i) => who(kid, `p${i}`));
+      const notify = (): never => {
+        throw new RangeError('of one');
+      };
+      const { ends } = await appendAll([...requests, who(kid, 'bad', { notify }), who(kid, 'last')]);
+      expect(ends.filter((end) => typeof end === 'number')).toHaveLength(51);
+      expect(ends.filter((end) => end === 'RangeError')).toHaveLength(1);
+      expect(await allEntries(other, kid)).toHaveLength(2 + 51);
+      expect(await choiceOf(kid, 'bad')).toBeUndefined();
+      await isWhole(kid);
+    });
+  });
+}

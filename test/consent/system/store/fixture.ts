@@ -1,0 +1,150 @@
+import { randomBytes } from 'node:crypto';
+import { makeConsentAppender } from '../../../../src/consent/append-store.ts';
+import type { ConsentChoice, PrincipalState } from '../../../../src/consent/decide.ts';
+import type { Appended, AppendRequest, ConsentAppender } from '../../../../src/consent/ports.ts';
+import { makeConsentStateReader } from '../../../../src/consent/state-store.ts';
+import { findOpening } from '../../../../src/consent/terms-store.ts';
+import type { Database } from '../../../../src/db/db.ts';
+import { principalKeyContext } from '../../../../src/keys/contexts.ts';
+import { makeMasterKey } from '../../../../src/keys/master-key.ts';
+import { openPersonalEntry } from '../../../../src/ledger/parse-entry.ts';
+import { readEntries, readHead, type StoredEntry } from '../../../../src/log/read-store.ts';
+import { createTenant } from '../../../../src/ops/new-tenant-service.ts';
+import { NOW } from '../../../support/make.ts';
+import { leafOf, treeHead } from '../support/naive-log.ts';
+
+/** Tenants with a log each, and writes to it as the service makes them. */
+
+export const PURPOSE = 'device-identification';
+export const WRAP_KEY = Buffer.alloc(32, 9);
+const wrapper = makeMasterKey(WRAP_KEY, randomBytes);
+const store = { masterKey: makeMasterKey(Buffer.alloc(32, 5), randomBytes), serverSecret: Buffer.alloc(32) };
+
+export async function addLog(database: Database, kid: string, now = NOW): Promise<string> {
+  const request = { kid, origins: [], baseUrl: 'https://gpd.example', now };
+  if (!(await createTenant({ ...store, database }, request))) throw new Error(`${kid} is taken`);
+  return kid;
+}
+
+export const makeAppender = (database: Database): ConsentAppender => makeConsentAppender(database);
+
+const ACTION_GPC: Partial<Record<ConsentChoice, boolean>> = { 'gpc-opt-out': true };
+
+/** What is asked of an appender; the reference of a principal is its id behind `ref-`. */
+export function makeAppend(
+  kid: string,
+  over: Partial<AppendRequest> & { choice?: ConsentChoice } = {},
+): AppendRequest {
+  const { choice = 'granted', ...rest } = over;
+  const principalId = over.principalId ?? 'anna';
+  const gpc = 'gpc' in over ? over.gpc : ACTION_GPC[choice];
+  const expiresAt = choice === 'granted' ? NOW + 1000 : null;
+  const detail = { policyVersion: 2, gpc: gpc === true, source: 'backend', expiresAt } as const;
+  return {
+    kid,
+    since: NOW,
+    wrapKey: WRAP_KEY,
+    principalId,
+    principal: `ref-${principalId}`,
+    entries: [{ purpose: PURPOSE, choice, detail }],
+    gpc,
+    isGrant: choice === 'granted',
+    now: NOW,
+    notify: () => [],
+    idempotency: null,
+    ...rest,
+  };
+}
+
+/** Appends and insists that it is no conflict. */
+export async function append(appender: ConsentAppender, request: AppendRequest): Promise<Appended> {
+  const answer = await appender.append(request);
+  if (answer === 'conflict') throw new Error('conflict');
+  return answer;
+}
+
+export const stateOf = (
+  database: Database,
+  kid: string,
+  principalId = 'anna',
+  purpose = PURPOSE,
+): Promise<PrincipalState> =>
+  makeConsentStateReader(database).read({ kid, principal: `ref-${principalId}`, purpose });
+
+export const allEntries = (database: Database, kid: string): Promise<readonly StoredEntry[]> =>
+  readEntries(database, kid, 0, 100_000);
+
+/** What is stored of a log, against what RFC 6962 makes of its entries. */
+export async function auditLog(database: Database, kid: string) {
+  const entries = await allEntries(database, kid);
+  const leaves = entries.map(({ entry }) => leafOf(entry));
+  const head = await readHead(database, kid);
+  const state = await stateOf(database, kid, 'nobody');
+  const blocks: { level: number; block: number; hash: string }[] = await database
+    .read('ledger_blocks')
+    .where({ kid })
+    .orderBy(['level', 'block'])
+    .select('level', 'block', 'hash');
+  const whole = Array.from({ length: Math.floor(leaves.length / 256) }, (_, i) => ({
+    level: 1,
+    block: i,
+    hash: treeHead(leaves.slice(i * 256, (i + 1) * 256)).toString('hex'),
+  }));
+  return {
+    stored: {
+      seqs: entries.map(({ seq }) => seq),
+      hashes: entries.map(({ hash }) => hash),
+      size: head?.size,
+      root: head?.root.toString('hex'),
+      last: state.head,
+      blocks: blocks.map(({ level, block, hash }) => ({ level, block: Number(block), hash })),
+    },
+    computed: {
+      seqs: entries.map((_, i) => i),
+      hashes: leaves.map((leaf) => leaf.toString('hex')),
+      size: leaves.length,
+      root: treeHead(leaves).toString('hex'),
+      last: { seq: leaves.length - 1, hash: leaves.at(-1)?.toString('hex') },
+      blocks: whole,
+    },
+  };
+}
+
+/** The principal's own key, or null when it was destroyed. */
+export async function principalKey(
+  database: Database,
+  kid: string,
+  principalId = 'anna',
+): Promise<Buffer | null> {
+  const principal = `ref-${principalId}`;
+  const row = await database
+    .read('consent_principals')
+    .where({ kid, principal })
+    .first<{ wrapped_key: string | null } | undefined>('wrapped_key');
+  const wrapped = row?.wrapped_key ?? null;
+  return wrapped === null ? null : wrapper.unwrap(wrapped, principalKeyContext(kid, principal));
+}
+
+/** Does the principal's key, as it is now, open this entry of its log? */
+export async function opens(
+  database: Database,
+  kid: string,
+  seq: number,
+  principalId = 'anna',
+): Promise<boolean> {
+  const key = await principalKey(database, kid, principalId);
+  const opening = await findOpening(database, kid, seq);
+  const entry = (await allEntries(database, kid))[seq];
+  if (!key || !opening || !entry) return false;
+  const salt = Buffer.from(opening.salt, 'base64url');
+  return openPersonalEntry(Buffer.from(entry.entry), { key, salt, principalId, detail: opening.detail });
+}
+
+/** As an erasure leaves it: no key, no openings, no state, the tombstone. */
+export const simulateErasure = (database: Database, kid: string, principalId = 'anna'): Promise<void> =>
+  database.transaction(async (tx) => {
+    const where = { kid, principal: `ref-${principalId}` };
+    await tx('consent_principals').where(where).update({ wrapped_key: null, erased_at: NOW });
+    await tx('consent_openings').where(where).delete();
+    await tx('consent_state').where(where).delete();
+  });

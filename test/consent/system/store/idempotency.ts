@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AppendRequest } from '../../../../src/consent/ports.ts';
+import { findSession, insertSession, purgeExpired } from '../../../../src/consent/session-store.ts';
+import type { Database } from '../../../../src/db/db.ts';
+import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
+import { NOW } from '../../../support/make.ts';
+import { ensureTenant } from '../../../support/recorder.ts';
+import { addLog, allEntries, append, makeAppend, makeAppender } from './fixture.ts';
+
+const DAY_MS = 86_400_000;
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
+
+function makeKeyed(
+  kid: string,
+  key: string,
+  over: Partial<AppendRequest> & { body?: string; caller?: string } = {},
+) {
+  const { body = 'body', caller = 'key_1', ...rest } = over;
+  return makeAppend(kid, { ...rest, idempotency: { caller, key, bodyHash: body } });
+}
+
+export function idempotencyContract(make: MakeDatabase): void {
+  describe('Idempotency-Key', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    const written = async (kid: string): Promise<number> => (await allEntries(other, kid)).length - 2;
+
+    it('is known on another node, by another appender', async () => {
+      const kid = await addLog(db.database, 'known');
+      const first = await append(makeAppender(db.database), makeKeyed(kid, 'k'));
+      expect(await append(makeAppender(other), makeKeyed(kid, 'k', { now: NOW + 5 }))).toEqual(first);
+      expect(await makeAppender(other).append(makeKeyed(kid, 'k', { body: 'another' }))).toBe('conflict');
+      expect(await written(kid)).toBe(1);
+    });
+
+    it('twenty at once on each of two nodes write one entry', async () => {
+      const kid = await addLog(db.database, 'at-once');
+      const appenders = [makeAppender(db.database), makeAppender(other)];
+      const answers = await Promise.all(
+        numbers(40).map((i) => append(appenders[i % 2]!, makeKeyed(kid, 'k'))),
+      );
+      expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
+      expect(await written(kid)).toBe(1);
+    });
+
+    it('of two bodies at once on two nodes one wins', async () => {
+      const kid = await addLog(db.database, 'two-bodies');
+      const appenders = [makeAppender(db.database), makeAppender(other)];
+      const answers = await Promise.all(
+        numbers(40).map((i) => appenders[i % 2]!.append(makeKeyed(kid, 'k', { body: `body-${i % 4}` }))),
+      );
+      expect(answers.filter((answer) => answer === 'conflict')).toHaveLength(30);
+      expect(await written(kid)).toBe(1);
+    });
+
+    it('many keys in one turn, some twice, are answered each with its own', async () => {
+      const kid = await addLog(db.database, 'mixed');
+      const appender = makeAppender(db.database);
+      const keys = ['a', 'b', 'a', 'c', 'b', 'd'];
+      const answers = await Promise.all(keys.map((key) => append(appender, makeKeyed(kid, key))));
+      const plain = await append(appender, makeAppend(kid));
+      expect(answers[0]).toEqual(answers[2]);
+      expect(answers[1]).toEqual(answers[4]);
+      expect(new Set(answers.map(({ entries }) => entries[0]?.seq))).toEqual(new Set([2, 3, 4, 5]));
+      expect(plain.entries[0]?.seq).toBe(6);
+    });
+
+    it('belongs to a caller and a tenant', async () => {
+      const kid = await addLog(db.database, 'callers');
+      const second = await addLog(db.database, 'callers-2');
+      const appender = makeAppender(db.database);
+      const answers = [
+        await append(appender, makeKeyed(kid, 'k')),
+        await append(appender, makeKeyed(kid, 'k', { caller: 'key_2', body: 'another' })),
+        await append(appender, makeKeyed(second, 'k', { body: 'another' })),
+      ];
+      expect(answers.map(({ entries }) => entries[0]?.seq)).toEqual([2, 3, 2]);
+    });
+
+    it('lasts 24 hours', async () => {
+      const kid = await addLog(db.database, 'lasts');
+      const appender = makeAppender(db.database);
+      await append(appender, makeKeyed(kid, 'k'));
+      await append(appender, makeKeyed(kid, 'k', { now: NOW + DAY_MS - 1 }));
+      expect(await written(kid)).toBe(1);
+      const late = await append(appender, makeKeyed(kid, 'k', { now: NOW + DAY_MS, body: 'another' }));
+      expect(late.entries[0]?.seq).toBe(3);
+      const again = makeKeyed(kid, 'k', { now: NOW + DAY_MS + 1, body: 'another' });
+      expect(await append(appender, again)).toEqual(late);
+    });
+  });
+
+  describe('sessions', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+      await ensureTenant(db.database, 'acme');
+    });
+    afterAll(() => db.close());
+
+    const makeSession = (hash: string) => ({
+      hash,
+      kid: 'acme',
+      principal: 'ref-anna',
+      wrappedPrincipalId: 'wrapped',
+      expiresAt: NOW + 900_000,
+    });
+
+    it('are found on every node until they expire', async () => {
+      const session = makeSession('h1');
+      await insertSession(db.database, session, NOW);
+      expect(await findSession(other, 'h1', NOW)).toEqual(session);
+      expect(await findSession(other, 'h1', NOW + 899_999)).toEqual(session);
+      expect(await findSession(other, 'h1', NOW + 900_000)).toBeNull();
+      // A clock that was an hour ahead when it was opened would have made it live for an hour and a quarter.
+      expect(await findSession(other, 'h1', NOW - 3_600_000)).toBeNull();
+      expect(await findSession(other, 'h2', NOW)).toBeNull();
+    });
+
+    it('are forgotten when they are over, with the answers of old writes', async () => {
+      const kid = await addLog(db.database, 'purge');
+      await append(makeAppender(db.database), makeKeyed(kid, 'k'));
+      await insertSession(db.database, makeSession('h3'), NOW);
+      const left = async () => [
+        (await findSession(other, 'h3', NOW)) !== null,
+        (await other.read('idempotency_keys').where({ kid })).length,
+      ];
+      await purgeExpired(db.database, NOW + 900_000);
+      expect(await left()).toEqual([true, 1]);
+      await purgeExpired(db.database, NOW + 900_001);
+      expect(await left()).toEqual([false, 1]);
+      await purgeExpired(other, NOW + DAY_MS + 1);
+      expect(await left()).toEqual([false, 0]);
+    });
+  });
+}

@@ -1,0 +1,149 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { expect } from 'vitest';
+import { execute } from '../../../support/database.ts';
+import { type Ask, ask, postJson, type Reply } from '../../../support/http.ts';
+import { type Gpd, initGpd, KID, ORIGIN, startGpd } from '../../../support/server.ts';
+
+/** A running consent API with a key of every scope, and the calls that most tests make. */
+
+export const OTHER = 'other';
+export const OTHER_ORIGIN = 'https://other.example';
+/** What a new tenant has; GPC opts out of it. */
+export const PURPOSE = 'device-identification';
+
+const PREFIX = { publishable: 'pk', secret: 'sk', 'read-only': 'ro', operator: 'op' } as const;
+type Scope = keyof typeof PREFIX;
+
+export type Keys = Readonly<Record<Scope | 'revoked' | 'foreign', string>>;
+
+export interface Purpose {
+  readonly id: string;
+  readonly gpc?: 'opt-out' | 'ignore';
+  readonly ttlDays?: number;
+}
+
+export interface Decision {
+  readonly allowed: boolean;
+  readonly reason: string;
+  readonly proof: { readonly seq: number; readonly hash: string };
+  readonly policyVersion: number;
+  readonly expiresAt: string | null;
+}
+
+export interface Written {
+  readonly entries: readonly { readonly purpose: string; readonly seq: number; readonly hash: string }[];
+  readonly seq: number;
+  readonly hash: string;
+}
+
+export type Action = 'grant' | 'deny' | 'withdraw';
+
+export interface Api {
+  readonly gpd: Gpd;
+  readonly keys: Keys;
+  get(path: string, credential?: string, headers?: Ask['headers']): Promise<Reply>;
+  /** With the secret key unless another credential is named; '' is none. */
+  post(path: string, body: unknown, credential?: string, headers?: Ask['headers']): Promise<Reply>;
+  /** A write by the secret key that has to succeed. */
+  write(action: Action, body: WriteBody): Promise<Written>;
+  /** A check by the secret key that has to be answered. */
+  check(principalId: string, purpose?: string): Promise<Decision>;
+  session(principalId: string): Promise<string>;
+  stop(): Promise<unknown>;
+}
+
+export interface WriteBody {
+  readonly principalId: string;
+  readonly purposes?: readonly string[];
+  readonly policyVersion?: number;
+  readonly gpc?: boolean;
+}
+
+export const bearer = (credential: string): Record<string, string> =>
+  credential === '' ? {} : { authorization: `Bearer ${credential}` };
+
+function makeKey(kid: string, scope: Scope, revokedAt: number | null = null) {
+  const key = `gpd_${PREFIX[scope]}_${randomBytes(32).toString('base64url')}`;
+  const hash = createHash('sha256').update(key).digest('hex');
+  const sql = `INSERT INTO api_keys (kid, id, scope, name, hash, created_at, revoked_at)
+    VALUES ('${kid}', 'key_${hash.slice(0, 26)}', '${scope}', 'test', '${hash}', 1, ${revokedAt})`;
+  return { key, sql };
+}
+
+/** Straight into the table: a start of the program for each would cost more than the tests. */
+async function addKeys(dataDir: string): Promise<Keys> {
+  const made = {
+    publishable: makeKey(KID, 'publishable'),
+    secret: makeKey(KID, 'secret'),
+    'read-only': makeKey(KID, 'read-only'),
+    operator: makeKey(KID, 'operator'),
+    revoked: makeKey(KID, 'secret', 2),
+    foreign: makeKey(OTHER, 'secret'),
+  };
+  await execute(dataDir, ...Object.values(made).map(({ sql }) => sql));
+  return Object.fromEntries(Object.entries(made).map(([name, { key }]) => [name, key])) as Keys;
+}
+
+const purposeSql = ({ id, gpc = 'opt-out', ttlDays = 180 }: Purpose): string =>
+  `INSERT INTO purposes (kid, id, title, description, lawful_basis, gpc, ttl_days)
+    VALUES ('${KID}', '${id}', '${id}', '', 'consent', '${gpc}', ${ttlDays})`;
+
+export interface ApiOptions {
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly purposes?: readonly Purpose[];
+}
+
+/** Two tenants, `acme` and `other`; keys and purposes are those of `acme` unless they are `foreign`. */
+export async function startApi({ settings = {}, purposes = [] }: ApiOptions = {}): Promise<Api> {
+  const { dataDir } = await initGpd([
+    { kid: KID, origins: [ORIGIN] },
+    { kid: OTHER, origins: [OTHER_ORIGIN] },
+  ]);
+  const keys = await addKeys(dataDir);
+  await execute(dataDir, ...purposes.map(purposeSql));
+  return apiOf(await startGpd({ dataDir, settings }), keys);
+}
+
+export function apiOf(gpd: Gpd, keys: Keys): Api {
+  const { url } = gpd;
+  const post: Api['post'] = (path, body, credential = keys.secret, headers = {}) =>
+    postJson(url, path, body, { ...bearer(credential), ...headers });
+  return {
+    gpd,
+    keys,
+    post,
+    get: (path, credential = keys.secret, headers = {}) =>
+      ask(url, path, { headers: { ...bearer(credential), ...headers } }),
+    async write(action, body) {
+      const reply = await post(`/v1/consent/${action}`, { purposes: [PURPOSE], ...body });
+      expect({ status: reply.status, text: reply.text }).toMatchObject({ status: 201 });
+      return reply.json() as Written;
+    },
+    async check(principalId, purpose = PURPOSE) {
+      const reply = await post('/v1/consent/can-process', { principalId, purpose });
+      expect({ status: reply.status, text: reply.text }).toMatchObject({ status: 200 });
+      return reply.json() as Decision;
+    },
+    async session(principalId) {
+      const reply = await post('/v1/sessions', { principalId });
+      expect(reply.status).toBe(201);
+      return (reply.json() as { token: string }).token;
+    },
+    stop: () => gpd.stop(),
+  };
+}
+
+/** A browser's principal: its secret, and the id that belongs to it. */
+export function makeBrowser(): { principalId: string; principalSecret: string } {
+  const secret = randomBytes(32);
+  const principalId = `b_${createHash('sha256').update(secret).digest('base64url')}`;
+  return { principalId, principalSecret: secret.toString('base64url') };
+}
+
+/** The tokens of principal sessions are kept as SHA-256. */
+export const expireSession = (dataDir: string, token: string): Promise<unknown> =>
+  execute(
+    dataDir,
+    `UPDATE principal_sessions SET expires_at = ${Date.now() - 1}
+      WHERE hash = '${createHash('sha256').update(token).digest('hex')}'`,
+  );

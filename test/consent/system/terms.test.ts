@@ -1,0 +1,163 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { expectError, SEEN_WITHIN } from '../../support/expect.ts';
+import { ask, JSON_TYPE, type Reply } from '../../support/http.ts';
+import { KID } from '../../support/server.ts';
+import { type Api, bearer, PURPOSE, startApi } from './support/api.ts';
+import { readExport } from './support/naive-log.ts';
+
+const PURPOSES = '/v1/consent/purposes';
+const POLICIES = '/v1/consent/policies';
+
+let api: Api;
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api.stop());
+
+function put(body: unknown): Promise<Reply> {
+  const headers = { ...JSON_TYPE, ...bearer(api.keys.operator) };
+  return ask(api.gpd.url, PURPOSES, { method: 'PUT', headers, body: JSON.stringify(body) });
+}
+const publish = (text: string, material: boolean): Promise<Reply> =>
+  api.post(POLICIES, { text, material }, api.keys.operator);
+
+const entriesOfType = async (type: string): Promise<Record<string, unknown>[]> =>
+  readExport(await api.get('/v1/ledger/export'))
+    .map(({ entry }) => JSON.parse(entry) as Record<string, unknown>)
+    .filter((entry) => entry['type'] === type);
+
+describe('purposes', () => {
+  const analytics = {
+    id: 'analytics',
+    title: 'Analytics',
+    description: 'Counts visits.',
+    lawfulBasis: 'consent',
+    gpc: 'ignore',
+    ttlDays: 30,
+  };
+
+  it('a new tenant has one, which heeds GPC', async () => {
+    const { purposes } = (await api.get(PURPOSES)).json() as { purposes: object[] };
+    expect(purposes).toEqual([
+      expect.objectContaining({ id: PURPOSE, gpc: 'opt-out', lawfulBasis: 'consent', ttlDays: 180 }),
+    ]);
+    expect(Object.keys(purposes[0] ?? {}).sort()).toEqual(Object.keys(analytics).sort());
+  });
+
+  it('is defined by an operator, told to everybody, and in the log', async () => {
+    const reply = await put({ purposes: [analytics, { id: 'ads', title: 'Ads' }] });
+    expect(reply.status).toBe(200);
+    const rows = await api.gpd.json<object[]>(['audit', KID, '--action', 'purpose.defined']);
+    const apiKey = expect.stringMatching(/^key_\w{26}$/) as unknown;
+    expect(rows).toMatchObject([
+      { role: 'operator', detail: { purpose: 'ads', apiKey } },
+      { role: 'operator', detail: { purpose: 'analytics', apiKey } },
+    ]);
+    const { purposes } = (await api.get(PURPOSES, api.keys.publishable)).json() as { purposes: object[] };
+    expect(purposes).toContainEqual(analytics);
+    expect(purposes).toContainEqual(expect.objectContaining({ id: 'ads', gpc: 'opt-out', ttlDays: 180 }));
+    const defined = await entriesOfType('purpose.defined');
+    expect(defined.map(({ purpose }) => purpose)).toEqual([PURPOSE, 'analytics', 'ads']);
+    expect(defined[1]).not.toHaveProperty('subject');
+    expect(defined[1]?.['body']).toMatchObject({ id: 'analytics', gpc: 'ignore', ttlDays: 30 });
+    await vi.waitFor(
+      () => api.write('grant', { principalId: 'a', purposes: ['analytics', 'ads'], gpc: true }),
+      SEEN_WITHIN,
+    );
+    expect(await api.check('a', 'analytics')).toMatchObject({ reason: 'granted' });
+    expect(await api.check('a', 'ads')).toMatchObject({ reason: 'gpc-opt-out' });
+  });
+
+  it.each([
+    ['no purposes', { purposes: [] }],
+    ['a bad id', { purposes: [{ id: 'Ads', title: 'Ads' }] }],
+    ['an id of 65', { purposes: [{ id: 'a'.repeat(65), title: 'Ads' }] }],
+    ['no title', { purposes: [{ id: 'ads' }] }],
+    ['a gpc of its own', { purposes: [{ id: 'ads', title: 'Ads', gpc: 'ask' }] }],
+    ['zero days', { purposes: [{ id: 'ads', title: 'Ads', ttlDays: 0 }] }],
+    ['half a day', { purposes: [{ id: 'ads', title: 'Ads', ttlDays: 0.5 }] }],
+    ['a field too many', { purposes: [{ id: 'ads', title: 'Ads', more: 1 }] }],
+    ['a title with half a character', { purposes: [{ id: 'ads', title: '\ud800' }] }],
+    ['a title with NUL, which PostgreSQL cannot hold', { purposes: [{ id: 'ads', title: 'a\u0000' }] }],
+    ['a basis with half a character', { purposes: [{ id: 'ads', title: 'Ads', lawfulBasis: 'x\udc00' }] }],
+  ])('%s: refused, and nothing is logged', async (_what, body) => {
+    const before = await entriesOfType('purpose.defined');
+    expectError(await put(body), 'invalid-request');
+    expect(await entriesOfType('purpose.defined')).toEqual(before);
+  });
+});
+
+describe('policies', () => {
+  const waitForVersion = (version: number): Promise<void> =>
+    vi.waitFor(
+      async () => expect((await api.check('nobody-at-all')).policyVersion).toBe(version),
+      SEEN_WITHIN,
+    );
+
+  it('are versions 1, 2, … with the SHA-256 of the exact text, in the log', async () => {
+    const text = 'Wir speichern wenig.\r\n  Zoë 🐢\n';
+    const sha256 = createHash('sha256').update(text).digest('hex');
+    const first = await publish(text, false);
+    expect(first.status).toBe(201);
+    expect(first.json()).toMatchObject({ version: 1, sha256, material: false });
+    const second = await publish(text, true);
+    expect(second.json()).toMatchObject({ version: 2, sha256, material: true });
+    const { policies } = (await api.get(POLICIES, api.keys.publishable)).json() as { policies: object[] };
+    expect(policies).toEqual([
+      expect.objectContaining({ version: 1, sha256, material: false, text }),
+      expect.objectContaining({ version: 2, sha256, material: true, text }),
+    ]);
+    const logged = await entriesOfType('policy.published');
+    expect(logged.map(({ body }) => body)).toEqual([
+      { version: 1, sha256, material: false },
+      { version: 2, sha256, material: true },
+    ]);
+    expect(logged[0]).toMatchObject({ purpose: null });
+  });
+
+  it('a material change asks everybody again, another does not', async () => {
+    await waitForVersion(2);
+    const { seq, hash } = await api.write('grant', { principalId: 'lou' });
+    expect(await api.check('lou')).toMatchObject({ allowed: true, policyVersion: 2 });
+    await publish('A comma more.', false);
+    await waitForVersion(3);
+    expect(await api.check('lou')).toMatchObject({ allowed: true, policyVersion: 2 });
+    await publish('We now sell everything.', true);
+    await waitForVersion(4);
+    expect(await api.check('lou')).toEqual({
+      allowed: false,
+      reason: 'policy-outdated',
+      proof: { seq, hash },
+      policyVersion: 2,
+      expiresAt: null,
+    });
+    await api.write('grant', { principalId: 'lou' });
+    expect(await api.check('lou')).toMatchObject({ allowed: true, policyVersion: 4 });
+  });
+
+  it('a grant of an earlier text is recorded as that, and stays outdated', async () => {
+    await waitForVersion(4);
+    await api.write('grant', { principalId: 'max', policyVersion: 3 });
+    expect(await api.check('max')).toMatchObject({ reason: 'policy-outdated', policyVersion: 3 });
+  });
+
+  it.each([5, 0, -1, 1.5, '4', 2 ** 31])(
+    'a grant of version %j, which is none: 400',
+    async (policyVersion) => {
+      const body = { principalId: 'nils', purposes: [PURPOSE], policyVersion };
+      expectError(await api.post('/v1/consent/grant', body), 'invalid-request');
+      expect(await api.check('nils')).toMatchObject({ reason: 'never-asked' });
+    },
+  );
+
+  it.each([
+    ['no text', { text: '', material: true }],
+    ['no word on whether it is material', { text: 'x' }],
+    ['half a character', { text: '\ud83d', material: false }],
+    ['NUL, which PostgreSQL cannot hold', { text: 'a\u0000', material: false }],
+    ['too much text', { text: 'x'.repeat(30_001), material: false }],
+  ])('%s: refused', async (_what, body) => {
+    expectError(await api.post(POLICIES, body, api.keys.operator), 'invalid-request');
+  });
+});

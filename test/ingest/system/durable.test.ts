@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { decisionResponseSchema } from '../../../src/schema/responses.ts';
+import { execute, lockDatabase } from '../../support/database.ts';
+import { expectCore, post, SEEN_WITHIN } from '../../support/expect.ts';
+import { ask } from '../../support/http.ts';
+import { desktopChrome } from '../../support/samples.ts';
+import { makeBundle, makePlaintext, seal } from '../../support/seal.ts';
+import { type Gpd, KID, type SealTarget, startGpd } from '../../support/server.ts';
+
+describe.concurrent('durable before the 200', () => {
+  it('survives kill -9: the decision is found, the bundle is a replay, the device is known', async () => {
+    const gpd = await startGpd();
+    const { key } = await gpd.json<{ key: string }>([
+      'apikeys',
+      'create',
+      KID,
+      '--scope',
+      'secret',
+      '--name',
+      'n',
+    ]);
+    const acme = gpd.targets[0]!;
+    const signals = desktopChrome();
+    const bundles = Array.from({ length: 20 }, () => makeBundle(acme, { signals }));
+    const answers = await Promise.all(bundles.map((bundle) => post(gpd.url, bundle)));
+    await gpd.kill9();
+
+    const again = await startGpd({ dataDir: gpd.dataDir });
+    for (const answer of answers) {
+      const { requestId, visitorId } = expectCore(answer, 'ok');
+      const reply = await ask(again.url, `/v1/decisions/${requestId}`, {
+        headers: { authorization: `Bearer ${key}` },
+      });
+      expect(reply.status).toBe(200);
+      expect(decisionResponseSchema.parse(reply.json())).toMatchObject({ requestId, visitorId });
+    }
+    for (const bundle of bundles) expectCore(await post(again.url, bundle), 'replay');
+    expect(expectCore(await post(again.url, makeBundle(acme, { signals })), 'ok').confidence).toBe(0.99);
+    await again.stop();
+  });
+
+  it('kills in the middle of traffic leave whole records only', async () => {
+    const gpd = await startGpd();
+    const acme = gpd.targets[0]!;
+    const nonces = new Map<string, number>();
+    const sending = Array.from({ length: 300 }, async () => {
+      const plaintext = makePlaintext();
+      try {
+        const { status } = await post(gpd.url, seal(acme, plaintext));
+        nonces.set(JSON.stringify(plaintext), status);
+      } catch {
+        nonces.set(JSON.stringify(plaintext), 0);
+      }
+    });
+    await vi.waitFor(() => expect(nonces.size).toBeGreaterThan(20), { timeout: 10_000, interval: 1 });
+    await gpd.kill9();
+    await Promise.all(sending);
+    const again = await startGpd({ dataDir: gpd.dataDir });
+    const [count] = await execute(
+      gpd.dataDir,
+      `SELECT (SELECT count(*) FROM nonces) AS nonces, (SELECT count(*) FROM decisions) AS decisions,
+        (SELECT count(*) FROM sightings) AS sightings, (SELECT count(*) FROM visitor_index) AS indexed`,
+    );
+    const written = Number(count?.['nonces']);
+    expect(count).toEqual({ nonces: written, decisions: written, sightings: written, indexed: written });
+    const told = [...nonces].filter(([, status]) => status === 200);
+    expect(written).toBeGreaterThanOrEqual(told.length);
+    for (const [plaintext] of told.slice(0, 30)) {
+      expectCore(await post(again.url, seal(acme, plaintext)), 'replay');
+    }
+    await again.stop();
+  });
+});
+
+describe('200 copies of one bundle at once', () => {
+  let gpd: Gpd;
+  let acme: SealTarget;
+  beforeAll(async () => {
+    gpd = await startGpd();
+    acme = gpd.targets[0]!;
+  });
+  afterAll(() => gpd.stop());
+
+  it('are one 200 and 199 times 409', async () => {
+    const bundle = makeBundle(acme);
+    const replies = await Promise.all(Array.from({ length: 200 }, () => post(gpd.url, bundle)));
+    const ok = replies.filter((reply) => reply.status === 200);
+    expect(ok).toHaveLength(1);
+    expectCore(ok[0]!, 'ok');
+    for (const reply of replies) if (reply !== ok[0]) expectCore(reply, 'replay');
+    const [row] = await execute(gpd.dataDir, 'SELECT count(*) AS n FROM decisions');
+    expect(row).toEqual({ n: 1 });
+  });
+
+  it('200 sightings of one device at once are all counted', async () => {
+    const signals = desktopChrome();
+    const replies = await Promise.all(
+      Array.from({ length: 200 }, () => post(gpd.url, makeBundle(acme, { signals }))),
+    );
+    const ids = new Set(replies.map((reply) => expectCore(reply, 'ok').visitorId));
+    expect(ids.size).toBe(1);
+    const [row] = await execute(gpd.dataDir, 'SELECT max(seen) AS seen FROM sightings');
+    expect(row).toEqual({ seen: 200 });
+  });
+});
+
+describe.concurrent('a database that another program has locked', () => {
+  it('answers 503 with Retry-After, writes nothing and takes the same bundle afterwards', async () => {
+    const gpd = await startGpd();
+    const bundle = makeBundle(gpd.targets[0]!);
+    const unlock = await lockDatabase(gpd.dataDir);
+    const reply = await post(gpd.url, bundle);
+    expect(reply.status).toBe(503);
+    expect(reply.json()).toMatchObject({ error: 'unavailable' });
+    expect(reply.headers['retry-after']).toMatch(/^\d+$/);
+    await unlock();
+    await vi.waitFor(async () => expectCore(await post(gpd.url, bundle), 'ok'), SEEN_WITHIN);
+    await gpd.stop();
+  });
+});

@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { IngestResponse } from '../../../src/schema/responses.ts';
+import { execute } from '../../support/database.ts';
+import { expectCore, post } from '../../support/expect.ts';
+import { desktopChrome } from '../../support/samples.ts';
+import { makeBundle } from '../../support/seal.ts';
+import { type Gpd, KID, ORIGIN, type SealTarget, startGpd } from '../../support/server.ts';
+
+const OTHER_ORIGIN = 'https://other.example:8443';
+
+let gpd: Gpd;
+let acme: SealTarget;
+let other: SealTarget;
+beforeAll(async () => {
+  const tenants = [
+    { kid: KID, origins: [ORIGIN, 'https://second.example'] },
+    { kid: 'other', origins: [OTHER_ORIGIN] },
+  ];
+  gpd = await startGpd({ tenants });
+  [acme, other] = [gpd.targets[0]!, gpd.targets[1]!];
+});
+afterAll(() => gpd.stop());
+
+async function identify(
+  signals: Record<string, unknown>,
+  { target = acme, headers = {} }: { target?: SealTarget; headers?: Record<string, string> } = {},
+): Promise<IngestResponse> {
+  return expectCore(await post(gpd.url, makeBundle(target, { signals }), headers), 'ok');
+}
+
+describe('who it is', () => {
+  it('0.6 at first sight, 0.99 ever after, the same visitorId', async () => {
+    const signals = desktopChrome();
+    const first = await identify(signals);
+    expect(first.confidence).toBe(0.6);
+    for (let i = 0; i < 3; i += 1) {
+      const again = await identify(signals);
+      expect(again).toMatchObject({ confidence: 0.99, visitorId: first.visitorId });
+      expect(again.requestId).not.toBe(first.requestId);
+    }
+  });
+
+  it('another device is another visitor', async () => {
+    const ids = await Promise.all([1, 2, 3].map(async () => (await identify(desktopChrome())).visitorId));
+    expect(new Set(ids).size).toBe(3);
+  });
+
+  it('the same device is another visitor to another tenant', async () => {
+    const signals = desktopChrome();
+    const [here, there] = [await identify(signals), await identify(signals, { target: other })];
+    expect(there.confidence).toBe(0.6);
+    expect(there.visitorId).not.toBe(here.visitorId);
+  });
+
+  it('the same device stays one visitor after what changes every day', async () => {
+    const device = 'd'.repeat(32);
+    const { visitorId } = await identify(desktopChrome(device));
+    const later = desktopChrome(device);
+    Object.assign(later.page, { language: 'de', languages: ['de', 'en'], pluginCount: 0 });
+    Object.assign(later.screen, { width: 1080, height: 1920, innerWidth: 800, innerHeight: 700, dpr: 2 });
+    Object.assign(later.time, { zone: 'Asia/Tokyo', offsetMinutes: 540 });
+    later.input = { moves: 0, downUpMs: null };
+    expect(await identify(later)).toMatchObject({ visitorId, confidence: 0.99 });
+  });
+
+  const incomplete: readonly (readonly [string, (signals: ReturnType<typeof desktopChrome>) => object])[] = [
+    ['no signals at all', () => ({})],
+    ['no screen', ({ screen: _screen, ...rest }) => rest],
+    ['a screen that is null', (signals) => ({ ...signals, screen: null })],
+    ['no graphics', ({ graphics: _graphics, ...rest }) => rest],
+    ['screen and graphics and nothing else', ({ screen, graphics }) => ({ screen, graphics })],
+  ];
+  it.each(incomplete)('nobody is identified below the floor: %s', async (_name, cut) => {
+    for (let i = 0; i < 2; i += 1) {
+      const signals = cut(desktopChrome('f'.repeat(32))) as Record<string, unknown>;
+      const body = await identify(signals, { headers: { origin: ORIGIN } });
+      expect(body).toMatchObject({
+        visitorId: null,
+        confidence: 0,
+        class: 'unknown',
+        needsAttestation: false,
+      });
+      expect(body).not.toHaveProperty('transparencyToken');
+    }
+  });
+
+  it.each([
+    ['a page that is a string', { page: 'x' }],
+    ['a screen of strings', { screen: { width: '1920', height: '1080' } }],
+    ['a media query that is no word of ours', { media: { pointer: 'laser' } }],
+    ['an endless text', { engine: { errorMessage: 'x'.repeat(5000) } }],
+    ['graphics that are an array', { graphics: [] }],
+  ])('badly typed signals lead to unknown, never to a 500: %s', async (_name, wrong) => {
+    const body = await identify({ ...desktopChrome(), ...wrong });
+    expect(body.class).toBe('unknown');
+  });
+
+  it.each([
+    ['all three empty', { screen: {}, media: {}, graphics: {} }],
+    ['graphics empty', { graphics: {} }],
+    ['a screen of nulls', { screen: { width: null, height: null } }],
+  ])('an empty group is as good as none, so nobody is taken for a person: %s', async (_name, empty) => {
+    const body = await identify({ ...desktopChrome(), ...empty });
+    expect(body).toMatchObject({ class: 'unknown', visitorId: null, confidence: 0 });
+  });
+
+  it('keeps no durableId where a visitor could see it', async () => {
+    const signals = desktopChrome();
+    const body = await identify(signals, { headers: { origin: ORIGIN } });
+    const rows = await execute(
+      gpd.dataDir,
+      `SELECT durable FROM decisions WHERE request_id = '${body.requestId}'`,
+    );
+    const durable = String(rows[0]?.['durable']);
+    expect(durable.length).toBeGreaterThan(20);
+    expect(JSON.stringify(body)).not.toContain(durable);
+  });
+});
+
+describe('the transparency token', () => {
+  const signals = desktopChrome();
+
+  it.each([ORIGIN, 'https://second.example'])('is issued to a page of %s', async (origin) => {
+    const body = await identify(signals, { headers: { origin } });
+    expect(body.transparencyToken).toMatch(/^[A-Za-z0-9_-]+$/);
+  });
+
+  it.each([
+    ['no origin', undefined],
+    ['an unknown origin', 'https://evil.example'],
+    ['the origin of another tenant', OTHER_ORIGIN],
+    ['the same host over http', 'http://shop.example'],
+    ['the same host on another port', 'https://shop.example:8443'],
+    ['a subdomain', 'https://a.shop.example'],
+    ['null', 'null'],
+    ['the origin in capitals', 'HTTPS://SHOP.EXAMPLE'],
+    ['the origin twice', `${ORIGIN}, ${ORIGIN}`],
+  ])('is not issued to %s', async (_name, origin) => {
+    const body = await identify(signals, { headers: origin === undefined ? {} : { origin } });
+    expect(body.visitorId).not.toBeNull();
+    expect(body).not.toHaveProperty('transparencyToken');
+  });
+
+  it('is another one each time and says nothing by itself', async () => {
+    const headers = { origin: ORIGIN };
+    const [one, two] = [await identify(signals, { headers }), await identify(signals, { headers })];
+    expect(one.transparencyToken).not.toBe(two.transparencyToken);
+    const bytes = Buffer.from(one.transparencyToken ?? '', 'base64url').toString('latin1');
+    for (const word of [KID, one.requestId, String(one.visitorId)]) expect(bytes).not.toContain(word);
+  });
+});

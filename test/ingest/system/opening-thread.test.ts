@@ -1,0 +1,178 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { Unsealed } from '../../../src/ingest/open.ts';
+import type { KeyMaterial } from '../../../src/ingest/opening/messages.ts';
+import { chooseOpening, type Opening } from '../../../src/ingest/opening/opening-worker.ts';
+import type { IngestTenant } from '../../../src/ingest/ports.ts';
+import { makeSymmetricOpener } from '../../../src/seal/open.ts';
+import { sealSymmetric, sealTo } from '../../../src/seal/seal.ts';
+import { makePair } from '../../seal/support.ts';
+import { makeIngestTenant, seededRandom } from '../../support/make.ts';
+
+const BUILT = new URL('../../../dist/ingest/opening/worker.js', import.meta.url);
+const random = seededRandom('test/app/opening');
+const [newest, older, foreign] = [makePair(random(32)), makePair(random(32)), makePair(random(32))];
+const shared = random(32);
+const keys: KeyMaterial = {
+  generations: [
+    { generation: 2, privateKey: newest.scalar },
+    { generation: 1, privateKey: older.scalar },
+  ],
+  symmetric: shared,
+};
+
+const body = (bundle: object): Buffer => Buffer.from(JSON.stringify(bundle));
+const sealed = (text: string, to = newest, kid = 'acme'): Buffer =>
+  body(sealTo(kid, to.publicKey, Buffer.from(text), random));
+const opened = (text: string, symmetric = false): Unsealed => ({
+  kid: 'acme',
+  symmetric,
+  plaintext: Buffer.from(text),
+});
+const shut = (kid = 'acme', symmetric = false): Unsealed => ({ kid, symmetric, plaintext: null });
+
+interface World {
+  readonly entry?: URL | null;
+  readonly processors?: number;
+  /** Generations that are live no more. */
+  readonly ended?: readonly number[];
+  readonly tenant?: IngestTenant;
+}
+
+const begun: Opening[] = [];
+afterEach(async () => {
+  await Promise.all(begun.splice(0).map((opening) => opening.stop()));
+});
+
+/** The tenant of this thread opens with the older key alone: which thread opened something shows in what it opens. */
+function start({ entry = BUILT, processors = 2, ended = [], tenant }: World = {}) {
+  const faults: unknown[] = [];
+  const used: string[] = [];
+  const here = tenant ?? makeIngestTenant([older.scalar]);
+  const deps = {
+    tenants: (kid: string) => {
+      if (kid === 'damaged') throw new Error('of damaged alone');
+      return kid === 'acme' ? here : undefined;
+    },
+    noteOpened: (kid: string, generation: number) => {
+      used.push(`${kid} ${generation}`);
+      return !ended.includes(generation);
+    },
+    onFault: (error: unknown) => faults.push(error),
+  };
+  const opening = chooseOpening(entry, deps, processors);
+  begun.push(opening);
+  opening.setKeys(new Map([['acme', keys]]));
+  return { opening, faults, used };
+}
+
+/** Until the thread is ready, this one opens, and at once. */
+async function ready(world: World = {}) {
+  const started = start(world);
+  await expect.poll(() => started.opening.open(Buffer.from('{}')) instanceof Promise).toBe(true);
+  return started;
+}
+
+describe('opening in a thread', () => {
+  it('answers what this thread would, in the order of the bodies', async () => {
+    const { opening, used } = await ready();
+    const [ours, text] = [sealSymmetric('acme', shared, Buffer.from('shared'), random), 'text '];
+    const cases: readonly (readonly [Buffer, Unsealed | null])[] = Array.from({ length: 100 }, (_, i) => [
+      [sealed(`${text}${i}`), opened(`${text}${i}`)] as const,
+      [sealed('', older), opened('')] as const,
+      [body(ours), opened('shared', true)] as const,
+      [sealed(text, foreign), shut()] as const,
+      [sealed(text, newest, 'nobody'), shut('nobody')] as const,
+      [body({ ...ours, kid: 'nobody' }), shut('nobody', true)] as const,
+      [body(sealSymmetric('acme', random(32), Buffer.from(text), random)), shut('acme', true)] as const,
+      [Buffer.from('{"kid":'), null] as const,
+      [Buffer.of(0xff), null] as const,
+    ]).flat();
+    const answers = await Promise.all(cases.map(async ([raw]) => opening.open(raw)));
+    expect(answers).toEqual(cases.map(([, answer]) => answer));
+    const count = (what: string): number => used.filter((entry) => entry === what).length;
+    expect([count('acme 2'), count('acme 1'), used.length]).toEqual([100, 100, 200]);
+  });
+
+  it('opens with the keys that it was told last, and forgets a tenant that has gone', async () => {
+    const { opening } = await ready();
+    const before = opening.open(sealed('before'));
+    expect(await before).toEqual(opened('before'));
+    opening.setKeys(new Map([['acme', { generations: keys.generations.slice(1), symmetric: null }]]));
+    expect(await opening.open(sealed('after'))).toEqual(shut());
+    expect(await opening.open(sealed('after', older))).toEqual(opened('after'));
+    const symmetric = sealSymmetric('acme', shared, Buffer.from('after'), random);
+    expect(await opening.open(body(symmetric))).toEqual(shut('acme', true));
+    opening.setKeys(new Map([['acme', null]]));
+    expect(await opening.open(sealed('gone', older))).toEqual(shut());
+  });
+
+  it('takes nothing from a generation whose grace ended since the thread was told', async () => {
+    const { opening } = await ready({ ended: [1] });
+    expect(await opening.open(sealed('late', older))).toEqual(shut());
+    expect(await opening.open(sealed('in time'))).toEqual(opened('in time'));
+  });
+
+  it('opens here until the thread is ready', () => {
+    const { opening } = start();
+    expect(opening.open(sealed('early', older))).toEqual(opened('early'));
+  });
+
+  it('opens here where there is one processor, or no thread', async () => {
+    const symmetricOpener = makeSymmetricOpener(shared);
+    const tenant = makeIngestTenant([newest.scalar], { symmetricOpener });
+    for (const world of [{ processors: 1 }, { entry: null }]) {
+      const { opening } = start({ ...world, tenant });
+      expect(opening.open(sealed('here'))).toEqual(opened('here'));
+      expect(opening.open(body({ kid: 'acme' }))).toBeNull();
+    }
+  });
+
+  it.each<[string, string]>([
+    ['throws', 'throw new Error("of the thread")'],
+    ['ends', 'process.exit(3)'],
+  ])('loses no bundle with a thread that %s, and goes on here', async (_how, fails) => {
+    const hostile = `import { parentPort } from 'node:worker_threads';
+      parentPort.on('message', ({ kind }) => { if (kind === 'open') { ${fails} } });
+      parentPort.postMessage({ kind: 'ready' });`;
+    const entry = new URL(`data:text/javascript,${encodeURIComponent(hostile)}`);
+    // The first body that is not opened at once makes it fail already.
+    const { opening, faults } = start({ entry });
+    const texts = Array.from({ length: 200 }, (_, i) => `text ${i}`);
+    const bodies = texts.map((text) => sealed(text, older));
+    const answers = await vi.waitUntil(() => {
+      const first = opening.open(Buffer.from('{}'));
+      return first instanceof Promise && bodies.map((raw) => opening.open(raw));
+    });
+    expect(answers.every((answer) => answer instanceof Promise)).toBe(true);
+    expect(await Promise.all(answers.map(async (answer) => answer))).toEqual(
+      texts.map((text) => opened(text)),
+    );
+    expect(String(faults.at(-1))).toContain('has ended with');
+    expect(opening.open(sealed('after', older))).toEqual(opened('after'));
+  });
+
+  it('fails the one bundle that cannot be opened here, and no other of the thread that ended', async () => {
+    const hostile = `import { parentPort } from 'node:worker_threads';
+      parentPort.on('message', ({ kind }) => { if (kind === 'open') process.exit(3); });
+      parentPort.postMessage({ kind: 'ready' });`;
+    const entry = new URL(`data:text/javascript,${encodeURIComponent(hostile)}`);
+    const { opening } = start({ entry });
+    const bodies = [sealed('a', older), sealed('b', older, 'damaged'), sealed('c', older)];
+    const answers = await vi.waitUntil(() => {
+      const first = opening.open(Buffer.from('{}'));
+      return first instanceof Promise && bodies.map(async (raw) => opening.open(raw));
+    });
+    expect(await Promise.allSettled(answers)).toMatchObject([
+      { value: opened('a') },
+      { reason: { message: 'of damaged alone' } },
+      { value: opened('c') },
+    ]);
+  });
+
+  it('is stopped without a fault, and opens here from then on', async () => {
+    const { opening, faults } = await ready();
+    await opening.stop();
+    expect(opening.open(sealed('late', older))).toEqual(opened('late'));
+    expect(faults).toEqual([]);
+  });
+});

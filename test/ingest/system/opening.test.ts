@@ -1,0 +1,198 @@
+import { createECDH } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { expectCore, post, SEEN_WITHIN } from '../../support/expect.ts';
+import { browserHeaders } from '../../support/samples.ts';
+import { flipByte, makeBundle, makeNonce, makePlaintext, seal, sealUnder } from '../../support/seal.ts';
+import { type Gpd, KID, ORIGIN, type SealTarget, startGpd } from '../../support/server.ts';
+
+let gpd: Gpd;
+let acme: SealTarget;
+let other: SealTarget;
+let sharedKey: Buffer;
+beforeAll(async () => {
+  const tenants = [
+    { kid: KID, origins: [ORIGIN] },
+    { kid: 'other', origins: [] },
+  ];
+  gpd = await startGpd({ tenants, settings: { GPD_MAX_CLOCK_SKEW: '20' } });
+  [acme, other] = [gpd.targets[0]!, gpd.targets[1]!];
+  const { key } = await gpd.json<{ key: string }>(['keys', 'symmetric', KID]);
+  sharedKey = Buffer.from(key, 'base64');
+  const ask = () => post(gpd.url, sealUnder(KID, sharedKey, '{}'));
+  await vi.waitFor(async () => expectCore(await ask(), 'decrypt-failed'), SEEN_WITHIN);
+});
+afterAll(() => gpd.stop());
+
+/** A point in the form that OpenSSL also takes: 0x06 or 0x07 and both coordinates. */
+function hybrid(epk: string): string {
+  const point = Buffer.from(epk, 'base64');
+  point[0] = 0x06 | ((point[64] ?? 0) & 1);
+  return point.toString('base64');
+}
+
+function withTag(length: number) {
+  const bundle = makeBundle(acme);
+  const sealed = Buffer.from(bundle.ct, 'base64');
+  return { ...bundle, ct: sealed.subarray(0, sealed.length - 16 + length).toString('base64') };
+}
+
+function without(field: string): Record<string, unknown> {
+  const plaintext = makePlaintext();
+  delete plaintext[field];
+  return plaintext;
+}
+
+function withReceipt(receipt: Record<string, unknown>): Record<string, unknown> {
+  return { ...makePlaintext(), consent: { ...(makePlaintext()['consent'] as object), ...receipt } };
+}
+
+const stranger = createECDH('prime256v1').generateKeys();
+
+const unopened: readonly (readonly [string, () => unknown])[] = [
+  ['another key', () => seal({ kid: KID, publicKey: stranger }, makePlaintext())],
+  ['the key of another tenant', () => seal({ ...other, kid: KID }, makePlaintext())],
+  ['the kid of another tenant', () => ({ ...makeBundle(acme), kid: 'other' })],
+  ['an unknown kid', () => makeBundle({ ...acme, kid: 'nobody' })],
+  ['an unknown kid with a good key of ours', () => ({ ...makeBundle(acme), kid: 'ACME' })],
+  ['a changed iv', () => ({ ...makeBundle(acme), iv: makeBundle(acme).iv })],
+  ['another ephemeral key', () => ({ ...makeBundle(acme), epk: makeBundle(acme).epk })],
+  ['a hybrid point', () => ({ ...makeBundle(acme), epk: hybrid(makeBundle(acme).epk) })],
+  [
+    'its own point in hybrid form',
+    () => {
+      const bundle = makeBundle(acme);
+      return { ...bundle, epk: hybrid(bundle.epk) };
+    },
+  ],
+  [
+    'a point off the curve',
+    () => {
+      const bundle = makeBundle(acme);
+      return { ...bundle, epk: flipByte(bundle.epk, -1) };
+    },
+  ],
+  [
+    'the point at zero',
+    () => ({ ...makeBundle(acme), epk: Buffer.from(`04${'00'.repeat(64)}`, 'hex').toString('base64') }),
+  ],
+  [
+    'coordinates beyond the field',
+    () => ({ ...makeBundle(acme), epk: Buffer.from(`04${'ff'.repeat(64)}`, 'hex').toString('base64') }),
+  ],
+  [
+    'the recipient itself as ephemeral key',
+    () => ({ ...makeBundle(acme), epk: acme.publicKey.toString('base64') }),
+  ],
+  [
+    'a flipped bit in the ciphertext',
+    () => {
+      const bundle = makeBundle(acme);
+      return { ...bundle, ct: flipByte(bundle.ct, 0) };
+    },
+  ],
+  ...[0, 4, 8, 12, 15].map((length) => [`a tag of ${length} bytes`, () => withTag(length)] as const),
+  ['a ct shorter than a tag', () => ({ ...makeBundle(acme), ct: 'AAAA' })],
+  ['a symmetric bundle under another key', () => sealUnder(KID, Buffer.alloc(32, 1), makePlaintext())],
+  [
+    'a symmetric bundle with an epk beside it',
+    () => ({ ...sealUnder(KID, sharedKey, makePlaintext()), epk: makeBundle(acme).epk }),
+  ],
+  [
+    'an asymmetric bundle without its epk',
+    () => {
+      const { epk: _epk, ...rest } = makeBundle(acme);
+      return rest;
+    },
+  ],
+  ['an empty plaintext', () => seal(acme, '')],
+  ['no JSON', () => seal(acme, 'hello')],
+  ['bad UTF-8', () => seal(acme, Buffer.from([0x7b, 0xff, 0x7d]))],
+  ['an array', () => seal(acme, [makePlaintext()])],
+  ['null', () => seal(acme, null)],
+  ['an unknown field', () => seal(acme, { ...makePlaintext(), surplus: 1 })],
+  ['a duplicate field', () => seal(acme, JSON.stringify(makePlaintext()).replace('{', '{"v":1,'))],
+  ['another version', () => seal(acme, { ...makePlaintext(), v: 2 })],
+  ['a version that is a string', () => seal(acme, { ...makePlaintext(), v: '1' })],
+  ...['v', 'nonce', 'clientTs', 'consent', 'signals'].map(
+    (field) => [`no ${field}`, () => seal(acme, without(field))] as const,
+  ),
+  ...[0, 15, 65, 100].map(
+    (bytes) => [`a nonce of ${bytes} bytes`, () => makeBundle(acme, { nonce: makeNonce(bytes) })] as const,
+  ),
+  ['a nonce in base64', () => makeBundle(acme, { nonce: Buffer.alloc(17, 0xfb).toString('base64') })],
+  ['a nonce with loose bits', () => makeBundle(acme, { nonce: `${makeNonce().slice(0, 21)}B` })],
+  ['a clientTs that is a string', () => seal(acme, { ...makePlaintext(), clientTs: String(Date.now()) })],
+  ['a clientTs with a fraction', () => makeBundle(acme, { clientTs: Date.now() + 0.5 })],
+  ['a receipt that is null', () => seal(acme, { ...makePlaintext(), consent: null })],
+  ['purposes that are a string', () => seal(acme, withReceipt({ purposes: 'device-identification' }))],
+  ['a gpc that is a string', () => seal(acme, withReceipt({ gpc: 'false' }))],
+  ['a version of consent with a fraction', () => seal(acme, withReceipt({ version: 1.5 }))],
+  ['no issuedAt', () => seal(acme, withReceipt({ issuedAt: undefined }))],
+  ['a proof that is none', () => seal(acme, withReceipt({ proof: { seq: -1, hash: 'x' } }))],
+  ['signals that are an array', () => seal(acme, { ...makePlaintext(), signals: [] })],
+  [
+    'signals 40 deep',
+    () =>
+      seal(
+        acme,
+        JSON.stringify(makePlaintext({ signals: {} })).replace(
+          '"signals":{}',
+          `"signals":{"a":${'['.repeat(40)}${']'.repeat(40)}}`,
+        ),
+      ),
+  ],
+];
+
+describe('a bundle that does not open', () => {
+  it.each(unopened)('is decrypt-failed like a bad tag: %s', async (_name, make) => {
+    const bad = makeBundle(acme);
+    const reference = await post(gpd.url, { ...bad, ct: flipByte(bad.ct, -1) }, { origin: ORIGIN });
+    const reply = await post(gpd.url, make(), { origin: ORIGIN });
+    const { requestId: _id, ...body } = expectCore(reply, 'decrypt-failed');
+    const { requestId: _other, ...expected } = expectCore(reference, 'decrypt-failed');
+    expect(body).toEqual(expected);
+    const volatile = ['date', 'x-request-id', 'set-cookie'];
+    const visible = (headers: object) => Object.entries(headers).filter(([name]) => !volatile.includes(name));
+    expect(visible(reply.headers)).toEqual(visible(reference.headers));
+  });
+
+  it('is unknown-key where a symmetric bundle names a tenant without a symmetric key, or none', async () => {
+    for (const kid of ['other', 'nobody']) {
+      expectCore(await post(gpd.url, sealUnder(kid, sharedKey, makePlaintext())), 'unknown-key');
+    }
+  });
+});
+
+describe('a bundle that opens', () => {
+  const nonces = [16, 17, 32, 64];
+  it.each(nonces)('may have a nonce of %i bytes', async (bytes) => {
+    expectCore(await post(gpd.url, makeBundle(acme, { nonce: makeNonce(bytes) })), 'ok');
+  });
+
+  it('may carry proof, principal and unknown fields inside consent and signals', async () => {
+    const proof = { seq: 41, hash: 'a'.repeat(64) };
+    const receipt = { proof, principalId: 'u-1' };
+    expectCore(await post(gpd.url, seal(acme, withReceipt(receipt))), 'ok');
+    const signals = { ...(makePlaintext()['signals'] as object), later: { any: ['thing', null] } };
+    expectCore(await post(gpd.url, makeBundle(acme, { signals })), 'ok');
+  });
+
+  it('is tied to its tenant: one nonce serves two of them', async () => {
+    const nonce = makeNonce();
+    expectCore(await post(gpd.url, makeBundle(acme, { nonce })), 'ok');
+    expectCore(await post(gpd.url, makeBundle(other, { nonce })), 'ok');
+    expectCore(await post(gpd.url, sealUnder(KID, sharedKey, makePlaintext({ nonce }))), 'replay');
+  });
+});
+
+describe('the clock skew of GPD_MAX_CLOCK_SKEW=20', () => {
+  it.each([
+    [-18_000, 'ok'],
+    [-20_500, 'stale'],
+    [19_500, 'ok'],
+    [22_500, 'stale'],
+  ] as const)('%i ms: %s', async (offset, reason) => {
+    const bundle = makeBundle(acme, { clientTs: Date.now() + offset });
+    expectCore(await post(gpd.url, bundle, browserHeaders(ORIGIN)), reason);
+  });
+});

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { expectCore, expectError, post } from '../../support/expect.ts';
+import { makeBundle, makePlaintext, seal, sealUnder } from '../../support/seal.ts';
+import { type Gpd, KID, type SealTarget, startGpd } from '../../support/server.ts';
+
+/** Contract 3.1: of two things that are wrong with a request, the cheaper refusal comes first. */
+describe('the order of refusals', () => {
+  let gpd: Gpd;
+  let limited: Gpd;
+  let acme: SealTarget;
+  const tooLarge = 'x'.repeat(32_769);
+  const nobody = { purposes: ['analytics'] };
+
+  beforeAll(async () => {
+    [gpd, limited] = await Promise.all([startGpd(), startGpd({ settings: { GPD_RATE_INGEST: '1/600' } })]);
+    acme = gpd.targets[0]!;
+    expectCore(await post(limited.url, makeBundle(limited.targets[0]!)), 'ok');
+  });
+  afterAll(() => Promise.all([gpd.stop(), limited.stop()]));
+
+  it('size before rate', async () => {
+    expectError(await post(limited.url, tooLarge), 'payload-too-large');
+  });
+
+  it('rate before envelope', async () => {
+    expectError(await post(limited.url, '{'), 'rate-limited');
+  });
+
+  it('rate before opening', async () => {
+    expectError(await post(limited.url, makeBundle(acme)), 'rate-limited');
+  });
+
+  it('size before envelope and before media type', async () => {
+    expectError(await post(gpd.url, tooLarge, { 'content-type': 'text/plain' }), 'payload-too-large');
+  });
+
+  it('envelope before opening', async () => {
+    const bundle = { ...makeBundle({ ...acme, kid: 'nobody' }), extra: 1 };
+    expectError(await post(gpd.url, bundle), 'malformed-sealed-bundle');
+  });
+
+  it('opening before freshness', async () => {
+    const stale = makePlaintext({ clientTs: 0 });
+    expectCore(await post(gpd.url, seal({ ...acme, kid: 'nobody' }, stale)), 'decrypt-failed');
+    expectCore(await post(gpd.url, sealUnder(KID, Buffer.alloc(32), stale)), 'unknown-key');
+    expectCore(await post(gpd.url, seal(acme, { ...stale, surplus: true })), 'decrypt-failed');
+  });
+
+  it('freshness before consent', async () => {
+    expectCore(await post(gpd.url, makeBundle(acme, { clientTs: 0, consent: nobody })), 'stale');
+    expectCore(await post(gpd.url, makeBundle(acme, { clientTs: 0 }), { 'sec-gpc': '1' }), 'stale');
+  });
+
+  it('freshness before replay', async () => {
+    const nonce = makePlaintext()['nonce'] as string;
+    expectCore(await post(gpd.url, makeBundle(acme, { nonce })), 'ok');
+    expectCore(await post(gpd.url, makeBundle(acme, { nonce, clientTs: 0 })), 'stale');
+  });
+
+  it('consent before replay', async () => {
+    const bundle = makeBundle(acme);
+    expectCore(await post(gpd.url, bundle), 'ok');
+    expectCore(await post(gpd.url, bundle, { 'sec-gpc': '1' }), 'consent-missing');
+    expectCore(await post(gpd.url, bundle), 'replay');
+  });
+
+  it('a refused nonce is not claimed', async () => {
+    const nonce = makePlaintext()['nonce'] as string;
+    expectCore(await post(gpd.url, makeBundle(acme, { nonce, consent: nobody })), 'consent-missing');
+    expectCore(await post(gpd.url, makeBundle(acme, { nonce, clientTs: 0 })), 'stale');
+    expectCore(await post(gpd.url, makeBundle(acme, { nonce })), 'ok');
+  });
+});

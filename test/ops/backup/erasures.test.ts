@@ -1,0 +1,154 @@
+import { appendFileSync, cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { completeLines, mergeErasures, parseErasures } from '../../../src/rights/erase/erasure-log-files.ts';
+import { apiKey, type Rights, rightsOf, startRights, type Visit } from '../../rights/support/rights.ts';
+import { gpdJson, runGpd, tempDir } from '../../support/command.ts';
+import { dumpDatabase } from '../../support/database.ts';
+import { expectError } from '../../support/expect.ts';
+import { KID, startGpd } from '../../support/server.ts';
+
+/** Erasures that came after a backup, on the database that is restored from it. */
+
+let rights: Rights;
+let secret: string;
+let early: Visit;
+let late: Visit;
+let stays: Visit;
+let backup: string;
+let dataDir: string;
+
+const subject = (visit: Visit, sub: string): Promise<string> =>
+  rights.as({ gpd_role: 'subject', sub, gpd_visitor: visit.visitorId });
+
+beforeAll(async () => {
+  rights = await startRights();
+  ({ dataDir } = rights.gpd);
+  secret = await apiKey(rights, 'secret');
+  [early, late, stays] = [await rights.visit(), await rights.visit(), await rights.visit()];
+  expect((await rights.call('/privacy/erase', {}, await subject(early, 'early'))).status).toBe(200);
+  backup = join(tempDir('backups'), 'b');
+  expect(await rights.gpd.json(['backup', backup])).toMatchObject({ erasures: 1 });
+  expect((await rights.call('/privacy/erase', {}, await subject(late, 'late'))).status).toBe(200);
+  await rights.gpd.stop();
+}, 120_000);
+afterAll(() => rights.stop());
+
+const log = (directory: string): string => readFileSync(join(directory, 'erasures.log'), 'utf8');
+
+/** Where an id stands in the clear. */
+function filesWith(directory: string, id: string): string[] {
+  const files = readdirSync(directory).filter((name) => statSync(join(directory, name)).isFile());
+  return files.filter((name) => readFileSync(join(directory, name)).includes(id));
+}
+
+/** A copy of the directory as the erasures left it. */
+function copy(): { readonly dataDir: string; readonly env: Record<string, string> } {
+  const directory = join(tempDir('copy'), 'gpd-data');
+  cpSync(dataDir, directory, { recursive: true });
+  return { dataDir: directory, env: { GPD_DATA_DIR: directory } };
+}
+
+async function expectForgotten(directory: string, visits: readonly Visit[]): Promise<void> {
+  const settings = { ...rights.idp.settings, GPD_RATE_PRIVACY: 'off' };
+  const gpd = await startGpd({ dataDir: directory, settings });
+  const restored = rightsOf(gpd, rights.idp, [rights.acme, rights.other]);
+  for (const { requestId } of visits) {
+    expectError(await restored.decision(requestId, secret), 'no-such-decision');
+  }
+  expect((await restored.decision(stays.requestId, secret)).status).toBe(200);
+  expect(gpd.logs()).toContain('erasures-applied-again');
+  expect(await gpd.json(['consent', 'verify', KID])).toMatchObject({ ok: true });
+  await gpd.stop();
+  for (const { requestId, visitorId } of visits) {
+    for (const id of [requestId, String(visitorId)])
+      expect({ id, in: filesWith(directory, id) }).toEqual({ id, in: [] });
+  }
+}
+
+describe('an erasure after the backup', { timeout: 120_000 }, () => {
+  it('is repeated before the server listens, and leaves no byte', async () => {
+    const mine = copy();
+    expect(filesWith(mine.dataDir, late.requestId)).toEqual([]);
+    const kept = log(mine.dataDir);
+    expect(kept.trim().split('\n')).toHaveLength(2);
+    const restored = await gpdJson(['restore', backup, '--yes'], mine);
+    expect(restored).toMatchObject({ erasuresToRepeat: 1 });
+    // The control: the restored file does hold what has to go.
+    expect(filesWith(mine.dataDir, late.requestId)).toEqual(['gpd.db']);
+    expect(log(mine.dataDir)).toBe(kept);
+    const doctor = await runGpd(['doctor'], mine);
+    expect(doctor.stdout).toMatch(/data\.restore +1 erasures came after this database/);
+    await expectForgotten(mine.dataDir, [early, late]);
+    expect((await runGpd(['doctor', '--all'], mine)).stdout).toMatch(/pass +data\.restore/);
+  });
+
+  it('is repeated after a second restore, too, and after a restore of a backup of the first', async () => {
+    const mine = copy();
+    await gpdJson(['restore', backup, '--yes'], mine);
+    const second = join(tempDir('backups'), 'b');
+    await gpdJson(['backup', second], mine);
+    expect(await gpdJson(['restore', backup, '--yes'], mine)).toMatchObject({ erasuresToRepeat: 1 });
+    expect(await gpdJson(['restore', second, '--yes'], mine)).toMatchObject({ erasuresToRepeat: 1 });
+    await expectForgotten(mine.dataDir, [late]);
+  });
+
+  it('on a new machine: a log that was put there counts, and the backup brings its own', async () => {
+    const keyFile = join(dataDir, 'master.key');
+    const bare = join(tempDir('bare'), 'gpd-data');
+    const first = await gpdJson(['restore', backup, '--key-file', keyFile], { env: { GPD_DATA_DIR: bare } });
+    expect(first).toMatchObject({ erasuresToRepeat: 0 });
+    expect(log(bare)).toBe(`${log(dataDir).split('\n')[0]}\n`);
+    writeFileSync(join(bare, 'erasures.log'), log(dataDir));
+    const again = await gpdJson(['restore', backup, '--yes'], { env: { GPD_DATA_DIR: bare } });
+    expect(again).toMatchObject({ erasuresToRepeat: 1 });
+    await expectForgotten(bare, [late]);
+  });
+
+  it('counts an offboarding that is still to do, and nothing of a tenant that is gone or came anew', async () => {
+    const mine = copy();
+    const line = JSON.parse(log(dataDir).split('\n')[0] ?? '') as object;
+    const add = (parts: object): void =>
+      appendFileSync(join(mine.dataDir, 'erasures.log'), `${JSON.stringify({ ...line, ...parts })}\n`);
+    const count = async (): Promise<unknown> =>
+      (await gpdJson(['restore', backup, '--dry-run'], mine))['erasuresToRepeat'];
+    add({ receiptId: 'r-gone', tenant: 'gone' });
+    add({ receiptId: 'off-gone', tenant: 'gone', refs: [{ kind: 'tenant', ref: 'gone' }] });
+    const refs = [{ kind: 'tenant', ref: KID }];
+    add({ receiptId: 'off-before', tenant: KID, at: '2020-01-01T00:00:00.000Z', refs });
+    expect(await count()).toBe(1);
+    add({ receiptId: 'off-after', tenant: KID, at: '2999-01-01T00:00:00.000Z', refs });
+    expect(await count()).toBe(2);
+  });
+
+  it('a line that a crash cut off was never answered; one damaged inside stops the restore', async () => {
+    const mine = copy();
+    const path = join(mine.dataDir, 'erasures.log');
+    appendFileSync(path, '{"v":1,"receiptId":"r-');
+    expect(await gpdJson(['restore', backup, '--yes'], mine)).toMatchObject({ erasuresToRepeat: 1 });
+    writeFileSync(path, `garbage\n${log(dataDir)}`);
+    const before = await dumpDatabase(mine.dataDir);
+    const ran = await runGpd(['restore', backup, '--yes'], mine);
+    expect(ran).toMatchObject({ code: 78, stdout: '' });
+    expect(ran.stderr).toMatch(/erasures\.log: line 1 is damaged/);
+    expect(await dumpDatabase(mine.dataDir)).toEqual(before);
+  });
+});
+
+describe('the lines of erasures.log', () => {
+  it('are taken whole', () => {
+    expect(completeLines('')).toEqual([]);
+    expect(completeLines('a\nb\n')).toEqual(['a', 'b']);
+    expect(completeLines('a\n\nb')).toEqual(['a']);
+  });
+
+  it('are merged, each once, ours first', () => {
+    expect(mergeErasures(['a', 'b'], ['b', 'c', 'c'])).toEqual(['a', 'b', 'c']);
+  });
+
+  it('are read as they were written, or not at all', () => {
+    const lines = completeLines(log(dataDir));
+    expect(parseErasures(lines, 'log')).toHaveLength(2);
+    expect(() => parseErasures([...lines, '{}'], 'log')).toThrow(/log: line 3 is damaged/);
+  });
+});

@@ -1,0 +1,52 @@
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { removeLeftStaging, removeStaging, stagingFile } from '../../../src/db/durable-files.ts';
+import { own } from '../../cli/support/own.ts';
+import { spawnGpd, tempDir } from '../../support/command.ts';
+
+/** Copies of the database in the clear outlive neither the process that made them nor the next one. */
+
+describe('a copy in the clear', () => {
+  it('of an earlier process with the same number, as every container’s first, is left over too', () => {
+    const directory = tempDir('staging');
+    writeFileSync(join(directory, `staging-${process.pid}-gpd.db`), '');
+    mkdirSync(join(directory, `staging-${process.pid}-abcdef`));
+    writeFileSync(join(directory, `staging-${process.pid}-abcdef`, 'gpd.db'), '');
+    const mine = stagingFile(directory, 'gpd.db');
+    writeFileSync(mine, '');
+    removeLeftStaging(directory);
+    expect(readdirSync(directory)).toEqual([basename(dirname(mine))]);
+    removeStaging(mine);
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
+  it('of a process whose number somebody else has now goes when nobody has written it for half a day', () => {
+    const directory = tempDir('staging');
+    const [old, young] = [
+      join(directory, `staging-${process.ppid}-a`),
+      join(directory, `staging-${process.ppid}-b`),
+    ];
+    mkdirSync(old);
+    mkdirSync(young);
+    utimesSync(old, 0, Date.now() / 1000 - 13 * 3600);
+    removeLeftStaging(directory);
+    expect(readdirSync(directory)).toEqual([basename(young)]);
+  });
+
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('goes with a backup that %s ends', async (signal) => {
+    const { dataDir, query } = await own();
+    await query("INSERT INTO meta (name, value) VALUES ('filler', hex(zeroblob(40000000)))");
+    const folder = tempDir('backups');
+    const { child, exited, output } = spawnGpd(['backup', join(folder, 'b')], {
+      env: { GPD_DATA_DIR: dataDir },
+    });
+    const copies = (): string[] => readdirSync(dataDir).filter((name) => name.startsWith('staging-'));
+    await expect.poll(copies, { interval: 2, timeout: 10_000 }).toHaveLength(1);
+    child.kill(signal);
+    expect(await exited).toEqual({ code: 1, signal: null });
+    expect(output.stderr).toBe('gpd: broken off; what was half made is removed\n');
+    expect(copies()).toEqual([]);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+});

@@ -1,0 +1,288 @@
+import { describe, expect, it } from 'vitest';
+import { CHECKS, examine } from '../../../src/ops/doctor/doctor.ts';
+import type { DatabaseFacts, Facts, OidcFacts, TenantFacts } from '../../../src/ops/doctor/facts.ts';
+import type { Pooling } from '../../../src/ops/doctor/inspect-store.ts';
+import { DAY, HOUR, makeFacts, makeFile, makeTenant, NOW } from './support.ts';
+
+type Change = Partial<Facts>;
+type Row = readonly [id: string, status: 'warn' | 'fail', change: Change, detail: RegExp];
+
+const base = makeFacts();
+const config = (parts: Partial<Facts['config']>): Change => ({ config: { ...base.config, ...parts } });
+const host = (parts: Partial<Facts['host']>): Change => ({ host: { ...base.host, ...parts } });
+const data = (parts: Partial<Facts['data']>): Change => ({ data: { ...base.data, ...parts } });
+const key = (parts: Partial<Facts['masterKey']>): Change => ({ masterKey: { ...base.masterKey, ...parts } });
+const unheld = (parts: Partial<Facts['masterKey']>): Change => ({
+  ...key(parts),
+  ...host({ unitCredential: null }),
+});
+const pooling = (parts: Partial<Pooling>): Change =>
+  database({ pooling: { pooled: true, transactions: true, readLimit: '9s', ...parts } });
+const database = (parts: Partial<DatabaseFacts>): Change => ({
+  database: { ...(base.database as DatabaseFacts), ...parts },
+});
+const tenant = (parts: Partial<TenantFacts>): Change => ({
+  tenants: [makeTenant({ kid: 'good' }), makeTenant({ kid: 'bad-one', ...parts })],
+});
+const log = (parts: object): Change => {
+  const { log: good } = makeTenant();
+  return tenant({ log: good && { ...good, origin: 'id.shop.example/ledger/bad-one', ...parts } });
+};
+const agent = (parts: object): Change => ({ agents: base.agents.map((one) => ({ ...one, ...parts })) });
+const webhook = (parts: object): Change => ({ webhooks: base.webhooks.map((one) => ({ ...one, ...parts })) });
+const tls = (parts: object): Change => ({ tls: base.tls && { ...base.tls, ...parts } });
+const oidc = (parts: Partial<OidcFacts>): Change => ({ oidc: base.oidc && { ...base.oidc, ...parts } });
+const stranger = (at: number, trusted = '10.0.0.1'): Change => data({ stranger: { at, trusted } });
+
+const failing = (kid: string | null, since = NOW - 3 * HOUR): Change =>
+  database({ jobFailures: [{ job: 'seal-verdicts', kid, reason: 'Error X', since, failedAt: NOW }] });
+
+/** What makes each check speak up; the last test counts that none is left out. */
+const ROWS: readonly Row[] = [
+  ['host.node', 'fail', host({ node: 'v20.18.3' }), /20\.18/],
+  ['host.node', 'fail', host({ node: 'v18.20.0' }), /18/],
+  ['host.user', 'warn', host({ uid: 0 }), /root/],
+  ['host.user', 'fail', host({ uid: 1000 }), /user 1000.*user 990/],
+  ['host.clock', 'fail', { now: Date.parse('2019-01-01T00:00:00Z') }, /before gpd/],
+  ['host.clock', 'fail', database({ newestDecisionAt: NOW + 2 * HOUR }), /2 hours in the future/],
+  ['clock.ahead', 'warn', database({ clockAheadMs: 7 * DAY }), /7 days ahead/],
+  ['clock.forgotten-ahead', 'fail', database({ forgottenTo: NOW + HOUR }), /stale until 2026-11-20T13:00/],
+  ['host.space', 'fail', host({ freeBytes: 5e7 }), /50 MB of/],
+  ['host.space', 'warn', host({ freeBytes: 4e9, totalBytes: 1e12 }), /4,000 MB/],
+  ['host.space', 'warn', data({ database: makeFile({ size: 30e9 }) }), /a backup needs 60,000 MB/],
+  ['host.inodes', 'warn', host({ freeInodes: 0.001 }), /0 %/],
+  [
+    'host.credential',
+    'fail',
+    host({ unitCredential: { path: '/etc/k', file: null } }),
+    /\/etc\/k.*not there/,
+  ],
+  [
+    'host.credential',
+    'fail',
+    host({ unitCredential: { path: '/etc/k', file: makeFile({ mode: 0o644 }) } }),
+    /others may read \/etc\/k/,
+  ],
+  ['data.file-system', 'warn', host({ fileSystem: 'tmpfs' }), /memory/],
+  ['data.file-system', 'fail', host({ fileSystem: 'network' }), /network/],
+  ['data.directory', 'fail', data({ directory: null }), /\/data is not there/],
+  ['data.directory', 'fail', data({ directory: makeFile({ mode: 0o777 }) }), /write.*777/],
+  ['data.directory', 'warn', data({ directory: makeFile({ mode: 0o755 }) }), /look.*755/],
+  ['data.database-file', 'fail', data({ database: null }), /no database/],
+  ['data.database-file', 'fail', data({ database: makeFile({ mode: 0o644 }) }), /read the database/],
+  ['data.database-file', 'fail', data({ database: makeFile({ uid: 0 }) }), /user 0.*990/],
+  ['data.leftovers', 'warn', data({ leftovers: ['staging-1-gpd.db'] }), /staging-1-gpd\.db/],
+  ['data.restore', 'warn', database({ undoneErasures: 2 }), /2 erasures came after/],
+  ['data.erasure-log', 'fail', data({ erasureLog: { lines: 0, problem: 'line 2 is damaged' } }), /line 2/],
+  ['data.backup', 'warn', database({ lastBackupAt: null }), /never/],
+  ['data.backup', 'warn', database({ lastBackupAt: NOW - 8 * DAY }), /8 days old/],
+  ['master-key.present', 'fail', unheld({ file: null }), /missing/],
+  ['master-key.present', 'fail', unheld({ file: makeFile({ readable: false }) }), /not readable/],
+  [
+    'master-key.present',
+    'fail',
+    { ...key({ file: null }), ...config({ master_key_file: '/etc/other' }) },
+    /missing/,
+  ],
+  ['master-key.present', 'fail', key({ valid: false }), /holds no master key/],
+  ['master-key.mode', 'fail', key({ file: makeFile({ mode: 0o640 }) }), /640/],
+  ['master-key.fits', 'fail', key({ opens: false }), /not the key/],
+  ['master-key.secrets', 'fail', key({ unopened: ['seal key 2 of shop'] }), /seal key 2 of shop/],
+  ['master-key.rewrap', 'warn', key({ rewrapPending: true }), /interrupted/],
+  ['master-key.escrow', 'warn', key({ escrow: null }), /ever confirmed/],
+  ['master-key.escrow', 'warn', key({ escrow: { confirmedAt: 0, current: false } }), /earlier master key/],
+  ['database.reachable', 'fail', { database: { failure: 'ECONNREFUSED' } }, /ECONNREFUSED/],
+  ['database.reachable', 'warn', database({ answerMs: 900.2 }), /901 ms/],
+  ['database.schema', 'fail', database({ unknownMigrations: ['29991231_01_later.js'] }), /29991231/],
+  [
+    'database.schema',
+    'fail',
+    database({ unknownMigrations: ['20261120_01_tenants.js'] }),
+    /before gpd 0\.1\.0/,
+  ],
+  ['database.schema', 'warn', database({ pendingMigrations: ['a', 'b'] }), /2 migrations/],
+  ['database.tables', 'fail', database({ missingTables: ['nonces'] }), /nonces/],
+  ['database.integrity', 'fail', database({ integrity: ['Tree 5 page 9: never used'] }), /Tree 5/],
+  ['database.references', 'fail', database({ foreignKeys: 3 }), /3 rows/],
+  ['database.orphans', 'warn', database({ orphans: [{ kid: 'went', rows: 1234 }] }), /1,234 of went/],
+  [
+    'database.pragmas',
+    'fail',
+    database({ pragmas: { ...(base.database as DatabaseFacts).pragmas, secure_delete: '0' } }),
+    /secure_delete/,
+  ],
+  ['database.wal', 'warn', data({ walBytes: 200e6 }), /200 MB/],
+  ['database.wal', 'fail', data({ walBytes: 2e9 }), /2,000 MB/],
+  ['data.reserve', 'warn', data({ reserveBytes: 0 }), /0 MB of 34 MB are reserved/],
+  ['database.encrypted', 'warn', database({ kind: 'postgres', encrypted: false }), /not encrypted/],
+  ['database.pooler', 'warn', pooling({ readLimit: '0' }), /no time limit/],
+  ['database.pooler', 'fail', pooling({ transactions: false }), /takes transactions apart/],
+  ['jobs.housekeeping', 'warn', database({ expiredNonces: 1234 }), /1,234 nonces/],
+  ['jobs.failing', 'fail', failing('bbb'), /seal-verdicts of bbb for 3 hours \(Error X\)/],
+  ['jobs.failing', 'fail', failing(null), /seal-verdicts for 3 hours/],
+  ['jobs.sweep', 'warn', database({ lastSweepAt: NOW - HOUR }), /1 hour ago/],
+  ['jobs.sweep', 'warn', { server: { ...base.server, sweptAt: NOW - HOUR } }, /1 hour ago/],
+  ['jobs.sweep', 'fail', database({ lastSweepAt: NOW - 3 * DAY }), /3 days ago/],
+  ['jobs.retention', 'warn', database({ lastRetentionAt: NOW - 3 * DAY }), /3 days ago/],
+  ['jobs.retention', 'fail', tenant({ oldestDecisionAt: NOW - 93 * DAY }), /bad-one/],
+  ['jobs.seals', 'warn', log({ unsealedSince: NOW - 5 * HOUR }), /bad-one since 5 hours/],
+  ['identity.epochs', 'warn', config({ epoch_days: 7 }), /is 7 here, and the server started with 30/],
+  [
+    'identity.epochs',
+    'warn',
+    database({ epochLength: { days: 30, before: 7, changedAt: NOW - 2 * DAY } }),
+    /changed from 7 to 30 2 days ago/,
+  ],
+  ['rights.erasures', 'fail', database({ erasures: { incomplete: 2 } }), /2 erasures/],
+  ['rights.contests', 'fail', database({ contests: { overdue: 1 } }), /1 contests/],
+  ['url.base', 'warn', config({ base_url: null, host: '0.0.0.0' }), /not set/],
+  ['url.https', 'fail', config({ base_url: 'http://id.shop.example' }), /plain http/],
+  ['url.authorities', 'fail', config({ authorities: ['https://x.example'] }), /https:\/\/x\.example/],
+  ['tls.end', 'fail', config({ tls_cert: null, tls_key: null, trusted_proxies: [] }), /nobody/],
+  ['tls.certificate', 'fail', tls({ readable: false }), /cannot be read/],
+  ['tls.certificate', 'fail', tls({ matches: false }), /belong together/],
+  ['tls.certificate', 'fail', tls({ validFrom: NOW + DAY }), /not valid yet/],
+  ['tls.certificate', 'fail', tls({ validTo: NOW - 2 * DAY }), /2 days ago/],
+  ['tls.certificate', 'fail', tls({ coversHost: false }), /host of the base URL/],
+  ['tls.certificate', 'warn', tls({ validTo: NOW + 13 * DAY }), /13 days/],
+  ['tls.key', 'fail', tls({ keyFile: makeFile({ mode: 0o644 }) }), /everybody/],
+  ['listen.address', 'warn', config({ host: '0.0.0.0', tls_cert: null, tls_key: null }), /0\.0\.0\.0:8080/],
+  ['proxies.ranges', 'fail', config({ trusted_proxies: ['10.0.0.1', '0.0.0.0/0'] }), /0\.0\.0\.0\/0/],
+  ['proxies.strangers', 'fail', stranger(NOW - 2 * HOUR), /X-Forwarded-For 2 hours ago/],
+  ['proxies.ja4', 'warn', config({ trusted_proxies: [] }), /no proxy/],
+  [
+    'limits.rates',
+    'warn',
+    config({ rate_ingest: null, rate_consent: null }),
+    /GPD_RATE_INGEST, GPD_RATE_CONSENT/,
+  ],
+  ['networks.mmdb', 'fail', { mmdb: { readable: false, builtAt: 0 } }, /cannot be read/],
+  ['networks.mmdb', 'warn', { mmdb: { readable: true, builtAt: NOW - 61 * DAY } }, /61 days/],
+  ['metrics.listen', 'fail', config({ metrics_listen: '0.0.0.0:9100' }), /0\.0\.0\.0:9100/],
+  ['metrics.listen', 'fail', config({ metrics_listen: '[::]:9100' }), /strangers/],
+  ['server.health', 'warn', { server: { ...base.server, health: { version: '0.0.9' } } }, /0\.0\.9 runs/],
+  ['server.ready', 'fail', { server: { ...base.server, notReady: ['draining'] } }, /draining/],
+  ['oidc.issuer', 'warn', { ...config({ oidc_issuer: null }), oidc: null }, /401/],
+  ['oidc.audience', 'fail', config({ oidc_audience: null }), /401/],
+  ['oidc.discovery', 'fail', oidc({ problem: 'discovery document: it answered 404 and not 200' }), /404/],
+  [
+    'oidc.same-issuer',
+    'fail',
+    oidc({ problem: 'discovery document: its issuer is not GPD_OIDC_ISSUER to the letter' }),
+    /to the letter/,
+  ],
+  ['oidc.keys', 'fail', oidc({ problem: 'JWKS: it holds no P-256 key' }), /P-256/],
+  ['oidc.clock', 'warn', oidc({ skewMs: -45_000 }), /45 seconds/],
+  ['oidc.clock', 'fail', oidc({ skewMs: 400_000 }), /6 minutes/],
+  ['console.client', 'fail', config({ console_client_id: null }), /no client id/],
+  ['console.client', 'fail', config({ oidc_issuer: null }), /no issuer/],
+  ['console.client', 'fail', { consoleSecret: null }, /cannot be read/],
+  ['console.client', 'fail', { consoleSecret: makeFile({ mode: 0o644 }) }, /others may read/],
+  ['tenants.any', 'fail', { tenants: [] }, /no tenant/],
+  ['tenants.readable', 'fail', { damagedTenants: ['bbb'] }, /bbb/],
+  ['tenants.origins', 'warn', tenant({ origins: [] }), /bad-one/],
+  ['tenants.plain-origins', 'warn', tenant({ origins: ['http://shop.example'] }), /bad-one/],
+  ['keys.published', 'fail', tenant({ publishedKeys: 0 }), /bad-one/],
+  ['keys.age', 'warn', tenant({ publishedAt: NOW - 400 * DAY }), /bad-one/],
+  ['keys.staged', 'warn', tenant({ stagedAt: NOW - 40 * DAY }), /bad-one/],
+  ['keys.retiring', 'fail', tenant({ overdueKeys: [NOW - HOUR] }), /bad-one/],
+  ['keys.symmetric', 'warn', tenant({ symmetric: true }), /bad-one/],
+  ['apikeys.any', 'warn', tenant({ activeApiKeys: 0 }), /bad-one/],
+  ['apikeys.idle', 'warn', tenant({ idleApiKeys: ['old'] }), /bad-one/],
+  ['terms.purpose', 'fail', tenant({ purposes: ['marketing'] }), /bad-one/],
+  ['terms.policy', 'warn', tenant({ basis: 'ledger' }), /bad-one/],
+  ['terms.notice', 'warn', tenant({ emptyNotices: ['notice.contact'] }), /bad-one/],
+  ['terms.weights', 'fail', tenant({ badPolicy: true }), /bad-one/],
+  ['log.entries', 'fail', tenant({ log: null }), /bad-one/],
+  ['log.entries', 'fail', log({ entries: 11 }), /bad-one/],
+  ['log.entries', 'fail', log({ lastFits: false }), /bad-one/],
+  ['log.entries', 'fail', log({ headFits: false }), /bad-one/],
+  ['log.checkpoint', 'fail', log({ checkpointFits: false }), /bad-one/],
+  ['log.origin', 'warn', log({ origin: 'old.example/ledger/bad-one' }), /bad-one/],
+  [
+    'agents.fresh',
+    'warn',
+    agent({ fetchedAt: NOW - 3 * DAY, failure: 'it answered 404' }),
+    /agent\.example \(it answered 404\)/,
+  ],
+  ['agents.keys', 'warn', agent({ usableKeys: 0 }), /agent\.example/],
+  ['webhooks.failed', 'warn', webhook({ failed: 3 }), /wh_1 \(3\)/],
+  [
+    'webhooks.backlog',
+    'warn',
+    webhook({ waiting: 9, oldestWaitingAt: NOW - 2 * HOUR }),
+    /9, the oldest for 2 hours/,
+  ],
+  ['webhooks.plain', 'warn', webhook({ plain: true }), /wh_1/],
+];
+
+const found = (facts: Facts, id: string) => examine(facts).checks.find((check) => check.id === id);
+
+describe('gpd doctor', () => {
+  it('has nothing to say where nothing is wrong', () => {
+    const { ok, counts, checks } = examine(base);
+    expect(checks.filter(({ status }) => status === 'warn' || status === 'fail')).toEqual([]);
+    expect(ok).toBe(true);
+    expect(counts.pass + counts.skipped).toBe(CHECKS.length);
+    // Not on this database, or not yet.
+    expect(checks.filter(({ status }) => status === 'skipped').map(({ id }) => id)).toEqual([
+      'database.encrypted',
+      'database.pooler',
+    ]);
+  });
+
+  it.each(ROWS)('%s: %s', (id, status, change, detail) => {
+    const result = found({ ...base, ...change }, id);
+    expect(result).toMatchObject({ status });
+    expect(result?.detail).toMatch(detail);
+    // One sentence that a person can follow: it ends, and it is no list of causes.
+    expect(result?.remedy).toMatch(/^[A-Zc].{8,}[^\s]$/);
+  });
+
+  it('has at least 40 checks, each with its own name and a way to speak up', () => {
+    const ids = CHECKS.map(({ id }) => id);
+    expect(ids.length).toBeGreaterThanOrEqual(40);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect([...new Set(ROWS.map(([id]) => id))].sort()).toEqual([...ids].sort());
+  });
+
+  it('only a fail fails', () => {
+    const warned = examine({ ...base, ...host({ uid: 0 }) });
+    expect(warned).toMatchObject({ ok: true, counts: { warn: 1, fail: 0 } });
+    expect(examine({ ...base, ...unheld({ file: null }) }).ok).toBe(false);
+  });
+
+  it.each([
+    ['tried, by root', key({ path: '/etc/gpd/master-key' })],
+    ['out of this user’s reach', key({ file: null, valid: false, opens: null })],
+  ])('a master key that the unit holds is no fault: %s', (_name, change) => {
+    const result = found({ ...base, ...change }, 'master-key.present');
+    expect(result).toMatchObject({ status: 'pass' });
+    expect(result?.detail).toMatch(/^held by the unit \(\/etc\/gpd\/master-key\)/);
+  });
+
+  it('skips what cannot be judged instead of passing it', () => {
+    const gone = { ...base, database: { failure: 'gone' }, tenants: [], agents: [], webhooks: [] };
+    const passed = examine(gone).checks.filter(({ status }) => status === 'pass');
+    const about = passed.filter(({ id }) => /^(?:database|jobs|rights|tenants|keys|log|terms)\./.test(id));
+    expect(about.map(({ id }) => id)).toEqual([]);
+  });
+
+  it.each([
+    ['an old note', stranger(NOW - 2 * DAY)],
+    ['a note from before the proxies were named', stranger(NOW - HOUR, '')],
+  ])('%s of strangers is no fault', (_name, change) => {
+    expect(found({ ...base, ...change }, 'proxies.strangers')).toMatchObject({ status: 'pass' });
+  });
+
+  it('a job that failed a moment ago has the time of a few runs', () => {
+    expect(found({ ...base, ...failing('bbb', NOW - 9 * 60_000) }, 'jobs.failing')).toMatchObject({
+      status: 'pass',
+    });
+  });
+
+  it('names five and counts the rest', () => {
+    const tenants = Array.from({ length: 9 }, (_, i) => makeTenant({ kid: `t${i}`, origins: [] }));
+    expect(found({ ...base, tenants }, 'tenants.origins')?.detail).toMatch(/t0, t1, t2, t3, t4 and 4 more$/);
+  });
+});

@@ -1,0 +1,128 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectError, INGEST, REQUEST_ID } from '../support/expect.ts';
+import { ask } from '../support/http.ts';
+import { type Gpd, startGpd } from '../support/server.ts';
+
+const VERSION = (
+  JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
+).version;
+
+let gpd: Gpd;
+beforeAll(async () => {
+  gpd = await startGpd();
+});
+afterAll(() => gpd.stop());
+
+describe('health', () => {
+  it('GET /healthz is alive and says its version', async () => {
+    const reply = await ask(gpd.url, '/healthz');
+    expect(reply.status).toBe(200);
+    expect(reply.json()).toEqual({ status: 'ok', version: VERSION });
+    expect(reply.headers['cache-control']).toBe('no-store');
+    expect(reply.headers['x-request-id']).toMatch(REQUEST_ID);
+  });
+
+  it('GET /readyz is ready', async () => {
+    const reply = await ask(gpd.url, '/readyz');
+    expect(reply.status).toBe(200);
+    const housekeeping = { completeAt: null, retentionAt: null };
+    expect(reply.json()).toEqual({ status: 'ready', notReady: [], housekeeping });
+  });
+});
+
+describe('what is not there', () => {
+  it.each([
+    '/',
+    '/nothing',
+    '/_fp',
+    '/_fp/i',
+    '/_fp/i/v2',
+    `${INGEST}/`,
+    `${INGEST}/x`,
+    '/healthz/x',
+    '/v1',
+    '//_fp/i/v1',
+    '/%2e%2e/healthz',
+  ])('404 for GET and POST %s', async (path) => {
+    expectError(await ask(gpd.url, path), 'not-found');
+    const posted = await ask(gpd.url, path, { method: 'POST', body: '{}' });
+    expectError(posted, 'not-found');
+  });
+
+  it.each(['/HEALTHZ', '/Console', '/ME', '/PRIVACY/dsar', '/V1/agent.js', '/_FP/pubkey?kid=acme'])(
+    'a path is compared by case, as a proxy before it does: %s',
+    async (path) => {
+      expectError(await ask(gpd.url, path), 'not-found');
+    },
+  );
+
+  it.each(['/%', '/%zz', '/%ff', '/assets/%zz'])('%s is a caller error', async (path) => {
+    const reply = await ask(gpd.url, path);
+    expect(reply.status).toBeGreaterThanOrEqual(400);
+    expect(reply.status).toBeLessThan(500);
+    expect(reply.json()).toHaveProperty('error');
+    expect(reply.headers['x-request-id']).toMatch(REQUEST_ID);
+  });
+});
+
+describe('another method', () => {
+  it.each([
+    ['POST', '/healthz', 'GET'],
+    ['DELETE', '/readyz', 'GET'],
+    ['POST', '/_fp/pubkey?kid=acme', 'GET'],
+    ['PUT', INGEST, 'POST'],
+    ['DELETE', INGEST, 'POST'],
+    ['PATCH', INGEST, 'POST'],
+    ['GET', INGEST, 'POST'],
+    ['POST', '/v1/decisions/x', 'GET'],
+  ])('%s %s is 405 and Allow names %s', async (method, path, allowed) => {
+    const reply = await ask(gpd.url, path, { method });
+    expectError(reply, 'method-not-allowed');
+    const allow = String(reply.headers['allow']).split(/,\s*/);
+    expect(allow).toContain(allowed);
+    expect(allow).not.toContain(method);
+  });
+
+  it.each(['/_fp/pubkey?kid=acme', '/v1/agent.js', '/v1/embed.js', '/openapi.json'])(
+    'of what is open to every origin, %s, the refusal is open as well',
+    async (path) => {
+      const reply = await ask(gpd.url, path, { method: 'OPTIONS' });
+      expectError(reply, 'method-not-allowed');
+      expect(reply.headers).toMatchObject({
+        'access-control-allow-origin': '*',
+        'cross-origin-resource-policy': 'cross-origin',
+      });
+    },
+  );
+
+  it('HEAD of the ingest route is 405 without a body', async () => {
+    const reply = await ask(gpd.url, INGEST, { method: 'HEAD' });
+    expect([reply.status, reply.text]).toEqual([405, '']);
+    expect(reply.headers['x-request-id']).toMatch(REQUEST_ID);
+  });
+});
+
+describe('every answer', () => {
+  it('has a request id of its own and gives nothing away about the server', async () => {
+    const replies = await Promise.all(
+      [
+        '/healthz',
+        '/readyz',
+        '/nothing',
+        '/_fp/pubkey',
+        '/_fp/pubkey?kid=acme',
+        '/v1/decisions/x',
+        INGEST,
+      ].map((path) => ask(gpd.url, path, { headers: { 'x-request-id': 'req_mine' } })),
+    );
+    const ids = replies.map((reply) => String(reply.headers['x-request-id']));
+    for (const id of ids) expect(id).toMatch(REQUEST_ID);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const reply of replies) {
+      expect(reply.headers).not.toHaveProperty('x-powered-by');
+      expect(reply.headers).not.toHaveProperty('server');
+      expect(reply.headers['x-content-type-options']).toBe('nosniff');
+    }
+  });
+});

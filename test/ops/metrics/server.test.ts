@@ -1,0 +1,176 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { byLabel, parseExposition, totalOf } from '../../../src/cli/top/exposition.ts';
+import { makeMeters } from '../../../src/ops/metrics/meters.ts';
+import { parseListen } from '../../../src/ops/metrics/metrics.ts';
+import { INGEST_STATUS } from '../../../src/schema/responses.ts';
+import { runGpd } from '../../support/command.ts';
+import { expectCore, post } from '../../support/expect.ts';
+import { openWire } from '../../support/http.ts';
+import { makeBundle } from '../../support/seal.ts';
+import { type Gpd, initGpd, KID, startGpd } from '../../support/server.ts';
+
+/** Below the range from which the system takes the ports of clients. */
+const PORT = 20_000 + (process.pid % 9000);
+const METRICS = `http://127.0.0.1:${PORT}/metrics`;
+
+let gpd: Gpd;
+beforeAll(async () => {
+  gpd = await startGpd({ settings: { GPD_METRICS_LISTEN: `127.0.0.1:${PORT}` } });
+});
+afterAll(() => gpd.stop());
+
+const scrape = async (): Promise<string> => (await fetch(METRICS)).text();
+
+describe('GET /metrics', () => {
+  it('counts bundles, classes, checks, routes and batches', async () => {
+    const { key } = await gpd.json<{ key: string }>([
+      'apikeys',
+      'create',
+      KID,
+      '--scope',
+      'secret',
+      '--name',
+      'b',
+    ]);
+    // A rate over a counter that is not there yet is none: the first stale bundle would not be seen.
+    const before = byLabel(parseExposition(await scrape()), 'gpd_ingest_total', 'reason');
+    expect(Object.keys(before).sort()).toEqual(Object.keys(INGEST_STATUS).sort());
+    const bundle = makeBundle(gpd.targets[0]!);
+    expectCore(await post(gpd.url, bundle), 'ok');
+    expectCore(await post(gpd.url, makeBundle(gpd.targets[0]!, { clientTs: 0 })), 'stale');
+    expectCore(await post(gpd.url, bundle), 'replay');
+    expectCore(
+      await post(gpd.url, makeBundle(gpd.targets[0]!, { consent: { purposes: [] } })),
+      'consent-missing',
+    );
+    const check = (): Promise<Response> =>
+      fetch(`${gpd.url}/v1/consent/can-process`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ principalId: 'u-1', purpose: 'device-identification' }),
+      });
+    await expect.poll(async () => (await check()).status, { timeout: 10_000 }).toBe(200);
+    await fetch(`${gpd.url}/v1/decisions/req_1`);
+    const samples = parseExposition(await scrape());
+    expect(byLabel(samples, 'gpd_ingest_total', 'reason')).toEqual({
+      ...before,
+      stale: 1,
+      ok: 1,
+      replay: 1,
+      'consent-missing': 1,
+    });
+    expect(totalOf(samples, 'gpd_verdicts_total')).toBe(1);
+    expect(byLabel(samples, 'gpd_consent_checks_total', 'reason')).toEqual({ 'never-asked': 1 });
+    const routes = byLabel(samples, 'gpd_requests_total', 'route');
+    expect(routes).toMatchObject({ '/_fp/i/v1': 4, '/v1/decisions/{requestId}': 1 });
+    const statuses = samples.filter(
+      ({ name, labels }) => name === 'gpd_requests_total' && labels['route'] === '/_fp/i/v1',
+    );
+    expect(new Set(statuses.map(({ labels }) => labels['status']))).toEqual(
+      new Set(['200', '400', '409', '451']),
+    );
+    expect(byLabel(samples, 'gpd_request_seconds_count', 'route')['/_fp/i/v1']).toBe(4);
+    expect(byLabel(samples, 'gpd_batch_size_count', 'group')).toMatchObject({
+      record: 2,
+      decide: 1,
+    });
+    expect(totalOf(samples, 'gpd_ledger_entries')).toBe(2);
+    expect(totalOf(samples, 'gpd_tenants')).toBe(1);
+    expect(totalOf(samples, 'nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
+  });
+
+  it('holds nothing of a person, a tenant or a caller, and only labels of closed sets', async () => {
+    for (let i = 0; i < 200; i += 1)
+      await fetch(`${gpd.url}/probe-${i}/req_${i}`, { method: i % 2 ? 'GET' : 'PUT' });
+    const text = await scrape();
+    for (const word of [KID, 'probe-', 'u-1', '127.0.0.1', 'shop.example']) {
+      expect({ word, found: text.includes(word) }).toEqual({ word, found: false });
+    }
+    const samples = parseExposition(text);
+    expect(byLabel(samples, 'gpd_requests_total', 'route')['other']).toBeGreaterThanOrEqual(200);
+    const names = new Set(
+      samples.filter(({ name }) => name.startsWith('gpd_')).flatMap(({ labels }) => Object.keys(labels)),
+    );
+    expect([...names].sort()).toEqual(['class', 'group', 'le', 'reason', 'route', 'status']);
+  });
+
+  it('a client that leaves is no answer', async () => {
+    const before = byLabel(parseExposition(await scrape()), 'gpd_requests_total', 'status')['499'] ?? 0;
+    const wire = await openWire(gpd.port);
+    wire.send(
+      'POST /_fp/i/v1 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{',
+    );
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    wire.close();
+    const now = async (): Promise<number> =>
+      byLabel(parseExposition(await scrape()), 'gpd_requests_total', 'status')['499'] ?? 0;
+    await expect.poll(now).toBe(before + 1);
+  });
+
+  it('is on its own listener alone, and answers nothing else', async () => {
+    expect((await fetch(`${gpd.url}/metrics`)).status).toBe(404);
+    expect((await fetch(METRICS.replace('/metrics', '/healthz'))).status).toBe(404);
+    const posted = await fetch(METRICS, { method: 'POST' });
+    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+    const head = await fetch(METRICS, { method: 'HEAD' });
+    expect([head.status, await head.text()]).toEqual([200, '']);
+    expect((await fetch(METRICS)).headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
+  });
+
+  it('gpd top reads it', { timeout: 60_000 }, async () => {
+    const load = setInterval(() => void post(gpd.url, makeBundle(gpd.targets[0]!)), 20);
+    const view = await gpd.json<{ source: string; verdictsPerSecond: number; routes: { route: string }[] }>([
+      'top',
+    ]);
+    clearInterval(load);
+    expect(view.source).toBe('metrics');
+    expect(view.verdictsPerSecond).toBeGreaterThan(1);
+    expect(view.routes[0]?.route).toBe('/_fp/i/v1');
+    const words = await gpd.cli(['top', '--url', `http://127.0.0.1:${PORT}`]);
+    expect(words.stdout).toMatch(/verdicts +[\d.]+ a second/);
+    const lost = await gpd.cli(['top', '--url', 'http://127.0.0.1:9/metrics']);
+    expect(lost).toMatchObject({ code: 1, stdout: '' });
+  });
+
+  it('an address that is none, or taken, is 78', { timeout: 60_000 }, async () => {
+    const { dataDir } = await initGpd();
+    for (const [listen, word] of [
+      ['9100', 'HOST:PORT'],
+      [`127.0.0.1:${PORT}`, 'EADDRINUSE'],
+    ] as const) {
+      const env = { GPD_DATA_DIR: dataDir, GPD_METRICS_LISTEN: listen };
+      const ran = await runGpd(['serve', '--port', '0'], { env });
+      expect(ran.code).toBe(78);
+      expect(ran.stderr).toContain(word);
+    }
+  });
+
+  it.each([
+    ['127.0.0.1:9100', { host: '127.0.0.1', port: 9100 }],
+    ['[::1]:9100', { host: '::1', port: 9100 }],
+    ['metrics.internal:1', { host: 'metrics.internal', port: 1 }],
+  ])('listens on %s', (text, expected) => {
+    expect(parseListen(text)).toEqual(expected);
+  });
+
+  it.each(['', '9100', ':9100', '::1:9100', '127.0.0.1:99999', 'a b:1'])('refuses %j', (text) => {
+    expect(() => parseListen(text)).toThrow(/HOST:PORT/);
+  });
+});
+
+describe('the dashboard', () => {
+  it('asks for metrics that there are', async () => {
+    const file = fileURLToPath(new URL('../../../docs/operate/grafana.json', import.meta.url));
+    const { panels } = JSON.parse(readFileSync(file, 'utf8')) as {
+      panels: { title: string; targets?: { expr: string }[] }[];
+    };
+    const exprs = panels.flatMap((panel) => (panel.targets ?? []).map(({ expr }) => expr));
+    expect(exprs.length).toBeGreaterThanOrEqual(8);
+    const offered = new Set(parseExposition(await scrape()).map(({ name }) => name));
+    for (const metric of await makeMeters().registry.getMetricsAsJSON()) offered.add(metric.name);
+    const asked = exprs.flatMap((expr) => expr.match(/\b(?:gpd|nodejs|process)_\w+/g) ?? []);
+    expect(asked.filter((name) => !offered.has(name))).toEqual([]);
+  });
+});

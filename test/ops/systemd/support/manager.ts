@@ -1,0 +1,113 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { PROGRAM, tempDir } from '../../../support/command.ts';
+
+/** A small service manager, by Python: Node can neither receive datagrams on AF_UNIX nor hold a socket without accepting. */
+
+const SCRIPT = fileURLToPath(new URL('./manager.py', import.meta.url));
+
+export interface Word {
+  readonly text: string;
+  readonly sender: number;
+  /** Seconds of a clock of its own. */
+  readonly at: number;
+}
+
+export interface Manager {
+  readonly ports: readonly number[];
+  readonly words: readonly Word[];
+  readonly exits: readonly number[];
+  readonly pids: readonly number[];
+  start(): void;
+  signal(name: string): void;
+  /** What the program wrote. */
+  log(): string;
+  end(): void;
+}
+
+export interface ManagerSpec {
+  readonly dataDir: string;
+  readonly sockets?: readonly { readonly name: string; readonly kind?: 'unix'; readonly path?: string }[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly watchdogMs?: number;
+  readonly args?: readonly string[];
+  /** Whom LISTEN_PID names, if not the program. */
+  readonly listenPid?: number;
+}
+
+export function missingManager(): string | null {
+  if (spawnSync('python3', ['--version']).status !== 0) return 'python3 is not installed';
+  return existsSync('/usr/bin/systemd-notify') || existsSync('/bin/systemd-notify')
+    ? null
+    : 'systemd-notify is not installed (package systemd)';
+}
+
+export async function until(what: string, holds: () => boolean, ms = 20_000): Promise<void> {
+  const end = performance.now() + ms;
+  while (!holds()) {
+    if (performance.now() > end) throw new Error(`it took longer than ${ms} ms until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+type Told =
+  | { readonly event: 'sockets'; readonly ports: readonly number[] }
+  | { readonly event: 'started'; readonly pid: number }
+  | { readonly event: 'exit'; readonly code: number }
+  | ({ readonly event: 'notify' } & Word);
+
+/** Not started yet; its sockets listen. */
+export async function makeManager(spec: ManagerSpec): Promise<Manager> {
+  const folder = tempDir('manager');
+  const log = join(folder, 'log');
+  const { sockets = [], env = {}, watchdogMs, args = [], listenPid, dataDir } = spec;
+  const given = {
+    command: [process.execPath, PROGRAM, 'serve', ...args],
+    env: {
+      PATH: process.env['PATH'],
+      GPD_DATA_DIR: dataDir,
+      GPD_RATE_INGEST: 'off',
+      GPD_RATE_PRIVACY: 'off',
+      ...env,
+    },
+    notify: join(folder, 'notify'),
+    log,
+    sockets,
+    ...(watchdogMs === undefined ? {} : { watchdogUsec: watchdogMs * 1000 }),
+    ...(listenPid === undefined ? {} : { listenPid }),
+  };
+  const child = spawn('python3', [SCRIPT, JSON.stringify(given)], {
+    cwd: folder,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const words: Word[] = [];
+  const exits: number[] = [];
+  const pids: number[] = [];
+  let ports: readonly number[] | null = null;
+  let rest = '';
+  child.stdin.on('error', () => {});
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) {
+      const told = JSON.parse(line) as Told;
+      if (told.event === 'sockets') ports = told.ports;
+      else if (told.event === 'started') pids.push(told.pid);
+      else if (told.event === 'exit') exits.push(told.code);
+      else if (told.text !== 'BARRIER=1') words.push(told);
+    }
+  });
+  await until('the sockets listen', () => ports !== null);
+  return {
+    ports: ports ?? [],
+    words,
+    exits,
+    pids,
+    start: () => void child.stdin.write('start\n'),
+    signal: (name) => void child.stdin.write(`signal ${name}\n`),
+    log: () => (existsSync(log) ? readFileSync(log, 'utf8') : ''),
+    end: () => void child.stdin.end(),
+  };
+}

@@ -1,0 +1,51 @@
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { beforeAll, expect, it } from 'vitest';
+import { PROGRAM, tempDir } from '../../support/command.ts';
+import { describeWithTool } from '../../support/tools.ts';
+
+const UNITS = join(dirname(dirname(PROGRAM)), 'systemd');
+/** Of 100: `systemd-analyze security` calls 1.5 of 10 OK. */
+const THRESHOLD = 15;
+
+const analyze = (...args: string[]) => spawnSync('systemd-analyze', args, { encoding: 'utf8' });
+const missing =
+  analyze('--version').status === 0 ? null : 'systemd-analyze is not installed (package systemd)';
+
+describeWithTool('the systemd units', missing, () => {
+  const folder = join(tempDir('units'), 'system');
+  // A template is read as one of its instances.
+  const names = readdirSync(UNITS).map((name) => name.replace('@.', '@8081.'));
+  beforeAll(() => {
+    mkdirSync(folder);
+    for (const name of readdirSync(UNITS)) {
+      copyFileSync(join(UNITS, name), join(folder, basename(name).replace('@.', '@8081.')));
+    }
+  });
+
+  it('are these', () => {
+    expect(names.sort()).toEqual(
+      expect.arrayContaining(['gpd.service', 'gpd.socket', 'gpd-metrics.socket', 'gpd@8081.service']),
+    );
+  });
+
+  it.each(names)('%s has no line that systemd does not know', (name) => {
+    const { status, stdout, stderr } = analyze('verify', join(folder, name));
+    expect({ status, said: (stdout + stderr).trim() }).toEqual({ status: 0, said: '' });
+  });
+
+  it.each(names.filter((name) => name.endsWith('.service')))('%s leaves little open', (name) => {
+    const ran = analyze('security', '--offline=true', `--threshold=${THRESHOLD}`, join(folder, name));
+    expect(ran.status, ran.stdout.split('\n').at(-2)).toBe(0);
+  });
+});
+
+it.each(readdirSync(UNITS).filter((name) => name.endsWith('.service')))(
+  '%s starts when the clock is right',
+  (name) => {
+    const unit = readFileSync(join(UNITS, name), 'utf8');
+    expect(unit).toMatch(/^After=.*\btime-sync\.target\b/m);
+    expect(unit).toMatch(/^Wants=.*\btime-sync\.target\b/m);
+  },
+);

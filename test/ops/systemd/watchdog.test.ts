@@ -1,0 +1,201 @@
+import { mkdirSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { serviceManager } from '../../../src/config.ts';
+import { type Database, openDatabase } from '../../../src/db/db.ts';
+import { migrate } from '../../../src/db/migrate.ts';
+import { answers } from '../../../src/db/probe.ts';
+import { startWatchdog } from '../../../src/ops/systemd/watchdog.ts';
+import { tempDir } from '../../support/command.ts';
+import { lockDatabase } from '../../support/database.ts';
+import { missingPostgres, type PostgresServer, startPostgres } from '../../support/postgres.ts';
+import { describeWithTool } from '../../support/tools.ts';
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+interface Watched {
+  signs: number;
+  misses: number;
+  stop(): void;
+}
+
+function watch(probe: () => Promise<boolean>, watchdogMs = 60): Watched {
+  const seen = { signs: 0, misses: 0 };
+  const watchdog = startWatchdog({
+    watchdogMs,
+    answers: probe,
+    onAlive: () => {
+      seen.signs += 1;
+    },
+    onMiss: () => {
+      seen.misses += 1;
+    },
+  });
+  return Object.assign(seen, { stop: () => watchdog.stop() });
+}
+
+describe('the watchdog', () => {
+  it('gives three signs a period while all is well', async () => {
+    const watched = watch(() => Promise.resolve(true), 150);
+    await pause(500);
+    watched.stop();
+    expect(watched.signs).toBeGreaterThanOrEqual(6);
+    expect(watched.signs).toBeLessThanOrEqual(10);
+    expect(watched.misses).toBe(0);
+  });
+
+  it('gives none while the event loop is held, and does not make up for them', async () => {
+    const watched = watch(() => Promise.resolve(true));
+    await pause(100);
+    const before = watched.signs;
+    const end = performance.now() + 600;
+    while (performance.now() < end);
+    expect(watched.signs).toBe(before);
+    await pause(15);
+    watched.stop();
+    expect(watched.signs).toBeLessThanOrEqual(before + 2);
+  });
+
+  it.each([
+    ['hangs', () => new Promise<boolean>(() => {})],
+    ['says no', () => Promise.resolve(false)],
+    ['throws', () => Promise.reject(new Error('gone'))],
+  ])('gives none while the probe %s, and tells it once', async (_what, probe) => {
+    const watched = watch(probe);
+    await pause(300);
+    watched.stop();
+    expect(watched).toMatchObject({ signs: 0, misses: 1 });
+  });
+
+  it('goes on when the probe does, and tells the next silence again', async () => {
+    let well = false;
+    const watched = watch(() => Promise.resolve(well));
+    await pause(100);
+    well = true;
+    await pause(100);
+    well = false;
+    await pause(100);
+    watched.stop();
+    expect(watched.signs).toBeGreaterThan(0);
+    expect(watched.misses).toBe(2);
+  });
+});
+
+describe('the probe of an SQLite database', () => {
+  const open: Database[] = [];
+  afterAll(async () => {
+    for (const database of open) await database.close();
+  });
+  async function fresh(): Promise<{ database: Database; dataDir: string }> {
+    const dataDir = join(tempDir('probe'), 'data');
+    mkdirSync(dataDir);
+    const database = await openDatabase({ location: join(dataDir, 'gpd.db'), create: true });
+    open.push(database);
+    await migrate(database);
+    return { database, dataDir };
+  }
+
+  it('is answered, and writes nothing', async () => {
+    const { database } = await fresh();
+    const version = async () => (await database.read.raw('PRAGMA data_version')) as unknown;
+    const before = await version();
+    expect(await answers(database)).toBe(true);
+    expect(await version()).toEqual(before);
+  });
+
+  it('is not answered by a writer that one transaction never gives back', async () => {
+    const { database } = await fresh();
+    let release = (): void => {};
+    const held = database.transaction(
+      () =>
+        new Promise<void>((resolve) => {
+          release = resolve;
+        }),
+    );
+    expect(await answers(database)).toBe(false);
+    release();
+    await held;
+    expect(await answers(database)).toBe(true);
+  });
+
+  it('is answered by the lock of another process: a restart would not end it', async () => {
+    const { database, dataDir } = await fresh();
+    const unlock = await lockDatabase(dataDir);
+    expect(await answers(database)).toBe(true);
+    await unlock();
+  });
+
+  it('is not answered by a file that is no database', async () => {
+    const { database } = await fresh();
+    await database.close();
+    open.pop();
+    expect(await answers(database)).toBe(false);
+  });
+});
+
+describeWithTool('the probe of a PostgreSQL database', await missingPostgres(), () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await startPostgres();
+    return () => server.stop();
+  }, 60_000);
+
+  it('is not answered by a server that hangs, is by one that refuses, and again when it goes on', async () => {
+    const { hostname, port, pathname, username, password } = new URL(await server.freshUrl());
+    const pipes = new Set<Socket>();
+    const proxy = createServer((inner) => {
+      const outer = connect(Number(port), hostname);
+      for (const socket of [inner, outer]) {
+        pipes.add(socket);
+        socket.on('error', () => {});
+      }
+      inner.pipe(outer).pipe(inner);
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    const { port: near } = proxy.address() as AddressInfo;
+    const location = `postgres://${username}:${password}@127.0.0.1:${near}${pathname}`;
+    const database = await openDatabase({ location });
+    await migrate(database);
+    expect(await answers(database)).toBe(true);
+    for (const socket of pipes) socket.pause();
+    expect(await answers(database)).toBe(false);
+    for (const socket of pipes) socket.resume();
+    expect(await answers(database)).toBe(true);
+    proxy.close();
+    for (const socket of pipes) socket.destroy();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(await answers(database)).toBe(true);
+    await database.close();
+  }, 60_000);
+});
+
+describe('what a service manager hands over', () => {
+  const environment = {
+    NOTIFY_SOCKET: '/run/systemd/notify',
+    WATCHDOG_USEC: '30000000',
+    WATCHDOG_PID: '7',
+    LISTEN_PID: '7',
+    LISTEN_FDS: '2',
+    LISTEN_FDNAMES: 'http:metrics',
+  };
+
+  it('is read with its names', () => {
+    expect(serviceManager(environment, 7)).toEqual({
+      notifySocket: '/run/systemd/notify',
+      watchdogMs: 30_000,
+      sockets: [
+        { fd: 3, name: 'http' },
+        { fd: 4, name: 'metrics' },
+      ],
+    });
+  });
+
+  it('is nothing without it, and nothing of another process’s', () => {
+    const nothing = { notifySocket: null, watchdogMs: null, sockets: [] };
+    expect(serviceManager({}, 7)).toEqual(nothing);
+    expect(serviceManager({ ...environment, NOTIFY_SOCKET: '' }, 8)).toEqual(nothing);
+    expect(serviceManager({ LISTEN_FDS: '1' }, 8)).toEqual(nothing);
+    expect(serviceManager({ LISTEN_PID: '8', LISTEN_FDS: '-1', WATCHDOG_USEC: 'x' }, 8)).toEqual(nothing);
+  });
+});

@@ -1,0 +1,346 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, it, vi } from 'vitest';
+import { RULES } from '../../../src/ingest/classify/policy.ts';
+import {
+  CLASS_MEANINGS,
+  CSV_MEANINGS,
+  DEFENSE_MEANINGS,
+  FIELD_MEANINGS,
+} from '../../../src/rights/dsar/codebook.ts';
+import { CSV_COLUMNS } from '../../../src/rights/dsar/decisions-csv.ts';
+import { tempDir } from '../../support/command.ts';
+import { dumpDatabase } from '../../support/database.ts';
+import { KID } from '../../support/server.ts';
+import { describeWithTool } from '../../support/tools.ts';
+import {
+  type Held,
+  HOSTILE,
+  holdSomebody,
+  makeRecipient,
+  missingTool,
+  PRINCIPAL,
+  requestId,
+  run,
+  unpack,
+  VISITOR,
+  write,
+} from './support.ts';
+
+const FILES = [
+  'codebook.html',
+  'decisions.csv',
+  'export.json',
+  'index.html',
+  'manifest.json',
+  'manifest.p7s',
+];
+
+interface Exported {
+  readonly file: string;
+  readonly decisions: number;
+  readonly sha256: string;
+  readonly size: number;
+  readonly encrypted: boolean;
+  readonly signer: string;
+}
+
+interface Decision {
+  readonly requestId: string;
+  readonly visitorId: string | null;
+  readonly rules: readonly { readonly id: string; readonly text: string }[];
+}
+
+// Each starts the program, and the first of them makes a key of 3072 bits.
+vi.setConfig({ testTimeout: 120_000 });
+
+let held: Held;
+beforeAll(async () => {
+  held = await holdSomebody();
+});
+
+async function exportTo(name: string, ...flags: string[]): Promise<Exported> {
+  const file = join(tempDir('out'), name);
+  const ran = await held.cli('dsar', 'export', '--tenant', KID, '--out', file, '--json', ...flags);
+  expect(ran).toMatchObject({ code: 0 });
+  return JSON.parse(ran.stdout) as Exported;
+}
+
+const read = (directory: string, name: string): string => readFileSync(join(directory, name), 'utf8');
+const hash = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+interface Export {
+  readonly subject: { readonly device: object | null; readonly linkedRequests: readonly object[] };
+  readonly decisions: readonly Decision[];
+  readonly contests: readonly { readonly requestId: string; readonly statement: string | null }[];
+  readonly consent: { readonly principalId: string; readonly history: readonly object[] } | null;
+  readonly override: object | null;
+}
+const exported = (directory: string): Export => JSON.parse(read(directory, 'export.json')) as Export;
+
+/** By RFC 4180, and strictly. */
+function parseCsv(text: string): string[][] {
+  const records: string[][] = [];
+  let rest = text;
+  let record: string[] = [];
+  while (rest !== '') {
+    const cell = /^(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/.exec(rest);
+    if (!cell) throw new Error(`no cell: ${JSON.stringify(rest.slice(0, 80))}`);
+    record.push((cell[1] ?? cell[2] ?? '').replaceAll('""', '"'));
+    if (cell[3] === '\r\n') {
+      records.push(record);
+      record = [];
+    }
+    rest = rest.slice(cell[0].length);
+  }
+  return records;
+}
+
+/** Every path to a value, with [] for each of a list. */
+function pathsOf(value: unknown, path = ''): string[] {
+  if (Array.isArray(value)) return value.flatMap((one: unknown) => pathsOf(one, `${path}[]`));
+  if (value === null || typeof value !== 'object') return [];
+  return Object.entries(value).flatMap(([name, part]) => {
+    const here = path === '' ? name : `${path}.${name}`;
+    return [here, ...pathsOf(part, here)];
+  });
+}
+
+const noOpenssl = missingTool('openssl', 'version');
+const noUnzip = missingTool('unzip', '-v');
+
+describeWithTool('gpd dsar export', noUnzip, () => {
+  it('packs everything behind a visitorId, for its owner only', async () => {
+    const made = await exportTo('a.zip', `--visitor=${VISITOR}`);
+    const bytes = readFileSync(made.file);
+    expect(made).toMatchObject({ decisions: 5, size: bytes.length, sha256: hash(bytes), encrypted: false });
+    expect((statSync(made.file).mode & 0o777).toString(8)).toBe('600');
+    expect(readdirSync(join(made.file, '..'))).toEqual(['a.zip']);
+    const directory = unpack(made.file);
+    expect(readdirSync(directory).sort()).toEqual(FILES);
+    const { subject, decisions, contests, override, consent } = exported(directory);
+    expect(decisions.map((one) => one.requestId)).toEqual([4, 3, 2, 1, 0].map(requestId));
+    expect(contests.map((one) => one.statement)).toEqual([HOSTILE, null]);
+    expect(subject.device).toMatchObject({ seen: 5, visitorIds: [{ visitorId: VISITOR, epoch: 680 }] });
+    expect(override).toMatchObject({ neverAutomation: true });
+    expect(consent).toBeNull();
+    expect(decisions[3]?.rules[0]).toMatchObject({
+      id: 'A1',
+      text: expect.stringContaining('program') as string,
+    });
+  });
+
+  it('a requestId leads to the same device', async () => {
+    const [byRequest, byVisitor] = await Promise.all([
+      exportTo('r.zip', '--request', requestId(1)),
+      exportTo('v.zip', `--visitor=${VISITOR}`),
+    ]);
+    const [one, other] = [byRequest, byVisitor].map(({ file }) => exported(unpack(file)));
+    expect(one?.decisions).toEqual(other?.decisions);
+    expect(one?.subject.device).toEqual(other?.subject.device);
+  });
+
+  it('a principal leads to linked requests and consent, and to nobody else’s visit', async () => {
+    const { file, decisions } = await exportTo('p.zip', '--principal', PRINCIPAL);
+    expect(decisions).toBe(1);
+    const { subject, consent, ...rest } = exported(unpack(file));
+    expect(rest.decisions.map((one) => one.requestId)).toEqual([requestId(101)]);
+    expect(subject).toMatchObject({ device: null, linkedRequests: [{ requestId: requestId(101) }] });
+    expect(consent).toMatchObject({ principalId: PRINCIPAL });
+    expect(consent?.history).toHaveLength(2);
+  });
+
+  it('decisions.csv has the same decisions, and nothing a spreadsheet would run', async () => {
+    const directory = unpack((await exportTo('c.zip', `--visitor=${VISITOR}`)).file);
+    const [header, ...records] = parseCsv(read(directory, 'decisions.csv'));
+    expect(header).toEqual(CSV_COLUMNS);
+    expect(records.map((record) => record[0])).toEqual(
+      exported(directory).decisions.map((one) => one.requestId),
+    );
+    expect(new Set(records.map((record) => record.length))).toEqual(new Set([CSV_COLUMNS.length]));
+    expect(records.flat().filter((cell) => /^\s*[=+\-@\t\r]/.test(cell))).toEqual([]);
+    const statement = records[3]?.[CSV_COLUMNS.indexOf('contestStatement')];
+    expect(statement).toMatch(/^'=HYPERLINK/);
+    expect(statement).toContain('[U+202E]gpj.exe[U+202C]');
+  });
+
+  it('the pages run nothing, load nothing and escape everything', async () => {
+    const directory = unpack((await exportTo('h.zip', `--visitor=${VISITOR}`)).file);
+    for (const name of ['index.html', 'codebook.html']) {
+      const page = read(directory, name);
+      expect(page).not.toMatch(
+        /<script|<img|\son[a-z]+\s*=\s*["']|javascript:|\sstyle=|<link|@import|url\(/i,
+      );
+      expect(page).not.toMatch(/(?!\n)\p{Cc}|[\u202A-\u202E\u2066-\u2069]/u);
+      const [, style = ''] = /<style>([\s\S]*?)<\/style>/.exec(page) ?? [];
+      const allowed = createHash('sha256').update(style).digest('base64');
+      expect(page).toContain(`default-src 'none'; style-src 'sha256-${allowed}'`);
+      expect(page.match(/<style/g)).toHaveLength(1);
+    }
+    const index = read(directory, 'index.html');
+    expect(index).toContain('&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(2)&gt;');
+    expect(index).toContain('[U+202E]gpj.exe[U+202C] &lt;/style&gt;&lt;/dd&gt;[U+0000] &amp;amp; נכון');
+    for (const n of [0, 1, 2, 3, 4]) expect(index).toContain(requestId(n));
+  });
+
+  it('codebook.html explains every rule, class, defence, field and column that there is', async () => {
+    const directories = await Promise.all(
+      [`--visitor=${VISITOR}`, `--principal=${PRINCIPAL}`].map(async (who, i) =>
+        unpack((await exportTo(`k${i}.zip`, who)).file),
+      ),
+    );
+    const explained = new Set(FIELD_MEANINGS.map(({ name }) => name));
+    const there = new Set(directories.flatMap((directory) => pathsOf(exported(directory))));
+    expect([...there].filter((path) => !explained.has(path))).toEqual([]);
+    expect([...explained].filter((path) => !there.has(path))).toEqual([]);
+    const page = read(directories[0] ?? '', 'codebook.html');
+    const meanings = [...CLASS_MEANINGS, ...DEFENSE_MEANINGS, ...FIELD_MEANINGS, ...CSV_MEANINGS];
+    const ids = [...meanings.map(({ name }) => name), ...RULES.map(({ id }) => id), ...CSV_COLUMNS];
+    expect(ids.filter((id) => !page.includes(`>${id}<`))).toEqual([]);
+    expect(page).not.toContain('<dd></dd>');
+  });
+
+  it('writes who exported what into the audit log, by reference', async () => {
+    const before = (await dumpDatabase(held.dataDir))['audit_log'] ?? [];
+    await exportTo('audit.zip', `--visitor=${VISITOR}`);
+    const rows = (await dumpDatabase(held.dataDir))['audit_log'] ?? [];
+    const [row = '{}', ...more] = rows.filter((one) => !before.includes(one));
+    expect(more).toEqual([]);
+    expect(JSON.parse(row)).toMatchObject({
+      kid: KID,
+      role: 'operator',
+      action: 'dsar.staff-exported',
+      detail: '{"decisions":5,"encrypted":false}',
+    });
+    expect(row).not.toContain(VISITOR);
+    expect(row).not.toContain('durable-of');
+  });
+});
+
+describeWithTool('the signature of an archive', noOpenssl ?? noUnzip, () => {
+  let directory: string;
+  let certificate: string;
+  beforeAll(async () => {
+    const made = await exportTo('signed.zip', `--visitor=${VISITOR}`);
+    directory = unpack(made.file);
+    const printed = await held.cli('dsar', 'certificate', '--json');
+    const value = JSON.parse(printed.stdout) as { certificate: string; fingerprint: string };
+    expect(value.fingerprint).toBe(made.signer);
+    certificate = write(join(directory, 'signer.pem'), value.certificate);
+    expect(run('openssl', ['x509', '-in', certificate, '-noout', '-fingerprint', '-sha256'])).toContain(
+      made.signer,
+    );
+  });
+
+  const verify = (content: string, signature: string, ...trust: string[]): string => {
+    const from = ['-inform', 'DER', '-in', signature, '-content', content, '-out', '/dev/null'];
+    return run('openssl', ['cms', '-verify', '-binary', ...from, ...trust]);
+  };
+
+  it('is verified by openssl, with the certificate pinned and without', () => {
+    const [manifest, signature] = [join(directory, 'manifest.json'), join(directory, 'manifest.p7s')];
+    verify(manifest, signature, '-noverify');
+    verify(manifest, signature, '-CAfile', certificate);
+  });
+
+  it('is verified without -binary too, which takes a text line by line', () => {
+    const [manifest, signature] = [join(directory, 'manifest.json'), join(directory, 'manifest.p7s')];
+    const from = ['-inform', 'DER', '-in', signature, '-content', manifest, '-out', '/dev/null'];
+    run('openssl', ['cms', '-verify', ...from, '-CAfile', certificate]);
+  });
+
+  it('is not verified against another certificate', () => {
+    const other = makeRecipient().certificate;
+    const [manifest, signature] = [join(directory, 'manifest.json'), join(directory, 'manifest.p7s')];
+    expect(() => verify(manifest, signature, '-CAfile', other)).toThrow(/verif/i);
+  });
+
+  it('covers every byte: the manifest names the hash of each other file, and the signature its own', () => {
+    const manifest = JSON.parse(read(directory, 'manifest.json')) as {
+      files: { name: string; size: number; sha256: string }[];
+    };
+    const found = manifest.files.map(({ name }) => {
+      const bytes = readFileSync(join(directory, name));
+      return { name, size: bytes.length, sha256: hash(bytes) };
+    });
+    expect(manifest.files).toEqual(found);
+    expect(manifest).toMatchObject({ format: 'gpd-dsar-archive/1', tenant: KID, decisions: 5 });
+    expect([...found.map(({ name }) => name), 'manifest.json', 'manifest.p7s'].sort()).toEqual(FILES);
+  });
+
+  it('fails for one changed byte of the manifest or of itself', () => {
+    const [manifest, signature] = ['manifest.json', 'manifest.p7s'].map((name) =>
+      readFileSync(join(directory, name)),
+    );
+    for (const at of [0, 100, (manifest?.length ?? 0) - 1]) {
+      const changed = Buffer.from(manifest ?? '');
+      changed[at] = (changed[at] ?? 0) ^ 1;
+      const file = write(join(directory, 'changed.json'), changed);
+      expect(() => verify(file, join(directory, 'manifest.p7s'), '-noverify')).toThrow(/digest|verif/i);
+    }
+    const changed = Buffer.from(signature ?? '');
+    changed[changed.length - 10] = (changed.at(-10) ?? 0) ^ 1;
+    const file = write(join(directory, 'changed.p7s'), changed);
+    expect(() => verify(join(directory, 'manifest.json'), file, '-noverify')).toThrow();
+  });
+
+  it.each([
+    ['RSA 2048', []],
+    [
+      'RSA 4096 with keyEncipherment',
+      ['-newkey', 'rsa:4096', '-addext', 'keyUsage=critical,keyEncipherment'],
+    ],
+  ])('--encrypt-to %s: signed first, then encrypted, opened by openssl', async (_name, flags) => {
+    const { certificate: to, key } = makeRecipient(...flags);
+    const made = await exportTo('e.zip.p7m', `--visitor=${VISITOR}`, '--encrypt-to', to);
+    expect(made.encrypted).toBe(true);
+    const bytes = readFileSync(made.file);
+    expect(hash(bytes)).toBe(made.sha256);
+    for (const plain of ['PK\u0003\u0004', 'export.json', VISITOR]) expect(bytes.includes(plain)).toBe(false);
+    const zip = join(tempDir('opened'), 'e.zip');
+    run('openssl', [
+      'cms',
+      '-decrypt',
+      '-inform',
+      'DER',
+      '-in',
+      made.file,
+      '-recip',
+      to,
+      '-inkey',
+      key,
+      '-out',
+      zip,
+    ]);
+    const opened = unpack(zip);
+    verify(join(opened, 'manifest.json'), join(opened, 'manifest.p7s'), '-CAfile', certificate);
+    expect(exported(opened).decisions).toHaveLength(5);
+    const other = makeRecipient();
+    expect(() =>
+      run('openssl', [
+        'cms',
+        '-decrypt',
+        '-inform',
+        'DER',
+        '-in',
+        made.file,
+        '-inkey',
+        other.key,
+        '-recip',
+        other.certificate,
+      ]),
+    ).toThrow();
+  });
+
+  it('is by the same identity after the master key was changed, and the key stands in the clear nowhere', async () => {
+    const ran = await held.cli('keys', 'rewrap', '--yes', '--json');
+    expect(ran).toMatchObject({ code: 0 });
+    const made = await exportTo('rewrapped.zip', `--visitor=${VISITOR}`);
+    const opened = unpack(made.file);
+    verify(join(opened, 'manifest.json'), join(opened, 'manifest.p7s'), '-CAfile', certificate);
+    const dump = JSON.stringify((await dumpDatabase(held.dataDir))['meta']);
+    expect(dump).toContain('BEGIN CERTIFICATE');
+    expect(dump).not.toContain('PRIVATE KEY');
+  });
+});

@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RULES } from '../../../src/ingest/classify/policy.ts';
+import { KID, ORIGIN } from '../../support/server.ts';
+import { apiKey, REASON, type Rights, startRights, type Visit } from '../support/rights.ts';
+
+let rights: Rights;
+let secret: string;
+beforeAll(async () => {
+  rights = await startRights();
+  secret = await apiKey(rights, 'secret');
+}, 60_000);
+afterAll(() => rights.stop());
+
+interface Dsar {
+  readonly subject: Record<string, unknown>;
+  readonly generatedAt: string;
+  readonly decisions: readonly {
+    readonly requestId: string;
+    readonly class: string;
+    readonly rules: readonly {
+      readonly id: string;
+      readonly weight: number;
+      readonly kind: string;
+      readonly text: string;
+    }[];
+    readonly whatWouldHaveChanged: {
+      readonly text: string;
+      readonly decisive: readonly { readonly id: string }[];
+    };
+    readonly [more: string]: unknown;
+  }[];
+  readonly override: unknown;
+  readonly contests: readonly Record<string, unknown>[];
+  readonly consent: Record<string, unknown> | null;
+  readonly notice: Record<string, string>;
+}
+
+const subject = (visit: Visit, sub = 'anna'): Promise<string> =>
+  rights.as({ gpd_role: 'subject', sub, gpd_visitor: visit.visitorId });
+
+async function dsar(token: string): Promise<Dsar> {
+  const reply = await rights.call('/privacy/dsar', {}, token);
+  expect({ status: reply.status, text: reply.text.slice(0, 200) }).toMatchObject({ status: 200 });
+  return reply.json() as Dsar;
+}
+
+describe('POST /privacy/dsar', () => {
+  it('explains each decision by the rules that fired, in plain words, and says what would have changed it', async () => {
+    const visit = await rights.visit({ bot: true });
+    const { decisions } = await dsar(await subject(visit));
+    expect(decisions).toHaveLength(1);
+    const [decision] = decisions;
+    expect(decision).toMatchObject({
+      requestId: visit.requestId,
+      class: 'undeclared_automation',
+      visitorId: visit.visitorId,
+      suspectScore: visit.answer.suspectScore,
+      restricted: false,
+      contestId: null,
+    });
+    expect(decision?.rules.length).toBeGreaterThan(0);
+    for (const { id, kind, text } of decision?.rules ?? []) {
+      expect(['A', 'T', 'M', 'W']).toContain(kind);
+      expect(text).toBe(RULES.find((rule) => rule.id === id)?.text);
+      expect(text.length).toBeGreaterThan(15);
+    }
+    expect(decision?.whatWouldHaveChanged.text).toMatch(/it would have been/);
+    expect(decision?.['policyVersion']).toMatch(/^20/);
+    expect(decision?.['howToContest']).toContain('/privacy/contest');
+  });
+
+  it('explains an old verdict by what its rules counted as, whatever they count as today', async () => {
+    const visit = await rights.visit();
+    const rules = ['W1', 'W2'].map((id) => ({ id, weight: 0.15, kind: 'M' }));
+    const change = { class: 'undeclared_automation', rules, policyVersion: '2025-01-01.1' };
+    const [row] = await rights.sql(`SELECT verdict FROM decisions WHERE request_id = '${visit.requestId}'`);
+    const verdict = { ...(JSON.parse(String(row?.['verdict'])) as object), ...change };
+    await rights.sql(
+      `UPDATE decisions SET verdict = '${JSON.stringify(verdict)}' WHERE request_id = '${visit.requestId}'`,
+    );
+    const { decisions } = await dsar(await subject(visit, 'olga'));
+    expect(decisions[0]).toMatchObject({
+      class: 'undeclared_automation',
+      rules: [
+        { id: 'W1', kind: 'M' },
+        { id: 'W2', kind: 'M' },
+      ],
+      whatWouldHaveChanged: {
+        decisive: [
+          { id: 'W1', class: 'unknown' },
+          { id: 'W2', class: 'unknown' },
+        ],
+        withoutAll: null,
+      },
+    });
+  });
+
+  it('holds every store that an erasure empties, and what the controller has to say', async () => {
+    await rights.gpd.json([
+      'tenants',
+      'set',
+      KID,
+      'notice.controller=Acme GmbH',
+      'notice.authority=BfDI, Bonn',
+      'retention.days=30',
+    ]);
+    const device = '7'.repeat(32);
+    const first = await rights.visit({ device, bot: true });
+    const visit = await rights.visit({ device, bot: true });
+    const token = await subject(visit, 'otto');
+    const filed = await rights.call(
+      '/privacy/contest',
+      { requestId: first.requestId, statement: 'mine' },
+      token,
+    );
+    const { contestId } = filed.json() as { contestId: string };
+    const reviewer = await rights.as({ gpd_role: 'reviewer', sub: 'rita' });
+    await rights.call(
+      '/privacy/contest/resolve',
+      { contestId, outcome: 'overturned', reason: REASON },
+      reviewer,
+    );
+    const session = (await rights.call('/v1/sessions', { principalId: 'otto' }, secret)).json() as {
+      token: string;
+    };
+    const browser = { cookie: `gp_session=${visit.session}`, origin: ORIGIN };
+    await rights.call('/v1/principals/link', { token: visit.token }, session.token, browser);
+    await rights.call(
+      '/v1/consent/grant',
+      { principalId: 'otto', purposes: ['device-identification'] },
+      secret,
+    );
+    await rights.call(
+      '/v1/consent/withdraw',
+      { principalId: 'otto', purposes: ['device-identification'] },
+      secret,
+    );
+    await expect
+      .poll(async () => (await dsar(token)).notice['controller'], { timeout: 8000 })
+      .toBe('Acme GmbH');
+    const answer = await dsar(token);
+    expect(answer.subject).toMatchObject({
+      tenant: KID,
+      visitorId: visit.visitorId,
+      device: {
+        seen: 2,
+        visitorIds: [{ visitorId: visit.visitorId }],
+        networksByDay: [{ networks: 1 }],
+      },
+      linkedRequests: [{ requestId: visit.requestId }],
+    });
+    expect(answer.decisions.map(({ requestId }) => requestId)).toEqual([visit.requestId, first.requestId]);
+    expect(answer.override).toMatchObject({ neverAutomation: true });
+    expect(answer.contests).toMatchObject([
+      { contestId, outcome: 'overturned', reason: REASON, statement: 'mine' },
+    ]);
+    expect(answer.consent).toMatchObject({
+      principalId: 'otto',
+      state: [{ purpose: 'device-identification', choice: 'withdrawn' }],
+      history: [{ type: 'consent.withdrawn' }, { type: 'consent.granted' }],
+    });
+    expect(answer.notice).toMatchObject({
+      authority: 'BfDI, Bonn',
+      retention: expect.stringContaining('30 days') as string,
+    });
+    for (const text of Object.values(answer.notice)) expect(text).not.toBe('');
+  });
+
+  it('never tells the durable id, another person’s data or another tenant’s', async () => {
+    const visit = await rights.visit();
+    const other = await rights.visit();
+    const text = (await rights.call('/privacy/dsar', {}, await subject(visit))).text;
+    const rows = await rights.sql(`SELECT durable FROM decisions WHERE request_id = '${visit.requestId}'`);
+    expect(text).not.toContain(String(rows[0]?.['durable']));
+    expect(text).not.toContain(other.requestId);
+    expect(text).not.toContain('"durable"');
+  });
+
+  it('is answered whole for 2,500 decisions', async () => {
+    const visit = await rights.visit();
+    await rights.sql(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2499)
+       INSERT INTO decisions SELECT kid, 'req_' || printf('%026d', i), decided_at, class, durable, verdict, salt, commitment
+       FROM decisions, n WHERE request_id = '${visit.requestId}'`,
+    );
+    const { decisions } = await dsar(await subject(visit));
+    expect(decisions).toHaveLength(2500);
+  });
+
+  it('leaves an audit row of each export, that names nobody', async () => {
+    const visit = await rights.visit();
+    await dsar(await subject(visit, 'audited'));
+    const rows = await rights.sql(
+      "SELECT * FROM audit_log WHERE action = 'dsar.exported' ORDER BY seq DESC LIMIT 1",
+    );
+    expect(rows[0]).toMatchObject({ kid: KID, role: 'subject', detail: '{"decisions":1}' });
+    const text = JSON.stringify(rows);
+    for (const id of ['audited', visit.visitorId, visit.requestId]) expect(text).not.toContain(id);
+  });
+});

@@ -1,0 +1,57 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { expect, it } from 'vitest';
+import { runGpd, tempDir } from '../../support/command.ts';
+import { initGpd, KID } from '../../support/server.ts';
+import { describeWithTool } from '../../support/tools.ts';
+import { insertDecisions, makeRecipient, missingTool, requestId, withDatabase } from './support.ts';
+
+/** Enough that the heap is as full as it gets. */
+const FEW = 5000;
+const MANY = Number(process.env['DSAR_DECISIONS'] ?? 70_000);
+
+/** Less than export.json: a program that kept the decisions would end with "heap out of memory". With 48 it only spends
+ * ten times the CPU on collecting. */
+const HEAP_MIB = 64;
+const MORE_MIB = 48;
+
+/** Loaded before gpd in its process: writes down the most memory that it ever held, in KiB. */
+const WITNESS = `
+  import { writeFileSync } from 'node:fs';
+  process.on('exit', () => writeFileSync(process.env.WITNESS_FILE, String(process.resourceUsage().maxRSS)));
+`;
+
+describeWithTool('a subject with a long trail', missingTool('openssl', 'version'), () => {
+  it(`gpd dsar export holds no more of ${MANY} decisions than of ${FEW}`, { timeout: 600_000 }, async () => {
+    const { dataDir } = await initGpd();
+    await withDatabase(dataDir, async (database) => {
+      await insertDecisions(database, 'few', { from: 0, count: FEW });
+      await insertDecisions(database, 'many', { from: FEW, count: MANY });
+    });
+    const directory = tempDir('memory');
+    const witness = join(directory, 'witness.mjs');
+    writeFileSync(witness, WITNESS);
+    const { certificate } = makeRecipient();
+    const most = async (id: string, count: number): Promise<{ rss: number; ms: number; mib: number }> => {
+      const report = join(directory, `${id}.rss`);
+      const file = join(directory, `${id}.p7m`);
+      const options = `--max-old-space-size=${HEAP_MIB} --import=${pathToFileURL(witness).href}`;
+      const env = { GPD_DATA_DIR: dataDir, NODE_OPTIONS: options, WITNESS_FILE: report };
+      const named = ['--tenant', KID, '--request', id, '--out', file, '--encrypt-to', certificate];
+      const startedAt = Date.now();
+      const ran = await runGpd(['dsar', 'export', ...named, '--json'], { env });
+      expect(ran).toMatchObject({ code: 0 });
+      expect(JSON.parse(ran.stdout)).toMatchObject({ decisions: count, encrypted: true });
+      const mib = statSync(file).size / 2 ** 20;
+      return { rss: Number(readFileSync(report, 'utf8')) / 1024, ms: Date.now() - startedAt, mib };
+    };
+    const few = await most(requestId(0), FEW);
+    const many = await most(requestId(FEW), MANY);
+    const said = [few, many].map(
+      ({ rss, ms, mib }) => `${rss.toFixed(0)} MiB for an archive of ${mib.toFixed(1)} MiB in ${ms} ms`,
+    );
+    console.log(`most memory: ${said.join(', ')}`);
+    expect(many.rss - few.rss).toBeLessThan(MORE_MIB);
+  });
+});

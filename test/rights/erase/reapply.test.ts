@@ -1,0 +1,54 @@
+import { cpSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import type { Database } from '../../../src/db/db.ts';
+import { insertOverride } from '../../../src/rights/contests/store.ts';
+import { NOTHING } from '../../../src/rights/erase/erasure.ts';
+import { makeHeldErasures } from '../../../src/rights/erase/held-service.ts';
+import { placeHold, releaseHold } from '../../../src/rights/erase/hold-store.ts';
+import { reapplyErasures } from '../../../src/rights/erase/reapply-service.ts';
+import { tempDir } from '../../support/command.ts';
+import { NOW } from '../../support/make.ts';
+import { initGpd, KID } from '../../support/server.ts';
+import { eraserOn, open, record, requestOf } from '../support/eraser.ts';
+
+/** What an older backup brings back is found again by every table that names it. */
+
+const HOLD = { kid: KID, durable: 'mine', scope: 'override' as const };
+
+/** A backup of this moment, and what brings it back. */
+async function backUp(database: Database, dataDir: string): Promise<() => void> {
+  await database.truncateLog();
+  const old = join(tempDir('old'), 'gpd.db');
+  cpSync(join(dataDir, 'gpd.db'), old);
+  return () => {
+    for (const suffix of ['', '-wal', '-shm']) rmSync(join(dataDir, `gpd.db${suffix}`), { force: true });
+    cpSync(old, join(dataDir, 'gpd.db'));
+  };
+}
+
+it('finds a request that only an override and a waiting erasure name', async () => {
+  const { dataDir } = await initGpd();
+  const first = await open(dataDir);
+  await record(first.database, 'a');
+  await first.database.transaction(async (tx) => {
+    await insertOverride(tx, { kid: KID, durable: 'mine', requestId: 'req_a', at: NOW });
+    await placeHold(tx, { ...HOLD, basis: 'case 12', createdAt: NOW });
+  });
+  const eraser = eraserOn(first.database, dataDir);
+  await eraser.erase(requestOf(first.tenant, { target: { ...NOTHING, requests: ['req_a'] } }));
+  await first.database.transaction((tx) => releaseHold(tx, HOLD, NOW));
+  const bringBack = await backUp(first.database, dataDir);
+  const held = makeHeldErasures({ ...first, eraser, clock: Date.now });
+  expect(await held.resume()).toHaveLength(1);
+  expect(await first.database.read('overrides').where({ kid: KID })).toEqual([]);
+  await first.database.close();
+  bringBack();
+
+  const { database, tenantOf } = await open(dataDir);
+  expect(await database.read('overrides').where({ kid: KID })).toHaveLength(1);
+  await reapplyErasures({ database, dataDir, tenantOf, eraser: eraserOn(database, dataDir) });
+  for (const table of ['overrides', 'held_erasures'])
+    expect(await database.read(table).where({ kid: KID }), table).toEqual([]);
+  await database.close();
+});

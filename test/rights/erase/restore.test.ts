@@ -1,0 +1,121 @@
+import { cpSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { tempDir } from '../../support/command.ts';
+import { expectError } from '../../support/expect.ts';
+import { KID, startGpd } from '../../support/server.ts';
+import { apiKey, type Rights, rightsOf, startRights, type Visit } from '../support/rights.ts';
+
+/** An older database comes back: what was erased after it was made stays erased. */
+
+let rights: Rights;
+let secret: string;
+beforeAll(async () => {
+  rights = await startRights();
+  secret = await apiKey(rights, 'secret');
+}, 60_000);
+afterAll(() => rights.stop());
+
+const DATABASE = ['gpd.db', 'gpd.db-wal', 'gpd.db-shm'];
+
+async function subject(visit: Visit, sub: string): Promise<string> {
+  return rights.as({ gpd_role: 'subject', sub, gpd_visitor: visit.visitorId });
+}
+
+it('applies every erasure again before it listens, once, and leaves others alone', async () => {
+  const mine = await rights.visit();
+  const stays = await rights.visit();
+  const linked = await rights.visit();
+  await rights.call(
+    '/v1/consent/grant',
+    { principalId: 'paul', purposes: ['device-identification'] },
+    secret,
+  );
+  const session = (await rights.call('/v1/sessions', { principalId: 'lena' }, secret)).json() as {
+    token: string;
+  };
+  const headers = { cookie: `gp_session=${linked.session}`, origin: 'https://shop.example' };
+  expect(
+    (await rights.call('/v1/principals/link', { token: linked.token }, session.token, headers)).status,
+  ).toBe(201);
+  const durable = await rights.sql(`SELECT durable FROM decisions WHERE request_id = '${mine.requestId}'`);
+
+  const old = tempDir('old-backup');
+  await rights.sql('PRAGMA wal_checkpoint(TRUNCATE)');
+  cpSync(join(rights.gpd.dataDir, 'gpd.db'), join(old, 'gpd.db'));
+
+  const erased = (await rights.call('/privacy/erase', {}, await subject(mine, 'anna'))).json();
+  expect(erased).toMatchObject({ incomplete: false });
+  expect(
+    (await rights.call('/privacy/erase', {}, await rights.as({ gpd_role: 'subject', sub: 'lena' }))).status,
+  ).toBe(200);
+  const dpo = await rights.as({ gpd_role: 'dpo', sub: 'dora' });
+  await rights.call('/privacy/erase', { principalId: 'paul' }, dpo);
+
+  await rights.gpd.stop();
+  const { dataDir } = rights.gpd;
+  for (const name of DATABASE) rmSync(join(dataDir, name), { force: true });
+  cpSync(join(old, 'gpd.db'), join(dataDir, 'gpd.db'));
+  expect(readFileSync(join(dataDir, 'gpd.db')).includes(mine.requestId)).toBe(true);
+
+  const gpd = await startGpd({ dataDir, settings: { ...rights.idp.settings, GPD_RATE_PRIVACY: 'off' } });
+  const restored = rightsOf(gpd, rights.idp, [rights.acme, rights.other]);
+  for (const { requestId } of [mine, linked])
+    expectError(await restored.decision(requestId, secret), 'no-such-decision');
+  expect((await restored.decision(stays.requestId, secret)).status).toBe(200);
+  const check = { principalId: 'paul', purpose: 'device-identification' };
+  expect((await restored.call('/v1/consent/can-process', check, secret)).json()).toMatchObject({
+    reason: 'erased',
+  });
+  expect(gpd.logs()).toContain('erasures-applied-again');
+  expect(await gpd.json(['consent', 'verify', KID])).toMatchObject({ ok: true });
+  expect(await gpd.json(['erase', 'status', (erased as { receiptId: string }).receiptId])).toMatchObject({
+    receiptId: (erased as { receiptId: string }).receiptId,
+    erasedAt: (erased as { erasedAt: string }).erasedAt,
+    incomplete: false,
+  });
+  const ids = [mine.requestId, mine.visitorId, linked.requestId, String(durable[0]?.['durable'])];
+  const files = readdirSync(dataDir)
+    .map((name) => join(dataDir, name))
+    .filter((path) => statSync(path).isFile());
+  for (const path of files)
+    for (const id of ids) expect(readFileSync(path).includes(id), `${id} in ${path}`).toBe(false);
+  await gpd.stop();
+
+  const again = await startGpd({ dataDir, settings: rights.idp.settings });
+  expect(again.logs()).not.toContain('erasures-applied-again');
+  await again.stop();
+}, 60_000);
+
+describe('kill -9', () => {
+  it('in the middle of erasures loses none that was answered, and a start finishes the others', async () => {
+    const second = await startRights();
+    const visits: Visit[] = [];
+    for (let i = 0; i < 12; i += 1) visits.push(await second.visit());
+    const tokens = await Promise.all(
+      visits.map((visit, i) =>
+        second.as({ gpd_role: 'subject', sub: `p${i}`, gpd_visitor: visit.visitorId }),
+      ),
+    );
+    const answered: Visit[] = [];
+    const calls = visits.map(async (visit, i) => {
+      const reply = await second.call('/privacy/erase', {}, tokens[i]).catch(() => null);
+      if (reply?.status === 200) answered.push(visit);
+    });
+    await Promise.race([...calls, new Promise((resolve) => setTimeout(resolve, 40))]);
+    await second.gpd.kill9();
+    await Promise.all(calls);
+    const gpd = await startGpd({ dataDir: second.gpd.dataDir, settings: second.idp.settings });
+    await gpd.json(['erase', 'resume']);
+    const rows = await second.sql('SELECT request_id FROM decisions');
+    const left = new Set(rows.map((row) => row['request_id']));
+    expect(answered.filter(({ requestId }) => left.has(requestId))).toEqual([]);
+    const open = await second.sql("SELECT COUNT(*) AS n FROM erasures WHERE step <> 'done'");
+    expect(open[0]?.['n']).toBe(0);
+    const bytes = readFileSync(join(second.gpd.dataDir, 'gpd.db'));
+    for (const { requestId } of visits.filter((visit) => !left.has(visit.requestId)))
+      expect(bytes.includes(requestId)).toBe(false);
+    await gpd.stop();
+    await second.idp.stop();
+  }, 60_000);
+});

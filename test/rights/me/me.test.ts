@@ -1,0 +1,316 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { transparencyViewSchema } from '../../../src/schema/rights.ts';
+import { expectCore, expectError, post, SEEN_WITHIN, sessionOf } from '../../support/expect.ts';
+import { ask } from '../../support/http.ts';
+import { desktopChrome } from '../../support/samples.ts';
+import { makeBundle } from '../../support/seal.ts';
+import { ORIGIN } from '../../support/server.ts';
+import { apiKey, OTHER_ORIGIN, REASON, type Rights, startRights } from '../support/rights.ts';
+
+let rights: Rights;
+let secret: string;
+beforeAll(async () => {
+  rights = await startRights();
+  secret = await apiKey(rights, 'secret');
+}, 60_000);
+afterAll(() => rights.stop());
+
+/** As the studies found it (signals.md section 5). */
+const PRIOR: Readonly<Record<string, string>> = {
+  canvas: 'uncommon',
+  family: 'common',
+  fonts: 'uncommon',
+  gpu: 'common',
+  screen: 'common',
+};
+
+const rows = async (table: string, where: string): Promise<number> =>
+  Number((await rights.sql(`SELECT COUNT(*) AS n FROM ${table} WHERE ${where}`))[0]?.['n']);
+
+describe('the token', () => {
+  it.each(['view', 'forget'])('every failure of %s is one and the same 401', async (action) => {
+    const visit = await rights.visit();
+    const another = await rights.visit();
+    const atOther = await rights.visit({ target: rights.other, origin: OTHER_ORIGIN });
+    const middle = Math.floor(visit.token.length / 2);
+    const flipped = visit.token[middle] === 'A' ? 'B' : 'A';
+    const forged = visit.token.slice(0, middle) + flipped + visit.token.slice(middle + 1);
+    const replies = [
+      await rights.call('/me', { action }, '', { cookie: `gp_session=${visit.session}`, origin: ORIGIN }),
+      await rights.me(visit, action, { token: null }),
+      await rights.me(visit, action, { token: 7 }),
+      await rights.me(visit, action, { token: '' }),
+      await rights.me(visit, action, { token: 'x'.repeat(5000) }),
+      await rights.me(visit, action, { token: forged }),
+      await rights.me(visit, action, { token: `${visit.token}=` }),
+      await rights.me(visit, action, { session: another.session }),
+      await rights.me(visit, action, { session: null }),
+      await rights.me(visit, action, { origin: 'https://second.example' }),
+      await rights.me(visit, action, { origin: 'https://evil.example' }),
+      await rights.me(visit, action, { origin: 'null' }),
+      await rights.me(visit, action, { origin: null }),
+      await rights.me(atOther, action, { origin: ORIGIN }),
+    ];
+    const told = replies.map(({ status, text }) => `${status} ${text}`);
+    expect(told).toEqual(told.map(() => told[0]));
+    expectError(replies[0]!, 'unauthenticated');
+    expect(replies[0]?.headers['www-authenticate']).toBe('Bearer');
+    expect(await rows('decisions', `request_id = '${visit.requestId}'`)).toBe(1);
+  });
+
+  it('is judged before the action', async () => {
+    const visit = await rights.visit();
+    expectError(await rights.me(visit, 'explode', { token: 'bad' }), 'unauthenticated');
+    expectError(await rights.me(visit, 'explode'), 'invalid-request');
+    expectError(await rights.call('/me', '[]'), 'invalid-request');
+    expectError(await rights.call('/me', '{'), 'invalid-json');
+    expectError(await ask(rights.gpd.url, '/me'), 'method-not-allowed');
+  });
+
+  it('lives for five minutes', async () => {
+    const { openToken, issueToken } = await import('../../../src/rights/me/transparency-token.ts');
+    const key = Buffer.alloc(32, 1);
+    const binding = { session: 's', origin: ORIGIN };
+    const token = issueToken(key, (n) => Buffer.alloc(n), 1000, { kid: 'acme', requestId: 'r' }, binding);
+    expect(openToken(key, 1000 + 299_999, token, binding)).not.toBeNull();
+    expect(openToken(key, 1000 + 300_000, token, binding)).toBeNull();
+  });
+
+  it('is told to no other origin by CORS, and to its own it is', async () => {
+    const visit = await rights.visit();
+    const own = await rights.me(visit, 'view');
+    expect(own.headers['access-control-allow-origin']).toBe(ORIGIN);
+    expect(own.headers['access-control-allow-credentials']).toBe('true');
+    const evil = await rights.me(visit, 'view', { origin: 'https://evil.example' });
+    expect(evil.headers['access-control-allow-origin']).toBeUndefined();
+  });
+});
+
+describe('forget', () => {
+  it('erases the device behind the token, and says the same again', async () => {
+    const device = 'c'.repeat(32);
+    const first = await rights.visit({ device });
+    const visit = await rights.visit({ device });
+    for (let i = 0; i < 2; i += 1) {
+      const reply = await rights.me(visit, 'forget');
+      expect({ status: reply.status, body: reply.json() }).toEqual({
+        status: 200,
+        body: { forgotten: true },
+      });
+    }
+    for (const { requestId } of [first, visit])
+      expectError(await rights.decision(requestId, secret), 'no-such-decision');
+    expect((await rights.visit({ device })).answer.confidence).toBe(0.6);
+  });
+
+  it('erases that request alone where the id may be other people’s too', async () => {
+    const signals = desktopChrome('d'.repeat(32));
+    // Software graphics only: every such machine draws alike.
+    Object.assign(signals['graphics'] as object, { renderer: 'Google SwiftShader' });
+    const theirs = await rights.visit({ signals });
+    const mine = await rights.visit({ signals });
+    expect(mine.answer.needsAttestation).toBe(true);
+    expect((await rights.me(mine, 'forget')).status).toBe(200);
+    expectError(await rights.decision(mine.requestId, secret), 'no-such-decision');
+    expect((await rights.decision(theirs.requestId, secret)).status).toBe(200);
+    expect((await rights.visit({ signals })).answer.confidence).toBe(0.99);
+  });
+
+  it('keeps an open contest with its decision, and an override: a forged fingerprint must not destroy a defence', async () => {
+    const device = 'e'.repeat(32);
+    const contested = await rights.visit({ bot: true, device });
+    const overturned = await rights.visit({ bot: true, device });
+    const subject = await rights.as({ gpd_role: 'subject', gpd_visitor: contested.visitorId });
+    const reviewer = await rights.as({ gpd_role: 'reviewer', sub: 'rita' });
+    const file = async (requestId: string) =>
+      (await rights.call('/privacy/contest', { requestId }, subject)).json() as { contestId: string };
+    await file(contested.requestId);
+    const { contestId } = await file(overturned.requestId);
+    await rights.call(
+      '/privacy/contest/resolve',
+      { contestId, outcome: 'overturned', reason: REASON },
+      reviewer,
+    );
+    const plain = await rights.visit({ device });
+    expect((await rights.me(plain, 'forget')).status).toBe(200);
+    expect((await rights.decision(contested.requestId, secret)).json()).toMatchObject({ restricted: true });
+    expectError(await rights.decision(plain.requestId, secret), 'no-such-decision');
+    // What is kept for the person the person still finds: by the visitorId of before, and without having come again.
+    const held = await rights.call('/privacy/dsar', {}, subject);
+    expect(held.json()).toMatchObject({
+      decisions: [{ requestId: contested.requestId }],
+      contests: [{ requestId: contested.requestId, status: 'open' }],
+    });
+    expect((await rights.visit({ bot: true, device })).answer.class).toBe('human');
+    const receipts = await rights.sql('SELECT scopes FROM erasures ORDER BY erased_at DESC LIMIT 1');
+    const scopes = JSON.parse(String(receipts[0]?.['scopes'])) as {
+      scope: string;
+      action: string;
+      basis: string;
+    }[];
+    for (const scope of ['contests', 'override', 'decisions', 'visitor-index'])
+      expect(scopes.find((line) => line.scope === scope)).toMatchObject({
+        action: 'retained',
+        basis: expect.stringContaining('17(3)(e)') as string,
+      });
+    await rights.call('/privacy/erase', {}, subject);
+    expectError(await rights.call('/privacy/dsar', {}, subject), 'no-data');
+    expectError(await rights.decision(contested.requestId, secret), 'no-such-decision');
+  });
+});
+
+describe('view', () => {
+  it('has nothing to show unless the tenant keeps summaries', async () => {
+    expectError(await rights.me(await rights.visit(), 'view'), 'no-retained-data');
+  });
+
+  describe('where the tenant keeps summaries', () => {
+    beforeAll(async () => {
+      await rights.gpd.json(['tenants', 'set', 'acme', 'transparency.retain=summary']);
+      await vi.waitFor(async () => {
+        expect((await rights.me(await rights.visit(), 'view')).status).toBe(200);
+      }, SEEN_WITHIN);
+    });
+
+    it('tells bands while few devices are known, and never a value or the visitorId', async () => {
+      const visit = await rights.visit();
+      const reply = await rights.me(visit, 'view');
+      const view = transparencyViewSchema.strict().parse(reply.json());
+      expect(view).toMatchObject({
+        qualitativeOnly: true,
+        totalEntropyBits: 0,
+        purposes: ['device-identification'],
+      });
+      expect(view.signals.length).toBeGreaterThan(5);
+      for (const signal of view.signals) {
+        expect(signal.entropyBits).toBeUndefined();
+        expect(signal.band).toBe(PRIOR[signal.name] ?? 'not enough data');
+      }
+      expect(reply.text).not.toContain(visit.visitorId);
+      expect(reply.text).not.toContain('Win32');
+    });
+
+    it('tells bits once enough devices are known', async () => {
+      for (let i = 0; i < 50; i += 1) await rights.visit();
+      const visit = await rights.visit();
+      const view = transparencyViewSchema.parse((await rights.me(visit, 'view')).json());
+      expect(view.qualitativeOnly).toBe(false);
+      const bits = new Map(view.signals.map(({ name, entropyBits }) => [name, entropyBits]));
+      // The samples differ in what they draw and in nothing else.
+      expect(bits.get('canvas')).toBeGreaterThan(4);
+      expect(bits.get('family')).toBeLessThan(0.2);
+      expect(view.totalEntropyBits).toBeGreaterThan(4);
+      expect(view.totalEntropyBits).toBeLessThan(8);
+    });
+
+    it('is gone after a forget, and with the token', async () => {
+      const visit = await rights.visit();
+      await rights.me(visit, 'forget');
+      expectError(await rights.me(visit, 'view'), 'no-retained-data');
+      const expired = await rights.visit();
+      await rights.sql(
+        `UPDATE signal_summaries SET expires_at = 1 WHERE request_id = '${expired.requestId}'`,
+      );
+      expectError(await rights.me(expired, 'view'), 'no-retained-data');
+    });
+  });
+});
+
+describe('linking', () => {
+  const session = async (principalId: string): Promise<string> =>
+    ((await rights.call('/v1/sessions', { principalId }, secret)).json() as { token: string }).token;
+  const link = (visit: { token: unknown; session: string }, token: string, change: object = {}) =>
+    rights.call('/v1/principals/link', { token: visit.token }, token, {
+      cookie: `gp_session=${visit.session}`,
+      origin: ORIGIN,
+      ...change,
+    });
+
+  it('links a request with the principal, again with the same answer, and never with another', async () => {
+    const visit = await rights.visit();
+    const anna = await session('anna');
+    const first = await link(visit, anna);
+    expect(first.status).toBe(201);
+    expect(first.json()).toMatchObject({ principalId: 'anna', requestId: visit.requestId });
+    expect((await link(visit, anna)).text).toBe(first.text);
+    expectError(await link(visit, await session('ben')), 'claimed-by-another');
+  });
+
+  it('goes with the principal, whose erasure says so: a restore would leave none either', async () => {
+    const visit = await rights.visit();
+    const dora = await session('dora');
+    expect((await link(visit, dora)).status).toBe(201);
+    const receipt = (await rights.call('/v1/principals/erase', {}, dora)).json() as {
+      scopes: readonly { readonly scope: string }[];
+    };
+    expect(receipt.scopes.find(({ scope }) => scope === 'links')).toMatchObject({
+      action: 'erased',
+      count: 1,
+    });
+    expect((await rights.decision(visit.requestId, secret)).status).toBe(200);
+    expect((await link(visit, await session('ben'))).status).toBe(201);
+  });
+
+  it('refuses a token of another browser, a key, and another tenant’s session', async () => {
+    const visit = await rights.visit();
+    const anna = await session('anna');
+    expectError(await link(visit, anna, { cookie: 'gp_session=other' }), 'unauthenticated');
+    expectError(await link(visit, anna, { origin: 'https://evil.example' }), 'unauthenticated');
+    expectError(await link({ ...visit, token: 'x' }, anna), 'unauthenticated');
+    for (const token of [undefined, null, 7, '', 'x'.repeat(5000)])
+      expectError(await link({ ...visit, token }, anna), 'unauthenticated');
+    expectError(await link(visit, secret), 'insufficient-scope');
+    expectError(await link(visit, ''), 'unauthenticated');
+    const foreign = await rights.visit({ target: rights.other });
+    expectError(await link(foreign, anna), 'unauthenticated');
+  });
+
+  it('reaches the linked requests alone: another person has the same phone', async () => {
+    const device = 'f'.repeat(32);
+    const mine = await rights.visit({ device });
+    const alsoMine = await rights.visit();
+    const theirs = await rights.visit({ device });
+    const cleo = await session('cleo');
+    for (const visit of [mine, alsoMine]) expect((await link(visit, cleo)).status).toBe(201);
+    const token = await rights.as({ gpd_role: 'subject', sub: 'cleo' });
+    const dsar = (await rights.call('/privacy/dsar', {}, token)).json() as {
+      decisions: { requestId: string }[];
+    };
+    expect(dsar.decisions.map(({ requestId }) => requestId).sort()).toEqual(
+      [mine.requestId, alsoMine.requestId].sort(),
+    );
+    expectError(
+      await rights.call('/privacy/contest', { requestId: theirs.requestId }, token),
+      'not-your-decision',
+    );
+    const receipt = (await rights.call('/privacy/erase', {}, token)).json();
+    expect(receipt).toMatchObject({ incomplete: false, requestedBy: 'subject' });
+    expectError(await rights.decision(mine.requestId, secret), 'no-such-decision');
+    expect((await rights.decision(theirs.requestId, secret)).status).toBe(200);
+    expectError(await rights.call('/privacy/dsar', {}, token), 'subject-not-identified');
+  });
+});
+
+describe('the bucket `privacy`', () => {
+  it('is one for /me and /privacy, and says when', async () => {
+    const limited = await startRights({ settings: { GPD_RATE_PRIVACY: '3/60' } });
+    const visit = await limited.visit();
+    for (let i = 0; i < 2; i += 1) expectError(await limited.me(visit, 'view'), 'no-retained-data');
+    expectError(await limited.call('/privacy/dsar', {}), 'unauthenticated');
+    for (const path of [
+      '/me',
+      '/privacy/contest',
+      '/privacy/contest/resolve',
+      '/privacy/dsar',
+      '/privacy/erase',
+    ]) {
+      const reply = await limited.call(path, {});
+      expectError(reply, 'rate-limited');
+      expect(Number(reply.headers['retry-after'])).toBeGreaterThan(0);
+    }
+    const reply = await post(limited.gpd.url, makeBundle(limited.acme));
+    expectCore(reply, 'ok');
+    sessionOf(reply);
+    await limited.stop();
+  }, 60_000);
+});
