@@ -14,7 +14,7 @@ import {
   sessionResponseSchema,
   writeResponseSchema,
 } from './consent.ts';
-import type { Route } from './routes.ts';
+import type { Route } from './public-routes.ts';
 
 /** The consent API (contract section 7). */
 

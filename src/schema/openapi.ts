@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../lib/errors.ts';
 import { CONSENT_ROUTES } from './consent-routes.ts';
+import { INGEST_ROUTES, type Route } from './public-routes.ts';
 import { errorBodySchema } from './responses.ts';
 import { RIGHTS_ROUTES } from './rights-routes.ts';
-import { INGEST_ROUTES, type Route } from './routes.ts';
 
 type Doc = Record<string, unknown>;
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { emptyRequestSchema } from './consent.ts';
+import type { Route } from './public-routes.ts';
 import {
   contestRequestSchema,
   contestResponseSchema,
@@ -12,7 +13,6 @@ import {
   resolveRequestSchema,
   transparencyViewSchema,
 } from './rights.ts';
-import type { Route } from './routes.ts';
 
 /** The privacy-rights API (contract sections 3.5 and 6). */
 
