@@ -4,11 +4,11 @@ import { type Router, static as serveStatic } from 'express';
 import { embedRoutes } from '../consent/banner-routes.ts';
 import type { ConsentApi } from '../consent/consent-make.ts';
 import { consentRoutes } from '../consent/routes.ts';
-import { termsRoutes } from '../consent/terms-routes.ts';
 import { builtFiles } from '../http/built-file.ts';
 import { exactRouter } from '../http/exact-router.ts';
 import { makeExpressApp } from '../http/express-app.ts';
-import { consentCors } from '../http/json-route.ts';
+import { apiCors } from '../http/json-route.ts';
+import { type Handlers, registerAll, type ServedName } from '../http/register.ts';
 import { decisionRoutes } from '../ingest/decisions-routes.ts';
 import { scriptRoutes } from '../ingest/scripts-routes.ts';
 import { ledgerRoutes } from '../log/routes.ts';
@@ -17,7 +17,7 @@ import { type OpenApi, referenceRoutes } from '../ops/reference-routes.ts';
 import { myDataRoutes } from '../rights/me/my-data-routes.ts';
 import { meRoutes } from '../rights/me/routes.ts';
 import type { Rights } from '../rights/rights-make.ts';
-import { privacyRoutes } from '../rights/routes.ts';
+import { privacyLimit, privacyRoutes } from '../rights/routes.ts';
 import type { DecisionResponse, PubKeyResponse } from '../schema/responses.ts';
 import { pubkeyRoutes } from '../tenants/pubkey-routes.ts';
 
@@ -49,27 +49,35 @@ const loadOpenApi = (() => {
   };
 })();
 
+/** A handler for each row of the table: one too few or too many does not compile. */
+function handlersOf(deps: RoutesDeps): Handlers<ServedName> {
+  const { consent, rights } = deps;
+  return {
+    ...healthRoutes(deps),
+    ...pubkeyRoutes(deps.findPublicKey),
+    ...scriptRoutes(builtFiles(agentFiles)),
+    ...privacyRoutes(rights.api),
+    ...myDataRoutes((kid) => deps.findPublicKey(kid) !== null),
+    ...meRoutes(rights.me),
+    ...consentRoutes(consent.routes),
+    ...embedRoutes(consent.embed),
+    ...ledgerRoutes(consent.log),
+    ...decisionRoutes(deps),
+    ...referenceRoutes(() => loadOpenApi(deps.version)),
+  };
+}
+
 /** Everything that Express serves. A module of its own, so that the start does not wait for it. */
 export function makeRoutes(deps: RoutesDeps): RequestListener {
-  const { consent, findDecision, rights } = deps;
+  const { consent, rights } = deps;
   return makeExpressApp({
     routers: [
-      healthRoutes(deps),
-      pubkeyRoutes(deps.findPublicKey),
-      scriptRoutes(builtFiles(agentFiles)),
-      exactRouter().use(
-        ['/v1/consent', '/v1/sessions', '/v1/principals', '/privacy', '/me'],
-        consentCors(consent.consent.knowsOrigin),
+      apiCors(rights.knowsOrigin),
+      privacyLimit(rights.limiter),
+      registerAll(
+        { authorization: consent.authorization, authenticate: rights.authenticate },
+        handlersOf(deps),
       ),
-      privacyRoutes({ ...rights.api, limiter: rights.limiter, authenticate: rights.authenticate }),
-      myDataRoutes((kid) => deps.findPublicKey(kid) !== null),
-      meRoutes({ ...consent.authorization, ...rights.me, privacyLimiter: rights.limiter }),
-      consentRoutes(consent.consent),
-      termsRoutes(consent.terms),
-      embedRoutes(consent.embed),
-      ledgerRoutes(consent.log),
-      decisionRoutes({ ...consent.authorization, findDecision }),
-      referenceRoutes(() => loadOpenApi(deps.version)),
       exactRouter().use('/assets', serveStatic(assets, { index: false, redirect: false, maxAge: 0 })),
       ...deps.extra,
     ],

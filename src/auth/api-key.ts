@@ -1,9 +1,8 @@
 import { sha256 } from '../lib/hash.ts';
 import type { Random } from '../lib/random.ts';
+import type { KeyScope } from '../schema/route.ts';
 
 /** Consent API keys (contract section 7): 32 random bytes behind a prefix that names the scope. */
-export const KEY_SCOPES = ['publishable', 'secret', 'read-only', 'operator'] as const;
-export type KeyScope = (typeof KEY_SCOPES)[number];
 
 const PREFIX: Readonly<Record<KeyScope, string>> = {
   publishable: 'gpd_pk_',

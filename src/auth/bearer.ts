@@ -2,11 +2,11 @@ import { errors, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from '
 import type { Clock } from '../lib/clock.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import {
-  type Caller,
+  type Claimant,
   ClaimRefused,
   checkRegisteredClaims,
   type OidcRules,
-  readCaller,
+  readClaimant,
   TOLERANCE,
 } from './claims.ts';
 import { SIGNING_ALGORITHMS } from './jwks.ts';
@@ -82,7 +82,7 @@ async function isSigned(
  * @throws {Refusal} `unauthenticated`, with a sentence that says why and quotes nothing
  * @throws {Unavailable} when no keys are known and the identity provider cannot be read
  */
-export async function verifyBearer(deps: BearerDeps, authorization: string | undefined): Promise<Caller> {
+export async function verifyBearer(deps: BearerDeps, authorization: string | undefined): Promise<Claimant> {
   const token = BEARER.exec(authorization ?? '')?.[1];
   if (token === undefined) throw unauthenticated(MISSING);
   const jws = readJws(token);
@@ -92,7 +92,7 @@ export async function verifyBearer(deps: BearerDeps, authorization: string | und
   try {
     checkRegisteredClaims(claims, deps.rules, deps.clock() / 1000);
     if (!(await isSigned(deps, token, jws))) throw badToken(NOT_SIGNED);
-    return readCaller(claims, deps.rules);
+    return readClaimant(claims, deps.rules);
   } catch (error) {
     throw error instanceof ClaimRefused ? badToken(error.message) : error;
   }

@@ -7,7 +7,8 @@ import type { Claims } from './jwt.ts';
 export const ROLES = ['subject', 'reviewer', 'dpo'] as const;
 export type Role = (typeof ROLES)[number];
 
-export interface Caller {
+/** Who asks, as a verified token says it (contract 6.1). */
+export interface Claimant {
   readonly issuer: string;
   readonly sub: string;
   readonly roles: ReadonlySet<Role>;
@@ -105,7 +106,7 @@ function readRoles(claims: Claims, name: string): ReadonlySet<Role> {
 }
 
 /** @throws {ClaimRefused} with a sentence for the caller that quotes nothing of the token */
-export function readCaller(claims: Claims, rules: OidcRules): Caller {
+export function readClaimant(claims: Claims, rules: OidcRules): Claimant {
   const { sub } = claims;
   // As the provider spells it: OIDC compares it byte for byte.
   if (typeof sub !== 'string' || readText(sub) === null)

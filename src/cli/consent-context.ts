@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { makeDirectory } from '../app/directory.ts';
 import { readSnapshot } from '../app/snapshot-store.ts';
@@ -31,7 +32,7 @@ export function withConsent<T>(
     return work({
       store,
       tenant,
-      service: makeConsentService({ database, reader, appender, clock: Date.now }),
+      service: makeConsentService({ database, reader, appender, clock: Date.now, random: randomBytes }),
     });
   });
 }

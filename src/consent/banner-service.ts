@@ -53,7 +53,12 @@ export function bannerAnswer(tenant: ConsentTenant, { language, gpc }: BannerReq
   };
 }
 
-export function makeBannerService({ database, clock, script }: BannerDeps) {
+export interface BannerService {
+  /** Nothing is shown that the log does not know of. @throws {Unavailable} when it cannot be told */
+  banner(tenant: ConsentTenant, request: BannerRequest): Promise<BannerResponse>;
+}
+
+export function makeBannerService({ database, clock, script }: BannerDeps): BannerService {
   /** What this process knows to be in the log, by kid; a failure is forgotten and tried again. */
   const told = new Map<string, { tenant: ConsentTenant; hash: string; done: Promise<unknown> }>();
 
@@ -78,8 +83,7 @@ export function makeBannerService({ database, clock, script }: BannerDeps) {
   }
 
   return {
-    /** Nothing is shown that the log does not know of. @throws {Unavailable} when it cannot be told */
-    async banner(tenant: ConsentTenant, request: BannerRequest): Promise<BannerResponse> {
+    async banner(tenant, request) {
       await publish(tenant, await script());
       return bannerAnswer(tenant, request);
     },

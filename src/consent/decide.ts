@@ -1,16 +1,7 @@
+import type { ConsentChoice, REASONS } from '../schema/consent.ts';
+
 /** May this processing happen? One keyed read, no hashing, no write (contract section 7). */
 
-export const REASONS = [
-  'unknown-purpose',
-  'erased',
-  'gpc-opt-out',
-  'withdrawn',
-  'denied',
-  'expired',
-  'policy-outdated',
-  'never-asked',
-  'granted',
-] as const;
 export type Reason = (typeof REASONS)[number];
 
 /** Where a decision can be looked up in the tenant's log. */
@@ -20,9 +11,7 @@ export interface ProofRef {
   readonly hash: string;
 }
 
-/** What somebody last said about one purpose. `gpc-opt-out`: the browser said so for them. */
-export type ConsentChoice = 'granted' | 'denied' | 'withdrawn' | 'gpc-opt-out';
-
+/** What somebody last said about one purpose. */
 export interface ConsentEvent extends ProofRef {
   readonly choice: ConsentChoice;
   readonly policyVersion: number;

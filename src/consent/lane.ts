@@ -1,30 +1,32 @@
 import type { Gate } from '../http/admission.ts';
 import { type AuthorizeDeps, authorize } from '../http/caller.ts';
-import { CONSENT_CORS, corsHeaders, type KnowsOrigin, preflightHeaders } from '../http/cors.ts';
+import { API_CORS, corsHeaders, type KnowsOrigin, preflightHeaders } from '../http/cors.ts';
 import type { HotHandler, HotReply, HotRequest } from '../http/hot.ts';
 import { declaresTooMuch, isPlainJson, parseBody } from '../http/json-body.ts';
 import { errorReply, fullReply, jsonReply, unavailable, withHeaders } from '../http/reply.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import { MAX_BODY_BYTES } from '../schema/bundle.ts';
-import { canProcessRequestSchema } from '../schema/consent.ts';
+import type { DecisionAnswer } from '../schema/consent.ts';
+import { allowedMethods, ROUTES } from '../schema/routes.ts';
+import type { Check } from './service.ts';
 
 /** POST /v1/consent/can-process: one keyed read between a request and its answer. */
 
 export interface ConsentLaneDeps extends AuthorizeDeps {
-  readonly check: (
-    kid: string,
-    request: { readonly principalId: string; readonly purpose: string; readonly minSeq?: number | undefined },
-  ) => Promise<unknown>;
+  readonly check: (kid: string, request: Check) => Promise<DecisionAnswer>;
   readonly gate: Gate;
   readonly knowsOrigin: KnowsOrigin;
 }
 
-const ALLOW = 'POST, OPTIONS';
+const { path, method, credential, request: bodySchema } = ROUTES.check;
+const METHOD = method.toUpperCase();
+const ALLOW = allowedMethods(path).join(', ');
+
 async function answer(deps: ConsentLaneDeps, request: HotRequest): Promise<HotReply> {
   const { headers } = request;
-  if (request.method !== 'POST') throw new Refusal('method-not-allowed', { headers: { allow: ALLOW } });
+  if (request.method !== METHOD) throw new Refusal('method-not-allowed', { headers: { allow: ALLOW } });
   const closing = { headers: { connection: 'close' } };
-  const caller = await authorize(deps, request, ['secret', 'read-only', 'operator']);
+  const caller = await authorize(deps, request, credential);
   if (declaresTooMuch(headers['content-length'], MAX_BODY_BYTES))
     throw new Refusal('payload-too-large', closing);
   if (!isPlainJson(headers)) {
@@ -33,7 +35,7 @@ async function answer(deps: ConsentLaneDeps, request: HotRequest): Promise<HotRe
   const body = await request.readBody(MAX_BODY_BYTES);
   if (!body) throw new Refusal('payload-too-large', closing);
   if (deps.gate.isFull()) return fullReply();
-  const asked = parseBody(body, canProcessRequestSchema);
+  const asked = parseBody(body, bodySchema);
   return jsonReply(200, await deps.gate.hold(deps.check(caller.kid, asked)));
 }
 
@@ -48,7 +50,7 @@ export function makeConsentLane(deps: ConsentLaneDeps): HotHandler {
     if (request.method === 'OPTIONS') {
       return {
         status: 204,
-        headers: preflightHeaders(request.headers, deps.knowsOrigin, CONSENT_CORS),
+        headers: preflightHeaders(request.headers, deps.knowsOrigin, API_CORS),
         body: '',
       };
     }

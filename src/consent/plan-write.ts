@@ -1,5 +1,5 @@
 import { DAY } from '../lib/clock.ts';
-import type { ConsentChoice } from './decide.ts';
+import type { ConsentChoice } from '../schema/consent.ts';
 
 /** Turns a grant, denial or withdrawal into what is to be recorded; pure, before anything is locked. */
 

@@ -1,5 +1,6 @@
+import type { ConsentChoice } from '../schema/consent.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
-import type { ConsentChoice, PrincipalState } from './decide.ts';
+import type { PrincipalState } from './decide.ts';
 import type { PlannedEntry } from './plan-write.ts';
 
 export interface StateQuery {

@@ -1,9 +1,10 @@
 import type { Database } from '../db/db.ts';
 import { TenantGone } from '../lib/errors.ts';
 import { readEntries } from '../log/read-store.ts';
+import type { DecisionAnswer } from '../schema/consent.ts';
 import type { ProofRef } from './decide.ts';
 import { principalRef } from './principal.ts';
-import type { Check, ConsentService, DecisionAnswer } from './service.ts';
+import type { Check, ConsentService } from './service.ts';
 import type { ConsentTenant } from './tenant.ts';
 import { findOpening } from './terms-store.ts';
 
@@ -42,12 +43,12 @@ async function isLiveGrant(
 /** All purposes are of one snapshot: what was withdrawn with the needed one is not told as proven beside it. */
 export function makeProveConsent(
   database: Database,
-  { checkAll }: ConsentService,
+  service: Pick<ConsentService, 'checkAll'>,
   tenantOf: (kid: string) => ConsentTenant,
 ): ProveConsent {
   const prove: ProveConsent = async ({ kid, principalId, needed, purposes, proof }) => {
     const tenant = tenantOf(kid);
-    const decisions = await checkAll(
+    const decisions = await service.checkAll(
       tenant,
       purposes.map((purpose) => ({ principalId, purpose })),
     );

@@ -1,10 +1,12 @@
-/** A receipt for the person: fields after ISO/IEC TS 27560:2023 as the W3C Data Privacy Vocabulary spells them. */
+import type { ConsentChoice, ConsentReceiptAnswer } from '../schema/consent.ts';
+
+/** A receipt for the person. */
 
 export interface ReceiptParts {
   readonly origin: string;
   readonly seq: number;
   readonly hash: string;
-  readonly choice: string;
+  readonly choice: ConsentChoice;
   readonly at: string;
   readonly issuedAt: string;
   readonly principalId: string;
@@ -30,7 +32,7 @@ export interface ReceiptParts {
   };
 }
 
-export function consentReceipt(parts: ReceiptParts): Record<string, unknown> {
+export function consentReceipt(parts: ReceiptParts): ConsentReceiptAnswer {
   const { purpose, detail, notice, seq, hash, origin } = parts;
   return {
     '@context': 'https://w3id.org/dpv',

@@ -2,18 +2,11 @@ import { CompactSign, importJWK } from 'jose';
 import type { Database } from '../db/db.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import { readEntries } from '../log/read-store.ts';
+import type { IssuedReceipt } from '../schema/consent.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { consentReceipt } from './receipt.ts';
 import type { ConsentTenant } from './tenant.ts';
 import { findOpening } from './terms-store.ts';
-
-export interface IssuedReceipt {
-  readonly receipt: Record<string, unknown>;
-  /** Compact JWS over the receipt, EdDSA under the key of the tenant's log. */
-  readonly jws: string;
-  /** The key as a JWK; it is the one that the log's genesis names. */
-  readonly jwk: { readonly kty: 'OKP'; readonly crv: 'Ed25519'; readonly x: string };
-}
 
 /**
  * A signed copy of one entry for the person it is about. Signed with the log's own key, so that one trust anchor is

@@ -1,185 +1,128 @@
-import type { Request, Router } from 'express';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { PrincipalSession } from '../auth/session.ts';
-import {
-  type AuthorizeDeps,
-  authorize,
-  type Caller,
-  requireOwnPrincipal,
-  type Scope,
-} from '../http/caller.ts';
-import { exactRouter } from '../http/exact-router.ts';
-import { readJson, sendJson } from '../http/json-route.ts';
-import { onlyMethods } from '../http/methods.ts';
+import { type Caller, requireOwnPrincipal } from '../http/caller.ts';
 import { hasGpcHeader } from '../http/network.ts';
-import { requestFacts } from '../http/server.ts';
+import type { Call, Handlers } from '../http/register.ts';
 import { Refusal } from '../lib/errors.ts';
-import {
-  batchRequestSchema,
-  type ConsentWrite,
-  consentWriteSchema,
-  emptyRequestSchema,
-  historyRequestSchema,
-  principalRequestSchema,
-} from '../schema/consent.ts';
+import type { ConsentWrite, WriteResponse } from '../schema/consent.ts';
+import type { ErasureReceipt } from '../schema/rights.ts';
+import type { Routes } from '../schema/routes.ts';
+import { bannerRoutes } from './banner-routes.ts';
+import type { BannerService } from './banner-service.ts';
+import type { FreshConsent } from './fresh-service.ts';
+import type { WriteAction, WriteSource } from './plan-write.ts';
+import { browserPrincipalId } from './principal.ts';
+import { issueReceipt } from './receipts-service.ts';
+import type { ConsentService } from './service.ts';
+import type { ConsentTenant } from './tenant.ts';
+import { type TermsRouteDeps, termsRoutes } from './terms-routes.ts';
 
-type WriteAction = 'grant' | 'deny' | 'withdraw';
-type WriteSource = 'backend' | 'session' | 'browser';
-
-export interface ConsentRouteDeps extends AuthorizeDeps {
-  readonly checkAll: (
-    kid: string,
-    checks: readonly { readonly principalId: string; readonly purpose: string }[],
-  ) => Promise<readonly object[]>;
-  /** 422 and 400 come before the question whose principal it is. @throws {Refusal} */
-  readonly checkTerms: (kid: string, body: ConsentWrite) => Promise<void>;
-  readonly write: (
-    kid: string,
-    request: {
-      readonly action: WriteAction;
-      readonly body: ConsentWrite;
-      readonly source: WriteSource;
-      readonly caller: string;
-      readonly idempotencyKey: string | null;
-    },
-  ) => Promise<object>;
-  readonly state: (kid: string, principalId: string) => Promise<object>;
-  readonly history: (
-    kid: string,
-    principalId: string,
-    page: { cursor?: string | undefined; limit?: number | undefined },
-  ) => Promise<object>;
-  readonly openSession: (kid: string, principalId: string) => Promise<object>;
-  readonly originsOf: (kid: string) => ReadonlySet<string>;
-  readonly browserPrincipalId: (secret: string) => string | null;
-  readonly receipt: (kid: string, seq: number, session: PrincipalSession | null) => Promise<object | null>;
-  readonly erase: (session: PrincipalSession) => Promise<object>;
+export interface ConsentRouteDeps extends TermsRouteDeps {
+  readonly service: ConsentService;
+  readonly fresh: FreshConsent;
+  readonly banners: BannerService;
+  readonly eraseOwn: (tenant: ConsentTenant, session: PrincipalSession) => Promise<ErasureReceipt>;
 }
 
-const READERS: readonly Scope[] = ['secret', 'read-only', 'operator'];
-const WRITERS: readonly Scope[] = ['secret', 'operator', 'session', 'publishable'];
-const OWN_READERS: readonly Scope[] = [...READERS, 'session'];
-
-const SEQ = /^(?:0|[1-9]\d{0,14})$/;
-const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
-
-function idempotencyKey(request: Request): string | null {
-  const key = request.headers['idempotency-key'];
-  if (key === undefined) return null;
-  if (typeof key === 'string' && IDEMPOTENCY_KEY.test(key)) return key;
-  throw new Refusal('invalid-request', { details: ['Idempotency-Key: 1 to 255 visible ASCII characters'] });
-}
+const isBrowser = (caller: Caller): boolean => caller.kind === 'key' && caller.key.scope === 'publishable';
 
 /** A publishable key writes only from a registered origin. */
-function requireOrigin(deps: ConsentRouteDeps, caller: Caller, request: Request): void {
-  if (caller.kind !== 'key' || caller.key.scope !== 'publishable') return;
-  const { origin } = request.headers;
-  if (origin === undefined || !deps.originsOf(caller.kid).has(origin))
+function requireOrigin(deps: ConsentRouteDeps, caller: Caller, { origin }: IncomingHttpHeaders): void {
+  if (!isBrowser(caller)) return;
+  if (origin === undefined || !deps.tenantOf(caller.kid).origins.has(origin))
     throw new Refusal('origin-not-allowed');
 }
 
 /** … and only for a browser principal whose secret it shows. */
-function requireBrowserPrincipal(deps: ConsentRouteDeps, caller: Caller, body: ConsentWrite): void {
-  if (caller.kind !== 'key' || caller.key.scope !== 'publishable') return;
-  const { principalSecret } = body;
-  const own = principalSecret === undefined ? null : deps.browserPrincipalId(principalSecret);
-  if (own === null || own !== body.principalId) throw new Refusal('not-your-principal');
+function requireBrowserPrincipal(caller: Caller, { principalId, principalSecret }: ConsentWrite): void {
+  if (!isBrowser(caller)) return;
+  const own = principalSecret === undefined ? null : browserPrincipalId(principalSecret);
+  if (own === null || own !== principalId) throw new Refusal('not-your-principal');
 }
 
 function sourceOf(caller: Caller): WriteSource {
   if (caller.kind === 'session') return 'session';
-  return caller.key.scope === 'publishable' ? 'browser' : 'backend';
+  return isBrowser(caller) ? 'browser' : 'backend';
 }
 
 /** A browser that sends Sec-GPC asserts it where the page's script says nothing; what the script says stands. */
-function heedSignal(caller: Caller, request: Request, body: ConsentWrite): ConsentWrite {
+function heedSignal(caller: Caller, headers: IncomingHttpHeaders, body: ConsentWrite): ConsentWrite {
   const byBrowser = sourceOf(caller) !== 'backend';
-  return byBrowser && body.gpc === undefined && hasGpcHeader(request.headers) ? { ...body, gpc: true } : body;
+  return byBrowser && body.gpc === undefined && hasGpcHeader(headers) ? { ...body, gpc: true } : body;
 }
 
-export function consentRoutes(deps: ConsentRouteDeps): Router {
-  const router = exactRouter();
-  router
-    .route('/v1/consent/can-process/batch')
-    .post(async (request, response) => {
-      const { kid } = await authorize(deps, requestFacts(request), READERS);
-      const { checks } = await readJson(request, batchRequestSchema);
-      const decisions = await deps.checkAll(kid, checks);
-      sendJson(response, 200, {
-        results: decisions.map((decision, i) => ({ id: checks[i]?.id, ...decision })),
-      });
-    })
-    .all(onlyMethods('POST', 'OPTIONS'));
+/** The three writes differ in their path alone. */
+type WriteCall = Pick<Call<Routes['grant']>, 'caller' | 'headers' | 'body' | 'named'>;
 
-  for (const action of ['grant', 'deny', 'withdraw'] as const) {
-    router
-      .route(`/v1/consent/${action}`)
-      .post(async (request, response) => {
-        const caller = await authorize(deps, requestFacts(request), WRITERS);
-        requireOrigin(deps, caller, request);
-        const body = await readJson(request, consentWriteSchema);
-        const key = idempotencyKey(request);
-        await deps.checkTerms(caller.kid, body);
-        requireOwnPrincipal(caller, body.principalId);
-        requireBrowserPrincipal(deps, caller, body);
-        const callerId = caller.kind === 'key' ? caller.key.id : `session ${caller.session.principal}`;
-        const { principalSecret: _secret, ...written } = body;
-        const answer = await deps.write(caller.kid, {
-          action,
-          body: heedSignal(caller, request, written),
-          source: sourceOf(caller),
-          caller: callerId,
-          idempotencyKey: key,
-        });
-        sendJson(response, 201, answer);
-      })
-      .all(onlyMethods('POST', 'OPTIONS'));
-  }
+/** 422 and 400 come before the question whose principal it is. */
+async function write(
+  deps: ConsentRouteDeps,
+  action: WriteAction,
+  { caller, headers, body, named }: WriteCall,
+): Promise<WriteResponse> {
+  await deps.fresh.checkTerms(caller.kid, body);
+  requireOwnPrincipal(caller, body.principalId);
+  requireBrowserPrincipal(caller, body);
+  const { principalSecret: _secret, ...written } = body;
+  return deps.service.write(deps.tenantOf(caller.kid), {
+    action,
+    body: heedSignal(caller, headers, written),
+    source: sourceOf(caller),
+    caller: caller.kind === 'key' ? caller.key.id : `session ${caller.session.principal}`,
+    idempotencyKey: named['idempotency-key'] ?? null,
+  });
+}
 
-  router
-    .route('/v1/consent/state')
-    .post(async (request, response) => {
-      const caller = await authorize(deps, requestFacts(request), OWN_READERS);
-      const { principalId } = await readJson(request, principalRequestSchema);
+function writer(deps: ConsentRouteDeps, action: WriteAction) {
+  return {
+    admit({ caller, headers }: Pick<WriteCall, 'caller' | 'headers'>) {
+      requireOrigin(deps, caller, headers);
+      return (call: WriteCall) => write(deps, action, call);
+    },
+  };
+}
+
+async function receipt(deps: ConsentRouteDeps, { caller, params: { seq } }: Call<Routes['receipt']>) {
+  const session = caller.kind === 'session' ? caller.session : null;
+  const issued = seq === null ? null : await issueReceipt(deps, deps.tenantOf(caller.kid), seq, session);
+  if (issued === 'not-yours') throw new Refusal('not-your-principal');
+  if (!issued) throw new Refusal('not-found');
+  return issued;
+}
+
+type Served =
+  | 'checkBatch'
+  | WriteAction
+  | 'state'
+  | 'history'
+  | 'receipt'
+  | 'erasePrincipal'
+  | 'session'
+  | 'banner'
+  | keyof ReturnType<typeof termsRoutes>;
+
+export function consentRoutes(deps: ConsentRouteDeps): Handlers<Served> {
+  const { service, fresh, tenantOf } = deps;
+  return {
+    ...termsRoutes(deps),
+    ...bannerRoutes(deps),
+    async checkBatch({ caller, body: { checks } }) {
+      const decisions = await fresh.checkAll(caller.kid, checks);
+      return { results: decisions.map((decision, i) => ({ id: checks[i]?.id ?? '', ...decision })) };
+    },
+    grant: writer(deps, 'grant'),
+    deny: writer(deps, 'deny'),
+    withdraw: writer(deps, 'withdraw'),
+    state({ caller, body: { principalId } }) {
       requireOwnPrincipal(caller, principalId);
-      sendJson(response, 200, await deps.state(caller.kid, principalId));
-    })
-    .all(onlyMethods('POST', 'OPTIONS'));
-  router
-    .route('/v1/consent/history')
-    .post(async (request, response) => {
-      const caller = await authorize(deps, requestFacts(request), OWN_READERS);
-      const { principalId, ...page } = await readJson(request, historyRequestSchema);
+      return service.state(tenantOf(caller.kid), principalId);
+    },
+    history({ caller, body: { principalId, ...page } }) {
       requireOwnPrincipal(caller, principalId);
-      sendJson(response, 200, await deps.history(caller.kid, principalId, page));
-    })
-    .all(onlyMethods('POST', 'OPTIONS'));
-  router
-    .route('/v1/consent/receipts/:seq')
-    .get(async (request, response) => {
-      const caller = await authorize(deps, requestFacts(request), ['secret', 'session']);
-      const { seq } = request.params;
-      const session = caller.kind === 'session' ? caller.session : null;
-      const receipt = SEQ.test(seq) ? await deps.receipt(caller.kid, Number(seq), session) : null;
-      if (!receipt) throw new Refusal('not-found');
-      sendJson(response, 200, receipt);
-    })
-    .all(onlyMethods('GET', 'HEAD', 'OPTIONS'));
-  router
-    .route('/v1/principals/erase')
-    .post(async (request, response) => {
-      const caller = await authorize(deps, requestFacts(request), ['session']);
-      await readJson(request, emptyRequestSchema);
-      if (caller.kind !== 'session') throw new Refusal('insufficient-scope');
-      sendJson(response, 200, await deps.erase(caller.session));
-    })
-    .all(onlyMethods('POST', 'OPTIONS'));
-  router
-    .route('/v1/sessions')
-    .post(async (request, response) => {
-      const { kid } = await authorize(deps, requestFacts(request), ['secret']);
-      const { principalId } = await readJson(request, principalRequestSchema);
-      sendJson(response, 201, await deps.openSession(kid, principalId));
-    })
-    .all(onlyMethods('POST', 'OPTIONS'));
-  return router;
+      return service.history(tenantOf(caller.kid), principalId, page);
+    },
+    receipt: (call) => receipt(deps, call),
+    erasePrincipal: ({ caller }) => deps.eraseOwn(tenantOf(caller.kid), caller.session),
+    session: ({ caller, body }) => service.openSession(tenantOf(caller.kid), body.principalId),
+  };
 }

@@ -8,9 +8,9 @@ import type { EntryDetail } from '../ledger/personal-commitment.ts';
 import type { Act } from '../lib/act.ts';
 import { sha256 } from '../lib/hash.ts';
 import { type AppendedEntry, appendOne } from '../log/append-store.ts';
+import type { ConsentChoice } from '../schema/consent.ts';
 import type { Purpose } from '../tenants/tenant.ts';
 import { purposeToRow } from '../tenants/tenant-store.ts';
-import type { ConsentChoice } from './decide.ts';
 
 /** Purposes and policies are defined in the open: the log says so, and running servers see it within 5 s. */
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { AuditAction } from '../audit/audit.ts';
 import { actorRef } from '../audit/reference.ts';
 import { writeAudit } from '../audit/store.ts';
-import { type Caller, ClaimRefused, readCaller } from '../auth/claims.ts';
+import { type Claimant, ClaimRefused, readClaimant } from '../auth/claims.ts';
 import {
   CONSOLE_ABSOLUTE_MS,
   type ConsoleSession,
@@ -89,7 +89,7 @@ function legible(value: unknown): string {
 }
 
 /** A name for colleagues: the first that can be read. */
-function labelOf(claims: Claims, caller: Caller): string {
+function labelOf(claims: Claims, caller: Claimant): string {
   const names = [claims['name'], claims['preferred_username'], caller.sub].map(legible);
   return names.find((name) => name !== '') ?? '?';
 }
@@ -100,7 +100,7 @@ const isNamed = (claims: Claims): boolean =>
     (name) => typeof name === 'string' && name.trim() !== '',
   );
 
-const isStaff = (caller: Caller): boolean => caller.roles.has('reviewer') || caller.roles.has('dpo');
+const isStaff = (caller: Claimant): boolean => caller.roles.has('reviewer') || caller.roles.has('dpo');
 
 interface Who {
   readonly claims: Claims;
@@ -119,9 +119,9 @@ export function makeLoginPort(deps: SignInDeps): LoginPort {
     principalClaim: config.oidc_principal_claim,
   };
 
-  function read(claims: Claims): Caller | null {
+  function read(claims: Claims): Claimant | null {
     try {
-      return readCaller(claims, rules);
+      return readClaimant(claims, rules);
     } catch (error) {
       if (error instanceof ClaimRefused) return null;
       throw error;
@@ -129,7 +129,7 @@ export function makeLoginPort(deps: SignInDeps): LoginPort {
   }
 
   /** Role, tenant and name from the ID token; where it does not say all, from userinfo too. */
-  async function whoIs(login: VerifiedLogin): Promise<{ caller: Caller | null; claims: Claims }> {
+  async function whoIs(login: VerifiedLogin): Promise<{ caller: Claimant | null; claims: Claims }> {
     const caller = read(login.claims);
     const whole = caller && isStaff(caller) && caller.tenant !== null && isNamed(login.claims);
     if (whole) return { caller, claims: login.claims };
@@ -140,7 +140,7 @@ export function makeLoginPort(deps: SignInDeps): LoginPort {
     return { caller: read(claims), claims };
   }
 
-  async function open(caller: Caller, who: Who, tenant: ConsentTenant): Promise<SignIn> {
+  async function open(caller: Claimant, who: Who, tenant: ConsentTenant): Promise<SignIn> {
     const now = clock();
     const { kid } = tenant;
     const token = makeConsoleToken(randomBytes);

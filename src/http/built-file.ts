@@ -1,10 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { Request, Response } from 'express';
+import type { Response } from 'express';
 import { Refusal } from '../lib/errors.ts';
 import { sha256Text } from '../lib/hash.ts';
-import { open } from './methods.ts';
 
 /** A file that the build made for browsers, and the same compressed: the level that costs most is paid once. */
 export interface BuiltFile {
@@ -43,16 +42,13 @@ export function builtFiles(directory: URL): BuiltFiles {
   };
 }
 
-/** Open to every origin: nothing in it depends on who asks. */
 export function sendBuilt(
-  request: Request,
   response: Response,
   file: BuiltFile,
   { type, cache }: { readonly type: string; readonly cache: string },
 ): void {
-  const zipped = request.acceptsEncodings('gzip', 'identity') === 'gzip';
+  const zipped = response.req.acceptsEncodings('gzip', 'identity') === 'gzip';
   response.set({
-    ...open,
     'content-type': `${type}; charset=utf-8`,
     'cache-control': cache,
     vary: 'Accept-Encoding',

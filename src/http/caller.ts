@@ -1,15 +1,22 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type ApiKey, bearerToken, type KeyScope } from '../auth/api-key.ts';
+import { type ApiKey, bearerToken } from '../auth/api-key.ts';
 import { isSessionToken, type PrincipalSession } from '../auth/session.ts';
 import { Refusal } from '../lib/errors.ts';
+import type { KeyScope } from '../schema/route.ts';
 import type { Limiter } from './hot.ts';
 
 /** Who calls the consent API: a key of a tenant, or a person in a session. */
-export type Caller =
-  | { readonly kind: 'key'; readonly kid: string; readonly key: ApiKey }
-  | { readonly kind: 'session'; readonly kid: string; readonly session: PrincipalSession };
-
-export type Scope = KeyScope | 'session';
+export interface KeyCaller {
+  readonly kind: 'key';
+  readonly kid: string;
+  readonly key: ApiKey;
+}
+export interface SessionCaller {
+  readonly kind: 'session';
+  readonly kid: string;
+  readonly session: PrincipalSession;
+}
+export type Caller = KeyCaller | SessionCaller;
 
 /** By the secret as presented, for a client; null for unknown and revoked alike. */
 export type FindApiKey = (secret: string, client: string) => Promise<ApiKey | null>;
@@ -39,7 +46,7 @@ async function identify(deps: AuthorizeDeps, token: string, client: string): Pro
 export async function authorize(
   deps: AuthorizeDeps,
   { headers, limitKey }: Asker,
-  scopes: readonly Scope[],
+  scopes: readonly (KeyScope | 'session')[],
 ): Promise<Caller> {
   const token = bearerToken(headers.authorization);
   const caller = token === null ? null : await identify(deps, token, limitKey);
@@ -49,13 +56,6 @@ export async function authorize(
   if (!scopes.includes(caller.kind === 'key' ? caller.key.scope : 'session'))
     throw new Refusal('insufficient-scope');
   return caller;
-}
-
-/** For what a key of one scope alone may do. @throws {Refusal} */
-export async function authorizeKey(deps: AuthorizeDeps, asker: Asker, scope: KeyScope): Promise<ApiKey> {
-  const caller = await authorize(deps, asker, [scope]);
-  if (caller.kind !== 'key') throw new Refusal('insufficient-scope');
-  return caller.key;
 }
 
 /** A session speaks for its own principal and for nobody else. @throws {Refusal} */

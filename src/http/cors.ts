@@ -1,4 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { preflightAllows } from '../schema/routes.ts';
+
+/** Open to every origin: nothing of it depends on who asks. */
+export const open = {
+  'access-control-allow-origin': '*',
+  'cross-origin-resource-policy': 'cross-origin',
+} as const;
 
 /** Is this the origin of some tenant? A preflight cannot know the kid (contract 3.1). */
 export type KnowsOrigin = (origin: string) => boolean;
@@ -33,7 +40,5 @@ export function preflightHeaders(
   };
 }
 
-export const CONSENT_CORS = {
-  methods: 'GET, POST, PUT',
-  headers: 'Authorization, Content-Type, Idempotency-Key',
-} as const;
+export const INGEST_CORS = preflightAllows('ingest');
+export const API_CORS = preflightAllows('api');

@@ -1,9 +1,11 @@
-import type { Request, RequestHandler, Response } from 'express';
+import type { Request, Router } from 'express';
 import type { z } from 'zod';
 import { Refusal } from '../lib/errors.ts';
 import { MAX_BODY_BYTES } from '../schema/bundle.ts';
+import { ALL_ROUTES } from '../schema/routes.ts';
 import { readBody } from './body.ts';
-import { CONSENT_CORS, corsHeaders, type KnowsOrigin, preflightHeaders } from './cors.ts';
+import { API_CORS, corsHeaders, type KnowsOrigin, preflightHeaders } from './cors.ts';
+import { exactRouter } from './exact-router.ts';
 import { declaresTooMuch, isPlainJson, parseBody } from './json-body.ts';
 
 /** Size, media type, JSON, shape — after authorisation, before anything else. @throws {Refusal} */
@@ -23,21 +25,22 @@ export async function readJson<Schema extends z.ZodType>(
   return parseBody(body, schema);
 }
 
-export function sendJson(response: Response, status: number, body: unknown): void {
-  response.status(status).set('cache-control', 'no-store').json(body);
-}
+/** `/v1/consent`, `/v1/sessions`, `/privacy` …: all below answers preflights, what is not there too. */
+const AREA = /^(?:\/v1)?\/[^/]+/;
 
-/** CORS for a registered origin, on errors too; answers preflights. */
-export function consentCors(knowsOrigin: KnowsOrigin): RequestHandler {
-  return (request, response, next) => {
+/** CORS of the API for a registered origin, on errors too; answers preflights. */
+export function apiCors(knowsOrigin: KnowsOrigin): Router {
+  const rows = ALL_ROUTES.filter(({ cors }) => cors === 'api');
+  const areas = new Set(rows.flatMap(({ path }) => AREA.exec(path) ?? []));
+  return exactRouter().use([...areas], (request, response, next) => {
     if (request.method === 'OPTIONS') {
       response
-        .set(preflightHeaders(request.headers, knowsOrigin, CONSENT_CORS))
+        .set(preflightHeaders(request.headers, knowsOrigin, API_CORS))
         .status(204)
         .end();
       return;
     }
     response.set(corsHeaders(request.headers, knowsOrigin));
     next();
-  };
+  });
 }

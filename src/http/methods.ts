@@ -1,25 +1,23 @@
-import type { RequestHandler } from 'express';
+import type { Router } from 'express';
 import { Refusal } from '../lib/errors.ts';
+import type { Route } from '../schema/route.ts';
+import { ALL_ROUTES, allowedMethods } from '../schema/routes.ts';
+import { open } from './cors.ts';
 
-/** Open to every origin: nothing of it depends on who asks. */
-export const open = {
-  'access-control-allow-origin': '*',
-  'cross-origin-resource-policy': 'cross-origin',
-} as const;
-
-/** The last handler of a route: every other method is answered 405 with what is allowed. */
-export function onlyMethods(...allowed: readonly string[]): RequestHandler {
-  return refuseBut(allowed, {});
+/** The path of a row as Express spells it. */
+export function expressPath({ path, rest }: Route): string {
+  return path.replace(/\{(\w+)\}/g, (_all, name: string) => (name === rest ? `*${name}` : `:${name}`));
 }
 
-/** The same of what is {@link open} to every origin, and so on errors too. */
-export function openMethods(...allowed: readonly string[]): RequestHandler {
-  return refuseBut(allowed, open);
-}
-
-function refuseBut(allowed: readonly string[], more: Readonly<Record<string, string>>): RequestHandler {
-  const headers = { allow: allowed.join(', '), ...more };
-  return () => {
-    throw new Refusal('method-not-allowed', { headers });
-  };
+/** Behind the handlers of a router: every path of the table answers 405 to the methods that none of its rows has. */
+export function refuseOtherMethods(router: Router): void {
+  for (const route of ALL_ROUTES.filter(({ lane }) => lane !== true)) {
+    const headers = {
+      allow: allowedMethods(route.path).join(', '),
+      ...(route.cors === 'open' ? open : {}),
+    };
+    router.all(expressPath(route), () => {
+      throw new Refusal('method-not-allowed', { headers });
+    });
+  }
 }

@@ -1,5 +1,5 @@
 import type { Gate } from '../http/admission.ts';
-import { corsHeaders, type KnowsOrigin, preflightHeaders } from '../http/cors.ts';
+import { corsHeaders, INGEST_CORS, type KnowsOrigin, preflightHeaders } from '../http/cors.ts';
 import type { HotHandler, HotReply, HotRequest, Limiter } from '../http/hot.ts';
 import { declaresTooMuch, isPlainJson } from '../http/json-body.ts';
 import { errorReply, fullReply, jsonReply, unavailable, withHeaders } from '../http/reply.ts';
@@ -7,6 +7,7 @@ import { Unavailable } from '../lib/errors.ts';
 import type { Address } from '../lib/ip.ts';
 import type { Random } from '../lib/random.ts';
 import { MAX_BODY_BYTES } from '../schema/bundle.ts';
+import { allowedMethods, ROUTES } from '../schema/routes.ts';
 import type { Unsealed } from './open.ts';
 import type { IngestInput } from './ports.ts';
 import type { IngestAnswer } from './respond.ts';
@@ -29,7 +30,8 @@ export interface IngestLaneDeps {
   readonly onFault: (requestId: string, error: unknown) => void;
 }
 
-const ALLOW = 'POST, OPTIONS';
+const METHOD = ROUTES.ingest.method.toUpperCase();
+const ALLOW = allowedMethods(ROUTES.ingest.path).join(', ');
 const SESSION_BYTES = 32;
 const COOKIE = 'HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=2592000';
 
@@ -92,7 +94,7 @@ async function readBundle(
 
 async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotReply> {
   const { headers } = request;
-  if (request.method !== 'POST') return errorReply('method-not-allowed', { allow: ALLOW });
+  if (request.method !== METHOD) return errorReply('method-not-allowed', { allow: ALLOW });
   if (declaresTooMuch(headers['content-length'], MAX_BODY_BYTES)) return tooLarge();
   const wait = await deps.limiter(request.limitKey);
   if (wait > 0) return rateLimited(wait);
@@ -125,8 +127,8 @@ function runCore(deps: IngestLaneDeps, request: HotRequest, bundle: Unsealed): P
 export function makeIngestLane(deps: IngestLaneDeps): HotHandler {
   return async (request) => {
     if (request.method === 'OPTIONS') {
-      const allow = { methods: 'POST', headers: 'Content-Type' };
-      return { status: 204, headers: preflightHeaders(request.headers, deps.knowsOrigin, allow), body: '' };
+      const headers = preflightHeaders(request.headers, deps.knowsOrigin, INGEST_CORS);
+      return { status: 204, headers, body: '' };
     }
     const reply = await answer(deps, request).catch(refusedBeforeCore);
     return withHeaders(reply, corsHeaders(request.headers, deps.knowsOrigin));

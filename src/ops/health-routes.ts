@@ -1,6 +1,4 @@
-import type { Router } from 'express';
-import { exactRouter } from '../http/exact-router.ts';
-import { onlyMethods } from '../http/methods.ts';
+import type { Handlers } from '../http/register.ts';
 
 export interface HealthDeps {
   readonly version: string;
@@ -11,23 +9,14 @@ export interface HealthDeps {
 }
 
 /** GET /healthz has no work behind it; GET /readyz says what is not ready. */
-export function healthRoutes(deps: HealthDeps): Router {
-  const router = exactRouter();
-  router
-    .route('/healthz')
-    .get((_request, response) => {
-      response.set('cache-control', 'no-store').json({ status: 'ok', version: deps.version });
-    })
-    .all(onlyMethods('GET', 'HEAD'));
-  router
-    .route('/readyz')
-    .get((_request, response) => {
+export function healthRoutes(deps: HealthDeps): Handlers<'health' | 'ready'> {
+  return {
+    health: () => ({ status: 'ok', version: deps.version }),
+    ready(_call, response) {
       const notReady = deps.notReady();
       const ready = notReady.length === 0;
-      response.set('cache-control', 'no-store');
-      const status = ready ? 'ready' : 'not-ready';
-      response.status(ready ? 200 : 503).json({ status, notReady, housekeeping: deps.swept() });
-    })
-    .all(onlyMethods('GET', 'HEAD'));
-  return router;
+      if (!ready) response.status(503);
+      return { status: ready ? 'ready' : 'not-ready', notReady, housekeeping: deps.swept() };
+    },
+  };
 }

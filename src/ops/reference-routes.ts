@@ -1,6 +1,4 @@
-import type { Router } from 'express';
-import { exactRouter } from '../http/exact-router.ts';
-import { onlyMethods, open, openMethods } from '../http/methods.ts';
+import type { Handlers } from '../http/register.ts';
 
 interface Operation {
   readonly summary: string;
@@ -30,20 +28,14 @@ function listOperations(document: OpenApi) {
 }
 
 /** The OpenAPI document, and the same as a page without JavaScript. */
-export function referenceRoutes(load: () => Promise<OpenApi>): Router {
-  const router = exactRouter();
-  router
-    .route('/openapi.json')
-    .get(async (_request, response) => {
-      response.set({ ...open, 'cache-control': 'public, max-age=300' }).json(await load());
-    })
-    .all(openMethods('GET', 'HEAD'));
-  router
-    .route('/docs')
-    .get(async (_request, response) => {
+export function referenceRoutes(load: () => Promise<OpenApi>): Handlers<'openapi' | 'reference'> {
+  return {
+    async openapi(_call, response) {
+      response.set('cache-control', 'public, max-age=300').json(await load());
+    },
+    async reference(_call, response) {
       const document = await load();
       response.render('reference', { version: document.info.version, operations: listOperations(document) });
-    })
-    .all(onlyMethods('GET', 'HEAD'));
-  return router;
+    },
+  };
 }

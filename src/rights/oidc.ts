@@ -1,12 +1,12 @@
 import { unauthenticated, verifyBearer } from '../auth/bearer.ts';
-import type { Caller } from '../auth/claims.ts';
+import type { Claimant } from '../auth/claims.ts';
 import { makeIssuerKeys } from '../egress/issuer-keys.ts';
 import { fetchSigningKeys } from '../egress/oidc-discovery.ts';
 import type { Clock } from '../lib/clock.ts';
 import { environmentName, type Settings } from '../schema/settings.ts';
 
 /** Who calls /privacy, by the Authorization header. @throws {Refusal} 401, {Unavailable} 503 */
-export type Authenticate = (authorization: string | undefined) => Promise<Caller>;
+export type Authenticate = (authorization: string | undefined) => Promise<Claimant>;
 
 export type OidcSettings = Pick<
   Settings,

@@ -1,13 +1,12 @@
 import type { KnowsOrigin } from '../http/cors.ts';
 import type { Limiter } from '../http/hot.ts';
 import { type MeDeps, type MeService, makeMeService } from './me/service.ts';
-import { makeAuthenticator, type OidcSettings } from './oidc.ts';
-import type { PrivacyDeps } from './routes.ts';
+import { type Authenticate, makeAuthenticator, type OidcSettings } from './oidc.ts';
 import { makeRightsApi, type RightsApi, type RightsApiDeps } from './service.ts';
 
 export interface Rights {
   readonly limiter: Limiter;
-  readonly authenticate: PrivacyDeps['authenticate'];
+  readonly authenticate: Authenticate;
   readonly api: RightsApi;
   readonly me: MeService;
   readonly knowsOrigin: KnowsOrigin;

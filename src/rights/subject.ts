@@ -1,5 +1,5 @@
+import type { Claimant } from '../auth/claims.ts';
 import { Refusal } from '../lib/errors.ts';
-import type { Claimant } from './caller.ts';
 
 /**
  * What a subject may reach (contract 6.1). A visitorId reaches everything of its durable id; a link reaches only the

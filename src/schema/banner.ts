@@ -3,7 +3,7 @@ import { purposeIdSchema } from './bundle.ts';
 
 /** What the consent banner asks the server for, and what it is told. */
 
-export const languageSchema = z.string().regex(/^[a-z]{2,3}$/);
+export const languageSchema = z.string().regex(/^[a-z]{2,3}$/, 'two or three small letters, as in "de"');
 
 export const bannerResponseSchema = z.object({
   kid: z.string(),

@@ -9,12 +9,29 @@ export const kidSchema = z.string().regex(KID_PATTERN, 'a kid is 1 to 64 of A-Z 
 /** Largest accepted request body in bytes (interface section 8). */
 export const MAX_BODY_BYTES = 32_768;
 
+const BASE64 = '^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$';
+
+/** What documents say of a text in canonical padded base64; it is judged where it is decoded. */
+export const base64 = (length?: number) => ({
+  ...(length === undefined ? {} : { minLength: length, maxLength: length }),
+  pattern: BASE64,
+  contentEncoding: 'base64',
+});
+
+/** The same of unpadded base64url. */
+export const base64Url = (length: number) => ({
+  minLength: length,
+  maxLength: length,
+  pattern: '^[A-Za-z0-9_-]+$',
+  contentEncoding: 'base64url',
+});
+
 /** interface 2, SealedBundle. Whether the base64 is canonical and the lengths are right is decided where it is decoded. */
 export const sealedBundleSchema = z.strictObject({
   kid: kidSchema,
-  iv: z.string().length(16),
-  ct: z.string().min(4).max(MAX_BODY_BYTES),
-  epk: z.string().length(88).optional(),
+  iv: z.string().length(16).meta(base64()),
+  ct: z.string().min(4).max(MAX_BODY_BYTES).meta(base64()),
+  epk: z.string().length(88).meta(base64()).optional(),
 });
 
 export type SealedBundle = z.infer<typeof sealedBundleSchema>;
@@ -32,6 +49,9 @@ const nonceSchema = z
   .refine((text) => decodeBase64Url(text) !== null);
 const epochMsSchema = z.int().min(0).max(8_640_000_000_000_000);
 
+/** For documents: what \p{Cc} is, in a dialect that every validator reads. */
+const NO_CONTROL = String.raw`^[^\u0000-\u001f\u007f-\u009f]*$`;
+
 /**
  * 1..512 characters of well-formed Unicode without control characters (contract section 7), in NFC: two spellings of one
  * name are one person, and a withdrawal in one reaches the grant in the other (ADR 0030).
@@ -41,7 +61,8 @@ export const principalIdSchema = z
   .normalize('NFC')
   .min(1)
   .max(512)
-  .refine(isPlainText, 'well-formed text without control characters');
+  .refine(isPlainText, 'well-formed text without control characters')
+  .meta({ pattern: NO_CONTROL });
 
 export const consentReceiptSchema = z.object({
   purposes: z.array(z.string().min(1).max(64)).max(100),

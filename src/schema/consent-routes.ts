@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { bannerResponseSchema } from './banner.ts';
+import { bannerResponseSchema, languageSchema } from './banner.ts';
 import {
   batchRequestSchema,
   batchResponseSchema,
@@ -8,13 +8,22 @@ import {
   decisionSchema,
   emptyRequestSchema,
   historyRequestSchema,
+  historyResponseSchema,
+  idempotencyKeySchema,
+  issuedReceiptSchema,
+  policiesResponseSchema,
   policyRequestSchema,
   principalRequestSchema,
+  publishedPolicySchema,
   purposesRequestSchema,
+  purposesResponseSchema,
+  savedPurposesSchema,
   sessionResponseSchema,
+  stateResponseSchema,
   writeResponseSchema,
 } from './consent.ts';
-import type { Route } from './public-routes.ts';
+import { erasureReceiptSchema } from './rights.ts';
+import type { Route } from './route.ts';
 
 /** The consent API (contract section 7). */
 
@@ -26,137 +35,171 @@ const WITH_BODY = [
   'payload-too-large',
   'unsupported-media-type',
 ] as const;
-const WRITE = [
-  ...WITH_BODY,
-  'origin-not-allowed',
-  'not-your-principal',
-  'unknown-purpose',
-  'idempotency-conflict',
-  'unavailable',
-] as const;
 
-const open = z.looseObject({});
+const READERS = ['secret', 'read-only', 'operator'] as const;
+const OWN_READERS = [...READERS, 'session'] as const;
+const ANY_KEY = ['publishable', ...READERS] as const;
 
-const write = (action: string, summary: string): Route => ({
+const WRITE = {
   method: 'post',
-  path: `/v1/consent/${action}`,
-  summary,
-  credential: 'api-key',
+  credential: ['secret', 'operator', 'session', 'publishable'],
+  cors: 'api',
+  headers: {
+    'idempotency-key': {
+      text: 'The same key with the same body is answered as before, for 24 hours.',
+      schema: idempotencyKeySchema,
+    },
+  },
   request: consentWriteSchema,
   responses: { 201: { text: 'One entry of the log a purpose', schema: writeResponseSchema } },
-  errors: WRITE,
-});
+  errors: [
+    ...WITH_BODY,
+    'origin-not-allowed',
+    'not-your-principal',
+    'unknown-purpose',
+    'idempotency-conflict',
+    'unavailable',
+  ],
+} as const;
 
-const read = (path: string, summary: string, type: string, errors: Route['errors'] = PROTECTED): Route => ({
-  method: 'get',
-  path,
-  summary,
-  credential: 'api-key',
-  responses: { 200: { text: summary, type } },
-  errors,
-});
+/** The number of an entry. */
+export const SEQ = {
+  text: 'Number of the entry in the log.',
+  schema: z
+    .string()
+    .regex(/^(?:0|[1-9]\d{0,14})$/)
+    .transform(Number),
+} as const;
 
-const json = 'application/json';
-
-export const CONSENT_ROUTES: readonly Route[] = [
-  {
+export const CONSENT_ROUTES = {
+  check: {
     method: 'post',
     path: '/v1/consent/can-process',
     summary: 'May this processing happen? A denial is a 200.',
-    credential: 'api-key',
+    credential: READERS,
+    cors: 'api',
+    lane: true,
     request: canProcessRequestSchema,
     responses: { 200: { text: 'The decision, why, and with what proof', schema: decisionSchema } },
     errors: [...WITH_BODY, 'unavailable'],
   },
-  {
+  checkBatch: {
     method: 'post',
     path: '/v1/consent/can-process/batch',
     summary: 'Up to 100 decisions of one snapshot.',
-    credential: 'api-key',
+    credential: READERS,
+    cors: 'api',
     request: batchRequestSchema,
     responses: { 200: { text: 'The decisions by id', schema: batchResponseSchema } },
     errors: WITH_BODY,
   },
-  write('grant', 'Record a grant.'),
-  write('deny', 'Record a denial.'),
-  write('withdraw', 'Record a withdrawal; the very next check is denied.'),
-  {
+  grant: { ...WRITE, path: '/v1/consent/grant', summary: 'Record a grant.' },
+  deny: { ...WRITE, path: '/v1/consent/deny', summary: 'Record a denial.' },
+  withdraw: {
+    ...WRITE,
+    path: '/v1/consent/withdraw',
+    summary: 'Record a withdrawal; the very next check is denied.',
+  },
+  state: {
     method: 'post',
     path: '/v1/consent/state',
     summary: 'What a principal said last, purpose by purpose.',
-    credential: 'api-key',
+    credential: OWN_READERS,
+    cors: 'api',
     request: principalRequestSchema,
-    responses: { 200: { text: 'The state', schema: open } },
+    responses: { 200: { text: 'The state', schema: stateResponseSchema } },
     errors: [...WITH_BODY, 'not-your-principal'],
   },
-  {
+  history: {
     method: 'post',
     path: '/v1/consent/history',
     summary: 'What a principal said, newest first.',
-    credential: 'api-key',
+    credential: OWN_READERS,
+    cors: 'api',
     request: historyRequestSchema,
-    responses: { 200: { text: 'A page of events', schema: open } },
+    responses: { 200: { text: 'A page of events', schema: historyResponseSchema } },
     errors: [...WITH_BODY, 'not-your-principal'],
   },
-  read('/v1/consent/purposes', 'The purposes of the tenant.', json),
-  {
+  purposes: {
+    method: 'get',
+    path: '/v1/consent/purposes',
+    summary: 'The purposes of the tenant.',
+    credential: ANY_KEY,
+    cors: 'api',
+    responses: { 200: { text: 'The purposes of the tenant.', schema: purposesResponseSchema } },
+    errors: PROTECTED,
+  },
+  savePurposes: {
     method: 'put',
     path: '/v1/consent/purposes',
     summary: 'Define or change purposes.',
-    credential: 'api-key',
+    credential: ['operator'],
+    cors: 'api',
     request: purposesRequestSchema,
-    responses: { 200: { text: 'All purposes, and the entries that say so', schema: open } },
+    responses: { 200: { text: 'All purposes, and the entries that say so', schema: savedPurposesSchema } },
     errors: WITH_BODY,
   },
-  read('/v1/consent/policies', 'The policy versions of the tenant.', json),
-  {
+  policies: {
+    method: 'get',
+    path: '/v1/consent/policies',
+    summary: 'The policy versions of the tenant.',
+    credential: ANY_KEY,
+    cors: 'api',
+    responses: { 200: { text: 'The policy versions of the tenant.', schema: policiesResponseSchema } },
+    errors: PROTECTED,
+  },
+  publishPolicy: {
     method: 'post',
     path: '/v1/consent/policies',
     summary: 'Publish the next policy version.',
-    credential: 'api-key',
+    credential: ['operator'],
+    cors: 'api',
     request: policyRequestSchema,
-    responses: { 201: { text: 'The version with the SHA-256 of its text', schema: open } },
+    responses: { 201: { text: 'The version with the SHA-256 of its text', schema: publishedPolicySchema } },
     errors: WITH_BODY,
   },
-  {
+  banner: {
     method: 'get',
     path: '/v1/consent/banner',
     summary: 'What the consent banner shows. The log knows of it before it is shown.',
-    credential: 'api-key',
-    optionalQuery: { lang: 'Primary subtag of the language; default `en`.' },
+    credential: ANY_KEY,
+    cors: 'api',
+    optionalQuery: {
+      lang: { text: 'Primary subtag of the language; default `en`.', schema: languageSchema },
+    },
     responses: { 200: { text: 'Policy version, purposes and texts', schema: bannerResponseSchema } },
     errors: [...PROTECTED, 'invalid-request', 'unavailable'],
   },
-  read('/v1/consent/receipts/{seq}', 'A signed copy of one entry for the person it is about.', json, [
-    ...PROTECTED,
-    'not-found',
-    'not-your-principal',
-  ]),
-  read(
-    '/v1/consent/proofs/{seq}',
-    'c2sp.org/tlog-proof@v1 with the entry inside, verifiable offline.',
-    'text/plain',
-    [...PROTECTED, 'not-found'],
-  ),
-  read('/v1/ledger/checkpoint', 'The signed head of the log.', 'text/plain'),
-  read('/v1/ledger/vkey', 'The key that checkpoints are verified with.', 'text/plain'),
-  read('/v1/ledger/export', 'All entries as NDJSON.', 'application/x-ndjson'),
-  {
+  receipt: {
+    method: 'get',
+    path: '/v1/consent/receipts/{seq}',
+    summary: 'A signed copy of one entry for the person it is about.',
+    credential: ['secret', 'session'],
+    cors: 'api',
+    params: { seq: SEQ },
+    responses: {
+      200: { text: 'A signed copy of one entry for the person it is about.', schema: issuedReceiptSchema },
+    },
+    errors: [...PROTECTED, 'not-found', 'not-your-principal'],
+  },
+  session: {
     method: 'post',
     path: '/v1/sessions',
     summary: 'Open a session for one principal, for at most 15 minutes.',
-    credential: 'api-key',
+    credential: ['secret'],
+    cors: 'api',
     request: principalRequestSchema,
     responses: { 201: { text: 'The session’s token', schema: sessionResponseSchema } },
     errors: WITH_BODY,
   },
-  {
+  erasePrincipal: {
     method: 'post',
     path: '/v1/principals/erase',
     summary: 'Erase one’s own consent record; the log keeps entries that open no more.',
-    credential: 'api-key',
+    credential: ['session'],
+    cors: 'api',
     request: emptyRequestSchema,
-    responses: { 200: { text: 'The receipt', schema: open } },
+    responses: { 200: { text: 'The receipt', schema: erasureReceiptSchema } },
     errors: WITH_BODY,
   },
-];
+} as const satisfies Readonly<Record<string, Route>>;

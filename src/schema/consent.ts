@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { principalIdSchema, purposeIdSchema } from './bundle.ts';
+import type { Answer } from './answer.ts';
+import { base64Url, principalIdSchema, purposeIdSchema } from './bundle.ts';
 
 /** Bodies and answers of the consent API (contract section 7). */
 
@@ -32,10 +33,14 @@ export const consentWriteSchema = z.strictObject({
     .refine((purposes) => new Set(purposes).size === purposes.length, 'a purpose is named once'),
   policyVersion: z.int().min(0).max(2_147_483_647).optional(),
   gpc: z.boolean().optional(),
-  /** base64url of the 32 bytes that a browser principal keeps. One that is none is a wrong one: 403, not 400. */
-  principalSecret: z.string().optional(),
+  /** Of the 32 bytes that a browser principal keeps. One that is malformed counts as wrong: 403, not 400. */
+  principalSecret: z.string().meta(base64Url(43)).optional(),
 });
 export type ConsentWrite = z.infer<typeof consentWriteSchema>;
+
+export const idempotencyKeySchema = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,255}$/, '1 to 255 visible ASCII characters');
 
 export const principalRequestSchema = z.strictObject({ principalId: principalIdSchema });
 
@@ -73,27 +78,148 @@ export const policyRequestSchema = z.strictObject({
   material: z.boolean(),
 });
 
-const proofRefSchema = z.object({ seq: z.int(), hash: z.string() });
+const hashSchema = z.string().regex(/^[0-9a-f]{64}$/);
+const entrySchema = z.object({ seq: z.int(), hash: hashSchema });
+
+/** Why a decision is what it is. */
+export const REASONS = [
+  'unknown-purpose',
+  'erased',
+  'gpc-opt-out',
+  'withdrawn',
+  'denied',
+  'expired',
+  'policy-outdated',
+  'never-asked',
+  'granted',
+] as const;
 
 export const decisionSchema = z.object({
   allowed: z.boolean(),
-  reason: z.string(),
-  proof: proofRefSchema,
+  reason: z.enum(REASONS),
+  proof: entrySchema,
   policyVersion: z.int(),
   expiresAt: z.string().nullable(),
 });
+export type DecisionAnswer = Answer<typeof decisionSchema>;
 
 export const batchResponseSchema = z.object({ results: z.array(decisionSchema.extend({ id: z.string() })) });
 
-export const writeResponseSchema = z.object({
-  entries: z.array(z.object({ purpose: z.string(), seq: z.int(), hash: z.string() })),
-  seq: z.int(),
-  hash: z.string(),
+export const writeResponseSchema = entrySchema.extend({
+  entries: z.array(entrySchema.extend({ purpose: z.string() })),
 });
-export type WriteResponse = z.infer<typeof writeResponseSchema>;
+export type WriteResponse = Answer<typeof writeResponseSchema>;
+
+/** What somebody said about a purpose. `gpc-opt-out`: the browser said so for them. */
+const choiceSchema = z.enum(['granted', 'denied', 'withdrawn', 'gpc-opt-out']);
+export type ConsentChoice = z.infer<typeof choiceSchema>;
+
+export const stateResponseSchema = z.object({
+  principalId: z.string(),
+  purposes: z.array(
+    decisionSchema.extend({
+      purpose: z.string(),
+      choice: choiceSchema.nullable(),
+      at: z.string().nullable(),
+    }),
+  ),
+});
+export type StateResponse = Answer<typeof stateResponseSchema>;
+
+/** What an entry's body commits to (contract section 7: detail). */
+const detailSchema = z.object({
+  policyVersion: z.int().nullable(),
+  gpc: z.boolean(),
+  source: z.string(),
+  expiresAt: z.string().nullable(),
+});
+
+export const historyResponseSchema = z.object({
+  principalId: z.string(),
+  events: z.array(
+    detailSchema.extend({
+      seq: z.int(),
+      type: z.templateLiteral(['consent.', choiceSchema]),
+      purpose: z.string(),
+      time: z.string(),
+    }),
+  ),
+  nextCursor: z.string().nullable(),
+});
+export type HistoryResponse = Answer<typeof historyResponseSchema>;
+
+const purposeAnswerSchema = z.object({
+  id: purposeIdSchema,
+  title: z.string(),
+  description: z.string(),
+  lawfulBasis: z.string(),
+  gpc: z.enum(['opt-out', 'ignore']),
+  ttlDays: z.int(),
+});
+export const purposesResponseSchema = z.object({ purposes: z.array(purposeAnswerSchema) });
+export const savedPurposesSchema = purposesResponseSchema.extend({ entries: z.array(entrySchema) });
+export type PurposesResponse = Answer<typeof purposesResponseSchema>;
+export type SavedPurposes = Answer<typeof savedPurposesSchema>;
+
+const policySchema = z.object({
+  version: z.int(),
+  sha256: hashSchema,
+  material: z.boolean(),
+  publishedAt: z.string(),
+});
+export const policiesResponseSchema = z.object({
+  policies: z.array(policySchema.extend({ text: z.string() })),
+});
+export const publishedPolicySchema = policySchema.extend(entrySchema.shape);
+export type PoliciesResponse = Answer<typeof policiesResponseSchema>;
+export type PublishedPolicy = Answer<typeof publishedPolicySchema>;
 
 export const sessionResponseSchema = z.object({
   token: z.string(),
   principalId: z.string(),
   expiresAt: z.string(),
 });
+export type SessionResponse = Answer<typeof sessionResponseSchema>;
+
+/** Fields after ISO/IEC TS 27560:2023 as the W3C Data Privacy Vocabulary spells them. */
+export const consentReceiptAnswerSchema = z.object({
+  '@context': z.literal('https://w3id.org/dpv'),
+  schemaVersion: z.literal('ISO/IEC TS 27560:2023'),
+  receiptId: z.string(),
+  issuedAt: z.string(),
+  piiPrincipalId: z.string(),
+  piiController: z.object({ name: z.string(), contact: z.string() }),
+  recipients: z.string(),
+  transfers: z.string(),
+  supervisoryAuthority: z.string(),
+  consent: z.object({
+    status: choiceSchema,
+    time: z.string(),
+    expiresAt: z.string().nullable(),
+    gpc: z.boolean(),
+    source: z.string(),
+    policyVersion: z.int().nullable(),
+    policySha256: hashSchema.nullable(),
+    purpose: z.object({
+      id: z.string(),
+      title: z.string(),
+      description: z.string(),
+      lawfulBasis: z.string(),
+    }),
+  }),
+  proof: entrySchema.extend({ log: z.string() }),
+});
+export type ConsentReceiptAnswer = Answer<typeof consentReceiptAnswerSchema>;
+
+export const issuedReceiptSchema = z.object({
+  receipt: consentReceiptAnswerSchema,
+  /** Compact JWS over the receipt, EdDSA under the key of the tenant's log. */
+  jws: z.string(),
+  /** The key; it is the one that the log's genesis names. */
+  jwk: z.object({
+    kty: z.literal('OKP'),
+    crv: z.literal('Ed25519'),
+    x: z.string().meta(base64Url(43)),
+  }),
+});
+export type IssuedReceipt = Answer<typeof issuedReceiptSchema>;

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../lib/errors.ts';
-import { CONSENT_ROUTES } from './consent-routes.ts';
-import { INGEST_ROUTES, type Route } from './public-routes.ts';
 import { errorBodySchema } from './responses.ts';
-import { RIGHTS_ROUTES } from './rights-routes.ts';
+import type { Route } from './route.ts';
+import { ALL_ROUTES, headerName } from './routes.ts';
 
 type Doc = Record<string, unknown>;
 
@@ -28,28 +27,35 @@ function errorResponses(codes: readonly ErrorCode[]): Doc {
   );
 }
 
+/** Any one of them is enough. */
 function securityOf({ credential }: Route): Doc {
-  if (credential === 'api-key') return { security: [{ apiKey: [] }] };
-  return credential === 'oidc' ? { security: [{ oidc: [] }] } : {};
+  if (credential === 'none' || credential === 'kid') return {};
+  if (credential === 'oidc') return { security: [{ oidc: [] }] };
+  return { security: credential.map((scope) => ({ apiKey: [scope] })) };
+}
+
+function parametersOf(route: Route): Doc[] {
+  const list = (named: Route['params'] = {}, place: string, required: boolean): Doc[] =>
+    Object.entries(named).map(([name, { text, schema }]) => ({
+      name: place === 'header' ? headerName(name) : name,
+      in: place,
+      required,
+      schema: jsonSchema(schema),
+      description: text,
+    }));
+  return [
+    ...list(route.params, 'path', true),
+    ...list(route.query, 'query', true),
+    ...list(route.optionalQuery, 'query', false),
+    ...list(route.headers, 'header', false),
+  ];
 }
 
 function operation(route: Route): Doc {
-  const path = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
-  const parameter = (name: string, place: 'path' | 'query', description?: string, required = true): Doc => ({
-    name,
-    in: place,
-    required,
-    schema: { type: 'string' },
-    ...(description === undefined ? {} : { description }),
-  });
-  const parameters = [
-    ...path.map((name) => parameter(name, 'path')),
-    ...Object.entries(route.query ?? {}).map(([name, text]) => parameter(name, 'query', text)),
-    ...Object.entries(route.optionalQuery ?? {}).map(([name, text]) => parameter(name, 'query', text, false)),
-  ];
-  const answers = Object.entries(route.responses).map(([status, answer]) => {
-    const content = answer.schema ? jsonContent(answer.schema) : { [answer.type ?? 'text/plain']: {} };
-    return [status, { description: answer.text, content }];
+  const parameters = parametersOf(route);
+  const answers = Object.entries(route.responses).map(([status, { text, schema, type }]) => {
+    const media = schema ? { schema: jsonSchema(schema) } : {};
+    return [status, { description: text, content: { [type ?? 'application/json']: media } }];
   });
   return {
     summary: route.summary,
@@ -64,7 +70,7 @@ function operation(route: Route): Doc {
 /** The OpenAPI 3.1 document of all routes; `docs/openapi.json` is this, byte for byte. */
 export function openApiDocument(version: string): Doc {
   const paths: Record<string, Doc> = {};
-  for (const route of [...INGEST_ROUTES, ...RIGHTS_ROUTES, ...CONSENT_ROUTES])
+  for (const route of ALL_ROUTES.filter(({ undocumented }) => undocumented !== true))
     paths[route.path] = { ...paths[route.path], [route.method]: operation(route) };
   return {
     openapi: '3.1.0',

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import type { ErrorCode } from '../lib/errors.ts';
-import { embedManifestSchema } from './banner.ts';
-import { sealedBundleSchema } from './bundle.ts';
+import { embedManifestSchema, languageSchema } from './banner.ts';
+import { kidSchema, sealedBundleSchema } from './bundle.ts';
 import {
   decisionResponseSchema,
   errorBodySchema,
@@ -9,31 +8,23 @@ import {
   ingestResponseSchema,
   pubKeyResponseSchema,
   readySchema,
+  requestIdSchema,
 } from './responses.ts';
+import type { Route } from './route.ts';
 
-/** The table of routes. The OpenAPI document and the 405 answers are made from it. */
-export interface Route {
-  readonly method: 'get' | 'post' | 'put';
-  readonly path: string;
-  readonly summary: string;
-  readonly credential: 'none' | 'kid' | 'api-key' | 'oidc';
-  readonly query?: Readonly<Record<string, string>>;
-  readonly optionalQuery?: Readonly<Record<string, string>>;
-  readonly request?: z.ZodType;
-  readonly responses: Readonly<
-    Record<number, { readonly text: string; readonly schema?: z.ZodType; readonly type?: string }>
-  >;
-  readonly errors: readonly ErrorCode[];
-}
+/** The ingest, verdicts, the browser's files, health and the reference. */
 
-const script = { text: 'JavaScript', type: 'text/javascript' };
+const SCRIPT = { text: 'JavaScript', type: 'text/javascript' };
+const VERSION = { text: 'As /v1/embed.json names it.', schema: z.string() };
 
-export const INGEST_ROUTES: readonly Route[] = [
-  {
+export const PUBLIC_ROUTES = {
+  ingest: {
     method: 'post',
     path: '/_fp/i/v1',
     summary: 'Ingest one sealed bundle; the verdict is durable before the answer leaves.',
     credential: 'kid',
+    cors: 'ingest',
+    lane: true,
     request: sealedBundleSchema,
     responses: {
       200: { text: 'ok: classified, and identified when the signals allow it', schema: ingestResponseSchema },
@@ -48,112 +39,140 @@ export const INGEST_ROUTES: readonly Route[] = [
     },
     errors: ['request-timeout', 'payload-too-large', 'unsupported-media-type', 'rate-limited', 'unavailable'],
   },
-  {
+  pubkey: {
     method: 'get',
     path: '/_fp/pubkey',
     summary: 'The published seal key of a tenant.',
     credential: 'none',
-    query: { kid: 'The tenant.' },
+    cors: 'open',
+    query: { kid: { text: 'The tenant.', schema: kidSchema } },
     responses: { 200: { text: 'The key', schema: pubKeyResponseSchema } },
     errors: ['missing-kid', 'unknown-kid'],
   },
-  {
+  decision: {
     method: 'get',
     path: '/v1/decisions/{requestId}',
     summary: 'The verdict for the tenant’s backend: a browser must not be the messenger of its own verdict.',
-    credential: 'api-key',
+    credential: ['secret', 'read-only', 'operator'],
+    cors: 'none',
+    params: { requestId: { text: 'As the ingest answered it.', schema: requestIdSchema } },
     responses: { 200: { text: 'The verdict with the rules that fired', schema: decisionResponseSchema } },
     errors: ['unauthenticated', 'insufficient-scope', 'no-such-decision', 'rate-limited'],
   },
-  {
+  agentScript: {
     method: 'get',
     path: '/v1/agent.js',
     summary: 'The browser agent as an ES module.',
     credential: 'none',
-    responses: { 200: script },
+    cors: 'open',
+    responses: { 200: SCRIPT },
     errors: [],
   },
-  {
+  classicScript: {
     method: 'get',
     path: '/v1/agent.classic.js',
     summary: 'The browser agent as a classic script.',
     credential: 'none',
-    responses: { 200: script },
+    cors: 'open',
+    responses: { 200: SCRIPT },
     errors: [],
   },
-  {
+  workerScript: {
     method: 'get',
     path: '/v1/agent-worker.js',
     summary: 'The agent’s worker, to be served from the page’s own origin.',
     credential: 'none',
-    responses: { 200: script },
+    cors: 'open',
+    responses: { 200: SCRIPT },
     errors: [],
   },
-  {
+  embedScript: {
     method: 'get',
     path: '/v1/embed.js',
     summary: 'The consent banner, as it is now.',
     credential: 'none',
-    responses: { 200: script },
+    cors: 'open',
+    responses: { 200: SCRIPT },
     errors: [],
   },
-  {
+  pinnedScript: {
     method: 'get',
     path: '/v1/embed/{version}/embed.js',
     summary: 'The consent banner at an address whose bytes never change, for a page that pins them.',
     credential: 'none',
-    responses: { 200: script },
+    cors: 'open',
+    params: { version: VERSION },
+    responses: { 200: SCRIPT },
     errors: ['not-found'],
   },
-  {
+  embedLanguage: {
     method: 'get',
     path: '/v1/embed/{version}/{language}.json',
     summary: 'The banner’s words in one language.',
     credential: 'none',
+    cors: 'open',
+    params: {
+      version: VERSION,
+      language: { text: 'Primary subtag of the language.', schema: languageSchema },
+    },
     responses: { 200: { text: 'The words', type: 'application/json' } },
     errors: ['not-found'],
   },
-  {
+  embedManifest: {
     method: 'get',
     path: '/v1/embed.json',
     summary: 'The pinned address of the banner with its integrity hash.',
     credential: 'none',
+    cors: 'open',
     responses: { 200: { text: 'Address, hash and languages', schema: embedManifestSchema } },
     errors: [],
   },
-  {
+  embedTypes: {
     method: 'get',
     path: '/v1/embed.d.ts',
     summary: 'TypeScript types of the banner’s page API.',
     credential: 'none',
+    cors: 'open',
     responses: { 200: { text: 'TypeScript declarations', type: 'text/plain' } },
     errors: [],
   },
-  {
+  health: {
     method: 'get',
     path: '/healthz',
     summary: 'Liveness, with no work behind it.',
     credential: 'none',
+    cors: 'none',
     responses: { 200: { text: 'Alive', schema: healthSchema } },
     errors: [],
   },
-  {
+  ready: {
     method: 'get',
     path: '/readyz',
     summary: 'Readiness: what is not ready.',
     credential: 'none',
+    cors: 'none',
     responses: {
       200: { text: 'Ready', schema: readySchema },
       503: { text: 'Not ready', schema: readySchema },
     },
     errors: [],
   },
-  {
+  openapi: {
     method: 'get',
     path: '/openapi.json',
     summary: 'This document.',
     credential: 'none',
+    cors: 'open',
     responses: { 200: { text: 'OpenAPI 3.1', type: 'application/json' } },
     errors: [],
   },
-];
+  reference: {
+    method: 'get',
+    path: '/docs',
+    summary: 'This document as a page.',
+    credential: 'none',
+    cors: 'none',
+    responses: { 200: { text: 'The page', type: 'text/html' } },
+    errors: [],
+  },
+} as const satisfies Readonly<Record<string, Route>>;

@@ -1,4 +1,9 @@
 import { z } from 'zod';
+import { base64 } from './bundle.ts';
+
+export const requestIdSchema = z
+  .string()
+  .regex(/^req_[0-9A-HJKMNP-TV-Z]{26}$/, 'a requestId: req_ and a ULID');
 
 /** interface 2: the four classes. */
 export const visitorClassSchema = z.enum(['human', 'declared_agent', 'undeclared_automation', 'unknown']);
@@ -57,7 +62,8 @@ export type IngestResponse = z.infer<typeof ingestResponseSchema>;
 export const pubKeyResponseSchema = z.object({
   kid: z.string(),
   alg: z.literal('ECDH-P256+HKDF-SHA256+AES-256-GCM'),
-  publicKey: z.string(),
+  /** An uncompressed point. */
+  publicKey: z.string().meta(base64(88)),
 });
 export type PubKeyResponse = z.infer<typeof pubKeyResponseSchema>;
 

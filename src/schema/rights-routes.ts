@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { kidSchema } from './bundle.ts';
 import { emptyRequestSchema } from './consent.ts';
-import type { Route } from './public-routes.ts';
 import {
   contestRequestSchema,
   contestResponseSchema,
@@ -13,18 +13,20 @@ import {
   resolveRequestSchema,
   transparencyViewSchema,
 } from './rights.ts';
+import type { Route } from './route.ts';
 
 /** The privacy-rights API (contract sections 3.5 and 6). */
 
 const BODY = ['invalid-json', 'invalid-request', 'payload-too-large', 'unsupported-media-type'] as const;
 const PROTECTED = ['rate-limited', 'unauthenticated', 'unavailable', ...BODY] as const;
 
-export const RIGHTS_ROUTES: readonly Route[] = [
-  {
+export const RIGHTS_ROUTES = {
+  me: {
     method: 'post',
     path: '/me',
     summary: 'What a browser may do with its transparency token: see, or be forgotten.',
     credential: 'none',
+    cors: 'api',
     request: meRequestSchema,
     responses: {
       200: {
@@ -34,37 +36,41 @@ export const RIGHTS_ROUTES: readonly Route[] = [
     },
     errors: [...PROTECTED, 'no-retained-data'],
   },
-  {
+  myData: {
     method: 'get',
     path: '/my-data',
     summary: 'A page for people: what this site’s device check holds about this browser.',
     credential: 'none',
-    query: { kid: 'The tenant.' },
+    cors: 'none',
+    query: { kid: { text: 'The tenant.', schema: kidSchema } },
     responses: { 200: { text: 'The page', type: 'text/html' } },
     errors: ['missing-kid', 'unknown-kid'],
   },
-  {
+  myDataScript: {
     method: 'get',
     path: '/v1/my-data.js',
     summary: 'The same for a page of the site’s own: fills <div data-gpd-my-data data-kid="KID">.',
     credential: 'none',
+    cors: 'open',
     responses: { 200: { text: 'JavaScript', type: 'text/javascript' } },
     errors: [],
   },
-  {
+  contest: {
     method: 'post',
     path: '/privacy/contest',
     summary: 'File a contest against an automated decision about oneself (GDPR article 22(3)).',
     credential: 'oidc',
+    cors: 'api',
     request: contestRequestSchema,
     responses: { 202: { text: 'Filed; a second contest answers the first', schema: contestResponseSchema } },
     errors: [...PROTECTED, 'subject-not-identified', 'subject-only', 'no-such-decision', 'not-your-decision'],
   },
-  {
+  resolve: {
     method: 'post',
     path: '/privacy/contest/resolve',
     summary: 'Resolve a contest as a reviewer or dpo of the tenant.',
     credential: 'oidc',
+    cors: 'api',
     request: resolveRequestSchema,
     responses: { 200: { text: 'The record as it is now', schema: contestResponseSchema } },
     errors: [
@@ -79,25 +85,28 @@ export const RIGHTS_ROUTES: readonly Route[] = [
       'stale-version',
     ],
   },
-  {
+  dsar: {
     method: 'post',
     path: '/privacy/dsar',
     summary: 'Everything that is held about oneself, each decision explained (GDPR article 15).',
     credential: 'oidc',
+    cors: 'api',
     request: emptyRequestSchema,
     responses: {
       200: {
         text: 'The decisions, the override, contests, consent and the notice',
         schema: z.looseObject({}),
+        type: 'application/json',
       },
     },
     errors: [...PROTECTED, 'subject-not-identified', 'staff-export-elsewhere', 'no-data'],
   },
-  {
+  erase: {
     method: 'post',
     path: '/privacy/erase',
     summary: 'Erase what is held about oneself, or as a dpo about somebody of the tenant (GDPR article 17).',
     credential: 'oidc',
+    cors: 'api',
     request: eraseTargetSchema,
     responses: { 200: { text: 'The receipt, scope by scope', schema: erasureReceiptSchema } },
     errors: [
@@ -108,13 +117,14 @@ export const RIGHTS_ROUTES: readonly Route[] = [
       'cross-tenant-denied',
     ],
   },
-  {
+  link: {
     method: 'post',
     path: '/v1/principals/link',
     summary: 'Link the request behind a transparency token with the session’s principal.',
-    credential: 'api-key',
+    credential: ['session'],
+    cors: 'api',
     request: linkRequestSchema,
     responses: { 201: { text: 'Linked', schema: linkResponseSchema } },
     errors: [...PROTECTED, 'insufficient-scope', 'claimed-by-another'],
   },
-];
+} as const satisfies Readonly<Record<string, Route>>;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { isPlainText } from '../lib/plain-text.ts';
 import type { Answer } from './answer.ts';
 import { principalIdSchema } from './bundle.ts';
+import { requestIdSchema } from './responses.ts';
 
 /** Bodies and answers of the privacy-rights API (contract section 6). */
 
@@ -20,7 +21,6 @@ const prose = (min: number, max: number) =>
       `${min} to ${max} characters`,
     );
 
-const requestIdSchema = z.string().regex(/^req_[0-9A-HJKMNP-TV-Z]{26}$/, 'a requestId: req_ and a ULID');
 const contestIdSchema = z.string().regex(/^con_[0-9A-HJKMNP-TV-Z]{26}$/, 'a contestId: con_ and a ULID');
 
 const statementSchema = prose(0, 4000);
@@ -33,14 +33,25 @@ export const contestRequestSchema = z.strictObject({
   requestId: identifier(128),
   statement: statementSchema.optional(),
 });
+export type ContestFiling = Answer<typeof contestRequestSchema>;
+
+export const outcomeSchema = z.enum(['upheld', 'overturned']);
+export type Outcome = z.infer<typeof outcomeSchema>;
 
 export const resolveRequestSchema = z.strictObject({
   contestId: identifier(128),
-  outcome: z.enum(['upheld', 'overturned']),
+  outcome: outcomeSchema,
   reason: reasonSchema,
   /** The version that the reviewer saw; another one by now is 409 `stale-version`. */
   version: z.int().min(1).optional(),
 });
+type ResolveBody = Answer<typeof resolveRequestSchema>;
+
+/** What a reviewer decides of a contest. */
+export interface Ruling extends Omit<ResolveBody, 'version'> {
+  /** Null: whatever version it has. */
+  readonly version: number | null;
+}
 
 export const eraseOwnRequestSchema = z.strictObject({ visitorId: identifier(256).optional() });
 
@@ -71,7 +82,7 @@ export const contestResponseSchema = z.object({
   contestId: contestIdSchema,
   requestId: requestIdSchema,
   status: z.enum(['open', 'resolved']),
-  outcome: z.enum(['upheld', 'overturned']).nullable(),
+  outcome: outcomeSchema.nullable(),
   statement: z.string().nullable(),
   filedAt: z.string(),
   dueAt: z.string(),
@@ -86,7 +97,7 @@ export const contestResponseSchema = z.object({
     .object({ outcome: z.enum(['upheld', 'overturned']), by: z.string(), at: z.string() })
     .nullable(),
 });
-export type ContestResponse = z.infer<typeof contestResponseSchema>;
+export type ContestResponse = Answer<typeof contestResponseSchema>;
 
 /** Scopes of an erasure's receipt, in the order of contract 6.4. */
 export const ERASURE_SCOPES = [
@@ -131,6 +142,7 @@ export const storedErasureSchema = z.object({
 });
 
 export const forgottenSchema = z.object({ forgotten: z.literal(true) });
+export type Forgotten = Answer<typeof forgottenSchema>;
 
 /** interface 2, TransparencyView. */
 export const transparencyViewSchema = z.object({
@@ -148,10 +160,11 @@ export const transparencyViewSchema = z.object({
   purposes: z.array(z.string()),
   qualitativeOnly: z.boolean(),
 });
-export type TransparencyView = z.infer<typeof transparencyViewSchema>;
+export type TransparencyView = Answer<typeof transparencyViewSchema>;
 
 export const linkResponseSchema = z.object({
   principalId: z.string(),
   requestId: z.string(),
   linkedAt: z.string(),
 });
+export type LinkResponse = Answer<typeof linkResponseSchema>;

@@ -1,8 +1,9 @@
 import { writeAct } from '../audit/store.ts';
-import type { ApiKey, KeyScope } from '../auth/api-key.ts';
+import type { ApiKey } from '../auth/api-key.ts';
 import type { ApiKeyStore } from '../auth/ports.ts';
 import type { Database } from '../db/db.ts';
 import { bumpTenant } from '../db/revision.ts';
+import type { KeyScope } from '../schema/route.ts';
 
 export interface ApiKeyRow {
   readonly kid: string;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { bearerToken, hashApiKey, KEY_SCOPES, makeApiKeySecret } from '../../src/auth/api-key.ts';
+import { bearerToken, hashApiKey, makeApiKeySecret } from '../../src/auth/api-key.ts';
+import { KEY_SCOPES } from '../../src/schema/route.ts';
 import { seededRandom } from '../support/make.ts';
 
 describe('makeApiKeySecret', () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Caller } from '../../src/auth/claims.ts';
+import type { Claimant } from '../../src/auth/claims.ts';
 import { makeAuthenticator, type OidcSettings } from '../../src/rights/oidc.ts';
 import { AUDIENCE, type Idp, startIdp } from '../support/oidc.ts';
 import { answerTo, oidcSettings, WHY } from './support.ts';
@@ -22,7 +22,7 @@ const authenticator = (settings: Partial<OidcSettings> = {}) =>
     () => NOW * 1000,
     () => {},
   );
-const callerOf = (more: More, settings?: Partial<OidcSettings>): Promise<Caller> =>
+const callerOf = (more: More, settings?: Partial<OidcSettings>): Promise<Claimant> =>
   authenticator(settings)(`Bearer ${idp.forge({ ...base, ...more })}`);
 
 async function refused(more: More | string, why: RegExp, settings?: Partial<OidcSettings>): Promise<void> {

@@ -4,9 +4,9 @@ import {
   type ConsentRules,
   decideConsent,
   type PrincipalState,
-  REASONS,
   type Reason,
 } from '../../src/consent/decide.ts';
+import { REASONS } from '../../src/schema/consent.ts';
 import { NOW } from '../support/make.ts';
 
 const HEAD = { seq: 99, hash: 'ff'.repeat(32) };

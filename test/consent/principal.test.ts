@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { readCaller } from '../../src/auth/claims.ts';
+import { readClaimant } from '../../src/auth/claims.ts';
 import { browserPrincipalId, principalRef } from '../../src/consent/principal.ts';
 import { plaintextSchema } from '../../src/schema/bundle.ts';
 import {
@@ -75,13 +75,13 @@ describe('a principalId is in NFC, whichever way it comes in', () => {
     ['history', historyRequestSchema.parse({ principalId: nfd }).principalId],
     ['an erasure, an export, the console', eraseTargetSchema.parse({ principalId: nfd }).principalId],
     ['a sealed bundle', plaintextSchema.parse(bundle).consent.principalId],
-    ['a claim', readCaller({ sub: nfd, role: 'subject' }, rules).principal],
+    ['a claim', readClaimant({ sub: nfd, role: 'subject' }, rules).principal],
   ])('%s', (_way, read) => {
     expect(read).toBe(nfc);
   });
 
   it('but a sub is left as the provider spells it', () => {
-    expect(readCaller({ sub: nfd, role: 'subject' }, rules).sub).toBe(nfd);
+    expect(readClaimant({ sub: nfd, role: 'subject' }, rules).sub).toBe(nfd);
   });
 });
 

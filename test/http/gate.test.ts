@@ -8,6 +8,7 @@ import { makeIngestLane } from '../../src/ingest/lane.ts';
 import { unseal } from '../../src/ingest/open.ts';
 import { refusal } from '../../src/ingest/respond.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
+import type { DecisionAnswer } from '../../src/schema/consent.ts';
 
 const PLACES = 3;
 
@@ -75,7 +76,13 @@ function ingestLane(): Lane {
 }
 
 function consentLane(): Lane {
-  const work = makeWork<unknown>({ allowed: true });
+  const work = makeWork<DecisionAnswer>({
+    allowed: true,
+    reason: 'granted',
+    proof: { seq: 1, hash: '' },
+    policyVersion: 0,
+    expiresAt: null,
+  });
   const key = { kid: 'acme', scope: 'secret', hash: 'hash' } as ApiKey;
   const lane = makeConsentLane({
     findApiKey: async () => key,

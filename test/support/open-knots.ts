@@ -15,9 +15,6 @@ export const OPEN_FUNCTIONS: readonly string[] = [
   'src/banner/controller.ts makeController',
   'src/banner/embed.ts start',
   'src/banner/view/view.ts makeView',
-  'src/consent/consent-make.ts makeConsentApi',
-  'src/consent/routes.ts consentRoutes',
-  'src/consent/service.ts makeConsentService',
   'src/console/case-pages.ts casePages',
   'src/console/case-pages.ts makeCaseDesk',
   'src/console/cases-service.ts makeCasePort',
@@ -32,6 +29,4 @@ export const OPEN_FUNCTIONS: readonly string[] = [
   'src/console/subjects-service.ts makeSubjectPort',
   'src/rights/contests/service.ts makeContestService',
   'src/rights/dsar/service.ts makeDsarService',
-  'src/rights/me/service.ts makeMeService',
-  'src/rights/service.ts makeRightsApi',
 ];

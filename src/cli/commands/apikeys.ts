@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
-import { type ApiKey, hashApiKey, KEY_SCOPES, type KeyScope, makeApiKeySecret } from '../../auth/api-key.ts';
+import { type ApiKey, hashApiKey, makeApiKeySecret } from '../../auth/api-key.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { makeUlid } from '../../lib/ulid.ts';
+import { KEY_SCOPES, type KeyScope } from '../../schema/route.ts';
 import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, table } from '../output.ts';

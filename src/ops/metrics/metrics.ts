@@ -6,7 +6,7 @@ import type { Database } from '../../db/db.ts';
 import { BATCHES, type BatchBegun } from '../../db/group-commit.ts';
 import type { IngestAnswer } from '../../ingest/respond.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { openApiDocument } from '../../schema/openapi.ts';
+import { ALL_ROUTES } from '../../schema/routes.ts';
 import { makeMeters } from './meters.ts';
 import { startOtlpPush } from './otlp-push.ts';
 import { makeRouteLabel } from './route-label.ts';
@@ -89,7 +89,7 @@ export async function startMetrics(
   const meters = makeMeters();
   const read = () => readStock(deps.database, databaseLocation(config));
   registerStock(meters.registry, { read, onFault: deps.onFault });
-  const label = makeRouteLabel(Object.keys(openApiDocument(deps.version)['paths'] as object));
+  const label = makeRouteLabel(ALL_ROUTES.map(({ path }) => path));
   const onBatch = (message: unknown): void => {
     const { group, size, waiting } = message as BatchBegun;
     meters.batch(group, size, waiting);

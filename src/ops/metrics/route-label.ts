@@ -17,7 +17,7 @@ export function makeRouteLabel(paths: readonly string[]): (path: string) => stri
     .map((path) => ({ path, pattern: toPattern(path) }));
   return (path) => {
     if (exact.has(path)) return path;
-    const found = patterns.find(({ pattern }) => pattern.test(path));
-    return found?.path ?? TREES.find((tree) => path.startsWith(tree)) ?? OTHER;
+    const tree = TREES.find((start) => path.startsWith(start));
+    return tree ?? patterns.find(({ pattern }) => pattern.test(path))?.path ?? OTHER;
   };
 }

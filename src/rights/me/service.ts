@@ -10,7 +10,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { lockHead } from '../../log/append-store.ts';
-import type { TransparencyView } from '../../schema/rights.ts';
+import type { Forgotten, LinkResponse, TransparencyView } from '../../schema/rights.ts';
 import type { EraseService } from '../erase/service.ts';
 import { linkRequest } from '../link-store.ts';
 import { transparencyView } from './transparency.ts';
@@ -38,102 +38,113 @@ export interface Presented {
 const MAX_TOKEN = 2048;
 const MAX_SESSIONS = 4;
 
-export type MeService = ReturnType<typeof makeMeService>;
+export interface MeService {
+  /** The token alone, for what decides about the rest of the body after it. @throws {Refusal} 401 */
+  check(presented: Presented): void;
+  /**
+   * Erases the durable id behind the token, and that request alone where the id may be other people's too. Open
+   * contests and an override stay. Again within the token's life: the same answer.
+   */
+  forget(presented: Presented): Promise<Forgotten>;
+  /** @throws {Refusal} `no-retained-data` */
+  view(presented: Presented): Promise<TransparencyView>;
+  /** Links the request behind the token with the session's principal. @throws {Refusal} 401, `claimed-by-another` */
+  link(session: PrincipalSession, presented: Presented): Promise<LinkResponse>;
+}
 
-export function makeMeService(deps: MeDeps) {
-  const { database, serverSecret, tenantOf, clock } = deps;
+interface Opened {
+  readonly tenant: ConsentTenant;
+  readonly requestId: string;
+}
 
-  /** Every cause alike: malformed, expired, of another session, origin or tenant. @throws {Refusal} 401 */
-  function open(presented: Presented): { readonly tenant: ConsentTenant; readonly requestId: string } {
-    const { token, sessions, origin } = presented;
-    const refused = new Refusal('unauthenticated');
-    if (typeof token !== 'string' || token.length > MAX_TOKEN || origin === undefined) throw refused;
-    let subject: TokenSubject | null = null;
-    for (const session of sessions.slice(0, MAX_SESSIONS)) {
-      subject ??= openToken(serverSecret, clock(), token, { session, origin });
+/** Every cause alike: malformed, expired, of another session, origin or tenant. @throws {Refusal} 401 */
+function open({ serverSecret, tenantOf, clock }: MeDeps, { token, sessions, origin }: Presented): Opened {
+  const refused = new Refusal('unauthenticated');
+  if (typeof token !== 'string' || token.length > MAX_TOKEN || origin === undefined) throw refused;
+  let subject: TokenSubject | null = null;
+  for (const session of sessions.slice(0, MAX_SESSIONS)) {
+    subject ??= openToken(serverSecret, clock(), token, { session, origin });
+  }
+  const tenant = subject === null ? undefined : tenantOf(subject.kid);
+  if (subject === null || !tenant?.origins.has(origin)) throw refused;
+  return { tenant, requestId: subject.requestId };
+}
+
+function actorOf({ tenant, requestId }: Opened): Actor {
+  return { role: 'subject', ref: rightsRef(tenant.rightsKey, 'request', requestId) };
+}
+
+async function forget({ database, eraser }: MeDeps, opened: Opened): Promise<Forgotten> {
+  const { tenant, requestId } = opened;
+  const found = await findDecision(database, tenant.kid, requestId);
+  const durable = found?.verdict.durable ?? null;
+  const alone = found === null || durable === null || found.verdict.needsAttestation;
+  await eraser.erase({
+    tenant,
+    target: {
+      durables: alone ? [] : [durable],
+      requests: [requestId],
+      principal: null,
+      linksOf: null,
+    },
+    requestedBy: 'subject',
+    actor: actorOf(opened),
+    keep: { openContests: true, override: true },
+  });
+  return { forgotten: true };
+}
+
+async function view(deps: MeDeps, opened: Opened): Promise<TransparencyView> {
+  const { database, clock, kAnonymityFloor } = deps;
+  const { tenant, requestId } = opened;
+  const { kid } = tenant;
+  const retains = tenant.settings['transparency.retain'] === 'summary';
+  const summary = retains ? await findSummary(database, kid, requestId, clock()) : null;
+  const found = summary && (await findDecision(database, kid, requestId));
+  if (!summary || !found || found.verdict.durable === null) throw new Refusal('no-retained-data');
+  const actor = actorOf(opened);
+  await recordAudit(database, {
+    kid,
+    at: clock(),
+    actor,
+    action: 'transparency.viewed',
+    object: actor.ref,
+    detail: {},
+  });
+  const handle = displayHandle(tenant.rightsKey, found.verdict.durable);
+  const { purposes } = found.verdict.consentState;
+  return transparencyView(summary, { handle, purposes, kAnonymityFloor });
+}
+
+async function link(
+  { database, clock }: MeDeps,
+  { tenant: { kid, rightsKey }, requestId }: Opened,
+  session: PrincipalSession,
+): Promise<LinkResponse> {
+  if (kid !== session.kid) throw new Refusal('unauthenticated');
+  const { principal, principalId } = session;
+  const now = clock();
+  const made = await database.transaction(async (tx) => {
+    // An erasure takes this lock too: no link to a decision that is just going.
+    await lockHead(tx, kid);
+    if (!(await decisionKey(tx, kid, requestId))) throw new Refusal('unauthenticated');
+    const linked = await linkRequest(tx, { kid, requestId, principal, linkedAt: now });
+    if (linked.principal !== principal) throw new Refusal('claimed-by-another');
+    if (linked.linkedAt === now) {
+      const actor: Actor = { role: 'subject', ref: rightsRef(rightsKey, 'principal', principal) };
+      const object = rightsRef(rightsKey, 'request', requestId);
+      await writeAudit(tx, { kid, at: now, actor, action: 'principal.linked', object, detail: {} });
     }
-    const tenant = subject === null ? undefined : tenantOf(subject.kid);
-    if (subject === null || !tenant?.origins.has(origin)) throw refused;
-    return { tenant, requestId: subject.requestId };
-  }
+    return linked;
+  });
+  return { principalId, requestId, linkedAt: isoTime(made.linkedAt) };
+}
 
-  function actorOf(tenant: ConsentTenant, requestId: string): Actor {
-    return { role: 'subject', ref: rightsRef(tenant.rightsKey, 'request', requestId) };
-  }
-
+export function makeMeService(deps: MeDeps): MeService {
   return {
-    /** The token alone, for what decides about the rest of the body after it. */
-    check: (presented: Presented): void => void open(presented),
-
-    /**
-     * Erases the durable id behind the token, and that request alone where the id may be other people's too. Open
-     * contests and an override stay. Again within the token's life: the same answer.
-     */
-    async forget(presented: Presented): Promise<{ readonly forgotten: true }> {
-      const { tenant, requestId } = open(presented);
-      const found = await findDecision(database, tenant.kid, requestId);
-      const durable = found?.verdict.durable ?? null;
-      const alone = found === null || durable === null || found.verdict.needsAttestation;
-      const target = {
-        durables: alone ? [] : [durable],
-        requests: [requestId],
-        principal: null,
-        linksOf: null,
-      };
-      await deps.eraser.erase({
-        tenant,
-        target,
-        requestedBy: 'subject',
-        actor: actorOf(tenant, requestId),
-        keep: { openContests: true, override: true },
-      });
-      return { forgotten: true };
-    },
-
-    /** @throws {Refusal} `no-retained-data` */
-    async view(presented: Presented): Promise<TransparencyView> {
-      const { tenant, requestId } = open(presented);
-      const { kid } = tenant;
-      const retains = tenant.settings['transparency.retain'] === 'summary';
-      const summary = retains ? await findSummary(database, kid, requestId, clock()) : null;
-      const found = summary && (await findDecision(database, kid, requestId));
-      if (!summary || !found || found.verdict.durable === null) throw new Refusal('no-retained-data');
-      const actor = actorOf(tenant, requestId);
-      await recordAudit(database, {
-        kid,
-        at: clock(),
-        actor,
-        action: 'transparency.viewed',
-        object: actor.ref,
-        detail: {},
-      });
-      const { kAnonymityFloor } = deps;
-      const handle = displayHandle(tenant.rightsKey, found.verdict.durable);
-      const { purposes } = found.verdict.consentState;
-      return transparencyView(summary, { handle, purposes, kAnonymityFloor });
-    },
-
-    /** Links the request behind the token with the session's principal. @throws {Refusal} 401, `claimed-by-another` */
-    async link(session: PrincipalSession, presented: Presented) {
-      const { tenant, requestId } = open(presented);
-      const { kid, rightsKey } = tenant;
-      if (kid !== session.kid) throw new Refusal('unauthenticated');
-      const { principal, principalId } = session;
-      const now = clock();
-      const link = await database.transaction(async (tx) => {
-        // An erasure takes this lock too: no link to a decision that is just going.
-        await lockHead(tx, kid);
-        if (!(await decisionKey(tx, kid, requestId))) throw new Refusal('unauthenticated');
-        const made = await linkRequest(tx, { kid, requestId, principal, linkedAt: now });
-        if (made.principal !== principal) throw new Refusal('claimed-by-another');
-        if (made.linkedAt === now) {
-          const actor: Actor = { role: 'subject', ref: rightsRef(rightsKey, 'principal', principal) };
-          const object = rightsRef(rightsKey, 'request', requestId);
-          await writeAudit(tx, { kid, at: now, actor, action: 'principal.linked', object, detail: {} });
-        }
-        return made;
-      });
-      return { principalId, requestId, linkedAt: isoTime(link.linkedAt) };
-    },
+    check: (presented) => void open(deps, presented),
+    forget: async (presented) => forget(deps, open(deps, presented)),
+    view: async (presented) => view(deps, open(deps, presented)),
+    link: async (session, presented) => link(deps, open(deps, presented), session),
   };
 }

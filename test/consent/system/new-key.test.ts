@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hashApiKey, type KeyScope, makeApiKeySecret } from '../../../src/auth/api-key.ts';
+import { hashApiKey, makeApiKeySecret } from '../../../src/auth/api-key.ts';
 import { type Database, openDatabase } from '../../../src/db/db.ts';
+import type { KeyScope } from '../../../src/schema/route.ts';
 import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
 import { operatorAt } from '../../support/act.ts';
 import { expectError } from '../../support/expect.ts';

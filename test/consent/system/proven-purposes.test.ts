@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { makeConsentAppender } from '../../../src/consent/append-store.ts';
 import { makeProveConsent } from '../../../src/consent/proven-purposes-service.ts';
@@ -10,7 +11,7 @@ it('nothing is proven of a tenant that went after its bundle came, and nothing e
   const database = await openDatabase({ location: ':memory:', create: true });
   const reader = makeConsentStateReader(database);
   const appender = makeConsentAppender(database);
-  const service = makeConsentService({ database, reader, appender, clock: Date.now });
+  const service = makeConsentService({ database, reader, appender, clock: Date.now, random: randomBytes });
   const proveOf = (error: Error) =>
     makeProveConsent(database, service, () => {
       throw error;

@@ -1,8 +1,8 @@
 import { makeConsentAppender } from '../../../src/consent/append-store.ts';
-import type { ConsentChoice } from '../../../src/consent/decide.ts';
 import type { AppendRequest } from '../../../src/consent/ports.ts';
 import { makeConsentStateReader } from '../../../src/consent/state-store.ts';
 import type { Database } from '../../../src/db/db.ts';
+import type { ConsentChoice } from '../../../src/schema/consent.ts';
 import { NOW } from '../../support/make.ts';
 
 export const WRAP_KEY = Buffer.alloc(32, 6);

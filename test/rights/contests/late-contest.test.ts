@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
 import { makeDirectory } from '../../../src/app/directory.ts';
 import { readSnapshot } from '../../../src/app/snapshot-store.ts';
+import type { Claimant } from '../../../src/auth/claims.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { principalRef } from '../../../src/consent/principal.ts';
 import { makeDiskReserve } from '../../../src/db/disk-reserve-files.ts';
 import { runRetention } from '../../../src/ops/retention.ts';
-import type { Claimant } from '../../../src/rights/caller.ts';
 import { makeEraseService } from '../../../src/rights/erase/service.ts';
 import { linkRequest } from '../../../src/rights/link-store.ts';
 import { makeRightsApi } from '../../../src/rights/service.ts';

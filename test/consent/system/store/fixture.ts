@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { makeConsentAppender } from '../../../../src/consent/append-store.ts';
-import type { ConsentChoice, PrincipalState } from '../../../../src/consent/decide.ts';
+import type { PrincipalState } from '../../../../src/consent/decide.ts';
 import type { Appended, AppendRequest, ConsentAppender } from '../../../../src/consent/ports.ts';
 import { makeConsentStateReader } from '../../../../src/consent/state-store.ts';
 import { findOpening } from '../../../../src/consent/terms-store.ts';
@@ -10,6 +10,7 @@ import { makeMasterKey } from '../../../../src/keys/master-key.ts';
 import { openPersonalEntry } from '../../../../src/ledger/parse-entry.ts';
 import { readEntries, readHead, type StoredEntry } from '../../../../src/log/read-store.ts';
 import { createTenant } from '../../../../src/ops/new-tenant-service.ts';
+import type { ConsentChoice } from '../../../../src/schema/consent.ts';
 import { NOW } from '../../../support/make.ts';
 import { leafOf, treeHead } from '../support/naive-log.ts';
 

@@ -1,0 +1,54 @@
+import {
+  hashSessionToken,
+  makeSessionToken,
+  type PrincipalSession,
+  SESSION_TTL_MS,
+} from '../auth/session.ts';
+import type { Database } from '../db/db.ts';
+import { sessionContext } from '../keys/contexts.ts';
+import { makeMasterKey } from '../keys/master-key.ts';
+import { type Clock, isoTime } from '../lib/clock.ts';
+import type { Random } from '../lib/random.ts';
+import type { SessionResponse } from '../schema/consent.ts';
+import { principalRef } from './principal.ts';
+import { findSession, insertSession } from './session-store.ts';
+import type { ConsentTenant } from './tenant.ts';
+
+/** Sessions of principals: a person, verified by the tenant's backend (contract section 7). */
+
+export interface SessionDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export async function openSession(
+  { database, clock, random }: SessionDeps,
+  tenant: ConsentTenant,
+  principalId: string,
+): Promise<SessionResponse> {
+  const token = makeSessionToken(random);
+  const hash = hashSessionToken(token);
+  const expiresAt = clock() + SESSION_TTL_MS;
+  const wrapper = makeMasterKey(tenant.principalWrap, random);
+  const wrappedPrincipalId = wrapper.wrap(Buffer.from(principalId), sessionContext(tenant.kid, hash));
+  const principal = principalRef(tenant.principalKey, principalId);
+  const { kid, since } = tenant;
+  await insertSession(database, { hash, kid, principal, wrappedPrincipalId, expiresAt }, since);
+  return { token, principalId, expiresAt: isoTime(expiresAt) };
+}
+
+export async function readSession(
+  { database, clock, random }: SessionDeps,
+  tenantOf: (kid: string) => ConsentTenant | undefined,
+  token: string,
+): Promise<PrincipalSession | null> {
+  const hash = hashSessionToken(token);
+  const stored = await findSession(database, hash, clock());
+  const tenant = stored && tenantOf(stored.kid);
+  if (!stored || !tenant) return null;
+  const wrapper = makeMasterKey(tenant.principalWrap, random);
+  const principalId = wrapper.unwrap(stored.wrappedPrincipalId, sessionContext(stored.kid, hash)).toString();
+  const { kid, principal, expiresAt } = stored;
+  return { kid, principal, principalId, expiresAt };
+}

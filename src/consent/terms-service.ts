@@ -1,0 +1,66 @@
+import { operatorActor } from '../audit/operator.ts';
+import type { Database } from '../db/db.ts';
+import type { Act } from '../lib/act.ts';
+import { type Clock, isoTime } from '../lib/clock.ts';
+import { TenantGone } from '../lib/errors.ts';
+import type {
+  PoliciesResponse,
+  PublishedPolicy,
+  PurposesResponse,
+  SavedPurposes,
+} from '../schema/consent.ts';
+import type { Purpose } from '../tenants/tenant.ts';
+import { makeTenantStore } from '../tenants/tenant-store.ts';
+import type { ConsentTenant } from './tenant.ts';
+import { listPolicies, publishPolicy, savePurposes } from './terms-store.ts';
+
+/** Purposes and policy versions of a tenant, by the consent API. */
+
+export interface TermsDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  /** Reads what changed in the database before this call. */
+  readonly refresh: () => Promise<void>;
+}
+
+/** Who changed it: the key, by its id. */
+function actOf({ clock }: TermsDeps, { rightsKey }: ConsentTenant, apiKey: string): Act {
+  return { ...operatorActor(rightsKey, 'gpd api key', apiKey), at: clock(), apiKey };
+}
+
+export async function purposesOf({ database }: TermsDeps, kid: string): Promise<PurposesResponse> {
+  return { purposes: await makeTenantStore(database).purposes(kid) };
+}
+
+/** @throws {TenantGone} */
+export async function definePurposes(
+  deps: TermsDeps,
+  tenant: ConsentTenant,
+  purposes: readonly Purpose[],
+  apiKey: string,
+): Promise<SavedPurposes> {
+  const entries = await savePurposes(deps.database, tenant.kid, purposes, actOf(deps, tenant, apiKey));
+  if (!entries) throw new TenantGone();
+  await deps.refresh();
+  return { ...(await purposesOf(deps, tenant.kid)), entries };
+}
+
+export async function policiesOf({ database }: TermsDeps, kid: string): Promise<PoliciesResponse> {
+  const policies = await listPolicies(database, kid);
+  return {
+    policies: policies.map((policy) => ({ ...policy, publishedAt: isoTime(policy.publishedAt) })),
+  };
+}
+
+/** @throws {TenantGone} */
+export async function publishNextPolicy(
+  deps: TermsDeps,
+  tenant: ConsentTenant,
+  policy: { readonly text: string; readonly material: boolean },
+  apiKey: string,
+): Promise<PublishedPolicy> {
+  const published = await publishPolicy(deps.database, tenant.kid, policy, actOf(deps, tenant, apiKey));
+  if (!published) throw new TenantGone();
+  await deps.refresh();
+  return { ...published, publishedAt: isoTime(published.publishedAt) };
+}

@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { kidSchema } from './bundle.ts';
+import { SEQ } from './consent-routes.ts';
+import type { Route } from './route.ts';
+
+/** A tenant's log (contract section 7): for its own keys, and open to everybody where `ledger.public` is on. */
+
+const PROTECTED = ['unauthenticated', 'insufficient-scope', 'rate-limited'] as const;
+
+const LEVEL = {
+  text: 'Level of the tree, 0 for the leaf hashes, or `entries` for the entries themselves.',
+  schema: z.string().regex(/^(?:entries|0|[1-9]\d?)$/),
+};
+const INDEX = {
+  text: 'Which tile, in groups of three digits, `.p/WIDTH` behind a partial one: `x001/067` or `000.p/5`.',
+  schema: z.string().regex(/^(?:x\d{3}\/){0,5}\d{3}(?:\.p\/[1-9]\d{0,2})?$/),
+};
+const KID = { text: 'The tenant.', schema: kidSchema };
+
+const CHECKPOINT = { text: 'The signed head of the log.', type: 'text/plain' } as const;
+const VKEY = { text: 'The key that checkpoints are verified with.', type: 'text/plain' } as const;
+const EXPORT = { text: 'All entries as NDJSON.', type: 'application/x-ndjson' } as const;
+const TILE = { text: 'The bytes as C2SP tlog-tiles.', type: 'application/octet-stream' } as const;
+const NOTHING = { text: 'Never.', type: 'text/plain' } as const;
+
+const OWN = {
+  method: 'get',
+  credential: ['read-only', 'secret', 'operator'],
+  cors: 'none',
+  errors: PROTECTED,
+} as const;
+const OPEN = { method: 'get', credential: 'none', cors: 'open', errors: ['not-found'] } as const;
+
+export const LEDGER_ROUTES = {
+  proof: {
+    ...OWN,
+    path: '/v1/consent/proofs/{seq}',
+    summary: 'c2sp.org/tlog-proof@v1 with the entry inside, verifiable offline.',
+    cors: 'api',
+    params: { seq: SEQ },
+    responses: {
+      200: { text: 'c2sp.org/tlog-proof@v1 with the entry inside, verifiable offline.', type: 'text/plain' },
+    },
+    errors: [...PROTECTED, 'not-found'],
+  },
+  checkpoint: {
+    ...OWN,
+    path: '/v1/ledger/checkpoint',
+    summary: CHECKPOINT.text,
+    responses: { 200: CHECKPOINT },
+  },
+  vkey: { ...OWN, path: '/v1/ledger/vkey', summary: VKEY.text, responses: { 200: VKEY } },
+  export: { ...OWN, path: '/v1/ledger/export', summary: EXPORT.text, responses: { 200: EXPORT } },
+  tile: {
+    ...OWN,
+    path: '/v1/ledger/tile/{level}/{index}',
+    rest: 'index',
+    summary: 'One tile of the log.',
+    params: { level: LEVEL, index: INDEX },
+    responses: { 200: TILE },
+    errors: [...PROTECTED, 'not-found'],
+  },
+  ledgerElse: {
+    ...OWN,
+    path: '/v1/ledger/{part}',
+    rest: 'part',
+    undocumented: true,
+    summary: 'Nothing, and 401 before that.',
+    responses: { 200: NOTHING },
+  },
+  openCheckpoint: {
+    ...OPEN,
+    path: '/ledger/{kid}/checkpoint',
+    summary: 'The signed head of an open log.',
+    params: { kid: KID },
+    responses: { 200: CHECKPOINT },
+  },
+  openVkey: {
+    ...OPEN,
+    path: '/ledger/{kid}/vkey',
+    summary: 'The key that checkpoints of an open log are verified with.',
+    params: { kid: KID },
+    responses: { 200: VKEY },
+  },
+  openExport: {
+    ...OPEN,
+    path: '/ledger/{kid}/export',
+    summary: 'All entries of an open log as NDJSON.',
+    params: { kid: KID },
+    responses: { 200: EXPORT },
+  },
+  openTile: {
+    ...OPEN,
+    path: '/ledger/{kid}/tile/{level}/{index}',
+    rest: 'index',
+    summary: 'One tile of an open log.',
+    params: { kid: KID, level: LEVEL, index: INDEX },
+    responses: { 200: TILE },
+  },
+  openElse: {
+    ...OPEN,
+    path: '/ledger/{kid}/{part}',
+    rest: 'part',
+    undocumented: true,
+    summary: 'Nothing.',
+    responses: { 200: NOTHING },
+  },
+} as const satisfies Readonly<Record<string, Route>>;

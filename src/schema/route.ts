@@ -1,0 +1,53 @@
+import type { z } from 'zod';
+import type { ErrorCode } from '../lib/errors.ts';
+
+/** What a row of the table of routes says. */
+
+/** Scopes of API keys (contract section 7). */
+export const KEY_SCOPES = ['publishable', 'secret', 'read-only', 'operator'] as const;
+export type KeyScope = (typeof KEY_SCOPES)[number];
+
+/** `kid` stands in the sealed bundle; `oidc` is a bearer token; a list: API keys of these scopes, or a principal's session. */
+export type Credential = 'none' | 'kid' | 'oidc' | readonly (KeyScope | 'session')[];
+
+/**
+ * `ingest` and `api` let registered origins in, with credentials; the rows of one of them share a preflight. `open`: every
+ * origin, because nothing of it depends on who asks.
+ */
+export type Cors = 'ingest' | 'api' | 'open' | 'none';
+
+export interface Parameter {
+  readonly text: string;
+  readonly schema: z.ZodType;
+}
+type Parameters = Readonly<Record<string, Parameter>>;
+
+export interface RouteAnswer {
+  readonly text: string;
+  readonly schema?: z.ZodType;
+  /** Media type of what the handler sends by itself; without one the answer is JSON by `schema`. */
+  readonly type?: string;
+}
+
+export interface Route {
+  readonly method: 'get' | 'post' | 'put';
+  /** `{name}` is one segment; the name in `rest` takes all that follow. */
+  readonly path: string;
+  readonly rest?: string;
+  readonly summary: string;
+  readonly credential: Credential;
+  readonly cors: Cors;
+  /** Parameters of the path; one that does not fit is null to the handler. */
+  readonly params?: Parameters;
+  readonly query?: Parameters;
+  readonly optionalQuery?: Parameters;
+  /** Optional headers by their name in lower case, read after the body: one that does not fit is 400. */
+  readonly headers?: Parameters;
+  readonly request?: z.ZodType;
+  readonly responses: Readonly<Record<number, RouteAnswer>>;
+  readonly errors: readonly ErrorCode[];
+  /** Answered by a plain function before Express. */
+  readonly lane?: true;
+  /** Catches what the rows before it leave over. */
+  readonly undocumented?: true;
+}

@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { ALL_ROUTES, allowedMethods, preflightAllows, ROUTES } from '../../src/schema/routes.ts';
+
+describe('the table of routes', () => {
+  it('has each method of a path once', () => {
+    const named = ALL_ROUTES.map(({ method, path }) => `${method} ${path}`);
+    expect(new Set(named).size).toBe(named.length);
+  });
+
+  it('names every parameter of a path, and what spans segments stands last', () => {
+    for (const { path, params = {}, rest } of ALL_ROUTES.filter((route) => !route.undocumented)) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      expect([path, Object.keys(params)]).toEqual([path, inPath]);
+      if (rest !== undefined) expect(inPath.at(-1)).toBe(rest);
+    }
+  });
+
+  it.each([
+    [ROUTES.ingest.path, 'POST, OPTIONS'],
+    [ROUTES.purposes.path, 'GET, HEAD, PUT, OPTIONS'],
+    [ROUTES.policies.path, 'GET, HEAD, POST, OPTIONS'],
+    [ROUTES.health.path, 'GET, HEAD'],
+    [ROUTES.openTile.path, 'GET, HEAD'],
+  ])('allows for %s: %s', (path, allow) => {
+    expect(allowedMethods(path).join(', ')).toBe(allow);
+  });
+
+  it('lets a page send in a preflight what its rows take', () => {
+    expect(preflightAllows('ingest')).toEqual({ methods: 'POST', headers: 'Content-Type' });
+    expect(preflightAllows('api')).toEqual({
+      methods: 'GET, POST, PUT',
+      headers: 'Authorization, Content-Type, Idempotency-Key',
+    });
+  });
+
+  it('has CORS for a whole area or for none of it: what is not there is answered alike', () => {
+    const areas = ALL_ROUTES.map(
+      ({ path, cors }) => [/^(?:\/v1)?\/[^/]+/.exec(path)?.[0], cors === 'api'] as const,
+    );
+    const mixed = areas.filter(([area, api]) => areas.some(([other, its]) => other === area && its !== api));
+    expect(mixed).toEqual([]);
+  });
+});
