@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Router } from 'express';
 import { AUDIT_ACTIONS, type AuditFilter, type AuditRow } from '../audit/audit.ts';
 import type { ActorRole } from '../lib/act.ts';
 import { DAY, isoTime } from '../lib/clock.ts';
-import type { AuditPort } from './ports-dpo.ts';
+import { type AuditContext, exportAudit, readAudit } from './audit-service.ts';
+import type { PageTable } from './page-table.ts';
 import type { Render } from './render.ts';
-import type { Desk } from './session-guard.ts';
+import type { Posted, Visit } from './session-guard.ts';
 import { csvLine } from './text.ts';
 
 /** The audit log: who did what, by keyed reference, with filters in the address and a CSV of the same. */
@@ -65,38 +65,39 @@ async function* csv(pages: AsyncIterable<readonly AuditRow[]>): AsyncGenerator<s
   }
 }
 
-export function auditPages(router: Router, audit: AuditPort, desk: Desk, render: Render): void {
-  router.get(
-    '/audit',
-    desk.page('dpo', async ({ request, response, staff }) => {
-      const filter = readFilter(request.query);
-      const rows = await audit.list(staff, filter, PAGE + 1);
-      const shown = rows.slice(0, PAGE);
-      const last = shown.at(-1);
-      render(response, 'audit', {
-        here: 'audit',
-        rows: shown,
-        wanted: spell(filter),
-        actions: AUDIT_ACTIONS,
-        roles: ROLES,
-        first: filter.before === undefined ? null : linkTo('/console/audit', filter, null),
-        next: rows.length > PAGE && last ? linkTo('/console/audit', filter, last.seq) : null,
-      });
-    }),
-  );
-
-  // A form and not a link: it leaves a row in the log, and the row is this person's.
-  router.post(
-    '/audit/export',
-    desk.action('dpo', async ({ response, staff, form }) => {
-      const { before: _page, ...filter } = readFilter(Object.fromEntries(form));
-      const pages = await audit.exportAll(staff, filter);
-      response.set({
-        'content-type': 'text/csv; charset=utf-8',
-        'content-disposition': `attachment; filename="audit-${staff.kid}.csv"`,
-        'cache-control': 'no-store',
-      });
-      await pipeline(Readable.from(csv(pages)), response);
-    }),
-  );
+interface Context extends AuditContext {
+  readonly render: Render;
 }
+
+async function showAudit(context: Context, { request, response, staff }: Visit): Promise<void> {
+  const filter = readFilter(request.query);
+  const rows = await readAudit(context, staff, filter, PAGE + 1);
+  const shown = rows.slice(0, PAGE);
+  const last = shown.at(-1);
+  context.render(response, 'audit', {
+    here: 'audit',
+    rows: shown,
+    wanted: spell(filter),
+    actions: AUDIT_ACTIONS,
+    roles: ROLES,
+    first: filter.before === undefined ? null : linkTo('/console/audit', filter, null),
+    next: rows.length > PAGE && last ? linkTo('/console/audit', filter, last.seq) : null,
+  });
+}
+
+async function sendCsv(context: Context, { response, staff, form }: Posted): Promise<void> {
+  const { before: _page, ...filter } = readFilter(Object.fromEntries(form));
+  const pages = await exportAudit(context, staff, filter);
+  response.set({
+    'content-type': 'text/csv; charset=utf-8',
+    'content-disposition': `attachment; filename="audit-${staff.kid}.csv"`,
+    'cache-control': 'no-store',
+  });
+  await pipeline(Readable.from(csv(pages)), response);
+}
+
+export const auditPages: PageTable<Context> = {
+  pages: { '/audit': ['dpo', showAudit] },
+  // A form and not a link: it leaves a row in the log, and the row is this person's.
+  forms: { '/audit/export': ['dpo', sendCsv] },
+};

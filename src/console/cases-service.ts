@@ -1,123 +1,117 @@
+import type { AuditRow } from '../audit/audit.ts';
 import { rightsRef } from '../audit/reference.ts';
 import { listAudit } from '../audit/store.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
 import { findDecision } from '../ingest/decision-store.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
-import type { Clock } from '../lib/clock.ts';
-import { isPlainText } from '../lib/plain-text.ts';
-import { contestWordsOf } from '../rights/contests/contest-text-of.ts';
-import { COUNT_CAP, queueCounts, queuePage, resolvedPage, workload } from '../rights/contests/queue-store.ts';
-import type { makeContestService } from '../rights/contests/service.ts';
-import { contestOf, findContest } from '../rights/contests/store.ts';
+import type { Contest } from '../rights/contests/contest.ts';
+import { COUNT_CAP } from '../rights/contests/queue-store.ts';
+import { findContest } from '../rights/contests/store.ts';
+import type { DsarDecision } from '../rights/dsar/dsar.ts';
 import { describeDecision } from '../rights/dsar/service.ts';
 import { heldOverride } from '../rights/dsar/store.ts';
-import { countTrail, deviceContests, deviceTrail } from '../rights/dsar/trail-store.ts';
-import type { DraftPort, Staff } from './ports.ts';
-import type { CasePort, CaseView, QueuePort } from './ports-cases.ts';
+import { countTrail, deviceContests, deviceTrail, type TrailEntry } from '../rights/dsar/trail-store.ts';
+import type { RightsApi } from '../rights/service.ts';
+import type { Ruling } from '../schema/rights.ts';
+import { type DraftContext, readDrafts } from './drafts-service.ts';
+import { type Draft, deleteDrafts } from './session-store.ts';
+import type { Staff } from './staff.ts';
 
-/** The queue and its cases, over the contest service: what the console shows and what it changes. */
+/** A case as the console shows it, and the rulings on it over the contest service. */
 
-export interface CaseDeps {
-  readonly database: Database;
-  readonly contests: ReturnType<typeof makeContestService>;
+export interface CaseContext extends DraftContext {
+  readonly contests: RightsApi['contests'];
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
-  readonly clock: Clock;
-  readonly drafts: DraftPort;
+}
+
+export interface CaseView {
+  readonly contest: Contest;
+  /** Null: the decision was erased. */
+  readonly decision: DsarDecision | null;
+  readonly incomplete: boolean;
+  readonly monitor: boolean;
+  /** The latest decisions of the same device, this one among them. */
+  readonly trail: readonly TrailEntry[];
+  /** At most `cap + 1`. */
+  readonly trailTotal: number;
+  readonly cap: number;
+  readonly earlier: readonly Contest[];
+  readonly audit: readonly AuditRow[];
+  readonly fourEyes: boolean;
+  readonly hasOverride: boolean;
+  readonly webhooks: number;
+  readonly drafts: readonly Draft[];
 }
 
 const TRAIL_ROWS = 20;
 const AUDIT_ROWS = 50;
 
-export function makeQueuePort({ database, clock, tenantOf }: CaseDeps): QueuePort {
-  const words = contestWordsOf(tenantOf);
-  const who = (staff: Staff) => ({ me: staff.ref, now: clock() });
+async function deviceOf(database: Database, { kid, contestId, durable }: Contest) {
+  if (durable === null) return { trail: [], trailTotal: 0, earlier: [], hasOverride: false };
+  const [trail, trailTotal, contests, override] = await Promise.all([
+    deviceTrail(database, kid, durable, TRAIL_ROWS),
+    countTrail(database, kid, durable, COUNT_CAP),
+    deviceContests(database, kid, durable, TRAIL_ROWS),
+    heldOverride(database, kid, { durable, linked: [] }),
+  ]);
+  const earlier = contests.filter((other) => other.contestId !== contestId);
+  return { trail, trailTotal, earlier, hasOverride: override !== null };
+}
+
+/** Null: there is none in this tenant. */
+export async function readCase(
+  context: CaseContext,
+  staff: Staff,
+  contestId: string,
+): Promise<CaseView | null> {
+  const { database, words } = context;
+  const { kid } = staff;
+  const contest = await findContest(database.read, words, contestId);
+  const tenant = context.tenantOf(kid);
+  const ingest = context.ingestTenantOf(kid);
+  if (contest?.kid !== kid || !tenant || !ingest) return null;
+  const { requestId } = contest;
+  const object = rightsRef(tenant.rightsKey, 'contest', contestId);
+  const [stored, device, audit, drafts] = await Promise.all([
+    findDecision(database, kid, requestId),
+    deviceOf(database, contest),
+    listAudit(database, kid, { object }, AUDIT_ROWS),
+    readDrafts(context, staff, contestId),
+  ]);
   return {
+    contest,
+    decision:
+      stored && describeDecision({ requestId, verdict: stored.verdict, summary: null }, ingest, contest),
+    incomplete: stored?.verdict.incomplete ?? false,
+    monitor: stored?.verdict.monitor ?? false,
+    ...device,
     cap: COUNT_CAP,
-    open: (staff, filter, after, limit) =>
-      queuePage(database, words, staff.kid, who(staff), filter, after, limit),
-    resolved: (staff, filter, after, limit) => resolvedPage(database, words, staff.kid, filter, after, limit),
-    counts: (staff) => queueCounts(database, staff.kid, who(staff)),
-    workload: (staff) => workload(database, staff.kid, clock()),
-    async find(staff, id) {
-      if (!isPlainText(id)) return null;
-      const byRequest = await contestOf(database.read, words, staff.kid, id);
-      if (byRequest) return byRequest.contestId;
-      const byId = await findContest(database.read, words, id);
-      return byId?.kid === staff.kid ? byId.contestId : null;
-    },
+    audit,
+    fourEyes: tenant.settings['review.fourEyes'],
+    webhooks: tenant.webhooksFor('contest.resolved').length,
+    drafts,
   };
 }
 
-export function makeCasePort(deps: CaseDeps): CasePort {
-  const { database, contests, tenantOf, ingestTenantOf, drafts } = deps;
-  const words = contestWordsOf(tenantOf);
-  const reviewer = (staff: Staff) => ({
-    kid: staff.kid,
-    role: staff.role,
-    ref: staff.ref,
-    label: staff.label,
-  });
+export async function askSubject(
+  { contests, database }: CaseContext,
+  staff: Staff,
+  contestId: string,
+  question: string,
+): Promise<void> {
+  await contests.ask(staff, contestId, question);
+  await deleteDrafts(database, staff.kid, staff.ref, contestId, ['ask']);
+}
 
-  async function deviceOf(kid: string, durable: string | null) {
-    if (durable === null) return { trail: [], trailTotal: 0, others: [] };
-    const [trail, trailTotal, others] = await Promise.all([
-      deviceTrail(database, kid, durable, TRAIL_ROWS),
-      countTrail(database, kid, durable, COUNT_CAP),
-      deviceContests(database, kid, durable, TRAIL_ROWS),
-    ]);
-    return { trail, trailTotal, others };
-  }
-
-  return {
-    async read(staff, contestId): Promise<CaseView | null> {
-      const { kid } = staff;
-      const contest = await findContest(database.read, words, contestId);
-      const tenant = tenantOf(kid);
-      const ingest = ingestTenantOf(kid);
-      if (contest?.kid !== kid || !tenant || !ingest) return null;
-      const { durable, requestId } = contest;
-      const object = rightsRef(tenant.rightsKey, 'contest', contestId);
-      const [stored, device, audit, override, kept] = await Promise.all([
-        findDecision(database, kid, requestId),
-        deviceOf(kid, durable),
-        listAudit(database, kid, { object }, AUDIT_ROWS),
-        durable === null ? null : heldOverride(database, kid, { durable, linked: [] }),
-        drafts.of(staff, contestId),
-      ]);
-      const { trail, trailTotal, others } = device;
-      return {
-        contest,
-        decision:
-          stored && describeDecision({ requestId, verdict: stored.verdict, summary: null }, ingest, contest),
-        incomplete: stored?.verdict.incomplete ?? false,
-        monitor: stored?.verdict.monitor ?? false,
-        trail,
-        trailTotal,
-        cap: COUNT_CAP,
-        earlier: others.filter((other) => other.contestId !== contestId),
-        audit,
-        fourEyes: tenant.settings['review.fourEyes'],
-        hasOverride: override !== null,
-        webhooks: tenant.webhooksFor('contest.resolved').length,
-        drafts: kept,
-      };
-    },
-    async claim(staff, contestId) {
-      await contests.claim(reviewer(staff), contestId, staff.label);
-    },
-    async release(staff, contestId) {
-      await contests.release(reviewer(staff), contestId);
-    },
-    async ask(staff, contestId, question) {
-      await contests.ask(reviewer(staff), contestId, question);
-      await drafts.drop(staff, contestId, ['ask']);
-    },
-    async resolve(staff, ruling) {
-      const contest = await contests.resolve(reviewer(staff), ruling);
-      await drafts.drop(staff, ruling.contestId, ['resolve', 'ask']);
-      return contest;
-    },
-  };
+/** @returns how it stands afterwards */
+export async function resolveCase(
+  { contests, database }: CaseContext,
+  staff: Staff,
+  ruling: Ruling,
+): Promise<Contest> {
+  const contest = await contests.resolve(staff, ruling);
+  await deleteDrafts(database, staff.kid, staff.ref, ruling.contestId, ['resolve', 'ask']);
+  return contest;
 }

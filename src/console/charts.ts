@@ -1,5 +1,5 @@
 import { DAY, HOUR } from '../lib/clock.ts';
-import type { HourCount } from './ports-insight.ts';
+import type { TallyRow } from '../rights/tally-store.ts';
 
 /** Charts as numbers for a template: bars from zero, direct labels, and no count of few people. */
 
@@ -41,7 +41,7 @@ export function cellOf(n: number, floor: number): Cell {
 
 /** Small multiples: a row of bars a name, one scale for all of them. */
 export function barChart(
-  counts: readonly HourCount[],
+  counts: readonly TallyRow[],
   names: readonly string[],
   slots: readonly number[],
   step: number,

@@ -4,14 +4,12 @@ import type { Config } from '../config.ts';
 import { makeEmbed } from '../consent/embed.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
-import { readBody } from '../http/body.ts';
-import { cookieNames, cookieValues } from '../http/cookies.ts';
 import { DEFAULT_POLICY } from '../ingest/classify/policy.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import type { MasterKey } from '../keys/master-key.ts';
 import type { Clock } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/hash.ts';
-import { poolRandom } from '../lib/random.ts';
+import { makeLogService } from '../log/service.ts';
 import { contestWordsOf } from '../rights/contests/contest-text-of.ts';
 import { makeDsarArchive } from '../rights/dsar/archive-files.ts';
 import { openArchiveSigner } from '../rights/dsar/archive-signer-service.ts';
@@ -20,15 +18,11 @@ import { makeHeldErasures } from '../rights/erase/held-service.ts';
 import type { EraseService } from '../rights/erase/service.ts';
 import { makeRightsApi, type RightsApi } from '../rights/service.ts';
 import { VERSION } from '../version.ts';
-import { makeAuditPort } from './audit-service.ts';
-import { makeCasePort, makeQueuePort } from './cases-service.ts';
 import { consoleRoutes } from './console-router.ts';
-import { makeDraftPort } from './drafts-service.ts';
-import { makeHoldService } from './holds-service.ts';
-import { makeInsightPort } from './insight-service.ts';
 import { makeJobs } from './jobs-service.ts';
-import { makeLoginPort, makeSessionPort } from './sign-in-service.ts';
-import { makeSubjectPort } from './subjects-service.ts';
+import { makeRender } from './render.ts';
+import { makeProvider } from './sign-in-service.ts';
+import { loadStrings } from './strings-files.ts';
 
 /** Hands the console its services. */
 
@@ -70,49 +64,38 @@ function exportsOf(parts: ConsoleParts, api: RightsApi) {
   return makeStaffExports({ database, api, archive, clock });
 }
 
+const keysOf = (secret: Uint8Array) => ({
+  login: hmacSha256(secret, 'gpd/console-login/v1'),
+  idToken: hmacSha256(secret, 'gpd/console-id-token/v1'),
+  exports: hmacSha256(secret, 'gpd/console-export/v1'),
+});
+
 export function composeConsole(parts: ConsoleParts): ConsoleApp {
-  const { config, database, tenantOf, ingestTenantOf, clock, origin } = parts;
+  const { config, database, tenantOf, ingestTenantOf, eraser, clock, origin, views } = parts;
+  const { clientSecret, onFault, onLoginFault, onJobFault } = parts;
   const rights = makeRightsApi(parts);
-  const drafts = makeDraftPort({ database, words: contestWordsOf(tenantOf), clock });
-  const caseDeps = { database, contests: rights.contests, tenantOf, ingestTenantOf, clock, drafts };
-  const signIn = {
-    config,
-    clientSecret: parts.clientSecret,
-    database,
-    tenantOf,
-    clock,
-    origin,
-    onFault: parts.onLoginFault,
-    tokenKey: hmacSha256(parts.serverSecret, 'gpd/console-id-token/v1'),
-  };
-  const keys = { exports: hmacSha256(parts.serverSecret, 'gpd/console-export/v1') };
-  const jobs = makeJobs({ database, keys, clock, onFault: parts.onJobFault });
-  const held = makeHeldErasures({ database, eraser: parts.eraser, tenantOf, clock });
-  const holds = makeHoldService({ database, held, clock });
+  const t = loadStrings(views);
+  const keys = keysOf(parts.serverSecret);
+  // Named one by one: pages are handed what is derived from a secret, and no secret.
+  const base = { config, database, tenantOf, clock, origin, random: randomBytes, keys, onLoginFault };
+  const jobs = makeJobs({ ...base, onJobFault });
   const router = consoleRoutes({
-    origin,
-    loginKey: hmacSha256(parts.serverSecret, 'gpd/console-login/v1'),
-    random: poolRandom(randomBytes),
-    clock,
-    http: { readBody, cookieValues, cookieNames },
-    login: makeLoginPort(signIn),
-    sessions: makeSessionPort(signIn),
-    drafts,
-    onFault: parts.onFault,
-    views: parts.views,
-    queue: makeQueuePort(caseDeps),
-    cases: makeCasePort(caseDeps),
-    subjects: makeSubjectPort({ ...parts, rights, exports: exportsOf(parts, rights), jobs, holds }),
+    ...base,
+    ingestTenantOf,
+    eraser,
+    views,
+    onFault,
+    t,
+    render: makeRender({ ...base, t }),
+    held: makeHeldErasures(parts),
+    provider: makeProvider({ ...base, clientSecret }),
+    words: contestWordsOf(tenantOf),
+    contests: rights.contests,
+    rights,
+    exports: exportsOf(parts, rights),
     jobs,
-    audit: makeAuditPort(database, clock),
-    insight: makeInsightPort({
-      database,
-      tenantOf,
-      jobs,
-      embed: makeEmbed(bannerFiles),
-      kAnonymityFloor: config.k_anonymity_floor,
-      clock,
-    }),
+    log: makeLogService({ database, signerOf: (kid) => tenantOf(kid)?.signer, clock }),
+    embed: makeEmbed(bannerFiles),
   });
   return { router, stop: () => jobs.stop() };
 }

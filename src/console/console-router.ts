@@ -1,33 +1,50 @@
 import type { Router } from 'express';
 import { exactRouter } from '../http/exact-router.ts';
 import { Refusal } from '../lib/errors.ts';
+import type { EraseService } from '../rights/erase/service.ts';
 import { auditPages } from './audit-pages.ts';
 import { casePages } from './case-pages.ts';
+import type { CaseContext } from './cases-service.ts';
 import { insightPages } from './insight-pages.ts';
+import type { InsightContext } from './insight-service.ts';
 import { jobPages } from './job-pages.ts';
-import { loginPages } from './login-pages.ts';
-import type { ConsoleCore } from './ports.ts';
-import type { CasePort, QueuePort } from './ports-cases.ts';
-import type { AuditPort, JobPort, SubjectPort } from './ports-dpo.ts';
-import type { InsightPort } from './ports-insight.ts';
-import { previewPages } from './preview-pages.ts';
+import { openPages, sessionPages } from './login-pages.ts';
+import { type PageTable, register } from './page-table.ts';
+import { previewFiles, previewPages } from './preview-pages.ts';
 import { queuePages } from './queue-pages.ts';
-import { makeRender } from './render.ts';
-import { makeDesk } from './session-guard.ts';
-import { loadStrings } from './strings-files.ts';
+import type { QueueContext } from './queue-service.ts';
+import { errorPage, type GuardContext } from './session-guard.ts';
+import type { SignInContext } from './sign-in-service.ts';
+import type { Translate } from './strings-files.ts';
 import { subjectPages } from './subject-pages.ts';
+import type { SubjectContext } from './subjects-service.ts';
 
 /** The console under /console: every page, its role and its address, from top to bottom. */
 
-export interface ConsoleDeps extends ConsoleCore {
+/** What the pages and their services are handed. */
+export interface ConsoleContext
+  extends GuardContext,
+    SignInContext,
+    QueueContext,
+    CaseContext,
+    InsightContext,
+    SubjectContext {
+  readonly keys: SignInContext['keys'] & { readonly login: Uint8Array };
+  readonly eraser: EraseService;
+  readonly t: Translate;
   readonly views: string;
-  readonly queue: QueuePort;
-  readonly cases: CasePort;
-  readonly subjects: SubjectPort;
-  readonly jobs: JobPort;
-  readonly audit: AuditPort;
-  readonly insight: InsightPort;
 }
+
+export const TABLES: readonly PageTable<ConsoleContext>[] = [
+  sessionPages,
+  queuePages,
+  casePages,
+  subjectPages,
+  jobPages,
+  auditPages,
+  insightPages,
+  previewPages,
+];
 
 /** Whatever a page or a form does not take is 405 with what it does. Read off the routes, so that none is forgotten. */
 function otherMethods(pages: Router): void {
@@ -47,29 +64,16 @@ function otherMethods(pages: Router): void {
   }
 }
 
-/** A proxy that keeps /console from strangers keeps /CONSOLE from them as well. */
-
-export function consoleRoutes(deps: ConsoleDeps): Router {
-  const t = loadStrings(deps.views);
-  const render = makeRender({ t, random: deps.random, clock: deps.clock });
-  const desk = makeDesk(deps, render);
+export function consoleRoutes(context: ConsoleContext): Router {
   const pages = exactRouter();
-  pages.get(
-    '/',
-    desk.page('reviewer', ({ response }) => Promise.resolve(response.redirect(303, '/console/queue'))),
-  );
-  loginPages(pages, deps, desk, render);
-  queuePages(pages, deps.queue, desk, render);
-  casePages(pages, { cases: deps.cases, drafts: deps.drafts, desk, render, t });
-  subjectPages(pages, deps.subjects, desk, render);
-  jobPages(pages, deps.jobs, desk, render);
-  auditPages(pages, deps.audit, desk, render);
-  insightPages(pages, deps.insight, desk, render);
-  previewPages(pages, { insight: deps.insight, views: deps.views, desk, render });
+  openPages(pages, context);
+  previewFiles(pages, context);
+  for (const table of TABLES) register(pages, context, table);
   otherMethods(pages);
   pages.use(() => {
     throw new Refusal('not-found');
   });
-  pages.use(desk.onError);
+  pages.use(errorPage(context));
+  // A proxy that keeps /console from strangers keeps /CONSOLE from them as well.
   return exactRouter().use('/console', pages);
 }

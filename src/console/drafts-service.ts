@@ -1,42 +1,69 @@
 import type { Database } from '../db/db.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type ContestWords, NO_WORDS } from '../rights/contests/contest-text.ts';
-import type { DraftPort, Staff } from './ports.ts';
-import { deleteDrafts, draftsOf, saveDraft } from './session-store.ts';
+import { type Draft, deleteDrafts, draftsOf, saveDraft } from './session-store.ts';
+import type { Staff } from './staff.ts';
 
 /** What staff typed and did not send, for a day: sealed as the words of its contest are. */
 
-export interface DraftDeps {
+export interface DraftContext {
   readonly database: Database;
   readonly words: ContestWords;
   readonly clock: Clock;
 }
 
-export function makeDraftPort({ database, words, clock }: DraftDeps): DraftPort {
-  /** Null for what a node before this one wrote in the clear, or under a key that is gone: it lived for a day at most. */
-  function open(kid: string, contestId: string, sealed: string): string | null {
-    try {
-      return words.open(kid, contestId, sealed).reason;
-    } catch {
-      return null;
-    }
+type Author = Pick<Staff, 'kid' | 'ref'>;
+
+/** Four times what a reason takes. */
+const MAX_KEPT = 16_000;
+
+/** An empty text takes away what was kept. @returns whether it is kept: not of a contest that is not there */
+async function keepDraft(context: DraftContext, by: Author, contestId: string, draft: Draft) {
+  const { database, words, clock } = context;
+  const { kid, ref } = by;
+  const { kind, outcome, text } = draft;
+  if (text === '') {
+    await deleteDrafts(database, kid, ref, contestId, [kind]);
+    return false;
   }
-  return {
-    async save({ kid, ref }, { contestId, kind, outcome, text }) {
-      if (text === '') {
-        await deleteDrafts(database, kid, ref, contestId, [kind]);
-        return false;
-      }
-      const sealed = words.seal(kid, contestId, { ...NO_WORDS, reason: text }) ?? '';
-      return saveDraft(database, { kid, actor: ref, contestId, kind, outcome, text: sealed, at: clock() });
-    },
-    async of({ kid, ref }: Staff, contestId) {
-      const drafts = await draftsOf(database, kid, ref, contestId);
-      return drafts.flatMap(({ kind, outcome, text: sealed }) => {
-        const text = open(kid, contestId, sealed);
-        return text === null ? [] : [{ kind, outcome, text }];
-      });
-    },
-    drop: ({ kid, ref }, contestId, kinds) => deleteDrafts(database, kid, ref, contestId, kinds),
-  };
+  const sealed = words.seal(kid, contestId, { ...NO_WORDS, reason: text }) ?? '';
+  return saveDraft(database, { kid, actor: ref, contestId, kind, outcome, text: sealed, at: clock() });
+}
+
+/** @returns whether all that was typed is kept */
+export async function keepTyped(
+  context: DraftContext,
+  by: Author,
+  contestId: string,
+  typed: readonly (Draft | null)[],
+): Promise<boolean> {
+  let kept = true;
+  for (const one of typed) {
+    if (one === null) continue;
+    const fits = one.text.length <= MAX_KEPT;
+    const saved = fits && (await keepDraft(context, by, contestId, one));
+    if (!saved && one.text !== '') kept = false;
+  }
+  return kept;
+}
+
+/** Null for what cannot be opened, as under a key that is gone: a draft lives for a day at most. */
+function openDraft(words: ContestWords, kid: string, contestId: string, sealed: string): string | null {
+  try {
+    return words.open(kid, contestId, sealed).reason;
+  } catch {
+    return null;
+  }
+}
+
+export async function readDrafts(
+  { database, words }: DraftContext,
+  { kid, ref }: Author,
+  contestId: string,
+): Promise<readonly Draft[]> {
+  const drafts = await draftsOf(database, kid, ref, contestId);
+  return drafts.flatMap(({ kind, outcome, text: sealed }) => {
+    const text = openDraft(words, kid, contestId, sealed);
+    return text === null ? [] : [{ kind, outcome, text }];
+  });
 }

@@ -1,8 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { readBody } from '../http/body.ts';
 import { Refusal } from '../lib/errors.ts';
 import { sha256 } from '../lib/hash.ts';
-import type { HttpPort } from './ports.ts';
 
 /** Forms as a browser without JavaScript sends them. */
 export type Form = ReadonlyMap<string, string>;
@@ -12,7 +12,7 @@ const MAX_FORM_BYTES = 65_536;
 const MAX_FIELDS = 64;
 
 /** @throws {Refusal} `payload-too-large`, `unsupported-media-type`, `invalid-request` */
-export async function readForm(http: HttpPort, request: IncomingMessage): Promise<Form> {
+export async function readForm(request: IncomingMessage): Promise<Form> {
   const closing = { headers: { connection: 'close' } };
   const { headers } = request;
   if (Number(headers['content-length'] ?? 0) > MAX_FORM_BYTES)
@@ -21,7 +21,7 @@ export async function readForm(http: HttpPort, request: IncomingMessage): Promis
   const encoded = (headers['content-encoding'] ?? 'identity') !== 'identity';
   if (type !== 'application/x-www-form-urlencoded' || encoded)
     throw new Refusal('unsupported-media-type', closing);
-  const body = await http.readBody(request, MAX_FORM_BYTES);
+  const body = await readBody(request, MAX_FORM_BYTES);
   if (!body) throw new Refusal('payload-too-large', closing);
   const fields = [...new URLSearchParams(body.toString('utf8'))];
   const form = new Map(fields.map(([name, value]) => [name, value.replace(/\r\n?/g, '\n')]));

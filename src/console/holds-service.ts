@@ -7,15 +7,36 @@ import type { Scope } from '../rights/erase/erasure.ts';
 import type { HeldErasures } from '../rights/erase/held-service.ts';
 import { allHolds, type LegalHold, listHolds, placeHold, releaseHold } from '../rights/erase/hold-store.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
-import type { Staff } from './ports.ts';
-import type { HoldPage, HoldView } from './ports-dpo.ts';
+import { actorOf, requireTenant, type Staff } from './staff.ts';
 
 /** Legal holds (GDPR articles 17(3) and 18(2)): placed by a dpo, a device and scope each; a release erases what had waited. */
 
-export interface HoldDeps {
+export interface HoldContext {
   readonly database: Database;
   readonly held: HeldErasures;
+  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly clock: Clock;
+}
+
+/** How a page names a hold: a device by its keyed reference, and a kind of data. */
+export interface HoldPlace {
+  readonly device: string;
+  readonly scope: string;
+}
+
+export interface HoldView extends HoldPlace {
+  readonly handle: string;
+  readonly scope: Scope;
+  readonly basis: string;
+  readonly createdAt: number;
+  /** Who asked for the erasure that waits for it. */
+  readonly requestedBy: string | null;
+}
+
+export interface HoldPage {
+  readonly holds: readonly HoldView[];
+  /** There are younger ones. */
+  readonly more: boolean;
 }
 
 /** Holds that are shown on a page. */
@@ -23,7 +44,7 @@ const PAGE = 100;
 /** A device has one of each scope at most. */
 const OF_DEVICE = 20;
 
-export function holdView(tenant: ConsentTenant, hold: LegalHold): HoldView {
+function viewOf(tenant: ConsentTenant, hold: LegalHold): HoldView {
   const { durable, scope, basis, createdAt, requestedBy } = hold;
   return {
     device: rightsRef(tenant.rightsKey, 'durable', durable),
@@ -35,74 +56,76 @@ export function holdView(tenant: ConsentTenant, hold: LegalHold): HoldView {
   };
 }
 
-export type HoldService = ReturnType<typeof makeHoldService>;
-
-export function makeHoldService({ database, held, clock }: HoldDeps) {
-  /** By the keyed reference of its device: no page names a device otherwise. */
-  async function find(tenant: ConsentTenant, device: string, scope: string): Promise<LegalHold | null> {
-    for await (const hold of allHolds(database, tenant.kid)) {
-      if (hold.scope === scope && rightsRef(tenant.rightsKey, 'durable', hold.durable) === device)
-        return hold;
-    }
-    return null;
+async function find(
+  database: Database,
+  { kid, rightsKey }: ConsentTenant,
+  { device, scope }: HoldPlace,
+): Promise<LegalHold | null> {
+  for await (const hold of allHolds(database, kid)) {
+    if (hold.scope === scope && rightsRef(rightsKey, 'durable', hold.durable) === device) return hold;
   }
+  return null;
+}
 
-  return {
-    /** The oldest first. A page begins after a hold that is named; after one that was released, at the beginning. */
-    async page(
-      tenant: ConsentTenant,
-      after: { readonly device: string; readonly scope: string } | null,
-    ): Promise<HoldPage> {
-      const { kid } = tenant;
-      const from = after && (await find(tenant, after.device, after.scope));
-      const found = await listHolds(database, kid, { after: from, limit: PAGE + 1 });
-      return {
-        holds: found.slice(0, PAGE).map((hold) => holdView(tenant, hold)),
-        more: found.length > PAGE,
-      };
-    },
-    ofDevice: (kid: string, durable: string) => listHolds(database, kid, { durable, limit: OF_DEVICE }),
+/** The oldest first. A page begins after a hold that is named; after one that was released, at the beginning. */
+export async function readHolds(
+  { database, tenantOf }: HoldContext,
+  { kid }: Staff,
+  after: HoldPlace | null,
+): Promise<HoldPage> {
+  const tenant = requireTenant(tenantOf, kid);
+  const from = after && (await find(database, tenant, after));
+  const found = await listHolds(database, kid, { after: from, limit: PAGE + 1 });
+  return { holds: found.slice(0, PAGE).map((hold) => viewOf(tenant, hold)), more: found.length > PAGE };
+}
 
-    async place(
-      staff: Staff,
-      tenant: ConsentTenant,
-      durable: string,
-      scopes: readonly Scope[],
-      basis: string,
-    ): Promise<void> {
-      const { kid, role, ref } = staff;
-      const at = clock();
-      const object = rightsRef(tenant.rightsKey, 'durable', durable);
-      await database.transaction(async (tx) => {
-        for (const scope of scopes) await placeHold(tx, { kid, durable, scope, basis, createdAt: at });
-        const detail = { scopes: [...scopes] };
-        await writeAudit(tx, { kid, at, actor: { role, ref }, action: 'hold.placed', object, detail });
-      });
-    },
+export async function deviceHolds(
+  { database }: HoldContext,
+  tenant: ConsentTenant,
+  durable: string,
+): Promise<readonly HoldView[]> {
+  const holds = await listHolds(database, tenant.kid, { durable, limit: OF_DEVICE });
+  return holds.map((hold) => viewOf(tenant, hold));
+}
 
-    /** What another hold still keeps stays; its own release erases it later. */
-    async release(
-      staff: Staff,
-      tenant: ConsentTenant,
-      device: string,
-      scope: string,
-    ): Promise<{ readonly receipt: ErasureReceipt | null } | null> {
-      const { kid, role, ref } = staff;
-      const found = await find(tenant, device, scope);
-      if (!found) return null;
-      const { durable } = found;
-      const actor = { role, ref };
-      const now = clock();
-      const released = await database.transaction(async (tx) => {
-        const gone = await releaseHold(tx, { kid, durable, scope: found.scope }, now);
-        const detail = { scope: found.scope, pending: gone?.waited === true };
-        const event = { kid, at: now, actor, object: device };
-        if (gone) await writeAudit(tx, { ...event, action: 'hold.released', detail });
-        return gone;
-      });
-      if (!released) return null;
-      const receipts = released.waited ? await held.ofDevice(actor, kid, durable) : [];
-      return { receipt: receipts.at(-1) ?? null };
-    },
-  };
+export async function placeHolds(
+  { database, tenantOf, clock }: HoldContext,
+  staff: Staff,
+  { durable, scopes, basis }: Pick<LegalHold, 'durable' | 'basis'> & { readonly scopes: readonly Scope[] },
+): Promise<void> {
+  const { kid } = staff;
+  const at = clock();
+  const object = rightsRef(requireTenant(tenantOf, kid).rightsKey, 'durable', durable);
+  await database.transaction(async (tx) => {
+    for (const scope of scopes) await placeHold(tx, { kid, durable, scope, basis, createdAt: at });
+    const detail = { scopes: [...scopes] };
+    await writeAudit(tx, { kid, at, actor: actorOf(staff), action: 'hold.placed', object, detail });
+  });
+}
+
+/**
+ * What another hold still keeps stays; its own release erases it later.
+ * @returns the receipt of the erasure that had waited, if one had; null: there is no such hold
+ */
+export async function endHold(
+  { database, held, tenantOf, clock }: HoldContext,
+  staff: Staff,
+  place: HoldPlace,
+): Promise<{ readonly receipt: ErasureReceipt | null } | null> {
+  const { kid } = staff;
+  const found = await find(database, requireTenant(tenantOf, kid), place);
+  if (!found) return null;
+  const { durable, scope } = found;
+  const actor = actorOf(staff);
+  const now = clock();
+  const released = await database.transaction(async (tx) => {
+    const gone = await releaseHold(tx, { kid, durable, scope }, now);
+    const detail = { scope, pending: gone?.waited === true };
+    const event = { kid, at: now, actor, object: place.device };
+    if (gone) await writeAudit(tx, { ...event, action: 'hold.released', detail });
+    return gone;
+  });
+  if (!released) return null;
+  const receipts = released.waited ? await held.ofDevice(actor, kid, durable) : [];
+  return { receipt: receipts.at(-1) ?? null };
 }

@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { decryptGcm, encryptGcm, GCM_IV_BYTES } from '../lib/gcm.ts';
+import type { Random } from '../lib/random.ts';
 
 /** The ID token of a session, as its row keeps it for the sign-out: under a key of the server, bound to the session. */
 
@@ -8,9 +8,9 @@ const MAX_CHARS = 4096;
 
 const aadOf = (hash: string): Buffer => Buffer.from(`gpd/console-id-token/v1|${hash}`);
 
-export function sealIdToken(key: Uint8Array, hash: string, token: string): string | null {
+export function sealIdToken(key: Uint8Array, random: Random, hash: string, token: string): string | null {
   if (token.length > MAX_CHARS) return null;
-  const iv = randomBytes(GCM_IV_BYTES);
+  const iv = random(GCM_IV_BYTES);
   return Buffer.concat([iv, encryptGcm(key, iv, aadOf(hash), Buffer.from(token))]).toString('base64url');
 }
 

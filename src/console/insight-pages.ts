@@ -1,11 +1,20 @@
-import type { Router } from 'express';
 import { DAY, HOUR } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { barChart, cellOf, lastDays, lastHours } from './charts.ts';
-import type { GenerationView, InsightPort, OverviewView } from './ports-insight.ts';
+import {
+  type GenerationView,
+  type InsightContext,
+  type OverviewView,
+  readKeys,
+  readLedger,
+  readOverview,
+  readTerms,
+  startVerify,
+} from './insight-service.ts';
+import type { PageTable } from './page-table.ts';
 import { framing, readLanguage } from './preview-pages.ts';
 import { type Render, usualPolicy } from './render.ts';
-import type { Desk } from './session-guard.ts';
+import type { Posted, Visit } from './session-guard.ts';
 
 /** Overview, ledger, keys and purposes: what there is, in numbers with their denominators. */
 
@@ -38,66 +47,63 @@ function languageName(code: string): string {
   return new Intl.DisplayNames([code], { type: 'language' }).of(code) ?? code;
 }
 
-export function insightPages(router: Router, insight: InsightPort, desk: Desk, render: Render): void {
-  router.get(
-    '/overview',
-    desk.page('reviewer', async ({ response, staff, now }) => {
-      const hours = lastHours(now, HOURS);
-      const days = lastDays(now, DAYS);
-      const from = { verdicts: hours[0] ?? now, consent: days[0] ?? now };
-      const view = await insight.overview(staff, from);
-      const { floor } = view;
-      const sum = view.verdicts.reduce((total, { n }) => total + n, 0);
-      render(response, 'overview', {
-        here: 'overview',
-        view,
-        total: cellOf(sum, floor),
-        verdicts: barChart(view.verdicts, CLASSES, hours, HOUR, floor),
-        consent: barChart(view.consent, CHOICES, days, DAY, floor),
-        rules: rulesByError(view.rules),
-        advice: (key: GenerationView) => adviceFor(key, now),
-        live: view.keys.filter((key) => key.state !== 'destroyed'),
-      });
-    }),
-  );
-
-  router.get(
-    '/ledger',
-    desk.page('reviewer', async ({ request, response, staff }) => {
-      const ledger = await insight.ledger(staff);
-      if (!ledger) throw new Refusal('not-found');
-      const asked = request.query['seq'];
-      const seq = typeof asked === 'string' && SEQ.test(asked.trim()) ? Number(asked.trim()) : null;
-      const proof = seq === null ? null : await insight.proof(staff, seq);
-      const values = { here: 'ledger', ledger, asked: typeof asked === 'string' ? asked : null, seq, proof };
-      render(response, 'ledger', values, asked !== undefined && proof === null ? 404 : 200);
-    }),
-  );
-
-  router.post(
-    '/ledger/verify',
-    desk.action('reviewer', async ({ response, staff }) => {
-      response.redirect(303, `/console/jobs/${await insight.startVerify(staff)}`);
-    }),
-  );
-
-  router.get(
-    '/keys',
-    desk.page('reviewer', async ({ response, staff, now }) => {
-      const keys = await insight.keys(staff);
-      const advice = (key: GenerationView): string => adviceFor(key, now);
-      render(response, 'keys', { here: 'keys', keys: [...keys].reverse(), advice });
-    }),
-  );
-
-  router.get(
-    '/terms',
-    desk.page('reviewer', async ({ request, response, staff }) => {
-      const terms = await insight.terms(staff);
-      const asked = readLanguage(request.query['lang']);
-      const language = terms.languages.includes(asked) ? asked : 'en';
-      const policy = (nonce: string): string => framing(usualPolicy(nonce));
-      render(response, 'terms', { here: 'terms', ...terms, language, languageName, policy });
-    }),
-  );
+interface Context extends InsightContext {
+  readonly render: Render;
 }
+
+async function showOverview(context: Context, { response, staff, now }: Visit): Promise<void> {
+  const hours = lastHours(now, HOURS);
+  const days = lastDays(now, DAYS);
+  const from = { verdicts: hours[0] ?? now, consent: days[0] ?? now };
+  const view = await readOverview(context, staff, from);
+  const { floor } = view;
+  const sum = view.verdicts.reduce((total, { n }) => total + n, 0);
+  context.render(response, 'overview', {
+    here: 'overview',
+    view,
+    total: cellOf(sum, floor),
+    verdicts: barChart(view.verdicts, CLASSES, hours, HOUR, floor),
+    consent: barChart(view.consent, CHOICES, days, DAY, floor),
+    rules: rulesByError(view.rules),
+    advice: (key: GenerationView) => adviceFor(key, now),
+    live: view.keys.filter((key) => key.state !== 'destroyed'),
+  });
+}
+
+async function showLedger(context: Context, { request, response, staff }: Visit): Promise<void> {
+  const ledger = await readLedger(context, staff);
+  if (!ledger) throw new Refusal('not-found');
+  const asked = request.query['seq'];
+  const seq = typeof asked === 'string' && SEQ.test(asked.trim()) ? Number(asked.trim()) : null;
+  const proof = seq === null ? null : await context.log.proof(staff.kid, seq);
+  const values = { here: 'ledger', ledger, asked: typeof asked === 'string' ? asked : null, seq, proof };
+  context.render(response, 'ledger', values, asked !== undefined && proof === null ? 404 : 200);
+}
+
+async function verifyLedger(context: Context, { response, staff }: Posted): Promise<void> {
+  response.redirect(303, `/console/jobs/${await startVerify(context, staff)}`);
+}
+
+async function showKeys(context: Context, { response, staff, now }: Visit): Promise<void> {
+  const keys = await readKeys(context, staff);
+  const advice = (key: GenerationView): string => adviceFor(key, now);
+  context.render(response, 'keys', { here: 'keys', keys: [...keys].reverse(), advice });
+}
+
+async function showTerms(context: Context, { request, response, staff }: Visit): Promise<void> {
+  const terms = await readTerms(context, staff);
+  const asked = readLanguage(request.query['lang']);
+  const language = terms.languages.includes(asked) ? asked : 'en';
+  const policy = (nonce: string): string => framing(usualPolicy(nonce));
+  context.render(response, 'terms', { here: 'terms', ...terms, language, languageName, policy });
+}
+
+export const insightPages: PageTable<Context> = {
+  pages: {
+    '/overview': ['reviewer', showOverview],
+    '/ledger': ['reviewer', showLedger],
+    '/keys': ['reviewer', showKeys],
+    '/terms': ['reviewer', showTerms],
+  },
+  forms: { '/ledger/verify': ['reviewer', verifyLedger] },
+};

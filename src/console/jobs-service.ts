@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import { PassThrough, type Writable } from 'node:stream';
 import type { Database } from '../db/db.ts';
 import { type Clock, SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { every } from '../lib/every.ts';
 import { sha256 } from '../lib/hash.ts';
+import type { Random } from '../lib/random.ts';
 import {
   beatJob,
   deleteJob,
@@ -15,8 +15,7 @@ import {
   type StoredJob,
 } from '../rights/job-store.ts';
 import { type ExportKeys, JobGone, openExport, sealExport } from './export-parts-service.ts';
-import type { Staff } from './ports.ts';
-import type { JobPort, JobView } from './ports-dpo.ts';
+import type { Staff } from './staff.ts';
 
 /**
  * Work that takes longer than a page may. One process works at it; its state and what it wrote are in the database, where
@@ -37,6 +36,23 @@ const BEAT_MS = SECOND;
 /** A job without a beat for so long is nobody's any more. */
 const SILENT_MS = 30 * SECOND;
 
+/** The page looks again until it is done. */
+export interface JobView {
+  readonly id: string;
+  readonly kind: 'export' | 'verify';
+  readonly state: 'running' | 'done' | 'failed';
+  readonly done: number;
+  readonly total: number;
+  readonly startedAt: number;
+  /** Of an export that is done. */
+  readonly file: {
+    readonly name: string;
+    readonly type: string;
+    readonly bytes: number;
+  } | null;
+  readonly result: unknown;
+}
+
 export interface OpenedJob {
   readonly id: string;
   /** There was nothing to do. */
@@ -49,115 +65,152 @@ export interface OpenedJob {
 export interface JobDeps {
   readonly database: Database;
   readonly keys: ExportKeys;
+  readonly random: Random;
   readonly clock: Clock;
-  readonly onFault: (error: unknown) => void;
+  readonly onJobFault: (error: unknown) => void;
 }
 
-export interface Jobs extends JobPort {
+export interface Jobs {
+  /** One's own jobs alone, whichever node works at them. */
+  get(staff: Staff, id: string): Promise<JobView | null>;
+  /** What its file holds. @throws {Refusal} when it goes meanwhile */
+  read(staff: Staff, id: string): AsyncIterable<Uint8Array>;
   /** @throws {Unavailable} when too many run already */
   open(staff: Staff, kind: JobView['kind'], subjects: readonly string[]): Promise<OpenedJob>;
   /** Ends what this process works at. */
   stop(): Promise<void>;
 }
 
-const hashOf = (id: string): string => sha256(id).toString('hex');
+interface Working {
+  readonly abort: AbortController;
+  readonly ended: Promise<void>;
+}
+
+interface Context extends JobDeps {
+  /** What this process works at, by hash. */
+  readonly working: Map<string, Working>;
+}
 
 interface Progress {
   done: number;
   total: number;
 }
 
-export function makeJobs({ database, keys, clock, onFault }: JobDeps): Jobs {
-  const working = new Map<string, { readonly abort: AbortController; readonly ended: Promise<void> }>();
+type Task = (progress: Progress, signal: AbortSignal) => Promise<unknown>;
 
-  /** Beats until `abort`; one beat that finds the job gone stops the work. */
-  function keepBeating(hash: string, progress: Progress, abort: AbortController): void {
-    const beat = async (): Promise<void> => {
-      if (!(await beatJob(database, hash, { ...progress, at: clock() }))) abort.abort(new JobGone());
-    };
-    // The next one may succeed; readers wait longer than one.
-    const beats = every(beat, { ms: BEAT_MS, timer: setInterval, onFault: () => {} });
-    abort.signal.addEventListener('abort', () => void beats.stop(), { once: true });
-  }
+const hashOf = (id: string): string => sha256(id).toString('hex');
 
-  function work(id: string, task: (progress: Progress, signal: AbortSignal) => Promise<unknown>): void {
-    const hash = hashOf(id);
-    const progress: Progress = { done: 0, total: 0 };
-    const abort = new AbortController();
-    keepBeating(hash, progress, abort);
-    const ended = task(progress, abort.signal)
-      .then(
-        (result) => ({ state: 'done' as const, result: JSON.stringify(result ?? null) }),
-        (error: unknown) => {
-          if (!(error instanceof JobGone) && !abort.signal.aborted) onFault(error);
-          return { state: 'failed' as const, result: null };
-        },
-      )
-      .then((end) => endJob(database, hash, { ...progress, ...end, at: clock() }))
-      .then(() => {}, onFault)
-      .finally(() => {
-        abort.abort();
-        working.delete(hash);
-      });
-    working.set(hash, { abort, ended });
-  }
+/** Beats until `abort`; one beat that finds the job gone stops the work. */
+function keepBeating(
+  { database, clock }: Context,
+  hash: string,
+  progress: Progress,
+  abort: AbortController,
+): void {
+  const beat = async (): Promise<void> => {
+    if (!(await beatJob(database, hash, { ...progress, at: clock() }))) abort.abort(new JobGone());
+  };
+  // The next one may succeed; readers wait longer than one.
+  const beats = every(beat, { ms: BEAT_MS, timer: setInterval, onFault: () => {} });
+  abort.signal.addEventListener('abort', () => void beats.stop(), { once: true });
+}
 
-  const reporter =
-    (progress: Progress): Report =>
-    (done, total = progress.total) => {
-      progress.done = done;
-      progress.total = total;
-    };
+function work(context: Context, id: string, task: Task): void {
+  const { database, clock, onJobFault, working } = context;
+  const hash = hashOf(id);
+  const progress: Progress = { done: 0, total: 0 };
+  const abort = new AbortController();
+  keepBeating(context, hash, progress, abort);
+  const ended = task(progress, abort.signal)
+    .then(
+      (result) => ({ state: 'done' as const, result: JSON.stringify(result ?? null) }),
+      (error: unknown) => {
+        if (!(error instanceof JobGone) && !abort.signal.aborted) onJobFault(error);
+        return { state: 'failed' as const, result: null };
+      },
+    )
+    .then((end) => endJob(database, hash, { ...progress, ...end, at: clock() }))
+    .then(() => {}, onJobFault)
+    .finally(() => {
+      abort.abort();
+      working.delete(hash);
+    });
+  working.set(hash, { abort, ended });
+}
 
-  function find(staff: Staff, id: string): Promise<StoredJob | null> {
-    const by = { hash: hashOf(id), kid: staff.kid, actor: staff.ref };
-    return findJob(database, by, clock() - JOB_MS);
-  }
+function reporter(progress: Progress): Report {
+  return (done, total = progress.total) => {
+    progress.done = done;
+    progress.total = total;
+  };
+}
 
+function workAtFile(context: Context, id: string, { name, type, write }: ExportFile): void {
+  const { database, keys, clock } = context;
+  work(context, id, async (progress, signal) => {
+    const output = new PassThrough();
+    const beat = () => ({ ...progress, at: clock() });
+    const [bytes] = await Promise.all([
+      sealExport(database, keys, id, output, beat),
+      write(output, signal, reporter(progress)),
+    ]);
+    return { name, type, bytes };
+  });
+}
+
+function find({ database, clock }: Context, staff: Staff, id: string): Promise<StoredJob | null> {
+  const by = { hash: hashOf(id), kid: staff.kid, actor: staff.ref };
+  return findJob(database, by, clock() - JOB_MS);
+}
+
+async function get(context: Context, staff: Staff, id: string): Promise<JobView | null> {
+  const job = await find(context, staff, id);
+  if (!job) return null;
+  const { kind, done, total, startedAt, beatAt } = job;
+  const silent = job.state === 'running' && context.clock() - beatAt > SILENT_MS;
+  const state = silent ? 'failed' : job.state;
+  const result: unknown = job.result === null ? null : JSON.parse(job.result);
+  const file = kind === 'export' && state === 'done' ? (result as JobView['file']) : null;
+  return { id, kind: kind as JobView['kind'], state, done, total, startedAt, file, result };
+}
+
+async function* read(context: Context, staff: Staff, id: string): AsyncGenerator<Uint8Array> {
+  const job = await find(context, staff, id);
+  const { bytes } = (job?.result == null ? { bytes: 0 } : JSON.parse(job.result)) as { bytes: number };
+  yield* openExport(context.database, context.keys, id, bytes);
+}
+
+async function open(
+  context: Context,
+  staff: Staff,
+  kind: JobView['kind'],
+  subjects: readonly string[],
+): Promise<OpenedJob> {
+  const { database, random, clock } = context;
+  const id = random(16).toString('hex');
+  const hash = hashOf(id);
+  const job = { hash, kid: staff.kid, actor: staff.ref, kind, subjects, at: clock() };
+  if (!(await insertJob(database, job, MAX_RUNNING, clock() - SILENT_MS)))
+    throw new Unavailable('too many jobs of this tenant are running', 10);
   return {
-    async get(staff, id) {
-      const job = await find(staff, id);
-      if (!job) return null;
-      const { kind, done, total, startedAt, beatAt } = job;
-      const silent = job.state === 'running' && clock() - beatAt > SILENT_MS;
-      const state = silent ? 'failed' : job.state;
-      const result: unknown = job.result === null ? null : JSON.parse(job.result);
-      const file = kind === 'export' && state === 'done' ? (result as JobView['file']) : null;
-      return { id, kind: kind as JobView['kind'], state, done, total, startedAt, file, result };
-    },
+    id,
+    drop: () => deleteJob(database, hash),
+    run: (task) => work(context, id, (progress) => task(reporter(progress))),
+    runFile: (file) => workAtFile(context, id, file),
+  };
+}
 
-    async *read(staff, id) {
-      const job = await find(staff, id);
-      const { bytes } = (job?.result == null ? { bytes: 0 } : JSON.parse(job.result)) as { bytes: number };
-      yield* openExport(database, keys, id, bytes);
-    },
+async function stop({ working }: Context): Promise<void> {
+  for (const { abort } of working.values()) abort.abort(new JobGone());
+  await Promise.all([...working.values()].map(({ ended }) => ended));
+}
 
-    async open(staff, kind, subjects) {
-      const id = randomBytes(16).toString('hex');
-      const hash = hashOf(id);
-      const job = { hash, kid: staff.kid, actor: staff.ref, kind, subjects, at: clock() };
-      if (!(await insertJob(database, job, MAX_RUNNING, clock() - SILENT_MS)))
-        throw new Unavailable('too many jobs of this tenant are running', 10);
-      return {
-        id,
-        drop: () => deleteJob(database, hash),
-        run: (task) => work(id, (progress) => task(reporter(progress))),
-        runFile: ({ name, type, write }) =>
-          work(id, async (progress, signal) => {
-            const output = new PassThrough();
-            const beat = () => ({ ...progress, at: clock() });
-            const [bytes] = await Promise.all([
-              sealExport(database, keys, id, output, beat),
-              write(output, signal, reporter(progress)),
-            ]);
-            return { name, type, bytes };
-          }),
-      };
-    },
-
-    async stop() {
-      for (const { abort } of working.values()) abort.abort(new JobGone());
-      await Promise.all([...working.values()].map(({ ended }) => ended));
-    },
+export function makeJobs(deps: JobDeps): Jobs {
+  const context: Context = { ...deps, working: new Map() };
+  return {
+    get: (staff, id) => get(context, staff, id),
+    read: (staff, id) => read(context, staff, id),
+    open: (staff, kind, subjects) => open(context, staff, kind, subjects),
+    stop: () => stop(context),
   };
 }

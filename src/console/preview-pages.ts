@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import type { Response, Router } from 'express';
 import { languageSchema } from '../schema/banner.ts';
-import type { InsightPort } from './ports-insight.ts';
+import { type InsightContext, readBanner } from './insight-service.ts';
+import type { PageTable } from './page-table.ts';
 import type { Render } from './render.ts';
-import type { Desk } from './session-guard.ts';
+import type { Visit } from './session-guard.ts';
 
 /**
  * The consent banner itself, on a page that is cut off: an origin of its own (no cookie, no storage), no connection to
@@ -28,27 +29,24 @@ const policy = (nonce: string): string =>
 /** What the page of purposes may do besides: show this one. */
 export const framing = (base: string): string => `${base}; frame-src 'self'`;
 
-export interface PreviewDeps {
-  readonly insight: InsightPort;
-  readonly views: string;
-  readonly desk: Desk;
-  readonly render: Render;
-}
-
 export function readLanguage(value: unknown): string {
   const read = languageSchema.safeParse(value);
   return read.success ? read.data : 'en';
 }
 
-export function previewPages(router: Router, { insight, views, desk, render }: PreviewDeps): void {
-  router.get(
-    '/banner',
-    desk.page('reviewer', async ({ request, response, staff }) => {
-      const shown = await insight.banner(staff, readLanguage(request.query['lang']));
-      response.set({ 'x-frame-options': 'SAMEORIGIN' });
-      render(response, 'banner', { ...shown, policy });
-    }),
-  );
+interface Context extends InsightContext {
+  readonly render: Render;
+}
+
+async function showBanner(context: Context, { request, response, staff }: Visit): Promise<void> {
+  const shown = await readBanner(context, staff, readLanguage(request.query['lang']));
+  response.set({ 'x-frame-options': 'SAMEORIGIN' });
+  context.render(response, 'banner', { ...shown, policy });
+}
+
+export const previewPages: PageTable<Context> = { pages: { '/banner': ['reviewer', showBanner] } };
+
+export function previewFiles(router: Router, { views }: { readonly views: string }): void {
   for (const name of FILES) {
     router.get(`/banner/${name}`, (_request, response: Response) => {
       response.set({ 'cross-origin-resource-policy': 'cross-origin', 'cache-control': 'no-cache' });

@@ -1,14 +1,16 @@
-import type { Request, Router } from 'express';
+import type { Request } from 'express';
 import { DAY } from '../lib/clock.ts';
 import {
   QUEUE_GROUPS,
   type QueueCursor,
   type QueueFilter,
   type QueueGroup,
+  type QueueRow,
 } from '../rights/contests/queue.ts';
-import type { QueuePort } from './ports-cases.ts';
+import type { PageTable } from './page-table.ts';
+import { findCase, type QueueContext, readQueue } from './queue-service.ts';
 import type { Render } from './render.ts';
-import type { Desk } from './session-guard.ts';
+import type { Visit } from './session-guard.ts';
 
 /** The review queue: every filter is in the address, so that a view can be kept and sent. */
 
@@ -66,56 +68,46 @@ function linkTo(wanted: Wanted, cursor: QueueCursor | null): string {
   return `/console/queue${text === '' ? '' : `?${text}`}`;
 }
 
-export function queuePages(router: Router, queue: QueuePort, desk: Desk, render: Render): void {
-  router.get(
-    '/queue',
-    desk.page('reviewer', async ({ request, response, staff, now }) => {
-      const { q } = request.query;
-      const search = typeof q === 'string' ? q.trim().slice(0, 128) : '';
-      const found = search === '' ? null : await queue.find(staff, search);
-      if (found !== null) {
-        response.redirect(303, `/console/contests/${found}`);
-        return;
-      }
-      const wanted = readWanted(request);
-      const filter = filterOf(wanted, now);
-      const rows =
-        wanted.state === 'open'
-          ? await queue.open(staff, filter, wanted.after, PAGE + 1)
-          : (await queue.resolved(staff, filter, wanted.after, PAGE + 1)).map((contest) => {
-              return { group: 'free' as const, contest };
-            });
-      const [counts, load] = await Promise.all([
-        queue.counts(staff),
-        staff.role === 'dpo' ? queue.workload(staff) : [],
-      ]);
-      const shown = rows.slice(0, PAGE);
-      const last = shown.at(-1);
-      const next =
-        rows.length > PAGE && last
-          ? {
-              group: last.group,
-              at: last.contest.resolvedAt ?? last.contest.dueAt,
-              contestId: last.contest.contestId,
-            }
-          : null;
-      render(response, 'queue', {
-        here: 'queue',
-        rows: shown,
-        counts,
-        load,
-        cap: queue.cap,
-        wanted,
-        search,
-        missed: search !== '',
-        filtered: wanted.class !== '' || wanted.age !== '' || wanted.due !== '',
-        first: wanted.after === null ? null : linkTo(wanted, null),
-        next: next && linkTo(wanted, next),
-        ages: AGES,
-        dues: DUES,
-        classes: CLASSES,
-        done: oneOf(request.query['done'], ['resolved', 'proposed', 'released']),
-      });
-    }),
-  );
+interface Context extends QueueContext {
+  readonly render: Render;
 }
+
+/** Where the page after `rows` begins; null where there is none. */
+function nextAfter(rows: readonly QueueRow[]): QueueCursor | null {
+  const last = rows[PAGE - 1];
+  if (rows.length <= PAGE || !last) return null;
+  const { resolvedAt, dueAt, contestId } = last.contest;
+  return { group: last.group, at: resolvedAt ?? dueAt, contestId };
+}
+
+async function showQueue(context: Context, { request, response, staff, now }: Visit): Promise<void> {
+  const { q } = request.query;
+  const search = typeof q === 'string' ? q.trim().slice(0, 128) : '';
+  const found = search === '' ? null : await findCase(context, staff, search);
+  if (found !== null) {
+    response.redirect(303, `/console/contests/${found}`);
+    return;
+  }
+  const wanted = readWanted(request);
+  const { state, after } = wanted;
+  const asked = { state, filter: filterOf(wanted, now), after, limit: PAGE + 1 };
+  const { rows, ...view } = await readQueue(context, staff, asked);
+  const next = nextAfter(rows);
+  context.render(response, 'queue', {
+    here: 'queue',
+    ...view,
+    rows: rows.slice(0, PAGE),
+    wanted,
+    search,
+    missed: search !== '',
+    filtered: wanted.class !== '' || wanted.age !== '' || wanted.due !== '',
+    first: after === null ? null : linkTo(wanted, null),
+    next: next && linkTo(wanted, next),
+    ages: AGES,
+    dues: DUES,
+    classes: CLASSES,
+    done: oneOf(request.query['done'], ['resolved', 'proposed', 'released']),
+  });
+}
+
+export const queuePages: PageTable<Context> = { pages: { '/queue': ['reviewer', showQueue] } };

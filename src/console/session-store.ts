@@ -84,27 +84,25 @@ export async function listConsoleSessions(
 }
 
 export interface Draft {
-  readonly kid: string;
-  readonly actor: string;
-  readonly contestId: string;
   readonly kind: 'resolve' | 'ask';
   readonly outcome: string | null;
   readonly text: string;
+}
+
+/** Its text is sealed. */
+interface StoredDraft extends Draft {
+  readonly kid: string;
+  readonly actor: string;
+  readonly contestId: string;
   readonly at: number;
 }
 
-interface DraftRow {
-  readonly kid: string;
-  readonly actor: string;
+interface DraftRow extends Omit<StoredDraft, 'contestId'> {
   readonly contest_id: string;
-  readonly kind: Draft['kind'];
-  readonly outcome: string | null;
-  readonly text: string;
-  readonly at: number;
 }
 
 /** @returns false when there is no such contest of that tenant: nothing is kept then */
-export function saveDraft(database: Database, draft: Draft): Promise<boolean> {
+export function saveDraft(database: Database, draft: StoredDraft): Promise<boolean> {
   const { kid, actor, contestId, kind, outcome, text, at } = draft;
   return database.transaction(async (tx) => {
     if (!(await holdsTenant(tx, kid))) return false;
@@ -123,7 +121,7 @@ export async function draftsOf(
   kid: string,
   actor: string,
   contestId: string,
-): Promise<readonly Draft[]> {
+): Promise<readonly StoredDraft[]> {
   const rows = await database.read<DraftRow>('console_drafts').where({ kid, actor, contest_id: contestId });
   return (rows as DraftRow[]).map((row) => ({
     kid,

@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto';
-import type { AuditAction } from '../audit/audit.ts';
 import { actorRef } from '../audit/reference.ts';
 import { writeAudit } from '../audit/store.ts';
 import { type Claimant, ClaimRefused, readClaimant } from '../auth/claims.ts';
@@ -7,43 +5,50 @@ import {
   CONSOLE_ABSOLUTE_MS,
   type ConsoleSession,
   hashConsoleToken,
-  isLiveSession,
   makeConsoleToken,
   roleOf,
 } from '../auth/console-session.ts';
 import type { Claims } from '../auth/jwt.ts';
-import type { LoginProvider, VerifiedLogin } from '../auth/ports.ts';
+import type { LoginBegun, LoginProvider, VerifiedLogin } from '../auth/ports.ts';
 import type { Config } from '../config.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
 import type { Clock } from '../lib/clock.ts';
+import type { Random } from '../lib/random.ts';
 import { environmentName } from '../schema/settings.ts';
 import { openIdToken, sealIdToken } from './id-token.ts';
-import type { LoginPort, SessionPort, SignIn, Staff } from './ports.ts';
-import {
-  deleteConsoleSession,
-  findConsoleSession,
-  insertConsoleSession,
-  listConsoleSessions,
-  touchConsoleSession,
-} from './session-store.ts';
+import { insertConsoleSession } from './session-store.ts';
 
 /** Sign-in of staff: from the identity provider's claims to a session, with its row in the audit log. */
 
-export interface SignInDeps {
+export interface ProviderOptions {
   readonly config: Config;
+  /** Of the OIDC client; null when the console is not configured. */
   readonly clientSecret: string | null;
+  readonly origin: () => string;
+  readonly random: Random;
+  readonly onLoginFault: (error: unknown) => void;
+}
+
+export interface SignInContext {
+  readonly config: Config;
   readonly database: Database;
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly clock: Clock;
-  readonly origin: () => string;
-  readonly onFault: (error: unknown) => void;
-  /** For the ID tokens of sessions. */
-  readonly tokenKey: Uint8Array;
+  readonly random: Random;
+  readonly provider: () => Promise<LoginProvider>;
+  readonly onLoginFault: (error: unknown) => void;
+  /** Derived from the server's secret. */
+  readonly keys: { readonly idToken: Uint8Array };
 }
 
-/** One sentence a setting; the page and `gpd doctor` say the same. */
-function missingConsoleSettings(config: Config): readonly string[] {
+/** Who came back from the identity provider, or why nobody did. */
+export type SignIn =
+  | { readonly ok: true; readonly token: string; readonly expiresAt: number }
+  | { readonly ok: false; readonly why: 'no-role' | 'no-tenant' | 'unknown-tenant' };
+
+/** Sentences that say what to set, as `gpd doctor` says it too; none when the console is configured. */
+export function missingConsoleSettings(config: Config): readonly string[] {
   const what = {
     oidc_issuer: 'the issuer of your identity provider',
     console_client_id: 'the client id that it knows the console by',
@@ -55,9 +60,9 @@ function missingConsoleSettings(config: Config): readonly string[] {
 }
 
 /** Loaded with the first sign-in; discovered anew by itself. */
-function makeProvider(deps: SignInDeps): () => Promise<LoginProvider> {
-  const { oidc_issuer: issuer, console_client_id: clientId } = deps.config;
-  const { clientSecret, onFault, origin } = deps;
+export function makeProvider(options: ProviderOptions): () => Promise<LoginProvider> {
+  const { oidc_issuer: issuer, console_client_id: clientId } = options.config;
+  const { clientSecret, origin, random, onLoginFault: onFault } = options;
   let provider: Promise<LoginProvider> | null = null;
   return () => {
     if (issuer === null || clientId === null || clientSecret === null)
@@ -71,7 +76,7 @@ function makeProvider(deps: SignInDeps): () => Promise<LoginProvider> {
         clientSecret,
         redirectUri,
         signedOutUri,
-        random: randomBytes,
+        random,
         onFault,
       }),
     );
@@ -89,8 +94,8 @@ function legible(value: unknown): string {
 }
 
 /** A name for colleagues: the first that can be read. */
-function labelOf(claims: Claims, caller: Claimant): string {
-  const names = [claims['name'], claims['preferred_username'], caller.sub].map(legible);
+function labelOf(claims: Claims, claimant: Claimant): string {
+  const names = [claims['name'], claims['preferred_username'], claimant.sub].map(legible);
   return names.find((name) => name !== '') ?? '?';
 }
 
@@ -100,16 +105,9 @@ const isNamed = (claims: Claims): boolean =>
     (name) => typeof name === 'string' && name.trim() !== '',
   );
 
-const isStaff = (caller: Claimant): boolean => caller.roles.has('reviewer') || caller.roles.has('dpo');
+const isStaff = (claimant: Claimant): boolean => claimant.roles.has('reviewer') || claimant.roles.has('dpo');
 
-interface Who {
-  readonly claims: Claims;
-  readonly idToken: string;
-}
-
-export function makeLoginPort(deps: SignInDeps): LoginPort {
-  const { config, database, tenantOf, clock } = deps;
-  const provider = makeProvider(deps);
+function claimantOf(config: Config, claims: Claims): Claimant | null {
   const rules = {
     issuer: config.oidc_issuer ?? '',
     audience: config.console_client_id ?? '',
@@ -118,117 +116,85 @@ export function makeLoginPort(deps: SignInDeps): LoginPort {
     visitorClaim: config.oidc_visitor_claim,
     principalClaim: config.oidc_principal_claim,
   };
-
-  function read(claims: Claims): Claimant | null {
-    try {
-      return readClaimant(claims, rules);
-    } catch (error) {
-      if (error instanceof ClaimRefused) return null;
-      throw error;
-    }
+  try {
+    return readClaimant(claims, rules);
+  } catch (error) {
+    if (error instanceof ClaimRefused) return null;
+    throw error;
   }
-
-  /** Role, tenant and name from the ID token; where it does not say all, from userinfo too. */
-  async function whoIs(login: VerifiedLogin): Promise<{ caller: Claimant | null; claims: Claims }> {
-    const caller = read(login.claims);
-    const whole = caller && isStaff(caller) && caller.tenant !== null && isNamed(login.claims);
-    if (whole) return { caller, claims: login.claims };
-    const claims = await login.more().catch((error: unknown) => {
-      deps.onFault(error);
-      return login.claims;
-    });
-    return { caller: read(claims), claims };
-  }
-
-  async function open(caller: Claimant, who: Who, tenant: ConsentTenant): Promise<SignIn> {
-    const now = clock();
-    const { kid } = tenant;
-    const token = makeConsoleToken(randomBytes);
-    const hash = hashConsoleToken(token);
-    const session: ConsoleSession = {
-      hash,
-      kid,
-      actor: actorRef(tenant.rightsKey, caller.issuer, caller.sub),
-      label: labelOf(who.claims, caller),
-      roles: [...caller.roles].filter((role) => role !== 'subject'),
-      csrf: makeConsoleToken(randomBytes),
-      idToken: sealIdToken(deps.tokenKey, hash, who.idToken),
-      createdAt: now,
-      seenAt: now,
-      expiresAt: now + CONSOLE_ABSOLUTE_MS,
-    };
-    await database.transaction(async (tx) => {
-      await insertConsoleSession(tx, session);
-      const actor = { role: roleOf(session), ref: session.actor };
-      await writeAudit(tx, { kid, at: now, actor, action: 'staff.signed-in', object: null, detail: {} });
-    });
-    return { ok: true, token, expiresAt: session.expiresAt };
-  }
-
-  return {
-    missing: () => missingConsoleSettings(config),
-    begin: async (switching) => (await provider()).begin(switching),
-    async finish(callback, begun) {
-      const login = await (await provider()).finish(callback, begun);
-      const { caller, claims } = await whoIs(login);
-      if (!caller || !isStaff(caller)) return { ok: false, why: 'no-role' };
-      if (caller.tenant === null) return { ok: false, why: 'no-tenant' };
-      const tenant = tenantOf(caller.tenant);
-      if (!tenant) return { ok: false, why: 'unknown-tenant' };
-      return open(caller, { claims, idToken: login.idToken }, tenant);
-    },
-    leave: async ({ hash, idToken }) =>
-      (await provider()).endSession(openIdToken(deps.tokenKey, hash, idToken)),
-  };
 }
 
-const MAX_SESSIONS = 100;
+interface Identity {
+  readonly claimant: Claimant | null;
+  readonly claims: Claims;
+}
 
-export function makeSessionPort(deps: Pick<SignInDeps, 'database' | 'tenantOf' | 'clock'>): SessionPort {
-  const { database, clock, tenantOf } = deps;
+/** Role, tenant and name from the ID token; where it does not say all, from userinfo too. */
+async function identify({ config, onLoginFault }: SignInContext, login: VerifiedLogin): Promise<Identity> {
+  const claimant = claimantOf(config, login.claims);
+  const whole = claimant && isStaff(claimant) && claimant.tenant !== null && isNamed(login.claims);
+  if (whole) return { claimant, claims: login.claims };
+  const claims = await login.more().catch((error: unknown) => {
+    onLoginFault(error);
+    return login.claims;
+  });
+  return { claimant: claimantOf(config, claims), claims };
+}
 
-  async function end(by: Staff, hash: string, action: AuditAction): Promise<boolean> {
-    const { kid, role, ref } = by;
-    return database.transaction(async (tx) => {
-      if (!(await deleteConsoleSession(tx, kid, hash))) return false;
-      await writeAudit(tx, { kid, at: clock(), actor: { role, ref }, action, object: null, detail: {} });
-      return true;
-    });
-  }
+interface NewSession {
+  readonly claimant: Claimant;
+  readonly label: string;
+  readonly idToken: string;
+}
 
-  /** Live ones that a person may see: a dpo the tenant's, a reviewer their own. */
-  async function within(staff: Staff): Promise<readonly ConsoleSession[]> {
-    const all = await listConsoleSessions(database, staff.kid, clock() - CONSOLE_ABSOLUTE_MS, MAX_SESSIONS);
-    return all.filter((s) => isLiveSession(s, clock()) && (staff.role === 'dpo' || s.actor === staff.ref));
-  }
-
-  /** The hash is the key of the table: a page shows the beginning of it. */
-  const idOf = (session: ConsoleSession): string => session.hash.slice(0, 16);
-
-  return {
-    async find(token) {
-      const session = await findConsoleSession(database, hashConsoleToken(token));
-      // A tenant that was removed has no staff any more.
-      return session && tenantOf(session.kid) ? session : null;
-    },
-    touch: (session) => touchConsoleSession(database, session.hash, clock()),
-    async end(session) {
-      const { kid, actor: ref, label } = session;
-      await end({ kid, ref, label, role: roleOf(session) }, session.hash, 'staff.signed-out');
-    },
-    async list(staff, current) {
-      return (await within(staff)).map((session) => ({
-        id: idOf(session),
-        label: session.label,
-        role: roleOf(session),
-        createdAt: session.createdAt,
-        seenAt: session.seenAt,
-        own: session.hash === current.hash,
-      }));
-    },
-    async revoke(staff, id) {
-      const found = (await within(staff)).find((session) => idOf(session) === id);
-      return found ? end(staff, found.hash, 'staff.session-revoked') : false;
-    },
+async function openSession(
+  { database, clock, random, keys }: SignInContext,
+  tenant: ConsentTenant,
+  { claimant, label, idToken }: NewSession,
+): Promise<SignIn> {
+  const now = clock();
+  const { kid } = tenant;
+  const token = makeConsoleToken(random);
+  const hash = hashConsoleToken(token);
+  const session: ConsoleSession = {
+    hash,
+    kid,
+    actor: actorRef(tenant.rightsKey, claimant.issuer, claimant.sub),
+    label,
+    roles: [...claimant.roles].filter((role) => role !== 'subject'),
+    csrf: makeConsoleToken(random),
+    idToken: sealIdToken(keys.idToken, random, hash, idToken),
+    createdAt: now,
+    seenAt: now,
+    expiresAt: now + CONSOLE_ABSOLUTE_MS,
   };
+  await database.transaction(async (tx) => {
+    await insertConsoleSession(tx, session);
+    const actor = { role: roleOf(session), ref: session.actor };
+    await writeAudit(tx, { kid, at: now, actor, action: 'staff.signed-in', object: null, detail: {} });
+  });
+  return { ok: true, token, expiresAt: session.expiresAt };
+}
+
+/** @throws {LoginRefused}, {Unavailable} */
+export async function finishSignIn(
+  context: SignInContext,
+  callback: URL,
+  begun: LoginBegun,
+): Promise<SignIn> {
+  const login = await (await context.provider()).finish(callback, begun);
+  const { claimant, claims } = await identify(context, login);
+  if (!claimant || !isStaff(claimant)) return { ok: false, why: 'no-role' };
+  if (claimant.tenant === null) return { ok: false, why: 'no-tenant' };
+  const tenant = context.tenantOf(claimant.tenant);
+  if (!tenant) return { ok: false, why: 'unknown-tenant' };
+  return openSession(context, tenant, { claimant, label: labelOf(claims, claimant), idToken: login.idToken });
+}
+
+/** Where the browser signs out at the provider too; null: nowhere. */
+export async function signOutAddress(
+  { provider, keys }: SignInContext,
+  { hash, idToken }: ConsoleSession,
+): Promise<string | null> {
+  return (await provider()).endSession(openIdToken(keys.idToken, hash, idToken));
 }

@@ -1,11 +1,21 @@
-import type { Router } from 'express';
 import { Refusal } from '../lib/errors.ts';
 import type { Scope } from '../rights/erase/erasure.ts';
-import { ERASURE_SCOPES, eraseTargetSchema, reasonSchema } from '../schema/rights.ts';
+import type { EraseService } from '../rights/erase/service.ts';
+import { ERASURE_SCOPES, type ErasureReceipt, eraseTargetSchema, reasonSchema } from '../schema/rights.ts';
 import { type Form, field } from './form.ts';
-import type { SubjectKey, SubjectPort } from './ports-dpo.ts';
+import { endHold, type HoldPlace, readHolds } from './holds-service.ts';
+import type { PageTable } from './page-table.ts';
 import type { Render } from './render.ts';
-import type { Desk, Posted, Visit } from './session-guard.ts';
+import type { Posted, Visit } from './session-guard.ts';
+import {
+  eraseSubject,
+  findSubject,
+  holdSubject,
+  planErase,
+  type SubjectContext,
+  type SubjectKey,
+  startExport,
+} from './subjects-service.ts';
 
 /**
  * A dpo's work on one subject. Ids travel in the bodies of forms and never in an address: addresses end in logs and
@@ -34,143 +44,137 @@ function requireKey(form: Form): SubjectKey {
 /** As it was typed, forgiving about spaces, dashes and capitals. */
 const bare = (text: string): string => text.replace(/[\s-]/g, '').toLowerCase();
 
-export function subjectPages(router: Router, subjects: SubjectPort, desk: Desk, render: Render): void {
-  const start = { here: 'subjects', view: null, missed: false, problem: null, kind: 'visitor', id: '' };
+interface Context extends SubjectContext {
+  readonly eraser: EraseService;
+  readonly render: Render;
+}
 
-  router.get(
-    '/subjects',
-    desk.page('dpo', ({ response }) => Promise.resolve(render(response, 'subjects', start))),
-  );
+const START = { here: 'subjects', view: null, missed: false, problem: null, kind: 'visitor', id: '' };
 
-  async function showSubject(
-    posted: Posted,
-    key: SubjectKey,
-    more: object = {},
-    status = 200,
-  ): Promise<void> {
-    const view = await subjects.find(posted.staff, key);
-    const values = { ...start, ...key, view, missed: view === null, scopes: ERASURE_SCOPES, ...more };
-    render(posted.response, 'subjects', values, view ? status : 404);
+function showMissed({ render }: Context, { response }: Visit, key: SubjectKey): void {
+  render(response, 'subjects', { ...START, ...key, missed: true }, 404);
+}
+
+async function showSubject(
+  context: Context,
+  { staff, response }: Posted,
+  key: SubjectKey,
+  wrong: object | null = null,
+): Promise<void> {
+  const view = await findSubject(context, staff, key);
+  const values = { ...START, ...key, view, missed: view === null, scopes: ERASURE_SCOPES, ...wrong };
+  context.render(response, 'subjects', values, view === null ? 404 : wrong === null ? 200 : 400);
+}
+
+async function search(context: Context, posted: Posted): Promise<void> {
+  const key = readKey(posted.form);
+  if (key) await showSubject(context, posted, key);
+  else context.render(posted.response, 'subjects', { ...START, missed: true, problem: 'id' }, 400);
+}
+
+async function showPlan(
+  context: Context,
+  posted: Posted,
+  key: SubjectKey,
+  problem: string | null,
+): Promise<void> {
+  const plan = await planErase(context, posted.staff, key);
+  if (!plan) showMissed(context, posted, key);
+  else
+    context.render(
+      posted.response,
+      'erase',
+      { here: 'subjects', plan, problem },
+      problem === null ? 200 : 400,
+    );
+}
+
+async function erase(context: Context, posted: Posted): Promise<void> {
+  const key = requireKey(posted.form);
+  const plan = await planErase(context, posted.staff, key);
+  if (!plan || bare(posted.form.get('confirm') ?? '') !== bare(plan.handle)) {
+    await showPlan(context, posted, key, 'confirm');
+    return;
   }
+  const { receiptId } = await eraseSubject(context, posted.staff, key);
+  posted.response.redirect(303, `/console/receipts/${receiptId}?done=erased`);
+}
 
-  router.post(
-    '/subjects',
-    desk.action('dpo', async (posted) => {
-      const key = readKey(posted.form);
-      if (key) await showSubject(posted, key);
-      else render(posted.response, 'subjects', { ...start, missed: true, problem: 'id' }, 400);
-    }),
-  );
+async function exportData(context: Context, posted: Posted): Promise<void> {
+  const key = requireKey(posted.form);
+  const unnamed = posted.form.get('unnamed') === 'on';
+  const job = await startExport(context, posted.staff, key, unnamed);
+  if (job === 'unnamed') await showSubject(context, posted, key, { problem: 'unnamed' });
+  else if (job === null) showMissed(context, posted, key);
+  else posted.response.redirect(303, `/console/jobs/${job}`);
+}
 
-  async function showPlan(posted: Posted, key: SubjectKey, problem: string | null): Promise<void> {
-    const plan = await subjects.plan(posted.staff, key);
-    if (!plan) render(posted.response, 'subjects', { ...start, ...key, missed: true }, 404);
-    else render(posted.response, 'erase', { here: 'subjects', plan, problem }, problem === null ? 200 : 400);
+async function hold(context: Context, posted: Posted): Promise<void> {
+  const { form, staff, response } = posted;
+  const key = requireKey(form);
+  const scopes = ERASURE_SCOPES.filter((scope): scope is Scope => form.get(`scope-${scope}`) === 'on');
+  const basis = (form.get('basis') ?? '').trim();
+  if (scopes.length === 0 || !reasonSchema.safeParse(basis).success) {
+    await showSubject(context, posted, key, { problem: 'hold', basis, chosen: scopes });
+    return;
   }
-
-  router.post(
-    '/subjects/plan',
-    desk.action('dpo', (posted) => showPlan(posted, requireKey(posted.form), null)),
-  );
-
-  router.post(
-    '/subjects/erase',
-    desk.action('dpo', async (posted) => {
-      const key = requireKey(posted.form);
-      const plan = await subjects.plan(posted.staff, key);
-      if (!plan || bare(posted.form.get('confirm') ?? '') !== bare(plan.handle)) {
-        await showPlan(posted, key, 'confirm');
-        return;
-      }
-      const { receiptId } = await subjects.erase(posted.staff, key);
-      posted.response.redirect(303, `/console/receipts/${receiptId}?done=erased`);
-    }),
-  );
-
-  router.post(
-    '/subjects/export',
-    desk.action('dpo', async (posted) => {
-      const key = requireKey(posted.form);
-      const unnamed = posted.form.get('unnamed') === 'on';
-      const job = await subjects.startExport(posted.staff, key, unnamed);
-      if (job === 'unnamed') await showSubject(posted, key, { problem: 'unnamed' }, 400);
-      else if (job === null) render(posted.response, 'subjects', { ...start, ...key, missed: true }, 404);
-      else posted.response.redirect(303, `/console/jobs/${job}`);
-    }),
-  );
-
-  router.post(
-    '/subjects/hold',
-    desk.action('dpo', async (posted) => {
-      const { form, staff, response } = posted;
-      const key = requireKey(form);
-      const scopes = ERASURE_SCOPES.filter((scope): scope is Scope => form.get(`scope-${scope}`) === 'on');
-      const basis = (form.get('basis') ?? '').trim();
-      if (scopes.length === 0 || !reasonSchema.safeParse(basis).success) {
-        await showSubject(posted, key, { problem: 'hold', basis, chosen: scopes }, 400);
-        return;
-      }
-      if (!(await subjects.placeHold(staff, key, scopes, basis))) throw new Refusal('not-found');
-      response.redirect(303, '/console/holds?done=placed');
-    }),
-  );
-
-  holdPages(router, subjects, desk, render);
-  receiptPages(router, subjects, desk, render);
+  if (!(await holdSubject(context, staff, key, { scopes, basis }))) throw new Refusal('not-found');
+  response.redirect(303, '/console/holds?done=placed');
 }
 
 /** Where a page of holds begins: a device by its keyed reference, and a kind of data. */
-function readPlace(value: unknown): { readonly device: string; readonly scope: string } | null {
+function readPlace(value: unknown): HoldPlace | null {
   const [, device, scope] = /^([\w-]{43})~([a-z-]{1,32})$/.exec(typeof value === 'string' ? value : '') ?? [];
   return device === undefined || scope === undefined ? null : { device, scope };
 }
 
-function holdPages(router: Router, subjects: SubjectPort, desk: Desk, render: Render): void {
-  router.get(
-    '/holds',
-    desk.page('dpo', async ({ request, response, staff }) => {
-      const { done } = request.query;
-      const known = ['placed', 'released'].find((name) => name === done) ?? null;
-      const after = readPlace(request.query['after']);
-      const page = await subjects.holds(staff, after);
-      const last = page.holds.at(-1);
-      const next = page.more && last ? `/console/holds?after=${last.device}~${last.scope}` : null;
-      const first = after === null ? null : '/console/holds';
-      render(response, 'holds', { here: 'holds', holds: page.holds, first, next, done: known });
-    }),
-  );
-  router.post(
-    '/holds/release',
-    desk.action('dpo', async ({ response, staff, form }) => {
-      const released = await subjects.releaseHold(staff, form.get('device') ?? '', form.get('scope') ?? '');
-      if (!released) throw new Refusal('not-found');
-      const { receipt } = released;
-      const to = receipt
-        ? `/console/receipts/${receipt.receiptId}?done=released`
-        : '/console/holds?done=released';
-      response.redirect(303, to);
-    }),
-  );
+async function showHolds(context: Context, { request, response, staff }: Visit): Promise<void> {
+  const done = ['placed', 'released'].find((name) => name === request.query['done']) ?? null;
+  const after = readPlace(request.query['after']);
+  const { holds, more } = await readHolds(context, staff, after);
+  const last = holds.at(-1);
+  const next = more && last ? `/console/holds?after=${last.device}~${last.scope}` : null;
+  const first = after === null ? null : '/console/holds';
+  context.render(response, 'holds', { here: 'holds', holds, first, next, done });
 }
 
-function receiptPages(router: Router, subjects: SubjectPort, desk: Desk, render: Render): void {
-  router.get(
-    '/receipts',
-    desk.page('dpo', async ({ response, staff }) => {
-      const { receipts, unreadable } = await subjects.receipts(staff, RECEIPTS);
-      const most = receipts.length + unreadable.length === RECEIPTS ? RECEIPTS : null;
-      render(response, 'receipts', { here: 'receipts', receipts, unreadable, most });
-    }),
-  );
-  router.get(
-    '/receipts/:id',
-    desk.page('dpo', async ({ request, response, staff }: Visit) => {
-      const { id } = request.params;
-      const known = typeof id === 'string' && RECEIPT_ID.test(id);
-      const receipt = known ? await subjects.receipt(staff, id) : null;
-      if (!receipt) throw new Refusal('not-found');
-      const done = ['erased', 'released'].find((name) => name === request.query['done']) ?? null;
-      render(response, 'receipt', { here: 'receipts', receipt, done });
-    }),
-  );
+async function release(context: Context, { response, staff, form }: Posted): Promise<void> {
+  const place = { device: form.get('device') ?? '', scope: form.get('scope') ?? '' };
+  const released = await endHold(context, staff, place);
+  if (!released) throw new Refusal('not-found');
+  const to = released.receipt === null ? 'holds' : `receipts/${released.receipt.receiptId}`;
+  response.redirect(303, `/console/${to}?done=released`);
 }
+
+const dated = (receipt: ErasureReceipt) => ({ ...receipt, erasedAtMs: Date.parse(receipt.erasedAt) });
+
+async function showReceipts({ eraser, render }: Context, { response, staff }: Visit): Promise<void> {
+  const { receipts, unreadable } = await eraser.list(staff.kid, RECEIPTS);
+  const most = receipts.length + unreadable.length === RECEIPTS ? RECEIPTS : null;
+  render(response, 'receipts', { here: 'receipts', receipts: receipts.map(dated), unreadable, most });
+}
+
+async function showReceipt({ eraser, render }: Context, { request, response, staff }: Visit): Promise<void> {
+  const { id } = request.params;
+  const receipt = typeof id === 'string' && RECEIPT_ID.test(id) ? await eraser.status(id) : null;
+  if (receipt?.tenant !== staff.kid) throw new Refusal('not-found');
+  const done = ['erased', 'released'].find((name) => name === request.query['done']) ?? null;
+  render(response, 'receipt', { here: 'receipts', receipt: dated(receipt), done });
+}
+
+export const subjectPages: PageTable<Context> = {
+  pages: {
+    '/subjects': ['dpo', ({ render }, { response }) => render(response, 'subjects', START)],
+    '/holds': ['dpo', showHolds],
+    '/receipts': ['dpo', showReceipts],
+    '/receipts/:id': ['dpo', showReceipt],
+  },
+  forms: {
+    '/subjects': ['dpo', search],
+    '/subjects/plan': ['dpo', (context, posted) => showPlan(context, posted, requireKey(posted.form), null)],
+    '/subjects/erase': ['dpo', erase],
+    '/subjects/export': ['dpo', exportData],
+    '/subjects/hold': ['dpo', hold],
+    '/holds/release': ['dpo', release],
+  },
+};

@@ -1,37 +1,63 @@
-import type { AuditAction, AuditEvent } from '../audit/audit.ts';
+import type { AuditEvent } from '../audit/audit.ts';
 import { displayHandle } from '../audit/reference.ts';
 import { recordAudit } from '../audit/store.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
-import type { Clock } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
-import { unnamedIn } from '../rights/dsar/dsar.ts';
+import { type DsarDevice, unnamedIn } from '../rights/dsar/dsar.ts';
 import type { makeStaffExports } from '../rights/dsar/staff-export-service.ts';
-import { deviceTrail } from '../rights/dsar/trail-store.ts';
-import { type ErasureTarget, scopeResults } from '../rights/erase/erasure.ts';
+import { deviceTrail, type TrailEntry } from '../rights/dsar/trail-store.ts';
+import { type ErasureTarget, type Scope, type ScopeResult, scopeResults } from '../rights/erase/erasure.ts';
 import { planErasure } from '../rights/erase/plan-service.ts';
-import { type EraseService, KEEP_NOTHING } from '../rights/erase/service.ts';
+import { KEEP_NOTHING } from '../rights/erase/service.ts';
 import type { RightsApi } from '../rights/service.ts';
 import { HOLDABLE } from '../rights/subject-folds.ts';
-import { type HoldService, holdView } from './holds-service.ts';
+import type { ContestResponse, ErasureReceipt } from '../schema/rights.ts';
+import { deviceHolds, type HoldContext, type HoldView, placeHolds } from './holds-service.ts';
 import type { Jobs } from './jobs-service.ts';
-import type { Staff } from './ports.ts';
-import type { ErasurePlan, SubjectKey, SubjectPort, SubjectView } from './ports-dpo.ts';
+import { actorOf, requireTenant, type Staff } from './staff.ts';
 
 /** A dpo at work on one subject: find, plan, erase, export. Every step is in the audit log, by keyed reference. */
 
-export interface SubjectDeps {
-  readonly database: Database;
-  readonly rights: RightsApi;
-  readonly eraser: EraseService;
+export interface SubjectContext extends HoldContext {
+  readonly rights: Pick<RightsApi, 'findTarget' | 'eraseFor'>;
   readonly exports: ReturnType<typeof makeStaffExports>;
-  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly jobs: Jobs;
-  readonly holds: HoldService;
-  readonly clock: Clock;
+}
+
+/** How a dpo names a subject. */
+export interface SubjectKey {
+  readonly kind: 'visitor' | 'request' | 'principal';
+  readonly id: string;
+}
+
+export interface SubjectView {
+  readonly key: SubjectKey;
+  readonly handle: string;
+  readonly device: DsarDevice | null;
+  readonly decisions: number;
+  readonly latest: readonly TrailEntry[];
+  readonly contests: readonly Pick<ContestResponse, 'contestId' | 'filedAt' | 'outcome'>[];
+  readonly links: number;
+  readonly hasOverride: boolean;
+  readonly consentEvents: number;
+  readonly shared: boolean;
+  readonly holds: readonly HoldView[];
+  /** Settings without which an export names nobody who is responsible. */
+  readonly unnamed: readonly string[];
+  /** Scopes that a hold can keep; none when no device is known. */
+  readonly holdable: readonly Scope[];
+}
+
+export interface ErasurePlan {
+  readonly key: SubjectKey;
+  readonly handle: string;
+  readonly scopes: readonly ScopeResult[];
+  readonly shared: boolean;
 }
 
 const LATEST = 10;
+
 /** All that an erasure may name of what an export of the target holds. */
 const subjectsOf = ({ durables, requests, principal }: ErasureTarget): readonly string[] => [
   ...durables,
@@ -39,143 +65,163 @@ const subjectsOf = ({ durables, requests, principal }: ErasureTarget): readonly 
   ...(principal === null ? [] : [principal.ref]),
 ];
 
-export function makeSubjectPort(deps: SubjectDeps): SubjectPort {
-  const { database, rights, eraser, exports, jobs, holds, clock } = deps;
+const bodyOf = ({ kind, id }: SubjectKey) => ({ [`${kind}Id`]: id });
 
-  function tenantFor(staff: Staff): ConsentTenant {
-    const tenant = deps.tenantOf(staff.kid);
-    if (!tenant) throw new Refusal('not-found');
-    return tenant;
+/** Another tenant's request looks like none. */
+async function targetOf(
+  { rights }: SubjectContext,
+  { kid }: Staff,
+  key: SubjectKey,
+): Promise<ErasureTarget | null> {
+  try {
+    return await rights.findTarget(kid, bodyOf(key));
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'cross-tenant-denied') return null;
+    throw error;
   }
+}
 
-  const bodyOf = ({ kind, id }: SubjectKey) => ({ [`${kind}Id`]: id });
+function handleOf(tenant: ConsentTenant, target: ErasureTarget): string {
+  const named = target.durables[0] ?? target.principal?.ref ?? target.requests[0] ?? '';
+  return displayHandle(tenant.rightsKey, named);
+}
 
-  /** Another tenant's request looks like none. */
-  async function targetOf(staff: Staff, key: SubjectKey): Promise<ErasureTarget | null> {
-    try {
-      return await rights.findTarget(staff.kid, bodyOf(key));
-    } catch (error) {
-      if (error instanceof Refusal && error.code === 'cross-tenant-denied') return null;
-      throw error;
-    }
-  }
+async function noteSearch(
+  { database, clock }: SubjectContext,
+  staff: Staff,
+  detail: AuditEvent['detail'],
+  object: string | null = null,
+): Promise<void> {
+  const event = { kid: staff.kid, at: clock(), actor: actorOf(staff), object, detail };
+  await recordAudit(database, { ...event, action: 'subject.searched' });
+}
 
-  function handleOf(tenant: ConsentTenant, target: ErasureTarget): string {
-    const named = target.durables[0] ?? target.principal?.ref ?? target.requests[0] ?? '';
-    return displayHandle(tenant.rightsKey, named);
-  }
+/** May others share the device's id, as its latest decision has it? */
+async function isShared(database: Database, kid: string, durable: string | undefined): Promise<boolean> {
+  if (durable === undefined) return false;
+  const [latest] = await deviceTrail(database, kid, durable, 1);
+  return latest?.needsAttestation ?? false;
+}
 
-  async function note(
-    staff: Staff,
-    action: AuditAction,
-    object: string | null,
-    detail: AuditEvent['detail'],
-  ): Promise<void> {
-    const { kid, role, ref } = staff;
-    await recordAudit(database, { kid, at: clock(), actor: { role, ref }, action, object, detail });
-  }
-
-  /** May others share the device's id, as its latest decision has it? */
-  async function isShared(staff: Staff, target: ErasureTarget): Promise<boolean> {
-    const [durable] = target.durables;
-    if (durable === undefined) return false;
-    const [latest] = await deviceTrail(database, staff.kid, durable, 1);
-    return latest?.needsAttestation ?? false;
-  }
-
+/** Null: nothing is held. Searching is audited. */
+export async function findSubject(
+  context: SubjectContext,
+  staff: Staff,
+  key: SubjectKey,
+): Promise<SubjectView | null> {
+  const { database, tenantOf, exports } = context;
+  const { kid } = staff;
+  const tenant = requireTenant(tenantOf, kid);
+  const target = await targetOf(context, staff, key);
+  const dsar = target && (await exports.find(kid, bodyOf(key)));
+  const object = dsar?.head.subject.reference ?? null;
+  await noteSearch(context, staff, { by: key.kind, found: dsar !== null }, object);
+  if (!target || !dsar) return null;
+  const [durable] = target.durables;
+  const { head, total } = dsar;
   return {
-    async find(staff, key): Promise<SubjectView | null> {
-      const tenant = tenantFor(staff);
-      const target = await targetOf(staff, key);
-      const dsar = target && (await exports.find(staff.kid, bodyOf(key)));
-      const object = dsar?.head.subject.reference ?? null;
-      await note(staff, 'subject.searched', object, { by: key.kind, found: dsar !== null });
-      if (!target || !dsar) return null;
-      const [durable] = target.durables;
-      const { head, total } = dsar;
-      const held = durable === undefined ? [] : await holds.ofDevice(staff.kid, durable);
-      return {
-        key,
-        handle: handleOf(tenant, target),
-        device: head.subject.device,
-        decisions: total,
-        latest: durable === undefined ? [] : await deviceTrail(database, staff.kid, durable, LATEST),
-        contests: head.contests.map(({ contestId, filedAt, outcome }) => ({ contestId, filedAt, outcome })),
-        links: head.subject.linkedRequests.length,
-        hasOverride: head.override !== null,
-        consentEvents: head.consent?.history.length ?? 0,
-        shared: await isShared(staff, target),
-        holds: held.map((hold) => holdView(tenant, hold)),
-        unnamed: unnamedIn(tenant.settings),
-        holdable: durable === undefined ? [] : HOLDABLE,
-      };
-    },
-
-    async plan(staff, key): Promise<ErasurePlan | null> {
-      const tenant = tenantFor(staff);
-      const target = await targetOf(staff, key);
-      const counts = target && (await planErasure(database, { kid: staff.kid, target, keep: KEEP_NOTHING }));
-      const scopes = scopeResults(counts ?? {});
-      const found = scopes.some(({ count }) => count > 0);
-      // It tells as much as a search does.
-      await note(staff, 'subject.searched', null, { by: key.kind, found, step: 'plan' });
-      if (!target || !found) return null;
-      return { key, handle: handleOf(tenant, target), scopes, shared: await isShared(staff, target) };
-    },
-
-    erase: (staff, key) => rights.eraseFor({ kid: staff.kid, role: 'dpo', ref: staff.ref }, bodyOf(key)),
-
-    async startExport(staff, key, unnamed) {
-      if (!unnamed && unnamedIn(tenantFor(staff).settings).length > 0) return 'unnamed';
-      const target = await targetOf(staff, key);
-      const missed = async (): Promise<null> => {
-        await note(staff, 'subject.searched', null, { by: key.kind, found: false, step: 'export' });
-        return null;
-      };
-      if (!target) return missed();
-      const job = await jobs.open(staff, 'export', subjectsOf(target));
-      // Read only now: an erasure that commits from here on ends the job.
-      const dsar = await exports.gather(staff.kid, bodyOf(key), target).catch(async (error: unknown) => {
-        await job.drop();
-        throw error;
-      });
-      if (!dsar) {
-        await job.drop();
-        return missed();
-      }
-      const actor = { role: staff.role, ref: staff.ref };
-      job.runFile({
-        name: `dsar-${dsar.head.generatedAt.slice(0, 10)}.zip`,
-        type: 'application/zip',
-        write(output, signal, report) {
-          report(0, dsar.total);
-          return exports.write(dsar, actor, output, { onProgress: report, signal });
-        },
-      });
-      return job.id;
-    },
-
-    async placeHold(staff, key, scopes, basis) {
-      const target = await targetOf(staff, key);
-      const [durable] = target?.durables ?? [];
-      if (durable === undefined) {
-        await note(staff, 'subject.searched', null, { by: key.kind, found: false, step: 'hold' });
-        return false;
-      }
-      await holds.place(staff, tenantFor(staff), durable, scopes, basis);
-      return true;
-    },
-    releaseHold: (staff, device, scope) => holds.release(staff, tenantFor(staff), device, scope),
-    holds: (staff, after) => holds.page(tenantFor(staff), after),
-
-    async receipts(staff, limit) {
-      const { receipts, unreadable } = await eraser.list(staff.kid, limit);
-      const dated = receipts.map((receipt) => ({ ...receipt, erasedAtMs: Date.parse(receipt.erasedAt) }));
-      return { receipts: dated, unreadable };
-    },
-    async receipt(staff, id) {
-      const found = await eraser.status(id);
-      return found?.tenant === staff.kid ? { ...found, erasedAtMs: Date.parse(found.erasedAt) } : null;
-    },
+    key,
+    handle: handleOf(tenant, target),
+    device: head.subject.device,
+    decisions: total,
+    latest: durable === undefined ? [] : await deviceTrail(database, kid, durable, LATEST),
+    contests: head.contests,
+    links: head.subject.linkedRequests.length,
+    hasOverride: head.override !== null,
+    consentEvents: head.consent?.history.length ?? 0,
+    shared: await isShared(database, kid, durable),
+    holds: durable === undefined ? [] : await deviceHolds(context, tenant, durable),
+    unnamed: unnamedIn(tenant.settings),
+    holdable: durable === undefined ? [] : HOLDABLE,
   };
+}
+
+/** Preview of what would be deleted. */
+export async function planErase(
+  context: SubjectContext,
+  staff: Staff,
+  key: SubjectKey,
+): Promise<ErasurePlan | null> {
+  const { database } = context;
+  const { kid } = staff;
+  const tenant = requireTenant(context.tenantOf, kid);
+  const target = await targetOf(context, staff, key);
+  const counts = target && (await planErasure(database, { kid, target, keep: KEEP_NOTHING }));
+  const scopes = scopeResults(counts ?? {});
+  const found = scopes.some(({ count }) => count > 0);
+  // It tells as much as a search does.
+  await noteSearch(context, staff, { by: key.kind, found, step: 'plan' });
+  if (!target || !found) return null;
+  const shared = await isShared(database, kid, target.durables[0]);
+  return { key, handle: handleOf(tenant, target), scopes, shared };
+}
+
+export function eraseSubject(
+  { rights }: SubjectContext,
+  { kid, ref }: Staff,
+  key: SubjectKey,
+): Promise<ErasureReceipt> {
+  return rights.eraseFor({ kid, role: 'dpo', ref }, bodyOf(key));
+}
+
+/** @returns the id of the job; null when nothing is held */
+async function exportTarget(
+  { exports, jobs }: SubjectContext,
+  staff: Staff,
+  key: SubjectKey,
+  target: ErasureTarget,
+): Promise<string | null> {
+  const job = await jobs.open(staff, 'export', subjectsOf(target));
+  // Read only now: an erasure that commits from here on ends the job.
+  const dsar = await exports.gather(staff.kid, bodyOf(key), target).catch(async (error: unknown) => {
+    await job.drop();
+    throw error;
+  });
+  if (!dsar) {
+    await job.drop();
+    return null;
+  }
+  job.runFile({
+    name: `dsar-${dsar.head.generatedAt.slice(0, 10)}.zip`,
+    type: 'application/zip',
+    write(output, signal, report) {
+      report(0, dsar.total);
+      return exports.write(dsar, actorOf(staff), output, { onProgress: report, signal });
+    },
+  });
+  return job.id;
+}
+
+/**
+ * @param unnamed also where it names nobody who is responsible
+ * @returns the id of the job; `unnamed` when it would name nobody; null when nothing is held
+ */
+export async function startExport(
+  context: SubjectContext,
+  staff: Staff,
+  key: SubjectKey,
+  unnamed: boolean,
+): Promise<string | null> {
+  const { settings } = requireTenant(context.tenantOf, staff.kid);
+  if (!unnamed && unnamedIn(settings).length > 0) return 'unnamed';
+  const target = await targetOf(context, staff, key);
+  const job = target && (await exportTarget(context, staff, key, target));
+  if (job === null) await noteSearch(context, staff, { by: key.kind, found: false, step: 'export' });
+  return job;
+}
+
+/** @returns false when no device of the subject is known */
+export async function holdSubject(
+  context: SubjectContext,
+  staff: Staff,
+  key: SubjectKey,
+  hold: { readonly scopes: readonly Scope[]; readonly basis: string },
+): Promise<boolean> {
+  const [durable] = (await targetOf(context, staff, key))?.durables ?? [];
+  if (durable === undefined) {
+    await noteSearch(context, staff, { by: key.kind, found: false, step: 'hold' });
+    return false;
+  }
+  await placeHolds(context, staff, { ...hold, durable });
+  return true;
 }

@@ -1,14 +1,12 @@
 import { OUTCOMES } from '../rights/contests/contest.ts';
 import type { Form } from './form.ts';
-import type { Draft, DraftPort, Staff } from './ports.ts';
+import type { Draft } from './session-store.ts';
 
 /** What somebody has typed on the page of a case. Its one form sends all of it with every button, so that no button loses any. */
 
 export type TypedByKind = Readonly<Record<Draft['kind'], Draft | null>>;
 
 const CASE = /^\/contests\/(con_\w+)\/(?:claim|release|ask|resolve|template)$/;
-/** Four times what a reason takes. */
-const MAX_KEPT = 16_000;
 
 /** The contest that a form of its page was sent to. */
 export function contestOfPath(path: string): string | null {
@@ -24,23 +22,6 @@ export function typedOf(form: Form, path: string): TypedByKind {
     resolve: reason === undefined ? null : { kind: 'resolve', text: reason.toWellFormed(), outcome },
     ask: question === undefined ? null : { kind: 'ask', text: question.toWellFormed(), outcome: null },
   };
-}
-
-/** @returns whether all that was typed is kept */
-export async function keepTyped(
-  drafts: DraftPort,
-  staff: Pick<Staff, 'kid' | 'ref'>,
-  contestId: string,
-  typed: readonly (Draft | null)[],
-): Promise<boolean> {
-  let kept = true;
-  for (const one of typed) {
-    if (one === null) continue;
-    const fits = one.text.length <= MAX_KEPT;
-    const saved = fits && (await drafts.save(staff, { ...one, contestId }));
-    if (!saved && one.text !== '') kept = false;
-  }
-  return kept;
 }
 
 /** A template begins a reason. What was typed stays above it; another template that nobody went on from makes room. */

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -107,7 +108,8 @@ it('stops with the first part after the job is gone, and before it is too much',
 
 const staff = { kid: 'parts', role: 'dpo' as const, ref: 'a', label: 'A' };
 function jobsOf(faults: unknown[]) {
-  return makeJobs({ database, keys: KEYS, clock: Date.now, onFault: (error) => faults.push(error) });
+  const onJobFault = (error: unknown) => faults.push(error);
+  return makeJobs({ database, keys: KEYS, random: randomBytes, clock: Date.now, onJobFault });
 }
 
 it('an export under way ends when an erasure takes its job, and nobody calls that a fault', async () => {

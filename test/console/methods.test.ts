@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { TABLES } from '../../src/console/console-router.ts';
 import { ask } from '../support/http.ts';
 import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
 import { ROUTES } from './support/routes.ts';
@@ -21,9 +22,12 @@ it('names every route there is', () => {
   const source = readdirSync(folder)
     .map((file) => readFileSync(new URL(file, folder), 'utf8'))
     .join('\n');
-  const written = [...source.matchAll(/router\.(?:get|post|put|delete|all)\(\s*'([^']+)'/g)].map(
+  const open = [...source.matchAll(/router\.(?:get|post|put|delete|all)\(\s*'([^']+)'/g)].map(
     ([, path]) => path!,
   );
+  const tables = TABLES.flatMap(({ pages = {}, forms = {} }) => Object.keys({ ...pages, ...forms }));
+  const written = [...open, ...tables];
+  expect(open.length).toBeGreaterThan(2);
   expect(written.length).toBeGreaterThan(20);
   expect(written.filter((path) => !Object.hasOwn(ROUTES, path))).toEqual([]);
 });

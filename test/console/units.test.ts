@@ -141,7 +141,7 @@ describe('charts', () => {
 describe('advice about a key', () => {
   const key = {
     generation: 1,
-    state: 'retiring',
+    state: 'retiring' as const,
     createdAt: NOW - 90 * DAY,
     publishedAt: NOW - 80 * DAY,
     retiresAt: NOW + DAY,

@@ -1,0 +1,75 @@
+import type { Database } from '../db/db.ts';
+import type { Clock } from '../lib/clock.ts';
+import { isPlainText } from '../lib/plain-text.ts';
+import type { ContestWords } from '../rights/contests/contest-text.ts';
+import type { QueueCursor, QueueFilter, QueueRow } from '../rights/contests/queue.ts';
+import {
+  COUNT_CAP,
+  type QueueCounts,
+  queueCounts,
+  queuePage,
+  resolvedPage,
+  type Workload,
+  workload,
+} from '../rights/contests/queue-store.ts';
+import { contestOf, findContest } from '../rights/contests/store.ts';
+import type { Staff } from './staff.ts';
+
+/** The review queue. */
+
+export interface QueueContext {
+  readonly database: Database;
+  readonly words: ContestWords;
+  readonly clock: Clock;
+}
+
+export interface QueueQuery {
+  readonly state: 'open' | 'resolved';
+  readonly filter: QueueFilter;
+  readonly after: QueueCursor | null;
+  readonly limit: number;
+}
+
+export interface QueueView {
+  readonly rows: readonly QueueRow[];
+  readonly counts: QueueCounts;
+  /** Of the colleagues, for a dpo. */
+  readonly load: readonly Workload[];
+  /** Counts above this are told as "more than". */
+  readonly cap: number;
+}
+
+async function readRows(
+  { database, words, clock }: QueueContext,
+  { kid, ref }: Staff,
+  { state, filter, after, limit }: QueueQuery,
+): Promise<readonly QueueRow[]> {
+  if (state === 'open')
+    return queuePage(database, words, kid, { me: ref, now: clock() }, filter, after, limit);
+  const resolved = await resolvedPage(database, words, kid, filter, after, limit);
+  return resolved.map((contest) => ({ group: 'free', contest }));
+}
+
+export async function readQueue(context: QueueContext, staff: Staff, query: QueueQuery): Promise<QueueView> {
+  const { database, clock } = context;
+  const { kid, ref } = staff;
+  const rows = await readRows(context, staff, query);
+  const [counts, load] = await Promise.all([
+    queueCounts(database, kid, { me: ref, now: clock() }),
+    staff.role === 'dpo' ? workload(database, kid, clock()) : [],
+  ]);
+  return { rows, counts, load, cap: COUNT_CAP };
+}
+
+/** By the id of a contest or of a request. */
+export async function findCase(
+  { database, words }: QueueContext,
+  { kid }: Staff,
+  id: string,
+): Promise<string | null> {
+  if (!isPlainText(id)) return null;
+  const byRequest = await contestOf(database.read, words, kid, id);
+  if (byRequest) return byRequest.contestId;
+  const byId = await findContest(database.read, words, id);
+  return byId?.kid === kid ? byId.contestId : null;
+}

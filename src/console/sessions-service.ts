@@ -1,0 +1,116 @@
+import type { AuditAction } from '../audit/audit.ts';
+import { writeAudit } from '../audit/store.ts';
+import {
+  CONSOLE_ABSOLUTE_MS,
+  type ConsoleSession,
+  hashConsoleToken,
+  isLiveSession,
+  roleOf,
+  type StaffRole,
+} from '../auth/console-session.ts';
+import type { ConsentTenant } from '../consent/tenant.ts';
+import type { Database } from '../db/db.ts';
+import { type Clock, MINUTE } from '../lib/clock.ts';
+import {
+  deleteConsoleSession,
+  findConsoleSession,
+  listConsoleSessions,
+  touchConsoleSession,
+} from './session-store.ts';
+import { actorOf, type Staff } from './staff.ts';
+
+/** Sessions of staff: found by their cookie, listed, ended. */
+
+export interface SessionContext {
+  readonly database: Database;
+  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
+  readonly clock: Clock;
+}
+
+export interface SessionView {
+  readonly id: string;
+  readonly label: string;
+  readonly role: StaffRole;
+  readonly createdAt: number;
+  readonly seenAt: number;
+  readonly own: boolean;
+}
+
+const MAX_SESSIONS = 100;
+/** A write for every page view would be too many. */
+const TOUCH_MS = MINUTE;
+
+/** Whatever its age. */
+export async function findSession(context: SessionContext, token: string): Promise<ConsoleSession | null> {
+  const session = await findConsoleSession(context.database, hashConsoleToken(token));
+  // A tenant that was removed has no staff any more.
+  return session && context.tenantOf(session.kid) ? session : null;
+}
+
+/** Whose session it is, which is seen now. */
+export async function enterSession(
+  { database }: SessionContext,
+  session: ConsoleSession,
+  now: number,
+): Promise<Staff> {
+  if (now - session.seenAt > TOUCH_MS) await touchConsoleSession(database, session.hash, now);
+  return staffOf(session);
+}
+
+const staffOf = (session: ConsoleSession): Staff => ({
+  kid: session.kid,
+  role: roleOf(session),
+  ref: session.actor,
+  label: session.label,
+});
+
+async function end(
+  { database, clock }: SessionContext,
+  by: Staff,
+  hash: string,
+  action: AuditAction,
+): Promise<boolean> {
+  const { kid } = by;
+  return database.transaction(async (tx) => {
+    if (!(await deleteConsoleSession(tx, kid, hash))) return false;
+    await writeAudit(tx, { kid, at: clock(), actor: actorOf(by), action, object: null, detail: {} });
+    return true;
+  });
+}
+
+export async function endSession(context: SessionContext, session: ConsoleSession): Promise<void> {
+  await end(context, staffOf(session), session.hash, 'staff.signed-out');
+}
+
+/** Live ones that a person may see: a dpo the tenant's, a reviewer their own. */
+async function within(
+  { database, clock }: SessionContext,
+  { kid, role, ref }: Staff,
+): Promise<readonly ConsoleSession[]> {
+  const all = await listConsoleSessions(database, kid, clock() - CONSOLE_ABSOLUTE_MS, MAX_SESSIONS);
+  return all.filter((one) => isLiveSession(one, clock()) && (role === 'dpo' || one.actor === ref));
+}
+
+/** The hash is the key of the table: a page shows the beginning of it. */
+const idOf = (session: ConsoleSession): string => session.hash.slice(0, 16);
+
+export async function listSessions(
+  context: SessionContext,
+  staff: Staff,
+  current: ConsoleSession,
+): Promise<readonly SessionView[]> {
+  return (await within(context, staff)).map((session) => ({
+    id: idOf(session),
+    label: session.label,
+    role: roleOf(session),
+    createdAt: session.createdAt,
+    seenAt: session.seenAt,
+    own: session.hash === current.hash,
+  }));
+}
+
+/** @returns false when there is no such session within reach */
+export async function revokeSession(context: SessionContext, staff: Staff, id: string): Promise<boolean> {
+  const found = (await within(context, staff)).find((session) => idOf(session) === id);
+  return found ? end(context, staff, found.hash, 'staff.session-revoked') : false;
+}
