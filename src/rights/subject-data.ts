@@ -170,16 +170,12 @@ export const SUBJECT_DATA = {
     // The row stays without its key, and answers `erased`.
     found: ['key'],
     expires: ['act'],
+    exported: ['tenant'],
   },
   consent_openings: { ...SHREDDED, ...EVIDENCE, key: ['kid', 'seq'], expires: ['act'] },
   consent_state: { ...SHREDDED, ...EVIDENCE, key: ['kid', 'principal', 'purpose'], expires: ['act'] },
   principal_sessions: { ...SHREDDED, key: ['hash'], expires: ['time'], tenant: 'scanned' },
-  idempotency_keys: {
-    ...SHREDDED,
-    key: ['kid', 'caller', 'key'],
-    expires: ['time'],
-    tenant: 'emptied',
-  },
+  idempotency_keys: { ...SHREDDED, key: ['kid', 'caller', 'key'], expires: ['time'], tenant: 'emptied' },
 
   // What erasures themselves need.
   legal_holds: {

@@ -29,9 +29,8 @@ export interface Keep {
 }
 
 export const DEFENCE_BASIS = 'GDPR Art. 17(3)(e): defence of legal claims';
-export const CONSENT_BASIS =
-  'GDPR Art. 7(1): proof of consent; erased in the person’s own session or by a dpo';
-export const BACKUP_BASIS = 'encrypted; a restore applies this erasure again before the server listens';
+const CONSENT_BASIS = 'GDPR Art. 7(1): proof of consent; erased in the person’s own session or by a dpo';
+const BACKUP_BASIS = 'encrypted; a restore applies this erasure again before the server listens';
 
 /** What was found and what went, by scope. */
 export interface ScopeCount {

@@ -1,0 +1,37 @@
+import { expect, it } from 'vitest';
+import { makeDsarService } from '../../../src/rights/dsar/service.ts';
+import { tablesWhere } from '../../../src/rights/subject-folds.ts';
+import { open, record } from '../support/eraser.ts';
+import { makeIngestTenant, NOW } from '../../support/make.ts';
+import { initGpd, KID } from '../../support/server.ts';
+
+it('an export reads every table that the map of a person says it contains, and no other of a person', async () => {
+  const { dataDir } = await initGpd();
+  const { database, tenantOf } = await open(dataDir);
+  await record(database, 'a');
+  const event = { kid: KID, seq: 1000, principal: 'p', purpose: 'ads', choice: 'granted', at: NOW };
+  await database.transaction((tx) => tx('consent_openings').insert({ ...event, salt: 's', detail: '{}' }));
+  const read = new Set<string>();
+  database.read.on('query', ({ sql }: { readonly sql: string }) => {
+    for (const [, table = ''] of sql.matchAll(/\b(?:from|join) [`"]?(\w+)/gi)) read.add(table);
+  });
+  const service = makeDsarService({
+    database,
+    tenantOf,
+    ingestTenantOf: () => makeIngestTenant(),
+    clock: () => NOW,
+  });
+  const reach = {
+    kid: KID,
+    durable: 'mine',
+    visitorId: 'v',
+    linked: new Set(['req_b']),
+    principal: 'p',
+    principalId: 'paul',
+  };
+  const dsar = await service.gather(reach);
+  for await (const page of dsar?.decisions() ?? []) expect(page).toHaveLength(1);
+  const personal = tablesWhere(({ found }) => found.length > 0).filter((table) => read.has(table));
+  expect(personal).toEqual(tablesWhere(({ exported }) => exported.includes('person')));
+  await database.close();
+});
