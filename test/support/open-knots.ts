@@ -12,6 +12,4 @@ export const OPEN_FUNCTIONS: readonly string[] = [
   'src/banner/controller.ts makeController',
   'src/banner/embed.ts start',
   'src/banner/view/view.ts makeView',
-  'src/rights/contests/service.ts makeContestService',
-  'src/rights/dsar/service.ts makeDsarService',
 ];

@@ -11,7 +11,7 @@ import { type Clock, iso, isoTime } from '../../lib/clock.ts';
 import { Refusal, TenantGone } from '../../lib/errors.ts';
 import { makeUlid } from '../../lib/ulid.ts';
 import { lockHead } from '../../log/append-store.ts';
-import type { ContestResponse } from '../../schema/rights.ts';
+import type { ContestResponse, Ruling } from '../../schema/rights.ts';
 import type { WebhookEvent } from '../../schema/webhooks.ts';
 import { enqueue } from '../../webhooks/store.ts';
 import { type Reach, reaches } from '../subject.ts';
@@ -22,11 +22,11 @@ import {
   type Contest,
   claimContest,
   fileContest,
-  type Outcome,
   type ResolverRole,
   releaseContest,
   resolveContest,
 } from './contest.ts';
+import type { ContestWords } from './contest-text.ts';
 import { contestWordsOf } from './contest-text-of.ts';
 import { contestOf, insertContest, insertOverride, lockContest, updateContest } from './store.ts';
 
@@ -72,148 +72,158 @@ export function contestResponse(contest: Contest): ContestResponse {
 
 type Tx = Parameters<Parameters<Database['transaction']>[0]>[0];
 
+interface Changing extends ContestDeps {
+  readonly words: ContestWords;
+}
+
+function tenantFor({ tenantOf }: ContestDeps, kid: string): ConsentTenant {
+  const tenant = tenantOf(kid);
+  if (!tenant) throw new TenantGone();
+  return tenant;
+}
+
+/** A change within its transaction. */
+interface Changed {
+  readonly tx: Tx;
+  readonly contest: Contest;
+  readonly now: number;
+}
+
+async function note(
+  deps: ContestDeps,
+  { tx, contest, now }: Changed,
+  actor: Actor,
+  action: AuditAction,
+): Promise<void> {
+  const { kid, contestId, status, proposal } = contest;
+  const outcome = contest.outcome ?? (action === 'contest.proposed' ? (proposal?.outcome ?? null) : null);
+  const object = rightsRef(tenantFor(deps, kid).rightsKey, 'contest', contestId);
+  const detail = { status, outcome, class: contest.class };
+  await writeAudit(tx, { kid, at: now, actor, action, object, detail });
+}
+
+async function tell(deps: ContestDeps, { tx, contest, now }: Changed, event: WebhookEvent): Promise<void> {
+  const { kid, requestId } = contest;
+  const tenant = tenantFor(deps, kid);
+  const principal = rightsRef(tenant.rightsKey, 'request', requestId);
+  const told = notifications(tenant, event, contestResponse(contest));
+  await enqueue(
+    tx,
+    told.map((notification) => ({ ...notification, kid, principal, requestId: null, at: now })),
+  );
+}
+
+interface Step {
+  readonly change: (contest: Contest, now: number) => Contest;
+  readonly after: (changed: Changed) => Promise<void>;
+}
+
+/** Locks, changes, writes. What changes nothing is answered as it is. */
+async function change(
+  { database, words, clock }: Changing,
+  reviewer: Reviewer,
+  contestId: string,
+  step: Step,
+): Promise<Contest> {
+  const now = clock();
+  return database.transaction(async (tx) => {
+    const contest = await lockContest(tx, words, contestId);
+    if (!contest) throw new Refusal('no-such-contest');
+    if (contest.kid !== reviewer.kid) throw new Refusal('cross-tenant-denied');
+    const next = step.change(contest, now);
+    if (next === contest) return contest;
+    await updateContest(tx, words, next);
+    await step.after({ tx, contest: next, now });
+    return next;
+  });
+}
+
+const actorOf = ({ role, ref }: Reviewer): Actor => ({ role, ref });
+
+interface Filing {
+  readonly requestId: string;
+  readonly statement: string | null;
+}
+
+async function file(deps: Changing, reach: Reach, filing: Filing, filedBy: string): Promise<Contest> {
+  const { words } = deps;
+  const { kid } = reach;
+  const now = deps.clock();
+  return deps.database.transaction(async (tx) => {
+    // An erasure takes this lock too: no contest of a decision that is just going.
+    await lockHead(tx, kid);
+    const decision = await decisionKey(tx, kid, filing.requestId);
+    if (!decision) throw new Refusal('no-such-decision');
+    if (!reaches(reach, decision)) throw new Refusal('not-your-decision');
+    const contestId = `con_${makeUlid(() => now, randomBytes)}`;
+    const contest = fileContest({ ...filing, ...decision, kid, contestId, filedBy }, now);
+    if (!(await insertContest(tx, words, contest))) {
+      const first = await contestOf(tx, words, kid, filing.requestId);
+      if (!first) throw new Error('a contest vanished while its decision was locked');
+      return first;
+    }
+    await note(deps, { tx, contest, now }, { role: 'subject', ref: filedBy }, 'contest.filed');
+    await tell(deps, { tx, contest, now }, 'contest.filed');
+    return contest;
+  });
+}
+
+/** An overturned outcome writes the override in the same transaction: later verdicts honour it. */
+function resolve(deps: Changing, reviewer: Reviewer, ruling: Ruling): Promise<Contest> {
+  const { contestId, outcome, reason, version } = ruling;
+  const fourEyes = deps.tenantOf(reviewer.kid)?.settings['review.fourEyes'] === true;
+  const { role, ref: by, label = null } = reviewer;
+  return change(deps, reviewer, contestId, {
+    change: (contest, now) =>
+      resolveContest(contest, { outcome, reason, role, by, label, version, fourEyes }, now),
+    async after(changed) {
+      const { tx, contest, now } = changed;
+      const { kid, durable, requestId } = contest;
+      const resolved = contest.status === 'resolved';
+      if (resolved && outcome === 'overturned' && durable !== null)
+        await insertOverride(tx, { kid, durable, requestId, at: now });
+      await note(deps, changed, actorOf(reviewer), resolved ? 'contest.resolved' : 'contest.proposed');
+      if (!resolved) return;
+      await countReview(tx, kid, requestId, outcome);
+      await tell(deps, changed, 'contest.resolved');
+    },
+  });
+}
+
 export function makeContestService(deps: ContestDeps) {
-  const { database, tenantOf, clock } = deps;
-  const words = contestWordsOf(tenantOf);
-
-  function tenantFor(kid: string): ConsentTenant {
-    const tenant = tenantOf(kid);
-    if (!tenant) throw new TenantGone();
-    return tenant;
-  }
-
-  async function note(
-    tx: Tx,
-    contest: Contest,
-    actor: Actor,
-    action: AuditAction,
-    now: number,
-  ): Promise<void> {
-    const { kid, contestId, status, proposal } = contest;
-    const outcome = contest.outcome ?? (action === 'contest.proposed' ? (proposal?.outcome ?? null) : null);
-    const object = rightsRef(tenantFor(kid).rightsKey, 'contest', contestId);
-    const detail = { status, outcome, class: contest.class };
-    await writeAudit(tx, { kid, at: now, actor, action, object, detail });
-  }
-
-  async function tell(tx: Tx, contest: Contest, event: WebhookEvent, now: number): Promise<void> {
-    const { kid, requestId } = contest;
-    const tenant = tenantFor(kid);
-    const principal = rightsRef(tenant.rightsKey, 'request', requestId);
-    const told = notifications(tenant, event, contestResponse(contest));
-    await enqueue(
-      tx,
-      told.map((notification) => ({ ...notification, kid, principal, requestId: null, at: now })),
-    );
-  }
-
-  /** Locks, changes, writes. What changes nothing is answered as it is. */
-  async function change(
+  const all: Changing = { ...deps, words: contestWordsOf(deps.tenantOf) };
+  /** A change that leaves an audit row alone. */
+  const noted = (
     reviewer: Reviewer,
     contestId: string,
-    step: (contest: Contest, now: number) => Contest,
-    after: (tx: Tx, next: Contest, now: number) => Promise<void>,
-  ): Promise<Contest> {
-    const now = clock();
-    return database.transaction(async (tx) => {
-      const contest = await lockContest(tx, words, contestId);
-      if (!contest) throw new Refusal('no-such-contest');
-      if (contest.kid !== reviewer.kid) throw new Refusal('cross-tenant-denied');
-      const next = step(contest, now);
-      if (next === contest) return contest;
-      await updateContest(tx, words, next);
-      await after(tx, next, now);
-      return next;
-    });
-  }
-
-  const actorOf = ({ role, ref }: Reviewer): Actor => ({ role, ref });
-
+    action: AuditAction,
+    step: Step['change'],
+  ): Promise<Contest> => {
+    const after = (changed: Changed): Promise<void> => note(all, changed, actorOf(reviewer), action);
+    return change(all, reviewer, contestId, { change: step, after });
+  };
   return {
     /** @throws {Refusal} `no-such-decision`, `not-your-decision` */
-    async file(
-      reach: Reach,
-      filing: { readonly requestId: string; readonly statement: string | null },
-      filedBy: string,
-    ): Promise<Contest> {
-      const { kid } = reach;
-      const now = clock();
-      return database.transaction(async (tx) => {
-        // An erasure takes this lock too: no contest of a decision that is just going.
-        await lockHead(tx, kid);
-        const decision = await decisionKey(tx, kid, filing.requestId);
-        if (!decision) throw new Refusal('no-such-decision');
-        if (!reaches(reach, decision)) throw new Refusal('not-your-decision');
-        const contestId = `con_${makeUlid(() => now, randomBytes)}`;
-        const contest = fileContest({ ...filing, ...decision, kid, contestId, filedBy }, now);
-        if (!(await insertContest(tx, words, contest))) {
-          const first = await contestOf(tx, words, kid, filing.requestId);
-          if (!first) throw new Error('a contest vanished while its decision was locked');
-          return first;
-        }
-        await note(tx, contest, { role: 'subject', ref: filedBy }, 'contest.filed', now);
-        await tell(tx, contest, 'contest.filed', now);
-        return contest;
-      });
-    },
+    file: (reach: Reach, filing: Filing, filedBy: string): Promise<Contest> =>
+      file(all, reach, filing, filedBy),
 
-    claim: (reviewer: Reviewer, contestId: string, label: string): Promise<Contest> => {
+    claim(reviewer: Reviewer, contestId: string, label: string): Promise<Contest> {
       const holder: Omit<Claim, 'until'> = { by: reviewer.ref, label };
-      return change(
-        reviewer,
-        contestId,
-        (contest, now) => claimContest(contest, holder, now),
-        (tx, next, now) => note(tx, next, actorOf(reviewer), 'contest.claimed', now),
+      return noted(reviewer, contestId, 'contest.claimed', (contest, now) =>
+        claimContest(contest, holder, now),
       );
     },
 
     release: (reviewer: Reviewer, contestId: string): Promise<Contest> =>
-      change(
-        reviewer,
-        contestId,
-        (contest, now) => releaseContest(contest, reviewer.ref, now),
-        (tx, next, now) => note(tx, next, actorOf(reviewer), 'contest.released', now),
+      noted(reviewer, contestId, 'contest.released', (contest, now) =>
+        releaseContest(contest, reviewer.ref, now),
       ),
 
     ask: (reviewer: Reviewer, contestId: string, question: string): Promise<Contest> =>
-      change(
-        reviewer,
-        contestId,
-        (contest, now) => askSubject(contest, reviewer.ref, question, now),
-        (tx, next, now) => note(tx, next, actorOf(reviewer), 'contest.asked', now),
+      noted(reviewer, contestId, 'contest.asked', (contest, now) =>
+        askSubject(contest, reviewer.ref, question, now),
       ),
 
-    /** An overturned outcome writes the override in the same transaction: later verdicts honour it. */
-    resolve: (
-      reviewer: Reviewer,
-      ruling: {
-        readonly contestId: string;
-        readonly outcome: Outcome;
-        readonly reason: string;
-        readonly version: number | null;
-      },
-    ): Promise<Contest> => {
-      const { outcome, reason, version } = ruling;
-      const fourEyes = tenantOf(reviewer.kid)?.settings['review.fourEyes'] === true;
-      const { role, ref: by, label = null } = reviewer;
-      return change(
-        reviewer,
-        ruling.contestId,
-        (contest, now) =>
-          resolveContest(contest, { outcome, reason, role, by, label, version, fourEyes }, now),
-        async (tx, next, now) => {
-          const resolved = next.status === 'resolved';
-          const { kid, durable, requestId } = next;
-          if (resolved && outcome === 'overturned' && durable !== null) {
-            await insertOverride(tx, { kid, durable, requestId, at: now });
-          }
-          await note(tx, next, actorOf(reviewer), resolved ? 'contest.resolved' : 'contest.proposed', now);
-          if (resolved) {
-            await countReview(tx, kid, requestId, outcome);
-            await tell(tx, next, 'contest.resolved', now);
-          }
-        },
-      );
-    },
+    resolve: (reviewer: Reviewer, ruling: Ruling): Promise<Contest> => resolve(all, reviewer, ruling),
   };
 }

@@ -9,6 +9,7 @@ import type { IngestTenant } from '../../ingest/ports.ts';
 import type { Verdict } from '../../ingest/verdict.ts';
 import { type Clock, DAY, iso, isoTime } from '../../lib/clock.ts';
 import type { Contest } from '../contests/contest.ts';
+import type { ContestWords } from '../contests/contest-text.ts';
 import { contestWordsOf } from '../contests/contest-text-of.ts';
 import { contestResponse } from '../contests/service.ts';
 import type { Reach } from '../subject.ts';
@@ -105,79 +106,94 @@ export function describeDecision(
   };
 }
 
-export function makeDsarService(deps: DsarDeps) {
-  const { database, tenantOf, ingestTenantOf, clock } = deps;
-  const words = contestWordsOf(tenantOf);
+interface Gathering extends DsarDeps {
+  readonly words: ContestWords;
+}
 
-  async function consentOf(kid: string, principal: string | null, principalId: string | null) {
-    if (principal === null || principalId === null) return null;
-    const history: object[] = [];
-    for (let before: number | null = null; ; ) {
-      const events = await listHistory(database, kid, principal, { before, limit: HISTORY_PAGE });
-      history.push(
-        ...events.map(({ seq, purpose, choice, at, detail }) => {
-          return { seq, type: `consent.${choice}`, purpose, time: isoTime(at), ...detail };
-        }),
-      );
-      if (events.length < HISTORY_PAGE) break;
-      before = events.at(-1)?.seq ?? null;
-    }
-    if (history.length === 0) return null;
-    const state = (await listState(database, kid, principal)).map(({ purpose, choice, at, ...rest }) => {
-      const { policyVersion, expiresAt, seq, hash } = rest;
-      const until = iso(expiresAt);
-      return { purpose, choice, at: isoTime(at), policyVersion, expiresAt: until, proof: { seq, hash } };
-    });
-    return { principalId, state, history };
+async function historyOf(database: Database, kid: string, principal: string): Promise<readonly object[]> {
+  const history: object[] = [];
+  for (let before: number | null = null; ; ) {
+    const events = await listHistory(database, kid, principal, { before, limit: HISTORY_PAGE });
+    history.push(
+      ...events.map(({ seq, purpose, choice, at, detail }) => {
+        return { seq, type: `consent.${choice}`, purpose, time: isoTime(at), ...detail };
+      }),
+    );
+    if (events.length < HISTORY_PAGE) return history;
+    before = events.at(-1)?.seq ?? null;
   }
+}
 
+async function consentOf(database: Database, { kid, principal, principalId }: Reach) {
+  if (principal === null || principalId === null) return null;
+  const history = await historyOf(database, kid, principal);
+  if (history.length === 0) return null;
+  const state = (await listState(database, kid, principal)).map(({ purpose, choice, at, ...rest }) => {
+    const { policyVersion, expiresAt, seq, hash } = rest;
+    const until = iso(expiresAt);
+    return { purpose, choice, at: isoTime(at), policyVersion, expiresAt: until, proof: { seq, hash } };
+  });
+  return { principalId, state, history };
+}
+
+/** What is held beside the decisions; null when there are none either. */
+async function readHeld({ database, words }: Gathering, reach: Reach) {
+  const { kid, durable, principal } = reach;
+  const where = { durable, linked: [...reach.linked] };
+  const device = durable === null ? null : await heldDevice(database, kid, durable);
+  const total = await countDecisions(database, kid, where);
+  const contests = await heldContests(database, words, kid, where);
+  const override = await heldOverride(database, kid, where);
+  const links = principal === null ? [] : await heldLinks(database, kid, principal);
+  const consent = await consentOf(database, reach);
+  const nothing = !device && total === 0 && contests.length === 0 && !override;
+  if (nothing && links.length === 0 && !consent) return null;
+  return { where, device, total, contests, override, links, consent };
+}
+
+function referenceOf({ rightsKey }: ConsentTenant, { durable, principal, linked }: Reach): string {
+  if (durable !== null) return rightsRef(rightsKey, 'durable', durable);
+  const [request = ''] = linked;
+  return rightsRef(rightsKey, 'principal', principal ?? request);
+}
+
+async function gather(deps: Gathering, reach: Reach): Promise<Dsar | null> {
+  const { kid } = reach;
+  const tenant = deps.tenantOf(kid);
+  const ingest = deps.ingestTenantOf(kid);
+  const held = tenant && ingest && (await readHeld(deps, reach));
+  if (!held) return null;
+  const { where, device, total, contests, override, links, consent } = held;
+  const byRequest = new Map(contests.map((contest) => [contest.requestId, contest]));
+  const titles = tenant.purposes.map((purpose) => purpose.title);
+  return {
+    total,
+    head: {
+      subject: {
+        reference: referenceOf(tenant, reach),
+        tenant: kid,
+        visitorId: reach.visitorId,
+        device: device && describeDevice(device),
+        linkedRequests: links.map(({ requestId, linkedAt }) => ({ requestId, linkedAt: isoTime(linkedAt) })),
+      },
+      generatedAt: isoTime(deps.clock()),
+      override: override && { neverAutomation: true, createdAt: isoTime(override.createdAt) },
+      contests: contests.map(contestResponse),
+      consent,
+      notice: makeNotice(tenant.settings, titles),
+    },
+    async *decisions() {
+      for await (const page of heldDecisions(deps.database, kid, where))
+        yield page.map((one) => describeDecision(one, ingest, byRequest.get(one.requestId)));
+    },
+  };
+}
+
+export function makeDsarService(deps: DsarDeps) {
+  const words = contestWordsOf(deps.tenantOf);
   return {
     /** Null when nothing at all is held. */
-    async gather(reach: Reach): Promise<Dsar | null> {
-      const { kid, durable, principal, principalId } = reach;
-      const tenant = tenantOf(kid);
-      const ingest = ingestTenantOf(kid);
-      if (!tenant || !ingest) return null;
-      const where = { durable, linked: [...reach.linked] };
-      const device = durable === null ? null : await heldDevice(database, kid, durable);
-      const total = await countDecisions(database, kid, where);
-      const contests = await heldContests(database, words, kid, where);
-      const override = await heldOverride(database, kid, where);
-      const links = principal === null ? [] : await heldLinks(database, kid, principal);
-      const consent = await consentOf(kid, principal, principalId);
-      const nothing = !device && total === 0 && contests.length === 0 && !override;
-      if (nothing && links.length === 0 && !consent) return null;
-      const reference =
-        durable === null
-          ? rightsRef(tenant.rightsKey, 'principal', principal ?? where.linked[0] ?? '')
-          : rightsRef(tenant.rightsKey, 'durable', durable);
-      const byRequest = new Map(contests.map((contest) => [contest.requestId, contest]));
-      const titles = tenant.purposes.map((purpose) => purpose.title);
-      return {
-        total,
-        head: {
-          subject: {
-            reference,
-            tenant: kid,
-            visitorId: reach.visitorId,
-            device: device && describeDevice(device),
-            linkedRequests: links.map(({ requestId, linkedAt }) => {
-              return { requestId, linkedAt: isoTime(linkedAt) };
-            }),
-          },
-          generatedAt: isoTime(clock()),
-          override: override && { neverAutomation: true, createdAt: isoTime(override.createdAt) },
-          contests: contests.map(contestResponse),
-          consent,
-          notice: makeNotice(tenant.settings, titles),
-        },
-        async *decisions() {
-          for await (const page of heldDecisions(database, kid, where)) {
-            yield page.map((held) => describeDecision(held, ingest, byRequest.get(held.requestId)));
-          }
-        },
-      };
-    },
+    gather: (reach: Reach): Promise<Dsar | null> => gather({ ...deps, words }, reach),
   };
 }
 
