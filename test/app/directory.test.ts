@@ -4,7 +4,8 @@ import { readSnapshot } from '../../src/app/snapshot-store.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { KeyChanges } from '../../src/ingest/opening/messages.ts';
 import { openStore } from '../../src/tenants/installation-files.ts';
-import { initGpd, KID } from '../support/server.ts';
+import { KID } from '../support/constants.ts';
+import { initGpd } from '../support/server.ts';
 
 /** What the directory tells the thread that opens bundles, and what it says of a generation that the thread used. */
 

@@ -2,10 +2,11 @@ import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runGpd } from '../support/command.ts';
+import { ORIGIN } from '../support/constants.ts';
 import { expectCore, post, SEEN_WITHIN } from '../support/expect.ts';
 import { ask } from '../support/http.ts';
 import { makeBundle } from '../support/seal.ts';
-import { type Gpd, ORIGIN, type SealTarget, startGpd } from '../support/server.ts';
+import { type Gpd, type SealTarget, startGpd } from '../support/server.ts';
 
 /** What the command line changes, the running server sees within 5 s. */
 

@@ -2,9 +2,9 @@ import { deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bearer } from '../consent/system/support/api.ts';
 import { apiKey, type Rights, startRights } from '../rights/support/rights.ts';
+import { KID } from '../support/constants.ts';
 import { ask, JSON_TYPE, type Reply } from '../support/http.ts';
 import { makePlaintext, seal } from '../support/seal.ts';
-import { KID } from '../support/server.ts';
 import { tell } from './support/size.ts';
 
 /** Bodies that are bombs or poison, on every route that reads JSON, with a credential that reaches the reader. */

@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ORIGIN } from '../support/constants.ts';
 import { INGEST } from '../support/expect.ts';
 import { JSON_TYPE } from '../support/http.ts';
 import { announcedSeed, seededRandom } from '../support/make.ts';
 import { makePlaintext, seal } from '../support/seal.ts';
-import { type Gpd, ORIGIN, startGpd } from '../support/server.ts';
+import { type Gpd, startGpd } from '../support/server.ts';
 import { makeMutator } from './support/mutate.ts';
 import { FULL, sized, tell } from './support/size.ts';
 

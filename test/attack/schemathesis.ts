@@ -2,7 +2,8 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tempDir } from '../support/command.ts';
-import { initGpd, KID, ORIGIN, startGpd } from '../support/server.ts';
+import { KID, ORIGIN } from '../support/constants.ts';
+import { initGpd, startGpd } from '../support/server.ts';
 
 /**
  * Schemathesis (PyPI) reads /openapi.json and calls every route in ways that keep to it and in ways that do not. NOT RUN,

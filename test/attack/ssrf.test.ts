@@ -5,13 +5,14 @@ import { fetchSigningKeys } from '../../src/egress/oidc-discovery.ts';
 import { postWebhook } from '../../src/egress/post-webhook.ts';
 import { makeAgent, signedHeaders } from '../agents/support/agent.ts';
 import { type DirectoryServer, startDirectory } from '../egress/support/server.ts';
+import { KID } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
 import { expectCore, post } from '../support/expect.ts';
 import { postJson } from '../support/http.ts';
 import { signJws } from '../support/jws.ts';
 import { startIdp } from '../support/oidc.ts';
 import { makeBundle } from '../support/seal.ts';
-import { type Gpd, KID, startGpd } from '../support/server.ts';
+import { type Gpd, startGpd } from '../support/server.ts';
 import { tell } from './support/size.ts';
 
 /** What strangers name is never connected to inside the perimeter: a listener there hears nothing. */

@@ -1,6 +1,4 @@
 import { spawnSync } from 'node:child_process';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DAY, HOUR } from '../../src/lib/clock.ts';
@@ -8,6 +6,7 @@ import { describeFault } from '../../src/ops/log.ts';
 import { type Authenticate, makeAuthenticator } from '../../src/rights/oidc.ts';
 import { publicJwk } from '../support/jws.ts';
 import { AUDIENCE, type Idp, startIdp } from '../support/oidc.ts';
+import { freePort } from '../support/ports.ts';
 import { answerTo, movableClock, oidcSettings } from './support.ts';
 
 /** A provider that is down, hangs, redirects, or talks nonsense. Nothing of it is a 500, and nothing tells a token. */
@@ -52,14 +51,6 @@ const good = (kid?: string): string =>
     kid === undefined ? {} : { kid },
   );
 const reasons = (): unknown[] => faults.map((error) => describeFault(error)['reason']);
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
 
 describe('down from the start', () => {
   it('503 for a token that might be good, 401 for what never is', async () => {

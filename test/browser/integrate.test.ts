@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { gpdJson, tempDir } from '../support/command.ts';
+import { freePort } from '../support/ports.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
 import { describeInChromium, launchChromium } from './support/chromium.ts';
 
@@ -23,15 +23,6 @@ function commands(block: string): string[][] {
   return lines.map((line) =>
     [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? ''),
   );
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = createServer().listen(0, 'localhost', () => {
-      const { port } = probe.address() as { port: number };
-      probe.close(() => resolve(port));
-    });
-  });
 }
 
 describeInChromium('browser/docs/integrate.md', () => {

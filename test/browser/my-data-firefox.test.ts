@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { KID } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
 import { SEEN_WITHIN } from '../support/expect.ts';
 import { freePort } from '../support/ports.ts';
@@ -8,8 +9,6 @@ import { describeInBrowser } from '../support/tools.ts';
 import { launch, missingBrowser, visit } from './support/drivers.ts';
 
 /** The page about what is held, in real Firefox: as it comes, and for a person who blocks cookies. */
-
-const KID = 'acme';
 
 describeInBrowser('browser/my-data in firefox', missingBrowser('firefox'), () => {
   let gpd: Gpd;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runGpd, tempDir } from '../support/command.ts';
+import { KID } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
 import { SEEN_WITHIN } from '../support/expect.ts';
 import { freePort } from '../support/ports.ts';
@@ -11,7 +12,6 @@ import { describeInChromium, launchChromium } from './support/chromium.ts';
 
 /** A person at the page that a site links to: over https, with the cookie as it is in production. */
 
-const KID = 'acme';
 /** Wants consent proven by its ledger. */
 const PROVEN = 'proven';
 

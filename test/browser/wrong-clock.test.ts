@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { DAY } from '../../src/lib/clock.ts';
 import { describeInBrowser } from '../support/tools.ts';
 import { type BrowserName, launch, missingBrowser, type Visitor, visit } from './support/drivers.ts';
 import { ANALYTICS, type Banner, bannerOf, type Shop, startShop } from './support/shop.ts';
@@ -8,7 +9,6 @@ import { clockAhead } from './support/trouble.ts';
 /** A person whose clock is wrong, on a page of another origin than gpd's: identified, and asked when the ledger says so. */
 
 const MINUTE = 60_000;
-const DAY = 86_400_000;
 
 for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
   describeInBrowser(`browser/wrong clock in ${name}`, missingBrowser(name), () => {

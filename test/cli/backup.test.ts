@@ -3,10 +3,11 @@ import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync 
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
+import { KID } from '../support/constants.ts';
 import { dumpDatabase, execute } from '../support/database.ts';
 import { expectCore, post } from '../support/expect.ts';
 import { makeBundle } from '../support/seal.ts';
-import { KID, startGpd } from '../support/server.ts';
+import { startGpd } from '../support/server.ts';
 import { own } from './support/own.ts';
 
 /** Many starts of the program side by side. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { KID, ORIGIN } from '../support/server.ts';
+import { KID, ORIGIN } from '../support/constants.ts';
 import { own } from './support/own.ts';
 
 const TENANTS = [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { KID } from '../support/server.ts';
+import { KID } from '../support/constants.ts';
 import { own } from './support/own.ts';
 
 /** What takes something away for good takes --dry-run and --yes (contract section 9). */

@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Report } from '../../src/ops/doctor/doctor.ts';
 import { type Environment, gpdJson, type Ran, runGpd, tempDir } from '../support/command.ts';
+import { KID } from '../support/constants.ts';
 import { dumpDatabase, execute } from '../support/database.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
-import { KID, startGpd } from '../support/server.ts';
+import { startGpd } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { own } from './support/own.ts';
 

@@ -4,10 +4,11 @@ import { describe, expect, it } from 'vitest';
 import { readRecoveryKey } from '../../src/keys/recovery-key.ts';
 import type { Report } from '../../src/ops/doctor/doctor.ts';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
+import { KID } from '../support/constants.ts';
 import { expectCore, post } from '../support/expect.ts';
 import { desktopChrome } from '../support/samples.ts';
 import { makeBundle } from '../support/seal.ts';
-import { KID, startGpd } from '../support/server.ts';
+import { startGpd } from '../support/server.ts';
 import { own } from './support/own.ts';
 
 /** The master key on paper, and back. */

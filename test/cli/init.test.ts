@@ -12,8 +12,9 @@ import { describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/db/db.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { gpdJson, PROGRAM, type Ran, runGpd, spawnTool, tempDir } from '../support/command.ts';
+import { KID, ORIGIN } from '../support/constants.ts';
 import { dumpDatabase } from '../support/database.ts';
-import { initGpd, KID, ORIGIN } from '../support/server.ts';
+import { initGpd } from '../support/server.ts';
 
 const init = (dataDir: string, ...more: string[]): Promise<Ran> =>
   runGpd(['init', '--tenant', KID, ...more], { env: { GPD_DATA_DIR: dataDir } });

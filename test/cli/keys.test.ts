@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
-import { KID } from '../support/server.ts';
+import { KID } from '../support/constants.ts';
 import { type Own, own } from './support/own.ts';
 
 interface MadeKey {

@@ -3,9 +3,10 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { gpdJson, type Ran, runGpd, tempDir } from '../support/command.ts';
+import { KID } from '../support/constants.ts';
 import { expectCore, post } from '../support/expect.ts';
 import { makeBundle } from '../support/seal.ts';
-import { initGpd, KID, startGpd } from '../support/server.ts';
+import { initGpd, startGpd } from '../support/server.ts';
 
 const serve = (env: Record<string, string>): Promise<Ran> => runGpd(['serve', '--port', '0'], { env });
 

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { tempDir } from '../support/command.ts';
-import { KID, ORIGIN } from '../support/server.ts';
+import { KID, ORIGIN } from '../support/constants.ts';
 import { own } from './support/own.ts';
 
 /** What an operator changes on the command line is in the audit log of whom it concerns. */

@@ -1,23 +1,15 @@
 import { readFileSync, symlinkSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { PROGRAM, type Spawned, spawnTool, tempDir } from '../support/command.ts';
 import { ask } from '../support/http.ts';
+import { freePort } from '../support/ports.ts';
 
 /** README's "Five minutes", pasted into two shells as they stand; only the port is another one. */
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 const [, minutes = ''] = /^## Five minutes$([\s\S]*?)^## /m.exec(readme) ?? [];
 const blocks = [...minutes.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block);
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  return typeof address === 'object' && address ? address.port : 0;
-}
 
 it('README’s five minutes work as they are pasted', { timeout: 120_000 }, async () => {
   const port = await freePort();

@@ -4,9 +4,10 @@ import { finished } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
 import { expect, it } from 'vitest';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
+import { KID } from '../support/constants.ts';
 import { desktopChrome } from '../support/samples.ts';
 import { makePlaintext, sealUnder } from '../support/seal.ts';
-import { initGpd, KID } from '../support/server.ts';
+import { initGpd } from '../support/server.ts';
 
 const FEW = 2000;
 const MANY = 20_000;

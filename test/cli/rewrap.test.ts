@@ -3,10 +3,11 @@ import { copyFileSync, cpSync, existsSync, readFileSync, renameSync, statSync, w
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
+import { KID } from '../support/constants.ts';
 import { dumpDatabase } from '../support/database.ts';
 import { expectCore, post } from '../support/expect.ts';
 import { makeBundle } from '../support/seal.ts';
-import { initGpd, KID, type SealTarget, startGpd } from '../support/server.ts';
+import { initGpd, type SealTarget, startGpd } from '../support/server.ts';
 
 interface Installation {
   readonly dataDir: string;

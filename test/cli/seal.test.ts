@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sealedBundleSchema } from '../../src/schema/bundle.ts';
 import { type Ran, runGpd } from '../support/command.ts';
+import { KID, ORIGIN } from '../support/constants.ts';
 import { dumpDatabase } from '../support/database.ts';
 import { expectCore, post } from '../support/expect.ts';
 import { makePlaintext } from '../support/seal.ts';
-import { type Gpd, initGpd, KID, ORIGIN, startGpd } from '../support/server.ts';
+import { type Gpd, initGpd, startGpd } from '../support/server.ts';
 
 let gpd: Gpd;
 beforeAll(async () => {

@@ -1,35 +1,15 @@
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { gpdJson, type Ran, runGpd, tempDir } from '../support/command.ts';
-import { initGpd, KID, startGpd } from '../support/server.ts';
+import { KID } from '../support/constants.ts';
+import { freePort } from '../support/ports.ts';
+import { initGpd, startGpd } from '../support/server.ts';
 
 function expectBadConfig(ran: Ran, ...words: readonly RegExp[]): void {
   expect(ran).toMatchObject({ code: 78, stdout: '' });
   for (const word of words) expect(ran.stderr).toMatch(word);
   expect(ran.stderr.trim().split('\n')).toHaveLength(1);
-}
-
-/** A listener that keeps a port taken. */
-async function takePort(): Promise<{ port: number; release: () => Promise<void> }> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const address = server.address();
-  const port = typeof address === 'object' && address ? address.port : 0;
-  const release = (): Promise<void> =>
-    new Promise((resolve) => {
-      server.close(() => resolve());
-    });
-  return { port, release };
-}
-
-async function freePort(): Promise<number> {
-  const { port, release } = await takePort();
-  await release();
-  return port;
 }
 
 let dataDir: string;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { KID, ORIGIN } from '../support/server.ts';
+import { KID, ORIGIN } from '../support/constants.ts';
 import { own } from './support/own.ts';
 
 interface Listed {

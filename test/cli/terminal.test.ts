@@ -3,9 +3,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { gpdJson, PROGRAM, tempDir } from '../support/command.ts';
+import { KID } from '../support/constants.ts';
 import { browserHeaders } from '../support/samples.ts';
 import { makeBundle } from '../support/seal.ts';
-import { initGpd, KID } from '../support/server.ts';
+import { initGpd } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { own } from './support/own.ts';
 

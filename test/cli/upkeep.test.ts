@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
+import { KID } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
 import { makeLaterProgram } from '../support/program.ts';
-import { initGpd, KID } from '../support/server.ts';
+import { initGpd } from '../support/server.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { KID } from '../support/constants.ts';
 import { INGEST } from '../support/expect.ts';
 import { missingPostgres } from '../support/postgres.ts';
 import { browserHeaders } from '../support/samples.ts';
 import { makeBundle } from '../support/seal.ts';
-import { KID } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { countBy, inParallel, makeCaller } from './support/call.ts';
 import { bearer, type Cluster, START_MS, startCluster } from './support/cluster.ts';

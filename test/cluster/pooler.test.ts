@@ -1,8 +1,8 @@
 import { beforeAll, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../src/db/db.ts';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
+import { KID, ORIGIN } from '../support/constants.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
-import { KID, ORIGIN } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { START_MS } from './support/cluster.ts';
 import { missingPgBouncer, type PgBouncerOptions, startPgBouncer } from './support/pgbouncer.ts';

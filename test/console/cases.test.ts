@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Console, KID, signIn, startConsole, type Visitor } from './support/console.ts';
+import { KID } from '../support/constants.ts';
+import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
 import { change, idle, rows } from './support/data.ts';
 
 /** Two reviewers and a dpo at one queue, over the built program. */

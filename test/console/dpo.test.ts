@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { KID } from '../support/constants.ts';
 import { SEEN_WITHIN } from '../support/expect.ts';
-import { type Console, KID, signIn, startConsole, type Visitor, WRITTEN_WITHIN } from './support/console.ts';
+import { type Console, signIn, startConsole, type Visitor, WRITTEN_WITHIN } from './support/console.ts';
 import { change, rows } from './support/data.ts';
 
 /** The data-protection officer: find, hold, export, erase, and the log that says so. */

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { sha256 } from '../../src/lib/hash.ts';
+import { KID } from '../support/constants.ts';
 import { ask } from '../support/http.ts';
-import { type Console, KID, signIn, startConsole, type Visitor } from './support/console.ts';
+import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
 import { idle, rows } from './support/data.ts';
 import { ROUTES } from './support/routes.ts';
 

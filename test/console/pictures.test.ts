@@ -4,8 +4,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { DAY, HOUR } from '../../src/lib/clock.ts';
 import { describeInChromium, launchChromium } from '../browser/support/chromium.ts';
 import { type Demo, startDemo } from '../browser/support/demo.ts';
+import { KID } from '../support/constants.ts';
 import { desktopChrome } from '../support/samples.ts';
-import { type Console, KID, startConsole } from './support/console.ts';
+import { type Console, startConsole } from './support/console.ts';
 import { change } from './support/data.ts';
 
 /**

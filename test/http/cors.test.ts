@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { KID, ORIGIN } from '../support/constants.ts';
 import { expectCore, expectError, INGEST, post, REQUEST_ID } from '../support/expect.ts';
 import { ask, type Reply } from '../support/http.ts';
 import { makeBundle } from '../support/seal.ts';
-import { type Gpd, KID, ORIGIN, type SealTarget, startGpd } from '../support/server.ts';
+import { type Gpd, type SealTarget, startGpd } from '../support/server.ts';
 
 const OTHER_ORIGIN = 'http://localhost:3000';
 const STRANGER = 'https://evil.example';

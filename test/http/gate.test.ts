@@ -9,10 +9,10 @@ import { unseal } from '../../src/ingest/open.ts';
 import { refusal } from '../../src/ingest/respond.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import type { DecisionAnswer } from '../../src/schema/consent.ts';
+import { ORIGIN } from '../support/constants.ts';
 
 const PLACES = 3;
 
-const ORIGIN = 'https://shop.example';
 const HEADERS = { 'content-type': 'application/json', authorization: 'Bearer key', origin: ORIGIN };
 
 /** Work that ends when the test says so. */

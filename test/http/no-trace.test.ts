@@ -3,12 +3,13 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tempDir } from '../support/command.ts';
+import { KID, ORIGIN } from '../support/constants.ts';
 import { dumpDatabase, execute } from '../support/database.ts';
 import { expectCore, post } from '../support/expect.ts';
 import { ask } from '../support/http.ts';
 import { desktopChrome } from '../support/samples.ts';
 import { makeNonce, makePlaintext, seal, sealUnder } from '../support/seal.ts';
-import { type Gpd, KID, ORIGIN, startGpd } from '../support/server.ts';
+import { type Gpd, startGpd } from '../support/server.ts';
 
 /** No raw signal and no secret is ever stored or logged (contract 3.4): every value is marked, then looked for. */
 

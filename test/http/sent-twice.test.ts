@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Api, PURPOSE, startApi } from '../consent/system/support/api.ts';
+import { KID } from '../support/constants.ts';
 import { INGEST } from '../support/expect.ts';
 import { ask, openWire } from '../support/http.ts';
 import { makeBundle } from '../support/seal.ts';
-import { KID } from '../support/server.ts';
 
 /** Headers that come twice: whoever stands in front may have looked at the other one. */
 

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { applyPolicy } from '../../src/ingest/classify/policy.ts';
 import { tenantPolicySchema } from '../../src/schema/policy.ts';
+import { ORIGIN } from '../support/constants.ts';
 import { makePlaintext, makeReceipt, NOW } from '../support/make.ts';
 import { makeRawSignals } from '../support/make-signals.ts';
-import { HEADERS, ORIGIN, run, type World } from './support.ts';
+import { HEADERS, run, type World } from './support.ts';
 
 describe('a good bundle', () => {
   it('is identified, classified, recorded and answered', async () => {

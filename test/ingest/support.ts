@@ -12,12 +12,12 @@ import type { SealedBundle } from '../../src/schema/bundle.ts';
 import { ingestResponseSchema } from '../../src/schema/responses.ts';
 import { sealTo } from '../../src/seal/seal.ts';
 import { makePair } from '../seal/support.ts';
+import { ORIGIN } from '../support/constants.ts';
 import { makeIngestTenant, makePlaintext, NOW, seededRandom } from '../support/make.ts';
 import { makeRawSignals } from '../support/make-signals.ts';
 
 const random = seededRandom('test/ingest/pipeline');
 const pair = makePair(random(32));
-export const ORIGIN = 'https://shop.example';
 export const HEADERS = {
   'user-agent': makeRawSignals()['page']?.['userAgent'] as string,
   'accept-language': 'en-GB',

@@ -8,10 +8,9 @@ import {
   planRotate,
   planSweep,
 } from '../../src/keys/rotate.ts';
+import { DAY } from '../../src/lib/clock.ts';
 import { makeGenerationRow, NOW } from '../support/make.ts';
 import { fc } from '../support/property.ts';
-
-const DAY = 86_400_000;
 
 function makerAt(now: number) {
   return (generation: number, state: 'staged' | 'published'): Generation =>

@@ -1,12 +1,12 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { readAnswers } from '../attack/support/raw.ts';
 import { type Environment, gpdJson, type Spawned, spawnTool, tempDir } from '../support/command.ts';
 import { type Ask, ask, type Reply } from '../support/http.ts';
+import { freePort } from '../support/ports.ts';
 
 /** The examples of docs/operate/proxies as they are, but for addresses and paths, in front of a gpd. */
 
@@ -99,15 +99,6 @@ export const PROXIES: readonly Proxy[] = [nginx, caddy];
 export function missingProxy({ name }: Proxy): string | null {
   const found = spawnSync('sh', ['-c', `command -v ${name}`]).status === 0;
   return found ? null : `not installed (apt-get install ${name})`;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
 
 export interface Running extends Spawned {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { KID } from '../support/server.ts';
-import { REASON, type Rights, startRights } from './support/rights.ts';
+import { HOUR } from '../../src/lib/clock.ts';
+import { KID, REASON } from '../support/constants.ts';
+import { type Rights, startRights } from './support/rights.ts';
 
 /** Every staff action and every rights action leaves one row, and the rows are sealed into the tenant's log. */
 
@@ -9,8 +10,6 @@ beforeAll(async () => {
   rights = await startRights();
 }, 60_000);
 afterAll(() => rights.stop());
-
-const HOUR = 3_600_000;
 
 describe('the audit log', () => {
   it('has a row for each action, by keyed reference', async () => {

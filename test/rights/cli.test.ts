@@ -4,10 +4,11 @@ import { dueIn } from '../../src/console/due.ts';
 import { loadStrings } from '../../src/console/strings-files.ts';
 import { HOUR } from '../../src/lib/clock.ts';
 import { runGpd } from '../support/command.ts';
+import { KID, OTHER, REASON } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
 import { expectError } from '../support/expect.ts';
-import { initGpd, KID } from '../support/server.ts';
-import { apiKey, OTHER, REASON, type Rights, startRights, type Visit } from './support/rights.ts';
+import { initGpd } from '../support/server.ts';
+import { apiKey, type Rights, startRights, type Visit } from './support/rights.ts';
 
 /** The same rights from a terminal. */
 

@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { tempDir } from '../support/command.ts';
+import { KID, OTHER } from '../support/constants.ts';
 import { expectCore, post, SEEN_WITHIN } from '../support/expect.ts';
 import { ask } from '../support/http.ts';
 import { makeBundle } from '../support/seal.ts';
-import { KID, startGpd } from '../support/server.ts';
-import { apiKey, OTHER, type Rights, startRights } from './support/rights.ts';
+import { startGpd } from '../support/server.ts';
+import { apiKey, type Rights, startRights } from './support/rights.ts';
 
 /** `gpd tenants remove`: a customer leaves, with an export, and leaves nothing. */
 

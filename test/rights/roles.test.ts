@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ErrorCode } from '../../src/lib/errors.ts';
+import { KID, OTHER, REASON } from '../support/constants.ts';
 import { expectError } from '../support/expect.ts';
 import { ask } from '../support/http.ts';
-import { KID } from '../support/server.ts';
-import { type Claims, OTHER, REASON, type Rights, startRights, type Visit } from './support/rights.ts';
+import { type Claims, type Rights, startRights, type Visit } from './support/rights.ts';
 
 /** Every role against every route. */
 

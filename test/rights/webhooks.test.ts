@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { KID } from '../support/server.ts';
-import { REASON, type Rights, startRights } from './support/rights.ts';
+import { KID, REASON } from '../support/constants.ts';
+import { type Rights, startRights } from './support/rights.ts';
 
 /** Everybody who acts on a decision is told that it is contested, and what came of it. */
 

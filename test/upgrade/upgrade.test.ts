@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/db/db.ts';
+import { KID } from '../support/constants.ts';
 import { expectCore, post } from '../support/expect.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { desktopChrome } from '../support/samples.ts';
 import { makePlaintext, seal } from '../support/seal.ts';
-import { KID } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { makePlace, serveAt, upgradeFrom } from './support/contract.ts';
 import { freeze } from './support/freeze.ts';

@@ -9,8 +9,9 @@ import { Unavailable } from '../../src/lib/errors.ts';
 import { openStore } from '../../src/tenants/installation-files.ts';
 import { startDispatcher } from '../../src/webhooks/service.ts';
 import { enqueue, type Webhook } from '../../src/webhooks/store.ts';
+import { KID } from '../support/constants.ts';
 import { NOW, seededRandom } from '../support/make.ts';
-import { initGpd, KID } from '../support/server.ts';
+import { initGpd } from '../support/server.ts';
 
 /** The dispatcher on a real database, with a receiver of its own. */
 

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { KID } from '../../support/constants.ts';
 import { INGEST } from '../../support/expect.ts';
 import type { Reply } from '../../support/http.ts';
 import { browserHeaders } from '../../support/samples.ts';
 import { makeBundle } from '../../support/seal.ts';
-import { type Gpd, KID, type SealTarget } from '../../support/server.ts';
+import type { Gpd, SealTarget } from '../../support/server.ts';
 import { makeCaller } from '../support/call.ts';
 import { bearer, type Cluster } from '../support/cluster.ts';
 import { tell } from '../support/size.ts';

@@ -2,8 +2,9 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { type Environment, gpdJson, type Ran, runGpd, tempDir } from '../../support/command.ts';
+import { KID, ORIGIN } from '../../support/constants.ts';
 import { type PostgresServer, startPostgres } from '../../support/postgres.ts';
-import { type Gpd, KID, ORIGIN, type SealTarget, startGpd } from '../../support/server.ts';
+import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
 import { type Balancer, startBalancer } from './balancer.ts';
 import { type PgBouncer, startPgBouncer } from './pgbouncer.ts';
 

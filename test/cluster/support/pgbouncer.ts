@@ -1,10 +1,11 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../support/ports.ts';
 
 /** A real PgBouncer of the test's own in front of a database. */
 export interface PgBouncer {
@@ -27,15 +28,6 @@ export interface PgBouncerOptions {
   readonly mode?: 'transaction' | 'statement' | 'session';
   /** Further lines of the section [pgbouncer]. */
   readonly settings?: readonly string[];
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  probe.listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  probe.close();
-  return typeof address === 'object' && address ? address.port : 0;
 }
 
 function listens(port: number): Promise<boolean> {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ORIGIN, OTHER_ORIGIN } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
 import { ask, type Reply } from '../../support/http.ts';
-import { ORIGIN } from '../../support/server.ts';
-import { type Api, makeBrowser, OTHER_ORIGIN, PURPOSE, startApi } from './support/api.ts';
+import { type Api, makeBrowser, PURPOSE, startApi } from './support/api.ts';
 
 /** What a page may do: the rules of a publishable key, and CORS. */
 

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { KID, ORIGIN } from '../../support/constants.ts';
 import { expectError, SEEN_WITHIN } from '../../support/expect.ts';
 import { ask, type Reply } from '../../support/http.ts';
-import { KID, ORIGIN } from '../../support/server.ts';
 import { type Api, bearer, PURPOSE, startApi } from './support/api.ts';
 import { readExport } from './support/naive-log.ts';
 

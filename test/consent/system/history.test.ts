@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { KID } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
-import { KID } from '../../support/server.ts';
 import { type Api, PURPOSE, startApi, type WriteBody } from './support/api.ts';
 
 interface Event {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ORIGIN } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { expectError } from '../../support/expect.ts';
 import type { Reply } from '../../support/http.ts';
-import { ORIGIN } from '../../support/server.ts';
 import { type Action, type Api, makeBrowser, PURPOSE, startApi } from './support/api.ts';
 
 let api: Api;

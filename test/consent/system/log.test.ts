@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { KID, OTHER } from '../../support/constants.ts';
 import { expectError, SEEN_WITHIN } from '../../support/expect.ts';
 import { ask, type Reply } from '../../support/http.ts';
-import { KID } from '../../support/server.ts';
-import { type Api, bearer, OTHER, PURPOSE, startApi } from './support/api.ts';
+import { type Api, bearer, PURPOSE, startApi } from './support/api.ts';
 import { getBytes } from './support/bytes.ts';
 import { leafOf, readBundle, readCheckpoint, readExport, treeHead } from './support/naive-log.ts';
 

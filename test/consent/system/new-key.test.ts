@@ -6,8 +6,8 @@ import { type Database, openDatabase } from '../../../src/db/db.ts';
 import type { KeyScope } from '../../../src/schema/route.ts';
 import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
 import { operatorAt } from '../../support/act.ts';
+import { KID } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
-import { KID } from '../../support/server.ts';
 import { type Api, PURPOSE, startApi } from './support/api.ts';
 
 /** A key that was made a moment ago is never refused (contract 2, section 12). */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ErrorCode } from '../../../src/lib/errors.ts';
+import { ORIGIN } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
 import { ask, JSON_TYPE } from '../../support/http.ts';
-import { ORIGIN } from '../../support/server.ts';
 import { type Api, bearer, makeBrowser, PURPOSE, startApi } from './support/api.ts';
 
 /** Rate 429 → 401 → scope 403 → body 400 and 422 → 404 → ownership 403 → state 409 (contract section 1). */

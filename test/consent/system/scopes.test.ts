@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ErrorCode } from '../../../src/lib/errors.ts';
+import { ORIGIN } from '../../support/constants.ts';
 import { dumpDatabase } from '../../support/database.ts';
 import { expectError } from '../../support/expect.ts';
 import { ask, JSON_TYPE, type Reply } from '../../support/http.ts';
-import { ORIGIN } from '../../support/server.ts';
 import { type Api, bearer, expireSession, makeBrowser, PURPOSE, startApi } from './support/api.ts';
 
 /** Every credential on every route: the table is the specification (contract section 7). */

@@ -2,12 +2,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openDatabase } from '../../../src/db/db.ts';
 import { TENANT_DATA_TABLES } from '../../../src/rights/subject-folds.ts';
+import { KID, ORIGIN, OTHER, OTHER_ORIGIN } from '../../support/constants.ts';
 import { post } from '../../support/expect.ts';
 import { postJson, type Reply } from '../../support/http.ts';
 import { desktopChrome } from '../../support/samples.ts';
 import { makeBundle } from '../../support/seal.ts';
-import { type Gpd, KID, ORIGIN, type SealTarget, startGpd } from '../../support/server.ts';
-import { bearer, OTHER, OTHER_ORIGIN, PURPOSE } from './support/api.ts';
+import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
+import { bearer, PURPOSE } from './support/api.ts';
 
 /** `gpd tenants remove` beside a running server that is asked of both tenants all the while. */
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { KID } from '../../support/constants.ts';
 import { expectError, SEEN_WITHIN } from '../../support/expect.ts';
 import { ask, JSON_TYPE, type Reply } from '../../support/http.ts';
-import { KID } from '../../support/server.ts';
 import { type Api, bearer, PURPOSE, startApi } from './support/api.ts';
 import { readExport } from './support/naive-log.ts';
 

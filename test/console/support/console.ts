@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { tempDir } from '../../support/command.ts';
+import { KID } from '../../support/constants.ts';
 import { post } from '../../support/expect.ts';
 import { ask, type Reply } from '../../support/http.ts';
 import { type Idp, type IdpOptions, startIdp } from '../../support/oidc.ts';
@@ -12,7 +13,6 @@ import { type Gpd, type GpdOptions, startGpd, type TenantSpec } from '../../supp
 
 /** A running gpd with its console, and the identity provider that its staff sign in by. */
 
-export const KID = 'acme';
 const OTHER = 'globex';
 const TENANTS: readonly TenantSpec[] = [
   { kid: KID, origins: ['https://shop.example'] },

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { noteEpochLength, readEpochLength } from '../../../src/ingest/epoch-length-store.ts';
 import { currentEpoch, epochEnd } from '../../../src/ingest/identity.ts';
+import { DAY } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/append-store.ts';
 import { retainTenant } from '../../../src/ops/retention.ts';
 import { heldDevice } from '../../../src/rights/dsar/store.ts';
@@ -11,7 +12,6 @@ import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 
-const DAY = 86_400_000;
 /** `retention.days` of a new tenant. */
 const RETENTION = 90;
 

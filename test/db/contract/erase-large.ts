@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { decisionKey, findDecision, tenantOfDecision } from '../../../src/ingest/decision-store.ts';
+import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/append-store.ts';
 import { checkSeals, sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
@@ -32,8 +33,6 @@ import { makeRecorder } from '../../support/recorder.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 import { WORDS } from './words.ts';
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
 const BEGIN = Math.floor(NOW / HOUR) * HOUR;
 
 /** An erasure in three parts: staged, marked, and gone step by step. */

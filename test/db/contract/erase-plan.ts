@@ -4,6 +4,7 @@ import { type ConsentTenant, makeConsentTenant } from '../../../src/consent/tena
 import type { Database } from '../../../src/db/db.ts';
 import { makeDiskReserve } from '../../../src/db/disk-reserve-files.ts';
 import { LAST_BACKUP, writeMeta } from '../../../src/db/meta-store.ts';
+import { DAY } from '../../../src/lib/clock.ts';
 import { sha256 } from '../../../src/lib/hash.ts';
 import { lockHead } from '../../../src/log/append-store.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
@@ -28,7 +29,6 @@ import { appender, makeRequest, WRAP_KEY } from './consent-support.ts';
 import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
 import { WORDS } from './words.ts';
 
-const DAY = 86_400_000;
 const PAUL = { ref: 'ref-1', id: 'id of ref-1' };
 const FORGET: Keep = { openContests: true, override: true };
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/store.ts';
 import { findSession, insertSession } from '../../../src/consent/session-store.ts';
 import type { Database } from '../../../src/db/db.ts';
+import { HOUR } from '../../../src/lib/clock.ts';
 import { checkAuditSeals, sealAudit } from '../../../src/log/audit-seal-store.ts';
 import { readEntries } from '../../../src/log/read-store.ts';
 import { checkSeals, sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
@@ -23,7 +24,6 @@ const auditEvent = (kid: string, at: number): Parameters<typeof recordAudit>[1] 
 
 type Notify = Parameters<typeof shredPrincipal>[1]['notify'];
 
-const HOUR = 3_600_000;
 const BEGIN = Math.floor(NOW / HOUR) * HOUR;
 
 export function erasureContract(make: MakeDatabase): void {

@@ -6,6 +6,7 @@ import type { Database } from '../../../src/db/db.ts';
 import { rowsOf } from '../../../src/db/sql.ts';
 import { findDecision, tenantOfDecision } from '../../../src/ingest/decision-store.ts';
 import { findSummary } from '../../../src/ingest/summary-store.ts';
+import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/append-store.ts';
 import { checkAuditSeals, sealAudit } from '../../../src/log/audit-seal-store.ts';
 import { checkSeals, sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
@@ -42,9 +43,6 @@ import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
 import { WORDS } from './words.ts';
-
-const DAY = 86_400_000;
-const HOUR = 3_600_000;
 
 export function rightsContract(make: MakeDatabase): void {
   describe('contests, links, erasure and retention', () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/store.ts';
 import type { Database } from '../../../src/db/db.ts';
+import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { checkAuditSeals, sealAudit } from '../../../src/log/audit-seal-store.ts';
 import { readEntries } from '../../../src/log/read-store.ts';
 import { checkSeals, sealVerdicts, unsealedSince } from '../../../src/log/verdict-seal-store.ts';
@@ -12,8 +13,6 @@ import { makeRecorder } from '../../support/recorder.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 import { WORDS } from './words.ts';
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
 const BEGIN = Math.floor(NOW / HOUR) * HOUR;
 const QUIET_HOURS = 6;
 

@@ -4,6 +4,7 @@ import type { Database } from '../../../src/db/db.ts';
 import { type Bindings, insertMany } from '../../../src/db/sql.ts';
 import { EMPTY_FRONTIER } from '../../../src/ledger/frontier.ts';
 import { addCommitments, sealedBody } from '../../../src/ledger/sealed-root.ts';
+import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/append-store.ts';
 import { checkSeals, sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
@@ -12,8 +13,6 @@ import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
 
-const DAY = 86_400_000;
-const HOUR = 3_600_000;
 const BEGIN = Math.floor(NOW / HOUR) * HOUR;
 
 /** What is read in pieces and goes in steps, with more rows than one of them takes. */

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { impersonalEntry } from '../../../src/ledger/entries.ts';
+import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { appendOne, lockHead } from '../../../src/log/append-store.ts';
 import { checkAuditSeals, sealAudit } from '../../../src/log/audit-seal-store.ts';
 import { checkSeals, sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
@@ -16,8 +17,6 @@ import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
 const BEGIN = Math.floor(NOW / HOUR) * HOUR;
 const HOURS = 3;
 

@@ -1,18 +1,17 @@
 import { expect } from 'vitest';
 import type { IngestResponse } from '../../../src/schema/responses.ts';
+import { ORIGIN, REASON } from '../../support/constants.ts';
 import { expectCore, INGEST, sessionOf } from '../../support/expect.ts';
 import type { Reply } from '../../support/http.ts';
 import { fc } from '../../support/property.ts';
 import { browserHeaders, desktopChrome, headlessChrome } from '../../support/samples.ts';
 import { makeBundle, makeNonce } from '../../support/seal.ts';
-import { ORIGIN } from '../../support/server.ts';
 import { type Device, forgetDevice, type Model, type Person, type Real, type Request } from './world.ts';
 
 /** What may be done, in any order; each command asks the application and holds the answer against the oracle. */
 
 type Command = fc.AsyncCommand<Model, Real>;
 
-const REASON = 'Looked at the evidence: a person at a shared office computer.';
 const PURPOSE = 'device-identification';
 const LENGTH = 256;
 /** Among the devices. */

@@ -4,10 +4,11 @@ import { startApp } from '../../../src/app.ts';
 import { loadConfig } from '../../../src/config.ts';
 import type { RunningApp } from '../../../src/ops/running.ts';
 import type { SealedBundle } from '../../../src/schema/bundle.ts';
+import { KID } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { type Ask, ask, postJson, type Reply } from '../../support/http.ts';
 import type { Idp } from '../../support/oidc.ts';
-import { initGpd, KID, type SealTarget } from '../../support/server.ts';
+import { initGpd, type SealTarget } from '../../support/server.ts';
 
 /** The real application on a real SQLite file, over HTTP, and beside it what an oracle in memory knows. */
 

@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { type Environment, gpdJson, type Ran, runGpd, tempDir } from '../../support/command.ts';
+import { KID, ORIGIN } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { type Ask, ask, postJson, type Reply } from '../../support/http.ts';
 import { type Idp, startIdp } from '../../support/oidc.ts';
-import { type Gpd, KID, ORIGIN, type SealTarget, startGpd } from '../../support/server.ts';
+import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
 
 /** One installation that outlives many servers: its tenant, its keys, and who may ask. */
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SealedBundle } from '../../../src/schema/bundle.ts';
 import type { IngestResponse } from '../../../src/schema/responses.ts';
+import { REASON } from '../../support/constants.ts';
 import { INGEST } from '../../support/expect.ts';
 import type { Reply } from '../../support/http.ts';
 import { browserHeaders } from '../../support/samples.ts';
@@ -67,7 +68,6 @@ export const newBook = (): Book => ({
 });
 
 export const PURPOSE = 'device-identification';
-const REASON = 'Looked at the evidence: a person at a shared office computer.';
 const PAUSE_MS = 20;
 
 /** The answer when it has the status that acknowledges; else noted, and null. */

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { KID } from '../../support/constants.ts';
 import { dumpDatabase } from '../../support/database.ts';
 import { expectCore, post, SEEN_WITHIN } from '../../support/expect.ts';
 import { desktopChrome } from '../../support/samples.ts';
 import { makeBundle, type PlaintextParts } from '../../support/seal.ts';
-import { type Gpd, KID, type SealTarget, startGpd } from '../../support/server.ts';
+import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
 
 function gpcSignals(): Record<string, unknown> {
   const signals = desktopChrome();

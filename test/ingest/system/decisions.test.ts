@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { decisionResponseSchema } from '../../../src/schema/responses.ts';
+import { KID, ORIGIN } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { expectCore, expectError, post, SEEN_WITHIN } from '../../support/expect.ts';
 import { ask, type Reply } from '../../support/http.ts';
 import { headlessChrome } from '../../support/samples.ts';
 import { makeBundle } from '../../support/seal.ts';
-import { type Gpd, KID, ORIGIN, startGpd } from '../../support/server.ts';
+import { type Gpd, startGpd } from '../../support/server.ts';
 
 type Scope = 'publishable' | 'secret' | 'read-only' | 'operator';
 

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { decisionResponseSchema } from '../../../src/schema/responses.ts';
+import { KID } from '../../support/constants.ts';
 import { execute, lockDatabase } from '../../support/database.ts';
 import { expectCore, post, SEEN_WITHIN } from '../../support/expect.ts';
 import { ask } from '../../support/http.ts';
 import { desktopChrome } from '../../support/samples.ts';
 import { makeBundle, makePlaintext, seal } from '../../support/seal.ts';
-import { type Gpd, KID, type SealTarget, startGpd } from '../../support/server.ts';
+import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
 
 describe.concurrent('durable before the 200', () => {
   it('survives kill -9: the decision is found, the bundle is a replay, the device is known', async () => {

@@ -1,10 +1,11 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { KID } from '../../support/constants.ts';
 import { expectCore, expectError, INGEST, post } from '../../support/expect.ts';
 import { ask, lastReply, openWire } from '../../support/http.ts';
 import { browserHeaders } from '../../support/samples.ts';
 import { makeBundle } from '../../support/seal.ts';
-import { type Gpd, KID, type SealTarget, startGpd } from '../../support/server.ts';
+import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
 
 let gpd: Gpd;
 let acme: SealTarget;

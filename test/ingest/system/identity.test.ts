@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { IngestResponse } from '../../../src/schema/responses.ts';
+import { KID, ORIGIN } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { expectCore, post } from '../../support/expect.ts';
 import { desktopChrome } from '../../support/samples.ts';
 import { makeBundle } from '../../support/seal.ts';
-import { type Gpd, KID, ORIGIN, type SealTarget, startGpd } from '../../support/server.ts';
+import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
 
 const OTHER_ORIGIN = 'https://other.example:8443';
 

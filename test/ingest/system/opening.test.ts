@@ -1,9 +1,10 @@
 import { createECDH } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { KID, ORIGIN } from '../../support/constants.ts';
 import { expectCore, post, SEEN_WITHIN } from '../../support/expect.ts';
 import { browserHeaders } from '../../support/samples.ts';
 import { flipByte, makeBundle, makeNonce, makePlaintext, seal, sealUnder } from '../../support/seal.ts';
-import { type Gpd, KID, ORIGIN, type SealTarget, startGpd } from '../../support/server.ts';
+import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
 
 let gpd: Gpd;
 let acme: SealTarget;

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, it } from 'vitest';
+import { KID } from '../../support/constants.ts';
 import { expectCore, expectError, post } from '../../support/expect.ts';
 import { makeBundle, makePlaintext, seal, sealUnder } from '../../support/seal.ts';
-import { type Gpd, KID, type SealTarget, startGpd } from '../../support/server.ts';
+import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
 
 /** Contract 3.1: of two things that are wrong with a request, the cheaper refusal comes first. */
 describe('the order of refusals', () => {

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { KID, ORIGIN } from '../../support/constants.ts';
 import { dumpDatabase, execute } from '../../support/database.ts';
 import { expectCore, expectError, INGEST, post, sessionOf } from '../../support/expect.ts';
 import { ask } from '../../support/http.ts';
 import { headlessChrome } from '../../support/samples.ts';
 import { flipByte, makeBundle, makePlaintext, seal, sealUnder } from '../../support/seal.ts';
-import { type Gpd, KID, ORIGIN, type SealTarget, startGpd } from '../../support/server.ts';
+import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
 
 /** Table E1 of the interface, row by row. */
 describe('ingest outcomes', () => {

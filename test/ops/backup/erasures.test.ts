@@ -4,9 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { completeLines, mergeErasures, parseErasures } from '../../../src/rights/erase/erasure-log-files.ts';
 import { apiKey, type Rights, rightsOf, startRights, type Visit } from '../../rights/support/rights.ts';
 import { gpdJson, runGpd, tempDir } from '../../support/command.ts';
+import { KID } from '../../support/constants.ts';
 import { dumpDatabase } from '../../support/database.ts';
 import { expectError } from '../../support/expect.ts';
-import { KID, startGpd } from '../../support/server.ts';
+import { startGpd } from '../../support/server.ts';
 
 /** Erasures that came after a backup, on the database that is restored from it. */
 

@@ -6,9 +6,10 @@ import { z } from 'zod';
 import { type Metric, otlpRequest } from '../../../src/ops/metrics/otlp.ts';
 import { startOtlpPush } from '../../../src/ops/metrics/otlp-push.ts';
 import { runGpd } from '../../support/command.ts';
+import { KID } from '../../support/constants.ts';
 import { expectCore, post } from '../../support/expect.ts';
 import { makeBundle } from '../../support/seal.ts';
-import { initGpd, KID, startGpd } from '../../support/server.ts';
+import { initGpd, startGpd } from '../../support/server.ts';
 
 /** The JSON form of opentelemetry-proto's metrics.proto, as strict as a collector reads it. */
 

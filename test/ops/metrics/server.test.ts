@@ -6,10 +6,11 @@ import { makeMeters } from '../../../src/ops/metrics/meters.ts';
 import { parseListen } from '../../../src/ops/metrics/metrics.ts';
 import { INGEST_STATUS } from '../../../src/schema/responses.ts';
 import { runGpd } from '../../support/command.ts';
+import { KID } from '../../support/constants.ts';
 import { expectCore, post } from '../../support/expect.ts';
 import { openWire } from '../../support/http.ts';
 import { makeBundle } from '../../support/seal.ts';
-import { type Gpd, initGpd, KID, startGpd } from '../../support/server.ts';
+import { type Gpd, initGpd, startGpd } from '../../support/server.ts';
 
 /** Below the range from which the system takes the ports of clients. */
 const PORT = 20_000 + (process.pid % 9000);

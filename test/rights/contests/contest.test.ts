@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { REASON } from '../../support/constants.ts';
 import { expectError, SEEN_WITHIN } from '../../support/expect.ts';
-import { apiKey, REASON, type Rights, startRights, type Visit } from '../support/rights.ts';
+import { apiKey, type Rights, startRights, type Visit } from '../support/rights.ts';
 
 let rights: Rights;
 let secret: string;

@@ -5,20 +5,20 @@ import type { Claimant } from '../../../src/auth/claims.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { principalRef } from '../../../src/consent/principal.ts';
 import { makeDiskReserve } from '../../../src/db/disk-reserve-files.ts';
+import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { runRetention } from '../../../src/ops/retention.ts';
 import { makeEraseService } from '../../../src/rights/erase/service.ts';
 import { linkRequest } from '../../../src/rights/link-store.ts';
 import { makeRightsApi } from '../../../src/rights/service.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
 import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
+import { KID } from '../../support/constants.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
-import { initGpd, KID } from '../../support/server.ts';
+import { initGpd } from '../../support/server.ts';
 
 /** Contests that are filed shortly before retention takes the decision: everything that leads to them stays as long as they do. */
 
-const DAY = 86_400_000;
-const HOUR = 3_600_000;
 const STATEMENT = 'I drive this browser with a switch.';
 /** Tables in which a device or a request of a late contest is named. */
 const NAMED = ['decisions', 'contests', 'links', 'sightings', 'visitor_index'];

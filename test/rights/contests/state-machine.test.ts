@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { HOUR } from '../../../src/lib/clock.ts';
 import type { Refusal } from '../../../src/lib/errors.ts';
 import {
   activeClaim,
@@ -12,7 +13,6 @@ import {
 import { fc } from '../../support/property.ts';
 
 const NOW = Date.parse('2026-11-20T12:00:00Z');
-const HOUR = 3_600_000;
 
 const open = (): Contest =>
   fileContest(

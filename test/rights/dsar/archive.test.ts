@@ -11,8 +11,8 @@ import {
 } from '../../../src/rights/dsar/codebook.ts';
 import { CSV_COLUMNS } from '../../../src/rights/dsar/decisions-csv.ts';
 import { tempDir } from '../../support/command.ts';
+import { KID } from '../../support/constants.ts';
 import { dumpDatabase } from '../../support/database.ts';
-import { KID } from '../../support/server.ts';
 import { describeWithTool } from '../../support/tools.ts';
 import {
   type Held,

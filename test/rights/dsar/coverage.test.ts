@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest';
 import { makeDsarService } from '../../../src/rights/dsar/service.ts';
 import { tablesWhere } from '../../../src/rights/subject-folds.ts';
+import { KID } from '../../support/constants.ts';
 import { makeIngestTenant, NOW } from '../../support/make.ts';
-import { initGpd, KID } from '../../support/server.ts';
+import { initGpd } from '../../support/server.ts';
 import { open, record } from '../support/eraser.ts';
 
 it('an export reads every table that the map of a person says it contains, and no other of a person', async () => {

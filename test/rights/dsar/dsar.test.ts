@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RULES } from '../../../src/ingest/classify/policy.ts';
-import { KID, ORIGIN } from '../../support/server.ts';
-import { apiKey, REASON, type Rights, startRights, type Visit } from '../support/rights.ts';
+import { KID, ORIGIN, REASON } from '../../support/constants.ts';
+import { apiKey, type Rights, startRights, type Visit } from '../support/rights.ts';
 
 let rights: Rights;
 let secret: string;

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, it } from 'vitest';
 import { runGpd, tempDir } from '../../support/command.ts';
-import { initGpd, KID } from '../../support/server.ts';
+import { KID } from '../../support/constants.ts';
+import { initGpd } from '../../support/server.ts';
 import { describeWithTool } from '../../support/tools.ts';
 import { insertDecisions, makeRecipient, missingTool, requestId, withDatabase } from './support.ts';
 

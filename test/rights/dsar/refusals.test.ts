@@ -4,8 +4,8 @@ import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { writeNewFile } from '../../../src/cli/new-file.ts';
 import { readRecipient } from '../../../src/rights/dsar/envelope.ts';
 import { gpdJson, tempDir } from '../../support/command.ts';
+import { KID } from '../../support/constants.ts';
 import { dumpDatabase } from '../../support/database.ts';
-import { KID } from '../../support/server.ts';
 import { describeWithTool } from '../../support/tools.ts';
 import { type Held, holdSomebody, makeRecipient, missingTool, requestId, VISITOR, write } from './support.ts';
 

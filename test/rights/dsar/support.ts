@@ -16,8 +16,9 @@ import { insertContest } from '../../../src/rights/contests/store.ts';
 import { linkRequest } from '../../../src/rights/link-store.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
 import { runGpd, tempDir } from '../../support/command.ts';
+import { KID } from '../../support/constants.ts';
 import { DAY, makeConsentState, makeVerdict, NOW } from '../../support/make.ts';
-import { initGpd, KID } from '../../support/server.ts';
+import { initGpd } from '../../support/server.ts';
 
 /** An installation with somebody in every table that an export reads. */
 

@@ -7,7 +7,8 @@ import { reapplyErasures } from '../../../src/rights/erase/reapply-service.ts';
 import { readTombstones, tombstoneFile } from '../../../src/rights/erase/tombstone-files.ts';
 import type { ErasureReceipt } from '../../../src/schema/rights.ts';
 import { tempDir } from '../../support/command.ts';
-import { initGpd, KID } from '../../support/server.ts';
+import { KID } from '../../support/constants.ts';
+import { initGpd } from '../../support/server.ts';
 import { eraserOn, open, record, requestOf } from '../support/eraser.ts';
 
 /** An erasure of many visits, from its answer to its last step. */

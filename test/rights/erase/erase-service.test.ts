@@ -8,8 +8,9 @@ import { placeHold, releaseHold } from '../../../src/rights/erase/hold-store.ts'
 import { reapplyErasures } from '../../../src/rights/erase/reapply-service.ts';
 import { readTombstones, tombstoneFile } from '../../../src/rights/erase/tombstone-files.ts';
 import { tempDir } from '../../support/command.ts';
+import { KID } from '../../support/constants.ts';
 import { NOW } from '../../support/make.ts';
-import { initGpd, KID } from '../../support/server.ts';
+import { initGpd } from '../../support/server.ts';
 import { eraserOn, open, record, requestOf } from '../support/eraser.ts';
 
 /** The service of erasures, without a server around it. */

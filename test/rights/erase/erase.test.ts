@@ -4,10 +4,10 @@ import sqlite3 from 'sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ERASURE_SCOPES } from '../../../src/schema/rights.ts';
 import { tempDir } from '../../support/command.ts';
+import { KID, ORIGIN, REASON } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
 import { desktopChrome } from '../../support/samples.ts';
-import { KID, ORIGIN } from '../../support/server.ts';
-import { apiKey, keepSummaries, REASON, type Rights, startRights, type Visit } from '../support/rights.ts';
+import { apiKey, keepSummaries, type Rights, startRights, type Visit } from '../support/rights.ts';
 
 /** An erasure leaves no byte: every id of the subject is looked for in every file of the data directory. */
 

@@ -3,12 +3,13 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { gpdJson, tempDir } from '../../support/command.ts';
+import { KID, ORIGIN, REASON } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
 import { startIdp } from '../../support/oidc.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../../support/postgres.ts';
-import { KID, ORIGIN, startGpd } from '../../support/server.ts';
+import { startGpd } from '../../support/server.ts';
 import { describeWithTool } from '../../support/tools.ts';
-import { REASON, type Rights, rightsOf, type Visit } from '../support/rights.ts';
+import { type Rights, rightsOf, type Visit } from '../support/rights.ts';
 
 /** The rights on a real PostgreSQL: what it refuses that SQLite takes, and what an erasure leaves in its files. */
 

@@ -2,8 +2,9 @@ import { cpSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tempDir } from '../../support/command.ts';
+import { KID } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
-import { KID, startGpd } from '../../support/server.ts';
+import { startGpd } from '../../support/server.ts';
 import { apiKey, type Rights, rightsOf, startRights, type Visit } from '../support/rights.ts';
 
 /** An older database comes back: what was erased after it was made stays erased. */

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { KID, ORIGIN, REASON } from '../../support/constants.ts';
 import { SEEN_WITHIN } from '../../support/expect.ts';
-import { KID, ORIGIN } from '../../support/server.ts';
-import { apiKey, keepSummaries, REASON, type Rights, startRights, type Visit } from '../support/rights.ts';
+import { apiKey, keepSummaries, type Rights, startRights, type Visit } from '../support/rights.ts';
 
 /** One person with a row in every store: the export tells of each, and the erasures leave none. A new table has to be named here. */
 

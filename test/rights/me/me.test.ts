@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { transparencyViewSchema } from '../../../src/schema/rights.ts';
+import { ORIGIN, OTHER_ORIGIN, REASON } from '../../support/constants.ts';
 import { expectCore, expectError, post, SEEN_WITHIN, sessionOf } from '../../support/expect.ts';
 import { ask } from '../../support/http.ts';
 import { desktopChrome } from '../../support/samples.ts';
 import { makeBundle } from '../../support/seal.ts';
-import { ORIGIN } from '../../support/server.ts';
-import { apiKey, OTHER_ORIGIN, REASON, type Rights, startRights } from '../support/rights.ts';
+import { apiKey, type Rights, startRights } from '../support/rights.ts';
 
 let rights: Rights;
 let secret: string;

@@ -1,11 +1,11 @@
 import { createCipheriv } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { DAY } from '../../../src/lib/clock.ts';
 import { hmacSha256, sha256 } from '../../../src/lib/hash.ts';
 import { issueToken, openToken, TOKEN_TTL_MS } from '../../../src/rights/me/transparency-token.ts';
 import { NOW, seededRandom } from '../../support/make.ts';
 import { fc } from '../../support/property.ts';
 
-const DAY = 86_400_000;
 const SECRET = Buffer.alloc(32, 3);
 const random = seededRandom('test/rights/transparency-token');
 const subject = { kid: 'acme', requestId: 'req_01KAG0000000000000000000AA' };

@@ -9,9 +9,9 @@ import type { EraseRequest } from '../../../src/rights/erase/erase-transaction-s
 import { NOTHING } from '../../../src/rights/erase/erasure.ts';
 import { type EraseDeps, KEEP_NOTHING, makeEraseService } from '../../../src/rights/erase/service.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
+import { KID } from '../../support/constants.ts';
 import { makeEntry } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
-import { KID } from '../../support/server.ts';
 
 /** The service of erasures on a database of its own, without a server around it. */
 

@@ -1,17 +1,15 @@
 import { expect, vi } from 'vitest';
 import type { IngestResponse } from '../../../src/schema/responses.ts';
+import { KID, ORIGIN, OTHER, OTHER_ORIGIN } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { expectCore, post, SEEN_WITHIN, sessionOf } from '../../support/expect.ts';
 import { type Ask, ask, postJson, type Reply } from '../../support/http.ts';
 import { type Idp, type IdpOptions, startIdp } from '../../support/oidc.ts';
 import { desktopChrome, headlessChrome } from '../../support/samples.ts';
 import { makeBundle } from '../../support/seal.ts';
-import { type Gpd, type GpdOptions, KID, ORIGIN, type SealTarget, startGpd } from '../../support/server.ts';
+import { type Gpd, type GpdOptions, type SealTarget, startGpd } from '../../support/server.ts';
 
 /** A running gpd that trusts a real identity provider, with two tenants, and people who visit it. */
-
-export const OTHER = 'other';
-export const OTHER_ORIGIN = 'https://other.example';
 
 export type Claims = Readonly<Record<string, unknown>>;
 
@@ -139,5 +137,3 @@ export async function keepSummaries(rights: Rights): Promise<void> {
     expect(await rights.sql('SELECT 1 FROM signal_summaries')).not.toEqual([]);
   }, SEEN_WITHIN);
 }
-
-export const REASON = 'Looked at the evidence: a person at a shared office computer.';

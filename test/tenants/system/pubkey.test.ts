@@ -1,8 +1,9 @@
 import { createECDH } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { KID, ORIGIN } from '../../support/constants.ts';
 import { expectError, REQUEST_ID } from '../../support/expect.ts';
 import { ask, type Reply } from '../../support/http.ts';
-import { type Gpd, KID, ORIGIN, startGpd } from '../../support/server.ts';
+import { type Gpd, startGpd } from '../../support/server.ts';
 
 let gpd: Gpd;
 beforeAll(async () => {

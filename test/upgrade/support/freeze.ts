@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { openDatabase } from '../../../src/db/db.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
 import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
-import { REASON, type Rights, startRights } from '../../rights/support/rights.ts';
-import { KID } from '../../support/server.ts';
+import { type Rights, startRights } from '../../rights/support/rights.ts';
+import { KID, REASON } from '../../support/constants.ts';
 import { type Head, hashOf, MIGRATIONS, rungFile } from './rung.ts';
 
 /** Writes the file of a release: rows of the real program, with every feature that leaves some. */

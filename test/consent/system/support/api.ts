@@ -1,13 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
+import { KID, ORIGIN, OTHER, OTHER_ORIGIN } from '../../../support/constants.ts';
 import { execute } from '../../../support/database.ts';
 import { type Ask, ask, postJson, type Reply } from '../../../support/http.ts';
-import { type Gpd, initGpd, KID, ORIGIN, startGpd } from '../../../support/server.ts';
+import { type Gpd, initGpd, startGpd } from '../../../support/server.ts';
 
 /** A running consent API with a key of every scope, and the calls that most tests make. */
 
-export const OTHER = 'other';
-export const OTHER_ORIGIN = 'https://other.example';
 /** What a new tenant has; GPC opts out of it. */
 export const PURPOSE = 'device-identification';
 

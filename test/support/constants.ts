@@ -1,0 +1,9 @@
+/** Who stands in the tests where nothing depends on it. */
+
+export const KID = 'acme';
+export const ORIGIN = 'https://shop.example';
+/** The second tenant of an installation. */
+export const OTHER = 'other';
+export const OTHER_ORIGIN = 'https://other.example';
+/** What a reviewer writes: long enough to count as a reason. */
+export const REASON = 'Looked at the evidence: a person at a shared office computer.';
