@@ -12,9 +12,9 @@ export interface EveryOptions {
 
 export interface Every {
   /** A run that begins after this call, and after one under way; callers at one time share it. @throws what the task throws */
-  soon(): Promise<void>;
+  readonly soon: () => Promise<void>;
   /** Resolves when nothing runs any more. */
-  stop(): Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
 export function every(task: () => Promise<void>, { ms, timer, onFault }: EveryOptions): Every {
