@@ -21,7 +21,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const settings = await readSettings(config);
   const platform = await openPlatform(config, options);
   const { database, clock, random, polling, address, log, onFault, metrics } = platform;
-  const { eraser, consent, consentLane, skew, ingest } = await makeFeatures(platform, settings);
+  const { rights, consent, consentLane, skew, ingest } = await makeFeatures(platform, settings);
   const findDecision = makeDecisionFinder(database, platform.ingestTenantOf);
   let draining = false;
   const notReady = (): string[] => [
@@ -32,7 +32,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     const extra = (await options.routers?.({ url: () => address.url })) ?? [];
     const { clientSecret } = settings;
     const swept = () => housekeeping.swept();
-    return loadPages(platform, { consent, eraser, findDecision, clientSecret, extra, notReady, swept });
+    return loadPages(platform, { consent, rights, findDecision, clientSecret, extra, notReady, swept });
   })();
   pages.catch(options.onFatal);
   const running = makeServer({
@@ -57,7 +57,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   });
   address.url = baseUrl(config, port);
   const dispatcher = startWebhooks(platform, findDecision);
-  const housekeeping = startUpkeep(platform, eraser, skew);
+  const housekeeping = startUpkeep(platform, rights, skew);
   return {
     url: address.url,
     port,
@@ -66,7 +66,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     async stop(deadlineMs = DRAIN_MS) {
       draining = true;
       await running.drain(deadlineMs);
-      await Promise.all([ingest.idle(), consent.idle(), eraser.stop()]);
+      await Promise.all([ingest.idle(), consent.idle(), rights.eraser.stop()]);
       const loaded = await pages.catch(() => null);
       await Promise.all([housekeeping.stop(), dispatcher.stop(), loaded?.console.stop()]);
       await platform.stop();

@@ -1,8 +1,7 @@
 import { SECOND } from '../lib/clock.ts';
 import type { watchSkew } from '../ops/clock-skew-service.ts';
 import { startHousekeeping } from '../ops/housekeeping.ts';
-import type { EraseService } from '../rights/erase/service.ts';
-import { makeRightsUpkeep } from '../rights/upkeep-service.ts';
+import type { RightsServices } from '../rights/services-make.ts';
 import { type DispatcherDeps, startDispatcher } from '../webhooks/service.ts';
 import type { Platform } from './platform.ts';
 
@@ -28,11 +27,12 @@ export function startWebhooks(platform: Platform, findDecision: DispatcherDeps['
 }
 
 /** What time alone makes due. */
-export function startUpkeep(platform: Platform, eraser: EraseService, skew: SkewWatch) {
-  const { database, clock, store, keyUse, tenantOf, log, logFault, options } = platform;
+export function startUpkeep(platform: Platform, { eraser, held }: RightsServices, skew: SkewWatch) {
+  const { database, clock, store, keyUse, log, logFault, options } = platform;
   return startHousekeeping({
     database,
-    ...makeRightsUpkeep({ database, eraser, tenantOf, clock }),
+    resumeErasures: async () => (await eraser.resumeStale()).failures,
+    resumeHeldErasures: (kid) => held.resumeStale(kid),
     refillReserve: () => store.reserve.refill(),
     flushKeyUse: keyUse.flush,
     noteSkew: skew.note,

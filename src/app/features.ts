@@ -11,8 +11,9 @@ import { watchSkew } from '../ops/clock-skew-service.ts';
 import { makeDaySalt } from '../ops/limits.ts';
 import { parseRanges, readTls } from '../ops/listen.ts';
 import { reapplyErasures } from '../rights/erase/reapply-service.ts';
-import { type EraseService, eraseOwn, makeEraseService } from '../rights/erase/service.ts';
+import { eraseOwn } from '../rights/erase/service.ts';
 import { issueToken } from '../rights/me/transparency-token.ts';
+import { makeRights, type RightsServices } from '../rights/services-make.ts';
 import type { Platform } from './platform.ts';
 
 /** What cannot be right at a start is refused before anything is opened. @throws {ConfigError} */
@@ -28,23 +29,27 @@ export async function readSettings(config: Config) {
 export type Settings = Awaited<ReturnType<typeof readSettings>>;
 
 /** An older backup may have brought back what was erased: erased again before anybody is answered. */
-async function openEraser(platform: Platform): Promise<EraseService> {
-  const { config, database, clock, store, tenantOf, log, logFault, refresh } = platform;
-  const dataDir = config.data_dir;
-  const eraser = makeEraseService({ ...store.erasing, dataDir, clock, onFault: logFault('erasure-held-up') });
-  const again = await reapplyErasures({ database, dataDir, tenantOf, eraser });
+async function openRights(platform: Platform): Promise<RightsServices> {
+  const { config, database, tenantOf, log, logFault, refresh } = platform;
+  const rights = makeRights(platform, { onFault: logFault('erasure-held-up') });
+  const { eraser } = rights;
+  const again = await reapplyErasures({ database, dataDir: config.data_dir, tenantOf, eraser });
   if (again > 0) {
     log.warn({ event: 'erasures-applied-again', count: again });
     await refresh();
   }
-  return eraser;
+  return rights;
 }
 
 /** The features of a server in the order of their ranks; what is loaded later is in pages.ts. */
 export async function makeFeatures(platform: Platform, { isHosting }: Settings) {
   const { config, database, clock, random, serverSecret, metrics, limiters } = platform;
-  const eraser = await openEraser(platform);
-  const consent = makeConsentApi({ ...platform, limiter: limiters.consent, eraseOwn: eraseOwn(eraser) });
+  const rights = await openRights(platform);
+  const consent = makeConsentApi({
+    ...platform,
+    limiter: limiters.consent,
+    eraseOwn: eraseOwn(rights.eraser),
+  });
   const skew = await watchSkew(database, config.max_clock_skew * SECOND, clock);
   const ingest = makeIngest(platform, {
     isHosting,
@@ -57,7 +62,7 @@ export async function makeFeatures(platform: Platform, { isHosting }: Settings) 
   });
   const check = metrics?.countChecks(consent.consent.check) ?? consent.consent.check;
   const consentLane = makeConsentLane({ ...consent.consent, check, gate: makeGate() });
-  return { eraser, consent, consentLane, skew, ingest };
+  return { rights, consent, consentLane, skew, ingest };
 }
 
 /** Before the first request: what refuses consent leaves the database as it was. */

@@ -2,14 +2,14 @@ import type { RequestListener } from 'node:http';
 import type { Router } from 'express';
 import type { ConsentApi } from '../consent/consent-make.ts';
 import type { ConsoleApp } from '../console/console-make.ts';
-import type { EraseService } from '../rights/erase/service.ts';
+import type { RightsServices } from '../rights/services-make.ts';
 import { VERSION } from '../version.ts';
 import type { Platform } from './platform.ts';
 import type { RoutesDeps } from './routes.ts';
 
 export interface PagesNeeds extends Pick<RoutesDeps, 'notReady' | 'swept' | 'findDecision'> {
   readonly consent: ConsentApi;
-  readonly eraser: EraseService;
+  readonly rights: RightsServices;
   readonly clientSecret: string | null;
   readonly extra: readonly Router[];
 }
@@ -21,22 +21,20 @@ export interface Pages {
 
 /** Express and all that it serves. Loaded beside the start, not before it: the hot lanes answer first. */
 export async function loadPages(platform: Platform, needs: PagesNeeds): Promise<Pages> {
-  const { config, directory, tenantOf, ingestTenantOf, address, limiters, logFault, onFault } = platform;
-  const { consent, eraser, clientSecret, extra, ...rest } = needs;
+  const { config, directory, address, limiters, logFault, onFault } = platform;
+  const { consent, clientSecret, extra, rights: services, ...rest } = needs;
   const { makeRoutes } = await import('./routes.ts');
   const { wireRights } = await import('../rights/rights-make.ts');
   const { makeConsole } = await import('../console/console-routes.ts');
   const console = makeConsole(config, {
     ...platform,
     clientSecret,
-    eraser,
+    rights: services,
     origin: () => new URL(address.url).origin,
   });
   const rights = wireRights(config, {
     ...platform,
-    tenantOf,
-    ingestTenantOf,
-    eraser,
+    ...services,
     limiter: limiters.privacy,
     onFault: logFault('oidc-failed'),
   });

@@ -2,16 +2,13 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { baseUrl, type Config } from '../config.ts';
-import { DEFAULT_POLICY } from '../ingest/classify/policy.ts';
-import { makeDsarArchive } from '../rights/dsar/archive-files.ts';
 import { openArchiveSigner } from '../rights/dsar/archive-signer-service.ts';
 import { unnamedIn } from '../rights/dsar/dsar.ts';
 import { BadRecipient, type Recipient, readRecipient } from '../rights/dsar/envelope.ts';
-import { makeStaffExports } from '../rights/dsar/staff-export-service.ts';
+import { makeExports } from '../rights/dsar/exports-make.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import type { TenantSettings } from '../tenants/settings.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
-import { VERSION } from '../version.ts';
 import { whileRunning } from './broken-off.ts';
 import { expectNoFile, writeNewFile } from './new-file.ts';
 import { CommandFailed, print, say } from './output.ts';
@@ -52,15 +49,6 @@ const signerOf = (store: Store, config: Config) => (): ReturnType<typeof openArc
     host: new URL(baseUrl(config)).hostname,
     onMake: () => say('Making the key that signs archives; this is done once.'),
   });
-
-function exportsOf({ store, config, api, ingestTenantOf }: RightsContext) {
-  const archive = makeDsarArchive({
-    policyOf: (kid) => ingestTenantOf(kid)?.policy ?? DEFAULT_POLICY,
-    signer: signerOf(store, config),
-    version: VERSION,
-  });
-  return makeStaffExports({ database: store.database, api, archive, clock: Date.now });
-}
 
 type Update = (done: number, total: number) => void;
 
@@ -115,7 +103,8 @@ export async function exportArchive(options: ExportOptions, command: Command): P
   const recipient = recipientOf(options.encryptTo);
   await withRights(command, async (context) => {
     const { role, ref } = context.operatorOf(kid);
-    const exports = exportsOf(context);
+    const { store, config } = context;
+    const exports = makeExports({ ...context, clock: Date.now, signer: signerOf(store, config) });
     const dsar = await exports.find(kid, target);
     if (!dsar) throw new CommandFailed('notFound', `nothing is held about this id in ${kid}`);
     const unnamed = unnamedIn(await settingsOf(context, kid));

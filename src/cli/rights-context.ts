@@ -4,25 +4,16 @@ import { readSnapshot } from '../app/snapshot-store.ts';
 import type { Config } from '../config.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import { type LogService, makeLogService } from '../log/service.ts';
-import type { ContestWords } from '../rights/contests/contest-text.ts';
-import { contestWordsOf } from '../rights/contests/contest-text-of.ts';
-import { type HeldErasures, makeHeldErasures } from '../rights/erase/held-service.ts';
-import { type EraseService, makeEraseService } from '../rights/erase/service.ts';
-import { makeRightsApi, type RightsApi } from '../rights/service.ts';
+import { makeRights, type RightsServices } from '../rights/services-make.ts';
 import { type EraseTargetBody, eraseTargetSchema } from '../schema/rights.ts';
 import type { OpenOptions, Store } from '../tenants/installation-files.ts';
 import { type OperatorContext, withOperator } from './operator.ts';
 import { CommandFailed, say } from './output.ts';
 
-export interface RightsContext {
+export interface RightsContext extends RightsServices {
   readonly store: Store;
   readonly config: Config;
-  readonly api: RightsApi;
-  readonly eraser: EraseService;
-  readonly held: HeldErasures;
   readonly log: LogService;
-  /** What was written about contests. */
-  readonly words: ContestWords;
   readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
   /** The person at this terminal, by keyed reference. @throws {CommandFailed} when there is no such tenant */
   readonly operatorOf: (kid: string) => {
@@ -43,24 +34,20 @@ export function withRights<T>(
     const directory = makeDirectory(Date.now);
     directory.apply(await readSnapshot(database, -1), store.masterKey, true);
     const tenantOf = (kid: string) => directory.consentTenant(kid);
-    const eraser = makeEraseService({
-      ...store.erasing,
-      dataDir: config.data_dir,
-      clock: Date.now,
-      // The process ends with its command.
-      patienceMs: Number.POSITIVE_INFINITY,
-      onFault: () => say('gpd: the rows are erased; something held up the rest'),
-    });
     const ingestTenantOf = (kid: string) => directory.tenant(kid);
-    const api = makeRightsApi({ database, tenantOf, ingestTenantOf, eraser, clock: Date.now });
+    const rights = makeRights(
+      { store, config, tenantOf, ingestTenantOf, clock: Date.now },
+      {
+        // The process ends with its command.
+        patienceMs: Number.POSITIVE_INFINITY,
+        onFault: () => say('gpd: the rows are erased; something held up the rest'),
+      },
+    );
     return work({
+      ...rights,
       store,
       config,
-      api,
-      eraser,
       log: makeLogService({ database, signerOf: (kid) => tenantOf(kid)?.signer, clock: Date.now }),
-      words: contestWordsOf(tenantOf),
-      held: makeHeldErasures({ database, eraser, tenantOf, clock: Date.now }),
       ingestTenantOf,
       operatorOf: (kid) => ({ kid, role: 'operator', ref: by(kid).ref }),
     });

@@ -3,21 +3,15 @@ import type { Router } from 'express';
 import type { Config } from '../config.ts';
 import { makeEmbed } from '../consent/embed.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
-import type { Database } from '../db/db.ts';
-import { DEFAULT_POLICY } from '../ingest/classify/policy.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import type { MasterKey } from '../keys/master-key.ts';
 import type { Clock } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/hash.ts';
 import { makeLogService } from '../log/service.ts';
-import { contestWordsOf } from '../rights/contests/contest-text-of.ts';
-import { makeDsarArchive } from '../rights/dsar/archive-files.ts';
 import { openArchiveSigner } from '../rights/dsar/archive-signer-service.ts';
-import { makeStaffExports } from '../rights/dsar/staff-export-service.ts';
-import { makeHeldErasures } from '../rights/erase/held-service.ts';
-import type { EraseService } from '../rights/erase/service.ts';
-import { makeRightsApi, type RightsApi } from '../rights/service.ts';
-import { VERSION } from '../version.ts';
+import { makeExports } from '../rights/dsar/exports-make.ts';
+import type { RightsServices } from '../rights/services-make.ts';
+import type { Store } from '../tenants/installation-files.ts';
 import { consoleRoutes } from './console-router.ts';
 import { makeJobs } from './jobs-service.ts';
 import { makeRender } from './render.ts';
@@ -30,14 +24,14 @@ export interface ConsoleParts {
   readonly config: Config;
   /** Of the OIDC client; null when the console is not configured. */
   readonly clientSecret: string | null;
-  readonly database: Database;
+  readonly store: Pick<Store, 'database'>;
   readonly serverSecret: Uint8Array;
   readonly masterKey: () => MasterKey;
   readonly views: string;
   readonly origin: () => string;
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
-  readonly eraser: EraseService;
+  readonly rights: RightsServices;
   readonly clock: Clock;
   readonly onFault: (requestId: string, error: unknown) => void;
   readonly onLoginFault: (error: unknown) => void;
@@ -52,16 +46,11 @@ export interface ConsoleApp {
   stop(): Promise<void>;
 }
 
-/** Signed by the installation's own key, which is made with the first export. */
-function exportsOf(parts: ConsoleParts, api: RightsApi) {
-  const { database, masterKey, ingestTenantOf, clock, origin } = parts;
-  const archive = makeDsarArchive({
-    policyOf: (kid) => ingestTenantOf(kid)?.policy ?? DEFAULT_POLICY,
-    signer: () =>
-      openArchiveSigner({ database, masterKey: masterKey(), clock, host: new URL(origin()).hostname }),
-    version: VERSION,
-  });
-  return makeStaffExports({ database, api, archive, clock });
+function exportsOf(parts: ConsoleParts) {
+  const { store, rights, masterKey, clock, origin } = parts;
+  const signer = () =>
+    openArchiveSigner({ ...store, masterKey: masterKey(), clock, host: new URL(origin()).hostname });
+  return makeExports({ ...parts, api: rights.api, signer });
 }
 
 const keysOf = (secret: Uint8Array) => ({
@@ -71,9 +60,10 @@ const keysOf = (secret: Uint8Array) => ({
 });
 
 export function composeConsole(parts: ConsoleParts): ConsoleApp {
-  const { config, database, tenantOf, ingestTenantOf, eraser, clock, origin, views } = parts;
+  const { config, store, tenantOf, ingestTenantOf, clock, origin, views } = parts;
   const { clientSecret, onFault, onLoginFault, onJobFault } = parts;
-  const rights = makeRightsApi(parts);
+  const { database } = store;
+  const { api: rights, eraser, held, words } = parts.rights;
   const t = loadStrings(views);
   const keys = keysOf(parts.serverSecret);
   // Named one by one: pages are handed what is derived from a secret, and no secret.
@@ -87,12 +77,12 @@ export function composeConsole(parts: ConsoleParts): ConsoleApp {
     onFault,
     t,
     render: makeRender({ ...base, t }),
-    held: makeHeldErasures(parts),
+    held,
     provider: makeProvider({ ...base, clientSecret }),
-    words: contestWordsOf(tenantOf),
+    words,
     contests: rights.contests,
     rights,
-    exports: exportsOf(parts, rights),
+    exports: exportsOf(parts),
     jobs,
     log: makeLogService({ database, signerOf: (kid) => tenantOf(kid)?.signer, clock }),
     embed: makeEmbed(bannerFiles),

@@ -6,13 +6,13 @@ import type { ConsoleApp, ConsoleParts } from './console-make.ts';
 /** The console is loaded when somebody opens it: an appliance that only ingests does not pay for it in memory or start. */
 
 type Handed =
-  | 'database'
+  | 'store'
   | 'serverSecret'
   | 'masterKey'
   | 'clientSecret'
   | 'views'
   | 'origin'
-  | 'eraser'
+  | 'rights'
   | 'tenantOf'
   | 'ingestTenantOf'
   | 'clock'

@@ -2,7 +2,7 @@ import type { KnowsOrigin } from '../http/cors.ts';
 import type { Limiter } from '../http/hot.ts';
 import { type MeDeps, type MeService, makeMeService } from './me/service.ts';
 import { type Authenticate, makeAuthenticator, type OidcSettings } from './oidc.ts';
-import { makeRightsApi, type RightsApi, type RightsApiDeps } from './service.ts';
+import type { RightsApi } from './service.ts';
 
 export interface Rights {
   readonly limiter: Limiter;
@@ -12,19 +12,18 @@ export interface Rights {
   readonly knowsOrigin: KnowsOrigin;
 }
 
-/** The rights half, loaded with the pages it serves and not before the hot lanes answer. */
+/** What only routes need, loaded with them and not before the hot lanes answer. */
 export function wireRights(
   config: OidcSettings & { readonly k_anonymity_floor: number },
-  deps: RightsApiDeps &
-    Pick<MeDeps, 'serverSecret'> &
-    Pick<Rights, 'limiter' | 'knowsOrigin'> & { readonly onFault: (error: unknown) => void },
+  deps: Omit<MeDeps, 'kAnonymityFloor'> &
+    Pick<Rights, 'api' | 'limiter' | 'knowsOrigin'> & { readonly onFault: (error: unknown) => void },
 ): Rights {
   const { limiter, knowsOrigin, clock, onFault } = deps;
   return {
     limiter,
     knowsOrigin,
     authenticate: makeAuthenticator(config, clock, onFault),
-    api: makeRightsApi(deps),
+    api: deps.api,
     me: makeMeService({ ...deps, kAnonymityFloor: config.k_anonymity_floor }),
   };
 }

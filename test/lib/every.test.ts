@@ -30,11 +30,11 @@ function makeLoop() {
     faults,
     refs: () => refs,
     settle,
-    async tick() {
+    tick: async (): Promise<void> => {
       onTick?.();
       await settle();
     },
-    async end(error: Error | null = null) {
+    end: async (error: Error | null = null): Promise<void> => {
       const run = runs.at(-1);
       if (error) run?.fail(error);
       else run?.succeed();
