@@ -10,7 +10,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
 import type { Address, Range } from '../lib/ip.ts';
-import { makeRoster } from '../lib/roster.ts';
+import { makeSlotList, type SlotList } from '../lib/slot-list.ts';
 import { dropSeveralCredentials } from './authorization.ts';
 import { readBody } from './body.ts';
 import { type Client, countHeader, headerText, makeClientReader } from './client.ts';
@@ -156,7 +156,7 @@ const MAX_CONTINUE_BYTES = 32_768;
 interface Listening {
   readonly clientOf: ReturnType<typeof makeClientReader>;
   readonly clientErrors: ReturnType<typeof makeClientErrors>;
-  readonly open: ReturnType<typeof makeRoster<ServerResponse>>;
+  readonly open: SlotList<ServerResponse>;
   readonly isDraining: () => boolean;
 }
 
@@ -198,7 +198,7 @@ function makeListener(
 
 export function makeServer(deps: ServerDeps): RunningServer {
   let draining = false;
-  const open = makeRoster<ServerResponse>();
+  const open = makeSlotList<ServerResponse>();
   const clientErrors = makeClientErrors(deps.makeRequestId);
   const clientOf = makeClientReader(deps.trustedProxies);
   const listener = makeListener(deps, { clientOf, clientErrors, open, isDraining: () => draining });

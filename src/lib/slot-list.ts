@@ -1,5 +1,5 @@
 /** Things that come and go all the time, and can be listed. */
-export interface Roster<Item> {
+export interface SlotList<Item> {
   /** @returns takes it off again, once */
   readonly add: (item: Item) => () => void;
   readonly list: () => Item[];
@@ -10,7 +10,7 @@ export interface Roster<Item> {
  * the old generation, whatever was in a later one survives until a full collection; with a Set of the answers under way
  * that was every answer, and half of the collector's work.
  */
-export function makeRoster<Item>(): Roster<Item> {
+export function makeSlotList<Item>(): SlotList<Item> {
   const places: (Item | null)[] = [];
   const free: number[] = [];
   return {
