@@ -3,7 +3,7 @@ import type { TallyRow } from '../rights/tally-store.ts';
 
 /** Charts as numbers for a template: bars from zero, direct labels, and no count of few people. */
 
-/** A count under the floor is told as "under N": few people are easily told apart. */
+/** A count under the floor is shown as "under N": few people are easily identified. */
 export interface Cell {
   readonly n: number;
   /** 1 to floor - 1. */

@@ -2,7 +2,7 @@ import { DAY, HOUR, MINUTE } from '../lib/clock.ts';
 import { due } from '../rights/contests/due.ts';
 import type { Translate } from './strings-files.ts';
 
-/** The clock of article 12(3): one month. In words, and in a colour beside them. */
+/** The clock of article 12(3): one month. In words and in a colour. */
 export interface Due {
   readonly text: string;
   readonly level: 'calm' | 'soon' | 'urgent' | 'late';

@@ -5,7 +5,7 @@ import { hmacSha256, sha256 } from '../lib/hash.ts';
 import { appendPart, readPart } from '../rights/job-store.ts';
 
 /**
- * What an export wrote, in parts of one size in the database, where every node can read it. Each export has a key of its own,
+ * What an export wrote, in parts of one size in the database, where every node can read it. Each export has its own key,
  * of the server's secret and of the job's id: neither the database alone nor a backup of it opens one.
  */
 

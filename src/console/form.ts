@@ -25,7 +25,7 @@ export async function readForm(request: IncomingMessage): Promise<Form> {
   if (!body) throw new Refusal('payload-too-large', closing);
   const fields = [...new URLSearchParams(body.toString('utf8'))];
   const form = new Map(fields.map(([name, value]) => [name, value.replace(/\r\n?/g, '\n')]));
-  // Twice the same field: whoever checked one of them has not checked the other.
+  // The same field twice: a check of one says nothing about the other.
   if (fields.length > MAX_FIELDS || form.size !== fields.length) throw new Refusal('invalid-request');
   return form;
 }
@@ -46,7 +46,7 @@ export function sameToken(a: string, b: string): boolean {
   return timingSafeEqual(sha256(a), sha256(b));
 }
 
-/** Trimmed; empty is none. */
+/** Trimmed; null when empty. */
 export function field(form: Form, name: string): string | null {
   const value = form.get(name)?.trim() ?? '';
   return value === '' ? null : value;

@@ -3,7 +3,7 @@ import type { Random } from '../lib/random.ts';
 
 /** The ID token of a session, as its row keeps it for the sign-out: under a key of the server, bound to the session. */
 
-/** It goes into an address; beyond this, some server on the way refuses the address. */
+/** It is sent in an address; some servers refuse a longer one. */
 const MAX_CHARS = 4096;
 
 const aadOf = (hash: string): Buffer => Buffer.from(`gpd/console-id-token/v1|${hash}`);

@@ -1,5 +1,6 @@
 import { DAY, HOUR } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
+import { visitorClassSchema } from '../schema/responses.ts';
 import { barChart, cellOf, lastDays, lastHours } from './charts.ts';
 import {
   type GenerationView,
@@ -18,7 +19,7 @@ import type { Posted, Visit } from './session-guard.ts';
 
 /** Overview, ledger, keys and purposes: what there is, in numbers with their denominators. */
 
-const CLASSES = ['human', 'declared_agent', 'undeclared_automation', 'unknown'];
+const CLASSES = visitorClassSchema.options;
 const CHOICES = ['granted', 'withdrawn', 'denied', 'gpc-opt-out'];
 const HOURS = 24;
 const DAYS = 14;

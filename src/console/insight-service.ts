@@ -177,7 +177,7 @@ export async function readTerms({ database, embed }: InsightContext, { kid }: St
   return { purposes, policies: [...policies].reverse(), languages };
 }
 
-/** What the tenant's banner would be told; nothing enters the ledger. */
+/** The answer that the tenant's banner would get; nothing enters the ledger. */
 export async function readBanner(
   { tenantOf, embed }: InsightContext,
   { kid }: Staff,

@@ -58,7 +58,7 @@ export interface OpenedJob {
   /** There was nothing to do. */
   drop(): Promise<void>;
   run(work: (report: Report) => Promise<unknown>): void;
-  /** The same, with a file that whoever began it may fetch. */
+  /** The same, with a file that the person who began it may fetch. */
   runFile(file: ExportFile): void;
 }
 
@@ -73,7 +73,7 @@ export interface JobDeps {
 export interface Jobs {
   /** One's own jobs alone, whichever node works at them. */
   get(staff: Staff, id: string): Promise<JobView | null>;
-  /** What its file holds. @throws {Refusal} when it goes meanwhile */
+  /** The bytes of its file. @throws {Refusal} `not-found` when it was deleted meanwhile */
   read(staff: Staff, id: string): AsyncIterable<Uint8Array>;
   /** @throws {Unavailable} when too many run already */
   open(staff: Staff, kind: JobView['kind'], subjects: readonly string[]): Promise<OpenedJob>;

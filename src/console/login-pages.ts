@@ -89,7 +89,7 @@ async function signIn(context: Context, request: Request, response: Response): P
   }
 }
 
-/** The sign-in that this browser began; its cookie goes. @throws {LoginRefused} `not-yours` */
+/** The sign-in that this browser began; its cookie is deleted. @throws {LoginRefused} `not-yours` */
 function takePending(context: Context, request: Request, response: Response): PendingLogin {
   const names = cookieNames(context.origin());
   const { state } = request.query;
@@ -122,7 +122,7 @@ async function comeBack(context: Context, request: Request, response: Response):
     context.render(response, 'sign-in', { why: signedIn.why }, 403);
     return;
   }
-  // Whoever signs in anew has no use for the session before.
+  // A new sign-in ends the previous session of this browser.
   const before = await sessionOf(context, request);
   if (before) await endSession(context, before);
   const names = cookieNames(context.origin());
@@ -148,7 +148,7 @@ async function signOut(context: Context, { response, session }: Posted): Promise
   response.append('set-cookie', setCookie(names.session, '', 0, names.secure));
   response.locals['staff'] = null;
   // A link and not a redirect: `form-action` keeps a form's way within this origin (CSP level 3), and a provider that
-  // does not know the way back here shows a fault of its own to whoever did not ask for more.
+  // does not know the way back here shows its own error page to a person who only wanted to sign out here.
   context.render(response, 'signed-out', { provider: await signOutAddress(context, session) });
 }
 

@@ -7,11 +7,11 @@ import type { Render } from './render.ts';
 import type { Visit } from './session-guard.ts';
 
 /**
- * The consent banner itself, on a page that is cut off: an origin of its own (no cookie, no storage), no connection to
- * anywhere, and a server of paper in the page. What is pressed there is told to nobody.
+ * The consent banner itself, on an isolated page: its own origin (no cookie, no storage), no connection to
+ * anywhere, and a stub server in the page. What is pressed there is sent to nobody.
  */
 
-/** The page's own script and style: an origin of its own counts as another site, so they are open, as the banner is. */
+/** The page's own script and style: its own origin counts as another site, so they are open, as the banner is. */
 const FILES = ['preview.js', 'preview.css'] as const;
 
 const policy = (nonce: string): string =>

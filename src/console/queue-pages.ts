@@ -7,6 +7,7 @@ import {
   type QueueGroup,
   type QueueRow,
 } from '../rights/contests/queue.ts';
+import { visitorClassSchema } from '../schema/responses.ts';
 import type { PageTable } from './page-table.ts';
 import { findCase, type QueueContext, readQueue } from './queue-service.ts';
 import type { Render } from './render.ts';
@@ -17,7 +18,7 @@ import type { Visit } from './session-guard.ts';
 const PAGE = 25;
 const AGES = ['7', '14', '21', '28'];
 const DUES = ['late', '2', '7'];
-const CLASSES = ['human', 'declared_agent', 'undeclared_automation', 'unknown'];
+const CLASSES = visitorClassSchema.options;
 const GROUPS: readonly string[] = QUEUE_GROUPS;
 
 interface Wanted {
@@ -90,8 +91,8 @@ async function showQueue(context: Context, { request, response, staff, now }: Vi
   }
   const wanted = readWanted(request);
   const { state, after } = wanted;
-  const asked = { state, filter: filterOf(wanted, now), after, limit: PAGE + 1 };
-  const { rows, ...view } = await readQueue(context, staff, asked);
+  const query = { filter: filterOf(wanted, now), after, limit: PAGE + 1 };
+  const { rows, ...view } = await readQueue(context, staff, state, query);
   const next = nextAfter(rows);
   context.render(response, 'queue', {
     here: 'queue',

@@ -2,7 +2,7 @@ import type { Database } from '../db/db.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isPlainText } from '../lib/plain-text.ts';
 import type { ContestWords } from '../rights/contests/contest-text.ts';
-import type { QueueCursor, QueueFilter, QueueRow } from '../rights/contests/queue.ts';
+import type { QueueQuery, QueueRow } from '../rights/contests/queue.ts';
 import {
   COUNT_CAP,
   type QueueCounts,
@@ -23,40 +23,40 @@ export interface QueueContext {
   readonly clock: Clock;
 }
 
-export interface QueueQuery {
-  readonly state: 'open' | 'resolved';
-  readonly filter: QueueFilter;
-  readonly after: QueueCursor | null;
-  readonly limit: number;
-}
-
 export interface QueueView {
   readonly rows: readonly QueueRow[];
   readonly counts: QueueCounts;
   /** Of the colleagues, for a dpo. */
   readonly load: readonly Workload[];
-  /** Counts above this are told as "more than". */
+  /** Counts above this are shown as "more than". */
   readonly cap: number;
 }
 
-async function readRows(
-  { database, words, clock }: QueueContext,
-  { kid, ref }: Staff,
-  { state, filter, after, limit }: QueueQuery,
+async function resolvedRows(
+  { database, words }: QueueContext,
+  { kid }: Staff,
+  query: QueueQuery,
 ): Promise<readonly QueueRow[]> {
-  if (state === 'open')
-    return queuePage(database, words, kid, { me: ref, now: clock() }, filter, after, limit);
-  const resolved = await resolvedPage(database, words, kid, filter, after, limit);
+  const resolved = await resolvedPage(database, words, kid, query);
   return resolved.map((contest) => ({ group: 'free', contest }));
 }
 
-export async function readQueue(context: QueueContext, staff: Staff, query: QueueQuery): Promise<QueueView> {
-  const { database, clock } = context;
-  const { kid, ref } = staff;
-  const rows = await readRows(context, staff, query);
+export async function readQueue(
+  context: QueueContext,
+  staff: Staff,
+  state: 'open' | 'resolved',
+  query: QueueQuery,
+): Promise<QueueView> {
+  const { database, words, clock } = context;
+  const { kid, ref: me, role } = staff;
+  const viewer = { kid, me, now: clock() };
+  const rows =
+    state === 'open'
+      ? await queuePage(database, words, viewer, query)
+      : await resolvedRows(context, staff, query);
   const [counts, load] = await Promise.all([
-    queueCounts(database, kid, { me: ref, now: clock() }),
-    staff.role === 'dpo' ? workload(database, kid, clock()) : [],
+    queueCounts(database, viewer),
+    role === 'dpo' ? workload(database, kid, viewer.now) : [],
   ]);
   return { rows, counts, load, cap: COUNT_CAP };
 }

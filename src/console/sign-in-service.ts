@@ -59,7 +59,7 @@ export function missingConsoleSettings(config: Config): readonly string[] {
     .map((name) => `${environmentName(name)}: ${what[name]}`);
 }
 
-/** Loaded with the first sign-in; discovered anew by itself. */
+/** Loaded with the first sign-in; it repeats its discovery by itself. */
 export function makeProvider(options: ProviderOptions): () => Promise<LoginProvider> {
   const { oidc_issuer: issuer, console_client_id: clientId } = options.config;
   const { clientSecret, origin, random, onLoginFault: onFault } = options;

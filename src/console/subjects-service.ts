@@ -149,7 +149,7 @@ export async function planErase(
   const counts = target && (await planErasure(database, { kid, target, keep: KEEP_NOTHING }));
   const scopes = scopeResults(counts ?? {});
   const found = scopes.some(({ count }) => count > 0);
-  // It tells as much as a search does.
+  // It reveals as much as a search does.
   await noteSearch(context, staff, { by: key.kind, found, step: 'plan' });
   if (!target || !found) return null;
   const shared = await isShared(database, kid, target.durables[0]);

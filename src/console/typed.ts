@@ -13,7 +13,7 @@ export function contestOfPath(path: string): string | null {
   return CASE.exec(path)?.[1] ?? null;
 }
 
-/** Null: the form has no such field. A question alone may come as the text of its own address. */
+/** Null: the form has no such field. A question sent to its own address comes in the field `text`. */
 export function typedOf(form: Form, path: string): TypedByKind {
   const alone = path.endsWith('/ask') && !form.has('question');
   const [reason, question] = alone ? [undefined, form.get('text')] : [form.get('text'), form.get('question')];

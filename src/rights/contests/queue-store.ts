@@ -3,7 +3,7 @@ import { DAY } from '../../lib/clock.ts';
 import type { Contest } from './contest.ts';
 import type { ContestWords } from './contest-text.ts';
 import { oneMonthAfter } from './due.ts';
-import { QUEUE_GROUPS, type QueueCursor, type QueueFilter, type QueueRow } from './queue.ts';
+import { QUEUE_GROUPS, type QueueCursor, type QueueFilter, type QueueQuery, type QueueRow } from './queue.ts';
 import { type ContestRow, rowToContest } from './store.ts';
 
 /** Pages of the review queue. */
@@ -11,8 +11,9 @@ import { type ContestRow, rowToContest } from './store.ts';
 /** SQLite and PostgreSQL both read a row comparison off the index. */
 const AFTER = '(due_at, contest_id) > (?, ?)';
 
-/** Whoever looks, and when: a claim that has ended is none. */
-export interface Onlooker {
+/** Who looks, and when: expired claims count as unclaimed. */
+export interface Viewer {
+  readonly kid: string;
   readonly me: string;
   readonly now: number;
 }
@@ -55,11 +56,8 @@ function isAfter(contest: Contest, after: QueueCursor | null): boolean {
 async function freePage(
   database: Database,
   words: ContestWords,
-  kid: string,
-  now: number,
-  filter: QueueFilter,
-  after: QueueCursor | null,
-  limit: number,
+  { kid, now }: Viewer,
+  { filter, after, limit }: QueueQuery,
 ): Promise<QueueRow[]> {
   const query = database.read<ContestRow>('contests').where({ kid, status: 'open' });
   query.where((free) => {
@@ -81,13 +79,11 @@ async function freePage(
 export async function queuePage(
   database: Database,
   words: ContestWords,
-  kid: string,
-  who: Onlooker,
-  filter: QueueFilter,
-  after: QueueCursor | null,
-  limit: number,
+  viewer: Viewer,
+  { filter, after, limit }: QueueQuery,
 ): Promise<readonly QueueRow[]> {
-  const claimed = (await claimedContests(database, words, kid, who.now)).filter((contest) =>
+  const { kid, me, now } = viewer;
+  const claimed = (await claimedContests(database, words, kid, now)).filter((contest) =>
     fits(contest, filter),
   );
   const rows: QueueRow[] = [];
@@ -97,10 +93,10 @@ export async function queuePage(
     if (left <= 0) break;
     const from = after?.group === group ? after : null;
     if (group === 'free') {
-      rows.push(...(await freePage(database, words, kid, who.now, filter, from, left)));
+      rows.push(...(await freePage(database, words, viewer, { filter, after: from, limit: left })));
       continue;
     }
-    const own = claimed.filter((contest) => (contest.claim?.by === who.me) === (group === 'mine'));
+    const own = claimed.filter((contest) => (contest.claim?.by === me) === (group === 'mine'));
     const page = own.filter((contest) => isAfter(contest, from)).slice(0, left);
     rows.push(...page.map((contest) => ({ group, contest })));
   }
@@ -112,9 +108,7 @@ export async function resolvedPage(
   database: Database,
   words: ContestWords,
   kid: string,
-  filter: QueueFilter,
-  after: Pick<QueueCursor, 'at' | 'contestId'> | null,
-  limit: number,
+  { filter, after, limit }: QueueQuery,
 ): Promise<readonly Contest[]> {
   const query = database.read<ContestRow>('contests').where({ kid, status: 'resolved' });
   if (filter.class !== undefined) query.where('class', filter.class);
@@ -150,9 +144,8 @@ async function capped(database: Database, query: ReturnType<Database['read']>): 
 }
 
 /** More than COUNT_CAP is COUNT_CAP + 1. */
-export async function queueCounts(database: Database, kid: string, who: Onlooker): Promise<QueueCounts> {
+export async function queueCounts(database: Database, { kid, me, now }: Viewer): Promise<QueueCounts> {
   const of = (status: string) => database.read('contests').where({ kid, status });
-  const { me, now } = who;
   const [open, overdue, resolved, claimed] = await Promise.all([
     capped(database, of('open')),
     capped(database, of('open').where('due_at', '<', now)),

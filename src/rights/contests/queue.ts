@@ -18,6 +18,12 @@ export interface QueueCursor {
   readonly contestId: string;
 }
 
+export interface QueueQuery {
+  readonly filter: QueueFilter;
+  readonly after: QueueCursor | null;
+  readonly limit: number;
+}
+
 export interface QueueRow {
   readonly group: QueueGroup;
   readonly contest: Contest;

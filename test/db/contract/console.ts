@@ -13,6 +13,7 @@ import {
 import type { Database } from '../../../src/db/db.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
+import type { QueueCursor, QueueFilter } from '../../../src/rights/contests/queue.ts';
 import {
   openByDue,
   queueCounts,
@@ -267,8 +268,8 @@ export function consoleContract(make: MakeDatabase): void {
         });
       }
       await addCase('elsewhere', { i: 1 });
-      const who = { me: 'me', now: NOW };
-      const all = await queuePage(other, WORDS, kid, who, {}, null, 100);
+      const viewer = { kid, me: 'me', now: NOW };
+      const all = await queuePage(other, WORDS, viewer, { filter: {}, after: null, limit: 100 });
       const places = all.map(({ group, contest }) => `${group} ${contest.contestId.slice(-1)}`);
       // 8 was claimed, and the claim has ended.
       expect(places).toEqual([
@@ -283,15 +284,15 @@ export function consoleContract(make: MakeDatabase): void {
         'held 5',
       ]);
       const paged: string[] = [];
-      for (let after: Parameters<typeof queuePage>[5] = null; ; ) {
-        const page = await queuePage(other, WORDS, kid, who, {}, after, 2);
+      for (let after: QueueCursor | null = null; ; ) {
+        const page = await queuePage(other, WORDS, viewer, { filter: {}, after, limit: 2 });
         paged.push(...page.map(({ contest }) => contest.contestId));
         const last = page.at(-1);
         if (!last) break;
         after = { group: last.group, at: last.contest.dueAt, contestId: last.contest.contestId };
       }
       expect(paged).toEqual(all.map(({ contest }) => contest.contestId));
-      expect(await queueCounts(other, kid, who)).toEqual({
+      expect(await queueCounts(other, viewer)).toEqual({
         open: 9,
         overdue: 0,
         mine: 3,
@@ -310,21 +311,21 @@ export function consoleContract(make: MakeDatabase): void {
       await addCase(kid, { i: 2, filedAt: NOW - 10 * DAY });
       await addCase(kid, { i: 3, filedAt: NOW });
       for (const i of [4, 5, 6]) await addCase(kid, { i, resolvedAt: NOW + i });
-      const who = { me: 'me', now: NOW };
-      const found = async (filter: Parameters<typeof queuePage>[4]) =>
-        (await queuePage(other, WORDS, kid, who, filter, null, 10)).map(({ contest }) =>
+      const viewer = { kid, me: 'me', now: NOW };
+      const found = async (filter: QueueFilter) =>
+        (await queuePage(other, WORDS, viewer, { filter, after: null, limit: 10 })).map(({ contest }) =>
           Number(contest.contestId.slice(-1)),
         );
       expect(await found({ class: 'human' })).toEqual([1]);
       expect(await found({ filedBefore: NOW - 10 * DAY + 1 })).toEqual([1, 2]);
       expect(await found({ filedBefore: NOW - 10 * DAY })).toEqual([1]);
       expect(await found({ dueBefore: NOW })).toEqual([1]);
-      const resolved = await resolvedPage(other, WORDS, kid, {}, null, 2);
+      const resolved = await resolvedPage(other, WORDS, kid, { filter: {}, after: null, limit: 2 });
       expect(resolved.map((one) => one.resolvedAt)).toEqual([NOW + 6, NOW + 5]);
-      const after = { at: NOW + 5, contestId: resolved[1]!.contestId };
-      expect((await resolvedPage(other, WORDS, kid, {}, after, 2)).map((one) => one.resolvedAt)).toEqual([
-        NOW + 4,
-      ]);
+      const after = { group: 'free' as const, at: NOW + 5, contestId: resolved[1]!.contestId };
+      expect(
+        (await resolvedPage(other, WORDS, kid, { filter: {}, after, limit: 2 })).map((one) => one.resolvedAt),
+      ).toEqual([NOW + 4]);
       const due = await openByDue(other, kid, [
         [0, NOW],
         [NOW, NOW + 30 * DAY],
@@ -339,7 +340,8 @@ export function consoleContract(make: MakeDatabase): void {
       const early = Date.UTC(2026, 0, 30, 23);
       await addCase(kid, { i: 1, filedAt: early });
       const filter = { filedBefore: Date.UTC(2026, 0, 31, 1) };
-      expect(await queuePage(other, WORDS, kid, { me: 'me', now: NOW }, filter, null, 10)).toHaveLength(1);
+      const viewer = { kid, me: 'me', now: NOW };
+      expect(await queuePage(other, WORDS, viewer, { filter, after: null, limit: 10 })).toHaveLength(1);
     });
 
     it('a device’s trail, its contests and the oldest decision', async () => {
