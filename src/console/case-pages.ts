@@ -1,6 +1,6 @@
 import { Refusal } from '../lib/errors.ts';
-import { activeClaim, type Contest, OUTCOMES } from '../rights/contests/contest.ts';
-import { reasonSchema } from '../schema/rights.ts';
+import { activeClaim, type Contest } from '../rights/contests/contest.ts';
+import { OUTCOMES, reasonSchema } from '../schema/rights.ts';
 import { askSubject, type CaseContext, type CaseView, readCase, resolveCase } from './cases-service.ts';
 import { keepTyped } from './drafts-service.ts';
 import { field } from './form.ts';

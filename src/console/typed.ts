@@ -1,4 +1,4 @@
-import { OUTCOMES } from '../rights/contests/contest.ts';
+import { OUTCOMES } from '../schema/rights.ts';
 import type { Form } from './form.ts';
 import type { Draft } from './session-store.ts';
 

@@ -1,17 +1,18 @@
 import type { Knex } from 'knex';
 import type { Database } from './db.ts';
 
-export type Scope = 'tenants' | 'agents';
+/** What is counted by a revision of its own. */
+export type Revisioned = 'tenants' | 'agents';
 
 /** Takes the next revision; the row lock orders concurrent writers, so that a poll never skips one. */
-export async function bump(tx: Knex.Transaction, scope: Scope): Promise<number> {
+export async function bump(tx: Knex.Transaction, scope: Revisioned): Promise<number> {
   await tx('revisions').where({ scope }).increment('revision', 1);
   const row = await tx('revisions').where({ scope }).first<{ revision: number }>('revision');
   if (!row) throw new Error(`the table revisions has lost its row \`${scope}\``);
   return row.revision;
 }
 
-export async function readRevision(database: Database, scope: Scope): Promise<number> {
+export async function readRevision(database: Database, scope: Revisioned): Promise<number> {
   const row = await database
     .read('revisions')
     .where({ scope })

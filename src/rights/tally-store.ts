@@ -3,7 +3,7 @@ import type { Database } from '../db/db.ts';
 import { holdTenant } from '../db/tenant-hold.ts';
 import type { Verdict } from '../ingest/verdict.ts';
 import { DAY, HOUR, MINUTE } from '../lib/clock.ts';
-import type { Outcome } from './contests/contest.ts';
+import type { Outcome } from '../schema/rights.ts';
 
 /** Counts by hour for the overview. Each row is counted once, by a job, and what is erased later stays counted. */
 

@@ -46,7 +46,7 @@ const WRITE = {
   cors: 'api',
   headers: {
     'idempotency-key': {
-      text: 'The same key with the same body is answered as before, for 24 hours.',
+      text: 'For 24 hours the same key with the same body is answered as before.',
       schema: idempotencyKeySchema,
     },
   },

@@ -35,8 +35,10 @@ export const contestRequestSchema = z.strictObject({
 });
 export type ContestFiling = Answer<typeof contestRequestSchema>;
 
-export const outcomeSchema = z.enum(['upheld', 'overturned']);
-export type Outcome = z.infer<typeof outcomeSchema>;
+/** How a contest ends. */
+export const OUTCOMES = ['upheld', 'overturned'] as const;
+const outcomeSchema = z.enum(OUTCOMES);
+export type Outcome = (typeof OUTCOMES)[number];
 
 export const resolveRequestSchema = z.strictObject({
   contestId: identifier(128),

@@ -9,6 +9,7 @@ import { isoTime } from '../../lib/clock.ts';
 import {
   canProcessRequestSchema,
   consentWriteSchema,
+  type HistoryResponse,
   policyRequestSchema,
   principalRequestSchema,
 } from '../../schema/consent.ts';
@@ -79,7 +80,7 @@ async function collectHistory(
   service: ConsentService,
   tenant: ConsentTenant,
   principalId: string,
-): Promise<Awaited<ReturnType<ConsentService['history']>>['events']> {
+): Promise<HistoryResponse['events']> {
   const events = [];
   let cursor: string | undefined;
   do {

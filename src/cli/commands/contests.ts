@@ -8,7 +8,7 @@ import { activeClaim, type Contest } from '../../rights/contests/contest.ts';
 import { contestResponse } from '../../rights/contests/service.ts';
 import { findContest, listContests } from '../../rights/contests/store.ts';
 import { describeDecision } from '../../rights/dsar/service.ts';
-import { reasonSchema } from '../../schema/rights.ts';
+import { OUTCOMES, reasonSchema } from '../../schema/rights.ts';
 import { tenantsSince } from '../../tenants/tenant-store.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import { withRights } from '../rights-context.ts';
@@ -109,8 +109,8 @@ async function resolve(
   },
   command: Command,
 ): Promise<void> {
-  const { outcome } = options;
-  if (outcome !== 'upheld' && outcome !== 'overturned')
+  const outcome = OUTCOMES.find((name) => name === options.outcome);
+  if (outcome === undefined)
     throw new CommandFailed('usage', 'say what you decided: --outcome upheld or --outcome overturned');
   const reason = reasonSchema.safeParse(options.reason ?? '');
   if (!reason.success) throw new CommandFailed('usage', '--reason: say why, in 20 to 4,000 characters');

@@ -1,5 +1,6 @@
 import { HOUR } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
+import type { Outcome, Ruling } from '../../schema/rights.ts';
 import { oneMonthAfter } from './due.ts';
 
 /**
@@ -8,8 +9,6 @@ import { oneMonthAfter } from './due.ts';
  * Every change is a function from a record to the next; the store writes it only while the version is the one read.
  */
 
-export const OUTCOMES = ['upheld', 'overturned'] as const;
-export type Outcome = (typeof OUTCOMES)[number];
 export type ResolverRole = 'reviewer' | 'dpo' | 'operator';
 
 export interface Claim {
@@ -135,20 +134,17 @@ export function askSubject(contest: Contest, by: string, question: string, now: 
   return changed(contest, { question, askedAt: now });
 }
 
-export interface Ruling {
-  readonly outcome: Outcome;
-  readonly reason: string;
+/** A ruling with whose it is. */
+export interface Resolution extends Omit<Ruling, 'contestId'> {
   readonly role: ResolverRole;
   /** Keyed reference of the resolver. */
   readonly by: string;
   /** How they are called in the console. */
   readonly label?: string | null;
-  /** The version the resolver saw; null: any. */
-  readonly version: number | null;
   readonly fourEyes: boolean;
 }
 
-function propose(contest: Contest, ruling: Ruling, now: number): Contest {
+function propose(contest: Contest, ruling: Resolution, now: number): Contest {
   const { outcome, reason, by, label = null } = ruling;
   const proposal = { outcome, reason, by, label, at: now };
   return changed(contest, { proposal, claim: null });
@@ -159,7 +155,7 @@ function propose(contest: Contest, ruling: Ruling, now: number): Contest {
  * ruling resolves; a different one takes its place.
  * @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another`, `stale-version`
  */
-export function resolveContest(contest: Contest, ruling: Ruling, now: number): Contest {
+export function resolveContest(contest: Contest, ruling: Resolution, now: number): Contest {
   const { outcome, reason, role, by, label = null, version } = ruling;
   refuseSelf(contest, by);
   if (contest.status === 'resolved' && contest.outcome === outcome) return contest;

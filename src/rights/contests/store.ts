@@ -1,7 +1,8 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { hasRowLocks } from '../../db/sql.ts';
-import type { Claim, Contest, Outcome, Proposal, ResolverRole } from './contest.ts';
+import type { Outcome } from '../../schema/rights.ts';
+import type { Claim, Contest, Proposal, ResolverRole } from './contest.ts';
 import { type ContestWords, NO_WORDS, type Words } from './contest-text.ts';
 
 export interface ContestRow {
