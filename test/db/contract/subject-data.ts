@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { rowsOf } from '../../../src/db/sql.ts';
 import { missingTables } from '../../../src/ops/doctor/inspect-store.ts';
-import type { PersonColumn } from '../../../src/rights/subject-data.ts';
+import type { PersonColumn, TableName } from '../../../src/rights/subject-data.ts';
 import { rowOf, TABLES, TENANT_DATA_TABLES, tablesWhere } from '../../../src/rights/subject-folds.ts';
-import type { MakeDatabase, TestDatabase } from './database.ts';
+import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
+import { makeHouse } from './house.ts';
 
 /** Columns that name a person, whatever the table. */
 const PERSONAL: readonly PersonColumn[] = ['durable', 'request_id', 'visitor_id', 'principal', 'subject'];
@@ -97,6 +98,47 @@ export function subjectDataContract(make: MakeDatabase): void {
         expect(schema.columns.get(table), table).toContain('kid');
         expect(schema.cascades, table).not.toContain(`${table} tenants`);
       }
+    });
+
+    describe('what expires', () => {
+      const kid = 'expires';
+      /** A row of long ago in which texts that mean nothing are `x`. */
+      async function insertOld(table: TableName): Promise<void> {
+        const columns = await db.database.read(table).columnInfo();
+        const row: Record<string, unknown> = {};
+        for (const [name, { type }] of Object.entries(columns)) {
+          if (name === 'seq' && rowOf(table).key[0] === 'seq') continue;
+          if (name === 'kid') row[name] = kid;
+          else if (name === 'state') row[name] = 'delivered';
+          else if (name === 'kind') row[name] = 'consent';
+          else if (/int/.test(type)) row[name] = 0;
+          else if (/bool/.test(type)) row[name] = false;
+          else row[name] = /blob|bytea/.test(type) ? Buffer.from('x') : 'x';
+        }
+        await db.database.transaction((tx) => tx(table).insert(row));
+      }
+      const left = async (tables: readonly TableName[]): Promise<TableName[]> => {
+        const found: TableName[] = [];
+        for (const table of tables) if (await db.database.read(table).first()) found.push(table);
+        return found;
+      };
+      const timed = tablesWhere(({ expires }) => expires.includes('time'));
+      const kept = tablesWhere(
+        ({ names, expires }) => names.length > 0 && expires.every((by) => by === 'act'),
+      );
+
+      it('by time goes with housekeeping, and what somebody has to end stays', async () => {
+        await addTenant(db.database, kid);
+        // Drafts hang on it.
+        await insertOld('contests');
+        for (const table of [...timed, ...kept]) await insertOld(table);
+        expect(await left([...timed, ...kept])).toEqual([...timed, ...kept]);
+        const house = makeHouse(db.database);
+        expect(await house.round()).toEqual([]);
+        await house.stop();
+        expect(await left(timed)).toEqual([]);
+        expect(await left(kept)).toEqual(kept);
+      });
     });
 
     it('is what doctor asks for: any table that was dropped is missing', async () => {
