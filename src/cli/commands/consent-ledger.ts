@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { makeLogService } from '../../log/service.ts';
 import { verifyLog } from '../../log/verify-service.ts';
-import { CommandFailed, print, say } from '../output.ts';
+import { CommandFailed, EXIT, print, say } from '../output.ts';
 import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';
 
 const SAY_EVERY = 50_000;
@@ -27,7 +27,7 @@ async function verify(kidText: string, _options: unknown, command: Command): Pro
         ? 'The log is whole: every entry, block, head and checkpoint fits.'
         : `The log does not fit: ${problems.join('; ')}`,
     ]);
-    if (!ok) process.exitCode = 1;
+    if (!ok) process.exitCode = EXIT.failure;
   });
 }
 

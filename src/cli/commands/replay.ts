@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import type { Command } from 'commander';
 import { applyPolicy } from '../../ingest/classify/policy.ts';
-import { CommandFailed, print, say, table } from '../output.ts';
+import { CommandFailed, EXIT, print, say, table } from '../output.ts';
 import { readPolicyFile } from '../policy-file.ts';
 import { BadLine, readLines } from '../replay/lines.ts';
 import { offlineRunner, type Runner, remoteRunner } from '../replay/runners.ts';
@@ -75,7 +75,7 @@ function report(tally: Tally, withPolicy: boolean, command: Command): void {
     ];
   });
   for (const { line, expected, got } of examples) say(`line ${line}: expected ${expected}, got ${got}`);
-  if (mismatches > 0) process.exitCode = 1;
+  if (mismatches > 0) process.exitCode = EXIT.failure;
 }
 
 export function registerReplay(program: Command): void {

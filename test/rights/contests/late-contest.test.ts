@@ -4,12 +4,10 @@ import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import type { Claimant } from '../../../src/auth/claims.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { principalRef } from '../../../src/consent/principal.ts';
-import { makeDiskReserve } from '../../../src/db/disk-reserve-files.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { runRetention } from '../../../src/ops/retention.ts';
-import { makeEraseService } from '../../../src/rights/erase/service.ts';
 import { linkRequest } from '../../../src/rights/link-store.ts';
-import { makeRightsApi } from '../../../src/rights/service.ts';
+import { makeRights } from '../../../src/rights/services-make.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
 import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { KID } from '../../support/constants.ts';
@@ -36,7 +34,8 @@ const claimant = (parts: Partial<Claimant>): Claimant => ({
 async function open(days: number) {
   const { dataDir } = await initGpd();
   const config = loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} });
-  const { database, masterKey } = await openStore(config);
+  const store = await openStore(config);
+  const { database, masterKey } = store;
   const [stored] = await makeTenantStore(database).list();
   const settings = JSON.stringify({ ...stored?.settings, 'retention.days': days });
   await database.transaction((tx) => tx('tenants').where({ kid: KID }).update({ settings }));
@@ -47,13 +46,11 @@ async function open(days: number) {
   const tenantOf = (kid: string) => directory.consentTenant(kid);
   const tenant = tenantOf(KID);
   if (!tenant) throw new Error('the tenant is missing');
-  const reserve = makeDiskReserve(dataDir, 0);
   const onFault = (error: unknown): never => {
     throw error;
   };
-  const eraser = makeEraseService({ database, dataDir, clock, reserve, onFault });
   const ingestTenantOf = (kid: string) => directory.tenant(kid);
-  const api = makeRightsApi({ database, tenantOf, ingestTenantOf, eraser, clock });
+  const { api } = makeRights({ config, store, tenantOf, ingestTenantOf, clock }, { onFault });
 
   /** What they read of their contests; the words of a refusal where they are told nothing. */
   const contestsOf = async (who: Claimant) => {
