@@ -11,6 +11,7 @@ import { makeUlid } from './lib/ulid.ts';
 import { listen } from './ops/listen.ts';
 import type { AppOptions, RunningApp } from './ops/running.ts';
 import { makeStrangerNote } from './ops/strangers.ts';
+import { ROUTES } from './schema/routes.ts';
 
 /** The composition root: a platform, the features in the order of their ranks, then a server that listens. */
 
@@ -37,8 +38,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   pages.catch(options.onFatal);
   const running = makeServer({
     lanes: new Map([
-      ['/_fp/i/v1', ingest.lane],
-      ['/v1/consent/can-process', consentLane],
+      [ROUTES.ingest.path, ingest.lane],
+      [ROUTES.check.path, consentLane],
     ]),
     express: (request, response) => void pages.then(({ listener }) => listener(request, response)),
     makeRequestId: () => `req_${makeUlid(clock, random)}`,

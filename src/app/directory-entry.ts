@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { ApiKey } from '../auth/api-key.ts';
 import { type ConsentTenant, makeConsentTenant } from '../consent/tenant.ts';
 import { applyPolicy, DEFAULT_POLICY } from '../ingest/classify/policy.ts';
@@ -149,6 +150,7 @@ export function makeEntry(snapshot: TenantSnapshot, deps: EntryDeps): Entry {
       settings,
       revision: snapshot.revision,
       webhooksFor,
+      random: randomBytes,
     }),
     material: {
       generations: openers.map(({ key: { generation }, privateKey }) => ({ generation, privateKey })),

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { isSessionToken, type PrincipalSession } from '../auth/session.ts';
 import type { Database } from '../db/db.ts';
 import type { AuthorizeDeps, FindApiKey } from '../http/caller.ts';
@@ -6,6 +5,7 @@ import type { KnowsOrigin } from '../http/cors.ts';
 import type { Limiter } from '../http/hot.ts';
 import type { Clock } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
+import type { Random } from '../lib/random.ts';
 import type { LedgerDeps } from '../log/routes.ts';
 import { makeLogService } from '../log/service.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
@@ -33,6 +33,7 @@ export interface ConsentApiParts {
   /** Reads what changed in the database before this call. */
   readonly refresh: () => Promise<void>;
   readonly clock: Clock;
+  readonly random: Random;
 }
 
 const bannerFiles = new URL('../../dist/banner/', import.meta.url);
@@ -49,7 +50,7 @@ export interface ConsentApi {
 }
 
 export function makeConsentApi(parts: ConsentApiParts): ConsentApi {
-  const { database, clock, findApiKey, limiter, refresh, knowsOrigin } = parts;
+  const { database, clock, random, findApiKey, limiter, refresh, knowsOrigin } = parts;
   const tenantOf = (kid: string): ConsentTenant => {
     const tenant = parts.tenantOf(kid);
     if (!tenant) throw new TenantGone();
@@ -57,7 +58,7 @@ export function makeConsentApi(parts: ConsentApiParts): ConsentApi {
   };
   const appender = makeConsentAppender(database);
   const reader = makeConsentStateReader(database);
-  const service = makeConsentService({ database, reader, appender, clock, random: randomBytes });
+  const service = makeConsentService({ database, reader, appender, clock, random });
   const log = makeLogService({ database, signerOf: (kid) => parts.tenantOf(kid)?.signer, clock });
   const findSession = (token: string): Promise<PrincipalSession | null> =>
     isSessionToken(token) ? service.readSession(parts.tenantOf, token) : Promise.resolve(null);

@@ -1,8 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import type { PrincipalSession } from '../auth/session.ts';
 import type { Database } from '../db/db.ts';
 import { outboxContext } from '../keys/contexts.ts';
-import { makeMasterKey } from '../keys/master-key.ts';
 import { canonicalJson, type Json } from '../lib/canonical-json.ts';
 import { type Clock, iso, isoTime } from '../lib/clock.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
@@ -85,7 +83,7 @@ export function notifications(tenant: ConsentTenant, event: WebhookEvent, data: 
   const webhooks = tenant.webhooksFor(event);
   if (webhooks.length === 0) return [];
   const payload = Buffer.from(JSON.stringify(data));
-  const sealed = makeMasterKey(tenant.principalWrap, randomBytes).wrap(payload, outboxContext(tenant.kid));
+  const sealed = tenant.wrapper.wrap(payload, outboxContext(tenant.kid));
   return webhooks.map((webhook) => ({ webhook, event, sealed }));
 }
 

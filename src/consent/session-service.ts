@@ -6,7 +6,6 @@ import {
 } from '../auth/session.ts';
 import type { Database } from '../db/db.ts';
 import { sessionContext } from '../keys/contexts.ts';
-import { makeMasterKey } from '../keys/master-key.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
 import type { SessionResponse } from '../schema/consent.ts';
@@ -30,8 +29,7 @@ export async function openSession(
   const token = makeSessionToken(random);
   const hash = hashSessionToken(token);
   const expiresAt = clock() + SESSION_TTL_MS;
-  const wrapper = makeMasterKey(tenant.principalWrap, random);
-  const wrappedPrincipalId = wrapper.wrap(Buffer.from(principalId), sessionContext(tenant.kid, hash));
+  const wrappedPrincipalId = tenant.wrapper.wrap(Buffer.from(principalId), sessionContext(tenant.kid, hash));
   const principal = principalRef(tenant.principalKey, principalId);
   const { kid, since } = tenant;
   await insertSession(database, { hash, kid, principal, wrappedPrincipalId, expiresAt }, since);
@@ -39,7 +37,7 @@ export async function openSession(
 }
 
 export async function readSession(
-  { database, clock, random }: SessionDeps,
+  { database, clock }: Omit<SessionDeps, 'random'>,
   tenantOf: (kid: string) => ConsentTenant | undefined,
   token: string,
 ): Promise<PrincipalSession | null> {
@@ -47,8 +45,9 @@ export async function readSession(
   const stored = await findSession(database, hash, clock());
   const tenant = stored && tenantOf(stored.kid);
   if (!stored || !tenant) return null;
-  const wrapper = makeMasterKey(tenant.principalWrap, random);
-  const principalId = wrapper.unwrap(stored.wrappedPrincipalId, sessionContext(stored.kid, hash)).toString();
+  const principalId = tenant.wrapper
+    .unwrap(stored.wrappedPrincipalId, sessionContext(stored.kid, hash))
+    .toString();
   const { kid, principal, expiresAt } = stored;
   return { kid, principal, principalId, expiresAt };
 }

@@ -1,5 +1,7 @@
+import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
 import { makeNoteSigner, type NoteSigner } from '../ledger/note.ts';
 import { parseVkey } from '../ledger/vkey.ts';
+import type { Random } from '../lib/random.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { TenantSettings } from '../tenants/settings.ts';
 import type { Purpose, TenantKeys } from '../tenants/tenant.ts';
@@ -15,6 +17,8 @@ export interface ConsentTenant {
   readonly origins: ReadonlySet<string>;
   readonly principalKey: Uint8Array;
   readonly principalWrap: Uint8Array;
+  /** Wraps under that key what names a person. */
+  readonly wrapper: MasterKey;
   /** Keyed references of receipts, audit rows and tombstones. */
   readonly rightsKey: Uint8Array;
   readonly settings: TenantSettings;
@@ -45,6 +49,7 @@ export interface ConsentTenantParts {
   readonly settings: TenantSettings;
   readonly revision: number;
   readonly webhooksFor: ConsentTenant['webhooksFor'];
+  readonly random: Random;
 }
 
 export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
@@ -59,6 +64,7 @@ export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
     origins,
     principalKey: keys.principal,
     principalWrap: keys.principalWrap,
+    wrapper: makeMasterKey(keys.principalWrap, parts.random),
     rightsKey: keys.rights,
     settings: parts.settings,
     rules: {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ConsentTenant, makeConsentTenant } from '../../../src/consent/tenant.ts';
@@ -35,6 +36,7 @@ const FORGET: Keep = { openContests: true, override: true };
 function tenantOf(kid: string): ConsentTenant {
   const keys = deriveTenantKeys(sha256(kid));
   const tenant = makeConsentTenant({
+    random: randomBytes,
     kid,
     since: NOW,
     origins: new Set(),
