@@ -31,32 +31,79 @@ function mergeWords(found: unknown): Words {
   return merged as unknown as Words;
 }
 
-function start(script: HTMLScriptElement): GpdConsent {
+/** What the page says on the snippet's tag, and what follows from it. */
+function readTag(script: HTMLScriptElement) {
   const attribute = (name: string): string | null => script.getAttribute(`data-${name}`);
   const key = attribute('key');
   const base = (attribute('server') ?? script.src.replace(/\/v1\/embed\b.*$/, '')).replace(/\/+$/, '');
-  // A principal's id is a hash, and browsers hash in secure contexts only.
-  const missing = key ? 'insecure-context' : 'no-key';
-  const server = key && globalThis.crypto?.subtle ? makeServer(base, key) : null;
-  const language = pickLanguage([attribute('lang'), document.documentElement.lang, ...navigator.languages]);
-  const google = makeGoogle(attribute('google-consent'));
+  return {
+    // A principal's id is a hash, and browsers hash in secure contexts only.
+    missing: key ? 'insecure-context' : 'no-key',
+    server: key && globalThis.crypto?.subtle ? makeServer(base, key) : null,
+    language: pickLanguage([attribute('lang'), document.documentElement.lang, ...navigator.languages]),
+    google: makeGoogle(attribute('google-consent')),
+    theme: attribute('theme'),
+  };
+}
+
+type Controller = ReturnType<typeof makeController>;
+
+/** Asks the server for everything that the view needs. */
+async function loadWords({ server, language }: ReturnType<typeof readTag>, controller: Controller) {
+  const file = `/v1/embed/${VERSION}/${language.code}.json`;
+  const english = language.code === 'en' || !server;
+  const [found] = await Promise.all([english ? null : server.words(file), controller.load(), loaded()]);
+  return mergeWords(found);
+}
+
+function tellPage(
+  name: keyof ConsentEvents,
+  listening: ReadonlySet<(state: ConsentSnapshot) => void>,
+  state: ConsentSnapshot,
+): void {
+  for (const listen of listening) guarded(() => listen(state));
+  document.dispatchEvent(new CustomEvent(`gpd-consent-${name}`, { detail: state }));
+}
+
+/** What of the page's API asks the controller alone. */
+function apiOf(
+  ready: Promise<ConsentSnapshot>,
+  controller: Controller,
+  listeners: Listeners,
+): Pick<GpdConsent, 'ready' | 'receipt' | 'state' | 'withdraw' | 'on'> {
+  return {
+    ready,
+    receipt: async () => {
+      await ready;
+      return controller.receipt();
+    },
+    state: () => controller.snapshot(),
+    async withdraw(purposes) {
+      await ready;
+      return controller.withdraw(typeof purposes === 'string' ? [purposes] : (purposes ?? null));
+    },
+    on: (name, listen) => {
+      listeners[name].add(listen);
+      return () => listeners[name].delete(listen);
+    },
+  };
+}
+
+function start(script: HTMLScriptElement): GpdConsent {
+  const tag = readTag(script);
+  const { server, missing } = tag;
   const listeners: Listeners = { ready: new Set(), change: new Set(), open: new Set(), close: new Set() };
   let view: View | null = null;
   let isReady = false;
 
-  function emit(name: keyof ConsentEvents): void {
-    const state = controller.snapshot();
-    for (const listen of listeners[name]) guarded(() => listen(state));
-    document.dispatchEvent(new CustomEvent(`gpd-consent-${name}`, { detail: state }));
-  }
-
+  const emit = (name: keyof ConsentEvents): void => tellPage(name, listeners[name], controller.snapshot());
   const act = (): void => activateScripts(new Set(controller.snapshot().granted));
 
   function changed({ phase, granted }: ConsentSnapshot): void {
     if (phase === 'loading') return;
     guarded(() => view?.render());
     act();
-    guarded(() => google?.(new Set(granted)));
+    guarded(() => tag.google?.(new Set(granted)));
     if (isReady) emit('change');
   }
 
@@ -64,21 +111,19 @@ function start(script: HTMLScriptElement): GpdConsent {
     server,
     missing,
     store: makeStore(),
-    language: language.code,
+    language: tag.language.code,
     gpc: () => (navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl === true,
     now: Date.now,
     changed,
   });
 
   async function load(): Promise<void> {
-    const file = `/v1/embed/${VERSION}/${language.code}.json`;
-    const english = language.code === 'en' || !server;
-    const [found] = await Promise.all([english ? null : server.words(file), controller.load(), loaded()]);
+    const words = await loadWords(tag, controller);
     if (!controller.terms() || view) return;
     view = makeView({
-      speech: { words: mergeWords(found), language: language.tag },
-      direction: directionOf(language.code),
-      theme: attribute('theme'),
+      speech: { words, language: tag.language.tag },
+      direction: directionOf(tag.language.code),
+      theme: tag.theme,
       choose: controller.choose,
       toggled: emit,
       terms: controller.terms,
@@ -87,33 +132,17 @@ function start(script: HTMLScriptElement): GpdConsent {
     act();
   }
 
-  async function begin(): Promise<ConsentSnapshot> {
-    // A fault of ours is not the page's: nothing is granted then.
-    await load().catch(reportError);
-    isReady = true;
-    emit('ready');
-    return controller.snapshot();
-  }
-
-  const withdraw: GpdConsent['withdraw'] = async (purposes) => {
-    await ready;
-    return controller.withdraw(typeof purposes === 'string' ? [purposes] : (purposes ?? null));
-  };
-
-  const ready = begin();
+  // A fault of ours is not the page's: nothing is granted then.
+  const ready = load()
+    .catch(reportError)
+    .then(() => {
+      isReady = true;
+      emit('ready');
+      return controller.snapshot();
+    });
   return Object.freeze({
-    ready,
-    receipt: async () => {
-      await ready;
-      return controller.receipt();
-    },
-    state: () => controller.snapshot(),
+    ...apiOf(ready, controller, listeners),
     open: () => void ready.then(() => (view ? undefined : load())).then(() => view?.open()),
-    withdraw,
-    on: (name, listen) => {
-      listeners[name].add(listen);
-      return () => listeners[name].delete(listen);
-    },
     activate: act,
     link: (session, token) =>
       server?.link(session, token) ?? Promise.resolve({ linked: false, status: 0, error: missing }),

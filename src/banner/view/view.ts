@@ -44,35 +44,37 @@ function focused(): HTMLElement | null {
 
 const isShown = (element: HTMLElement): boolean => element.isConnected && element.getClientRects().length > 0;
 
-export function makeView(deps: ViewDeps): View {
-  const { speech } = deps;
-  const { words } = speech;
-  const { host, root } = makeHost(deps);
+const nodes = (children: ReturnType<typeof layerParts>): (Node | string)[] =>
+  children.filter((child) => child !== false && child !== null);
+
+/** What stands in the shadow root, and what changes: every function below takes it. */
+interface Shown extends ViewDeps, ReturnType<typeof makeHost>, ReturnType<typeof makeElements> {
+  /** The purposes that the first layer asks about. */
+  asks: string;
+  opener: HTMLElement | null;
+  /** A press that is on its way; a second one there is the same. */
+  readonly busy: Set<HTMLElement>;
+  attach(): void;
+}
+
+function makeElements(root: ShadowRoot, opened: () => void, closed: () => void) {
   const error = (): HTMLElement => h('p', { class: 'error', role: 'alert', hidden: true });
-  const errors = { layer: error(), sheet: error() };
   const layer = h('section', { class: 'layer', 'aria-labelledby': 'title', 'data-testid': 'consent-banner' });
-  const reopen = h('button', {
-    type: 'button',
-    class: 'reopen',
-    'aria-haspopup': 'dialog',
-    click: () => open(),
-  });
+  const reopen = h('button', { type: 'button', class: 'reopen', 'aria-haspopup': 'dialog', click: opened });
   reopen.dataset['testid'] = 'consent-reopen';
   const sheet = h('div', { class: 'sheet' });
-  const dialog = h('dialog', { 'aria-labelledby': 'settings-title', close: () => closed() }, sheet);
+  const dialog = h('dialog', { 'aria-labelledby': 'settings-title', close: closed }, sheet);
   const heard = h('p', { class: 'heard', role: 'status' });
   root.append(layer, reopen, dialog, heard);
   makeRoom([layer, reopen]);
-  let shown = '';
-  let opener: HTMLElement | null = null;
-  /** A press that is on its way; a second one there is the same. */
-  const busy = new Set<HTMLElement>();
+  return { layer, reopen, sheet, dialog, heard, errors: { layer: error(), sheet: error() } };
+}
 
-  /** A page that renews its body takes the host away; it comes back, once a frame at most. */
+/** A page that renews its body takes the host away; it comes back, once a frame at most. */
+function stayIn(host: HTMLElement, dialog: HTMLDialogElement): () => void {
   const stay = new MutationObserver(() => {
     if (!host.isConnected) requestAnimationFrame(attach);
   });
-
   function attach(): void {
     if (host.isConnected) return;
     // Taken away open, it would be no modal dialog any more.
@@ -81,78 +83,89 @@ export function makeView(deps: ViewDeps): View {
     stay.observe(document.documentElement, { childList: true });
     stay.observe(document.body, { childList: true });
   }
+  return attach;
+}
 
-  function render(): void {
-    const next = deps.terms();
-    if (!next) return;
-    attach();
-    const open = asked(next);
-    const key = open.map(({ id }) => id).join(' ');
-    const had = layer.contains(root.activeElement);
-    if (key !== shown && open.length > 0) {
-      errors.layer.hidden = true;
-      const actions = {
-        choose: (wanted: boolean) => void answer(new Map(open.map(({ id }) => [id, wanted])), errors.layer),
-        open: show,
-      };
-      layer.replaceChildren(...nodes(layerParts(speech, next, actions)), errors.layer);
-      // The message stands above the buttons that it is about.
-      layer.querySelector('.buttons')?.before(errors.layer);
-    }
-    shown = key;
-    layer.hidden = open.length === 0;
-    reopen.hidden = !layer.hidden;
-    reopen.replaceChildren(...nodes(reopenParts(speech, next.gpc)));
-    if (had && layer.hidden && !dialog.open) reopen.focus({ preventScroll: true });
+function render(view: Shown): void {
+  const { speech, layer, reopen, errors } = view;
+  const next = view.terms();
+  if (!next) return;
+  view.attach();
+  const open = asked(next);
+  const asks = open.map(({ id }) => id).join(' ');
+  const had = layer.contains(view.root.activeElement);
+  if (asks !== view.asks && open.length > 0) {
+    errors.layer.hidden = true;
+    const choose = (wanted: boolean): void =>
+      void answer(view, new Map(open.map(({ id }) => [id, wanted])), errors.layer);
+    const parts = layerParts(speech, next, { choose, open: () => show(view) });
+    layer.replaceChildren(...nodes(parts), errors.layer);
+    // The message stands above the buttons that it is about.
+    layer.querySelector('.buttons')?.before(errors.layer);
   }
+  view.asks = asks;
+  layer.hidden = open.length === 0;
+  reopen.hidden = !layer.hidden;
+  reopen.replaceChildren(...nodes(reopenParts(speech, next.gpc)));
+  if (had && layer.hidden && !view.dialog.open) reopen.focus({ preventScroll: true });
+}
 
-  async function answer(wants: ReadonlyMap<string, boolean>, place: HTMLElement): Promise<void> {
-    if (busy.has(place)) return;
-    busy.add(place);
-    place.hidden = true;
-    const { outcome } = await deps.choose(wants).finally(() => busy.delete(place));
-    if (outcome === 'failed') {
-      place.textContent = words.failed;
-      place.hidden = false;
-      return;
-    }
-    heard.textContent = outcome === 'recorded' ? words.saved : words.later;
-    // They may have been opened while the first layer's answer was on its way.
-    if (place === errors.sheet) dialog.close();
+async function answer(view: Shown, wants: ReadonlyMap<string, boolean>, place: HTMLElement): Promise<void> {
+  const { busy, heard } = view;
+  const { words } = view.speech;
+  if (busy.has(place)) return;
+  busy.add(place);
+  place.hidden = true;
+  const { outcome } = await view.choose(wants).finally(() => busy.delete(place));
+  if (outcome === 'failed') {
+    place.textContent = words.failed;
+    place.hidden = false;
+    return;
   }
+  heard.textContent = outcome === 'recorded' ? words.saved : words.later;
+  // They may have been opened while the first layer's answer was on its way.
+  if (place === view.errors.sheet) view.dialog.close();
+}
 
-  function show(): void {
-    const terms = deps.terms();
-    if (!terms) return;
-    attach();
-    if (dialog.open) return;
-    opener = focused();
-    heard.textContent = '';
-    errors.sheet.hidden = true;
-    const actions = {
-      save: (wants: ReadonlyMap<string, boolean>) => void answer(wants, errors.sheet),
-      close: () => dialog.close(),
-    };
-    sheet.replaceChildren(...nodes(sheetParts(speech, terms, actions, errors.sheet)));
-    dialog.showModal();
-    // Its place stays: what is scrolled does not jump.
-    layer.classList.add('covered');
-    deps.toggled('open');
-  }
+function show(view: Shown): void {
+  const { dialog, errors } = view;
+  const terms = view.terms();
+  if (!terms) return;
+  view.attach();
+  if (dialog.open) return;
+  view.opener = focused();
+  view.heard.textContent = '';
+  errors.sheet.hidden = true;
+  const actions = {
+    save: (wants: ReadonlyMap<string, boolean>) => void answer(view, wants, errors.sheet),
+    close: () => dialog.close(),
+  };
+  view.sheet.replaceChildren(...nodes(sheetParts(view.speech, terms, actions, errors.sheet)));
+  dialog.showModal();
+  // Its place stays: what is scrolled does not jump.
+  view.layer.classList.add('covered');
+  view.toggled('open');
+}
 
-  /** Escape comes here too: nothing was chosen, and the keyboard goes back to where it was. */
-  function closed(): void {
-    // Closed with a body that was renewed, and open again since.
-    if (dialog.open) return;
-    layer.classList.remove('covered');
-    const target = opener && isShown(opener) ? opener : reopen;
-    target.focus({ preventScroll: true });
-    opener = null;
-    deps.toggled('close');
-  }
+/** Escape comes here too: nothing was chosen, and the keyboard goes back to where it was. */
+function closed(view: Shown): void {
+  // Closed with a body that was renewed, and open again since.
+  if (view.dialog.open) return;
+  view.layer.classList.remove('covered');
+  const target = view.opener && isShown(view.opener) ? view.opener : view.reopen;
+  target.focus({ preventScroll: true });
+  view.opener = null;
+  view.toggled('close');
+}
 
-  const nodes = (children: ReturnType<typeof layerParts>): (Node | string)[] =>
-    children.filter((child) => child !== false && child !== null);
-  const open = show;
-  return { render, open };
+export function makeView(deps: ViewDeps): View {
+  const made = makeHost(deps);
+  const elements = makeElements(
+    made.root,
+    () => show(view),
+    () => closed(view),
+  );
+  const attach = stayIn(made.host, elements.dialog);
+  const view: Shown = { ...deps, ...made, ...elements, asks: '', opener: null, busy: new Set(), attach };
+  return { render: () => render(view), open: () => show(view) };
 }

@@ -1,0 +1,79 @@
+import type { Config } from './config.ts';
+import type { ConsentRecord, Store } from './record.ts';
+import type { Server } from './server.ts';
+import { snapshotOf, type Terms } from './status.ts';
+import type { ConsentSnapshot } from './types.ts';
+
+/** What the controller knows, and who is told when it changes. */
+
+export interface ControllerDeps {
+  /** Null where nobody can be asked; `missing` says what for. */
+  readonly server: Server | null;
+  readonly missing: string;
+  readonly store: Store;
+  readonly language: string;
+  /** The browser's own signal. */
+  readonly gpc: () => boolean;
+  readonly now: () => number;
+  /** Called whenever the snapshot is another one. */
+  readonly changed: (snapshot: ConsentSnapshot) => void;
+}
+
+const MAX_TIMER_MS = 2 ** 31 - 1;
+/** The same, and what changes: every verb of the controller takes it. */
+export interface Context extends ControllerDeps {
+  config: Config | null;
+  record: ConsentRecord | null;
+  problem: string | null;
+  told: string;
+  waiting: (() => void)[];
+  alarm: ReturnType<typeof setTimeout> | undefined;
+  retry: ReturnType<typeof setTimeout> | undefined;
+  queue: Promise<unknown>;
+}
+
+/** The ledger's time: a choice ends here when it ends there, whatever this device's clock says. */
+export const time = (context: Context): number => context.now() - (context.server?.aheadMs() ?? 0);
+export const hasGpc = (context: Context): boolean => context.gpc() || context.config?.gpc === true;
+
+export function termsOf(context: Context): Terms | null {
+  const { config, record } = context;
+  return config && { config, record, gpc: hasGpc(context), now: time(context) };
+}
+
+export const snapshot = (context: Context): ConsentSnapshot =>
+  snapshotOf(termsOf(context), context.problem, hasGpc(context));
+
+/** A choice may end while its page stays open; a timer holds 31 bits of milliseconds. */
+function watchTheClock(context: Context, { purposes }: ConsentSnapshot): void {
+  clearTimeout(context.alarm);
+  const now = time(context);
+  const ends = purposes.map(({ until }) => until ?? 0).filter((until) => until > now);
+  if (ends.length > 0)
+    context.alarm = setTimeout(() => tell(context), Math.min(Math.min(...ends) - now, MAX_TIMER_MS));
+}
+
+export function tell(context: Context): void {
+  const state = snapshot(context);
+  watchTheClock(context, state);
+  const text = JSON.stringify(state);
+  if (text === context.told) return;
+  context.told = text;
+  context.changed(state);
+  const woken = context.waiting;
+  context.waiting = [];
+  for (const wake of woken) wake();
+}
+
+/** On top of what another tab may have written in the meantime; choices that it removed do not come back. */
+export function update(
+  context: Context,
+  kid: string,
+  change: (present: ConsentRecord) => ConsentRecord,
+): void {
+  const present = context.store.load(kid) ?? (context.record && { ...context.record, choices: {} });
+  if (!present) return;
+  context.record = change(present);
+  context.store.save(kid, context.record);
+  tell(context);
+}
