@@ -102,7 +102,7 @@ export async function askSubject(
   question: string,
 ): Promise<void> {
   await contests.ask(staff, contestId, question);
-  await deleteDrafts(database, staff.kid, staff.ref, contestId, ['ask']);
+  await deleteDrafts(database, { kid: staff.kid, actor: staff.ref, contestId }, ['ask']);
 }
 
 /** @returns how it stands afterwards */
@@ -112,6 +112,7 @@ export async function resolveCase(
   ruling: Ruling,
 ): Promise<Contest> {
   const contest = await contests.resolve(staff, ruling);
-  await deleteDrafts(database, staff.kid, staff.ref, ruling.contestId, ['resolve', 'ask']);
+  const { kid, ref: actor } = staff;
+  await deleteDrafts(database, { kid, actor, contestId: ruling.contestId }, ['resolve', 'ask']);
   return contest;
 }

@@ -31,6 +31,13 @@ export interface BarChart {
   readonly height: number;
 }
 
+export interface Axes {
+  /** When each bar begins. */
+  readonly slots: readonly number[];
+  readonly step: number;
+  readonly floor: number;
+}
+
 const WIDTH = 720;
 const HEIGHT = 56;
 const GAP = 0.15;
@@ -43,9 +50,7 @@ export function cellOf(n: number, floor: number): Cell {
 export function barChart(
   counts: readonly TallyRow[],
   names: readonly string[],
-  slots: readonly number[],
-  step: number,
-  floor: number,
+  { slots, step, floor }: Axes,
 ): BarChart {
   const first = slots[0] ?? 0;
   const sums = new Map(names.map((name) => [name, slots.map(() => 0)]));

@@ -5,20 +5,7 @@ import type { ConsoleApp, ConsoleParts } from './console-make.ts';
 
 /** The console is loaded when somebody opens it: an appliance that only ingests does not pay for it in memory or start. */
 
-type Handed =
-  | 'store'
-  | 'serverSecret'
-  | 'masterKey'
-  | 'clientSecret'
-  | 'views'
-  | 'origin'
-  | 'rights'
-  | 'tenantOf'
-  | 'ingestTenantOf'
-  | 'clock'
-  | 'onFault';
-
-export interface ConsoleWiring extends Pick<ConsoleParts, Handed> {
+export interface ConsoleWiring extends Omit<ConsoleParts, 'config' | 'onLoginFault' | 'onJobFault'> {
   readonly logFault: (event: string) => (error: unknown) => void;
 }
 

@@ -23,7 +23,7 @@ async function keepDraft(context: DraftContext, by: Author, contestId: string, d
   const { kid, ref } = by;
   const { kind, outcome, text } = draft;
   if (text === '') {
-    await deleteDrafts(database, kid, ref, contestId, [kind]);
+    await deleteDrafts(database, { kid, actor: ref, contestId }, [kind]);
     return false;
   }
   const sealed = words.seal(kid, contestId, { ...NO_WORDS, reason: text }) ?? '';

@@ -26,6 +26,13 @@ export interface ExportKeys {
   readonly exports: Uint8Array;
 }
 
+export interface Export {
+  readonly database: Database;
+  readonly keys: ExportKeys;
+  /** Of its job. */
+  readonly id: string;
+}
+
 /** Never twice under one key: a part is written once. */
 function ivOf(part: number): Buffer {
   const iv = Buffer.alloc(GCM_IV_BYTES);
@@ -39,9 +46,7 @@ type MakeBeat = () => { readonly done: number; readonly total: number; readonly 
 
 /** Takes what an archive writes, part by part. @throws {JobGone}, or when it is too much. @returns the bytes */
 export async function sealExport(
-  database: Database,
-  keys: ExportKeys,
-  id: string,
+  { database, keys, id }: Export,
   content: AsyncIterable<Buffer>,
   beat: MakeBeat,
   most = MAX_BYTES,
@@ -75,12 +80,7 @@ export async function sealExport(
 }
 
 /** @throws {Refusal} `not-found` when it was ended meanwhile */
-export async function* openExport(
-  database: Database,
-  keys: ExportKeys,
-  id: string,
-  bytes: number,
-): AsyncGenerator<Buffer> {
+export async function* openExport({ database, keys, id }: Export, bytes: number): AsyncGenerator<Buffer> {
   const hash = sha256(id).toString('hex');
   const key = hmacSha256(keys.exports, id);
   for (let part = 0; part * PART_BYTES < bytes; part += 1) {

@@ -151,7 +151,7 @@ function workAtFile(context: Context, id: string, { name, type, write }: ExportF
     const output = new PassThrough();
     const beat = () => ({ ...progress, at: clock() });
     const [bytes] = await Promise.all([
-      sealExport(database, keys, id, output, beat),
+      sealExport({ database, keys, id }, output, beat),
       write(output, signal, reporter(progress)),
     ]);
     return { name, type, bytes };
@@ -177,7 +177,7 @@ async function get(context: Context, staff: Staff, id: string): Promise<JobView 
 async function* read(context: Context, staff: Staff, id: string): AsyncGenerator<Uint8Array> {
   const job = await find(context, staff, id);
   const { bytes } = (job?.result == null ? { bytes: 0 } : JSON.parse(job.result)) as { bytes: number };
-  yield* openExport(context.database, context.keys, id, bytes);
+  yield* openExport({ ...context, id }, bytes);
 }
 
 async function open(

@@ -95,16 +95,11 @@ async function keepText(
   return keepTyped(context, { kid: session.kid, ref: session.actor }, contestId, typed);
 }
 
-function showExpired(
-  context: GuardContext,
-  { path }: Request,
-  response: Response,
-  form: Form,
-  kept: boolean,
-) {
+/** What the page of an expired session shows. */
+function expired({ path }: Request, form: Form, kept: boolean) {
   const back = /^\/contests\/con_\w+/.exec(path)?.[0] ?? '';
   const text = ['text', 'question', 'basis'].flatMap((name) => form.get(name) || []).join('\n\n');
-  context.render(response, 'expired', { kept, text, back: `/console${back}` }, 401);
+  return { kept, text, back: `/console${back}` };
 }
 
 /** POST: same origin, then the session, then its token, then the role (all before anything is looked up). */
@@ -119,7 +114,8 @@ export function withForm(
     const now = context.clock();
     const { session, live } = await liveSession(context, request, now);
     if (!live) {
-      showExpired(context, request, response, form, await keepText(context, session, request, form));
+      const kept = await keepText(context, session, request, form);
+      context.render(response, 'expired', expired(request, form, kept), 401);
       return;
     }
     response.locals['csrf'] = live.csrf;

@@ -136,9 +136,7 @@ export async function draftsOf(
 
 export async function deleteDrafts(
   database: Database,
-  kid: string,
-  actor: string,
-  contestId: string,
+  { kid, actor, contestId }: Pick<StoredDraft, 'kid' | 'actor' | 'contestId'>,
   kinds: readonly Draft['kind'][],
 ): Promise<void> {
   await database.transaction((tx) =>

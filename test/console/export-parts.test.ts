@@ -42,10 +42,10 @@ async function newJob(): Promise<string> {
   return id;
 }
 const seal = (id: string, chunks: readonly Buffer[], most?: number): Promise<number> =>
-  sealExport(database, KEYS, id, Readable.from(chunks), beat, most);
+  sealExport({ database, keys: KEYS, id }, Readable.from(chunks), beat, most);
 async function open(id: string, bytes: number, keys = KEYS): Promise<Buffer> {
   const parts: Buffer[] = [];
-  for await (const part of openExport(database, keys, id, bytes)) parts.push(part);
+  for await (const part of openExport({ database, keys, id }, bytes)) parts.push(part);
   return Buffer.concat(parts);
 }
 
@@ -92,7 +92,7 @@ it('opens with its own id and key, in its own order, and not when a part is gone
 it('stops with the first part after the job is gone, and before it is too much', async () => {
   const id = await newJob();
   const source = new PassThrough();
-  const sealed = sealExport(database, KEYS, id, source, beat);
+  const sealed = sealExport({ database, keys: KEYS, id }, source, beat);
   source.write(Buffer.alloc(PART));
   await expect
     .poll(() => database.read('console_job_parts').where({ hash: sha256(id).toString('hex') }))

@@ -115,7 +115,8 @@ describe('charts', () => {
       { hour: at(2), name: 'unknown', n: 50 },
       { hour: at(0) - HOUR, name: 'human', n: 9999 },
     ];
-    const chart = barChart(counts, ['human', 'unknown'], hours, HOUR, 50);
+    const axes = { slots: hours, step: HOUR, floor: 50 };
+    const chart = barChart(counts, ['human', 'unknown'], axes);
     expect(chart.top).toBe(200);
     const [human, unknown] = chart.series;
     expect(human?.bars.map(({ height, few }) => [height / chart.height, few])).toEqual([
@@ -124,8 +125,8 @@ describe('charts', () => {
     ]);
     expect(unknown?.bars.map(({ height, few }) => [height / chart.height, few])).toEqual([[0.25, false]]);
     // An outline says nothing of the number behind it.
-    const one = barChart([{ hour: at(1), name: 'human', n: 1 }], ['human'], hours, HOUR, 50);
-    const more = barChart([{ hour: at(1), name: 'human', n: 48 }], ['human'], hours, HOUR, 50);
+    const one = barChart([{ hour: at(1), name: 'human', n: 1 }], ['human'], axes);
+    const more = barChart([{ hour: at(1), name: 'human', n: 48 }], ['human'], axes);
     expect(one.series[0]?.bars).toEqual(more.series[0]?.bars);
   });
   it.each([

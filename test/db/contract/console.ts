@@ -150,7 +150,7 @@ export function consoleContract(make: MakeDatabase): void {
       expect(await saveDraft(db.database, { ...draft, text: 'two' })).toBe(true);
       expect(await draftsOf(other, kid, 'a', contestId)).toEqual([{ ...draft, text: 'two' }]);
       expect(await draftsOf(other, kid, 'b', contestId)).toEqual([]);
-      await deleteDrafts(db.database, kid, 'a', contestId, ['ask', 'resolve']);
+      await deleteDrafts(db.database, { kid, actor: 'a', contestId }, ['ask', 'resolve']);
       expect(await draftsOf(other, kid, 'a', contestId)).toEqual([]);
       await saveDraft(db.database, draft);
       await purgeConsole(db.database, 0, NOW + 1);
