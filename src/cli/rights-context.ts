@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { makeDirectory } from '../app/directory.ts';
 import { readSnapshot } from '../app/snapshot-store.ts';
@@ -36,7 +37,7 @@ export function withRights<T>(
     const tenantOf = (kid: string) => directory.consentTenant(kid);
     const ingestTenantOf = (kid: string) => directory.tenant(kid);
     const rights = makeRights(
-      { store, config, tenantOf, ingestTenantOf, clock: Date.now },
+      { store, config, tenantOf, ingestTenantOf, clock: Date.now, random: randomBytes },
       {
         // The process ends with its command.
         patienceMs: Number.POSITIVE_INFINITY,

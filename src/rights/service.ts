@@ -8,6 +8,7 @@ import { findDecision, tenantOfDecision } from '../ingest/decision-store.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
+import type { Random } from '../lib/random.ts';
 import type {
   ContestFiling,
   ContestResponse,
@@ -15,6 +16,7 @@ import type {
   ErasureReceipt,
   Ruling,
 } from '../schema/rights.ts';
+import type { ContestWords } from './contests/contest-text.ts';
 import { contestResponse, makeContestService, type Reviewer } from './contests/service.ts';
 import { isContested } from './contests/store.ts';
 import { dsarJson, makeDsarService } from './dsar/service.ts';
@@ -31,6 +33,8 @@ export interface RightsApiDeps {
   readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
   readonly eraser: EraseService;
   readonly clock: Clock;
+  readonly random: Random;
+  readonly words: ContestWords;
 }
 
 /** Who erases somebody else's data, and as what. */

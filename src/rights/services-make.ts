@@ -1,8 +1,9 @@
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import type { Clock } from '../lib/clock.ts';
+import type { Random } from '../lib/random.ts';
 import type { OpenedStore } from '../tenants/installation-files.ts';
-import { contestWordsOf } from './contests/contest-text-of.ts';
+import { contestWordsOf } from './contests/contest-text.ts';
 import { makeHeldErasures } from './erase/held-service.ts';
 import { type EraseDeps, makeEraseService } from './erase/service.ts';
 import { makeRightsApi } from './service.ts';
@@ -13,20 +14,22 @@ export interface RightsPlatform {
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
   readonly clock: Clock;
+  readonly random: Random;
 }
 
 export type RightsServices = ReturnType<typeof makeRights>;
 
 /** The services of people's rights, made once for the API, the console and the command line. */
 export function makeRights(platform: RightsPlatform, erasing: Pick<EraseDeps, 'onFault' | 'patienceMs'>) {
-  const { config, store, tenantOf, clock } = platform;
-  const eraser = makeEraseService({ ...store.erasing, ...erasing, dataDir: config.data_dir, clock });
-  const deps = { ...platform, database: store.database, eraser };
+  const { config, store, tenantOf, clock, random } = platform;
+  const eraser = makeEraseService({ ...store.erasing, ...erasing, dataDir: config.data_dir, clock, random });
+  const words = contestWordsOf(tenantOf);
+  const deps = { ...platform, database: store.database, eraser, words };
   return {
     eraser,
     api: makeRightsApi(deps),
     held: makeHeldErasures(deps),
     /** What was written about contests. */
-    words: contestWordsOf(tenantOf),
+    words,
   };
 }

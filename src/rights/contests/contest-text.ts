@@ -1,6 +1,5 @@
+import type { ConsentTenant } from '../../consent/tenant.ts';
 import { contestContext } from '../../keys/contexts.ts';
-import { makeMasterKey } from '../../keys/master-key.ts';
-import type { Random } from '../../lib/random.ts';
 
 /** What the person and the reviewers wrote, sealed under the tenant's own key and bound to its contest. */
 export interface Words {
@@ -19,23 +18,23 @@ export interface ContestWords {
   open(kid: string, contestId: string, sealed: string): Words;
 }
 
-export function makeContestWords(
-  keyOf: (kid: string) => Uint8Array | undefined,
-  random: Random,
+/** Under the key that also wraps the keys of principals and the messages that wait. */
+export function contestWordsOf(
+  tenantOf: (kid: string) => Pick<ConsentTenant, 'wrapper'> | undefined,
 ): ContestWords {
   return {
     seal(kid, contestId, words) {
       if (Object.values(words).every((text) => text === null)) return null;
-      const key = keyOf(kid);
-      if (!key) throw new Error('a contest of no tenant');
+      const tenant = tenantOf(kid);
+      if (!tenant) throw new Error('a contest of no tenant');
       const { statement, question, reason, proposedReason } = words;
       const text = JSON.stringify([statement, question, reason, proposedReason]);
-      return makeMasterKey(key, random).wrap(Buffer.from(text), contestContext(kid, contestId));
+      return tenant.wrapper.wrap(Buffer.from(text), contestContext(kid, contestId));
     },
     open(kid, contestId, sealed) {
-      const key = keyOf(kid);
-      if (!key) return NO_WORDS;
-      const text = makeMasterKey(key, random).unwrap(sealed, contestContext(kid, contestId)).toString();
+      const tenant = tenantOf(kid);
+      if (!tenant) return NO_WORDS;
+      const text = tenant.wrapper.unwrap(sealed, contestContext(kid, contestId)).toString();
       const [statement, question, reason, proposedReason] = JSON.parse(text) as (string | null)[];
       return {
         statement: statement ?? null,

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { AuditAction } from '../../audit/audit.ts';
 import { rightsRef } from '../../audit/reference.ts';
 import { writeAudit } from '../../audit/store.ts';
@@ -9,6 +8,7 @@ import { decisionKey } from '../../ingest/decision-store.ts';
 import type { Actor } from '../../lib/act.ts';
 import { type Clock, iso, isoTime } from '../../lib/clock.ts';
 import { Refusal, TenantGone } from '../../lib/errors.ts';
+import type { Random } from '../../lib/random.ts';
 import { makeUlid } from '../../lib/ulid.ts';
 import { lockHead } from '../../log/append-store.ts';
 import type { ContestResponse, Ruling } from '../../schema/rights.ts';
@@ -27,7 +27,6 @@ import {
   resolveContest,
 } from './contest.ts';
 import type { ContestWords } from './contest-text.ts';
-import { contestWordsOf } from './contest-text-of.ts';
 import { contestOf, insertContest, insertOverride, lockContest, updateContest } from './store.ts';
 
 /** Contests in the database: each change locks the record, and takes its audit row and its webhooks with it. */
@@ -36,6 +35,8 @@ export interface ContestDeps {
   readonly database: Database;
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly clock: Clock;
+  readonly random: Random;
+  readonly words: ContestWords;
 }
 
 /** Staff at work on a tenant's contests. */
@@ -71,10 +72,6 @@ export function contestResponse(contest: Contest): ContestResponse {
 }
 
 type Tx = Parameters<Parameters<Database['transaction']>[0]>[0];
-
-interface Changing extends ContestDeps {
-  readonly words: ContestWords;
-}
 
 function tenantFor({ tenantOf }: ContestDeps, kid: string): ConsentTenant {
   const tenant = tenantOf(kid);
@@ -120,7 +117,7 @@ interface Step {
 
 /** Locks, changes, writes. What changes nothing is answered as it is. */
 async function change(
-  { database, words, clock }: Changing,
+  { database, words, clock }: ContestDeps,
   reviewer: Reviewer,
   contestId: string,
   step: Step,
@@ -145,7 +142,7 @@ interface Filing {
   readonly statement: string | null;
 }
 
-async function file(deps: Changing, reach: Reach, filing: Filing, filedBy: string): Promise<Contest> {
+async function file(deps: ContestDeps, reach: Reach, filing: Filing, filedBy: string): Promise<Contest> {
   const { words } = deps;
   const { kid } = reach;
   const now = deps.clock();
@@ -155,7 +152,7 @@ async function file(deps: Changing, reach: Reach, filing: Filing, filedBy: strin
     const decision = await decisionKey(tx, kid, filing.requestId);
     if (!decision) throw new Refusal('no-such-decision');
     if (!reaches(reach, decision)) throw new Refusal('not-your-decision');
-    const contestId = `con_${makeUlid(() => now, randomBytes)}`;
+    const contestId = `con_${makeUlid(() => now, deps.random)}`;
     const contest = fileContest({ ...filing, ...decision, kid, contestId, filedBy }, now);
     if (!(await insertContest(tx, words, contest))) {
       const first = await contestOf(tx, words, kid, filing.requestId);
@@ -169,7 +166,7 @@ async function file(deps: Changing, reach: Reach, filing: Filing, filedBy: strin
 }
 
 /** An overturned outcome writes the override in the same transaction: later verdicts honour it. */
-function resolve(deps: Changing, reviewer: Reviewer, ruling: Ruling): Promise<Contest> {
+function resolve(deps: ContestDeps, reviewer: Reviewer, ruling: Ruling): Promise<Contest> {
   const { contestId, outcome, reason, version } = ruling;
   const fourEyes = deps.tenantOf(reviewer.kid)?.settings['review.fourEyes'] === true;
   const { role, ref: by, label = null } = reviewer;
@@ -191,7 +188,6 @@ function resolve(deps: Changing, reviewer: Reviewer, ruling: Ruling): Promise<Co
 }
 
 export function makeContestService(deps: ContestDeps) {
-  const all: Changing = { ...deps, words: contestWordsOf(deps.tenantOf) };
   /** A change that leaves an audit row alone. */
   const noted = (
     reviewer: Reviewer,
@@ -199,13 +195,13 @@ export function makeContestService(deps: ContestDeps) {
     action: AuditAction,
     step: Step['change'],
   ): Promise<Contest> => {
-    const after = (changed: Changed): Promise<void> => note(all, changed, actorOf(reviewer), action);
-    return change(all, reviewer, contestId, { change: step, after });
+    const after = (changed: Changed): Promise<void> => note(deps, changed, actorOf(reviewer), action);
+    return change(deps, reviewer, contestId, { change: step, after });
   };
   return {
     /** @throws {Refusal} `no-such-decision`, `not-your-decision` */
     file: (reach: Reach, filing: Filing, filedBy: string): Promise<Contest> =>
-      file(all, reach, filing, filedBy),
+      file(deps, reach, filing, filedBy),
 
     claim(reviewer: Reviewer, contestId: string, label: string): Promise<Contest> {
       const holder: Omit<Claim, 'until'> = { by: reviewer.ref, label };
@@ -224,6 +220,6 @@ export function makeContestService(deps: ContestDeps) {
         askSubject(contest, reviewer.ref, question, now),
       ),
 
-    resolve: (reviewer: Reviewer, ruling: Ruling): Promise<Contest> => resolve(all, reviewer, ruling),
+    resolve: (reviewer: Reviewer, ruling: Ruling): Promise<Contest> => resolve(deps, reviewer, ruling),
   };
 }

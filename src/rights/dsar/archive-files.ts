@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { Readable, Transform, type Writable } from 'node:stream';
 import { finished, pipeline } from 'node:stream/promises';
@@ -156,7 +156,7 @@ export function makeDsarArchive(deps: ArchiveDeps) {
       const signal = options.signal ? AbortSignal.any([options.signal, abort.signal]) : abort.signal;
       const zip = makeZip(new Date(dsar.head.generatedAt), signal);
       const meter = makeMeter();
-      const enveloper = options.recipient ? [makeEnveloper(options.recipient)] : [];
+      const enveloper = options.recipient ? [makeEnveloper(options.recipient, randomBytes)] : [];
       const written = pipeline([zip.stream, ...enveloper, meter.through, output], { signal });
       try {
         // Whichever fails stops the other.

@@ -1,13 +1,7 @@
-import {
-  constants,
-  createCipheriv,
-  type KeyObject,
-  publicEncrypt,
-  randomBytes,
-  X509Certificate,
-} from 'node:crypto';
+import { constants, createCipheriv, type KeyObject, publicEncrypt, X509Certificate } from 'node:crypto';
 import { Transform } from 'node:stream';
 import forge from 'node-forge';
+import type { Random } from '../../lib/random.ts';
 
 /**
  * CMS EnvelopedData (RFC 5652 section 6) around a stream: AES-256-CBC under a fresh key, which is wrapped for one
@@ -125,8 +119,8 @@ function opening(recipient: Recipient, key: Uint8Array, iv: Uint8Array): Buffer 
 }
 const CLOSING = Buffer.concat([END, END, END, END, END]);
 
-export function makeEnveloper(recipient: Recipient): Transform {
-  const [key, iv] = [randomBytes(32), randomBytes(16)];
+export function makeEnveloper(recipient: Recipient, random: Random): Transform {
+  const [key, iv] = [random(32), random(16)];
   const cipher = createCipheriv('aes-256-cbc', key, iv);
   let pending = Buffer.alloc(0);
   let begun = false;

@@ -10,7 +10,6 @@ import type { Verdict } from '../../ingest/verdict.ts';
 import { type Clock, DAY, iso, isoTime } from '../../lib/clock.ts';
 import type { Contest } from '../contests/contest.ts';
 import type { ContestWords } from '../contests/contest-text.ts';
-import { contestWordsOf } from '../contests/contest-text-of.ts';
 import { contestResponse } from '../contests/service.ts';
 import type { Reach } from '../subject.ts';
 import {
@@ -40,6 +39,7 @@ export interface DsarDeps {
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
   readonly clock: Clock;
+  readonly words: ContestWords;
 }
 
 export interface Dsar {
@@ -106,10 +106,6 @@ export function describeDecision(
   };
 }
 
-interface Gathering extends DsarDeps {
-  readonly words: ContestWords;
-}
-
 async function historyOf(database: Database, kid: string, principal: string): Promise<readonly object[]> {
   const history: object[] = [];
   for (let before: number | null = null; ; ) {
@@ -137,7 +133,7 @@ async function consentOf(database: Database, { kid, principal, principalId }: Re
 }
 
 /** What is held beside the decisions; null when there are none either. */
-async function readHeld({ database, words }: Gathering, reach: Reach) {
+async function readHeld({ database, words }: DsarDeps, reach: Reach) {
   const { kid, durable, principal } = reach;
   const where = { durable, linked: [...reach.linked] };
   const device = durable === null ? null : await heldDevice(database, kid, durable);
@@ -157,7 +153,7 @@ function referenceOf({ rightsKey }: ConsentTenant, { durable, principal, linked 
   return rightsRef(rightsKey, 'principal', principal ?? request);
 }
 
-async function gather(deps: Gathering, reach: Reach): Promise<Dsar | null> {
+async function gather(deps: DsarDeps, reach: Reach): Promise<Dsar | null> {
   const { kid } = reach;
   const tenant = deps.tenantOf(kid);
   const ingest = deps.ingestTenantOf(kid);
@@ -190,10 +186,9 @@ async function gather(deps: Gathering, reach: Reach): Promise<Dsar | null> {
 }
 
 export function makeDsarService(deps: DsarDeps) {
-  const words = contestWordsOf(deps.tenantOf);
   return {
     /** Null when nothing at all is held. */
-    gather: (reach: Reach): Promise<Dsar | null> => gather({ ...deps, words }, reach),
+    gather: (reach: Reach): Promise<Dsar | null> => gather(deps, reach),
   };
 }
 

@@ -7,6 +7,7 @@ import type { Database } from '../../db/db.ts';
 import { LAST_BACKUP, readMeta } from '../../db/meta-store.ts';
 import type { Actor } from '../../lib/act.ts';
 import type { Clock } from '../../lib/clock.ts';
+import type { Random } from '../../lib/random.ts';
 import { lockHead } from '../../log/append-store.ts';
 import { makeSealedPlaces } from '../../log/verdict-seal-store.ts';
 import {
@@ -45,6 +46,7 @@ export interface EraseRequest {
 export interface BeginDeps {
   readonly database: Database;
   readonly clock: Clock;
+  readonly random: Random;
   /** An erasure of more requests than this is large: its rows are marked and deleted in steps. */
   readonly largeAbove?: number;
 }
@@ -115,11 +117,8 @@ async function shredConsent(tx: Tx, { tenant, target }: EraseRequest, now: numbe
   return consentCount(target, linksOf === null ? 0 : await countOpenings(tx, kid, linksOf));
 }
 
-async function eraseWithin(
-  tx: Tx,
-  request: EraseRequest,
-  { receiptId, now, backups, erase, marks }: Plan,
-): Promise<Begun> {
+async function eraseWithin(tx: Tx, request: EraseRequest, plan: Plan): Promise<Begun> {
+  const { receiptId, now, backups, erase, marks } = plan;
   const { tenant, target, actor, requestedBy, keep, again } = request;
   const { kid } = tenant;
   // Sealing the hour takes this lock too.

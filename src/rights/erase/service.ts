@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { rightsRef } from '../../audit/reference.ts';
 import type { PrincipalSession } from '../../auth/session.ts';
 import type { Needles } from '../../db/byte-scan.ts';
@@ -205,7 +204,7 @@ export function makeEraseService(deps: EraseDeps) {
   return {
     /** The receipt is incomplete while steps remain or something holds the files open; a job finishes it. */
     erase(request: EraseRequest): Promise<ErasureReceipt> {
-      const receiptId = request.again?.receiptId ?? `era_${makeUlid(clock, randomBytes)}`;
+      const receiptId = request.again?.receiptId ?? `era_${makeUlid(clock, deps.random)}`;
       let early: (receipt: ErasureReceipt) => void = () => {};
       const answered = new Promise<ErasureReceipt>((resolve) => {
         early = resolve;

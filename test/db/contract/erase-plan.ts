@@ -100,6 +100,7 @@ export function erasePlanContract(make: MakeDatabase): void {
         database: db.database,
         dataDir,
         clock: () => NOW,
+        random: randomBytes,
         reserve: makeDiskReserve(dataDir, 0),
         patienceMs: Number.POSITIVE_INFINITY,
         onFault: (error) => {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeDiskReserve } from '../../../src/db/disk-reserve-files.ts';
@@ -47,6 +48,7 @@ export function receiptContract(make: MakeDatabase): void {
         database: db.database,
         dataDir,
         clock: () => NOW + HOUR,
+        random: randomBytes,
         reserve: makeDiskReserve(dataDir, 0),
         onFault: (error) => faults.push(error),
       });

@@ -6,12 +6,13 @@ import type { Database } from '../../../src/db/db.ts';
 import { rowsOf } from '../../../src/db/sql.ts';
 import { findDecision, tenantOfDecision } from '../../../src/ingest/decision-store.ts';
 import { findSummary } from '../../../src/ingest/summary-store.ts';
+import { makeMasterKey } from '../../../src/keys/master-key.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/append-store.ts';
 import { checkAuditSeals, sealAudit } from '../../../src/log/audit-seal-store.ts';
 import { checkSeals, sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
 import { type Contest, fileContest, resolveContest } from '../../../src/rights/contests/contest.ts';
-import { makeContestWords } from '../../../src/rights/contests/contest-text.ts';
+import { contestWordsOf } from '../../../src/rights/contests/contest-text.ts';
 import {
   type ContestRow,
   contestOf,
@@ -164,9 +165,9 @@ export function rightsContract(make: MakeDatabase): void {
           tx('contests').where({ contest_id: two.contestId }).update({ sealed }),
         );
         await expect(findContest(other.read, WORDS, two.contestId)).rejects.toThrow('does not open');
-        const stranger = makeContestWords(() => Buffer.alloc(32, 8), randomBytes);
+        const stranger = contestWordsOf(() => ({ wrapper: makeMasterKey(Buffer.alloc(32, 8), randomBytes) }));
         await expect(findContest(other.read, stranger, one.contestId)).rejects.toThrow('does not open');
-        const nobody = makeContestWords(() => undefined, randomBytes);
+        const nobody = contestWordsOf(() => undefined);
         expect(await findContest(other.read, nobody, one.contestId)).toMatchObject({ statement: null });
         const writing = db.database.transaction((tx) => updateContest(tx, nobody, one));
         await expect(writing).rejects.toThrow('no tenant');

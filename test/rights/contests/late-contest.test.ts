@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { makeDirectory } from '../../../src/app/directory.ts';
 import { readSnapshot } from '../../../src/app/snapshot-store.ts';
@@ -50,7 +51,10 @@ async function open(days: number) {
     throw error;
   };
   const ingestTenantOf = (kid: string) => directory.tenant(kid);
-  const { api } = makeRights({ config, store, tenantOf, ingestTenantOf, clock }, { onFault });
+  const { api } = makeRights(
+    { config, store, tenantOf, ingestTenantOf, clock, random: randomBytes },
+    { onFault },
+  );
 
   /** What they read of their contests; the words of a refusal where they are told nothing. */
   const contestsOf = async (who: Claimant) => {

@@ -11,7 +11,7 @@ import { RULES } from '../../../src/ingest/classify/policy.ts';
 import type { Verdict } from '../../../src/ingest/verdict.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
 import type { ContestWords } from '../../../src/rights/contests/contest-text.ts';
-import { contestWordsOf } from '../../../src/rights/contests/contest-text-of.ts';
+import { contestWordsOf } from '../../../src/rights/contests/contest-text.ts';
 import { insertContest } from '../../../src/rights/contests/store.ts';
 import { linkRequest } from '../../../src/rights/link-store.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { makeDirectory } from '../../../src/app/directory.ts';
 import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import { loadConfig } from '../../../src/config.ts';
@@ -49,6 +50,7 @@ export function eraserOn(
     database,
     dataDir,
     clock,
+    random: randomBytes,
     reserve,
     onFault: (error) => faults.push(error),
     ...large,
