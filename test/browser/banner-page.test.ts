@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { AxeResults } from 'axe-core';
-import type { Browser, Page } from 'puppeteer-core';
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { describeInBrowser } from '../support/tools.ts';
-import { type BrowserName, launch, missingBrowser, type Visitor, visit } from './support/drivers.ts';
-import { AGENT, type Banner, bannerOf, GATED, type Shop, type ShopPage, startShop } from './support/shop.ts';
+import { useBanner } from './support/banner-suite.ts';
+import { type BrowserName, missingBrowser } from './support/drivers.ts';
+import { AGENT, GATED, type ShopPage } from './support/shop.ts';
 
 /** The banner and the page that it stands on: neither gets in the way of the other. */
 
@@ -14,80 +14,62 @@ const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-prac
 
 for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
   describeInBrowser(`browser/banner on its page in ${name}`, missingBrowser(name), () => {
-    let shop: Shop;
-    let browser: Browser;
-    let visitor: Visitor;
-    let page: Page;
-    let banner: Banner;
-
-    beforeAll(async () => {
-      [shop, browser] = await Promise.all([startShop(), launch(name)]);
-    });
-    afterAll(async () => {
-      await browser?.close();
-      await shop?.close();
-    });
-    afterEach(async () => {
-      await visitor?.leave();
-      await shop.restart();
-    });
+    const at = useBanner(name);
 
     async function open(options: ShopPage = {}): Promise<string> {
-      visitor = await visit(browser);
-      page = await visitor.tab(
+      await at.enter(
         "window.faults = []; for (const name of ['error', 'unhandledrejection']) addEventListener(name, (e) => faults.push(String(e.reason ?? e.message)));",
       );
-      banner = bannerOf(page);
-      const url = shop.page(options);
-      await page.goto(url);
+      const url = at.shop.page(options);
+      await at.page.goto(url);
       return url;
     }
 
     it('axe finds nothing, in the region, in the settings and after the answer', async () => {
       await open();
-      await banner.waitFor('banner');
-      await page.evaluate(AXE);
+      await at.banner.waitFor('banner');
+      await at.page.evaluate(AXE);
       const expectNothing = async (): Promise<void> => {
         const run = `axe.run({ include: [['gpd-consent']] }, { runOnly: ${JSON.stringify(TAGS)} })`;
-        const { violations, passes } = (await page.evaluate(run)) as AxeResults;
+        const { violations, passes } = (await at.page.evaluate(run)) as AxeResults;
         expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
         expect(passes.map(({ id }) => id)).toEqual(expect.arrayContaining(['button-name', 'target-size']));
       };
       await expectNothing();
-      await banner.press('settings');
-      await banner.waitFor('close');
+      await at.banner.press('settings');
+      await at.banner.waitFor('close');
       await expectNothing();
-      await banner.press('close');
-      await banner.press('reject');
-      await banner.waitFor('reopen');
+      await at.banner.press('close');
+      await at.banner.press('reject');
+      await at.banner.waitFor('reopen');
       await expectNothing();
     });
 
     it('the settings name the entry of a refusal on the page where it was made', async () => {
       await open();
-      await banner.press('reject');
+      await at.banner.press('reject');
       const { principalId } = await vi.waitFor(async () => {
-        expect(await banner.text('.heard')).toBe('Your choice was saved.');
-        return banner.state();
+        expect(await at.banner.text('.heard')).toBe('Your choice was saved.');
+        return at.banner.state();
       });
-      const check = (await shop.api.check(principalId ?? '', AGENT)) as { proof: { seq: number } };
-      await banner.press('reopen');
-      await banner.waitFor('close');
-      expect(await banner.text('.purposes')).toContain(`Record no. ${check.proof.seq}.`);
+      const check = (await at.shop.api.check(principalId ?? '', AGENT)) as { proof: { seq: number } };
+      await at.banner.press('reopen');
+      await at.banner.waitFor('close');
+      expect(await at.banner.text('.purposes')).toContain(`Record no. ${check.proof.seq}.`);
     });
 
     it('the last link of a page does not stay under the button', async () => {
       const away = '<p id="corner"><a id="imprint" href="#first">Imprint</a></p>';
       await open({ after: away });
-      await banner.press('reject');
-      await banner.waitFor('reopen');
-      await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
+      await at.banner.press('reject');
+      await at.banner.waitFor('reopen');
+      await at.page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
       const reaches = `(() => { const box = document.getElementById('imprint').getBoundingClientRect();
         return document.elementFromPoint(box.left + 4, box.top + box.height / 2)?.id; })()`;
-      await vi.waitFor(async () => expect(await page.evaluate(reaches)).toBe('imprint'));
-      await page.evaluate('scrollTo(0, 0)');
-      await page.focus('#imprint');
-      const [link, button] = (await page.evaluate(`[document.getElementById('imprint'),
+      await vi.waitFor(async () => expect(await at.page.evaluate(reaches)).toBe('imprint'));
+      await at.page.evaluate('scrollTo(0, 0)');
+      await at.page.focus('#imprint');
+      const [link, button] = (await at.page.evaluate(`[document.getElementById('imprint'),
         document.querySelector('gpd-consent').shadowRoot.querySelector('.reopen')].map((e) => e.getBoundingClientRect().toJSON())`)) as [
         { bottom: number },
         { top: number },
@@ -97,28 +79,28 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
 
     it('a page that renews its body has the button again, and the settings open', async () => {
       await open();
-      await banner.press('reject');
-      await banner.waitFor('reopen');
-      await page.evaluate("document.body.textContent = ''");
-      await banner.waitFor('reopen');
-      await banner.press('reopen');
-      await banner.waitFor('close');
-      await page.evaluate("document.body.replaceWith(document.createElement('body'))");
-      await banner.waitFor('reopen');
-      await banner.press('reopen');
-      await banner.waitFor('close');
-      expect(await banner.inside("return root.querySelector('dialog').matches(':modal')")).toBe(true);
-      await page.evaluate("document.body.textContent = ''; gpd.consent.open()");
-      await banner.waitFor('close');
-      expect(await page.evaluate('faults')).toEqual([]);
+      await at.banner.press('reject');
+      await at.banner.waitFor('reopen');
+      await at.page.evaluate("document.body.textContent = ''");
+      await at.banner.waitFor('reopen');
+      await at.banner.press('reopen');
+      await at.banner.waitFor('close');
+      await at.page.evaluate("document.body.replaceWith(document.createElement('body'))");
+      await at.banner.waitFor('reopen');
+      await at.banner.press('reopen');
+      await at.banner.waitFor('close');
+      expect(await at.banner.inside("return root.querySelector('dialog').matches(':modal')")).toBe(true);
+      await at.page.evaluate("document.body.textContent = ''; gpd.consent.open()");
+      await at.banner.waitFor('close');
+      expect(await at.page.evaluate('faults')).toEqual([]);
     });
 
     it('text that a page sets small is not small here, and large text has the answers each in a row', async () => {
       await open({ head: '<link rel="stylesheet" href="/small.css">' });
-      await banner.waitFor('banner');
+      await at.banner.waitFor('banner');
       const size = "return getComputedStyle(root.querySelector('.layer p')).fontSize";
-      expect(await banner.inside(size)).toBe('15px');
-      await visitor.leave();
+      expect(await at.banner.inside(size)).toBe('15px');
+      await at.visitor.leave();
       const tops = `const tops = [...root.querySelectorAll('.layer .buttons button')].map((b) => Math.round(b.getBoundingClientRect().top));
         return new Set(tops).size`;
       const widths = `const widths = [...root.querySelectorAll('.layer .buttons button')].map((b) => Math.round(b.getBoundingClientRect().width));
@@ -130,42 +112,46 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
         [640, 3],
       ] as const) {
         await open({ language: 'de', head: '<link rel="stylesheet" href="/large.css">' });
-        await page.setViewport({ width, height: 500 });
-        await banner.waitFor('banner');
-        expect([width, await banner.inside(tops), await banner.inside(widths)]).toEqual([width, rows, 1]);
-        expect(await banner.inside(inSight)).toBe(true);
-        if (width !== 640) await visitor.leave();
+        await at.page.setViewport({ width, height: 500 });
+        await at.banner.waitFor('banner');
+        expect([width, await at.banner.inside(tops), await at.banner.inside(widths)]).toEqual([
+          width,
+          rows,
+          1,
+        ]);
+        expect(await at.banner.inside(inSight)).toBe(true);
+        if (width !== 640) await at.visitor.leave();
       }
     });
 
     it('a gated script that the page’s policy forbids stops nothing', async () => {
       const types = `<meta http-equiv="Content-Security-Policy" content="require-trusted-types-for 'script'">`;
       await open({ head: types, body: GATED });
-      await banner.press('accept');
-      await banner.waitFor('reopen');
-      expect((await banner.receipt()).purposes).toContain(AGENT);
-      const enforced = await page.evaluate("'trustedTypes' in window");
-      expect(await page.evaluate('window.gated?.length ?? 0')).toBe(enforced ? 0 : 3);
+      await at.banner.press('accept');
+      await at.banner.waitFor('reopen');
+      expect((await at.banner.receipt()).purposes).toContain(AGENT);
+      const enforced = await at.page.evaluate("'trustedTypes' in window");
+      expect(await at.page.evaluate('window.gated?.length ?? 0')).toBe(enforced ? 0 : 3);
     });
 
     it('a withdrawal while the server is away is in force on the next page', async () => {
-      const server = `http://localhost:${shop.api.gpd.port}`;
+      const server = `http://localhost:${at.shop.api.gpd.port}`;
       const url = await open({ own: true, snippet: { 'data-server': server } });
-      await banner.press('accept');
-      await banner.waitFor('reopen');
-      const { principalId } = await banner.state();
-      await shop.stop();
-      await page.goto(url);
-      expect(await banner.state()).toMatchObject({ phase: 'unavailable', granted: [] });
-      expect(await page.evaluate('gpd.consent.withdraw()')).toEqual({
+      await at.banner.press('accept');
+      await at.banner.waitFor('reopen');
+      const { principalId } = await at.banner.state();
+      await at.shop.stop();
+      await at.page.goto(url);
+      expect(await at.banner.state()).toMatchObject({ phase: 'unavailable', granted: [] });
+      expect(await at.page.evaluate('gpd.consent.withdraw()')).toEqual({
         outcome: 'kept',
         problem: 'unreachable',
       });
-      await shop.restart();
-      await page.goto(url);
-      expect(await banner.state()).toMatchObject({ phase: 'decided', granted: [], principalId });
+      await at.shop.restart();
+      await at.page.goto(url);
+      expect(await at.banner.state()).toMatchObject({ phase: 'decided', granted: [], principalId });
       await vi.waitFor(async () => {
-        expect(await shop.api.check(principalId ?? '')).toMatchObject({ reason: 'withdrawn' });
+        expect(await at.shop.api.check(principalId ?? '')).toMatchObject({ reason: 'withdrawn' });
       });
     });
   });

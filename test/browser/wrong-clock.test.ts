@@ -1,9 +1,9 @@
-import type { Browser, Page } from 'puppeteer-core';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { DAY } from '../../src/lib/clock.ts';
 import { describeInBrowser } from '../support/tools.ts';
-import { type BrowserName, launch, missingBrowser, type Visitor, visit } from './support/drivers.ts';
-import { ANALYTICS, type Banner, bannerOf, type Shop, startShop } from './support/shop.ts';
+import { useBanner } from './support/banner-suite.ts';
+import { type BrowserName, missingBrowser } from './support/drivers.ts';
+import { ANALYTICS, bannerOf } from './support/shop.ts';
 import { clockAhead } from './support/trouble.ts';
 
 /** A person whose clock is wrong, on a page of another origin than gpd's: identified, and asked when the ledger says so. */
@@ -12,34 +12,17 @@ const MINUTE = 60_000;
 
 for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
   describeInBrowser(`browser/wrong clock in ${name}`, missingBrowser(name), () => {
-    let shop: Shop;
-    let browser: Browser;
-    let visitor: Visitor;
-    let page: Page;
-    let banner: Banner;
-
-    beforeAll(async () => {
-      [shop, browser] = await Promise.all([startShop(), launch(name)]);
-    });
-    afterAll(async () => {
-      await browser?.close();
-      await shop?.close();
-    });
-    afterEach(async () => {
-      await visitor?.leave();
-    });
+    const at = useBanner(name);
 
     /** @param script runs before the page does */
     async function open(script: string): Promise<void> {
-      visitor = await visit(browser);
-      page = await visitor.tab(script);
-      banner = bannerOf(page);
-      await page.goto(shop.page());
+      await at.enter(script);
+      await at.page.goto(at.shop.page());
     }
     const identify = (): Promise<unknown> =>
-      page.evaluate(`identify('http://localhost:${shop.api.gpd.port}')`) as Promise<unknown>;
+      at.page.evaluate(`identify('http://localhost:${at.shop.api.gpd.port}')`) as Promise<unknown>;
     const keysAsked = (): Promise<unknown> =>
-      page.evaluate(
+      at.page.evaluate(
         "performance.getEntriesByType('resource').filter((entry) => entry.name.includes('pubkey')).length",
       );
 
@@ -50,7 +33,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
     ])('%s: identified, and from then on at once', async (_what, ms) => {
       await open(clockAhead(ms));
       const pending = identify();
-      await banner.press('accept');
+      await at.banner.press('accept');
       expect(await pending).toEqual({ sent: true, reason: 'ok', status: 200 });
       expect(await keysAsked()).toBe(2);
       expect(await identify()).toEqual({ sent: true, reason: 'ok', status: 200 });
@@ -62,13 +45,13 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       ['a year slow', -365 * DAY],
     ])('a grant made %s ends when the ledger says so, and is not asked again before', async (_what, ms) => {
       await open(clockAhead(ms));
-      await banner.press('accept');
-      await banner.waitFor('reopen');
+      await at.banner.press('accept');
+      await at.banner.waitFor('reopen');
       for (const script of [clockAhead(ms), '']) {
-        page = await visitor.tab(script);
-        banner = bannerOf(page);
-        await page.goto(shop.page());
-        const { phase, granted, purposes } = await banner.state();
+        at.page = await at.visitor.tab(script);
+        at.banner = bannerOf(at.page);
+        await at.page.goto(at.shop.page());
+        const { phase, granted, purposes } = await at.banner.state();
         expect({ phase, granted: granted.length }).toEqual({ phase: 'decided', granted: 2 });
         const ends = purposes.find(({ id }) => id === ANALYTICS)?.until ?? 0;
         expect(Math.abs(ends - Date.now() - 30 * DAY)).toBeLessThan(DAY);
@@ -77,32 +60,32 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
 
     it('an older grant whose time lies ahead is asked again', async () => {
       await open('');
-      await banner.press('accept');
-      await banner.waitFor('reopen');
+      await at.banner.press('accept');
+      await at.banner.waitFor('reopen');
       // As a banner that believed a clock a year ahead has kept it.
-      await page.evaluate(`{ const [[name, text]] = Object.entries(localStorage); const record = JSON.parse(text);
+      await at.page.evaluate(`{ const [[name, text]] = Object.entries(localStorage); const record = JSON.parse(text);
         for (const choice of Object.values(record.choices)) { choice.at += ${365 * DAY}; choice.until += ${365 * DAY}; }
         localStorage.setItem(name, JSON.stringify(record)); }`);
-      await page.goto(shop.page());
-      expect(await banner.state()).toMatchObject({ phase: 'asking', granted: [] });
-      expect(await banner.text('.layer')).toContain('Your choice has expired');
-      await banner.press('accept');
-      await banner.waitFor('reopen');
-      expect((await banner.state()).granted).toHaveLength(2);
+      await at.page.goto(at.shop.page());
+      expect(await at.banner.state()).toMatchObject({ phase: 'asking', granted: [] });
+      expect(await at.banner.text('.layer')).toContain('Your choice has expired');
+      await at.banner.press('accept');
+      await at.banner.waitFor('reopen');
+      expect((await at.banner.state()).granted).toHaveLength(2);
     });
 
     it('a withdrawal before anybody could be asked is in force, whatever the clock says', async () => {
       await open('');
-      await banner.press('accept');
-      await banner.waitFor('reopen');
-      page = await visitor.tab(clockAhead(365 * DAY));
-      banner = bannerOf(page);
-      await page.goto(shop.page({ snippet: { 'data-server': 'https://blocked.example' } }));
-      expect(await page.evaluate('gpd.consent.withdraw()')).toMatchObject({ outcome: 'kept' });
-      page = await visitor.tab();
-      banner = bannerOf(page);
-      await page.goto(shop.page());
-      expect((await banner.state()).granted).toEqual([]);
+      await at.banner.press('accept');
+      await at.banner.waitFor('reopen');
+      at.page = await at.visitor.tab(clockAhead(365 * DAY));
+      at.banner = bannerOf(at.page);
+      await at.page.goto(at.shop.page({ snippet: { 'data-server': 'https://blocked.example' } }));
+      expect(await at.page.evaluate('gpd.consent.withdraw()')).toMatchObject({ outcome: 'kept' });
+      at.page = await at.visitor.tab();
+      at.banner = bannerOf(at.page);
+      await at.page.goto(at.shop.page());
+      expect((await at.banner.state()).granted).toEqual([]);
     });
   });
 }

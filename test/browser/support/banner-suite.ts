@@ -1,0 +1,37 @@
+import type { Browser, Page } from 'puppeteer-core';
+import { afterAll, afterEach, beforeAll } from 'vitest';
+import { type BrowserName, launch, type Visitor, visit } from './drivers.ts';
+import { type Banner, bannerOf, type Shop, startShop } from './shop.ts';
+
+/** What the suites of the banner stand on: one shop and one browser for all tests, a visitor for each. */
+export interface BannerSuite {
+  shop: Shop;
+  browser: Browser;
+  visitor: Visitor;
+  page: Page;
+  banner: Banner;
+  /** A new visitor's first tab. @param script runs before the page does */
+  enter(script?: string): Promise<void>;
+}
+
+export function useBanner(name: BrowserName, preferences?: Parameters<typeof launch>[1]): BannerSuite {
+  const at = {
+    async enter(script) {
+      at.visitor = await visit(at.browser);
+      at.page = await at.visitor.tab(script);
+      at.banner = bannerOf(at.page);
+    },
+  } as BannerSuite;
+  beforeAll(async () => {
+    [at.shop, at.browser] = await Promise.all([startShop(), launch(name, preferences)]);
+  });
+  afterAll(async () => {
+    await at.browser?.close();
+    await at.shop?.close();
+  });
+  afterEach(async () => {
+    await at.visitor?.leave();
+    await at.shop?.restart();
+  });
+  return at;
+}
