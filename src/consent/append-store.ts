@@ -9,10 +9,21 @@ import { iso } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
 import { appendEntries, takeHead } from '../log/append-store.ts';
 import { enqueue, type OutboxEntry } from '../webhooks/store.ts';
+import type { Appended, AppendRequest } from './append.ts';
 import { idempotencyId, loadAnswers, saveAnswers } from './idempotency-store.ts';
 import type { PlannedEntry } from './plan-write.ts';
-import type { Appended, AppendRequest, ConsentAppender } from './ports.ts';
 import { applyToPrincipal, loadPrincipals, type Principal, savePrincipals } from './principals-store.ts';
+
+/**
+ * Appends to the tenant's log, in the order of commits, without gaps. Durable before it answers; entries, openings and
+ * state commit together. A known Idempotency-Key answers what it answered before, or `conflict` for another body.
+ * Requests share a commit, and no failure: what is wrong with one principal or tenant is theirs alone.
+ * @throws {Unavailable} when nothing was written
+ * @throws {TenantGone}
+ */
+export interface ConsentAppender {
+  append(request: AppendRequest): Promise<Appended | 'conflict'>;
+}
 
 const MAX_BATCH = 200;
 const MAX_WAITING = 10_000;

@@ -5,7 +5,7 @@ import { makeReads } from '../db/reads.ts';
 import { type Bindings, type HotTransaction, insertMany, isTrue } from '../db/sql.ts';
 import { principalKeyContext } from '../keys/contexts.ts';
 import type { MasterKey } from '../keys/master-key.ts';
-import type { AppendRequest } from './ports.ts';
+import type { AppendRequest } from './append.ts';
 
 /** The principals that a batch of writes is about, with their keys, for as long as the batch is worked through. */
 

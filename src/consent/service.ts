@@ -15,11 +15,13 @@ import type {
   WriteResponse,
 } from '../schema/consent.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
+import type { Notification } from './append.ts';
+import type { ConsentAppender } from './append-store.ts';
 import { type ConsentDecision, decideConsent } from './decide.ts';
 import { planWrite, type WriteAction, type WriteSource } from './plan-write.ts';
-import type { ConsentAppender, ConsentStateReader, Notification, StateQuery } from './ports.ts';
 import { principalRef } from './principal.ts';
 import { openSession, readSession } from './session-service.ts';
+import type { ConsentStateReader, StateQuery } from './state-store.ts';
 import type { ConsentTenant } from './tenant.ts';
 import { listHistory, listState } from './terms-store.ts';
 

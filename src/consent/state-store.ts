@@ -3,7 +3,23 @@ import { Fault, makeGroup } from '../db/group-commit.ts';
 import { askedRows, type Bindings, isTrue, runHot } from '../db/sql.ts';
 import { logLost } from '../db/tenant-hold.ts';
 import type { PrincipalState } from './decide.ts';
-import type { ConsentStateReader, StateQuery } from './ports.ts';
+
+export interface StateQuery {
+  readonly kid: string;
+  /** Keyed reference of the principal. */
+  readonly principal: string;
+  readonly purpose: string;
+}
+
+/**
+ * Reads are batched and always from the database: a withdrawal that was answered is seen by the very next read on every
+ * node.
+ */
+export interface ConsentStateReader {
+  read(query: StateQuery): Promise<PrincipalState>;
+  /** All of them from one snapshot. */
+  readAll(queries: readonly StateQuery[]): Promise<readonly PrincipalState[]>;
+}
 
 const MAX_BATCH = 400;
 /** A net below the gate of the lane, which is narrower. */

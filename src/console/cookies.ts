@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { LoginBegun, Switching } from '../auth/ports.ts';
+import type { LoginBegun, Switching } from '../auth/login.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { decryptGcm, encryptGcm, GCM_IV_BYTES } from '../lib/gcm.ts';
 import type { Random } from '../lib/random.ts';

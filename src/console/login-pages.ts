@@ -1,7 +1,7 @@
 import type { Request, Response, Router } from 'express';
 import { CONSOLE_ABSOLUTE_MS } from '../auth/console-session.ts';
+import type { Switching } from '../auth/login.ts';
 import { LoginRefused } from '../auth/login.ts';
-import type { Switching } from '../auth/ports.ts';
 import { cookieValues, cookieNames as sentNames } from '../http/cookies.ts';
 import { Unavailable } from '../lib/errors.ts';
 import {

@@ -9,7 +9,7 @@ import {
   roleOf,
 } from '../auth/console-session.ts';
 import type { Claims } from '../auth/jwt.ts';
-import type { LoginBegun, LoginProvider, VerifiedLogin } from '../auth/ports.ts';
+import type { LoginBegun, LoginProvider, VerifiedLogin } from '../auth/login.ts';
 import type { Config } from '../config.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';

@@ -18,8 +18,8 @@ import {
   WWWAuthenticateChallengeError,
 } from 'openid-client';
 import { readClaims, readJws } from '../auth/jwt.ts';
+import type { LoginBegun, LoginProvider, Switching, VerifiedLogin } from '../auth/login.ts';
 import { LoginRefused } from '../auth/login.ts';
-import type { LoginBegun, LoginProvider, Switching, VerifiedLogin } from '../auth/ports.ts';
 import { MINUTE, SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { isLoopback } from '../lib/ip.ts';

@@ -1,9 +1,19 @@
 import { writeAct } from '../audit/store.ts';
 import type { ApiKey } from '../auth/api-key.ts';
-import type { ApiKeyStore } from '../auth/ports.ts';
 import type { Database } from '../db/db.ts';
 import { bumpTenant } from '../db/revision.ts';
+import type { Act } from '../lib/act.ts';
 import type { KeyScope } from '../schema/route.ts';
+
+/** API keys of a tenant. Revoking is final; both bump the revision that running servers poll, and are in the audit log. */
+export interface ApiKeyStore {
+  insert(key: ApiKey, by: Act): Promise<boolean>;
+  list(kid?: string): Promise<readonly ApiKey[]>;
+  /** The key as it is afterwards, or null when there is none of that id. */
+  revoke(id: string, by: Act): Promise<ApiKey | null>;
+  /** Notes that a key was used on this day; says nothing when it fails. */
+  touch(kid: string, id: string, day: string): Promise<void>;
+}
 
 export interface ApiKeyRow {
   readonly kid: string;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
-import type { Notification } from '../../consent/ports.ts';
+import type { Notification } from '../../consent/append.ts';
 import type { Database } from '../../db/db.ts';
 import { principalKeyContext } from '../../keys/contexts.ts';
 import { makeMasterKey } from '../../keys/master-key.ts';

@@ -1,5 +1,5 @@
+import type { AppendRequest } from '../../../src/consent/append.ts';
 import { makeConsentAppender } from '../../../src/consent/append-store.ts';
-import type { AppendRequest } from '../../../src/consent/ports.ts';
 import { makeConsentStateReader } from '../../../src/consent/state-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import type { ConsentChoice } from '../../../src/schema/consent.ts';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AppendRequest, StateQuery } from '../../../../src/consent/ports.ts';
+import type { AppendRequest } from '../../../../src/consent/append.ts';
+import type { StateQuery } from '../../../../src/consent/state-store.ts';
 import { makeConsentStateReader } from '../../../../src/consent/state-store.ts';
 import type { Database } from '../../../../src/db/db.ts';
 import { WrongMasterKey } from '../../../../src/keys/master-key.ts';

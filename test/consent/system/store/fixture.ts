@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import type { Appended, AppendRequest } from '../../../../src/consent/append.ts';
+import type { ConsentAppender } from '../../../../src/consent/append-store.ts';
 import { makeConsentAppender } from '../../../../src/consent/append-store.ts';
 import type { PrincipalState } from '../../../../src/consent/decide.ts';
-import type { Appended, AppendRequest, ConsentAppender } from '../../../../src/consent/ports.ts';
 import { makeConsentStateReader } from '../../../../src/consent/state-store.ts';
 import { findOpening } from '../../../../src/consent/terms-store.ts';
 import type { Database } from '../../../../src/db/db.ts';

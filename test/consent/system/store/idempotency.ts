@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AppendRequest } from '../../../../src/consent/ports.ts';
+import type { AppendRequest } from '../../../../src/consent/append.ts';
 import { findSession, insertSession, purgeExpired } from '../../../../src/consent/session-store.ts';
 import type { Database } from '../../../../src/db/db.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { StateQuery } from '../../../../src/consent/ports.ts';
+import type { StateQuery } from '../../../../src/consent/state-store.ts';
 import { makeConsentStateReader } from '../../../../src/consent/state-store.ts';
 import { listPolicies, publishPolicy, savePurposes } from '../../../../src/consent/terms-store.ts';
 import type { Database } from '../../../../src/db/db.ts';

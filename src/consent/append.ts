@@ -1,24 +1,8 @@
 import type { ConsentChoice } from '../schema/consent.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
-import type { PrincipalState } from './decide.ts';
 import type { PlannedEntry } from './plan-write.ts';
 
-export interface StateQuery {
-  readonly kid: string;
-  /** Keyed reference of the principal. */
-  readonly principal: string;
-  readonly purpose: string;
-}
-
-/**
- * Reads are batched and always from the database: a withdrawal that was answered is seen by the very next read on every
- * node.
- */
-export interface ConsentStateReader {
-  read(query: StateQuery): Promise<PrincipalState>;
-  /** All of them from one snapshot. */
-  readAll(queries: readonly StateQuery[]): Promise<readonly PrincipalState[]>;
-}
+/** What is appended to a tenant's log by a write of consent, and what comes of it. */
 
 export interface PlacedEntry {
   readonly purpose: string;
@@ -54,15 +38,4 @@ export interface AppendRequest {
 
 export interface Appended {
   readonly entries: readonly { readonly purpose: string; readonly seq: number; readonly hash: string }[];
-}
-
-/**
- * Appends to the tenant's log, in the order of commits, without gaps. Durable before it answers; entries, openings and
- * state commit together. A known Idempotency-Key answers what it answered before, or `conflict` for another body.
- * Requests share a commit, and no failure: what is wrong with one principal or tenant is theirs alone.
- * @throws {Unavailable} when nothing was written
- * @throws {TenantGone}
- */
-export interface ConsentAppender {
-  append(request: AppendRequest): Promise<Appended | 'conflict'>;
 }
