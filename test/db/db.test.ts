@@ -32,18 +32,22 @@ const numbers = (): Promise<number[]> => database.read('t').orderBy('n').pluck('
 const insert = (n: number): Promise<unknown> => database.transaction((tx) => tx('t').insert({ n }));
 
 /** Another process that takes the write lock, says so, and gives it back after a while. */
-async function lockElsewhere(holdMs: number): Promise<{ done: Promise<unknown> }> {
+async function lockElsewhere(): Promise<{ release: () => Promise<unknown> }> {
   const script = `
     const { Database } = require('sqlite3');
     const db = new Database(${JSON.stringify(location)}, () => db.exec('BEGIN IMMEDIATE', (error) => {
       console.log(error ? error.message : 'locked');
-      setTimeout(() => db.exec('COMMIT', () => db.close()), ${holdMs});
+      process.stdin.resume().on('end', () => db.exec('COMMIT', () => db.close()));
     }));`;
-  const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['-e', script], { stdio: ['pipe', 'pipe', 'inherit'] });
   const done = once(child, 'exit');
   const [said] = (await once(child.stdout, 'data')) as [Buffer];
   expect(said.toString().trim()).toBe('locked');
-  return { done };
+  const release = (): Promise<unknown> => {
+    child.stdin.end();
+    return done;
+  };
+  return { release };
 }
 
 describe('an SQLite database', () => {
@@ -97,11 +101,15 @@ describe('an SQLite database', () => {
 
 describe('beside a process that writes', () => {
   it('waits for a lock that is held for a moment, and then writes', async () => {
-    const { done } = await lockElsewhere(400);
-    const started = performance.now();
-    await insert(1);
-    expect(performance.now() - started).toBeGreaterThan(200);
-    await done;
+    const { release } = await lockElsewhere();
+    let written = false;
+    const writing = insert(1).then(() => {
+      written = true;
+    });
+    await sleep(100);
+    expect(written).toBe(false);
+    await release();
+    await writing;
     expect(await numbers()).toEqual([1]);
   });
 
@@ -228,7 +236,7 @@ describe.each(['transaction', 'hotTransaction'] as const)('a %s', (kind) => {
   });
 
   it('is unavailable when the lock is held for longer than the busy timeout, and works again after', async () => {
-    const { done } = await lockElsewhere(5600);
+    const { release } = await lockElsewhere();
     const started = performance.now();
     // Its statements are past knex: outside a transaction they would commit by themselves once the lock is gone.
     let worked = false;
@@ -243,7 +251,7 @@ describe.each(['transaction', 'hotTransaction'] as const)('a %s', (kind) => {
       expect((result as PromiseRejectedResult).reason).toBeInstanceOf(Unavailable);
     }
     expect((results[0] as PromiseRejectedResult).reason.retryAfterSeconds).toBeGreaterThan(0);
-    await done;
+    await release();
     await run((tx) => put(tx, 3));
     expect(await numbers()).toEqual([3]);
     expect(worked).toBe(false);
