@@ -55,7 +55,10 @@ function stallOnce(): RequestListener {
 }
 
 describe('the load generator', () => {
-  it('sees one stall in an open loop in every request that was due meanwhile', async () => {
+  // What a busy machine adds to every answer is no fault of the generator's.
+  const BUSY = { retry: 3 };
+
+  it('sees one stall in an open loop in every request that was due meanwhile', BUSY, async () => {
     const result = await load(stallOnce(), { rate: RATE, connections: 20 });
     expect(result.statuses).toEqual({ 200: COUNT });
     // A third of the requests were due while it lasted; only 20 of them had a connection.
@@ -64,7 +67,7 @@ describe('the load generator', () => {
     expect(result.waitingMost).toBeGreaterThan(100);
   });
 
-  it('hides the same stall in a closed loop, but for the requests that were on the way', async () => {
+  it('hides the same stall in a closed loop, but for the requests that were on the way', BUSY, async () => {
     const result = await load(stallOnce(), { connections: 2 });
     expect(result.p99).toBeLessThan(STALL_MS / 2);
     expect(result.p999).toBeGreaterThan(STALL_MS * 0.8);
