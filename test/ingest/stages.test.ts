@@ -39,7 +39,7 @@ describe('the stages of ingest', () => {
 
   it.each<[string, World, string, Name]>([
     [
-      'does not open',
+      'that does not open',
       { bundle: { kid: 'acme', iv: 'AAAA', ct: 'AAAA', epk: 'AAAA' } },
       'decrypt-failed',
       'open',
@@ -53,7 +53,7 @@ describe('the stages of ingest', () => {
     ['of no proof', { ...PROVEN, proven: [] }, 'consent-missing', 'consent proof'],
     ['that was seen', { ...PROVEN, outcome: 'replay' }, 'replay', 'record'],
     ['of a tenant that went', { ...PROVEN, outcome: 'gone' }, 'decrypt-failed', 'record'],
-  ])('end for a bundle that %s, as the table says', async (_what, world, reason, last) => {
+  ])('end for a bundle %s, as the table says', async (_what, world, reason, last) => {
     expect(STAGES[last].refuses).toContain(reason);
     expect(await stagesOf(world)).toEqual({ ran: NAMES.slice(0, NAMES.indexOf(last) + 1), reason });
   });
