@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { KID } from '../support/constants.ts';
+import { KID, REASON } from '../support/constants.ts';
 import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
 import { change, idle, rows } from './support/data.ts';
 
@@ -21,8 +21,6 @@ beforeAll(async () => {
   csrf = { ada: await ada.csrf(), grace: await grace.csrf(), olaf: await olaf.csrf() };
 });
 afterAll(() => site.stop());
-
-const REASON = 'The trail shows a person who reads slowly and pays.';
 
 async function makeCase(statement?: string, sub?: string) {
   const decided = await site.decide();

@@ -5,13 +5,13 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { launch } from '../browser/support/drivers.ts';
 import { describeInFirefox, type Firefox, startFirefox } from '../browser/support/firefox.ts';
 import { tempDir } from '../support/command.ts';
+import { REASON } from '../support/constants.ts';
 import { type Console, startConsole } from './support/console.ts';
 
 /** The main journeys of staff in Firefox: by mouse, by keyboard alone, and without JavaScript. */
 
 /** Firefox beside other work: each press is a page of its own. */
 const LONG_MS = 90_000;
-const REASON = 'Your statement and the trail agree that a person was here.';
 
 async function makeCase(site: Console, device?: string) {
   const decided = await site.decide(device);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { sha256 } from '../../src/lib/hash.ts';
-import { KID } from '../support/constants.ts';
+import { KID, REASON } from '../support/constants.ts';
 import { ask } from '../support/http.ts';
 import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
 import { idle, rows } from './support/data.ts';
@@ -27,8 +27,6 @@ beforeAll(async () => {
   csrf = { dora: await dora.csrf(), ada: await ada.csrf(), grace: await grace.csrf() };
 });
 afterAll(() => site.stop());
-
-const REASON = 'The trail shows a person who reads slowly and pays.';
 
 async function makeCase() {
   const decided = await site.decide();
