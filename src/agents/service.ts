@@ -168,7 +168,7 @@ async function refreshDue(known: Known): Promise<void> {
 function discover({ options, directories, wanted, refused }: Known, url: string): void {
   const room =
     wanted.size < MAX_WAITING && directories.size < MAX_DISCOVERED && refused.size < MAX_DISCOVERED;
-  // One directory an origin, at its well-known address: on a shared host another path may be somebody else's.
+  // One directory per origin, at its well-known address: on a shared host another path may be somebody else's.
   const own = new URL(url).pathname === WELL_KNOWN_PATH && new URL(url).search === '';
   if (options.openDiscovery && room && own && !refused.has(url)) wanted.add(url);
 }

@@ -19,7 +19,7 @@ export interface Pages {
   readonly console: ConsoleApp;
 }
 
-/** Express and all that it serves. Loaded beside the start, not before it: the hot lanes answer first. */
+/** Express and all that it serves. Loaded while the server starts, not before: the hot lanes answer first. */
 export async function loadPages(platform: Platform, needs: PagesNeeds): Promise<Pages> {
   const { config, directory, address, limiters, logFault, onFault } = platform;
   const { consent, clientSecret, extra, rights: services, ...rest } = needs;

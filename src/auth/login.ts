@@ -22,7 +22,7 @@ export interface LoginBegun {
 /** OIDC authorization code flow with PKCE (RFC 6749 section 4.1, RFC 7636, RFC 9700). */
 export interface LoginProvider {
   /**
-   * Where the browser goes.
+   * The URL to send the browser to.
    * @param switching the person wants to be somebody else: the provider must not answer for the person already signed in there
    * @throws {Unavailable} when the provider cannot be read
    */

@@ -45,7 +45,7 @@ function sourceOf(caller: Caller): WriteSource {
   return isBrowser(caller) ? 'browser' : 'backend';
 }
 
-/** A browser that sends Sec-GPC asserts it where the page's script says nothing; what the script says stands. */
+/** A browser that sends Sec-GPC asserts it where the page's script says nothing; the script's own value wins. */
 function heedSignal(caller: Caller, headers: IncomingHttpHeaders, body: ConsentWrite): ConsentWrite {
   const byBrowser = sourceOf(caller) !== 'backend';
   return byBrowser && body.gpc === undefined && hasGpcHeader(headers) ? { ...body, gpc: true } : body;

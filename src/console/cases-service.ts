@@ -60,7 +60,7 @@ async function deviceOf(database: Database, { kid, contestId, durable }: Contest
   return { trail, trailTotal, earlier, hasOverride: override !== null };
 }
 
-/** Null: there is none in this tenant. */
+/** Null: not found in this tenant. */
 export async function readCase(
   context: CaseContext,
   staff: Staff,
@@ -105,7 +105,7 @@ export async function askSubject(
   await deleteDrafts(database, { kid: staff.kid, actor: staff.ref, contestId }, ['ask']);
 }
 
-/** @returns how it stands afterwards */
+/** @returns the case after the change */
 export async function resolveCase(
   { contests, database }: CaseContext,
   staff: Staff,

@@ -33,7 +33,7 @@ export interface ExportFile {
 /** A tenant's jobs at a time: each reads a whole trail or a whole log. */
 const MAX_RUNNING = 3;
 const BEAT_MS = SECOND;
-/** A job without a beat for so long is nobody's any more. */
+/** A job without a heartbeat for this long is abandoned. */
 const SILENT_MS = 30 * SECOND;
 
 /** The page looks again until it is done. */

@@ -73,7 +73,7 @@ interface Context extends QueueContext {
   readonly render: Render;
 }
 
-/** Where the page after `rows` begins; null where there is none. */
+/** Where the page after `rows` begins; null on the last page. */
 function nextAfter(rows: readonly QueueRow[]): QueueCursor | null {
   const last = rows[PAGE - 1];
   if (rows.length <= PAGE || !last) return null;

@@ -53,7 +53,7 @@ async function grow(file: FileHandle, missing: number): Promise<void> {
   }
 }
 
-/** The error of a disk that is full, which SQLite's shared memory tells as an I/O error. */
+/** The error of a full disk, which SQLite's shared memory reports as an I/O error. */
 function meansFull(dataDir: string, thrown: unknown): boolean {
   const error = driverError(thrown);
   return isFull(error) || (isIoError(error) && freeBytes(dataDir) < TO_OPEN);

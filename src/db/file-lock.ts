@@ -4,17 +4,17 @@ import { errorCode } from './availability.ts';
 import { requireSqlite } from './sqlite-client.ts';
 
 /**
- * A lock of the kernel's on a file without a byte, which ends with its process. Node has none of its own, and SQLite's are
- * those: a read transaction shares the file, an exclusive one has it alone (sqlite.org/lockingv3.html). No code of a
- * process that holds one may open and close the file itself: that drops the lock (docs/adr/0019).
+ * A kernel lock on an empty file, released when its process ends. Node has no API for it, so SQLite takes it: a read
+ * transaction shares the file, an exclusive transaction excludes everybody (sqlite.org/lockingv3.html). A process that holds
+ * one must not open and close the file itself: that drops the lock (docs/adr/0019).
  */
 
 const require = createRequire(import.meta.url);
 
-/** Whoever shares waits longer: while an exclusive lock is waited for, nobody new gets in. */
+/** A shared lock waits longer: while an exclusive lock is pending, no new shared lock is granted. */
 const TAKE = {
   shared: 'PRAGMA busy_timeout=2000; BEGIN; SELECT 1 FROM sqlite_master',
-  // No journal beside the file: nothing is ever written to it.
+  // No journal file: nothing is ever written.
   exclusive: 'PRAGMA busy_timeout=500; PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE',
 } as const;
 
@@ -23,7 +23,7 @@ export type Release = () => Promise<void>;
 const called = (call: (done: (error: Error | null) => void) => unknown): Promise<void> =>
   new Promise((resolve, reject) => void call((error) => (error ? reject(error) : resolve())));
 
-/** Null: another process has it. @throws the driver's error where the file cannot be opened, or is no such file */
+/** Null: another process holds it. @throws the driver's error when the file cannot be opened or is not empty */
 export async function lockFile(path: string, how: keyof typeof TAKE): Promise<Release | null> {
   requireSqlite();
   // SQLite opens what it may not write for reading, and an exclusive transaction on that only shares it.

@@ -54,7 +54,7 @@ export interface Group<Item, Result> {
 }
 
 /**
- * Runs a batch and answers its items. One that throws is tried again in halves, until what it threw for stands alone.
+ * Runs a batch and answers its items. One that throws is retried in halves, until the failing item is alone.
  * @param onAway told when the database is away
  */
 async function answer<Item, Result>(

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from './db.ts';
 
-/** What is counted by a revision of its own. */
+/** What has its own revision counter. */
 export type Revisioned = 'tenants' | 'agents';
 
 /** Takes the next revision; the row lock orders concurrent writers, so that a poll never skips one. */

@@ -5,7 +5,7 @@ import { Unavailable } from '../lib/errors.ts';
 
 /**
  * An identity provider's keys as this process knows them: fetched when a token needs them, without a timer, and kept while
- * the provider is away. jose picks and imports them; its own cache (`createRemoteJWKSet`) goes by the machine's clock, and
+ * the provider is away. jose picks and imports them; its own cache (`createRemoteJWKSet`) uses the machine's clock, and
  * forgets keys whose age is over though there are no others.
  */
 

@@ -190,14 +190,14 @@ async function finish(login: Login, callback: URL, begun: LoginBegun): Promise<V
     if (error instanceof LoginRefused) throw error;
     const refusal = refusalOf(error);
     if (refusal) throw refusal;
-    // Keys may have changed: the next sign-in reads everything anew.
+    // Keys may have changed: the next sign-in reads everything again.
     login.known = null;
     login.options.onFault(error);
     throw new Unavailable('the identity provider cannot be reached', 5, { cause: error });
   }
 }
 
-/** The browser goes there: by https, or to this machine. */
+/** The browser is sent there: https, or this machine. */
 const mayLead = ({ protocol, hostname }: URL): boolean =>
   protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
 

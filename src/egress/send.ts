@@ -2,7 +2,7 @@ import { type IncomingMessage, request as plainRequest } from 'node:http';
 import { request as tlsRequest } from 'node:https';
 import { type AllowAddress, checkLiteralHost, EgressRefused, guardedLookup } from './guard.ts';
 
-/** The one way out to an address that somebody else named. */
+/** The only way to call an address that the operator did not choose. */
 
 export interface SendOptions {
   readonly method?: string;
@@ -10,7 +10,7 @@ export interface SendOptions {
   readonly body?: string | undefined;
   readonly signal: AbortSignal;
   readonly allow: AllowAddress;
-  /** Who may be asked over plain http; null: nobody. */
+  /** Addresses that may be called over plain http; null: none. */
   readonly allowPlain: AllowAddress | null;
   /** Further certificate authorities, for a server inside the operator's own perimeter. */
   readonly ca?: string | undefined;

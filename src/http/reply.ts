@@ -48,7 +48,7 @@ export function unavailable(error: Unavailable): Refusal {
   return new Refusal('unavailable', error instanceof OutcomeUnknown ? { headers, details } : { headers });
 }
 
-/** Null: a bug, which nobody is told more of. */
+/** Null: a bug, and the caller learns nothing more. */
 export function toRefusal(error: unknown): Refusal | null {
   if (error instanceof Refusal) return error;
   if (error instanceof Unavailable) return unavailable(error);

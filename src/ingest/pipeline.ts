@@ -38,7 +38,7 @@ export const STAGES = {
     refuses: [],
     touchesWorld: true,
   },
-  /** Looks up the device, decides on that and writes, in one transaction. The other two: the tenant went meanwhile. */
+  /** Looks up the device, decides on that and writes, in one transaction. The other two: the tenant was removed meanwhile. */
   record: {
     run: (deps: IngestDeps, sighting: Sighting) => deps.recorder.record(sighting),
     refuses: ['replay', 'stale', 'decrypt-failed', 'unknown-key'],

@@ -29,7 +29,7 @@ export async function watchClock(
   monotonic: () => number,
   onEvent: (event: ClockEvent, ms: number) => void,
 ): Promise<ClockWatch> {
-  // Before anything is waited for: a clock that is set meanwhile has jumped.
+  // Before the first await: a clock that is set in the meantime has jumped.
   const start = { wall: clock(), ticks: monotonic() };
   const steady = makeSteadyClock(clock, monotonic, await readSteadyMemory(database), start);
   let isAhead = false;

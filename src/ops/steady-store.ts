@@ -14,7 +14,7 @@ export async function readStoredSteady(database: Database): Promise<SteadyMemory
   return text === null ? null : parseSteadyMemory(text);
 }
 
-/** The same; without one the newest decision stands for it. */
+/** The same; without one, the time of the newest decision. */
 export async function readSteadyMemory(database: Database): Promise<SteadyMemory | null> {
   const stored = await readStoredSteady(database);
   if (stored) return stored;

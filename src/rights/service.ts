@@ -48,9 +48,9 @@ export interface RightsApi {
   readonly contests: ReturnType<typeof makeContestService>;
   readonly dsars: ReturnType<typeof makeDsarService>;
   readonly ingestTenantOf: RightsApiDeps['ingestTenantOf'];
-  /** Keyed reference of whoever asks, in this tenant. */
+  /** Keyed reference of the caller, in this tenant. */
   refOf(kid: string, claimant: Claimant): string;
-  /** Whose rows a dpo or an operator means. An unknown target is nobody. @throws {Refusal} `cross-tenant-denied` */
+  /** The person a dpo or an operator means. An unknown target matches no rows. @throws {Refusal} `cross-tenant-denied` */
   findTarget(kid: string, body: EraseTargetBody): Promise<ErasureTarget>;
   /** @throws {Refusal} `subject-not-identified` */
   identify(claimant: Claimant): Promise<Reach>;

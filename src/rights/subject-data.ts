@@ -37,7 +37,7 @@ export interface SubjectTable {
   readonly names: readonly PersonColumn[];
   /** Empty: an erasure leaves it alone. */
   readonly found: readonly Way[];
-  /** Goes with the rows of this table (ON DELETE CASCADE). */
+  /** Deleted with the rows of this table (ON DELETE CASCADE). */
   readonly with?: string;
   /** A legal hold may keep its rows. */
   readonly held: boolean;

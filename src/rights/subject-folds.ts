@@ -13,7 +13,7 @@ export const tablesWhere = (is: (row: SubjectTable) => boolean): readonly TableN
 const scopesWhere = (is: (row: SubjectTable) => boolean) =>
   ERASURE_SCOPES.filter((scope) => tablesWhere((row) => row.scope === scope && is(row)).length > 0);
 
-/** Of a tenant, and removed in steps: what a foreign key refers to goes with the tenant's row. */
+/** Of a tenant, and removed in steps: rows with a foreign key are deleted with the tenant's row. */
 export const TENANT_DATA_TABLES = tablesWhere(({ tenant }) => tenant === 'emptied' || tenant === 'scanned');
 
 /** What a legal hold can name. */
@@ -35,7 +35,7 @@ export interface Part {
   readonly way: RowWay;
 }
 
-/** All that an erasure deletes beside the consent evidence, in its order. */
+/** All that an erasure deletes except the consent evidence, in its order. */
 export const PARTS: readonly Part[] = TABLES.flatMap((table) =>
   rowOf(table)
     .found.filter(isRowWay)

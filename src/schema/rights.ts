@@ -133,7 +133,7 @@ export const erasureReceiptSchema = z.object({
   incomplete: z.boolean(),
 });
 
-/** `subject` is a keyed reference, `erasedAt` and `until` (when what is retained goes by itself) RFC 3339. */
+/** `subject` is a keyed reference, `erasedAt` and `until` (when retained rows expire) RFC 3339. */
 export type ErasureReceipt = Answer<typeof erasureReceiptSchema>;
 
 /** What the database keeps of an erasure as JSON. */

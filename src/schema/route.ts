@@ -7,7 +7,7 @@ import type { ErrorCode } from '../lib/errors.ts';
 export const KEY_SCOPES = ['publishable', 'secret', 'read-only', 'operator'] as const;
 export type KeyScope = (typeof KEY_SCOPES)[number];
 
-/** `kid` stands in the sealed bundle; `oidc` is a bearer token; a list: API keys of these scopes, or a principal's session. */
+/** `kid` is part of the sealed bundle; `oidc` is a bearer token; a list: API keys of these scopes, or a principal's session. */
 export type Credential = 'none' | 'kid' | 'oidc' | readonly (KeyScope | 'session')[];
 
 /**

@@ -9,7 +9,7 @@ import type { KeyScope } from '../schema/route.ts';
 export interface ApiKeyStore {
   insert(key: ApiKey, by: Act): Promise<boolean>;
   list(kid?: string): Promise<readonly ApiKey[]>;
-  /** The key as it is afterwards, or null when there is none of that id. */
+  /** The key after the change, or null when no key has this id. */
   revoke(id: string, by: Act): Promise<ApiKey | null>;
   /** Notes that a key was used on this day; says nothing when it fails. */
   touch(kid: string, id: string, day: string): Promise<void>;

@@ -60,7 +60,7 @@ function mayWrite(path: string): boolean {
 
 const nothing: Release = () => Promise.resolve();
 
-/** Whoever may not write the database, on a disk that is read-only for one, has nothing that a restore could lose. */
+/** A process that cannot write the database, as on a read-only disk, has nothing that a restore could lose. */
 async function share(config: Config): Promise<Release> {
   requireSqlite();
   let release: Release | null;

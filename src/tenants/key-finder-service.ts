@@ -5,7 +5,7 @@ import { makeApiKeyStore } from './api-key-store.ts';
 import type { makeUnknownKeys } from './unknown-keys-service.ts';
 
 /**
- * Finds a key by its secret and notes its use to the day: one write a key and day, beside the request; a failed one is
+ * Finds a key by its secret and notes its use to the day: one write per key and day, which the request does not wait for; a failed one is
  * tried with the next call.
  */
 export function makeKeyFinder(

@@ -23,7 +23,7 @@ afterAll(() => api.stop());
 const middle = (numbers: readonly number[]): number =>
   [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
 
-/** Of a network of its own: what shares a /64 is one client. */
+/** Each in another network: addresses of one /64 are one client. */
 const address = (): string => `2001:db8:${randomBytes(4).toString('hex').replace(/.{4}/, '$&:')}::1`;
 
 /** A guess whose first characters are right, and the next one is not: of two characters one in 4,096 guesses is the secret. */

@@ -5,7 +5,7 @@ import { Unavailable } from '../../src/lib/errors.ts';
 import { seededRandom } from '../support/make.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';
 
-/** What the discovery document of a sign-in names is asked through the guard, as everything else that goes out. */
+/** Every address in the discovery document of a sign-in is called through the guard. */
 
 let idp: Idp;
 let faults: unknown[];

@@ -111,7 +111,7 @@ const READS_ENVIRONMENT = new Set(['src/config.ts', 'src/cli/run.ts']);
 /** Loads migrations by the names that it finds. */
 const COMPUTES_IMPORTS = new Set(['src/db/migrate.ts']);
 const IMPURE_IMPORTS = /^(?:random\w*|getRandomValues|generateKey\w*|webcrypto)$/;
-/** Gives way to other work between two steps; tells no time. */
+/** Yields to other work between two steps; reads no time. */
 const YIELDS = 'setImmediate()';
 
 export type Sources = ReadonlyMap<string, string>;
@@ -188,7 +188,7 @@ function impureOf(file: string, room: Room, module: Module): readonly string[] {
 }
 
 function* importFaults(file: string, room: Room, module: Module): Generator<string> {
-  // A store may draw salts; it has no time of its own.
+  // A store may draw salts; it reads no clock.
   const isStore = featureRole(file, room) === 'store';
   const isPure = !isStore && impureOf(file, room, { ...module, impure: ['Date.now'] }).length > 0;
   for (const found of module.imports) {

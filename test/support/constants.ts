@@ -1,4 +1,4 @@
-/** Who stands in the tests where nothing depends on it. */
+/** Defaults of the tests, where nothing depends on the value. */
 
 export const KID = 'acme';
 export const ORIGIN = 'https://shop.example';

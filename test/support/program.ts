@@ -8,7 +8,7 @@ const ROOT = dirname(dirname(PROGRAM));
 export function makeLaterProgram(migrations: Readonly<Record<string, string>>): string {
   const root = join(tempDir('program'), 'gpd');
   mkdirSync(root);
-  // Copies: the program finds its files beside its real path.
+  // Copies: the program finds its files next to its real path.
   for (const name of ['bin', 'dist', 'migrations', 'package.json'])
     cpSync(join(ROOT, name), join(root, name), { recursive: true });
   for (const name of ['node_modules', 'views']) symlinkSync(join(ROOT, name), join(root, name));

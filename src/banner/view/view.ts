@@ -47,7 +47,7 @@ const isShown = (element: HTMLElement): boolean => element.isConnected && elemen
 const nodes = (children: ReturnType<typeof layerParts>): (Node | string)[] =>
   children.filter((child) => child !== false && child !== null);
 
-/** What stands in the shadow root, and what changes: every function below takes it. */
+/** The elements of the shadow root and the state: every function below takes it. */
 interface Shown extends ViewDeps, ReturnType<typeof makeHost>, ReturnType<typeof makeElements> {
   /** The purposes that the first layer asks about. */
   asks: string;
@@ -100,7 +100,7 @@ function render(view: Shown): void {
       void answer(view, new Map(open.map(({ id }) => [id, wanted])), errors.layer);
     const parts = layerParts(speech, next, { choose, open: () => show(view) });
     layer.replaceChildren(...nodes(parts), errors.layer);
-    // The message stands above the buttons that it is about.
+    // The message is above the buttons that it is about.
     layer.querySelector('.buttons')?.before(errors.layer);
   }
   view.asks = asks;
@@ -147,7 +147,7 @@ function show(view: Shown): void {
   view.toggled('open');
 }
 
-/** Escape comes here too: nothing was chosen, and the keyboard goes back to where it was. */
+/** Escape comes here too: nothing was chosen, and the focus returns to where it was. */
 function closed(view: Shown): void {
   // Closed with a body that was renewed, and open again since.
   if (view.dialog.open) return;

@@ -132,7 +132,7 @@ async function consentOf(database: Database, { kid, principal, principalId }: Re
   return { principalId, state, history };
 }
 
-/** What is held beside the decisions; null when there are none either. */
+/** Data other than decisions; null when there are no decisions either. */
 async function readHeld({ database, words }: DsarDeps, reach: Reach) {
   const { kid, durable, principal } = reach;
   const where = { durable, linked: [...reach.linked] };

@@ -1,7 +1,7 @@
 import { ERASURE_SCOPES, type ErasureReceipt } from '../../schema/rights.ts';
 import { STEPPED_SCOPES } from '../subject-folds.ts';
 
-/** Erasure (GDPR article 17, contract 6.4): what goes, what stays and why, as a receipt that names nobody. */
+/** Erasure (GDPR article 17, contract 6.4): what is deleted, what is kept and why, as a receipt that names nobody. */
 
 export type ScopeResult = ErasureReceipt['scopes'][number];
 export type Scope = ScopeResult['scope'];

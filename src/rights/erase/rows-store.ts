@@ -21,7 +21,7 @@ export interface Work {
   readonly counts: Tally;
   /** The receipt under which this transaction marks requests; null: it deletes their rows itself. */
   readonly marks: string | null;
-  /** Where the verdicts of requests stand in sealed hours; null: no verdict is deleted. */
+  /** Positions of the requests' verdicts in sealed hours; null: no verdict is deleted. */
   readonly places: SealedPlaces | null;
   /** Deleted visitorIds: only the index holds them. */
   readonly visitorIds: string[];
@@ -54,7 +54,7 @@ interface Special {
   readonly remove?: (tx: Knex.Transaction, work: Work, rows: Knex.QueryBuilder) => Promise<number>;
 }
 
-/** A visit beside the erasure left a decision: the visitorId that it received stays. */
+/** A visit during the erasure left a decision: the visitorId that it received is kept. */
 function withoutDecision(index: Knex.QueryBuilder, { db, tx, marks }: Work): Knex.QueryBuilder {
   // A plan finds the decisions that an erasure has deleted by now.
   if (tx === null) return index;
@@ -111,7 +111,7 @@ interface Named {
   readonly narrow?: (rows: Knex.QueryBuilder) => Knex.QueryBuilder;
 }
 
-/** Deletes the rows that nothing keeps, and counts the others. What is on no receipt goes as the decision does. */
+/** Deletes the rows that nothing keeps, and counts the others. What is on no receipt is deleted with the decision. */
 export async function takeNamed(work: Work, table: TableName, named: Named): Promise<void> {
   const { db, tx, meant, counts } = work;
   const { column, ids } = named;

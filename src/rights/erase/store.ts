@@ -13,7 +13,7 @@ import { settleDevices, settleRequests } from './settle-store.ts';
 
 export interface ErasedRows {
   readonly counts: ScopeCounts;
-  /** Ids that must stand in no file any more. */
+  /** Ids that no file may contain any longer. */
   readonly requests: readonly string[];
   readonly visitorIds: readonly string[];
   readonly devices: readonly string[];
@@ -69,7 +69,7 @@ async function keepOverrides({ db, tx, meant, counts }: Work, table: TableName):
       .whereIn('durable', [...durables]),
   );
   if (retained > 0) addCount(counts, 'override', { erased: 0, retained, basis: DEFENCE_BASIS });
-  // The override stays for its device; that this request led to it is told no more.
+  // The override stays for its device; that this request led to it is no longer recorded.
   for (const [column, all] of [
     ['durable', durables],
     ['request_id', requests],

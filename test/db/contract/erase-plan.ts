@@ -52,7 +52,7 @@ function tenantOf(kid: string): ConsentTenant {
   return { ...tenant, principalWrap: WRAP_KEY };
 }
 
-/** What is told before an erasure is what its receipt tells after it. */
+/** The preview of an erasure equals its receipt. */
 export function erasePlanContract(make: MakeDatabase): void {
   describe('the plan of an erasure', () => {
     let db: TestDatabase;
