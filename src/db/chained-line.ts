@@ -1,0 +1,34 @@
+import { equalBytes, hmacSha256Text, sha256 } from '../lib/hash.ts';
+
+/** JSON lines, each with a MAC over itself and over all lines before it. */
+
+const MAC = /,"mac":"([\w-]{43})"\}$/;
+
+/** Stands for all lines before one. */
+export const NO_LINES: Buffer = Buffer.alloc(32);
+
+export function afterLine(before: Uint8Array, line: Uint8Array): Buffer {
+  return sha256(Buffer.concat([before, line]));
+}
+
+function macOf(key: Uint8Array, name: string, before: Uint8Array, body: string): string {
+  return hmacSha256Text(key, Buffer.concat([Buffer.from(`${name}\n`), before, Buffer.from(body)]));
+}
+
+/** @param name keeps the lines of one file out of another that has the same key */
+export function sealLine(key: Uint8Array, name: string, before: Uint8Array, body: string): string {
+  return `${body.slice(0, -1)},"mac":"${macOf(key, name, before, body)}"}`;
+}
+
+/** The JSON without its MAC; `unsealed`: there is none; `changed`: it is of another line, or of another place. */
+export function openLine(
+  key: Uint8Array,
+  name: string,
+  before: Uint8Array,
+  line: string,
+): { readonly body: string } | 'unsealed' | 'changed' {
+  const [end, mac] = MAC.exec(line) ?? [];
+  if (end === undefined || mac === undefined) return 'unsealed';
+  const body = `${line.slice(0, -end.length)}}`;
+  return equalBytes(Buffer.from(mac), Buffer.from(macOf(key, name, before, body))) ? { body } : 'changed';
+}

@@ -1,0 +1,234 @@
+import { renameSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { afterLine, NO_LINES, openLine, sealLine } from './chained-line.ts';
+import { syncPath, temporaryFile } from './durable-files.ts';
+import { inTurn, isThere, locked, makeEmpty, ownAsDirectory } from './shared-file-lock.ts';
+
+/**
+ * A file of chained lines (chained-line.ts) that only grows. A line that was changed, inserted, moved or removed is found by its
+ * number. Lines cut off the end are not, while nobody has read them: whoever keeps such a file has to know its last line from
+ * elsewhere. It is read in pieces, each line once, and never held in memory. Several processes may append.
+ */
+
+export class BrokenChain extends Error {
+  readonly line: number;
+
+  constructor(path: string, line: number, what: string) {
+    super(`${path}: line ${line} ${what}`);
+    this.name = 'BrokenChain';
+    this.line = line;
+  }
+}
+
+export interface ChainedLogOptions {
+  readonly path: string;
+  readonly key: Uint8Array;
+  readonly name: string;
+  /**
+   * Told of each line once, in order; of all of them again after another process rewrote the file. What it throws makes the line
+   * a damaged one.
+   */
+  readonly onLine: (body: unknown) => void;
+  /** Lines without a MAC may stand before the first line with one: the file is older than its chain. */
+  readonly unsealedFirst?: boolean;
+}
+
+export interface ChainedLog {
+  exists(): boolean;
+  /** Reads what was appended since the last call; nothing where there is no file. @throws {BrokenChain} */
+  refresh(): Promise<void>;
+  /**
+   * Durable before it returns. `next` is asked behind the lock, once all lines are read; null appends nothing.
+   * @throws {BrokenChain} {Unavailable}
+   */
+  append(next: () => object | null): Promise<void>;
+  /** Puts those lines that `keep` wants, the last one in any case, and then `more` in place of the file. @throws {BrokenChain} */
+  rewrite(keep: (body: unknown) => boolean, more?: readonly object[]): Promise<void>;
+}
+
+/** How far a file was read. */
+interface Tail {
+  readonly inode: number;
+  readonly end: number;
+  readonly lines: number;
+  readonly hash: Buffer;
+  /** Of the last line, without its MAC. */
+  readonly body: string;
+  readonly sealed: boolean;
+}
+
+const BEGIN: Omit<Tail, 'inode'> = { end: 0, lines: 0, hash: NO_LINES, body: '', sealed: false };
+const PIECE_BYTES = 64 * 1024;
+/** Longer than any line of ours. */
+const MAX_LINE_BYTES = 1024 * 1024;
+
+/** Whole lines from an offset on; what a crash cut short has no end and is none. */
+async function* wholeLines(file: FileHandle, from: number): AsyncGenerator<Buffer> {
+  const piece = Buffer.alloc(PIECE_BYTES);
+  let rest: Buffer = Buffer.alloc(0);
+  for (let at = from; ; ) {
+    const { bytesRead } = await file.read(piece, 0, PIECE_BYTES, at);
+    if (bytesRead === 0) return;
+    at += bytesRead;
+    rest = Buffer.concat([rest, piece.subarray(0, bytesRead)]);
+    for (let end = rest.indexOf(0x0a); end !== -1; end = rest.indexOf(0x0a)) {
+      yield rest.subarray(0, end);
+      rest = rest.subarray(end + 1);
+    }
+    if (rest.length <= MAX_LINE_BYTES) continue;
+    yield rest;
+    return;
+  }
+}
+
+type Take = (body: string, at: Tail) => void;
+
+/** All whole lines behind `from`, each held against its MAC. */
+async function readOn(options: ChainedLogOptions, file: FileHandle, from: Tail, take: Take): Promise<Tail> {
+  const { path, key, name, unsealedFirst = false } = options;
+  let at = from;
+  for await (const bytes of wholeLines(file, from.end)) {
+    const line = bytes.toString();
+    const opened = openLine(key, name, at.hash, line);
+    const lines = at.lines + 1;
+    if (opened === 'changed') throw new BrokenChain(path, lines, 'was changed, or one before it is missing');
+    if (opened === 'unsealed' && (at.sealed || !unsealedFirst))
+      throw new BrokenChain(path, lines, 'is damaged');
+    const body = opened === 'unsealed' ? line : opened.body;
+    const end = at.end + bytes.length + 1;
+    at = {
+      inode: at.inode,
+      end,
+      lines,
+      hash: afterLine(at.hash, bytes),
+      body,
+      sealed: opened !== 'unsealed',
+    };
+    try {
+      take(body, at);
+    } catch {
+      throw new BrokenChain(path, lines, 'is damaged');
+    }
+  }
+  return at;
+}
+
+/** Reads on where it ended, or all of a file that another process rewrote. What was read once must still be in it. */
+async function follow(options: ChainedLogOptions, file: FileHandle, known: Tail | null): Promise<Tail> {
+  const { path, onLine } = options;
+  const { ino: inode, size } = await file.stat();
+  const same = known?.inode === inode;
+  if (same && size < known.end) throw new BrokenChain(path, known.lines, 'was there and is missing');
+  const from = same ? known : { inode, ...BEGIN };
+  let seen = same || known === null || known.lines === 0;
+  const tail = await readOn(options, file, from, (body) => {
+    onLine(JSON.parse(body));
+    seen ||= body === known?.body;
+  });
+  if (!seen) throw new BrokenChain(path, known?.lines ?? 0, 'was there and is missing');
+  return tail;
+}
+
+/** Behind the lock, so that no other process is in the middle of what has no end. */
+async function appendLine(
+  options: ChainedLogOptions,
+  file: FileHandle,
+  tail: Tail,
+  next: object,
+): Promise<Tail> {
+  const { key, name } = options;
+  const body = JSON.stringify(next);
+  const bytes = Buffer.from(sealLine(key, name, tail.hash, body));
+  try {
+    await file.truncate(tail.end);
+    await file.appendFile(Buffer.concat([bytes, Buffer.from('\n')]));
+    await file.sync();
+  } catch (error) {
+    await file.truncate(tail.end).catch(() => {});
+    throw error;
+  }
+  const end = tail.end + bytes.length + 1;
+  return { ...tail, end, lines: tail.lines + 1, hash: afterLine(tail.hash, bytes), body, sealed: true };
+}
+
+async function writeAnew(
+  options: ChainedLogOptions,
+  file: FileHandle,
+  tail: Tail | null,
+  lines: { readonly keep: (body: unknown) => boolean; readonly more: readonly object[] },
+): Promise<void> {
+  const { path, key, name } = options;
+  let before = NO_LINES;
+  let waiting: string[] = [];
+  const put = (body: string): void => {
+    const line = sealLine(key, name, before, body);
+    before = afterLine(before, Buffer.from(line));
+    waiting.push(`${line}\n`);
+  };
+  const old = tail && (await open(path, 'r'));
+  try {
+    if (old && tail) {
+      await readOn(options, old, { inode: 0, ...BEGIN }, (body, { lines: number }) => {
+        if (number === tail.lines || lines.keep(JSON.parse(body))) put(body);
+      });
+    }
+  } finally {
+    await old?.close();
+  }
+  for (const body of lines.more) put(JSON.stringify(body));
+  for (; waiting.length > 0; waiting = waiting.slice(1000))
+    await file.appendFile(waiting.slice(0, 1000).join(''));
+  await file.sync();
+}
+
+export function makeChainedLog(options: ChainedLogOptions): ChainedLog {
+  const { path } = options;
+  let tail: Tail | null = null;
+
+  async function readFile(flags: 'r' | 'a+', then?: (file: FileHandle) => Promise<void>): Promise<void> {
+    const file = await open(path, flags, 0o600);
+    try {
+      tail = await follow(options, file, tail);
+      await then?.(file);
+    } finally {
+      await file.close();
+    }
+  }
+
+  async function readWhereThere(): Promise<void> {
+    if (isThere(path)) await readFile('r');
+    else if (tail) throw new BrokenChain(path, tail.lines, 'was there, and the file is missing');
+  }
+
+  return {
+    exists: () => isThere(path),
+    refresh: () => inTurn(path, readWhereThere),
+    append: (next) =>
+      locked(path, async () => {
+        await readWhereThere();
+        const body = next();
+        if (body === null) return;
+        if (!isThere(path)) await makeEmpty(path);
+        await readFile('a+', async (file) => {
+          tail = await appendLine(options, file, tail as Tail, body);
+        });
+        options.onLine(JSON.parse(JSON.stringify(body)));
+      }),
+    rewrite: (keep, more = []) =>
+      locked(path, async () => {
+        await readWhereThere();
+        const temporary = temporaryFile(`${path}.${process.pid}.tmp`);
+        const file = await open(temporary, 'w', 0o600);
+        try {
+          await writeAnew(options, file, tail, { keep, more });
+        } finally {
+          await file.close();
+        }
+        ownAsDirectory(temporary);
+        renameSync(temporary, path);
+        syncPath(dirname(path));
+        await readFile('r');
+      }),
+  };
+}
