@@ -6,14 +6,16 @@ import { type Clock, HOUR, isoTime, MINUTE, SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { every } from '../lib/every.ts';
 import type { Random } from '../lib/random.ts';
+import { afterDelivery, freeSlots, isHalfFree, isOpen, type TargetState, UNTRIED } from './breaker.ts';
 import { webhookHeaders } from './signature.ts';
-import { type Due, settle, takeDue, type Webhook } from './store.ts';
+import { type Due, dueLanes, failOverdue, type Lane, settle, takeDue, type Webhook } from './store.ts';
 
-/** Delivers what waits in the outbox, with back-off, on any number of nodes. */
+/** Delivers what waits in the outbox, with back-off, on any number of nodes; no target holds up the others (ADR 0037). */
 
 /** Waits before the 2nd, 3rd … attempt; after the last one the event has failed and waits for `gpd webhooks replay`. */
 const BACKOFF_MS = [5 * SECOND, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR];
-const BATCH = 50;
+/** What has been due for as long as all waits together fails when its target is silent still. */
+const OVERDUE_MS = BACKOFF_MS.reduce((sum, ms) => sum + ms);
 
 export interface DispatcherDeps {
   readonly database: Database;
@@ -36,8 +38,18 @@ async function payloadOf(deps: DispatcherDeps, due: Due): Promise<object | null>
   return JSON.parse(opened.toString()) as object;
 }
 
-/** @returns null, or why it did not arrive */
-async function send(deps: DispatcherDeps, due: Due, webhook: Webhook, data: object): Promise<string | null> {
+interface Outcome {
+  /** null: it arrived. */
+  readonly failure: string | null;
+  /** Whether the target answered; null: it was not called. */
+  readonly answered: boolean | null;
+  /** It cannot arrive any more. */
+  readonly final?: true;
+}
+
+const whyOf = (error: unknown): string => (error instanceof Error ? error.message : 'it cannot be reached');
+
+async function send(deps: DispatcherDeps, due: Due, webhook: Webhook, data: object): Promise<Outcome> {
   const body = JSON.stringify({
     type: due.event,
     timestamp: isoTime(Number(due.created_at)),
@@ -45,30 +57,23 @@ async function send(deps: DispatcherDeps, due: Due, webhook: Webhook, data: obje
     data,
   });
   const timestamp = Math.floor(deps.clock() / 1000);
+  let called = false;
   try {
     const key = deps.masterKey().unwrap(webhook.wrappedSecret, webhookSecretContext(webhook.kid, webhook.id));
     const headers = webhookHeaders(key, { id: `evt_${due.seq}`, timestamp, body });
+    called = true;
     const status = await postWebhook(webhook, body, headers);
-    return status >= 200 && status < 300 ? null : `it answered ${status}`;
+    return { failure: status >= 200 && status < 300 ? null : `it answered ${status}`, answered: true };
   } catch (error) {
-    return error instanceof Error ? error.message : 'it cannot be reached';
+    return { failure: whyOf(error), answered: called ? false : null };
   }
 }
 
-async function giveUp({ database }: DispatcherDeps, due: Due, failure: string): Promise<void> {
-  await settle(database, due.seq, { state: 'failed', nextAt: 0, failure });
-}
-
-async function retryLater(deps: DispatcherDeps, due: Due, failure: string): Promise<void> {
-  const wait = BACKOFF_MS[due.attempts - 1];
-  if (wait === undefined) return giveUp(deps, due, failure);
-  await settle(deps.database, due.seq, { state: 'waiting', nextAt: deps.clock() + wait, failure });
-}
-
-async function deliver(deps: DispatcherDeps, due: Due): Promise<void> {
+/** @throws {Unavailable} when the database cannot be read: the event waits */
+async function attempt(deps: DispatcherDeps, due: Due): Promise<Outcome> {
   const webhook = deps.webhook(due.kid, due.webhook);
   // A removal takes its events along: this node is behind, or cannot read the tenant.
-  if (!webhook) return retryLater(deps, due, 'the webhook is not known here');
+  if (!webhook) return { failure: 'the webhook is not known here', answered: null };
   let data: object | null;
   try {
     data = await payloadOf(deps, due);
@@ -76,22 +81,76 @@ async function deliver(deps: DispatcherDeps, due: Due): Promise<void> {
     if (error instanceof Unavailable) throw error;
     // Its row is damaged, and stays so.
     deps.onFault(error);
-    return giveUp(deps, due, 'its stored payload cannot be read');
+    return { failure: 'its stored payload cannot be read', answered: null, final: true };
   }
   // Erased meanwhile.
-  if (!data) return giveUp(deps, due, 'there is nothing to send any more');
-  const failure = await send(deps, due, webhook, data);
-  if (failure !== null) return retryLater(deps, due, failure);
-  await settle(deps.database, due.seq, { state: 'delivered', nextAt: 0, failure: null });
+  if (!data) return { failure: 'there is nothing to send any more', answered: null, final: true };
+  return send(deps, due, webhook, data);
 }
 
-async function deliverDue(deps: DispatcherDeps): Promise<void> {
-  for (;;) {
-    const due = await takeDue(deps.database, deps.clock(), BATCH);
-    const ended = await Promise.allSettled(due.map((entry) => deliver(deps, entry)));
-    for (const { reason } of ended.filter((end) => end.status === 'rejected')) throw reason;
-    if (due.length < BATCH) return;
+async function record({ database, clock }: DispatcherDeps, due: Due, outcome: Outcome): Promise<void> {
+  const { failure } = outcome;
+  const wait = outcome.final ? undefined : BACKOFF_MS[due.attempts - 1];
+  if (failure === null) await settle(database, due.seq, { state: 'delivered', nextAt: 0, failure });
+  else if (wait === undefined) await settle(database, due.seq, { state: 'failed', nextAt: 0, failure });
+  else await settle(database, due.seq, { state: 'waiting', nextAt: clock() + wait, failure });
+}
+
+/** What is on its way, lane by lane: the next events of one are taken while others still wait for an answer. */
+function makeLanes(deps: DispatcherDeps, lookAgain: () => void) {
+  const { database, clock } = deps;
+  const targets = new Map<string, TargetState>();
+  const running = new Set<Promise<void>>();
+  /** What the database answered to a delivery: the next round says it. */
+  let trouble: { readonly error: unknown } | null = null;
+  const idOf = ({ kid, webhook }: Lane): string => `${kid} ${webhook}`;
+  const targetOf = (lane: Lane): TargetState => targets.get(idOf(lane)) ?? UNTRIED;
+
+  function ended(lane: Lane, answered: boolean | null): TargetState {
+    const target = afterDelivery(targetOf(lane), answered, clock());
+    if (target.inFlight === 0 && target.silent === 0) targets.delete(idOf(lane));
+    else targets.set(idOf(lane), target);
+    return target;
   }
+
+  async function deliver(due: Due, wasFull: boolean): Promise<void> {
+    let answered: boolean | null = null;
+    try {
+      const outcome = await attempt(deps, due);
+      answered = outcome.answered;
+      await record(deps, due, outcome);
+      if (answered === false && isOpen(targetOf(due)))
+        await failOverdue(database, due, clock() - OVERDUE_MS, 'its target did not answer');
+    } catch (error) {
+      trouble = { error };
+    }
+    const target = ended(due, answered);
+    if (wasFull && isHalfFree(target) && !isOpen(target)) lookAgain();
+  }
+
+  return {
+    running,
+    async takeAndSend(): Promise<void> {
+      const told = trouble;
+      trouble = null;
+      if (told) throw told.error;
+      const now = clock();
+      const lanes = (await dueLanes(database, now))
+        .map((lane) => ({ ...lane, limit: freeSlots(targetOf(lane), now) }))
+        .filter(({ limit }) => limit > 0);
+      if (lanes.length === 0) return;
+      const taken = await takeDue(database, now, lanes);
+      const counts = new Map<string, number>();
+      for (const due of taken) counts.set(idOf(due), (counts.get(idOf(due)) ?? 0) + 1);
+      const full = new Set(lanes.filter((lane) => counts.get(idOf(lane)) === lane.limit).map(idOf));
+      for (const due of taken) {
+        const target = targetOf(due);
+        targets.set(idOf(due), { ...target, inFlight: target.inFlight + 1 });
+        const delivery = deliver(due, full.has(idOf(due))).finally(() => running.delete(delivery));
+        running.add(delivery);
+      }
+    },
+  };
 }
 
 /** Looks now and then while there are webhooks. One event's trouble is its own; the database's ends the round. */
@@ -100,6 +159,17 @@ export function startDispatcher(
   active: () => boolean,
   ms: number = SECOND,
 ): { stop(): Promise<void> } {
-  const round = async (): Promise<void> => (active() ? deliverDue(deps) : undefined);
-  return every(round, { ms, timer: setInterval, onFault: deps.onFault });
+  let stopping = false;
+  const lanes = makeLanes(deps, () => void rounds.soon().catch(() => {}));
+  const round = async (): Promise<void> => {
+    if (!stopping && active()) await lanes.takeAndSend();
+  };
+  const rounds = every(round, { ms, timer: setInterval, onFault: deps.onFault });
+  return {
+    async stop() {
+      stopping = true;
+      await rounds.stop();
+      await Promise.all(lanes.running);
+    },
+  };
 }

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex';
 import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
 import { remove } from '../db/purge.ts';
@@ -103,16 +104,58 @@ export interface Due {
   readonly attempts: number;
 }
 
+/** A webhook's events: they wait for nobody else's. */
+export interface Lane {
+  readonly kid: string;
+  readonly webhook: string;
+}
+
+/** The webhooks that have something to send. */
+export async function dueLanes({ read }: Database, now: number): Promise<readonly Lane[]> {
+  const sql = `SELECT kid, id AS webhook FROM webhooks WHERE EXISTS (SELECT 1 FROM webhook_outbox AS event
+    WHERE event.kid = webhooks.kid AND event.webhook = webhooks.id AND event.state = 'waiting' AND event.next_at <= ?)`;
+  return rowsOf<Lane>(await read.raw(sql, [now]));
+}
+
 const LEASE_MS = 60_000;
 
-/** Takes what is due, for a minute: another node takes it again if this one dies. */
-export async function takeDue(database: Database, now: number, limit: number): Promise<readonly Due[]> {
+/** Takes what is due in these lanes, for a minute: another node takes it again if this one dies. */
+export function takeDue(
+  database: Database,
+  now: number,
+  lanes: readonly (Lane & { readonly limit: number })[],
+): Promise<readonly Due[]> {
   const skip = database.kind === 'postgres' ? 'FOR UPDATE SKIP LOCKED' : '';
   const sql = `UPDATE webhook_outbox SET next_at = ?, attempts = attempts + 1 WHERE seq IN
-    (SELECT seq FROM webhook_outbox WHERE state = 'waiting' AND next_at <= ? ORDER BY next_at, seq LIMIT ? ${skip})
+    (SELECT seq FROM webhook_outbox WHERE kid = ? AND webhook = ? AND state = 'waiting' AND next_at <= ?
+      ORDER BY next_at, seq LIMIT ? ${skip})
     RETURNING seq, kid, webhook, event, request_id, sealed, created_at, attempts`;
-  const bindings = [now + LEASE_MS, now, limit];
-  return database.transaction(async (tx) => rowsOf<Due>(await tx.raw(sql, bindings)));
+  return database.transaction(async (tx) => {
+    const taken: Due[] = [];
+    for (const { kid, webhook, limit } of lanes)
+      taken.push(...rowsOf<Due>(await tx.raw(sql, [now + LEASE_MS, kid, webhook, now, limit])));
+    return taken;
+  });
+}
+
+const MAX_FAILED_AT_ONCE = 1000;
+
+/** Gives up on what has been due since `before`. */
+export async function failOverdue(
+  database: Database,
+  { kid, webhook }: Lane,
+  before: number,
+  failure: string,
+): Promise<void> {
+  await database.transaction(async (tx) => {
+    const overdue = tx('webhook_outbox')
+      .where({ kid, webhook, state: 'waiting' })
+      .where('next_at', '<=', before)
+      .limit(MAX_FAILED_AT_ONCE);
+    await tx('webhook_outbox')
+      .whereIn('seq', overdue.select('seq'))
+      .update({ state: 'failed', next_at: 0, failure });
+  });
 }
 
 /** A delivered event leaves the row without its payload, for `webhooks replay` of decisions and for counting. */
@@ -149,6 +192,17 @@ export async function replayFrom(
 
 const PAGE = 2000;
 
+const ITS_WEBHOOK = (webhooks: Knex.QueryBuilder): void => {
+  void webhooks
+    .from('webhooks')
+    .whereRaw('webhooks.kid = webhook_outbox.kid AND webhooks.id = webhook_outbox.webhook');
+};
+
+const IS_SETTLED = (events: Knex.QueryBuilder): void => {
+  // An event that a node enqueued after its webhook was removed has none.
+  void events.whereIn('state', ['delivered', 'failed']).orWhereNotExists(ITS_WEBHOOK);
+};
+
 /** Events come in the order of their time, near enough: the walk ends at the first page that is too young. */
 export async function purgeOutbox(database: Database, before: number): Promise<void> {
   for (let after = 0; ; ) {
@@ -165,10 +219,7 @@ export async function purgeOutbox(database: Database, before: number): Promise<v
       table: 'webhook_outbox',
       key: ['seq'],
       due: (db) =>
-        db('webhook_outbox')
-          .whereBetween('seq', range)
-          .where('created_at', '<', before)
-          .whereIn('state', ['delivered', 'failed']),
+        db('webhook_outbox').whereBetween('seq', range).where('created_at', '<', before).where(IS_SETTLED),
     });
     if (page.length < PAGE || last !== page.at(-1)) return;
     after = Number(last.seq);

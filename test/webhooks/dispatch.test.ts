@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import type { Database } from '../../src/db/db.ts';
@@ -8,7 +8,8 @@ import { makeMasterKey } from '../../src/keys/master-key.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { openStore } from '../../src/tenants/installation-files.ts';
 import { startDispatcher } from '../../src/webhooks/service.ts';
-import { enqueue, type Webhook } from '../../src/webhooks/store.ts';
+import { enqueue, insertWebhook, type Webhook } from '../../src/webhooks/store.ts';
+import { operatorAt } from '../support/act.ts';
 import { KID } from '../support/constants.ts';
 import { NOW, seededRandom } from '../support/make.ts';
 import { initGpd } from '../support/server.ts';
@@ -46,7 +47,9 @@ interface Place {
   readonly faults: unknown[];
   readonly deps: Parameters<typeof startDispatcher>[0];
   readonly advance: (ms: number) => void;
-  readonly put: (sealed: string | null, requestId?: string) => Promise<void>;
+  readonly put: (sealed: string | null, requestId?: string, webhook?: string) => Promise<void>;
+  /** A further webhook of the tenant. */
+  readonly add: (id: string, url: string) => Promise<void>;
 }
 
 async function withPlace(work: (place: Place) => Promise<void>): Promise<void> {
@@ -56,37 +59,35 @@ async function withPlace(work: (place: Place) => Promise<void>): Promise<void> {
   );
   let now = NOW;
   const faults: unknown[] = [];
-  const webhook: Webhook = {
-    kid: KID,
-    id: 'w1',
-    url,
-    events: [EVENT],
-    allowPrivate: true,
-    wrappedSecret: masterKey.wrap(random(32), webhookSecretContext(KID, 'w1')),
-    createdAt: NOW,
+  const webhooks = new Map<string, Webhook>();
+  const add: Place['add'] = async (id, target) => {
+    const webhook: Webhook = {
+      kid: KID,
+      id,
+      url: target,
+      events: [EVENT],
+      allowPrivate: true,
+      wrappedSecret: masterKey.wrap(random(32), webhookSecretContext(KID, id)),
+      createdAt: NOW,
+    };
+    webhooks.set(id, webhook);
+    await insertWebhook(database, webhook, operatorAt(NOW));
   };
+  await add('w1', url);
   const deps = {
     database,
     masterKey: () => masterKey,
     clock: () => now,
-    webhook: (_kid: string, id: string) => (id === 'w1' ? webhook : undefined),
+    webhook: (_kid: string, id: string) => webhooks.get(id),
     payloadKey: () => PAYLOAD_KEY,
     findDecision: () => Promise.resolve({}),
     random,
     onFault: (error: unknown) => faults.push(error),
   };
-  const put: Place['put'] = (sealed, requestId) =>
+  const put: Place['put'] = (sealed, requestId, webhook = 'w1') =>
     database.hotTransaction((tx) =>
       enqueue(tx, [
-        {
-          kid: KID,
-          webhook: 'w1',
-          event: EVENT,
-          requestId: requestId ?? null,
-          principal: null,
-          sealed,
-          at: NOW,
-        },
+        { kid: KID, webhook, event: EVENT, requestId: requestId ?? null, principal: null, sealed, at: NOW },
       ]),
     );
   const place: Place = {
@@ -94,6 +95,7 @@ async function withPlace(work: (place: Place) => Promise<void>): Promise<void> {
     faults,
     deps,
     put,
+    add,
     advance: (ms) => {
       now += ms;
     },
@@ -181,4 +183,139 @@ it('a database that keeps failing is told once, not at every look', () =>
     await vi.waitFor(() => expect(looks).toBeGreaterThan(4), QUICK);
     await dispatcher.stop();
     expect(faults).toHaveLength(1);
+  }));
+
+/** Accepts connections, reads, and never answers until it is told to. */
+async function withSilentTarget(work: (target: SilentTarget) => Promise<void>): Promise<void> {
+  const sockets: Socket[] = [];
+  const waiters: (() => void)[] = [];
+  let gone = false;
+  const server = createTcpServer((socket) => {
+    socket.on('error', () => {}).resume();
+    sockets.push(socket);
+    if (gone) socket.destroy();
+    for (const wake of waiters.splice(0)) wake();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const target: SilentTarget = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    connections: () => sockets.length,
+    async reached(count) {
+      while (sockets.length < count) await new Promise<void>((wake) => void waiters.push(wake));
+    },
+    hangUp() {
+      gone = true;
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+  try {
+    await work(target);
+  } finally {
+    target.hangUp();
+    await new Promise((resolve) => void server.close(resolve));
+  }
+}
+
+interface SilentTarget {
+  readonly url: string;
+  readonly connections: () => number;
+  readonly reached: (count: number) => Promise<void>;
+  /** Nobody gets an answer from now on, at once instead of after ten seconds. */
+  readonly hangUp: () => void;
+}
+
+const outboxOf = async (database: Database, webhook: string): Promise<Record<string, number>> => {
+  const states = (await database.read('webhook_outbox').where({ webhook }).pluck('state')) as string[];
+  const counts: Record<string, number> = {};
+  for (const state of states) counts[state] = (counts[state] ?? 0) + 1;
+  return counts;
+};
+
+/** When 20 were on their way, and a few more until enough of them had failed. */
+const breakerOpens = (database: Database, webhook: string): Promise<void> =>
+  vi.waitFor(async () => {
+    const failed = await database.read('webhook_outbox').where({ webhook }).whereNotNull('failure');
+    const tried = await database.read('webhook_outbox').where({ webhook }).where('attempts', '>', 0);
+    expect(failed.length).toBeGreaterThanOrEqual(20);
+    expect(failed.length).toBe(tried.length);
+  }, QUICK);
+
+// Guards against: 400 events for a silent target held up another tenant's delivery for 79 s.
+it('a target that accepts and is silent holds up nobody else, and is only probed after a while', () =>
+  withSilentTarget((silent) =>
+    withPlace(async ({ database, deps, put, add, advance }) => {
+      await add('silent', silent.url);
+      for (let i = 0; i < 400; i += 1) await put(sealed(), undefined, 'silent');
+      const dispatcher = startDispatcher(deps, () => true, 5);
+      await silent.reached(20);
+      const begun = performance.now();
+      await put(sealed());
+      await vi.waitFor(() => expect(seen).toHaveLength(1), { interval: 5, timeout: 1000 });
+      expect(performance.now() - begun).toBeLessThan(1000);
+      // Its own lane is full: 20 are on their way, and the others wait without an attempt.
+      expect(silent.connections()).toBe(20);
+      expect(await database.read('webhook_outbox').where({ webhook: 'silent', attempts: 0 })).toHaveLength(
+        380,
+      );
+      silent.hangUp();
+      await breakerOpens(database, 'silent');
+      const tried = silent.connections();
+      await put(sealed());
+      await vi.waitFor(() => expect(seen).toHaveLength(2), { interval: 5, timeout: 1000 });
+      expect(silent.connections()).toBe(tried);
+      advance(30_000);
+      await silent.reached(tried + 1);
+      await put(sealed());
+      await vi.waitFor(() => expect(seen).toHaveLength(3), { interval: 5, timeout: 1000 });
+      expect(silent.connections()).toBe(tried + 1);
+      await dispatcher.stop();
+    }),
+  ));
+
+it('what was due all the while for a silent target has failed after 18 hours', () =>
+  withSilentTarget((silent) =>
+    withPlace(async ({ database, deps, put, add, advance }) => {
+      await add('silent', silent.url);
+      for (let i = 0; i < 30; i += 1) await put(sealed(), undefined, 'silent');
+      const dispatcher = startDispatcher(deps, () => true, 5);
+      await silent.reached(20);
+      silent.hangUp();
+      await breakerOpens(database, 'silent');
+      expect(await outboxOf(database, 'silent')).toEqual({ waiting: 30 });
+      advance(18 * 3_600_000);
+      // All but the probe, whose own back-off goes on.
+      await vi.waitFor(
+        async () => expect(await outboxOf(database, 'silent')).toEqual({ waiting: 1, failed: 29 }),
+        QUICK,
+      );
+      await dispatcher.stop();
+    }),
+  ));
+
+it('a target that answers again gets all that waited', () =>
+  withPlace(async ({ database, deps, put, advance }) => {
+    for (let i = 0; i < 50; i += 1) await put(sealed());
+    let away = true;
+    const findDown = (kid: string, id: string): Webhook | undefined => {
+      const webhook = deps.webhook(kid, id);
+      return webhook && (away ? { ...webhook, url: 'http://127.0.0.1:1/' } : webhook);
+    };
+    const dispatcher = startDispatcher({ ...deps, webhook: findDown }, () => true, 5);
+    await breakerOpens(database, 'w1');
+    away = false;
+    advance(60_000);
+    await vi.waitFor(async () => expect(await outboxOf(database, 'w1')).toEqual({ delivered: 50 }), QUICK);
+    await dispatcher.stop();
+    expect(new Set(seen).size).toBe(50);
+  }));
+
+it('two nodes deliver each event once', () =>
+  withPlace(async ({ database, deps, put, add }) => {
+    await add('w2', url);
+    for (let i = 0; i < 100; i += 1) await put(sealed(), undefined, i % 2 === 0 ? 'w1' : 'w2');
+    const nodes = [startDispatcher(deps, () => true, 5), startDispatcher(deps, () => true, 5)];
+    await vi.waitFor(() => expect(seen).toHaveLength(100), QUICK);
+    await Promise.all(nodes.map((node) => node.stop()));
+    expect(new Set(seen).size).toBe(100);
+    expect(await database.read('webhook_outbox').where('attempts', '>', 1)).toEqual([]);
   }));

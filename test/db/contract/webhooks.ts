@@ -3,6 +3,8 @@ import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import {
   countOutbox,
+  dueLanes,
+  failOverdue,
   insertWebhook,
   listWebhooks,
   purgeOutbox,
@@ -89,6 +91,7 @@ export function webhookContract(make: MakeDatabase): void {
         outbox = await make();
         second = await outbox.connect();
         const kid = await addTenant(outbox.database, 'acme');
+        await insertWebhook(outbox.database, makeWebhook(kid, 'w'), operatorAt(NOW));
         const recorder = makeRecorder(outbox.database);
         for (let i = 0; i < 4; i += 1)
           await recorder.record(makeEntry({ kid, id: `d${i}`, webhooks: ['w'], decidedAt: NOW + i }));
@@ -98,9 +101,11 @@ export function webhookContract(make: MakeDatabase): void {
       afterAll(() => outbox.close());
 
       const seqs: number[] = [];
+      const take = (node: Database, now: number, limit = 10) =>
+        takeDue(node, now, [{ kid: 'acme', webhook: 'w', limit }]);
 
       it('is taken once, by however many nodes at once, the oldest first', async () => {
-        const [first] = await takeDue(outbox.database, NOW, 10);
+        const [first] = await take(outbox.database, NOW);
         expect(first).toMatchObject({
           kid: 'acme',
           webhook: 'w',
@@ -111,18 +116,18 @@ export function webhookContract(make: MakeDatabase): void {
           attempts: 1,
         });
         const taken = (
-          await Promise.all([outbox.database, second].map((node) => takeDue(node, NOW + 10, 10)))
+          await Promise.all([outbox.database, second].map((node) => take(node, NOW + 10)))
         ).flat();
         expect(taken).toHaveLength(4);
         seqs.push(first!.seq, ...taken.map(({ seq }) => seq).sort((a, b) => a - b));
         expect(new Set(seqs).size).toBe(5);
         const grant = taken.find(({ event }) => event === 'consent.granted');
         expect(grant).toMatchObject({ request_id: null, sealed: 'sealed' });
-        expect(await takeDue(second, NOW + 10, 10)).toEqual([]);
+        expect(await take(second, NOW + 10)).toEqual([]);
       });
 
       it('is taken again when the node that took it says nothing for a minute', async () => {
-        const again = await takeDue(second, NOW + LEASE_MS, 10);
+        const again = await take(second, NOW + LEASE_MS);
         expect(again.map(({ seq, attempts }) => [seq, attempts])).toEqual([[seqs[0], 2]]);
       });
 
@@ -141,13 +146,13 @@ export function webhookContract(make: MakeDatabase): void {
           [three, 'waiting', null, null],
           [grant, 'delivered', null, null],
         ]);
-        expect((await takeDue(second, NOW + 2 * LEASE_MS, 10)).map(({ seq }) => seq)).toEqual([three]);
+        expect((await take(second, NOW + 2 * LEASE_MS)).map(({ seq }) => seq)).toEqual([three]);
       });
 
       it('can be sent again from any point, where something is left to send', async () => {
         const again = NOW + 10 * LEASE_MS;
         expect(await replayFrom(second, 'acme', 'w', seqs[1]!, again)).toBe(3);
-        const taken = await takeDue(outbox.database, again, 10);
+        const taken = await take(outbox.database, again);
         expect(new Set(taken.map(({ seq }) => seq))).toEqual(new Set(seqs.slice(1, 4)));
         expect(taken.map(({ attempts }) => attempts)).toEqual([1, 1, 1]);
         expect(await replayFrom(second, 'acme', 'another', 0, again)).toBe(0);
@@ -160,6 +165,65 @@ export function webhookContract(make: MakeDatabase): void {
         expect(await countOutbox(outbox.database, 'acme')).toEqual([
           { webhook: 'w', state: 'waiting', count: 3 },
         ]);
+      });
+
+      it('is forgotten where its webhook is gone', async () => {
+        await makeRecorder(outbox.database).record(
+          makeEntry({ kid: 'acme', id: 'late', webhooks: ['gone'], decidedAt: NOW }),
+        );
+        await purgeOutbox(second, NOW + 1);
+        expect((await countOutbox(outbox.database, 'acme')).map(({ webhook }) => webhook)).toEqual(['w']);
+      });
+    });
+
+    describe('lanes', () => {
+      let outbox: TestDatabase;
+      const lanes = ['w1', 'w2', 'w3'].map((webhook) => ({ kid: 'acme', webhook }));
+      beforeAll(async () => {
+        outbox = await make();
+        await addTenant(outbox.database, 'acme');
+        const recorder = makeRecorder(outbox.database);
+        for (const { kid, webhook } of lanes)
+          await insertWebhook(outbox.database, makeWebhook(kid, webhook), operatorAt(NOW));
+        for (let i = 0; i < 30; i += 1)
+          await recorder.record(makeEntry({ kid: 'acme', id: `d${i}`, webhooks: ['w1'], decidedAt: NOW }));
+        await recorder.record(makeEntry({ kid: 'acme', id: 'e', webhooks: ['w2'], decidedAt: NOW + 1 }));
+      });
+      afterAll(() => outbox.close());
+
+      const countTaken = (taken: readonly { readonly webhook: string }[]) =>
+        Object.fromEntries(
+          lanes.map(({ webhook }) => [webhook, taken.filter((due) => due.webhook === webhook).length]),
+        );
+
+      it('are those with something due', async () => {
+        const due = async (now: number) =>
+          (await dueLanes(outbox.database, now)).map(({ webhook }) => webhook).sort();
+        expect(await due(NOW - 1)).toEqual([]);
+        expect(await due(NOW)).toEqual(['w1']);
+        expect(await due(NOW + 1)).toEqual(['w1', 'w2']);
+      });
+
+      it('are taken from by their own limits, whatever waits in another', async () => {
+        const [w1, w2, w3] = lanes;
+        const wanted = [
+          { ...w1!, limit: 7 },
+          { ...w2!, limit: 7 },
+          { ...w3!, limit: 7 },
+        ];
+        expect(countTaken(await takeDue(outbox.database, NOW + 1, wanted))).toEqual({ w1: 7, w2: 1, w3: 0 });
+        expect(await dueLanes(outbox.database, NOW + 1)).toEqual([w1]);
+      });
+
+      it('fail what has been due for too long, and nothing that is taken or younger', async () => {
+        await failOverdue(outbox.database, lanes[0]!, NOW - 1, 'silent');
+        expect(await outbox.database.read('webhook_outbox').where({ state: 'failed' })).toEqual([]);
+        await failOverdue(outbox.database, lanes[0]!, NOW, 'silent');
+        const failed = await outbox.database.read('webhook_outbox').where({ state: 'failed' });
+        expect(failed).toHaveLength(23);
+        expect(failed).toEqual(
+          failed.map(() => expect.objectContaining({ webhook: 'w1', failure: 'silent' })),
+        );
       });
     });
   });
