@@ -41,7 +41,7 @@ type Write struct {
 	Purposes    []string `json:"purposes"`
 	// PolicyVersion of the text that was shown; the current one when nil.
 	PolicyVersion *int64 `json:"policyVersion,omitempty"`
-	// GPC tells whether Global Privacy Control was on; nil leaves what is known.
+	// GPC true opts out of every purpose that heeds it; false ends that for the purposes of this grant alone; nil changes nothing.
 	GPC *bool `json:"gpc,omitempty"`
 	// IdempotencyKey names a write to be able to repeat it later; else each call gets one of its own.
 	IdempotencyKey string `json:"-"`

@@ -102,6 +102,9 @@ async function choose(context: Context, wants: Wants): Promise<ChoiceResult> {
       : refuse(context, known, write));
     if (done.outcome !== 'recorded') result = done;
   }
+  // What was written under the signal opted out of every purpose that heeds it, also of those granted before.
+  const after = termsOf(context);
+  if (after?.gpc) await reportSignal(context, after);
   return result;
 }
 

@@ -38,10 +38,10 @@ const TYPE_OF: Readonly<Record<PlannedEntry['choice'], PersonalType>> = {
 
 type Batch = readonly AppendRequest[];
 
-/** A write that says nothing of the signal is under it all the same, and the evidence must not read as if it had ended it. */
-function toDetail({ detail }: PlannedEntry, { gpc }: Principal): EntryDetail {
+/** A write that does not end the opt-out is under it all the same, and the evidence must not read as if it had ended it. */
+function toDetail({ detail, purpose }: PlannedEntry, { gpc, gpcExcept }: Principal): EntryDetail {
   const { policyVersion, source, expiresAt } = detail;
-  return { policyVersion, gpc, source, expiresAt: iso(expiresAt) };
+  return { policyVersion, gpc: gpc && !gpcExcept.has(purpose), source, expiresAt: iso(expiresAt) };
 }
 
 interface Written {

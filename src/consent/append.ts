@@ -26,7 +26,7 @@ export interface AppendRequest {
   readonly principalId: string;
   readonly principal: string;
   readonly entries: readonly PlannedEntry[];
-  /** Undefined leaves what is known of GPC as it is. */
+  /** True opts out of every purpose; false ends that for the purposes that this write grants; undefined changes nothing. */
   readonly gpc: boolean | undefined;
   readonly isGrant: boolean;
   readonly now: number;

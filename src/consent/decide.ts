@@ -23,7 +23,7 @@ export interface ConsentEvent extends ProofRef {
 export interface PrincipalState {
   /** A tombstone stands, and no grant came after it. */
   readonly erased: boolean;
-  /** The last write of this principal carried a Global Privacy Control signal. */
+  /** A Global Privacy Control signal opts the principal out of this purpose, where its policy heeds the signal. */
   readonly gpc: boolean;
   readonly event: ConsentEvent | null;
   /** The head of the log, for decisions that no entry of the principal's own proves. */

@@ -15,15 +15,19 @@ const KEY_BYTES = 32;
 export interface Principal {
   wrappedKey: string;
   readonly key: Buffer;
+  /** A GPC signal was recorded: it opts out of every purpose but `gpcExcept`. */
   gpc: boolean;
+  /** Granted by a write that said that there is no signal, since the last signal. */
+  gpcExcept: ReadonlySet<string>;
   erasedAt: number | null;
 }
 
 const readPrincipals = makeReads({
   about: { kid: 'text', principal: 'text' },
-  sql: `SELECT p.principal AS principal, p.wrapped_key AS wrapped_key, p.gpc AS gpc, p.erased_at AS erased_at
+  sql: `SELECT p.principal AS principal, p.wrapped_key AS wrapped_key, p.gpc AS gpc,
+      p.gpc_except AS gpc_except, p.erased_at AS erased_at
     FROM q JOIN consent_principals p ON p.kid = q.kid AND p.principal = q.principal`,
-  columns: ['principal', 'wrapped_key', 'gpc', 'erased_at'],
+  columns: ['principal', 'wrapped_key', 'gpc', 'gpc_except', 'erased_at'],
 });
 
 /** A principal of a row that cannot be opened is a fault, and those beside it are not. */
@@ -38,12 +42,18 @@ export async function loadPrincipals(
   const [rows = []] = await readPrincipals(tx, asked);
   const known = new Map(rows.map((row) => [row[0], row]));
   const toPrincipal = (principal: string): Principal => {
-    const [, wrapped = null, gpc, erasedAt = null] = known.get(principal) ?? [];
+    const [, wrapped = null, gpc, except = null, erasedAt = null] = known.get(principal) ?? [];
     const context = principalKeyContext(kid, principal);
     const key = wrapped === null ? randomBytes(KEY_BYTES) : wrapper.unwrap(String(wrapped), context);
     const wrappedKey = wrapped === null ? wrapper.wrap(key, context) : String(wrapped);
     const erased = erasedAt === null ? null : Number(erasedAt);
-    return { wrappedKey, key, gpc: isTrue(gpc), erasedAt: erased };
+    return {
+      wrappedKey,
+      key,
+      gpc: isTrue(gpc),
+      gpcExcept: new Set(parseExcept(except as string | null)),
+      erasedAt: erased,
+    };
   };
   return new Map(refs.map((principal) => [principal, orFault(() => toPrincipal(principal))]));
 }
@@ -56,10 +66,23 @@ function orFault<T>(make: () => T): T | Fault {
   }
 }
 
-/** What is known of GPC and of the tombstone after this write. */
-export function applyToPrincipal(principal: Principal, request: AppendRequest): void {
-  principal.gpc = request.gpc ?? principal.gpc;
-  if (request.isGrant) principal.erasedAt = null;
+/** Purposes that are taken out of the opt-out, as the column has them. */
+const parseExcept = (column: string | null): readonly string[] =>
+  column === null ? [] : (JSON.parse(column) as string[]);
+
+/** Does a recorded signal opt out of this purpose? Of the two columns as they are read. */
+export const isOptedOut = (gpc: unknown, except: string | null, purpose: string): boolean =>
+  isTrue(gpc) && !parseExcept(except).includes(purpose);
+
+/** What is known of GPC and of the tombstone after this write (contract-2 section 13). */
+export function applyToPrincipal(principal: Principal, { gpc, isGrant, entries }: AppendRequest): void {
+  if (gpc === true) {
+    principal.gpc = true;
+    principal.gpcExcept = new Set();
+  } else if (gpc === false && isGrant && principal.gpc) {
+    principal.gpcExcept = new Set([...principal.gpcExcept, ...entries.map(({ purpose }) => purpose)]);
+  }
+  if (isGrant) principal.erasedAt = null;
 }
 
 export async function savePrincipals(
@@ -69,15 +92,16 @@ export async function savePrincipals(
 ): Promise<void> {
   const rows = [...principals].flatMap(([ref, principal]): Bindings[] => {
     if (principal instanceof Fault) return [];
-    const { wrappedKey, gpc, erasedAt } = principal;
-    return [[kid, ref, wrappedKey, gpc, erasedAt]];
+    const { wrappedKey, gpc, gpcExcept, erasedAt } = principal;
+    const except = gpcExcept.size === 0 ? null : JSON.stringify([...gpcExcept].sort());
+    return [[kid, ref, wrappedKey, gpc, except, erasedAt]];
   });
   await insertMany(
     tx,
-    'INSERT INTO consent_principals (kid, principal, wrapped_key, gpc, erased_at)',
+    'INSERT INTO consent_principals (kid, principal, wrapped_key, gpc, gpc_except, erased_at)',
     rows,
     `ON CONFLICT (kid, principal) DO UPDATE SET wrapped_key = excluded.wrapped_key, gpc = excluded.gpc,
-      erased_at = excluded.erased_at`,
+      gpc_except = excluded.gpc_except, erased_at = excluded.erased_at`,
   );
 }
 

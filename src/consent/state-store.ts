@@ -1,8 +1,9 @@
 import type { Database } from '../db/db.ts';
 import { Fault, makeGroup } from '../db/group-commit.ts';
-import { askedRows, type Bindings, isTrue, runHot } from '../db/sql.ts';
+import { askedRows, type Bindings, runHot } from '../db/sql.ts';
 import { logLost } from '../db/tenant-hold.ts';
 import type { PrincipalState } from './decide.ts';
+import { isOptedOut } from './principals-store.ts';
 
 export interface StateQuery {
   readonly kid: string;
@@ -28,6 +29,7 @@ const MAX_WAITING = 2000;
 interface Row {
   readonly i: number;
   readonly gpc: unknown;
+  readonly gpc_except: string | null;
   readonly erased_at: number | null;
   readonly choice: NonNullable<PrincipalState['event']>['choice'] | null;
   readonly policy_version: number;
@@ -40,14 +42,14 @@ interface Row {
 
 const COLUMNS = { kid: 'text', principal: 'text', purpose: 'text' } as const;
 const SELECT = `
-  SELECT q.i AS i, p.gpc AS gpc, p.erased_at AS erased_at, s.choice AS choice, s.policy_version AS policy_version,
-    s.expires_at AS expires_at, s.seq AS seq, s.hash AS hash, h.size AS size, h.head_hash AS head_hash
+  SELECT q.i AS i, p.gpc AS gpc, p.gpc_except AS gpc_except, p.erased_at AS erased_at,
+    s.choice AS choice, s.policy_version AS policy_version, s.expires_at AS expires_at, s.seq AS seq, s.hash AS hash, h.size AS size, h.head_hash AS head_hash
   FROM q
   JOIN ledger_heads h ON h.kid = q.kid
   LEFT JOIN consent_principals p ON p.kid = q.kid AND p.principal = q.principal
   LEFT JOIN consent_state s ON s.kid = q.kid AND s.principal = q.principal AND s.purpose = q.purpose`;
 
-function toState(row: Row): PrincipalState {
+function toState(row: Row, purpose: string): PrincipalState {
   const { choice, seq, hash } = row;
   const event = choice && {
     choice,
@@ -57,7 +59,7 @@ function toState(row: Row): PrincipalState {
     hash,
   };
   const head = { seq: Number(row.size) - 1, hash: row.head_hash };
-  return { erased: row.erased_at != null, gpc: isTrue(row.gpc), event, head };
+  return { erased: row.erased_at != null, gpc: isOptedOut(row.gpc, row.gpc_except, purpose), event, head };
 }
 
 async function readBatch(
@@ -71,9 +73,9 @@ async function readBatch(
   const lost = new Map<string, Fault>();
   for (const [i, { kid }] of queries.entries())
     if (!rows.has(i) && !lost.has(kid)) lost.set(kid, new Fault(await logLost(read, kid)));
-  return queries.map(({ kid }, i) => {
+  return queries.map(({ kid, purpose }, i) => {
     const row = rows.get(i);
-    return row ? toState(row) : (lost.get(kid) as Fault);
+    return row ? toState(row, purpose) : (lost.get(kid) as Fault);
   });
 }
 

@@ -44,7 +44,7 @@ function makeServer({
   };
 }
 
-function start(server: Server, record: ConsentRecord | null = null) {
+function start(server: Server, record: ConsentRecord | null = null, gpc = () => false) {
   const heard: ConsentSnapshot[] = [];
   const store = makeStore(record);
   const controller = makeController({
@@ -52,7 +52,7 @@ function start(server: Server, record: ConsentRecord | null = null) {
     missing: 'no-key',
     store,
     language: 'en',
-    gpc: () => false,
+    gpc,
     now: () => Date.now(),
     changed: (snapshot) => void heard.push(snapshot),
   });
@@ -107,6 +107,34 @@ describe('a refusal', () => {
       problem: null,
     });
     expect(controller.terms()?.record?.choices[AGENT]).toMatchObject({ choice: 'denied', proof: { seq: 0 } });
+  });
+});
+
+describe('a signal that begins on an open page', () => {
+  it('is told of with the next choice, and the grant it overrules is forgotten', async () => {
+    let on = false;
+    const sent: unknown[] = [];
+    const write: Server['write'] = async (_record, { action, purposes, gpc }) => {
+      sent.push([action, purposes, gpc]);
+      return purposes.map((purpose, seq) => ({ purpose, seq, hash: 'b'.repeat(64) }));
+    };
+    const { controller, store } = start(
+      makeServer({ write }),
+      makeRecord({ [AGENT]: makeChoice() }),
+      () => on,
+    );
+    await controller.load();
+    // After what the load still tells the ledger.
+    await controller.choose(new Map());
+    on = true;
+    await controller.choose(new Map([['analytics', true]]));
+    expect(sent).toEqual([
+      ['grant', ['analytics'], true],
+      ['deny', [AGENT], true],
+    ]);
+    on = false;
+    expect(Object.keys(store.kept?.choices ?? {})).toEqual(['analytics']);
+    expect(controller.snapshot().granted).toEqual(['analytics']);
   });
 });
 

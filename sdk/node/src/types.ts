@@ -47,7 +47,7 @@ export interface ConsentWrite {
   readonly purposes: readonly string[];
   /** The version of the text that was shown; the current one when absent. */
   readonly policyVersion?: number | undefined;
-  /** Global Privacy Control was on. */
+  /** True opts out of every purpose that heeds Global Privacy Control; false ends that for the purposes of this grant alone. */
   readonly gpc?: boolean | undefined;
 }
 

@@ -179,8 +179,8 @@ export function registerConsentDecisions(consent: Command): void {
       .command(`${action} <kid> <principal> <purposes...>`)
       .description(description)
       .option('--policy-version <n>', 'the policy that was shown (default: the last one)')
-      .option('--gpc', 'a Global Privacy Control signal was on')
-      .option('--no-gpc', 'none was on')
+      .option('--gpc', 'a Global Privacy Control signal was on: opts out of every purpose that heeds it')
+      .option('--no-gpc', 'none was on: a grant ends the opt-out of its purposes')
       .action(write(action));
   }
   consent

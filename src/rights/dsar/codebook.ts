@@ -147,7 +147,8 @@ export const FIELD_MEANINGS = of({
   'consent.history[].purpose': 'What for.',
   'consent.history[].time': 'When.',
   'consent.history[].policyVersion': 'The version of the consent text.',
-  'consent.history[].gpc': 'Whether the browser sent Global Privacy Control.',
+  'consent.history[].gpc':
+    'Whether a Global Privacy Control signal opted the person out of this purpose then.',
   'consent.history[].source': 'By which way it came in.',
   'consent.history[].expiresAt': 'Until when it holds.',
   notice: 'Who is responsible, and what the law has them say.',

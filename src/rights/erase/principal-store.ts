@@ -61,7 +61,7 @@ export async function shredWithin(
     tx,
     told.map((notification) => ({ ...notification, kid, principal, requestId: null, at: now })),
   );
-  const erased = { wrapped_key: null, gpc: false, erased_at: now };
+  const erased = { wrapped_key: null, gpc: false, gpc_except: null, erased_at: now };
   await tx('consent_principals').where({ kid, principal }).update(erased);
   return { openings, seq: appended?.seq ?? null };
 }

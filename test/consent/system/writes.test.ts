@@ -147,8 +147,37 @@ describe('Global Privacy Control', () => {
     expect(await api.check('hanna', 'orders')).toMatchObject({ allowed: true, reason: 'granted' });
     await api.write('grant', body);
     expect(await api.check('hanna')).toMatchObject({ reason: 'gpc-opt-out' });
-    await api.write('grant', { ...body, purposes: ['orders'], gpc: false });
+    await api.write('grant', { ...body, purposes: [PURPOSE], gpc: false });
     expect(await api.check('hanna')).toMatchObject({ allowed: true, reason: 'granted' });
+  });
+
+  it.each(['grant', 'deny', 'withdraw'] as const)(
+    'a %s about another purpose never ends an opt-out',
+    async (action) => {
+      const principalId = `other ${action}`;
+      await api.write('grant', { principalId });
+      await api.write(action, { principalId, purposes: ['orders'], gpc: true });
+      expect(await api.check(principalId)).toMatchObject({ reason: 'gpc-opt-out' });
+      for (const purpose of ['orders', 'ads'])
+        await api.write(action, { principalId, purposes: [purpose], gpc: false });
+      expect(await api.check(principalId)).toMatchObject({ allowed: false, reason: 'gpc-opt-out' });
+    },
+  );
+
+  it.each(['deny', 'withdraw'] as const)('a %s of the purpose itself does not end it', async (action) => {
+    const principalId = `own ${action}`;
+    await api.write('grant', { principalId, gpc: true });
+    await api.write(action, { principalId, gpc: false });
+    expect(await api.check(principalId)).toMatchObject({ reason: 'gpc-opt-out' });
+  });
+
+  it('a new signal counts for what an earlier grant took out of it', async () => {
+    await api.write('grant', { principalId: 'nils', purposes: ['ads', PURPOSE], gpc: true });
+    await api.write('grant', { principalId: 'nils', purposes: ['ads'], gpc: false });
+    expect(await api.check('nils', 'ads')).toMatchObject({ allowed: true });
+    expect(await api.check('nils')).toMatchObject({ reason: 'gpc-opt-out' });
+    await api.write('withdraw', { principalId: 'nils', purposes: ['orders'], gpc: true });
+    expect(await api.check('nils', 'ads')).toMatchObject({ allowed: false, reason: 'gpc-opt-out' });
   });
 
   it('holds for every purpose that heeds it, those never asked for included', async () => {
@@ -160,9 +189,8 @@ describe('Global Privacy Control', () => {
 
   it('a later withdrawal stands when the signal is gone', async () => {
     await api.write('grant', { principalId: 'jan', gpc: true });
-    await api.write('withdraw', { principalId: 'jan', gpc: true });
-    expect(await api.check('jan')).toMatchObject({ reason: 'gpc-opt-out' });
-    await api.write('grant', { principalId: 'jan', purposes: ['ads'], gpc: false });
+    await api.write('grant', { principalId: 'jan', gpc: false });
+    await api.write('withdraw', { principalId: 'jan' });
     expect(await api.check('jan')).toMatchObject({ allowed: false, reason: 'withdrawn' });
   });
 

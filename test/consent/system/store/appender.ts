@@ -3,6 +3,7 @@ import type { AppendRequest } from '../../../../src/consent/append.ts';
 import type { ConsentAppender } from '../../../../src/consent/append-store.ts';
 import { listHistory, listState } from '../../../../src/consent/terms-store.ts';
 import type { Database } from '../../../../src/db/db.ts';
+import type { ConsentChoice } from '../../../../src/schema/consent.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
 import { NOW } from '../../../support/make.ts';
 import {
@@ -205,7 +206,7 @@ export function appenderContract(make: MakeDatabase): void {
       expect(stored).toEqual(computed);
     });
 
-    it('remembers GPC until a write says otherwise', async () => {
+    it('remembers GPC until a grant of the purpose says otherwise', async () => {
       const kid = await addLog(db.database, 'gpc');
       const appender = makeAppender(db.database);
       const seen: boolean[] = [];
@@ -214,6 +215,29 @@ export function appenderContract(make: MakeDatabase): void {
         seen.push((await stateOf(other, kid)).gpc);
       }
       expect(seen).toEqual([true, true, false, false, true]);
+    });
+
+    it('keeps the opt-out of each purpose apart, also within one batch', async () => {
+      const kid = await addLog(db.database, 'gpc-each');
+      const appender = makeAppender(db.database);
+      const [entry] = makeAppend(kid).entries;
+      const write = (gpc: boolean, purpose: string, choice: ConsentChoice = 'granted') =>
+        append(appender, makeAppend(kid, { gpc, choice, entries: [{ ...entry!, purpose, choice }] }));
+      const out = async (): Promise<string[]> => {
+        const all = ['ads', 'mail', 'new'].map(async (purpose) => {
+          const { gpc } = await stateOf(other, kid, 'anna', purpose);
+          return gpc ? [purpose] : [];
+        });
+        return (await Promise.all(all)).flat();
+      };
+      await write(true, 'ads');
+      expect(await out()).toEqual(['ads', 'mail', 'new']);
+      await Promise.all([write(false, 'ads'), write(false, 'mail', 'withdrawn')]);
+      expect(await out()).toEqual(['mail', 'new']);
+      await Promise.all([write(false, 'mail'), write(false, 'new')]);
+      expect(await out()).toEqual([]);
+      await write(true, 'mail', 'withdrawn');
+      expect(await out()).toEqual(['ads', 'mail', 'new']);
     });
   });
 }

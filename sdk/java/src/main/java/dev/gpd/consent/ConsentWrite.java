@@ -6,7 +6,7 @@ import java.util.List;
  * What a person says about purposes.
  *
  * @param policyVersion of the text that was shown; null for the current one
- * @param gpc whether Global Privacy Control was on; null leaves what is known
+ * @param gpc true opts out of every purpose that heeds it; false ends that for the purposes of this grant alone; null changes nothing
  */
 public record ConsentWrite(String principalId, List<String> purposes, Long policyVersion, Boolean gpc) {
   public static ConsentWrite of(String principalId, String... purposes) {
