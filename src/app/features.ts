@@ -47,7 +47,7 @@ export async function makeFeatures(platform: Platform, { isHosting }: Settings) 
   const rights = await openRights(platform);
   const consent = makeConsentApi({
     ...platform,
-    limiter: limiters.consent,
+    limits: limiters.consent,
     eraseOwn: eraseOwn(rights.eraser),
   });
   const skew = await watchSkew(database, config.max_clock_skew * SECOND, clock);

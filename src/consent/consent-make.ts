@@ -1,8 +1,7 @@
 import { isSessionToken, type PrincipalSession } from '../auth/session.ts';
 import type { Database } from '../db/db.ts';
-import type { AuthorizeDeps, FindApiKey } from '../http/caller.ts';
+import type { AuthorizeDeps, ConsentLimits, FindApiKey } from '../http/caller.ts';
 import type { KnowsOrigin } from '../http/cors.ts';
-import type { Limiter } from '../http/hot.ts';
 import type { Clock } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
 import type { Random } from '../lib/random.ts';
@@ -27,7 +26,7 @@ export interface ConsentApiParts {
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly knowsOrigin: KnowsOrigin;
   readonly findApiKey: FindApiKey;
-  readonly limiter: Limiter;
+  readonly limits: ConsentLimits;
   /** What the principal of a session asks for itself. */
   readonly eraseOwn: (tenant: ConsentTenant, session: PrincipalSession) => Promise<ErasureReceipt>;
   /** Reads what changed in the database before this call. */
@@ -50,7 +49,7 @@ export interface ConsentApi {
 }
 
 export function makeConsentApi(parts: ConsentApiParts): ConsentApi {
-  const { database, clock, random, findApiKey, limiter, refresh, knowsOrigin } = parts;
+  const { database, clock, random, findApiKey, limits, refresh, knowsOrigin } = parts;
   const tenantOf = (kid: string): ConsentTenant => {
     const tenant = parts.tenantOf(kid);
     if (!tenant) throw new TenantGone();
@@ -62,7 +61,7 @@ export function makeConsentApi(parts: ConsentApiParts): ConsentApi {
   const log = makeLogService({ database, signerOf: (kid) => parts.tenantOf(kid)?.signer, clock });
   const findSession = (token: string): Promise<PrincipalSession | null> =>
     isSessionToken(token) ? service.readSession(parts.tenantOf, token) : Promise.resolve(null);
-  const authorization = { findApiKey, findSession, limiter };
+  const authorization = { findApiKey, findSession, limits };
   const fresh = makeFreshConsent({ service, tenantOf, refresh });
   const embed = makeEmbed(bannerFiles);
   const banners = makeBannerService({ database, clock, script: embed.scriptHash });
@@ -72,7 +71,7 @@ export function makeConsentApi(parts: ConsentApiParts): ConsentApi {
     proveConsent: makeProveConsent(database, service, tenantOf),
     authorization,
     consent: { ...authorization, check: (kid, request) => fresh.check(kid, request), knowsOrigin },
-    routes: { database, clock, refresh, tenantOf, service, fresh, banners, eraseOwn },
+    routes: { database, clock, refresh, tenantOf, service, fresh, banners, limits, eraseOwn },
     embed,
     log: { ...log, isPublic: (kid) => parts.tenantOf(kid)?.ledgerPublic === true },
   };

@@ -18,7 +18,7 @@ export interface ConsentLaneDeps extends AuthorizeDeps {
   readonly knowsOrigin: KnowsOrigin;
 }
 
-const { path, method, credential, request: bodySchema } = ROUTES.check;
+const { path, method, request: bodySchema } = ROUTES.check;
 const METHOD = method.toUpperCase();
 const ALLOW = allowedMethods(path).join(', ');
 
@@ -26,7 +26,7 @@ async function answer(deps: ConsentLaneDeps, request: HotRequest): Promise<HotRe
   const { headers } = request;
   if (request.method !== METHOD) throw new Refusal('method-not-allowed', { headers: { allow: ALLOW } });
   const closing = { headers: { connection: 'close' } };
-  const caller = await authorize(deps, request, credential);
+  const caller = await authorize(deps, request, ROUTES.check);
   if (declaresTooMuch(headers['content-length'], MAX_BODY_BYTES))
     throw new Refusal('payload-too-large', closing);
   if (!isPlainJson(headers)) {

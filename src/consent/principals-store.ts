@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
+import type { Database } from '../db/db.ts';
 import { Fault } from '../db/group-commit.ts';
 import { makeReads } from '../db/reads.ts';
 import { type Bindings, type HotTransaction, insertMany, isTrue } from '../db/sql.ts';
@@ -103,6 +104,11 @@ export async function savePrincipals(
     `ON CONFLICT (kid, principal) DO UPDATE SET wrapped_key = excluded.wrapped_key, gpc = excluded.gpc,
       gpc_except = excluded.gpc_except, erased_at = excluded.erased_at`,
   );
+}
+
+export async function knowsPrincipal(database: Database, kid: string, principal: string): Promise<boolean> {
+  const rows = await database.read('consent_principals').where({ kid, principal }).limit(1);
+  return rows.length > 0;
 }
 
 /** How many entries of the log name the principal and can still be opened. */

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { PrincipalSession } from '../auth/session.ts';
-import { type Caller, requireOwnPrincipal } from '../http/caller.ts';
+import { type Caller, type ConsentLimits, isBrowser, requireOwnPrincipal } from '../http/caller.ts';
+import { charge } from '../http/limiter.ts';
 import { hasGpcHeader } from '../http/network.ts';
 import type { Call, Handlers } from '../http/register.ts';
 import { Refusal } from '../lib/errors.ts';
@@ -21,10 +22,9 @@ export interface ConsentRouteDeps extends TermsRouteDeps {
   readonly service: ConsentService;
   readonly fresh: FreshConsent;
   readonly banners: BannerService;
+  readonly limits: Pick<ConsentLimits, 'key' | 'newcomer'>;
   readonly eraseOwn: (tenant: ConsentTenant, session: PrincipalSession) => Promise<ErasureReceipt>;
 }
-
-const isBrowser = (caller: Caller): boolean => caller.kind === 'key' && caller.key.scope === 'publishable';
 
 /** A publishable key writes only from a registered origin. */
 function requireOrigin(deps: ConsentRouteDeps, caller: Caller, { origin }: IncomingHttpHeaders): void {
@@ -52,17 +52,27 @@ function heedSignal(caller: Caller, headers: IncomingHttpHeaders, body: ConsentW
 }
 
 /** The three writes differ in their path alone. */
-type WriteCall = Pick<Call<Routes['grant']>, 'caller' | 'headers' | 'body' | 'named'>;
+type WriteCall = Pick<Call<Routes['grant']>, 'caller' | 'client' | 'headers' | 'body' | 'named'>;
+
+/** Refusals are not counted, and saying no waits for no other visitor: it is never counted in what all of them share. */
+async function countBrowserWrite(
+  { limits, service, tenantOf }: ConsentRouteDeps,
+  action: WriteAction,
+  { caller, client, body }: WriteCall,
+): Promise<void> {
+  if (!isBrowser(caller) || action === 'withdraw') return;
+  const known = await service.knows(tenantOf(caller.kid), body.principalId);
+  if (!known) await charge(limits.newcomer, client);
+  if (action === 'grant') await charge(limits.key, caller.key.hash);
+}
 
 /** 422 and 400 come before the question whose principal it is. */
-async function write(
-  deps: ConsentRouteDeps,
-  action: WriteAction,
-  { caller, headers, body, named }: WriteCall,
-): Promise<WriteResponse> {
+async function write(deps: ConsentRouteDeps, action: WriteAction, call: WriteCall): Promise<WriteResponse> {
+  const { caller, headers, body, named } = call;
   await deps.fresh.checkTerms(caller.kid, body);
   requireOwnPrincipal(caller, body.principalId);
   requireBrowserPrincipal(caller, body);
+  await countBrowserWrite(deps, action, call);
   const { principalSecret: _secret, ...written } = body;
   return deps.service.write(deps.tenantOf(caller.kid), {
     action,

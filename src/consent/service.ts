@@ -20,6 +20,7 @@ import type { ConsentAppender } from './append-store.ts';
 import { type ConsentDecision, decideConsent } from './decide.ts';
 import { planWrite, type WriteAction, type WriteSource } from './plan-write.ts';
 import { principalRef } from './principal.ts';
+import { knowsPrincipal } from './principals-store.ts';
 import { openSession, readSession } from './session-service.ts';
 import type { ConsentStateReader, StateQuery } from './state-store.ts';
 import type { ConsentTenant } from './tenant.ts';
@@ -62,6 +63,8 @@ export interface ConsentService {
   /** What a write names has to exist. @throws {Refusal} */
   checkTerms(tenant: ConsentTenant, body: ConsentWrite): void;
   write(tenant: ConsentTenant, request: WriteRequest): Promise<WriteResponse>;
+  /** Whether the principal ever said anything. */
+  knows(tenant: ConsentTenant, principalId: string): Promise<boolean>;
   state(tenant: ConsentTenant, principalId: string): Promise<StateResponse>;
   history(tenant: ConsentTenant, principalId: string, page: HistoryPage): Promise<HistoryResponse>;
   openSession(tenant: ConsentTenant, principalId: string): Promise<SessionResponse>;
@@ -224,6 +227,7 @@ export function makeConsentService(deps: ConsentServiceDeps): ConsentService {
     check: (tenant, request) => check(deps, tenant, request),
     checkAll: (tenant, checks) => checkAll(deps, tenant, checks),
     write: (tenant, request) => write(deps, tenant, request),
+    knows: (tenant, principalId) => knowsPrincipal(deps.database, tenant.kid, refOf(tenant, principalId)),
     state: (tenant, principalId) => state(deps, tenant, principalId),
     history: (tenant, principalId, page) => history(deps, tenant, principalId, page),
     openSession: (tenant, principalId) => openSession(deps, tenant, principalId),

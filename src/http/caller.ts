@@ -2,8 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { type ApiKey, bearerToken } from '../auth/api-key.ts';
 import { isSessionToken, type PrincipalSession } from '../auth/session.ts';
 import { Refusal } from '../lib/errors.ts';
-import type { KeyScope } from '../schema/route.ts';
+import type { KeyScope, Route } from '../schema/route.ts';
 import type { Limiter } from './hot.ts';
+import { charge, refuseOver, type WatchedLimiter } from './limiter.ts';
 
 /** Who calls the consent API: a key of a tenant, or a person in a session. */
 export interface KeyCaller {
@@ -18,8 +19,11 @@ export interface SessionCaller {
 }
 export type Caller = KeyCaller | SessionCaller;
 
-/** By the secret as presented, for a client; null for unknown and revoked alike. */
-export type FindApiKey = (secret: string, client: string) => Promise<ApiKey | null>;
+/**
+ * By the secret as presented, for a client; null for unknown and revoked alike.
+ * @param spent seconds for which this client may cause no look-up
+ */
+export type FindApiKey = (secret: string, client: string, spent: number) => Promise<ApiKey | null>;
 
 /** Of a request what says who sent it. */
 export interface Asker {
@@ -27,34 +31,68 @@ export interface Asker {
   readonly limitKey: string;
 }
 
+/** The buckets of the consent API (ADR 0035). */
+export interface ConsentLimits {
+  /** By key, or by the principal of a session. */
+  readonly key: Limiter;
+  /** By client: who holds no secret of their own. */
+  readonly client: WatchedLimiter;
+  /** By client: withdrawals of the same. */
+  readonly withdrawal: WatchedLimiter;
+  /** By client: grants and denials of browser principals that the tenant does not know. */
+  readonly newcomer: Limiter;
+}
+
 export interface AuthorizeDeps {
   readonly findApiKey: FindApiKey;
   readonly findSession: (token: string) => Promise<PrincipalSession | null>;
-  readonly limiter: Limiter;
+  readonly limits: ConsentLimits;
 }
 
-async function identify(deps: AuthorizeDeps, token: string, client: string): Promise<Caller | null> {
+/** A publishable key stands in every page: whoever presents it is a stranger. */
+export const isBrowser = (caller: Caller): caller is KeyCaller =>
+  caller.kind === 'key' && caller.key.scope === 'publishable';
+
+async function identify(
+  deps: AuthorizeDeps,
+  token: string,
+  client: string,
+  spent: number,
+): Promise<Caller | null> {
   if (isSessionToken(token)) {
+    refuseOver(spent);
     const session = await deps.findSession(token);
     return session && { kind: 'session', kid: session.kid, session };
   }
-  const key = await deps.findApiKey(token, client);
+  const key = await deps.findApiKey(token, client, spent);
   return key && { kind: 'key', kid: key.kid, key };
+}
+
+/** Of a row of the table of routes what this needs. */
+interface Admits {
+  readonly credential: readonly (KeyScope | 'session')[];
+  readonly counted?: Route['counted'] | undefined;
 }
 
 /** Rate, then 401, then 403 (contract section 1). @throws {Refusal} */
 export async function authorize(
   deps: AuthorizeDeps,
   { headers, limitKey }: Asker,
-  scopes: readonly (KeyScope | 'session')[],
+  { credential, counted }: Admits,
 ): Promise<Caller> {
+  const { limits } = deps;
+  const ofClient = counted === 'withdrawal' ? limits.withdrawal : limits.client;
   const token = bearerToken(headers.authorization);
-  const caller = token === null ? null : await identify(deps, token, limitKey);
+  const caller = token === null ? null : await identify(deps, token, limitKey, ofClient.spent(limitKey));
+  const browser = caller !== null && isBrowser(caller);
+  if (token !== null && (!caller || browser)) await charge(ofClient.charge, limitKey);
   if (!caller) throw new Refusal('unauthenticated', { headers: { 'www-authenticate': 'Bearer' } });
-  const wait = await deps.limiter(caller.kind === 'key' ? caller.key.hash : caller.session.principal);
-  if (wait > 0) throw new Refusal('rate-limited', { headers: { 'retry-after': String(wait) } });
-  if (!scopes.includes(caller.kind === 'key' ? caller.key.scope : 'session'))
+  const id = caller.kind === 'key' ? caller.key.hash : caller.session.principal;
+  if (!browser) await charge(limits.key, counted === 'withdrawal' ? `withdraw ${id}` : id);
+  if (!credential.includes(caller.kind === 'key' ? caller.key.scope : 'session'))
     throw new Refusal('insufficient-scope');
+  // All visitors share this bucket: what is refused is not counted in it, and a write is not before it is taken.
+  if (browser && counted === undefined) await charge(limits.key, id);
   return caller;
 }
 

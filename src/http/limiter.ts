@@ -1,12 +1,54 @@
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import type { Clock } from '../lib/clock.ts';
-import type { RateSpec } from '../schema/settings.ts';
+import { type Clock, SECOND } from '../lib/clock.ts';
+import { Refusal } from '../lib/errors.ts';
+import type { RateSpec } from '../schema/setting-kinds.ts';
 import type { Limiter } from './hot.ts';
 
 const seconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1000));
 
 /** GPD_RATE_* set to `off`. */
 export const unlimited: Limiter = () => Promise.resolve(0);
+
+/** @param wait seconds, as a limiter answers them. @throws {Refusal} `rate-limited` unless it is 0 */
+export function refuseOver(wait: number): void {
+  if (wait > 0) throw new Refusal('rate-limited', { headers: { 'retry-after': String(wait) } });
+}
+
+/** @throws {Refusal} `rate-limited` */
+export async function charge(limiter: Limiter, key: string): Promise<void> {
+  refuseOver(await limiter(key));
+}
+
+export interface WatchedLimiter {
+  readonly charge: Limiter;
+  /** Seconds that a client over its limit has to wait still; charges nothing, and 0 for everybody else. */
+  readonly spent: (key: string) => number;
+}
+
+const MAX_SPENT = 10_000;
+
+/** Remembers who is over the limit: they cost neither a counter nor a look-up until their window ends. */
+export function watchLimiter(limiter: Limiter, now: () => number = () => performance.now()): WatchedLimiter {
+  const until = new Map<string, number>();
+  function spent(key: string): number {
+    const left = (until.get(key) ?? 0) - now();
+    if (left > 0) return seconds(left);
+    until.delete(key);
+    return 0;
+  }
+  return {
+    spent,
+    async charge(key) {
+      const known = spent(key);
+      if (known > 0) return known;
+      const wait = await limiter(key);
+      if (wait === 0) return 0;
+      if (until.size >= MAX_SPENT) until.clear();
+      until.set(key, now() + wait * SECOND);
+      return wait;
+    },
+  };
+}
 
 /** One node: counters in memory. */
 export function makeMemoryLimiter(spec: RateSpec): Limiter {

@@ -38,6 +38,8 @@ export interface Arrived<R extends Route> {
     : unknown;
   readonly query: Readonly<Record<string, unknown>>;
   readonly headers: IncomingHttpHeaders;
+  /** The client behind the trust boundary, for limits; never stored raw. */
+  readonly client: string;
 }
 
 export interface Call<R extends Route> extends Arrived<R> {
@@ -81,12 +83,12 @@ export interface RegisterDeps {
 
 function callerOf(
   deps: RegisterDeps,
-  { credential }: Route,
+  { credential, counted }: Route,
   request: IncomingMessage,
 ): Promise<Caller | Claimant | null> {
   if (credential === 'oidc') return deps.authenticate(request.headers.authorization);
   if (credential === 'none' || credential === 'kid') return Promise.resolve(null);
-  return authorize(deps.authorization, requestFacts(request), credential);
+  return authorize(deps.authorization, requestFacts(request), { credential, counted });
 }
 
 function readParams(
@@ -141,7 +143,8 @@ function register<N extends RouteName>(
     if (route.cors === 'open') response.set(open);
     const { headers, query } = request;
     const caller = await callerOf(deps, route, request);
-    const arrived = { caller, params: readParams(route.params, request.params), query, headers };
+    const { limitKey: client } = requestFacts(request);
+    const arrived = { caller, params: readParams(route.params, request.params), query, headers, client };
     const admitted = typeof served === 'function' ? served : await served.admit(arrived);
     const isPlain = typeof admitted === 'function';
     const schema = isPlain ? route.request : admitted.request;

@@ -1,15 +1,16 @@
 import type { Config } from '../config.ts';
 import type { Database } from '../db/db.ts';
+import type { ConsentLimits } from '../http/caller.ts';
 import type { Limiter } from '../http/hot.ts';
-import { makeMemoryLimiter, makeSharedLimiter, unlimited } from '../http/limiter.ts';
+import { makeMemoryLimiter, makeSharedLimiter, unlimited, watchLimiter } from '../http/limiter.ts';
 import { type Clock, DAY } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/hash.ts';
-import type { RateSpec } from '../schema/settings.ts';
+import type { RateSpec } from '../schema/setting-kinds.ts';
 import { makeSharedCounter } from './rate-store.ts';
 
 export interface Limiters {
   readonly ingest: Limiter;
-  readonly consent: Limiter;
+  readonly consent: ConsentLimits;
   /** One bucket for /me and /privacy, by client. */
   readonly privacy: Limiter;
 }
@@ -48,9 +49,15 @@ export function makeLimiters(
   const salted = makeDaySalt(serverSecret, 'gpd/rate/v1', clock);
   const byClient = (limiter: Limiter): Limiter =>
     limiter === unlimited ? unlimited : (address) => limiter(salted(address));
+  const { rate_consent_client, rate_consent_withdraw, rate_consent_new } = config;
   return {
     ingest: byClient(make('ingest', config.rate_ingest)),
     privacy: byClient(make('privacy', config.rate_privacy)),
-    consent: make('consent', config.rate_consent),
+    consent: {
+      key: make('consent', config.rate_consent),
+      client: watchLimiter(byClient(make('consent-client', rate_consent_client))),
+      withdrawal: watchLimiter(byClient(make('consent-withdraw', rate_consent_withdraw))),
+      newcomer: byClient(make('consent-new', rate_consent_new)),
+    },
   };
 }

@@ -4,6 +4,7 @@ import type { RequestHandler, Router } from 'express';
 import type { Claimant } from '../auth/claims.ts';
 import { exactRouter } from '../http/exact-router.ts';
 import type { Limiter } from '../http/hot.ts';
+import { charge } from '../http/limiter.ts';
 import type { Handler, Handlers } from '../http/register.ts';
 import { requestFacts } from '../http/server.ts';
 import { Refusal } from '../lib/errors.ts';
@@ -23,8 +24,7 @@ import type { Reach } from './subject.ts';
 /** One bucket for /me and /privacy (contract section 8), before anything else is looked at. */
 export function privacyLimit(limiter: Limiter): Router {
   const limit: RequestHandler = async (request, _response, next) => {
-    const wait = await limiter(requestFacts(request).limitKey);
-    if (wait > 0) throw new Refusal('rate-limited', { headers: { 'retry-after': String(wait) } });
+    await charge(limiter, requestFacts(request).limitKey);
     next();
   };
   return exactRouter().use('/privacy', limit).all(ROUTES.me.path, limit);

@@ -93,11 +93,12 @@ export const CONSENT_ROUTES = {
     responses: { 200: { text: 'The decisions by id', schema: batchResponseSchema } },
     errors: WITH_BODY,
   },
-  grant: { ...WRITE, path: '/v1/consent/grant', summary: 'Record a grant.' },
-  deny: { ...WRITE, path: '/v1/consent/deny', summary: 'Record a denial.' },
+  grant: { ...WRITE, path: '/v1/consent/grant', summary: 'Record a grant.', counted: 'when-taken' },
+  deny: { ...WRITE, path: '/v1/consent/deny', summary: 'Record a denial.', counted: 'when-taken' },
   withdraw: {
     ...WRITE,
     path: '/v1/consent/withdraw',
+    counted: 'withdrawal',
     summary: 'Record a withdrawal; the very next check is denied.',
   },
   state: {

@@ -46,6 +46,11 @@ export interface Route {
   readonly request?: z.ZodType;
   readonly responses: Readonly<Record<number, RouteAnswer>>;
   readonly errors: readonly ErrorCode[];
+  /**
+   * How calls with a publishable key count against the limit that all its holders share: `when-taken`, after every refusal,
+   * by the handler; `withdrawal`, not at all, and calls by anybody else have a bucket apart from their other calls.
+   */
+  readonly counted?: 'when-taken' | 'withdrawal';
   /** Answered by a plain function before Express. */
   readonly lane?: true;
   /** Catches what the rows before it leave over. */

@@ -1,81 +1,20 @@
 import { z } from 'zod';
 import { parseDuration } from '../lib/duration.ts';
-import { isLoopback, parseRange } from '../lib/ip.ts';
+import {
+  claim,
+  flag,
+  httpUrl,
+  issuer,
+  optionalText,
+  postgresUrl,
+  publicOrigin,
+  ranges,
+  rate,
+  wholeNumber,
+  words,
+} from './setting-kinds.ts';
 
 /** Every setting of the server: environment name GPD_X_Y, gpd.toml key x_y. `docs/settings.md` is generated from it. */
-
-export interface RateSpec {
-  readonly points: number;
-  readonly seconds: number;
-}
-
-const rate = z.string().transform((text, context): RateSpec | null => {
-  if (text === 'off') return null;
-  const match = /^(\d{1,9})\/(\d{1,6})$/.exec(text);
-  const [points, seconds] = [Number(match?.[1]), Number(match?.[2])];
-  if (match && points > 0 && seconds > 0) return { points, seconds };
-  context.addIssue('write COUNT/SECONDS, for instance 600/60, or off');
-  return z.NEVER;
-});
-
-const wholeNumber = (min: number, max: number) =>
-  z.coerce.number(`a whole number from ${min} to ${max}`).int().min(min).max(max);
-const optionalText = z.string().min(1).nullable();
-const words = z.union([
-  z.array(z.string()),
-  z.string().transform((text) => text.split(/[\s,]+/).filter((part) => part !== '')),
-]);
-const isRange = (text: string): boolean => {
-  try {
-    parseRange(text);
-    return true;
-  } catch {
-    return false;
-  }
-};
-const ranges = words.superRefine((texts, context) => {
-  const bad = texts.find((text) => !isRange(text));
-  if (bad !== undefined) context.addIssue(`${bad} is not an address or CIDR`);
-});
-const flag = z.union(
-  [z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')],
-  'write true or false',
-);
-
-const postgresUrl = z
-  .string()
-  .refine(
-    (text) => /^postgres(?:ql)?:\/\/./.test(text) && URL.canParse(text),
-    'a URL that begins with postgres://',
-  );
-
-const httpUrl = z
-  .string()
-  .refine(
-    (text) => /^https?:$/.test(URL.canParse(text) ? new URL(text).protocol : ''),
-    'an http or https URL',
-  )
-  .transform((text) => text.replace(/\/+$/, ''));
-
-/** What a browser calls an origin: nothing of it is secret, as it is printed and signed. */
-const publicOrigin = httpUrl.refine((text) => {
-  const { username, password, pathname, search, hash } = new URL(text);
-  return [username, password, search, hash].every((part) => part === '') && pathname === '/';
-}, 'an origin, https://host or https://host:port, without a user, a path or a query');
-
-/** Kept to the letter: a token's `iss` has to equal it, and some providers end theirs with a slash. */
-const issuer = z
-  .string()
-  .refine((text) => {
-    const url = URL.canParse(text) ? new URL(text) : null;
-    return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
-  }, 'an issuer must be https, except on a loopback address')
-  .refine((text) => !/[?#@\s]/.test(text), 'an issuer has no query, fragment, user or white space');
-
-/** The name of a claim as it is, or a JSON pointer. */
-const claim = z
-  .string()
-  .regex(/^[^\p{Cc}]{1,256}$/u, 'the name of a claim, or a JSON pointer such as /realm_access/roles');
 
 interface SettingSpec<Schema extends z.ZodType = z.ZodType> {
   readonly schema: Schema;
@@ -90,6 +29,9 @@ function setting<Schema extends z.ZodType>(
 ): SettingSpec<Schema> {
   return { schema, fallback, doc };
 }
+
+const limit = (fallback: string, counted: string) =>
+  setting(rate, fallback, `${counted}: COUNT/SECONDS, or off.`);
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
@@ -177,9 +119,18 @@ export const SETTINGS = {
     50,
     'Below so many visitors uniqueness is told in bands only.',
   ),
-  rate_ingest: setting(rate, '600/60', 'Ingest requests per client IP: COUNT/SECONDS, or off.'),
-  rate_privacy: setting(rate, '30/60', 'Requests to /me and /privacy per client IP: COUNT/SECONDS, or off.'),
-  rate_consent: setting(rate, '600000/60', 'Consent API requests per key: COUNT/SECONDS, or off.'),
+  rate_ingest: limit('600/60', 'Ingest requests per client IP'),
+  rate_privacy: limit('30/60', 'Requests to /me and /privacy per client IP'),
+  rate_consent: limit('600000/60', 'Consent API requests per key, its withdrawals counted apart'),
+  rate_consent_client: limit('600/60', 'Requests with a publishable key or an invalid token per client IP'),
+  rate_consent_new: limit(
+    '60/60',
+    'Grants and denials per client IP by browsers that the tenant does not know',
+  ),
+  rate_consent_withdraw: limit(
+    '60/60',
+    'Withdrawals with a publishable key per client IP, counted apart from all else',
+  ),
   wba_open_discovery: setting(
     flag,
     false,

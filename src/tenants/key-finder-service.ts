@@ -15,8 +15,8 @@ export function makeKeyFinder(
 ): FindApiKey {
   const noted = new Map<string, string>();
   const store = makeApiKeyStore(database);
-  return async (secret, client) => {
-    const key = await find(secret, client);
+  return async (secret, client, spent) => {
+    const key = await find(secret, client, spent);
     if (!key) return null;
     const day = isoTime(clock()).slice(0, 10);
     if (key.lastUsedOn !== day && noted.get(key.id) !== day) {

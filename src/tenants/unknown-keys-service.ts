@@ -1,7 +1,7 @@
 import type { ApiKey } from '../auth/api-key.ts';
 import { hashApiKey, isApiKeySecret } from '../auth/api-key.ts';
+import { refuseOver } from '../http/limiter.ts';
 import { SECOND } from '../lib/clock.ts';
-import { Refusal } from '../lib/errors.ts';
 import { makeRecent } from '../lib/recent.ts';
 
 /**
@@ -71,9 +71,7 @@ export function makeUnknownKeys(deps: UnknownKeysDeps) {
 
   async function look(secret: string, hash: string, client: string): Promise<ApiKey | null> {
     const bucket = bucketOf(client);
-    if (bucket.waiting >= MAX_WAITING || underWay.size >= MAX_WAITING_IN_ALL) {
-      throw new Refusal('rate-limited', { headers: { 'retry-after': String(PAUSE_MS / SECOND) } });
-    }
+    if (bucket.waiting >= MAX_WAITING || underWay.size >= MAX_WAITING_IN_ALL) refuseOver(PAUSE_MS / SECOND);
     bucket.waiting += 1;
     try {
       await nextRead(bucket);
@@ -88,10 +86,11 @@ export function makeUnknownKeys(deps: UnknownKeysDeps) {
     return key;
   }
 
-  return async (secret: string, client: string): Promise<ApiKey | null> => {
+  return async (secret: string, client: string, spent = 0): Promise<ApiKey | null> => {
     const key = known(secret);
     if (key === 'revoked') return null;
     if (key || !isApiKeySecret(secret)) return key;
+    refuseOver(spent);
     const hash = hashApiKey(secret);
     if ((refused.get(hash) ?? 0) > now()) return null;
     const found = underWay.get(hash);

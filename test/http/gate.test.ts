@@ -10,6 +10,7 @@ import { refusal } from '../../src/ingest/respond.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import type { DecisionAnswer } from '../../src/schema/consent.ts';
 import { ORIGIN } from '../support/constants.ts';
+import { noLimits } from './support/limits.ts';
 
 const PLACES = 3;
 
@@ -87,7 +88,7 @@ function consentLane(): Lane {
   const lane = makeConsentLane({
     findApiKey: async () => key,
     findSession: async () => null,
-    limiter: async () => 0,
+    limits: noLimits,
     gate: makeGate(PLACES),
     knowsOrigin: (origin) => origin === ORIGIN,
     check: work.begin,

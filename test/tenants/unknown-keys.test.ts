@@ -147,6 +147,19 @@ describe('a key that this process does not know', () => {
     expect(await again).toMatchObject({ id: secret });
   });
 
+  it('is not looked for on behalf of a client over its limit, and one that is known is found', async () => {
+    const { find, committed, reads } = makeProcess();
+    const secret = makeSecret();
+    committed.add(secret);
+    await expect(find(secret, 'a', 30)).rejects.toMatchObject({
+      code: 'rate-limited',
+      headers: { 'retry-after': '30' },
+    });
+    expect(reads).toEqual([]);
+    await find(secret, 'b');
+    expect(await find(secret, 'a', 30)).toMatchObject({ id: secret });
+  });
+
   it('waits with 255 others at most: past it the answer is 429', async () => {
     const { find, pass } = makeProcess();
     const guesses = Array.from({ length: 256 }, () => find(makeSecret(), 'a'));

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ORIGIN } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
 import type { Reply } from '../../support/http.ts';
-import { type Api, PURPOSE, startApi } from './support/api.ts';
+import { type Api, makeBrowser, PURPOSE, startApi } from './support/api.ts';
 
-/** GPD_RATE_CONSENT: a bucket a key, and it is asked first. */
+/** GPD_RATE_CONSENT: a bucket a key, and it is asked first. Who holds the key of the page has buckets by client (ADR 0035). */
 
 const LIMIT = 3;
 const GRANT = '/v1/consent/grant';
@@ -41,14 +42,15 @@ describe('the rate limit of a key', () => {
   });
 
   it('counts what is refused, too', async () => {
-    await exhaust(api.keys.publishable);
-    expectLimited(await api.post(CHECK, check, api.keys.publishable));
+    for (let i = 0; i < LIMIT; i += 1)
+      expectError(await api.post('/v1/sessions', {}, api.keys.operator), 'insufficient-scope');
+    expectLimited(await api.post('/v1/sessions', {}, api.keys.operator));
   });
 
   it('is not shared with other keys', async () => {
     await exhaust(api.keys.foreign);
     expectLimited(await api.post(CHECK, check, api.keys.foreign));
-    expect((await api.post(CHECK, check, api.keys.operator)).status).toBe(200);
+    expect((await api.post(CHECK, check)).status).toBe(200);
   });
 
   it('a session has a bucket of its own', async () => {
@@ -62,5 +64,78 @@ describe('the rate limit of a key', () => {
     for (let i = 0; i <= LIMIT; i += 1) {
       expectError(await api.post(CHECK, check, api.keys.revoked), 'unauthenticated');
     }
+  });
+});
+
+describe('the limits of visitors, who share the key of the page', () => {
+  const WITHDRAW = '/v1/consent/withdraw';
+  const SHARED = 8;
+  const [CLIENT, NEW, WITHDRAWALS] = [12, 2, 2];
+  let shop: Api;
+  beforeAll(async () => {
+    shop = await startApi({
+      settings: {
+        GPD_TRUSTED_PROXIES: '127.0.0.1/32',
+        GPD_RATE_CONSENT: `${SHARED}/60`,
+        GPD_RATE_CONSENT_CLIENT: `${CLIENT}/60`,
+        GPD_RATE_CONSENT_NEW: `${NEW}/60`,
+        GPD_RATE_CONSENT_WITHDRAW: `${WITHDRAWALS}/60`,
+      },
+    });
+  });
+  afterAll(() => shop.stop());
+
+  const from = (client: number) => ({ origin: ORIGIN, 'x-forwarded-for': `203.0.113.${client}` });
+  const write = (path: string, client: number, who = makeBrowser(), headers = from(client)) =>
+    shop.post(path, { ...who, purposes: [PURPOSE] }, shop.keys.publishable, headers);
+  const statuses = async (count: number, call: (i: number) => Promise<Reply>): Promise<number[]> => {
+    const got: number[] = [];
+    for (let i = 0; i < count; i += 1) got.push((await call(i)).status);
+    return got;
+  };
+  const STRANGERS = [60, 61, 62, 63, 64];
+
+  it('refusals by one network, of whatever kind, lock nobody else out', async () => {
+    const anna = makeBrowser();
+    expect((await write(GRANT, 1, anna)).status).toBe(201);
+    for (const stranger of STRANGERS) {
+      const bare = { ...from(stranger), origin: 'https://evil.example' };
+      const stolen = { ...makeBrowser(), principalId: anna.principalId };
+      expect(await statuses(4, () => shop.post(CHECK, check, shop.keys.publishable, from(stranger)))).toEqual(
+        Array(4).fill(403),
+      );
+      expect(await statuses(4, () => write(GRANT, stranger, makeBrowser(), bare))).toEqual(
+        Array(4).fill(403),
+      );
+      expect(await statuses(4, () => write(GRANT, stranger, stolen))).toEqual(Array(4).fill(403));
+      expect(await statuses(3, () => write(GRANT, stranger, stolen))).toEqual(Array(3).fill(429));
+    }
+    expect((await write(GRANT, 1, anna)).status).toBe(201);
+  });
+
+  it('browsers that are new to the tenant are limited more tightly than those it knows', async () => {
+    const [one, two] = [makeBrowser(), makeBrowser()];
+    expect((await write(GRANT, 2, one)).status).toBe(201);
+    expect((await write('/v1/consent/deny', 2, two)).status).toBe(201);
+    expectLimited(await write(GRANT, 2));
+    expectLimited(await write('/v1/consent/deny', 2));
+    expect((await write(GRANT, 2, two)).status).toBe(201);
+    expect((await write(GRANT, 3)).status).toBe(201);
+  });
+
+  it('who withdraws or denies is not locked out by grants of strangers, nor by their own', async () => {
+    const [anna, bert] = [makeBrowser(), makeBrowser()];
+    await write(GRANT, 4, anna);
+    await write('/v1/consent/deny', 5, bert);
+    for (const stranger of STRANGERS) await write(GRANT, stranger + 100);
+    expectLimited(await write(GRANT, 99));
+    expectLimited(await write(GRANT, 4, anna));
+    expect((await write(WITHDRAW, 4, anna)).status).toBe(201);
+    expect((await write('/v1/consent/deny', 5, bert)).status).toBe(201);
+    expect(await shop.check(anna.principalId)).toMatchObject({ allowed: false, reason: 'withdrawn' });
+    expect(await statuses(CLIENT, () => write(GRANT, 4, anna))).toEqual(Array(CLIENT).fill(429));
+    expect((await write(WITHDRAW, 4, anna)).status).toBe(201);
+    expectLimited(await write(WITHDRAW, 4, anna));
+    expect((await write(WITHDRAW, 6, bert)).status).toBe(201);
   });
 });

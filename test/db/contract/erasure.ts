@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/store.ts';
+import { knowsPrincipal } from '../../../src/consent/principals-store.ts';
 import { findSession, insertSession } from '../../../src/consent/session-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
@@ -61,6 +62,9 @@ export function erasureContract(make: MakeDatabase): void {
       expect(await findSession(other, 'h', NOW)).toBeNull();
       expect((await readEntries(other, kid, 0, 10)).slice(0, 3)).toEqual(before);
       expect((await types(kid)).at(-1)).toBe('subject.erased');
+      expect(await knowsPrincipal(other, kid, 'ref-1')).toBe(true);
+      expect(await knowsPrincipal(other, kid, 'ref-3')).toBe(false);
+      expect(await knowsPrincipal(other, 'acme', 'ref-1')).toBe(false);
       expect(await readState(other, kid)).toMatchObject({ erased: true, gpc: false, event: null });
       expect(await readState(other, kid, 'ads', 'ref-2')).toMatchObject({ erased: false, event: { seq: 2 } });
     });

@@ -1,0 +1,77 @@
+import { z } from 'zod';
+import { isLoopback, parseRange } from '../lib/ip.ts';
+
+/** The kinds of values that settings take. */
+
+export interface RateSpec {
+  readonly points: number;
+  readonly seconds: number;
+}
+
+export const rate = z.string().transform((text, context): RateSpec | null => {
+  if (text === 'off') return null;
+  const match = /^(\d{1,9})\/(\d{1,6})$/.exec(text);
+  const [points, seconds] = [Number(match?.[1]), Number(match?.[2])];
+  if (match && points > 0 && seconds > 0) return { points, seconds };
+  context.addIssue('write COUNT/SECONDS, for instance 600/60, or off');
+  return z.NEVER;
+});
+
+export const wholeNumber = (min: number, max: number) =>
+  z.coerce.number(`a whole number from ${min} to ${max}`).int().min(min).max(max);
+export const optionalText = z.string().min(1).nullable();
+export const words = z.union([
+  z.array(z.string()),
+  z.string().transform((text) => text.split(/[\s,]+/).filter((part) => part !== '')),
+]);
+const isRange = (text: string): boolean => {
+  try {
+    parseRange(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+export const ranges = words.superRefine((texts, context) => {
+  const bad = texts.find((text) => !isRange(text));
+  if (bad !== undefined) context.addIssue(`${bad} is not an address or CIDR`);
+});
+export const flag = z.union(
+  [z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')],
+  'write true or false',
+);
+
+export const postgresUrl = z
+  .string()
+  .refine(
+    (text) => /^postgres(?:ql)?:\/\/./.test(text) && URL.canParse(text),
+    'a URL that begins with postgres://',
+  );
+
+export const httpUrl = z
+  .string()
+  .refine(
+    (text) => /^https?:$/.test(URL.canParse(text) ? new URL(text).protocol : ''),
+    'an http or https URL',
+  )
+  .transform((text) => text.replace(/\/+$/, ''));
+
+/** What a browser calls an origin: nothing of it is secret, as it is printed and signed. */
+export const publicOrigin = httpUrl.refine((text) => {
+  const { username, password, pathname, search, hash } = new URL(text);
+  return [username, password, search, hash].every((part) => part === '') && pathname === '/';
+}, 'an origin, https://host or https://host:port, without a user, a path or a query');
+
+/** Kept to the letter: a token's `iss` has to equal it, and some providers end theirs with a slash. */
+export const issuer = z
+  .string()
+  .refine((text) => {
+    const url = URL.canParse(text) ? new URL(text) : null;
+    return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
+  }, 'an issuer must be https, except on a loopback address')
+  .refine((text) => !/[?#@\s]/.test(text), 'an issuer has no query, fragment, user or white space');
+
+/** The name of a claim as it is, or a JSON pointer. */
+export const claim = z
+  .string()
+  .regex(/^[^\p{Cc}]{1,256}$/u, 'the name of a claim, or a JSON pointer such as /realm_access/roles');

@@ -1,0 +1,187 @@
+import { describe, expect, it } from 'vitest';
+import type { ApiKey } from '../../src/auth/api-key.ts';
+import type { PrincipalSession } from '../../src/auth/session.ts';
+import { authorize } from '../../src/http/caller.ts';
+import { makeMemoryLimiter, refuseOver, watchLimiter } from '../../src/http/limiter.ts';
+import { Refusal } from '../../src/lib/errors.ts';
+import { ROUTES } from '../../src/schema/routes.ts';
+
+/** Which buckets a call is counted in: who holds no secret of their own is counted by where they call from. */
+
+const CLIENT = 3;
+const WITHDRAWALS = 2;
+const SHARED = 5;
+const perMinute = (points: number) => makeMemoryLimiter({ points, seconds: 60 });
+
+const keyOf = (scope: ApiKey['scope']) => ({ kid: 'acme', scope, hash: `hash of ${scope}` }) as ApiKey;
+const KEYS = new Map([
+  ['page', keyOf('publishable')],
+  ['backend', keyOf('secret')],
+  ['reader', keyOf('read-only')],
+]);
+const SESSION = { kid: 'acme', principal: 'ref', principalId: 'u-1' } as PrincipalSession;
+
+function makeApi() {
+  let now = 0;
+  const looked: string[] = [];
+  const deps = {
+    async findApiKey(secret: string, _client: string, spent: number) {
+      const known = KEYS.get(secret);
+      if (known) return known;
+      refuseOver(spent);
+      looked.push(secret);
+      return null;
+    },
+    async findSession(token: string) {
+      looked.push(token);
+      return token === 'gpd_ps_anna' ? SESSION : null;
+    },
+    limits: {
+      key: perMinute(SHARED),
+      client: watchLimiter(perMinute(CLIENT), () => now),
+      withdrawal: watchLimiter(perMinute(WITHDRAWALS), () => now),
+      newcomer: perMinute(1),
+    },
+  };
+  return {
+    looked,
+    pass: (ms: number): void => {
+      now += ms;
+    },
+    /** `ok`, or the code of the refusal. */
+    async call(row: keyof typeof ROWS, token: string, client = 'a'): Promise<string> {
+      const headers = { authorization: `Bearer ${token}` };
+      const called = authorize(deps, { headers, limitKey: client }, ROWS[row]);
+      return called.then(
+        () => 'ok',
+        (error: unknown) => {
+          if (error instanceof Refusal) return error.code;
+          throw error;
+        },
+      );
+    },
+  };
+}
+
+const ROWS = {
+  check: ROUTES.check,
+  purposes: ROUTES.purposes,
+  grant: ROUTES.grant,
+  withdraw: ROUTES.withdraw,
+  state: ROUTES.state,
+};
+
+type Api = ReturnType<typeof makeApi>;
+const times = async (count: number, call: () => Promise<string>): Promise<string[]> => {
+  const answers: string[] = [];
+  for (let i = 0; i < count; i += 1) answers.push(await call());
+  return answers;
+};
+const flood = (api: Api, row: keyof typeof ROWS, token: string, client = 'a') =>
+  times(20, () => api.call(row, token, client));
+
+it('a client over its limit costs no counter until its window ends', async () => {
+  let now = 0;
+  let counted = 0;
+  const counter = async () => {
+    counted += 1;
+    return counted > 1 ? 60 : 0;
+  };
+  const { charge, spent } = watchLimiter(counter, () => now);
+  expect([await charge('a'), spent('a'), await charge('a'), spent('a')]).toEqual([0, 0, 60, 60]);
+  now = 59_001;
+  expect([await charge('a'), spent('a'), spent('b')]).toEqual([1, 1, 0]);
+  expect(counted).toBe(2);
+  now = 60_000;
+  expect([spent('a'), await charge('a')]).toEqual([0, 60]);
+});
+
+describe('a publishable key', () => {
+  it('is limited by client, before its scope is looked at', async () => {
+    const api = makeApi();
+    expect(await times(CLIENT, () => api.call('check', 'page'))).toEqual(
+      Array(CLIENT).fill('insufficient-scope'),
+    );
+    expect(await api.call('check', 'page')).toBe('rate-limited');
+    expect(await api.call('purposes', 'page')).toBe('rate-limited');
+    expect(await api.call('check', 'page', 'b')).toBe('insufficient-scope');
+  });
+
+  it('spends nothing that its other holders share on refusals, nor on writes that are not taken yet', async () => {
+    const api = makeApi();
+    for (const client of 'abcdefgh') {
+      await flood(api, 'check', 'page', client);
+      await flood(api, 'grant', 'page', client);
+    }
+    expect(await times(CLIENT, () => api.call('purposes', 'page', 'z'))).toEqual(Array(CLIENT).fill('ok'));
+  });
+
+  it('shares what it is answered with all its holders', async () => {
+    const api = makeApi();
+    for (const client of 'abcde') expect(await api.call('purposes', 'page', client)).toBe('ok');
+    expect(await api.call('purposes', 'page', 'f')).toBe('rate-limited');
+  });
+
+  it('withdraws from a reserve of the client, whatever else is used up', async () => {
+    const api = makeApi();
+    for (const client of 'abcdef') await flood(api, 'purposes', 'page', client);
+    expect(await api.call('purposes', 'page', 'z')).toBe('rate-limited');
+    expect(await api.call('grant', 'page', 'a')).toBe('rate-limited');
+    expect(await times(WITHDRAWALS, () => api.call('withdraw', 'page', 'a'))).toEqual(
+      Array(WITHDRAWALS).fill('ok'),
+    );
+    expect(await api.call('withdraw', 'page', 'a')).toBe('rate-limited');
+    expect(await api.call('withdraw', 'page', 'b')).toBe('ok');
+  });
+});
+
+describe('a key that is a secret, and a session', () => {
+  it.each(['backend', 'gpd_ps_anna'])('%s withdraws while its other calls are 429', async (token) => {
+    const api = makeApi();
+    const all = await flood(api, 'state', token);
+    expect(all.filter((answer) => answer === 'ok')).toHaveLength(SHARED);
+    expect(await times(SHARED, () => api.call('withdraw', token))).toEqual(Array(SHARED).fill('ok'));
+    expect(await api.call('withdraw', token)).toBe('rate-limited');
+  });
+
+  it('is counted before its scope is looked at, by nobody’s network', async () => {
+    const api = makeApi();
+    for (const client of 'abcde')
+      expect(await api.call('grant', 'reader', client)).toBe('insufficient-scope');
+    expect(await api.call('check', 'reader', 'f')).toBe('rate-limited');
+  });
+});
+
+describe('a token that nobody has', () => {
+  it.each(['gpd_ps_guess', 'guess'])('counts against its client: %s', async (token) => {
+    const api = makeApi();
+    expect(await times(CLIENT, () => api.call('state', token))).toEqual(
+      Array(CLIENT).fill('unauthenticated'),
+    );
+    expect(await flood(api, 'state', token)).toEqual(Array(20).fill('rate-limited'));
+    // The call that goes over is looked up, and the next ones are not.
+    expect(api.looked).toHaveLength(CLIENT + 1);
+    expect(await api.call('purposes', 'page')).toBe('rate-limited');
+    expect(await api.call('state', token, 'b')).toBe('unauthenticated');
+    api.pass(60_000);
+    await api.call('state', token);
+    expect(api.looked).toHaveLength(CLIENT + 3);
+  });
+
+  it('stops no key that is known, and no withdrawal', async () => {
+    const api = makeApi();
+    await flood(api, 'state', 'gpd_ps_guess');
+    expect(await api.call('state', 'backend')).toBe('ok');
+    expect(await api.call('state', 'gpd_ps_anna')).toBe('rate-limited');
+    expect(await api.call('withdraw', 'gpd_ps_anna')).toBe('ok');
+    expect(await api.call('withdraw', 'page')).toBe('ok');
+  });
+
+  it('is limited where withdrawals are taken, too', async () => {
+    const api = makeApi();
+    const answers = await flood(api, 'withdraw', 'gpd_ps_guess');
+    expect(answers.filter((answer) => answer === 'unauthenticated')).toHaveLength(WITHDRAWALS);
+    expect(api.looked).toHaveLength(WITHDRAWALS + 1);
+    expect(await api.call('withdraw', 'page', 'b')).toBe('ok');
+  });
+});
