@@ -2,6 +2,7 @@ import { createPublicKey, type KeyObject } from 'node:crypto';
 import { calculateJwkThumbprint } from 'jose';
 import { z } from 'zod';
 import { decodeBase64Url } from '../lib/base64.ts';
+import { parseUrl } from '../lib/url.ts';
 
 /** A directory of an agent's keys (RFC 7517) under the agent's own origin. */
 
@@ -46,9 +47,9 @@ export interface AgentKey {
  * Null: not an address that is ever looked up.
  */
 export function directoryUrl(text: string): string | null {
-  if (text.length > 512 || !URL.canParse(text)) return null;
-  const url = new URL(text);
-  if (url.protocol !== 'https:' || url.username !== '' || url.password !== '' || url.hash !== '') return null;
+  const url = text.length > 512 ? null : parseUrl(text);
+  if (url?.protocol !== 'https:' || url.username !== '' || url.password !== '' || url.hash !== '')
+    return null;
   if (url.pathname === '/' && url.search === '') url.pathname = WELL_KNOWN_PATH;
   // An empty query or fragment changes nothing, and would make two directories of one.
   if (url.search === '') url.search = '';

@@ -1,3 +1,4 @@
+import { parseUrl } from '../lib/url.ts';
 import { directoryUrl } from './directory.ts';
 import {
   type Claim,
@@ -63,8 +64,9 @@ function derived(request: OwnRequest, name: string): string | null {
   if (name === '@method') return request.method;
   const uri = targetUri(request);
   // What a URL parser makes of the name is what is signed: a default port and odd spellings fall away.
-  if (!URL.canParse(uri)) return null;
-  if (name === '@authority') return new URL(uri).host;
+  const url = parseUrl(uri);
+  if (url === null) return null;
+  if (name === '@authority') return url.host;
   if (name === '@target-uri') return uri;
   if (name === '@path') return request.target.replace(/\?.*$/, '');
   return null;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isLoopback, parseRange } from '../lib/ip.ts';
+import { parseUrl } from '../lib/url.ts';
 
 /** The kinds of values that settings take. */
 
@@ -44,16 +45,13 @@ export const flag = z.union(
 export const postgresUrl = z
   .string()
   .refine(
-    (text) => /^postgres(?:ql)?:\/\/./.test(text) && URL.canParse(text),
+    (text) => /^postgres(?:ql)?:\/\/./.test(text) && parseUrl(text) !== null,
     'a URL that begins with postgres://',
   );
 
 export const httpUrl = z
   .string()
-  .refine(
-    (text) => /^https?:$/.test(URL.canParse(text) ? new URL(text).protocol : ''),
-    'an http or https URL',
-  )
+  .refine((text) => /^https?:$/.test(parseUrl(text)?.protocol ?? ''), 'an http or https URL')
   .transform((text) => text.replace(/\/+$/, ''));
 
 /** What a browser calls an origin: nothing of it is secret, as it is printed and signed. */
@@ -66,7 +64,7 @@ export const publicOrigin = httpUrl.refine((text) => {
 export const issuer = z
   .string()
   .refine((text) => {
-    const url = URL.canParse(text) ? new URL(text) : null;
+    const url = parseUrl(text);
     return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
   }, 'an issuer must be https, except on a loopback address')
   .refine((text) => !/[?#@\s]/.test(text), 'an issuer has no query, fragment, user or white space');

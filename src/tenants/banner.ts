@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseUrl } from '../lib/url.ts';
 
 /** What a tenant may say in its consent banner; the words of buttons are the banner's own. */
 
@@ -11,7 +12,7 @@ const text = (max: number) =>
 
 /** A link that a person is sent to: nothing but http and https. */
 const link = text(2000).refine(
-  (value) => value === '' || (URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)),
+  (value) => value === '' || /^https?:$/.test(parseUrl(value)?.protocol ?? ''),
   'an address is https://…',
 );
 

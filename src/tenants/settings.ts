@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { canonicalJson, type Json } from '../lib/canonical-json.ts';
 import { sha256 } from '../lib/hash.ts';
+import { parseUrl } from '../lib/url.ts';
 import { type BannerSettings, bannerShape } from './banner.ts';
 
 /** What `gpd tenants set KID key=value` takes (contract section 9), with the defaults. */
 
 /** An origin as browsers send it: scheme, host and a non-default port. A trailing slash and letter case are forgiven. */
 export const originSchema = z.string().transform((text, context) => {
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = parseUrl(text);
   const bare = url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`;
   if (bare) return url.origin;
   context.addIssue('an origin is https://host or https://host:port, without a path');

@@ -1,6 +1,7 @@
 import { parseDictionary, serializeDictionary } from 'structured-headers';
 import { describe, expect, it } from 'vitest';
 import { verifyBotAuth } from '../../src/agents/verify.ts';
+import { parseUrl } from '../../src/lib/url.ts';
 import { announcedSeed, NOW } from '../support/make.ts';
 import { fc } from '../support/property.ts';
 import { AGENT_ORIGIN, makeAgent, makeDeps, makeRequest, quoted, signedHeaders } from './support/agent.ts';
@@ -168,5 +169,5 @@ const bytesOf = (text: string): string =>
 
 function addressOf(text: string): string {
   const address = /"([^"]*)"/.exec(text)?.[1] ?? '';
-  return URL.canParse(address) ? new URL(address).href : text;
+  return parseUrl(address)?.href ?? text;
 }
