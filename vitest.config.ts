@@ -6,14 +6,26 @@ const isHeavy = process.env['HEAVY'] === '1';
 const heavy = ['attack', 'cluster', 'fault', 'package', 'proxies', 'runbooks'].map(
   (name) => `test/${name}/**`,
 );
-
-/**
- * Pure functions and nothing else: these files may share a process, which saves the start of some seventy. What starts a
- * program, a thread or a database lies in `system/` of its room.
- */
-const unit = ['agent', 'consent', 'ingest', 'keys', 'ledger', 'lib', 'schema', 'seal', 'tenants'].flatMap(
-  (name) => [`test/${name}/*.test.ts`, `test/${name}/!(system)/**/*.test.ts`],
-);
+/** Real browsers; `npm test` does the journeys, in Chromium, `npm run test:browser` the rest. */
+const browsers = ['test/{browser,console/browser}/*.test.ts'];
+const journeys = [
+  'test/browser/{banner-page,identify,my-data}.test.ts',
+  'test/console/browser/chromium.test.ts',
+];
+/** They start the built program, or other programs. */
+const system = [
+  'test/**/system/**/*.test.ts',
+  'test/ops/systemd/**/*.test.ts',
+  'test/upgrade/*.test.ts',
+  'test/{bootstrap,npm-pack,sbom}.test.ts',
+];
+/** Pure functions and nothing else; what starts a server or a database lies in `app/` of such a room. */
+const rooms = 'test/{agent,consent,ingest,keys,ledger,lib,schema,seal,tenants}';
+const unit = [
+  `${rooms}/*.test.ts`,
+  `${rooms}/!(app|system)/**/*.test.ts`,
+  'test/{docs,sdks,security}.test.ts',
+];
 
 const shared = {
   // Each may be a program that starts, and on a busy machine that takes seconds. The heavy suites mostly wait.
@@ -21,7 +33,7 @@ const shared = {
   testTimeout: 30_000,
   hookTimeout: 60_000,
 };
-const exclude = [...configDefaults.exclude, ...(isHeavy ? [] : heavy)];
+const none = [...configDefaults.exclude, ...(isHeavy ? [] : heavy)];
 
 // One list of suites; a suite whose tool is missing says so by name (test/support/tools.ts).
 export default defineConfig({
@@ -33,15 +45,20 @@ export default defineConfig({
     coverage: { provider: 'v8', include: ['src/**/*.{ts,tsx}'], reporter: ['text-summary', 'json-summary'] },
     // They begin in the order of their names: the short files come last, so that all workers end at one time.
     projects: [
+      { test: { ...shared, name: 'unit', isolate: false, include: unit, exclude: none } },
       {
         test: {
           ...shared,
-          name: 'system',
+          name: 'app',
+          setupFiles: ['test/support/umask.ts'],
+          isolate: false,
           include: ['test/**/*.test.ts', 'test/**/*.test.tsx'],
-          exclude: [...exclude, ...unit],
+          exclude: [...none, ...unit, ...browsers, ...system],
         },
       },
-      { test: { ...shared, name: 'unit', include: unit, exclude, isolate: false } },
+      { test: { ...shared, name: 'system', include: system, exclude: none } },
+      { test: { ...shared, name: 'journeys', include: journeys, exclude: none } },
+      { test: { ...shared, name: 'browser', include: browsers, exclude: [...none, ...journeys] } },
     ],
   },
 });

@@ -1,65 +1,6 @@
-import { Command, CommanderError } from 'commander';
-import { VERSION } from '../version.ts';
+import { run } from './gpd.ts';
+import { io } from './io.ts';
 import { EXIT, say } from './output.ts';
-import { fail } from './run.ts';
-
-const program = new Command('gpd')
-  .description('Self-hosted device identification with consent that can be proven.')
-  .version(VERSION)
-  .option('--config <file>', 'configuration file (default: gpd.toml here, if there is one)')
-  .option('--json', 'one JSON value on stdout')
-  .showHelpAfterError('(gpd --help lists the commands)')
-  .exitOverride();
-
-/** In the order that help shows them in. */
-const COMMANDS = {
-  demo: async () => (await import('./commands/demo.ts')).registerDemo,
-  init: async () => (await import('./commands/init.ts')).registerInit,
-  serve: async () => (await import('./commands/serve.ts')).registerServe,
-  tenants: async () => (await import('./commands/tenants.ts')).registerTenants,
-  keys: async () => (await import('./commands/keys.ts')).registerKeys,
-  'master-key': async () => (await import('./commands/master-key.ts')).registerMasterKey,
-  apikeys: async () => (await import('./commands/apikeys.ts')).registerApiKeys,
-  agents: async () => (await import('./commands/agents.ts')).registerAgents,
-  consent: async () => (await import('./commands/consent.ts')).registerConsent,
-  contests: async () => (await import('./commands/contests.ts')).registerContests,
-  audit: async () => (await import('./commands/audit.ts')).registerAudit,
-  erase: async () => (await import('./commands/erase.ts')).registerErase,
-  retention: async () => (await import('./commands/retention.ts')).registerRetention,
-  dsar: async () => (await import('./commands/dsar.ts')).registerDsar,
-  seal: async () => (await import('./commands/seal.ts')).registerSeal,
-  replay: async () => (await import('./commands/replay.ts')).registerReplay,
-  webhooks: async () => (await import('./commands/webhooks.ts')).registerWebhooks,
-  tls: async () => (await import('./commands/tls.ts')).registerTls,
-  migrate: async () => (await import('./commands/migrate.ts')).registerMigrate,
-  backup: async () => (await import('./commands/backup.ts')).registerBackup,
-  restore: async () => (await import('./commands/restore.ts')).registerRestore,
-  doctor: async () => (await import('./commands/doctor.ts')).registerDoctor,
-  status: async () => (await import('./commands/status.ts')).registerStatus,
-  top: async () => (await import('./commands/top.ts')).registerTop,
-  completion: async () => (await import('./commands/completion.ts')).registerCompletion,
-  dev: async () => (await import('./commands/dev.ts')).registerDev,
-} satisfies Readonly<Record<string, () => Promise<(to: Command) => void>>>;
-
-/** These show every command there is. */
-const SHOW_ALL: ReadonlySet<string> = new Set(['completion', 'dev']);
-
-/** To load the code of one command takes half the time: all are loaded only for who has to see them all. */
-async function registerAsked(): Promise<void> {
-  const asked = program.parseOptions(process.argv.slice(2)).operands[0] ?? '';
-  const isOne = Object.hasOwn(COMMANDS, asked) && !SHOW_ALL.has(asked);
-  const loaders = isOne ? [COMMANDS[asked as keyof typeof COMMANDS]] : Object.values(COMMANDS);
-  for (const register of await Promise.all(loaders.map((load) => load()))) register(program);
-}
-
-/** Every subcommand takes --json and throws instead of leaving, so that the exit code is ours. */
-function adopt(command: Command): void {
-  command.exitOverride();
-  if (command !== program && command.commands.length === 0) {
-    command.option('--json', 'one JSON value on stdout').option('--config <file>', 'configuration file');
-  }
-  for (const child of command.commands) adopt(child);
-}
 
 // What gpd writes holds keys and people's records: nobody else on this machine reads it.
 process.umask(0o077);
@@ -73,11 +14,4 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(EXIT.failure);
 });
 
-try {
-  await registerAsked();
-  adopt(program);
-  await program.parseAsync();
-} catch (error) {
-  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-  else fail(error);
-}
+process.exitCode = await run(process.argv.slice(2), io());

@@ -1,3 +1,4 @@
+import { io } from './io.ts';
 /** stdout is data, stderr is messages (contract section 9). */
 
 export const EXIT = {
@@ -26,11 +27,11 @@ export class CommandFailed extends Error {
 }
 
 export function say(message: string): void {
-  process.stderr.write(`${message}\n`);
+  io().stderr.write(`${message}\n`);
 }
 
 export function printLine(text: string): void {
-  process.stdout.write(`${text}\n`);
+  io().stdout.write(`${text}\n`);
 }
 
 /** One JSON value for `--json`, else the lines for a person. */

@@ -1,3 +1,4 @@
+import { io } from './io.ts';
 import { say } from './output.ts';
 import type { Progress, ProgressState } from './ui/progress.tsx';
 
@@ -5,7 +6,7 @@ const SAY_MS = 10_000;
 
 /** A bar on a terminal, a line now and then elsewhere. */
 export async function makeReporter(first: ProgressState): Promise<Progress> {
-  if (process.stderr.isTTY) return (await import('./ui/progress.tsx')).drawProgress(first);
+  if (io().stderr.isTTY) return (await import('./ui/progress.tsx')).drawProgress(first);
   let last = first.now;
   return {
     update: (state) => {

@@ -15,6 +15,7 @@ import {
   openStore,
 } from '../tenants/installation-files.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
+import { io, onTerminal } from './io.ts';
 import { CommandFailed, EXIT, type ExitName, say } from './output.ts';
 
 export interface GlobalOptions {
@@ -25,14 +26,14 @@ export interface GlobalOptions {
 export function configFor(command: Command, flags: Partial<Record<SettingName, unknown>> = {}): Config {
   const { config } = command.optsWithGlobals<GlobalOptions>();
   return loadConfig({
-    environment: process.env,
+    environment: io().env,
     flags,
     ...(config === undefined ? {} : { configFile: config }),
   });
 }
 
 export function startedBy(): ServiceManager {
-  return serviceManager(process.env, process.pid);
+  return serviceManager(io().env, process.pid);
 }
 
 export function wantsJson(command: Command): boolean {
@@ -77,8 +78,6 @@ export interface DestructiveFlags {
   readonly dryRun?: boolean;
 }
 
-const onTerminal = (): boolean => process.stdin.isTTY && process.stderr.isTTY;
-
 /** What was asked for by name, and must not wait for a second word in a script, asks on a terminal only. */
 export async function confirmOnTerminal(options: DestructiveFlags, what: string): Promise<void> {
   if (onTerminal()) await confirm(options, what);
@@ -91,7 +90,7 @@ export async function confirm(options: DestructiveFlags, what: string): Promise<
     throw new CommandFailed('usage', `${what}: repeat it with --yes, or look first with --dry-run`);
   }
   const { createInterface } = await import('node:readline/promises');
-  const prompt = createInterface({ input: process.stdin, output: process.stderr });
+  const prompt = createInterface({ input: io().stdin, output: io().stderr });
   const answer = await prompt.question(`${what}. Type yes to go on: `);
   prompt.close();
   if (answer.trim() !== 'yes') throw new CommandFailed('failure', 'nothing was changed');
@@ -168,5 +167,5 @@ export function exitOf(error: unknown): { exit: ExitName; message: string } {
 export function fail(error: unknown): void {
   const { exit, message } = exitOf(error);
   say(`gpd: ${message}`);
-  process.exitCode = EXIT[exit];
+  io().exitCode = EXIT[exit];
 }

@@ -1,4 +1,5 @@
 import type { OnProgress, Stage } from '../ops/backup.ts';
+import { io } from './io.ts';
 import { say } from './output.ts';
 
 /** One line about a long work of several stages; nothing for what is done within two seconds. */
@@ -35,7 +36,8 @@ export interface StageLine {
 /** Drawn over itself on a terminal, said now and then elsewhere; always on stderr. */
 export function makeStageLine(clock: () => number): StageLine {
   const begun = clock();
-  const terminal = process.stderr.isTTY;
+  const { stderr } = io();
+  const terminal = stderr.isTTY === true;
   let stage: Stage | null = null;
   let startedAt = begun;
   let last = terminal ? begun : begun - SAY_MS + QUIET_MS;
@@ -55,10 +57,10 @@ export function makeStageLine(clock: () => number): StageLine {
         return;
       }
       drawn = true;
-      process.stderr.write(`\r\u001b[K${text}`);
+      stderr.write(`\r\u001b[K${text}`);
     },
     end() {
-      if (drawn) process.stderr.write('\r\u001b[K');
+      if (drawn) stderr.write('\r\u001b[K');
     },
   };
 }

@@ -1,10 +1,13 @@
-import { type Logger, pino } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 import { EgressRefused } from '../egress/guard.ts';
 
 /** Structured lines on stderr. What is logged is a code, a count or a request id: never a signal, a token or an id. */
-export function makeLogger(level: string): Logger {
+export function makeLogger(
+  level: string,
+  to: DestinationStream = pino.destination({ fd: 2, sync: true }),
+): Logger {
   const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
-  return pino(options, pino.destination({ fd: 2, sync: true }));
+  return pino(options, to);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bearer } from '../consent/system/support/api.ts';
-import { apiKey, type Rights, startRights } from '../rights/support/rights.ts';
+import { bearer } from '../consent/app/support/api.ts';
+import { apiKey, type Rights, startRightsProcess } from '../rights/support/rights.ts';
 import { KID } from '../support/constants.ts';
 import { ask, JSON_TYPE, type Reply } from '../support/http.ts';
 import { makePlaintext, seal } from '../support/seal.ts';
@@ -50,7 +50,7 @@ const ROUTES: readonly JsonRoute[] = [
 ];
 
 beforeAll(async () => {
-  rights = await startRights();
+  rights = await startRightsProcess();
   credentials.secret = await apiKey(rights, 'secret');
   credentials.operator = await apiKey(rights, 'operator');
   const opened = await rights.call('/v1/sessions', who, credentials.secret);

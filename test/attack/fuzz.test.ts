@@ -5,8 +5,8 @@ import { ORIGIN } from '../support/constants.ts';
 import { INGEST } from '../support/expect.ts';
 import { JSON_TYPE } from '../support/http.ts';
 import { announcedSeed, seededRandom } from '../support/make.ts';
+import { type GpdProcess, startProcess } from '../support/process.ts';
 import { makePlaintext, seal } from '../support/seal.ts';
-import { type Gpd, startGpd } from '../support/server.ts';
 import { makeMutator } from './support/mutate.ts';
 import { FULL, sized, tell } from './support/size.ts';
 
@@ -17,10 +17,10 @@ const LANES = 16;
 /** Above what a warm server holds; a leak of 200 bytes a bundle would show at full size. */
 const GROWTH_MB = sized(60, 150);
 
-let gpd: Gpd;
+let gpd: GpdProcess;
 const agent = new Agent({ keepAlive: true, maxSockets: LANES });
 beforeAll(async () => {
-  gpd = await startGpd({ settings: { GPD_LOG_LEVEL: 'error' } });
+  gpd = await startProcess({ settings: { GPD_LOG_LEVEL: 'error' } });
 });
 afterAll(async () => {
   agent.destroy();

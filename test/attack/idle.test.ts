@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { expectCore, post } from '../support/expect.ts';
+import { startProcess } from '../support/process.ts';
 import { makeBundle } from '../support/seal.ts';
-import { startGpd } from '../support/server.ts';
 import { pause, readAnswers } from './support/raw.ts';
 import { FULL, sized, tell } from './support/size.ts';
 
@@ -48,7 +48,7 @@ async function holdOpen(port: number, count: number, first: string): Promise<Hel
 it(
   `${IDLE} connections that asked once and stay: a newcomer is served, and nobody of them is cut off`,
   async () => {
-    const gpd = await startGpd();
+    const gpd = await startProcess();
     const held = await holdOpen(gpd.port, IDLE, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
     const answered = (): number =>
       held.filter(({ text }) => readAnswers(text).answers[0]?.status === 200).length;
@@ -80,7 +80,7 @@ it.concurrent.each([
 ] as const)(
   `${SLOW} slow senders of %s are cut off with one answer, and others are served meanwhile`,
   async (name, first, piece, status) => {
-    const gpd = await startGpd();
+    const gpd = await startProcess();
     const begun = performance.now();
     const held = await holdOpen(gpd.port, SLOW, first);
     const open = (): Held[] => held.filter(({ closedAt }) => closedAt === null);
@@ -108,7 +108,7 @@ it.concurrent.each([
 );
 
 it('a sender that leaves in the middle is nobody’s fault', async () => {
-  const gpd = await startGpd();
+  const gpd = await startProcess();
   const routes = ['/_fp/i/v1', '/me', '/v1/consent/grant', '/privacy/dsar'];
   for (const path of routes) {
     const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 90\r\n\r\n{"a":`;

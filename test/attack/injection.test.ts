@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { renderFile } from 'ejs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startDemo } from '../browser/support/demo.ts';
-import { apiKey, type Rights, startRights } from '../rights/support/rights.ts';
+import { apiKey, type Rights, startRightsProcess } from '../rights/support/rights.ts';
 import { ask, type Reply } from '../support/http.ts';
 import { makeBundle } from '../support/seal.ts';
 import { exchange } from './support/raw.ts';
@@ -74,7 +74,7 @@ let rights: Rights;
 let key = '';
 let written = 0;
 beforeAll(async () => {
-  rights = await startRights({ settings: { GPD_LOG_LEVEL: 'trace' } });
+  rights = await startRightsProcess({ settings: { GPD_LOG_LEVEL: 'trace' } });
   key = await apiKey(rights, 'secret');
 });
 afterAll(() => rights.stop());

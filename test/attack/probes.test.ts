@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Api, bearer, startApi } from '../consent/system/support/api.ts';
+import { type Api, bearer, startApiProcess } from '../consent/app/support/api.ts';
 import { ask, type Reply } from '../support/http.ts';
 import { exchange } from './support/raw.ts';
 import { tell } from './support/size.ts';
@@ -10,7 +10,7 @@ let api: Api;
 let routes: ReadonlyMap<string, readonly string[]>;
 let probes = 0;
 beforeAll(async () => {
-  api = await startApi({ settings: { GPD_RATE_PRIVACY: 'off' } });
+  api = await startApiProcess({ settings: { GPD_RATE_PRIVACY: 'off' } });
   const { paths } = (await ask(api.gpd.url, '/openapi.json')).json() as {
     paths: Record<string, Record<string, unknown>>;
   };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { post } from '../support/expect.ts';
 import { postJson, type Reply } from '../support/http.ts';
-import { startGpd } from '../support/server.ts';
+import { startProcess } from '../support/process.ts';
 import { tell } from './support/size.ts';
 
 /** A limit that a client can step out of by what it writes is none. */
@@ -43,7 +43,7 @@ const NAMES = [
 
 describe('from a stranger', () => {
   it.each(['ingest', 'privacy'])('no header makes another client of it: %s', async (bucket) => {
-    const gpd = await startGpd({ settings: SETTINGS });
+    const gpd = await startProcess({ settings: SETTINGS });
     const call = (headers: Headers): Promise<Reply> =>
       bucket === 'ingest' ? post(gpd.url, {}, headers) : postJson(gpd.url, '/me', {}, headers);
     const passed = await through((i) => {
@@ -71,7 +71,7 @@ describe('behind a trusted proxy', () => {
     ['zones and spellings of IPv6', (i) => ({ 'x-forwarded-for': `[2001:DB8:1:2::${i + 1}%eth${i}]:443` })],
   ];
   it.each(rotations)('%s are one client', async (name, headers) => {
-    const gpd = await startGpd({ settings: { ...SETTINGS, GPD_TRUSTED_PROXIES: '127.0.0.1/32' } });
+    const gpd = await startProcess({ settings: { ...SETTINGS, GPD_TRUSTED_PROXIES: '127.0.0.1/32' } });
     expect(await through((i) => post(gpd.url, {}, headers(i)))).toBe(LIMIT);
     // Somebody else is not locked out by it.
     const other = await post(gpd.url, {}, { 'x-forwarded-for': '2001:db8:1:3::1' });
@@ -81,7 +81,7 @@ describe('behind a trusted proxy', () => {
   });
 
   it('clients of other networks have limits of their own', async () => {
-    const gpd = await startGpd({ settings: { ...SETTINGS, GPD_TRUSTED_PROXIES: '127.0.0.1/32' } });
+    const gpd = await startProcess({ settings: { ...SETTINGS, GPD_TRUSTED_PROXIES: '127.0.0.1/32' } });
     const passed = await through((i) =>
       post(gpd.url, {}, { 'x-forwarded-for': `2001:db8:1:${(i + 1).toString(16)}::1` }),
     );

@@ -3,7 +3,8 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
-import { initGpd, startGpd } from '../support/server.ts';
+import { startProcess } from '../support/process.ts';
+import { initGpd } from '../support/server.ts';
 
 /**
  * Schemathesis (PyPI) reads /openapi.json and calls every route in ways that keep to it and in ways that do not. NOT RUN,
@@ -60,7 +61,7 @@ not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503"]
 
 const program = findSchemathesis();
 const { dataDir } = await initGpd([{ kid: KID, origins: [ORIGIN] }]);
-const gpd = await startGpd({ dataDir, settings: { GPD_RATE_PRIVACY: 'off', GPD_RATE_CONSENT: 'off' } });
+const gpd = await startProcess({ dataDir, settings: { GPD_RATE_PRIVACY: 'off', GPD_RATE_CONSENT: 'off' } });
 const cwd = tempDir('schemathesis');
 writeFileSync(join(cwd, 'schemathesis.toml'), SETTINGS);
 let failed = false;

@@ -1,16 +1,16 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Gpd, startGpd } from '../support/server.ts';
+import { type GpdProcess, startProcess } from '../support/process.ts';
 import { badBodies, badHeads, HOST, post, SMUGGLED } from './support/bad-requests.ts';
 import { type Exchanged, exchange, pause } from './support/raw.ts';
 import { tell } from './support/size.ts';
 
 /** Bytes that two readers could read in two ways: at most one answer a request, in order, then the end. */
 
-let gpd: Gpd;
+let gpd: GpdProcess;
 let cases = 0;
 beforeAll(async () => {
-  gpd = await startGpd();
+  gpd = await startProcess();
 });
 afterAll(async () => {
   tell('smuggling', `${cases} exchanges on raw sockets`);

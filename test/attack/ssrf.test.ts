@@ -11,8 +11,8 @@ import { expectCore, post } from '../support/expect.ts';
 import { postJson } from '../support/http.ts';
 import { signJws } from '../support/jws.ts';
 import { startIdp } from '../support/oidc.ts';
+import { type GpdProcess, startProcess } from '../support/process.ts';
 import { makeBundle } from '../support/seal.ts';
-import { type Gpd, startGpd } from '../support/server.ts';
 import { tell } from './support/size.ts';
 
 /** What strangers name is never connected to inside the perimeter: a listener there hears nothing. */
@@ -68,7 +68,7 @@ const HOSTS = [
 
 describe('directories of agents', () => {
   it('that a signature names are not looked for inside, with open discovery', async () => {
-    const gpd = await startGpd({
+    const gpd = await startProcess({
       settings: { GPD_WBA_OPEN_DISCOVERY: 'true', GPD_AUTHORITIES: 'gpd.example' },
     });
     heard = 0;
@@ -93,7 +93,7 @@ describe('directories of agents', () => {
   });
 
   it('that an operator adds by mistake are not fetched', async () => {
-    const gpd = await startGpd();
+    const gpd = await startProcess();
     heard = 0;
     for (const host of ['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]', '2130706433']) {
       await gpd.cli(['agents', 'add', `https://${host}:${port}`]);
@@ -104,9 +104,9 @@ describe('directories of agents', () => {
 });
 
 describe('webhooks', () => {
-  let gpd: Gpd;
+  let gpd: GpdProcess;
   beforeAll(async () => {
-    gpd = await startGpd();
+    gpd = await startProcess();
   });
   afterAll(() => gpd.stop());
 
@@ -192,7 +192,7 @@ describe('identity providers', () => {
   it('a token that says where its keys are is not followed there', async () => {
     heard = 0;
     const idp = await startIdp();
-    const gpd = await startGpd({ settings: { ...idp.settings, GPD_RATE_PRIVACY: 'off' } });
+    const gpd = await startProcess({ settings: { ...idp.settings, GPD_RATE_PRIVACY: 'off' } });
     for (const member of ['jku', 'x5u']) {
       for (const host of ['127.0.0.1', 'localhost', '[::1]']) {
         const header = { alg: 'ES256', typ: 'at+jwt', kid: 'mine', [member]: `http://${host}:${port}/` };

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Api, bearer, PURPOSE, startApi } from '../consent/system/support/api.ts';
+import { type Api, bearer, PURPOSE, startApiProcess } from '../consent/app/support/api.ts';
 import { postJson } from '../support/http.ts';
 import { sized, tell } from './support/size.ts';
 
@@ -15,7 +15,7 @@ const ROUNDS = sized(150, 20_000);
 let api: Api;
 let session = '';
 beforeAll(async () => {
-  api = await startApi({ settings: { GPD_TRUSTED_PROXIES: '127.0.0.1/32' } });
+  api = await startApiProcess({ settings: { GPD_TRUSTED_PROXIES: '127.0.0.1/32' } });
   session = await api.session('u-1');
 });
 afterAll(() => api.stop());

@@ -5,7 +5,7 @@ import { type Ran, runGpd, tempDir } from '../support/command.ts';
 import { dumpDatabase } from '../support/database.ts';
 import { browserHeaders, desktopChrome, headlessChrome } from '../support/samples.ts';
 import { flipByte, makeBundle } from '../support/seal.ts';
-import { type Gpd, type SealTarget, startGpd } from '../support/server.ts';
+import { type Gpd, initGpd, type SealTarget, startGpd } from '../support/server.ts';
 
 interface Report {
   readonly total: number;
@@ -33,13 +33,18 @@ function fileOf(lines: readonly unknown[]): string {
 }
 
 async function replay(lines: readonly unknown[], ...flags: string[]): Promise<Ran & { report: Report }> {
-  const ran = await gpd.cli(['replay', fileOf(lines), '--json', ...flags]);
+  return reportOf(await gpd.cli(['replay', fileOf(lines), '--json', ...flags]));
+}
+
+function reportOf(ran: Ran): Ran & { report: Report } {
   return { ...ran, report: JSON.parse(ran.stdout) as Report };
 }
 
 describe.concurrent('gpd replay, offline', () => {
   it('opens and classifies bundles, plain or with their headers, and writes nothing', async () => {
-    const before = await dumpDatabase(gpd.dataDir);
+    // The same keys, and no server that others post to.
+    const { dataDir } = await initGpd();
+    const before = await dumpDatabase(dataDir);
     const twice = makeBundle(acme);
     const broken = makeBundle(acme);
     const lines = [
@@ -55,7 +60,8 @@ describe.concurrent('gpd replay, offline', () => {
       'not JSON at all',
       { bundle: null },
     ];
-    const { code, report } = await replay(lines);
+    const env = { GPD_DATA_DIR: dataDir };
+    const { code, report } = reportOf(await runGpd(['replay', fileOf(lines), '--json'], { env }));
     expect(code).toBe(0);
     expect(report).toEqual({
       total: 10,
@@ -69,7 +75,7 @@ describe.concurrent('gpd replay, offline', () => {
       byClass: { human: 1, undeclared_automation: 1 },
       mismatches: 0,
     });
-    expect(await dumpDatabase(gpd.dataDir)).toEqual(before);
+    expect(await dumpDatabase(dataDir)).toEqual(before);
   });
 
   it('judges each bundle at its own time', async () => {

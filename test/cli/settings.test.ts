@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { gpdJson, type Ran, runGpd, tempDir } from '../support/command.ts';
 import { KID } from '../support/constants.ts';
 import { freePort } from '../support/ports.ts';
+import { startProcess } from '../support/process.ts';
 import { initGpd, startGpd } from '../support/server.ts';
 
 function expectBadConfig(ran: Ran, ...words: readonly RegExp[]): void {
@@ -128,7 +129,7 @@ describe.concurrent('precedence', () => {
     const [flag, environment, file] = [await freePort(), await freePort(), await freePort()];
     writeFileSync(join(cwd, 'gpd.toml'), `port = ${file}\ndata_dir = "${dataDir}"\nrate_ingest = "off"\n`);
     const portOf = async (args: readonly string[], settings: Record<string, string>): Promise<number> => {
-      const gpd = await startGpd({ dataDir, cwd, args, settings });
+      const gpd = await startProcess({ dataDir, cwd, args, settings });
       await gpd.stop();
       expect(gpd.url).toBe(`http://127.0.0.1:${gpd.port}`);
       return gpd.port;

@@ -1,6 +1,6 @@
 import { beforeAll, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../src/db/db.ts';
-import { gpdJson, runGpd, tempDir } from '../support/command.ts';
+import { gpdJson, runProgram, tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { describeWithTool } from '../support/tools.ts';
@@ -44,7 +44,7 @@ describeWithTool('PgBouncer before PostgreSQL', (await missingPostgres()) ?? mis
   }
 
   async function pooler(location: string): Promise<Examined['checks'][number] | undefined> {
-    const { stdout } = await runGpd(['doctor', '--json'], { env: env(location) });
+    const { stdout } = await runProgram(['doctor', '--json'], { env: env(location) });
     return (JSON.parse(stdout) as Examined).checks.find(({ id }) => id === 'database.pooler');
   }
 
@@ -99,7 +99,7 @@ describeWithTool('PgBouncer before PostgreSQL', (await missingPostgres()) ?? mis
   it('mode statement: nothing is written, and gpd doctor says why', async () => {
     await through({ mode: 'statement' }, async (location) => {
       const args = ['apikeys', 'create', KID, '--scope', 'secret', '--name', 'n'];
-      expect((await runGpd(args, { env: env(location) })).code).not.toBe(0);
+      expect((await runProgram(args, { env: env(location) })).code).not.toBe(0);
       expect(await pooler(location)).toMatchObject({
         status: 'fail',
         detail: expect.stringMatching(/apart/),

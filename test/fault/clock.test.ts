@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, it, vi } from 'vitest';
 import type { IngestResponse } from '../../src/schema/responses.ts';
-import { readCheckpoint, readExport } from '../consent/system/support/naive-log.ts';
+import { readCheckpoint, readExport } from '../consent/app/support/naive-log.ts';
 import { tempDir } from '../support/command.ts';
 import { expectCore } from '../support/expect.ts';
 import { makeBundle } from '../support/seal.ts';

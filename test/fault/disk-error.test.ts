@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Gpd } from '../support/server.ts';
+import type { GpdProcess } from '../support/process.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { describeWhereAllowed } from './support/allowed.ts';
 import { type House, makeHouse } from './support/house.ts';
@@ -16,7 +16,7 @@ const FAIL_STOP = 1;
 const SYNC = 'fsync,fdatasync';
 
 let house: House;
-let gpd: Gpd;
+let gpd: GpdProcess;
 
 interface Outcome {
   readonly book: Book;

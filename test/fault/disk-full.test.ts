@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { KID } from '../support/constants.ts';
-import type { Gpd } from '../support/server.ts';
+import type { GpdProcess } from '../support/process.ts';
 import { describeWhereAllowed } from './support/allowed.ts';
 import { type House, makeHouse } from './support/house.ts';
 import { judge, judgeFiles, judgeTables } from './support/judge.ts';
@@ -19,7 +19,7 @@ const ERASURES = 5;
 
 let disk: SmallDisk;
 let house: House;
-let gpd: Gpd;
+let gpd: GpdProcess;
 const reserve = (): string => join(house.dataDir, 'reserve');
 const reserved = (): number => (existsSync(reserve()) ? statSync(reserve()).size : 0);
 const whole = (): Promise<void> =>

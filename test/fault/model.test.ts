@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { readExport } from '../consent/system/support/naive-log.ts';
+import { readExport } from '../consent/app/support/naive-log.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';
 import { fc } from '../support/property.ts';
 import { anyCommand, ran } from './model/commands.ts';

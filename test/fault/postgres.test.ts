@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { missingPostgres } from '../support/postgres.ts';
-import type { Gpd } from '../support/server.ts';
+import type { GpdProcess } from '../support/process.ts';
 import { describeWithTool } from '../support/tools.ts';
 import type { House } from './support/house.ts';
 import { judge, judgeTables } from './support/judge.ts';
@@ -19,7 +19,7 @@ const RECOVERED_MS = 10_000;
 
 let place: PostgresHouse;
 let house: House;
-let gpd: Gpd;
+let gpd: GpdProcess;
 
 async function untilServed(): Promise<number> {
   const begun = performance.now();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Api, PURPOSE, startApi } from '../consent/system/support/api.ts';
+import { type Api, PURPOSE, startApi } from '../consent/app/support/api.ts';
 import { KID } from '../support/constants.ts';
 import { INGEST } from '../support/expect.ts';
 import { ask, openWire } from '../support/http.ts';

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { validate } from 'dockerfile-utils';
 import { describe, expect, it } from 'vitest';
-import { runGpd } from '../support/command.ts';
+import { runProgram } from '../support/command.ts';
 import { inLayer, missingLayer } from '../support/layer.ts';
-import { startGpd } from '../support/server.ts';
+import { startProcess } from '../support/process.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { CONTAINERFILE, last, readContainerfile, shellOf } from './containerfile.ts';
 
@@ -67,25 +67,25 @@ describe('bin/health.mjs', () => {
   const program = join(PROJECT, 'bin/health.mjs');
 
   it('says whether the server of the configuration lives', { timeout: 60_000 }, async () => {
-    const gpd = await startGpd();
+    const gpd = await startProcess();
     const env = { GPD_DATA_DIR: gpd.dataDir, GPD_HOST: '0.0.0.0', GPD_PORT: String(gpd.port) };
-    expect(await runGpd([], { program, env })).toMatchObject({ code: 0, stdout: '', stderr: '' });
+    expect(await runProgram([], { program, env })).toMatchObject({ code: 0, stdout: '', stderr: '' });
     await gpd.stop();
-    expect(await runGpd([], { program, env })).toMatchObject({ code: 1, stdout: '' });
-    expect((await runGpd([], { program, env })).stderr).toMatch(/^gpd: .*ECONNREFUSED/);
+    expect(await runProgram([], { program, env })).toMatchObject({ code: 1, stdout: '' });
+    expect((await runProgram([], { program, env })).stderr).toMatch(/^gpd: .*ECONNREFUSED/);
   });
 
   it('says it of a server with a certificate of its own', { timeout: 60_000 }, async () => {
-    const gpd = await startGpd();
+    const gpd = await startProcess();
     await gpd.json(['tls', 'init', '--host', 'id.shop.example']);
     const tls = {
       GPD_TLS_CERT: join(gpd.dataDir, 'tls/server.crt'),
       GPD_TLS_KEY: join(gpd.dataDir, 'tls/server.key'),
     };
     await gpd.stop();
-    const secure = await startGpd({ dataDir: gpd.dataDir, settings: tls });
+    const secure = await startProcess({ dataDir: gpd.dataDir, settings: tls });
     const env = { ...tls, GPD_DATA_DIR: gpd.dataDir, GPD_PORT: String(secure.port) };
-    expect(await runGpd([], { program, env })).toMatchObject({ code: 0, stderr: '' });
+    expect(await runProgram([], { program, env })).toMatchObject({ code: 0, stderr: '' });
     await secure.stop();
   });
 });

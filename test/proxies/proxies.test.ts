@@ -7,9 +7,9 @@ import { badBodies, badHeads } from '../attack/support/bad-requests.ts';
 import { tempDir } from '../support/command.ts';
 import { expectCore, SEEN_WITHIN } from '../support/expect.ts';
 import type { Reply } from '../support/http.ts';
+import { type GpdProcess, startProcess } from '../support/process.ts';
 import { browserHeaders } from '../support/samples.ts';
 import { makeBundle } from '../support/seal.ts';
-import { type Gpd, startGpd } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
 import {
   askThrough,
@@ -31,10 +31,10 @@ const READ_ON_BYTES = 262_144;
 
 for (const proxy of PROXIES) {
   describeWithTool(`behind ${proxy.name}`, missingProxy(proxy), () => {
-    let gpd: Gpd;
+    let gpd: GpdProcess;
     let running: Running;
     beforeAll(async () => {
-      gpd = await startGpd({
+      gpd = await startProcess({
         settings: {
           GPD_BASE_URL: `https://${HOST}`,
           GPD_TRUSTED_PROXIES: '127.0.0.1',

@@ -2,9 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
-/** The built program as a real process: what it printed and how it ended. None outlives the run. */
+/**
+ * Commands of gpd: `runGpd` in this process, `runProgram` the built program in one of its own, what it printed and how
+ * it ended. No process outlives the run.
+ */
 
 export const PROGRAM = fileURLToPath(new URL('../../bin/gpd', import.meta.url));
 
@@ -13,7 +17,7 @@ const NOT_HANDED_ON = /^(?:GPD_|NODE_OPTIONS$|NO_COLOR$|FORCE_COLOR$|(?:STATE|CR
 
 export type Environment = Readonly<Record<string, string>>;
 
-function cleanEnvironment(extra: Environment = {}): NodeJS.ProcessEnv {
+export function cleanEnvironment(extra: Environment = {}): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !NOT_HANDED_ON.test(name));
   return { ...Object.fromEntries(kept), ...extra };
 }
@@ -95,18 +99,51 @@ export function spawnGpd(args: readonly string[], options: RunOptions): Spawned 
   return spawnTool(process.execPath, [program, ...args], options);
 }
 
-/** Runs one command to its end. */
-export async function runGpd(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+/** Runs one command of the built program to its end. */
+export async function runProgram(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
   const { output, exited } = spawnGpd(args, options);
   return { ...(await exited), ...output };
+}
+
+/** What is written to it, as text; no terminal. */
+export function collector(): Writable & { readonly text: () => string } {
+  const chunks: Buffer[] = [];
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      chunks.push(chunk);
+      done();
+    },
+  });
+  return Object.assign(stream, { text: () => Buffer.concat(chunks).toString('utf8') });
+}
+
+/** They end by `process.exit`. */
+const SERVERS = new Set(['serve', 'demo']);
+
+/** Only a process of its own has a working directory, options of Node, another program or an input that stays open. */
+const needsProcess = ([name = '']: readonly string[], { cwd, program, input, env }: RunOptions): boolean =>
+  [cwd, program, env?.['NODE_OPTIONS']].some((given) => given !== undefined) ||
+  input === null ||
+  SERVERS.has(name);
+
+/** Runs one command to its end, in this process where that can be. */
+export async function runGpd(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  if (needsProcess(args, options)) return runProgram(args, options);
+  const { run } = await import('../../src/cli/gpd.ts');
+  const stdout = collector();
+  const stderr = collector();
+  const stdin = Readable.from(options.input ? [Buffer.from(options.input)] : []);
+  const code = await run(args, { env: cleanEnvironment(options.env), stdin, stdout, stderr, exitCode: 0 });
+  return { code, signal: null, stdout: stdout.text(), stderr: stderr.text() };
 }
 
 /** The one JSON value on stdout of a command that has to succeed. */
 export async function gpdJson<T = Record<string, unknown>>(
   args: readonly string[],
   options: RunOptions = {},
+  run: typeof runGpd = runGpd,
 ): Promise<T> {
-  const ran = await runGpd([...args, '--json'], options);
+  const ran = await run([...args, '--json'], options);
   if (ran.code !== 0) throw new Error(`gpd ${args.join(' ')} ended with ${ran.code}: ${ran.stderr}`);
   return JSON.parse(ran.stdout) as T;
 }

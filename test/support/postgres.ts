@@ -83,8 +83,10 @@ async function startCluster(log: string[], { durable = false }: PostgresOptions)
     onLog: (line) => log.push(line),
     onError: (error) => log.push(String(error)),
   });
+  // initdb runs as another user, who reads the file with the password.
+  const umask = process.umask(0o022);
   try {
-    await cluster.initialise();
+    await cluster.initialise().finally(() => process.umask(umask));
     await cluster.start();
   } catch (error) {
     await cluster.stop();

@@ -1,7 +1,12 @@
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { DAY } from '../../src/lib/clock.ts';
+import type { AppOptions } from '../../src/ops/running.ts';
 import {
+  cleanEnvironment,
+  collector,
   type Environment,
   type Exit,
   gpdJson,
@@ -9,16 +14,13 @@ import {
   type RunOptions,
   runDir,
   runGpd,
-  type Spawned,
-  spawnGpd,
   tempDir,
 } from './command.ts';
 import { KID, ORIGIN } from './constants.ts';
 
 /** Installations and running servers, each with data of its own. */
 
-const START_MS = 20_000;
-const STOP_MS = 20_000;
+export const STOP_MS = 20_000;
 
 export interface TenantSpec {
   readonly kid: string;
@@ -86,80 +88,104 @@ export interface GpdOptions {
   readonly dataDir?: string;
   /** Arguments of `serve`; a free port by default. */
   readonly args?: readonly string[];
-  readonly cwd?: string;
-  /** Another copy of bin/gpd. */
-  readonly program?: string;
 }
 
+export interface InProcessOptions extends GpdOptions {
+  readonly app?: Pick<AppOptions, 'clock' | 'intervals' | 'openingThread'>;
+}
+
+/** A server and the installation that it serves. */
 export interface Gpd {
   readonly url: string;
   readonly port: number;
-  readonly pid: number;
   readonly dataDir: string;
   /** In the order of `tenants`; empty for an installation that was there. */
   readonly targets: readonly SealTarget[];
   /** Runs a command on the same installation. */
   cli(args: readonly string[], options?: RunOptions): Promise<Ran>;
   json<T = Record<string, unknown>>(args: readonly string[], options?: RunOptions): Promise<T>;
-  /** Asks it to end. */
-  terminate(): void;
-  readonly exited: Promise<Exit>;
   /** Asks it to end and waits. */
   stop(): Promise<Exit>;
-  kill9(): Promise<void>;
-  /** Its stderr so far. */
+  /** What it has logged so far. */
   logs(): string;
 }
 
-function within<T>(ms: number, what: string, promise: Promise<T>): Promise<T> {
+export function within<T>(ms: number, what: string, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`${what} took longer than ${ms} ms`)), ms);
     promise.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }
 
-function listening({ child, output, exited }: Spawned): Promise<{ url: string; port: number }> {
-  return new Promise((resolve, reject) => {
-    child.stdout?.on('data', () => {
-      const line = output.stdout.split('\n', 1)[0] ?? '';
-      if (output.stdout.includes('\n')) resolve(JSON.parse(line) as { url: string; port: number });
-    });
-    void exited.then(({ code }) => reject(new Error(`gpd serve ended with ${code}: ${output.stderr}`)));
-  });
+export async function installationOf(
+  { dataDir, tenants, settings }: GpdOptions,
+  run: typeof runGpd = runGpd,
+) {
+  const made = dataDir === undefined ? await initGpd(tenants) : { dataDir, targets: [] };
+  // Hundreds of data directories, each with a reserve of its own: a small one.
+  const env = { GPD_DATA_DIR: made.dataDir, GPD_RATE_INGEST: 'off', GPD_DISK_RESERVE: '1', ...settings };
+  return {
+    ...made,
+    env,
+    cli: (command: readonly string[], more?: RunOptions) =>
+      run(command, { ...more, env: { ...env, ...more?.env } }),
+    json: <T>(command: readonly string[], more?: RunOptions) =>
+      gpdJson<T>(command, { ...more, env: { ...env, ...more?.env } }, run),
+  };
 }
 
-/** `gpd init` and `gpd serve` on a free port; the data are thrown away with the run. */
-export async function startGpd(options: GpdOptions = {}): Promise<Gpd> {
-  const made =
-    options.dataDir === undefined
-      ? await initGpd(options.tenants)
-      : { dataDir: options.dataDir, targets: [] };
-  const { dataDir, targets } = made;
-  // Hundreds of data directories, each with a reserve of its own: a small one.
-  const env = { GPD_DATA_DIR: dataDir, GPD_RATE_INGEST: 'off', GPD_DISK_RESERVE: '1', ...options.settings };
-  const { args = ['--port', '0'], cwd = tempDir('cwd') } = options;
-  const program = options.program === undefined ? {} : { program: options.program };
-  const spawned = spawnGpd(['serve', '--json', ...args], { env, cwd, ...program });
-  const { child, output, exited } = spawned;
-  const { url, port } = await within(START_MS, 'the start of gpd', listening(spawned));
+/** What a running server looks for again and again, at once; what time alone makes due, not by itself. */
+const INTERVALS = { poll: 25, agents: 25, webhooks: 25, housekeeping: DAY };
+
+/** Loaded when a server is to run here: whoever starts processes alone need not wait for it. */
+const loadServer = async () => ({
+  ...(await import('../../src/app.ts')),
+  ...(await import('../../src/config.ts')),
+  ...(await import('../../src/ops/log.ts')),
+});
+
+async function failedStart(error: unknown): Promise<Error> {
+  const [{ exitOf }, { EXIT }] = await Promise.all([
+    import('../../src/cli/run.ts'),
+    import('../../src/cli/output.ts'),
+  ]);
+  const { exit, message } = exitOf(error);
+  return new Error(`gpd serve ended with ${EXIT[exit]}: gpd: ${message}`, { cause: error });
+}
+
+async function startHere(env: Environment, args: readonly string[], app: InProcessOptions['app']) {
+  const { startApp, loadConfig, makeLogger } = await loadServer();
+  const options = { host: { type: 'string' }, port: { type: 'string' } } as const;
+  const { values } = parseArgs({ args: [...args], options });
+  const logged = collector();
+  try {
+    const config = loadConfig({ environment: cleanEnvironment(env), flags: values });
+    const log = makeLogger(config.log_level, logged);
+    const onFatal = (error: Error): void => log.fatal({ event: 'fail-stop', name: error.name });
+    const intervals = { ...INTERVALS, ...app?.intervals };
+    return { running: await startApp(config, { log, onFatal, ...app, intervals }), logs: logged.text };
+  } catch (error) {
+    throw await failedStart(error);
+  }
+}
+
+/** `gpd init`, then the server in this process on a free port; the data are thrown away with the run. */
+export async function startGpd(options: InProcessOptions = {}): Promise<Gpd> {
+  const { dataDir, targets, env, cli, json } = await installationOf(options);
+  const { running, logs } = await startHere(env, options.args ?? ['--port', '0'], options.app);
+  const { url, port } = running;
+  let stopped: Promise<void> | null = null;
   return {
     url,
     port,
-    pid: child.pid ?? 0,
     dataDir,
     targets,
-    cli: (command, more) => runGpd(command, { ...more, env: { ...env, ...more?.env } }),
-    json: (command, more) => gpdJson(command, { ...more, env: { ...env, ...more?.env } }),
-    terminate: () => void child.kill('SIGTERM'),
-    exited,
+    cli,
+    json,
+    logs,
     stop() {
-      child.kill('SIGTERM');
-      return within(STOP_MS, 'the end of gpd', exited);
+      stopped ??= within(STOP_MS, 'the end of gpd', running.stop());
+      return stopped.then(() => ({ code: 0, signal: null }));
     },
-    async kill9() {
-      child.kill('SIGKILL');
-      await exited;
-    },
-    logs: () => output.stderr,
   };
 }

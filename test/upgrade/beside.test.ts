@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { gpdJson, runGpd, tempDir } from '../support/command.ts';
+import { gpdJson, runProgram, tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
 import { post } from '../support/expect.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { type GpdProcess, startProcess } from '../support/process.ts';
 import { makeLaterProgram } from '../support/program.ts';
 import { makeBundle } from '../support/seal.ts';
-import { type Gpd, startGpd } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
 
 /** Several nodes on PostgreSQL, one after another: the old version serves while the next one migrates. */
@@ -29,7 +29,7 @@ const NEXT = '29991231_01_next.js';
 
 describeWithTool('an upgrade beside a running server', await missingPostgres(), () => {
   let server: PostgresServer;
-  const running: Gpd[] = [];
+  const running: GpdProcess[] = [];
   beforeAll(async () => {
     server = await startPostgres();
   }, SLOW);
@@ -48,7 +48,7 @@ describeWithTool('an upgrade beside a running server', await missingPostgres(), 
         env,
       });
       const target = { kid: KID, publicKey: Buffer.from(made.publicKey, 'base64') };
-      const old = await startGpd({ dataDir, settings });
+      const old = await startProcess({ dataDir, settings });
       running.push(old);
 
       const seen = new Map<number, number>();
@@ -74,7 +74,7 @@ describeWithTool('an upgrade beside a running server', await missingPostgres(), 
       process.stdout.write(`beside the migration: ${JSON.stringify(Object.fromEntries(seen))}\n`);
       await old.stop();
 
-      const again = await runGpd(['serve', '--port', '0'], { env });
+      const again = await runProgram(['serve', '--port', '0'], { env });
       expect(again).toMatchObject({ code: 78, stdout: '' });
       expect(again.stderr).toMatch(/newer gpd \(29991231_01_next\.js\): upgrade this one/);
       expect(await gpdJson(['consent', 'verify', KID], { env, program })).toMatchObject({ ok: true });

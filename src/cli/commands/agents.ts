@@ -4,6 +4,7 @@ import { type AgentKey, agentOrigin, directoryUrl, readJwks } from '../../agents
 import { newDirectory, refreshDirectory } from '../../agents/service.ts';
 import { type AgentDirectory, addDirectory, listDirectories, removeDirectory } from '../../agents/store.ts';
 import { iso } from '../../lib/clock.ts';
+import { io } from '../io.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, EXIT, print, say, table } from '../output.ts';
 import { confirm, type DestructiveFlags, wantsJson, withStore } from '../run.ts';
@@ -75,7 +76,7 @@ async function add(urlText: string, options: { readonly jwks?: string }, command
     const { directory, ok } = await refreshDirectory(database, start, Date.now);
     if (!ok) say(`gpd: ${url}: ${directory.failure}; it is listed, and a running server tries again`);
     printDirectory(command, directory);
-    if (!ok) process.exitCode = EXIT.incomplete;
+    if (!ok) io().exitCode = EXIT.incomplete;
   });
 }
 
@@ -139,7 +140,7 @@ async function refresh(urlText: string | undefined, _options: unknown, command: 
             `${agentOrigin(directory.url)}  ${directory.failure ?? `${directory.keys.length} keys`}`,
         ),
     );
-    if (results.some(({ ok }) => !ok)) process.exitCode = EXIT.incomplete;
+    if (results.some(({ ok }) => !ok)) io().exitCode = EXIT.incomplete;
   });
 }
 

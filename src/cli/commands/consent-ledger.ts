@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { makeLogService } from '../../log/service.ts';
 import { verifyLog } from '../../log/verify-service.ts';
+import { io } from '../io.ts';
 import { CommandFailed, EXIT, print, say } from '../output.ts';
 import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';
 
@@ -27,7 +28,7 @@ async function verify(kidText: string, _options: unknown, command: Command): Pro
         ? 'The log is whole: every entry, block, head and checkpoint fits.'
         : `The log does not fit: ${problems.join('; ')}`,
     ]);
-    if (!ok) process.exitCode = EXIT.failure;
+    if (!ok) io().exitCode = EXIT.failure;
   });
 }
 
@@ -42,7 +43,7 @@ async function exportLog(
     if ((await log.vkey(kid)) === null) throw noSuchTenant(kid);
     const lines = Readable.from(log.exportLines(kid));
     if (options.out === undefined) {
-      await pipeline(lines, process.stdout, { end: false });
+      await pipeline(lines, io().stdout, { end: false });
       return;
     }
     const file = createWriteStream(options.out, { flags: 'wx', mode: 0o600 });

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { RunningApp } from '../../ops/running.ts';
+import { io } from '../io.ts';
 import { print } from '../output.ts';
 import { configFor, fail, wantsJson } from '../run.ts';
 import { untilSignal } from './serve.ts';
@@ -47,6 +48,6 @@ export function registerDemo(program: Command): void {
         fail(error);
       }
       // A start that failed or was broken off has listeners that would keep the process.
-      process.exit();
+      process.exit(io().exitCode);
     });
 }

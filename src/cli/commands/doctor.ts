@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
+import { parseUrl } from '../../lib/url.ts';
 import type { Status } from '../../ops/doctor/check.ts';
 import type { Report, Result } from '../../ops/doctor/doctor.ts';
 import { VERSION } from '../../version.ts';
+import { io } from '../io.ts';
 import { CommandFailed, EXIT, print, table } from '../output.ts';
 import { configFor, wantsJson } from '../run.ts';
 
@@ -29,7 +31,7 @@ function lines({ checks, counts }: Report, all: boolean): string[] {
 
 async function doctor(options: Options, command: Command): Promise<void> {
   const { url } = options;
-  if (url !== undefined && !URL.canParse(url))
+  if (url !== undefined && parseUrl(url) === null)
     throw new CommandFailed('usage', '--url takes the address of a server');
   // Loaded for this command alone: a server's start does not wait for it.
   const { examine } = await import('../../ops/doctor/doctor.ts');
@@ -41,7 +43,7 @@ async function doctor(options: Options, command: Command): Promise<void> {
   });
   const report = examine(facts);
   print(wantsJson(command), report, () => lines(report, options.all === true));
-  if (!report.ok) process.exitCode = EXIT.failure;
+  if (!report.ok) io().exitCode = EXIT.failure;
 }
 
 export function registerDoctor(program: Command): void {

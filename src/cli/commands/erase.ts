@@ -3,6 +3,7 @@ import { planErasure } from '../../rights/erase/plan-service.ts';
 import { UnreadableErasure } from '../../rights/erase/receipts-store.ts';
 import { KEEP_NOTHING } from '../../rights/erase/service.ts';
 import type { ErasureReceipt } from '../../schema/rights.ts';
+import { io } from '../io.ts';
 import { CommandFailed, EXIT, print, table } from '../output.ts';
 import { type RightsContext, type TargetOptions, targetBody, withRights } from '../rights-context.ts';
 import { checkKid, confirm, wantsJson } from '../run.ts';
@@ -40,7 +41,7 @@ function printReceipt(command: Command, receipt: ErasureReceipt): void {
         ]
       : []),
   ]);
-  if (receipt.incomplete) process.exitCode = EXIT.incomplete;
+  if (receipt.incomplete) io().exitCode = EXIT.incomplete;
 }
 
 /** An erasure may spend what the disk keeps for it. */
@@ -115,7 +116,7 @@ async function resume(_options: unknown, command: Command): Promise<void> {
       ...(all === 0 ? nothing : [`${receipts.length - open} of ${all} erasures are complete now`]),
       ...(open > 0 ? [HELD] : []),
     ]);
-    if (open > 0) process.exitCode = EXIT.incomplete;
+    if (open > 0) io().exitCode = EXIT.incomplete;
     const other = failures.find(({ error }) => !(error instanceof UnreadableErasure));
     if (other) throw other.error;
     nameUnreadable(

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { readRecoveryKey } from '../../keys/recovery-key.ts';
 import { confirmRecoveryKey, printRecoveryKey, recoverMasterKey } from '../../ops/escrow.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
+import { io } from '../io.ts';
 import { CommandFailed, print, say } from '../output.ts';
 import { configFor, wantsJson, withStore } from '../run.ts';
 
@@ -14,10 +15,10 @@ const GROUPS_A_LINE = 5;
 const MAX_INPUT = 16_384;
 
 async function typedKey(): Promise<Buffer> {
-  if (process.stdin.isTTY) say('Type the groups of the recovery key, then Ctrl-D:');
+  if (io().stdin.isTTY) say('Type the groups of the recovery key, then Ctrl-D:');
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of process.stdin) {
+  for await (const chunk of io().stdin) {
     chunks.push(chunk as Buffer);
     length += (chunk as Buffer).length;
     if (length > MAX_INPUT) throw new CommandFailed('usage', 'this is no recovery key: it is too long');

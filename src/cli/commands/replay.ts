@@ -1,6 +1,8 @@
 import { statSync } from 'node:fs';
 import type { Command } from 'commander';
 import { applyPolicy } from '../../ingest/classify/policy.ts';
+import { parseUrl } from '../../lib/url.ts';
+import { io } from '../io.ts';
 import { CommandFailed, EXIT, print, say, table } from '../output.ts';
 import { readPolicyFile } from '../policy-file.ts';
 import { BadLine, readLines } from '../replay/lines.ts';
@@ -75,7 +77,7 @@ function report(tally: Tally, withPolicy: boolean, command: Command): void {
     ];
   });
   for (const { line, expected, got } of examples) say(`line ${line}: expected ${expected}, got ${got}`);
-  if (mismatches > 0) process.exitCode = EXIT.failure;
+  if (mismatches > 0) io().exitCode = EXIT.failure;
 }
 
 export function registerReplay(program: Command): void {
@@ -97,7 +99,7 @@ export function registerReplay(program: Command): void {
         throw new CommandFailed('usage', '--policy judges offline: leave out --url');
       }
       const policy = options.policy === undefined ? null : applyPolicy(readPolicyFile(options.policy));
-      if (url !== undefined && !URL.canParse(url))
+      if (url !== undefined && parseUrl(url) === null)
         throw new CommandFailed('usage', '--url takes the address of a server');
       const tally =
         url === undefined

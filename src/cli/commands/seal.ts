@@ -3,10 +3,12 @@ import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { fetchPublicKey } from '../../egress/gpd-client.ts';
 import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/contexts.ts';
+import { parseUrl } from '../../lib/url.ts';
 import type { SealedBundle } from '../../schema/bundle.ts';
 import { sealSymmetric, sealTo } from '../../seal/seal.ts';
 import { makeSealKeyStore } from '../../tenants/seal-key-store.ts';
 import { readTenantSecret } from '../../tenants/tenant-store.ts';
+import { io } from '../io.ts';
 import { CommandFailed, printLine } from '../output.ts';
 import { checkKid, noSuchTenant, withStore } from '../run.ts';
 
@@ -58,7 +60,7 @@ async function sealFromStore(
 }
 
 async function sealFromServer(kid: string, plaintext: Buffer, url: string): Promise<SealedBundle> {
-  if (!URL.canParse(url))
+  if (parseUrl(url) === null)
     throw new CommandFailed(
       'usage',
       '--url takes the address of a server, for instance http://127.0.0.1:8080',
@@ -79,7 +81,7 @@ export function registerSeal(program: Command): void {
       if (options.symmetric === true && options.url !== undefined) {
         throw new CommandFailed('usage', 'a shared key is never handed out by a server: leave out --url');
       }
-      const plaintext = completePlaintext(await text(process.stdin));
+      const plaintext = completePlaintext(await text(io().stdin));
       const bundle =
         options.url === undefined
           ? await sealFromStore(kid, plaintext, options.symmetric === true, command)

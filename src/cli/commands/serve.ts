@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { startApp } from '../../app.ts';
 import { describeFault, makeLogger } from '../../ops/log.ts';
 import { makeSupervisor } from '../../ops/systemd/supervisor.ts';
+import { io } from '../io.ts';
 import { printLine } from '../output.ts';
 import { configFor, fail, startedBy, wantsJson } from '../run.ts';
 
@@ -58,7 +59,7 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
     fail(error);
     await supervisor.close();
     // Timers and connections of a start that failed half-way would keep a process that does not serve.
-    process.exit();
+    process.exit(io().exitCode);
   }
 }
 

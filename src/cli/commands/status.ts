@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { parseUrl } from '../../lib/url.ts';
 import type { Status } from '../../ops/status.ts';
 import { VERSION } from '../../version.ts';
 import { CommandFailed, print, table } from '../output.ts';
@@ -41,7 +42,7 @@ function lines(status: Status): string[] {
 
 export function checkUrl(url: string | undefined): string | undefined {
   if (url === undefined) return undefined;
-  if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
+  if (/^https?:$/.test(parseUrl(url)?.protocol ?? '')) return url;
   throw new CommandFailed('usage', '--url takes an http or https address');
 }
 

@@ -11,6 +11,7 @@ import { tablesWhere } from '../../rights/subject-folds.ts';
 import { removeTenant } from '../../rights/tenant-removal-store.ts';
 import { tenantRows } from '../../rights/tenant-rows-store.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
+import { io } from '../io.ts';
 import { CommandFailed, EXIT, print, say, table } from '../output.ts';
 import { type RightsContext, withRights } from '../rights-context.ts';
 import { checkKid, confirm, noSuchTenant, wantsJson } from '../run.ts';
@@ -107,7 +108,7 @@ async function remove(kidText: string, options: RemoveOptions, command: Command)
       `tenant ${kid} is removed${files.length > 0 ? `; its data lies in ${options.export}` : ''}`,
       ...(incomplete ? ['Another process holds the database open: bytes may be left until it ends.'] : []),
     ]);
-    if (incomplete) process.exitCode = EXIT.incomplete;
+    if (incomplete) io().exitCode = EXIT.incomplete;
   });
 }
 

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { Config } from '../../config.ts';
 import { databaseLocation } from '../../config.ts';
 import { probe } from '../../egress/probe.ts';
+import { io } from '../io.ts';
 import { CommandFailed, print, printLine } from '../output.ts';
 import { configFor, wantsJson, withStore } from '../run.ts';
 import { parseExposition } from '../top/exposition.ts';
@@ -44,7 +45,7 @@ async function fromMetrics(url: string): Promise<NextView> {
 
 async function show(next: NextView, title: string, command: Command): Promise<void> {
   const { drawTop, topText } = await import('../ui/top.tsx');
-  if (wantsJson(command) || !process.stdout.isTTY || !process.stdin.isTTY) {
+  if (wantsJson(command) || !io().stdout.isTTY || !io().stdin.isTTY) {
     const view = await next();
     print(wantsJson(command), view, () => topText(view));
     return;

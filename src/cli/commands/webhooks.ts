@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { webhookSecretContext } from '../../keys/contexts.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { makeUlid } from '../../lib/ulid.ts';
+import { parseUrl } from '../../lib/url.ts';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
 import { formatWebhookSecret } from '../../webhooks/signature.ts';
 import { countOutbox, insertWebhook, listWebhooks, removeWebhook, replayFrom } from '../../webhooks/store.ts';
@@ -34,7 +35,7 @@ function checkEvents(names: readonly string[]): readonly WebhookEvent[] {
 }
 
 function checkTarget(text: string, allowPrivate: boolean): string {
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = parseUrl(text);
   const good = url?.protocol === 'https:' || (allowPrivate && url?.protocol === 'http:');
   if (url && good && url.username === '' && url.password === '') return url.href;
   throw new CommandFailed(

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { z } from 'zod';
 import { visitorClassSchema } from '../../schema/responses.ts';
+import { io } from '../io.ts';
 import { splitLines } from './split-lines.ts';
 
 /** One line of NDJSON: a bundle, or a bundle with its request's headers and what is expected of it. */
@@ -54,7 +55,7 @@ function parseLine(text: string, number: number): ReplayLine {
 /** Reads line by line: a file of any size takes no more memory than its longest line. */
 export async function* readLines(path: string): AsyncGenerator<{ line: ReplayLine; bytes: number }> {
   let number = 0;
-  for await (const { text, bytes } of splitLines(path === '-' ? process.stdin : createReadStream(path))) {
+  for await (const { text, bytes } of splitLines(path === '-' ? io().stdin : createReadStream(path))) {
     number += 1;
     if (text.trim() !== '') yield { line: parseLine(text, number), bytes };
   }

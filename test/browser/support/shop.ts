@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'puppeteer-core';
-import { type Api, apiOf } from '../../consent/system/support/api.ts';
+import { type Api, apiOf } from '../../consent/app/support/api.ts';
 import { execute } from '../../support/database.ts';
 import { initGpd, startGpd } from '../../support/server.ts';
 

@@ -4,7 +4,7 @@ import { consistencyProof, type HashReader } from '../../../src/ledger/proofs.ts
 import { formatTilePath, TILE_WIDTH } from '../../../src/ledger/tile-path.ts';
 import { verifyConsistency } from '../../../src/ledger/verify.ts';
 import { parseVkey } from '../../../src/ledger/vkey.ts';
-import { leafOf, readCheckpoint, treeHead } from '../../consent/system/support/naive-log.ts';
+import { leafOf, readCheckpoint, treeHead } from '../../consent/app/support/naive-log.ts';
 import { KID } from '../../support/constants.ts';
 import type { Gpd } from '../../support/server.ts';
 import { inParallel, makeCaller } from '../support/call.ts';

@@ -1,10 +1,11 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { type Environment, gpdJson, type Ran, runGpd, tempDir } from '../../support/command.ts';
+import { type Environment, gpdJson, type Ran, runProgram, tempDir } from '../../support/command.ts';
 import { KID, ORIGIN } from '../../support/constants.ts';
 import { type PostgresServer, startPostgres } from '../../support/postgres.ts';
-import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
+import { type GpdProcess, startProcess } from '../../support/process.ts';
+import type { SealTarget } from '../../support/server.ts';
 import { type Balancer, startBalancer } from './balancer.ts';
 import { type PgBouncer, startPgBouncer } from './pgbouncer.ts';
 
@@ -14,7 +15,7 @@ export const START_MS = 180_000;
 /** Several nodes of the built program on one PostgreSQL, each with a data directory of its own, behind one balancer. */
 
 export interface Cluster {
-  readonly nodes: readonly Gpd[];
+  readonly nodes: readonly GpdProcess[];
   /** The balancer's. */
   readonly url: string;
   readonly balancer: Balancer;
@@ -31,7 +32,7 @@ export interface Cluster {
   readonly cli: (args: readonly string[]) => Promise<Ran>;
   readonly json: <T = Record<string, unknown>>(args: readonly string[]) => Promise<T>;
   /** One node more, behind the balancer too. */
-  addNode(options?: { readonly program?: string | null }): Promise<Gpd>;
+  addNode(options?: { readonly program?: string | null }): Promise<GpdProcess>;
   /** No node is at a fault or dies of one: their logs hold no `fault`, and PostgreSQL's no deadlock. */
   faults(): readonly string[];
   stop(): Promise<void>;
@@ -79,13 +80,13 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const pool = new pg.Pool({ connectionString: direct, max: 4 });
   // A connection that is at rest when PostgreSQL stops.
   pool.on('error', () => {});
-  const nodes: Gpd[] = [];
+  const nodes: GpdProcess[] = [];
   async function addNode({
     program = options.program,
-  }: Parameters<Cluster['addNode']>[0] = {}): Promise<Gpd> {
+  }: Parameters<Cluster['addNode']>[0] = {}): Promise<GpdProcess> {
     const dataDir = join(tempDir('node'), 'gpd-data');
     mkdirSync(dataDir, { mode: 0o700 });
-    const started = await startGpd({ dataDir, settings, ...copyOf(program) });
+    const started = await startProcess({ dataDir, settings, ...copyOf(program) });
     // What it prints is its public origin, which is the balancer's.
     const node = { ...started, url: `http://127.0.0.1:${started.port}` };
     nodes.push(node);
@@ -104,7 +105,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     location,
     sql: async <Row>(text: string, values: readonly unknown[] = []) =>
       (await pool.query(text, [...values])).rows as Row[],
-    cli: (args) => runGpd(args, { env }),
+    cli: (args) => runProgram(args, { env }),
     json: (args) => gpdJson(args, { env }),
     addNode,
     faults: () => [

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { execute } from '../../support/database.ts';
 import { postJson } from '../../support/http.ts';
-import { startGpd } from '../../support/server.ts';
-import { type Api, apiOf, bearer, PURPOSE, startApi, type Written } from './support/api.ts';
-import { leafOf, readCheckpoint, readExport, treeHead } from './support/naive-log.ts';
+import { type GpdProcess, startProcess } from '../../support/process.ts';
+import { type Api, apiOf, bearer, PURPOSE, startApiProcess, type Written } from '../app/support/api.ts';
+import { leafOf, readCheckpoint, readExport, treeHead } from '../app/support/naive-log.ts';
 
 const WRITERS = 16;
 const STORM_MS = 700;
@@ -15,7 +15,7 @@ interface Acknowledged {
   readonly written: Written;
 }
 
-let api: Api;
+let api: Api<GpdProcess>;
 afterEach(() => api.stop());
 
 /** Grants, and withdraws every third, each for a person of its own; what was answered 201, until the server is gone. */
@@ -40,7 +40,7 @@ async function storm(acknowledged: Acknowledged[], over: () => boolean): Promise
 
 describe('kill -9 during a storm of grants', () => {
   it('every acknowledged entry is there, gap-free, and decides', async () => {
-    api = await startApi();
+    api = await startApiProcess();
     let killed = false;
     const acknowledged: Acknowledged[] = [];
     const storming = storm(acknowledged, () => killed);
@@ -54,7 +54,7 @@ describe('kill -9 during a storm of grants', () => {
     await api.gpd.kill9();
     await storming;
 
-    api = apiOf(await startGpd({ dataDir: api.gpd.dataDir }), api.keys);
+    api = apiOf(await startProcess({ dataDir: api.gpd.dataDir }), api.keys);
     const lines = readExport(await api.get('/v1/ledger/export'));
     expect(lines.map(({ seq }) => seq)).toEqual(lines.map((_, i) => i));
     const leaves = lines.map(({ entry }) => leafOf(entry));
@@ -81,7 +81,7 @@ describe('kill -9 during a storm of grants', () => {
   });
 
   it('a stop by SIGTERM answers what it took, and loses nothing of it', async () => {
-    api = await startApi();
+    api = await startApiProcess();
     let stopped = false;
     const acknowledged: Acknowledged[] = [];
     const storming = storm(acknowledged, () => stopped);
@@ -89,7 +89,7 @@ describe('kill -9 during a storm of grants', () => {
     stopped = true;
     expect(await api.stop()).toMatchObject({ code: 0 });
     await storming;
-    api = apiOf(await startGpd({ dataDir: api.gpd.dataDir }), api.keys);
+    api = apiOf(await startProcess({ dataDir: api.gpd.dataDir }), api.keys);
     const lines = readExport(await api.get('/v1/ledger/export'));
     for (const { written } of acknowledged) expect(lines[written.seq]?.hash).toBe(written.hash);
     expect(lines).toHaveLength(acknowledged.length + 2);

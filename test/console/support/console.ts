@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { post } from '../../support/expect.ts';
 import { ask, type Reply } from '../../support/http.ts';
 import { type Idp, type IdpOptions, startIdp } from '../../support/oidc.ts';
+import { freePort } from '../../support/ports.ts';
 import { headlessChrome, type SampleSignals } from '../../support/samples.ts';
 import { makeBundle } from '../../support/seal.ts';
 import { type Gpd, type GpdOptions, startGpd, type TenantSpec } from '../../support/server.ts';
@@ -50,17 +50,6 @@ export interface Console {
   /** Files a contest of it, as the person. */
   contest(requestId: string, visitorId: string, statement?: string, sub?: string): Promise<string>;
   stop(): Promise<void>;
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
 }
 
 export interface ConsoleOptions {

@@ -1,11 +1,12 @@
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { type Environment, gpdJson, type Ran, runGpd, tempDir } from '../../support/command.ts';
+import { type Environment, gpdJson, type Ran, runProgram, tempDir } from '../../support/command.ts';
 import { KID, ORIGIN } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { type Ask, ask, postJson, type Reply } from '../../support/http.ts';
 import { type Idp, startIdp } from '../../support/oidc.ts';
-import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
+import { type GpdProcess, startProcess } from '../../support/process.ts';
+import type { SealTarget } from '../../support/server.ts';
 
 /** One installation that outlives many servers: its tenant, its keys, and who may ask. */
 
@@ -18,7 +19,7 @@ export interface House {
   /** Of a secret key. */
   readonly key: string;
   /** A server on these data; it takes over the calls below. */
-  start(settings?: Environment): Promise<Gpd>;
+  start(settings?: Environment): Promise<GpdProcess>;
   /** Points the calls below at a server that was started otherwise. */
   use(url: string): void;
   readonly url: string;
@@ -58,14 +59,14 @@ export async function makeHouse(options: HouseOptions = {}): Promise<House> {
     postJson(url, path, body, { ...bearer(credential), ...headers });
   const token = (claims: Readonly<Record<string, unknown>>): string =>
     idp.forge(idp.claims({ gpd_tenant: KID, ...claims }));
-  const cli: House['cli'] = (args) => runGpd(args, { env: own });
+  const cli: House['cli'] = (args) => runProgram(args, { env: own });
   return {
     dataDir,
     idp,
     key,
     target: { kid: KID, publicKey: Buffer.from(publicKey, 'base64') },
     async start(settings = {}) {
-      const gpd = await startGpd({ dataDir, settings: { ...serving, ...settings } });
+      const gpd = await startProcess({ dataDir, settings: { ...serving, ...settings } });
       url = gpd.url;
       return gpd;
     },

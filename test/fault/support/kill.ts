@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Gpd } from '../../support/server.ts';
+import type { GpdProcess } from '../../support/process.ts';
 import type { House } from './house.ts';
 import { type Book, KINDS, newBook, runLoad } from './load.ts';
 
@@ -12,7 +12,7 @@ const ARMED_MS = 5000;
  * Load, and kill -9 in the middle of it: at a random moment, or in the turn in which the next answer of one kind arrives,
  * each kind in its round.
  */
-export async function killUnderLoad(house: House, gpd: Gpd, round: number): Promise<Book> {
+export async function killUnderLoad(house: House, gpd: GpdProcess, round: number): Promise<Book> {
   const book = newBook();
   let killed = false;
   const dead = gpd.exited.then(() => {

@@ -4,13 +4,14 @@ import { KID } from '../../support/constants.ts';
 import { execute, lockDatabase } from '../../support/database.ts';
 import { expectCore, post, SEEN_WITHIN } from '../../support/expect.ts';
 import { ask } from '../../support/http.ts';
+import { type GpdProcess, startProcess } from '../../support/process.ts';
 import { desktopChrome } from '../../support/samples.ts';
 import { makeBundle, makePlaintext, seal } from '../../support/seal.ts';
-import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
+import type { SealTarget } from '../../support/server.ts';
 
 describe.concurrent('durable before the 200', () => {
   it('survives kill -9: the decision is found, the bundle is a replay, the device is known', async () => {
-    const gpd = await startGpd();
+    const gpd = await startProcess();
     const { key } = await gpd.json<{ key: string }>([
       'apikeys',
       'create',
@@ -26,7 +27,7 @@ describe.concurrent('durable before the 200', () => {
     const answers = await Promise.all(bundles.map((bundle) => post(gpd.url, bundle)));
     await gpd.kill9();
 
-    const again = await startGpd({ dataDir: gpd.dataDir });
+    const again = await startProcess({ dataDir: gpd.dataDir });
     for (const answer of answers) {
       const { requestId, visitorId } = expectCore(answer, 'ok');
       const reply = await ask(again.url, `/v1/decisions/${requestId}`, {
@@ -41,7 +42,7 @@ describe.concurrent('durable before the 200', () => {
   });
 
   it('kills in the middle of traffic leave whole records only', async () => {
-    const gpd = await startGpd();
+    const gpd = await startProcess();
     const acme = gpd.targets[0]!;
     const nonces = new Map<string, number>();
     const sending = Array.from({ length: 300 }, async () => {
@@ -56,7 +57,7 @@ describe.concurrent('durable before the 200', () => {
     await vi.waitFor(() => expect(nonces.size).toBeGreaterThan(20), { timeout: 10_000, interval: 1 });
     await gpd.kill9();
     await Promise.all(sending);
-    const again = await startGpd({ dataDir: gpd.dataDir });
+    const again = await startProcess({ dataDir: gpd.dataDir });
     const [count] = await execute(
       gpd.dataDir,
       `SELECT (SELECT count(*) FROM nonces) AS nonces, (SELECT count(*) FROM decisions) AS decisions,
@@ -74,10 +75,10 @@ describe.concurrent('durable before the 200', () => {
 });
 
 describe('200 copies of one bundle at once', () => {
-  let gpd: Gpd;
+  let gpd: GpdProcess;
   let acme: SealTarget;
   beforeAll(async () => {
-    gpd = await startGpd();
+    gpd = await startProcess();
     acme = gpd.targets[0]!;
   });
   afterAll(() => gpd.stop());
@@ -107,7 +108,7 @@ describe('200 copies of one bundle at once', () => {
 
 describe.concurrent('a database that another program has locked', () => {
   it('answers 503 with Retry-After, writes nothing and takes the same bundle afterwards', async () => {
-    const gpd = await startGpd();
+    const gpd = await startProcess();
     const bundle = makeBundle(gpd.targets[0]!);
     const unlock = await lockDatabase(gpd.dataDir);
     const reply = await post(gpd.url, bundle);

@@ -5,6 +5,7 @@ import { execute } from '../../support/database.ts';
 import { expectCore, post, SEEN_WITHIN, sessionOf } from '../../support/expect.ts';
 import { type Ask, ask, postJson, type Reply } from '../../support/http.ts';
 import { type Idp, type IdpOptions, startIdp } from '../../support/oidc.ts';
+import { type GpdProcess, startProcess } from '../../support/process.ts';
 import { desktopChrome, headlessChrome } from '../../support/samples.ts';
 import { makeBundle } from '../../support/seal.ts';
 import { type Gpd, type GpdOptions, type SealTarget, startGpd } from '../../support/server.ts';
@@ -23,8 +24,8 @@ export interface Visit {
   readonly token: string;
 }
 
-export interface Rights {
-  readonly gpd: Gpd;
+export interface Rights<G extends Gpd = Gpd> {
+  readonly gpd: G;
   readonly idp: Idp;
   readonly acme: SealTarget;
   readonly other: SealTarget;
@@ -56,9 +57,11 @@ export interface MeChange {
   readonly origin?: string | null;
 }
 
-export async function startRights(options: GpdOptions & { readonly idp?: IdpOptions } = {}): Promise<Rights> {
+type RightsOptions = GpdOptions & { readonly idp?: IdpOptions };
+
+async function startBy<G extends Gpd>(start: (options: GpdOptions) => Promise<G>, options: RightsOptions) {
   const idp = await startIdp(options.idp);
-  const gpd = await startGpd({
+  const gpd = await start({
     tenants: [
       { kid: KID, origins: [ORIGIN, 'https://second.example'] },
       { kid: OTHER, origins: [OTHER_ORIGIN, ORIGIN] },
@@ -69,7 +72,17 @@ export async function startRights(options: GpdOptions & { readonly idp?: IdpOpti
   return rightsOf(gpd, idp, gpd.targets as [SealTarget, SealTarget]);
 }
 
-export function rightsOf(gpd: Gpd, idp: Idp, [acme, other]: readonly [SealTarget, SealTarget]): Rights {
+export const startRights = (options: RightsOptions = {}): Promise<Rights> => startBy(startGpd, options);
+
+/** The built program. */
+export const startRightsProcess = (options: RightsOptions = {}): Promise<Rights<GpdProcess>> =>
+  startBy(startProcess, options);
+
+export function rightsOf<G extends Gpd>(
+  gpd: G,
+  idp: Idp,
+  [acme, other]: readonly [SealTarget, SealTarget],
+): Rights<G> {
   const call: Rights['call'] = (path, body, token = '', headers = {}) =>
     postJson(gpd.url, path, body, {
       ...(token === '' ? {} : { authorization: `Bearer ${token}` }),

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { openDatabase } from '../../../src/db/db.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
 import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
-import { type Rights, startRights } from '../../rights/support/rights.ts';
+import { type Rights, startRightsProcess } from '../../rights/support/rights.ts';
 import { KID, REASON } from '../../support/constants.ts';
 import { type Head, hashOf, MIGRATIONS, rungFile } from './rung.ts';
 
@@ -66,7 +66,7 @@ async function rowsOf(location: string, at: number): Promise<readonly string[]> 
 }
 
 export async function freeze(release: string): Promise<void> {
-  const rights = await startRights();
+  const rights = await startRightsProcess();
   const visitorId = await live(rights);
   await rights.stop();
   const { dataDir } = rights.gpd;

@@ -1,9 +1,9 @@
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { removeLeftStaging, removeStaging, stagingFile } from '../../../src/db/durable-files.ts';
-import { own } from '../../cli/support/own.ts';
-import { spawnGpd, tempDir } from '../../support/command.ts';
+import { removeLeftStaging, removeStaging, stagingFile } from '../../../../src/db/durable-files.ts';
+import { own } from '../../../cli/support/own.ts';
+import { spawnGpd, tempDir } from '../../../support/command.ts';
 
 /** Copies of the database in the clear outlive neither the process that made them nor the next one. */
 

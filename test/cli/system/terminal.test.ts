@@ -2,13 +2,13 @@ import { execFileSync, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { gpdJson, PROGRAM, tempDir } from '../support/command.ts';
-import { KID } from '../support/constants.ts';
-import { browserHeaders } from '../support/samples.ts';
-import { makeBundle } from '../support/seal.ts';
-import { initGpd } from '../support/server.ts';
-import { describeWithTool } from '../support/tools.ts';
-import { own } from './support/own.ts';
+import { gpdJson, PROGRAM, tempDir } from '../../support/command.ts';
+import { KID } from '../../support/constants.ts';
+import { browserHeaders } from '../../support/samples.ts';
+import { makeBundle } from '../../support/seal.ts';
+import { initGpd } from '../../support/server.ts';
+import { describeWithTool } from '../../support/tools.ts';
+import { own } from '../support/own.ts';
 
 /** Null when `script` of util-linux can make a pseudo-terminal. */
 function missingScript(): string | null {

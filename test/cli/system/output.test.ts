@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { gpdJson, PROGRAM, type Ran, runGpd, spawnTool } from '../support/command.ts';
-import { KID, ORIGIN } from '../support/constants.ts';
-import { initGpd } from '../support/server.ts';
+import { gpdJson, PROGRAM, type Ran, runGpd, spawnTool } from '../../support/command.ts';
+import { KID, ORIGIN } from '../../support/constants.ts';
+import { initGpd } from '../../support/server.ts';
 
 let dataDir: string;
 const env = (): Record<string, string> => ({ GPD_DATA_DIR: dataDir });

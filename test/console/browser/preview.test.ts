@@ -1,13 +1,13 @@
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { type BrowserName, launch, missingBrowser } from '../browser/support/drivers.ts';
-import { bannerOf } from '../browser/support/shop.ts';
-import { KID } from '../support/constants.ts';
-import { SEEN_WITHIN } from '../support/expect.ts';
-import { ask } from '../support/http.ts';
-import { describeInBrowser } from '../support/tools.ts';
-import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
-import { rows } from './support/data.ts';
+import { type BrowserName, launch, missingBrowser } from '../../browser/support/drivers.ts';
+import { bannerOf } from '../../browser/support/shop.ts';
+import { KID } from '../../support/constants.ts';
+import { SEEN_WITHIN } from '../../support/expect.ts';
+import { ask } from '../../support/http.ts';
+import { describeInBrowser } from '../../support/tools.ts';
+import { type Console, signIn, startConsole, type Visitor } from '../support/console.ts';
+import { rows } from '../support/data.ts';
 
 /* On a machine with other work. */
 vi.setConfig({ testTimeout: 60_000 });

@@ -1,24 +1,25 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { byLabel, parseExposition, totalOf } from '../../../src/cli/top/exposition.ts';
-import { makeMeters } from '../../../src/ops/metrics/meters.ts';
-import { parseListen } from '../../../src/ops/metrics/metrics.ts';
-import { INGEST_STATUS } from '../../../src/schema/responses.ts';
-import { runGpd } from '../../support/command.ts';
-import { KID } from '../../support/constants.ts';
-import { expectCore, post } from '../../support/expect.ts';
-import { openWire } from '../../support/http.ts';
-import { makeBundle } from '../../support/seal.ts';
-import { type Gpd, initGpd, startGpd } from '../../support/server.ts';
+import { byLabel, parseExposition, totalOf } from '../../../../src/cli/top/exposition.ts';
+import { makeMeters } from '../../../../src/ops/metrics/meters.ts';
+import { parseListen } from '../../../../src/ops/metrics/metrics.ts';
+import { INGEST_STATUS } from '../../../../src/schema/responses.ts';
+import { runGpd } from '../../../support/command.ts';
+import { KID } from '../../../support/constants.ts';
+import { expectCore, post } from '../../../support/expect.ts';
+import { openWire } from '../../../support/http.ts';
+import { type GpdProcess, startProcess } from '../../../support/process.ts';
+import { makeBundle } from '../../../support/seal.ts';
+import { initGpd } from '../../../support/server.ts';
 
 /** Below the range from which the system takes the ports of clients. */
 const PORT = 20_000 + (process.pid % 9000);
 const METRICS = `http://127.0.0.1:${PORT}/metrics`;
 
-let gpd: Gpd;
+let gpd: GpdProcess;
 beforeAll(async () => {
-  gpd = await startGpd({ settings: { GPD_METRICS_LISTEN: `127.0.0.1:${PORT}` } });
+  gpd = await startProcess({ settings: { GPD_METRICS_LISTEN: `127.0.0.1:${PORT}` } });
 });
 afterAll(() => gpd.stop());
 
@@ -163,7 +164,7 @@ describe('GET /metrics', () => {
 
 describe('the dashboard', () => {
   it('asks for metrics that there are', async () => {
-    const file = fileURLToPath(new URL('../../../docs/operate/grafana.json', import.meta.url));
+    const file = fileURLToPath(new URL('../../../../docs/operate/grafana.json', import.meta.url));
     const { panels } = JSON.parse(readFileSync(file, 'utf8')) as {
       panels: { title: string; targets?: { expr: string }[] }[];
     };

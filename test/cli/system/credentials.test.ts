@@ -1,9 +1,9 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { loadConfig } from '../../src/config.ts';
-import { PROGRAM, runGpd, spawnTool, tempDir } from '../support/command.ts';
-import { own } from './support/own.ts';
+import { loadConfig } from '../../../src/config.ts';
+import { PROGRAM, runGpd, spawnTool, tempDir } from '../../support/command.ts';
+import { own } from '../support/own.ts';
 
 /** LoadCredential=: secrets that only root's files and one process hold. */
 

@@ -1,7 +1,7 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { gpdJson, PROGRAM, spawnTool, tempDir } from '../support/command.ts';
+import { gpdJson, PROGRAM, spawnTool, tempDir } from '../../support/command.ts';
 
 /** What the READMEs of the SDKs have done on the side of gpd, word for word; their own tests run the rest. */
 

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { runGpd, spawnGpd, tempDir } from '../support/command.ts';
+import { runGpd, spawnGpd, tempDir } from '../../support/command.ts';
 
 /** `gpd demo` ends as it says: nothing is left, whenever it is told to end. */
 

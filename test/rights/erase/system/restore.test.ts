@@ -1,18 +1,18 @@
 import { cpSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { tempDir } from '../../support/command.ts';
-import { KID } from '../../support/constants.ts';
-import { expectError } from '../../support/expect.ts';
-import { startGpd } from '../../support/server.ts';
-import { apiKey, type Rights, rightsOf, startRights, type Visit } from '../support/rights.ts';
+import { tempDir } from '../../../support/command.ts';
+import { KID } from '../../../support/constants.ts';
+import { expectError } from '../../../support/expect.ts';
+import { startProcess } from '../../../support/process.ts';
+import { apiKey, type Rights, rightsOf, startRightsProcess, type Visit } from '../../support/rights.ts';
 
 /** An older database comes back: what was erased after it was made stays erased. */
 
 let rights: Rights;
 let secret: string;
 beforeAll(async () => {
-  rights = await startRights();
+  rights = await startRightsProcess();
   secret = await apiKey(rights, 'secret');
 }, 60_000);
 afterAll(() => rights.stop());
@@ -59,7 +59,7 @@ it('applies every erasure again before it listens, once, and leaves others alone
   cpSync(join(old, 'gpd.db'), join(dataDir, 'gpd.db'));
   expect(readFileSync(join(dataDir, 'gpd.db')).includes(mine.requestId)).toBe(true);
 
-  const gpd = await startGpd({ dataDir, settings: { ...rights.idp.settings, GPD_RATE_PRIVACY: 'off' } });
+  const gpd = await startProcess({ dataDir, settings: { ...rights.idp.settings, GPD_RATE_PRIVACY: 'off' } });
   const restored = rightsOf(gpd, rights.idp, [rights.acme, rights.other]);
   for (const { requestId } of [mine, linked])
     expectError(await restored.decision(requestId, secret), 'no-such-decision');
@@ -83,14 +83,14 @@ it('applies every erasure again before it listens, once, and leaves others alone
     for (const id of ids) expect(readFileSync(path).includes(id), `${id} in ${path}`).toBe(false);
   await gpd.stop();
 
-  const again = await startGpd({ dataDir, settings: rights.idp.settings });
+  const again = await startProcess({ dataDir, settings: rights.idp.settings });
   expect(again.logs()).not.toContain('erasures-applied-again');
   await again.stop();
 }, 60_000);
 
 describe('kill -9', () => {
   it('in the middle of erasures loses none that was answered, and a start finishes the others', async () => {
-    const second = await startRights();
+    const second = await startRightsProcess();
     const visits: Visit[] = [];
     for (let i = 0; i < 12; i += 1) visits.push(await second.visit());
     const tokens = await Promise.all(
@@ -106,7 +106,7 @@ describe('kill -9', () => {
     await Promise.race([...calls, new Promise((resolve) => setTimeout(resolve, 40))]);
     await second.gpd.kill9();
     await Promise.all(calls);
-    const gpd = await startGpd({ dataDir: second.gpd.dataDir, settings: second.idp.settings });
+    const gpd = await startProcess({ dataDir: second.gpd.dataDir, settings: second.idp.settings });
     await gpd.json(['erase', 'resume']);
     const rows = await second.sql('SELECT request_id FROM decisions');
     const left = new Set(rows.map((row) => row['request_id']));

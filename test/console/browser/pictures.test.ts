@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { DAY, HOUR } from '../../src/lib/clock.ts';
-import { describeInChromium, launchChromium } from '../browser/support/chromium.ts';
-import { type Demo, startDemo } from '../browser/support/demo.ts';
-import { KID } from '../support/constants.ts';
-import { desktopChrome } from '../support/samples.ts';
-import { type Console, startConsole } from './support/console.ts';
-import { change } from './support/data.ts';
+import { DAY, HOUR } from '../../../src/lib/clock.ts';
+import { describeInChromium, launchChromium } from '../../browser/support/chromium.ts';
+import { type Demo, startDemo } from '../../browser/support/demo.ts';
+import { KID } from '../../support/constants.ts';
+import { desktopChrome } from '../../support/samples.ts';
+import { type Console, startConsole } from '../support/console.ts';
+import { change } from '../support/data.ts';
 
 /**
  * The four classes in their colours on every page that names them, in light and dark. SHOTS=DIR keeps a picture of every page of

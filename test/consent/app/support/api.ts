@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import { KID, ORIGIN, OTHER, OTHER_ORIGIN } from '../../../support/constants.ts';
 import { execute } from '../../../support/database.ts';
 import { type Ask, ask, postJson, type Reply } from '../../../support/http.ts';
+import { type GpdProcess, startProcess } from '../../../support/process.ts';
 import { type Gpd, initGpd, startGpd } from '../../../support/server.ts';
 
 /** A running consent API with a key of every scope, and the calls that most tests make. */
@@ -37,8 +38,8 @@ export interface Written {
 
 export type Action = 'grant' | 'deny' | 'withdraw';
 
-export interface Api {
-  readonly gpd: Gpd;
+export interface Api<G extends Gpd = Gpd> {
+  readonly gpd: G;
   readonly keys: Keys;
   get(path: string, credential?: string, headers?: Ask['headers']): Promise<Reply>;
   /** With the secret key unless another credential is named; '' is none. */
@@ -93,17 +94,28 @@ export interface ApiOptions {
 }
 
 /** Two tenants, `acme` and `other`; keys and purposes are those of `acme` unless they are `foreign`. */
-export async function startApi({ settings = {}, purposes = [] }: ApiOptions = {}): Promise<Api> {
+async function prepare({ settings = {}, purposes = [] }: ApiOptions) {
   const { dataDir } = await initGpd([
     { kid: KID, origins: [ORIGIN] },
     { kid: OTHER, origins: [OTHER_ORIGIN] },
   ]);
   const keys = await addKeys(dataDir);
   await execute(dataDir, ...purposes.map(purposeSql));
-  return apiOf(await startGpd({ dataDir, settings }), keys);
+  return { keys, options: { dataDir, settings } };
 }
 
-export function apiOf(gpd: Gpd, keys: Keys): Api {
+export async function startApi(given: ApiOptions = {}): Promise<Api> {
+  const { keys, options } = await prepare(given);
+  return apiOf(await startGpd(options), keys);
+}
+
+/** The built program. */
+export async function startApiProcess(given: ApiOptions = {}): Promise<Api<GpdProcess>> {
+  const { keys, options } = await prepare(given);
+  return apiOf(await startProcess(options), keys);
+}
+
+export function apiOf<G extends Gpd>(gpd: G, keys: Keys): Api<G> {
   const { url } = gpd;
   const post: Api['post'] = (path, body, credential = keys.secret, headers = {}) =>
     postJson(url, path, body, { ...bearer(credential), ...headers });

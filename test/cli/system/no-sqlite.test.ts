@@ -1,9 +1,9 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { makeTree } from '../../packaging/tree.mjs';
-import { type Ran, spawnGpd, tempDir } from '../support/command.ts';
-import { initGpd } from '../support/server.ts';
+import { makeTree } from '../../../packaging/tree.mjs';
+import { type Ran, spawnGpd, tempDir } from '../../support/command.ts';
+import { initGpd } from '../../support/server.ts';
 
 /** What an installation says whose native module of SQLite was never compiled: `npm install --ignore-scripts` leaves one. */
 
@@ -12,7 +12,7 @@ const NATIVE = 'node_modules/sqlite3/build/Release/node_sqlite3.node';
 /** As `npm install --global` lays it out: the program of another place, with packages of its own. */
 const root = join(tempDir('global'), 'lib', 'node_modules', 'gpd');
 const program = join(root, 'bin', 'gpd');
-const source = new URL('../../node_modules/sqlite3/binding.gyp', import.meta.url);
+const source = new URL('../../../node_modules/sqlite3/binding.gyp', import.meta.url);
 
 beforeAll(() => {
   makeTree(root);

@@ -1,9 +1,9 @@
 import { describe, expect, it, vi } from 'vitest';
-import { execute } from '../support/database.ts';
-import { expectCore, INGEST, post, REQUEST_ID } from '../support/expect.ts';
-import { ask, lastReply, openWire, type Wire } from '../support/http.ts';
-import { makeBundle } from '../support/seal.ts';
-import { type Gpd, startGpd } from '../support/server.ts';
+import { execute } from '../../support/database.ts';
+import { expectCore, INGEST, post, REQUEST_ID } from '../../support/expect.ts';
+import { ask, lastReply, openWire, type Wire } from '../../support/http.ts';
+import { type GpdProcess, startProcess } from '../../support/process.ts';
+import { makeBundle } from '../../support/seal.ts';
 
 /** The limit is 10 s, looked at once a second. */
 const LIMIT_MS = 10_000;
@@ -36,7 +36,7 @@ describe.concurrent('slow senders', () => {
   ];
 
   it('are told 408 after 10 s and cut off, while others are served', async () => {
-    const gpd = await startGpd();
+    const gpd = await startProcess();
     const waiting = senders.map(async ([name, first, piece]) => {
       const wire = await openWire(gpd.port);
       wire.send(first);
@@ -59,14 +59,14 @@ describe.concurrent('slow senders', () => {
   });
 
   it('a connection that says nothing at all is not kept for ever', async () => {
-    const gpd = await startGpd();
+    const gpd = await startProcess();
     const { ms } = await (await openWire(gpd.port)).closed;
     expect(ms).toBeLessThan(LIMIT_MS + SLACK_MS);
     await gpd.stop();
   });
 
   it('a sender that goes away in the middle is no fault', async () => {
-    const gpd = await startGpd();
+    const gpd = await startProcess();
     for (const half of [`${HEAD}Content-Length: 100\r\n\r\n{"kid":`, `${HEAD}X-Half`]) {
       const wire = await openWire(gpd.port);
       wire.send(half);
@@ -81,7 +81,7 @@ describe.concurrent('slow senders', () => {
 });
 
 /** A bundle of which half has been sent. */
-async function halfSent(gpd: Gpd): Promise<{ wire: Wire; rest: string }> {
+async function halfSent(gpd: GpdProcess): Promise<{ wire: Wire; rest: string }> {
   const body = JSON.stringify(makeBundle(gpd.targets[0]!));
   const wire = await openWire(gpd.port);
   wire.send(`${HEAD}Content-Length: ${body.length}\r\n\r\n${body.slice(0, 500)}`);
@@ -89,7 +89,7 @@ async function halfSent(gpd: Gpd): Promise<{ wire: Wire; rest: string }> {
   return { wire, rest: body.slice(500) };
 }
 
-async function timeToEnd(gpd: Gpd): Promise<number> {
+async function timeToEnd(gpd: GpdProcess): Promise<number> {
   const start = performance.now();
   expect(await gpd.exited).toEqual({ code: 0, signal: null });
   return performance.now() - start;
@@ -97,7 +97,7 @@ async function timeToEnd(gpd: Gpd): Promise<number> {
 
 describe.concurrent('SIGTERM', () => {
   it('lets a request under way finish, tells that it is not ready, takes nobody new and ends with 0', async () => {
-    const gpd = await startGpd();
+    const gpd = await startProcess();
     const { wire, rest } = await halfSent(gpd);
     const ready = await openWire(gpd.port);
     ready.send('GET /readyz HTTP/1.1\r\nHost: gpd.test\r\n');
@@ -127,13 +127,13 @@ describe.concurrent('SIGTERM', () => {
   });
 
   it('ends an idle server at once', async () => {
-    const gpd = await startGpd();
+    const gpd = await startProcess();
     gpd.terminate();
     expect(await timeToEnd(gpd)).toBeLessThan(3000);
   });
 
   it('does not wait for a sender that never finishes: 0 within 15 s', async () => {
-    const gpd = await startGpd();
+    const gpd = await startProcess();
     const { wire } = await halfSent(gpd);
     void trickle(wire, ' ');
     gpd.terminate();
@@ -142,7 +142,7 @@ describe.concurrent('SIGTERM', () => {
   });
 
   it('SIGINT drains in the same way', async () => {
-    const gpd = await startGpd();
+    const gpd = await startProcess();
     const { wire, rest } = await halfSent(gpd);
     process.kill(gpd.pid, 'SIGINT');
     await vi.waitFor(() => expect(gpd.logs()).toContain('draining'), { timeout: 5000, interval: 20 });
@@ -152,7 +152,7 @@ describe.concurrent('SIGTERM', () => {
   });
 
   it('in the middle of traffic loses no answer that was given', async () => {
-    const gpd = await startGpd();
+    const gpd = await startProcess();
     const acme = gpd.targets[0]!;
     const given: string[] = [];
     const sending = Array.from({ length: 200 }, async () => {
@@ -171,7 +171,7 @@ describe.concurrent('SIGTERM', () => {
 
 describe.concurrent('a database that cannot be read', () => {
   it('GET /readyz is 503 with the cause while the database cannot be read, and ready again afterwards', async () => {
-    const own = await startGpd();
+    const own = await startProcess();
     const ready = () => ask(own.url, '/readyz');
     await execute(own.dataDir, 'ALTER TABLE revisions RENAME TO hidden');
     await vi.waitFor(async () => expect((await ready()).status).toBe(503), {

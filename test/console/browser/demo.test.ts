@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { describeInChromium, launchChromium } from '../browser/support/chromium.ts';
-import { type Demo, startDemo } from '../browser/support/demo.ts';
+import { describeInChromium, launchChromium } from '../../browser/support/chromium.ts';
+import { type Demo, startDemo } from '../../browser/support/demo.ts';
 
 /** `gpd demo` whole: a shop, a customer who contests, an identity provider, and a reviewer who decides. */
 

@@ -12,13 +12,13 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { loadConfig } from '../../../src/config.ts';
-import { restoreBackup } from '../../../src/ops/restore.ts';
-import { own } from '../../cli/support/own.ts';
-import { PROGRAM, tempDir } from '../../support/command.ts';
-import { expectCore, post } from '../../support/expect.ts';
-import { makeBundle } from '../../support/seal.ts';
-import { startGpd } from '../../support/server.ts';
+import { loadConfig } from '../../../../src/config.ts';
+import { restoreBackup } from '../../../../src/ops/restore.ts';
+import { own } from '../../../cli/support/own.ts';
+import { PROGRAM, tempDir } from '../../../support/command.ts';
+import { expectCore, post } from '../../../support/expect.ts';
+import { startProcess } from '../../../support/process.ts';
+import { makeBundle } from '../../../support/seal.ts';
 
 /** The 16 bytes by which SQLite knows its files (sqlite.org/fileformat2.html, section 1.3.1). */
 function overwriteHead(path: string, bytes: Buffer): void {
@@ -29,7 +29,7 @@ function overwriteHead(path: string, bytes: Buffer): void {
 
 describe('gpd restore', { timeout: 60_000 }, () => {
   it('is refused beside a running server whose database nobody else can read', async () => {
-    const gpd = await startGpd();
+    const gpd = await startProcess();
     const [path, backup] = [join(gpd.dataDir, 'gpd.db'), join(tempDir('backups'), 'b')];
     await gpd.json(['backup', backup]);
     // What the server holds in memory it need not read again.
@@ -47,7 +47,7 @@ describe('gpd restore', { timeout: 60_000 }, () => {
 
     overwriteHead(path, head);
     await gpd.kill9();
-    const again = await startGpd({ dataDir: gpd.dataDir });
+    const again = await startProcess({ dataDir: gpd.dataDir });
     expectCore(await post(again.url, bundle), 'replay');
     await again.kill9();
     // Nobody gave anything back: the kernel did.

@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { launch } from '../browser/support/drivers.ts';
-import { describeInFirefox, type Firefox, startFirefox } from '../browser/support/firefox.ts';
-import { tempDir } from '../support/command.ts';
-import { REASON } from '../support/constants.ts';
-import { type Console, startConsole } from './support/console.ts';
+import { launch } from '../../browser/support/drivers.ts';
+import { describeInFirefox, type Firefox, startFirefox } from '../../browser/support/firefox.ts';
+import { tempDir } from '../../support/command.ts';
+import { REASON } from '../../support/constants.ts';
+import { type Console, startConsole } from '../support/console.ts';
 
 /** The main journeys of staff in Firefox: by mouse, by keyboard alone, and without JavaScript. */
 

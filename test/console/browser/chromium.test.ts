@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import axeCore from 'axe-core';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { describeInChromium, launchChromium } from '../browser/support/chromium.ts';
-import { REASON } from '../support/constants.ts';
-import { type Console, startConsole } from './support/console.ts';
+import { describeInChromium, launchChromium } from '../../browser/support/chromium.ts';
+import { REASON } from '../../support/constants.ts';
+import { type Console, startConsole } from '../support/console.ts';
 
 /** People at the console, in a real browser: with the mouse, by keyboard alone, without JavaScript; axe on every page. */
 

@@ -1,13 +1,13 @@
 import { readFileSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
-import { PROGRAM, type Spawned, spawnTool, tempDir } from '../support/command.ts';
-import { ask } from '../support/http.ts';
-import { freePort } from '../support/ports.ts';
+import { PROGRAM, type Spawned, spawnTool, tempDir } from '../../support/command.ts';
+import { ask } from '../../support/http.ts';
+import { freePort } from '../../support/ports.ts';
 
 /** README's "Five minutes", pasted into two shells as they stand; only the port is another one. */
 
-const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
 const [, minutes = ''] = /^## Five minutes$([\s\S]*?)^## /m.exec(readme) ?? [];
 const blocks = [...minutes.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block);
 

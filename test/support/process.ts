@@ -1,0 +1,61 @@
+import { type Exit, runProgram, type Spawned, spawnGpd, tempDir } from './command.ts';
+import { type Gpd, type GpdOptions, installationOf, STOP_MS, within } from './server.ts';
+
+/** The built program, as a service manager starts it. */
+
+const START_MS = 20_000;
+
+export interface ProcessOptions extends GpdOptions {
+  readonly cwd?: string;
+  /** Another copy of bin/gpd. */
+  readonly program?: string;
+}
+
+/** The built program in a process of its own. */
+export interface GpdProcess extends Gpd {
+  readonly pid: number;
+  /** Asks it to end. */
+  terminate(): void;
+  readonly exited: Promise<Exit>;
+  kill9(): Promise<void>;
+}
+
+function listening({ child, output, exited }: Spawned): Promise<{ url: string; port: number }> {
+  return new Promise((resolve, reject) => {
+    child.stdout?.on('data', () => {
+      const line = output.stdout.split('\n', 1)[0] ?? '';
+      if (output.stdout.includes('\n')) resolve(JSON.parse(line) as { url: string; port: number });
+    });
+    void exited.then(({ code }) => reject(new Error(`gpd serve ended with ${code}: ${output.stderr}`)));
+  });
+}
+
+/** `gpd init`, then `gpd serve` of the built program on a free port. */
+export async function startProcess(options: ProcessOptions = {}): Promise<GpdProcess> {
+  const { dataDir, targets, env, cli, json } = await installationOf(options, runProgram);
+  const { args = ['--port', '0'], cwd = tempDir('cwd') } = options;
+  const program = options.program === undefined ? {} : { program: options.program };
+  const spawned = spawnGpd(['serve', '--json', ...args], { env, cwd, ...program });
+  const { child, output, exited } = spawned;
+  const { url, port } = await within(START_MS, 'the start of gpd', listening(spawned));
+  return {
+    url,
+    port,
+    pid: child.pid ?? 0,
+    dataDir,
+    targets,
+    cli,
+    json,
+    terminate: () => void child.kill('SIGTERM'),
+    exited,
+    stop() {
+      child.kill('SIGTERM');
+      return within(STOP_MS, 'the end of gpd', exited);
+    },
+    async kill9() {
+      child.kill('SIGKILL');
+      await exited;
+    },
+    logs: () => output.stderr,
+  };
+}
