@@ -133,6 +133,6 @@ export function consentRoutes(deps: ConsentRouteDeps): Handlers<Served> {
     },
     receipt: (call) => receipt(deps, call),
     erasePrincipal: ({ caller }) => deps.eraseOwn(tenantOf(caller.kid), caller.session),
-    session: ({ caller, body }) => service.openSession(tenantOf(caller.kid), body.principalId),
+    session: ({ caller, body }) => service.openSession(tenantOf(caller.kid), body.principalId, caller.key.id),
   };
 }

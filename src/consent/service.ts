@@ -67,7 +67,8 @@ export interface ConsentService {
   knows(tenant: ConsentTenant, principalId: string): Promise<boolean>;
   state(tenant: ConsentTenant, principalId: string): Promise<StateResponse>;
   history(tenant: ConsentTenant, principalId: string, page: HistoryPage): Promise<HistoryResponse>;
-  openSession(tenant: ConsentTenant, principalId: string): Promise<SessionResponse>;
+  /** @param keyId the API key that opens it, and ends it */
+  openSession(tenant: ConsentTenant, principalId: string, keyId: string): Promise<SessionResponse>;
   readSession(
     tenantOf: (kid: string) => ConsentTenant | undefined,
     token: string,
@@ -230,7 +231,7 @@ export function makeConsentService(deps: ConsentServiceDeps): ConsentService {
     knows: (tenant, principalId) => knowsPrincipal(deps.database, tenant.kid, refOf(tenant, principalId)),
     state: (tenant, principalId) => state(deps, tenant, principalId),
     history: (tenant, principalId, page) => history(deps, tenant, principalId, page),
-    openSession: (tenant, principalId) => openSession(deps, tenant, principalId),
+    openSession: (tenant, principalId, keyId) => openSession(deps, tenant, principalId, keyId),
     readSession: (tenantOf, token) => readSession(deps, tenantOf, token),
   };
 }

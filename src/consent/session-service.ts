@@ -25,6 +25,7 @@ export async function openSession(
   { database, clock, random }: SessionDeps,
   tenant: ConsentTenant,
   principalId: string,
+  keyId: string,
 ): Promise<SessionResponse> {
   const token = makeSessionToken(random);
   const hash = hashSessionToken(token);
@@ -32,7 +33,7 @@ export async function openSession(
   const wrappedPrincipalId = tenant.wrapper.wrap(Buffer.from(principalId), sessionContext(tenant.kid, hash));
   const principal = principalRef(tenant.principalKey, principalId);
   const { kid, since } = tenant;
-  await insertSession(database, { hash, kid, principal, wrappedPrincipalId, expiresAt }, since);
+  await insertSession(database, { hash, kid, principal, wrappedPrincipalId, expiresAt, keyId }, since);
   return { token, principalId, expiresAt: isoTime(expiresAt) };
 }
 

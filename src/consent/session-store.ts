@@ -11,6 +11,8 @@ export interface StoredSession {
   /** The principalId under the tenant's key: an answer has to name it, the table must not. */
   readonly wrappedPrincipalId: string;
   readonly expiresAt: number;
+  /** The API key that opened it; null: a node of the release before opened it and noted none. */
+  readonly keyId: string | null;
 }
 
 interface Row {
@@ -19,6 +21,7 @@ interface Row {
   readonly principal: string;
   readonly wrapped_principal_id: string;
   readonly expires_at: number;
+  readonly key_id: string | null;
 }
 
 /** @param since when the tenant was made */
@@ -27,13 +30,14 @@ export async function insertSession(
   session: StoredSession,
   since: number,
 ): Promise<void> {
-  const { hash, kid, principal, expiresAt } = session;
+  const { hash, kid, principal, expiresAt, keyId } = session;
   const row: Row = {
     hash,
     kid,
     principal,
     wrapped_principal_id: session.wrappedPrincipalId,
     expires_at: expiresAt,
+    key_id: keyId,
   };
   await database.transaction(async (tx) => {
     await holdTenant(tx, kid, since);
@@ -41,18 +45,24 @@ export async function insertSession(
   });
 }
 
+/** Only while the key that opened it is there and not revoked, whatever this process knows of keys. */
 export async function findSession(
   database: Database,
   hash: string,
   now: number,
 ): Promise<StoredSession | null> {
-  const row = await database
-    .read<Row>('principal_sessions')
-    .where({ hash })
-    .where('expires_at', '>', now)
+  const rows: readonly Row[] = await database
+    .read('principal_sessions as s')
+    .leftJoin('api_keys as k', (on) => {
+      on.on('k.kid', 's.kid').andOn('k.id', 's.key_id').andOnNull('k.revoked_at');
+    })
+    .where('s.hash', hash)
+    .where('s.expires_at', '>', now)
     // Opened while a clock was ahead: it would live for as long as that was.
-    .where('expires_at', '<=', now + SESSION_TTL_MS + MINUTE)
-    .first();
+    .where('s.expires_at', '<=', now + SESSION_TTL_MS + MINUTE)
+    .where((either) => void either.whereNull('s.key_id').orWhereNotNull('k.id'))
+    .select('s.*');
+  const [row] = rows;
   if (!row) return null;
   const { kid, principal } = row;
   return {
@@ -61,6 +71,7 @@ export async function findSession(
     principal,
     wrappedPrincipalId: row.wrapped_principal_id,
     expiresAt: Number(row.expires_at),
+    keyId: row.key_id,
   };
 }
 

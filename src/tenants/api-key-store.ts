@@ -51,13 +51,18 @@ export function makeApiKeyStore(database: Database): ApiKeyStore {
       database.transaction(async (tx) => {
         const row = await tx<ApiKeyRow>('api_keys').where({ id }).first();
         if (!row) return null;
-        await bumpTenant(tx, row.kid);
+        const { kid, scope } = row;
+        await bumpTenant(tx, kid);
         // Under the tenant's lock: somebody else may have been first.
         const revoked = await tx('api_keys')
           .where({ id })
           .whereNull('revoked_at')
           .update({ revoked_at: by.at });
-        const { kid, scope } = row;
+        // Those too that a node of the release before opened: it noted no key.
+        await tx('principal_sessions')
+          .where({ kid })
+          .where((either) => void either.where({ key_id: id }).orWhereNull('key_id'))
+          .delete();
         if (revoked === 1) await writeAct(tx, kid, by, 'apikey.revoked', { id, scope });
         const after = await tx<ApiKeyRow>('api_keys').where({ id }).first();
         return after ? rowToApiKey(after) : null;

@@ -4,6 +4,8 @@ import { dumpDatabase } from '../../support/database.ts';
 import { expectError } from '../../support/expect.ts';
 import { type Api, expireSession, PURPOSE, startApi } from './support/api.ts';
 
+const CREATE = ['apikeys', 'create', 'acme', '--scope', 'secret', '--name', 'backend'];
+
 let api: Api;
 beforeAll(async () => {
   api = await startApi();
@@ -65,6 +67,26 @@ describe('a principal session', () => {
     expect((await ask()).status).toBe(200);
     await expireSession(api.gpd.dataDir, token);
     expectError(await ask(), 'unauthenticated');
+  });
+
+  it('ends with the key that opened it, and not with another one', async () => {
+    const token = await api.session('dana');
+    const ask = () => api.post('/v1/consent/state', { principalId: 'dana' }, token);
+    const other = await api.gpd.json<{ id: string; key: string }>(CREATE);
+    const opened = await api.post('/v1/sessions', { principalId: 'dana' }, other.key);
+    const { token: ending } = opened.json() as { token: string };
+    const own = { principalId: 'dana', purposes: [PURPOSE] };
+    expect((await api.post('/v1/consent/grant', own, ending)).status).toBe(201);
+    await api.gpd.json(['apikeys', 'revoke', other.id]);
+    for (const path of [
+      '/v1/consent/withdraw',
+      '/v1/consent/state',
+      '/v1/principals/erase',
+      '/v1/principals/link',
+    ])
+      expectError(await api.post(path, own, ending), 'unauthenticated');
+    expect(await api.check('dana')).toMatchObject({ allowed: true });
+    expect((await ask()).status).toBe(200);
   });
 
   it('is stored without its token and without the id of the person', async () => {

@@ -53,7 +53,14 @@ export function erasureContract(make: MakeDatabase): void {
       await appender(db.database).append(makeRequest(kid, { purposes: ['ads', 'mail'], gpc: true }));
       await appender(db.database).append(makeRequest(kid, { principal: 'ref-2' }));
       const before = await readEntries(other, kid, 0, 10);
-      const session = { hash: 'h', kid, principal: 'ref-1', wrappedPrincipalId: 'w', expiresAt: NOW + 1000 };
+      const session = {
+        hash: 'h',
+        kid,
+        principal: 'ref-1',
+        wrappedPrincipalId: 'w',
+        expiresAt: NOW + 1000,
+        keyId: null,
+      };
       await insertSession(db.database, session, NOW);
       expect(await shred(db.database, kid)).toEqual({ openings: 2, seq: 3 });
       expect(await wrappedKey(kid)).toBeNull();

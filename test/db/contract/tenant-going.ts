@@ -151,7 +151,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
       expect(await makeAnew(kid, NOW + 1)).toBe(true);
       const ends = await Promise.all([visit(recorder, kid), visit(recorder, kid, NOW + 1)]);
       expect(ends.map(endOf)).toEqual(['gone', 'recorded']);
-      const session = { kid, principal: 'p', wrappedPrincipalId: 'w', expiresAt: NOW + 1 };
+      const session = { kid, principal: 'p', wrappedPrincipalId: 'w', expiresAt: NOW + 1, keyId: null };
       await expect(insertSession(db.database, { ...session, hash: 'old' }, NOW)).rejects.toThrow(TenantGone);
       await insertSession(db.database, { ...session, hash: 'new' }, NOW + 1);
       const use = { kid, generation: 1, bundles: 3, lastAt: NOW };

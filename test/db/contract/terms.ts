@@ -111,6 +111,7 @@ export function termsContract(make: MakeDatabase): void {
         principal: 'ref',
         wrappedPrincipalId: 'wrapped',
         expiresAt: NOW + 1000,
+        keyId: null,
       };
       await ensureTenant(db.database, 'acme');
       await insertSession(db.database, session, NOW);

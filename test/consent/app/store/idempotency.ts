@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AppendRequest } from '../../../../src/consent/append.ts';
 import { findSession, insertSession, purgeExpired } from '../../../../src/consent/session-store.ts';
 import type { Database } from '../../../../src/db/db.ts';
+import { makeApiKeyStore } from '../../../../src/tenants/api-key-store.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
+import { operatorAt } from '../../../support/act.ts';
 import { NOW } from '../../../support/make.ts';
 import { ensureTenant } from '../../../support/recorder.ts';
 import { addLog, allEntries, append, makeAppend, makeAppender } from './fixture.ts';
@@ -112,6 +114,7 @@ export function idempotencyContract(make: MakeDatabase): void {
       principal: 'ref-anna',
       wrappedPrincipalId: 'wrapped',
       expiresAt: NOW + 900_000,
+      keyId: null,
     });
 
     it('are found on every node until they expire', async () => {
@@ -123,6 +126,49 @@ export function idempotencyContract(make: MakeDatabase): void {
       // A clock that was an hour ahead when it was opened would have made it live for an hour and a quarter.
       expect(await findSession(other, 'h1', NOW - 3_600_000)).toBeNull();
       expect(await findSession(other, 'h2', NOW)).toBeNull();
+    });
+
+    it('end with the key that opened them, also where it was revoked in the meantime or its tenant went', async () => {
+      const store = makeApiKeyStore(db.database);
+      const makeKey = async (id: string): Promise<void> => {
+        const key = {
+          kid: 'ending',
+          id,
+          scope: 'secret',
+          name: '',
+          hash: `of ${id}`,
+          createdAt: NOW,
+        } as const;
+        expect(await store.insert({ ...key, revokedAt: null, lastUsedOn: null }, operatorAt(NOW))).toBe(true);
+      };
+      const open = (hash: string, keyId: string | null, kid = 'ending') =>
+        insertSession(db.database, { ...makeSession(hash), kid, keyId }, NOW);
+      const isOpen = async (hash: string) => (await findSession(other, hash, NOW)) !== null;
+      await ensureTenant(db.database, 'ending');
+      await ensureTenant(db.database, 'beta');
+      for (const id of ['k1', 'k2']) await makeKey(id);
+      await open('by-k1', 'k1');
+      await open('by-k2', 'k2');
+      // The key of another tenant.
+      await open('of-beta', 'k2', 'beta');
+      // By a node of the release before, which noted no key.
+      await open('unnoted', null);
+      await open('unnoted-of-beta', null, 'beta');
+      expect(await Promise.all(['by-k1', 'by-k2', 'of-beta', 'unnoted'].map(isOpen))).toEqual([
+        true,
+        true,
+        false,
+        true,
+      ]);
+      await store.revoke('k1', operatorAt(NOW));
+      await open('late', 'k1');
+      const all = ['by-k1', 'late', 'unnoted', 'by-k2', 'unnoted-of-beta'];
+      expect(await Promise.all(all.map(isOpen))).toEqual([false, false, false, true, true]);
+      expect(await other.read('principal_sessions').whereIn('hash', all).pluck('hash')).not.toContain(
+        'by-k1',
+      );
+      await db.database.transaction((tx) => tx('tenants').where({ kid: 'ending' }).delete());
+      expect(await isOpen('by-k2')).toBe(false);
     });
 
     it('are forgotten when they are over, with the answers of old writes', async () => {
