@@ -15,7 +15,7 @@ import type { Store } from '../tenants/installation-files.ts';
 import { consoleRoutes } from './console-router.ts';
 import { makeJobs } from './jobs-service.ts';
 import { makeRender } from './render.ts';
-import { makeProvider } from './sign-in-service.ts';
+import { makeProvider, type SignInLimits } from './sign-in-service.ts';
 import { loadStrings } from './strings-files.ts';
 
 /** Hands the console its services. */
@@ -32,6 +32,7 @@ export interface ConsoleParts {
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
   readonly rights: RightsServices;
+  readonly limiters: { readonly signIn: SignInLimits };
   readonly clock: Clock;
   readonly onFault: (requestId: string, error: unknown) => void;
   readonly onLoginFault: (error: unknown) => void;
@@ -72,6 +73,7 @@ export function composeConsole(parts: ConsoleParts): ConsoleApp {
   const router = consoleRoutes({
     ...base,
     ingestTenantOf,
+    signInLimits: parts.limiters.signIn,
     eraser,
     views,
     onFault,

@@ -14,7 +14,7 @@ import { previewFiles, previewPages } from './preview-pages.ts';
 import { queuePages } from './queue-pages.ts';
 import type { QueueContext } from './queue-service.ts';
 import { errorPage, type GuardContext } from './session-guard.ts';
-import type { SignInContext } from './sign-in-service.ts';
+import type { SignInContext, SignInLimits } from './sign-in-service.ts';
 import type { Translate } from './strings-files.ts';
 import { subjectPages } from './subject-pages.ts';
 import type { SubjectContext } from './subjects-service.ts';
@@ -30,6 +30,7 @@ export interface ConsoleContext
     InsightContext,
     SubjectContext {
   readonly keys: SignInContext['keys'] & { readonly login: Uint8Array };
+  readonly signInLimits: SignInLimits;
   readonly eraser: EraseService;
   readonly t: Translate;
   readonly views: string;

@@ -59,7 +59,11 @@ export function sealLogin(key: Uint8Array, random: Random, login: PendingLogin, 
 }
 
 /** Null for every cause alike. */
-export function openLogin(key: Uint8Array, value: string, now: number): PendingLogin | null {
+export function openLogin(
+  key: Uint8Array,
+  value: string,
+  now: number,
+): (PendingLogin & { readonly expiresAt: number }) | null {
   const bytes = Buffer.from(value, 'base64url');
   if (bytes.length <= GCM_IV_BYTES) return null;
   const plain = decryptGcm(key, bytes.subarray(0, GCM_IV_BYTES), AAD, bytes.subarray(GCM_IV_BYTES));
@@ -67,7 +71,7 @@ export function openLogin(key: Uint8Array, value: string, now: number): PendingL
   const read = pendingSchema.safeParse(JSON.parse(plain.toString()));
   if (!read.success) return null;
   const [state, nonce, verifier, back, expiresAt, switching] = read.data;
-  return now < expiresAt ? { state, nonce, verifier, back, switching } : null;
+  return now < expiresAt ? { state, nonce, verifier, back, switching, expiresAt } : null;
 }
 
 /** Only addresses of the console itself: an open redirect is a phisher's tool. */

@@ -3,6 +3,7 @@ import { CONSOLE_ABSOLUTE_MS } from '../auth/console-session.ts';
 import type { Switching } from '../auth/login.ts';
 import { LoginRefused } from '../auth/login.ts';
 import { cookieValues, cookieNames as sentNames } from '../http/cookies.ts';
+import { limitClients } from '../http/limit-clients.ts';
 import { Unavailable } from '../lib/errors.ts';
 import {
   cookieNames,
@@ -21,6 +22,7 @@ import {
   finishSignIn,
   missingConsoleSettings,
   type SignInContext,
+  type SignInLimits,
   signOutAddress,
 } from './sign-in-service.ts';
 
@@ -28,6 +30,7 @@ import {
 
 interface Context extends GuardContext, SignInContext {
   readonly keys: SignInContext['keys'] & { readonly login: Uint8Array };
+  readonly signInLimits: SignInLimits;
 }
 
 /** Sign-ins that may be under way in one browser. */
@@ -90,21 +93,23 @@ async function signIn(context: Context, request: Request, response: Response): P
 }
 
 /** The sign-in that this browser began; its cookie is deleted. @throws {LoginRefused} `not-yours` */
-function takePending(context: Context, request: Request, response: Response): PendingLogin {
+async function takePending(context: Context, request: Request, response: Response): Promise<PendingLogin> {
   const names = cookieNames(context.origin());
   const { state } = request.query;
   const name = names.login(typeof state === 'string' ? state : '');
   const [sealed] = cookieValues(request.headers.cookie, name);
   const pending = sealed === undefined ? null : openLogin(context.keys.login, sealed, context.clock());
-  // One use, whatever comes of it.
+  // One use, whatever comes of it; a client that keeps the cookie is told so below.
   if (sealed !== undefined) response.append('set-cookie', setCookie(name, '', 0, names.secure));
   // The answer to nobody's question, or to a stranger's (login CSRF).
   if (!pending || pending.state !== state) throw new LoginRefused('not-yours');
-  return pending;
+  const { expiresAt, ...begun } = pending;
+  if (!(await context.signInLimits.isFirstUse(begun.state, expiresAt))) throw new LoginRefused('not-yours');
+  return begun;
 }
 
 async function comeBack(context: Context, request: Request, response: Response): Promise<void> {
-  const { back, switching, ...begun } = takePending(context, request, response);
+  const { back, switching, ...begun } = await takePending(context, request, response);
   // The query alone is the browser's: a request line may name any host (RFC 9112 section 3.2.2).
   const callback = new URL('/console/callback', context.origin());
   callback.search = /\?.*$/s.exec(request.originalUrl)?.[0] ?? '';
@@ -165,8 +170,9 @@ async function revoke(context: Context, { response, staff, form }: Posted): Prom
 
 /** Those that need no session. */
 export function openPages(router: Router, context: Context): void {
-  router.get('/login', (request, response) => signIn(context, request, response));
-  router.get('/callback', (request, response) => callBack(context, request, response));
+  const limit = limitClients(context.signInLimits.limiter);
+  router.get('/login', limit, (request, response) => signIn(context, request, response));
+  router.get('/callback', limit, (request, response) => callBack(context, request, response));
   // The way back from the provider. A visitor who is still signed in has not signed out.
   router.get('/signed-out', async (request, response) => {
     if (await isSignedIn(context, request)) response.redirect(303, '/console');

@@ -13,6 +13,7 @@ import type { LoginBegun, LoginProvider, VerifiedLogin } from '../auth/login.ts'
 import type { Config } from '../config.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
+import type { Limiter } from '../http/hot.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
 import { environmentName } from '../schema/settings.ts';
@@ -28,6 +29,13 @@ export interface ProviderOptions {
   readonly origin: () => string;
   readonly random: Random;
   readonly onLoginFault: (error: unknown) => void;
+}
+
+export interface SignInLimits {
+  /** By client. */
+  readonly limiter: Limiter;
+  /** Whether a state comes back for the first time, on any node. @param until when its sign-in expires */
+  readonly isFirstUse: (state: string, until: number) => Promise<boolean>;
 }
 
 export interface SignInContext {

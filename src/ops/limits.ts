@@ -1,10 +1,11 @@
 import type { Config } from '../config.ts';
+import type { SignInLimits } from '../console/sign-in-service.ts';
 import type { Database } from '../db/db.ts';
 import type { ConsentLimits } from '../http/caller.ts';
 import type { Limiter } from '../http/hot.ts';
 import { makeMemoryLimiter, makeSharedLimiter, unlimited, watchLimiter } from '../http/limiter.ts';
 import { type Clock, DAY } from '../lib/clock.ts';
-import { hmacSha256 } from '../lib/hash.ts';
+import { hmacSha256, sha256Text } from '../lib/hash.ts';
 import type { RateSpec } from '../schema/setting-kinds.ts';
 import { makeSharedCounter } from './rate-store.ts';
 
@@ -13,6 +14,7 @@ export interface Limiters {
   readonly consent: ConsentLimits;
   /** One bucket for /me and /privacy, by client. */
   readonly privacy: Limiter;
+  readonly signIn: SignInLimits;
 }
 
 /** Clients come back: their hashes of the day are kept, so many at most. */
@@ -41,10 +43,11 @@ export function makeLimiters(
   serverSecret: Uint8Array,
   clock: Clock,
 ): Limiters {
-  const count = database.kind === 'postgres' ? makeSharedCounter(database) : null;
+  const count = makeSharedCounter(database);
+  const shared = database.kind === 'postgres';
   const make = (bucket: string, spec: RateSpec | null): Limiter => {
     if (spec === null) return unlimited;
-    return count ? makeSharedLimiter(bucket, spec, count, clock) : makeMemoryLimiter(spec);
+    return shared ? makeSharedLimiter(bucket, spec, count, clock) : makeMemoryLimiter(spec);
   };
   const salted = makeDaySalt(serverSecret, 'gpd/rate/v1', clock);
   const byClient = (limiter: Limiter): Limiter =>
@@ -53,6 +56,12 @@ export function makeLimiters(
   return {
     ingest: byClient(make('ingest', config.rate_ingest)),
     privacy: byClient(make('privacy', config.rate_privacy)),
+    signIn: {
+      limiter: byClient(make('login', config.rate_login)),
+      // A row: one node's memory would forget it with a restart, and no other node would know.
+      isFirstUse: async (state, until) =>
+        (await count({ bucket: 'login-state', client: sha256Text(state), windowEnds: until })) === 1,
+    },
     consent: {
       key: make('consent', config.rate_consent),
       client: watchLimiter(byClient(make('consent-client', rate_consent_client))),

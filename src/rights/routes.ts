@@ -1,12 +1,11 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { RequestHandler, Router } from 'express';
+import type { Router } from 'express';
 import type { Claimant } from '../auth/claims.ts';
 import { exactRouter } from '../http/exact-router.ts';
 import type { Limiter } from '../http/hot.ts';
-import { charge } from '../http/limiter.ts';
+import { limitClients } from '../http/limit-clients.ts';
 import type { Handler, Handlers } from '../http/register.ts';
-import { requestFacts } from '../http/server.ts';
 import { Refusal } from '../lib/errors.ts';
 import {
   type EraseTargetBody,
@@ -23,10 +22,7 @@ import type { Reach } from './subject.ts';
 
 /** One bucket for /me and /privacy (contract section 8), before anything else is looked at. */
 export function privacyLimit(limiter: Limiter): Router {
-  const limit: RequestHandler = async (request, _response, next) => {
-    await charge(limiter, requestFacts(request).limitKey);
-    next();
-  };
+  const limit = limitClients(limiter);
   return exactRouter().use('/privacy', limit).all(ROUTES.me.path, limit);
 }
 

@@ -121,6 +121,7 @@ export const SETTINGS = {
   ),
   rate_ingest: limit('600/60', 'Ingest requests per client IP'),
   rate_privacy: limit('30/60', 'Requests to /me and /privacy per client IP'),
+  rate_login: limit('60/60', 'Sign-ins to the console (/console/login and /console/callback) per client IP'),
   rate_consent: limit('600000/60', 'Consent API requests per key, its withdrawals counted apart'),
   rate_consent_client: limit('600/60', 'Requests with a publishable key or an invalid token per client IP'),
   rate_consent_new: limit(

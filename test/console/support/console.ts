@@ -75,6 +75,7 @@ export async function startConsole(options: ConsoleOptions = {}): Promise<Consol
     GPD_CONSOLE_CLIENT_ID: 'console',
     GPD_CONSOLE_CLIENT_SECRET_FILE: file,
     GPD_RATE_PRIVACY: 'off',
+    GPD_RATE_LOGIN: 'off',
     ...(options.base === undefined ? {} : { GPD_BASE_URL: options.base }),
     ...options.gpd?.settings,
   };
