@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { hashApiKey, makeApiKeySecret } from '../../src/auth/api-key.ts';
 import { loadConfig } from '../../src/config.ts';
 import { principalRef } from '../../src/consent/principal.ts';
+import { makeStateMac } from '../../src/consent/state-mac.ts';
 import { type Bindings, insertMany } from '../../src/db/sql.ts';
 import { principalKeyContext, ROOT_SECRET, tenantSecretContext } from '../../src/keys/contexts.ts';
 import { makeMasterKey } from '../../src/keys/master-key.ts';
@@ -30,19 +31,25 @@ async function seed(store: Store, kid: string, count: number): Promise<void> {
   // One wrapped key stands for all: a decision does not open it, it only has to be as long.
   const wrapper = makeMasterKey(keys.principalWrap, randomBytes);
   const wrapped = wrapper.wrap(randomBytes(32), principalKeyContext(kid, principalId(0)));
+  const mac = makeStateMac(kid, keys.state);
   const [now, hash] = [Date.now(), randomBytes(32).toString('hex')];
   await store.database.transaction(async (tx) => {
     for (let start = 0; start < count; start += CHUNK) {
       const refs = Array.from({ length: Math.min(CHUNK, count - start) }, (_, i) =>
         principalRef(keys.principal, principalId(start + i)),
       );
-      const people = refs.map((ref): Bindings => [kid, ref, wrapped, 0, null]);
-      const head = 'INSERT INTO consent_principals (kid, principal, wrapped_key, gpc, erased_at)';
+      const who = { gpc: false, except: null, erasedAt: null };
+      const people = refs.map((ref): Bindings => [kid, ref, wrapped, 0, null, mac.ofPrincipal(ref, who)]);
+      const head = 'INSERT INTO consent_principals (kid, principal, wrapped_key, gpc, erased_at, mac)';
       await insertMany(tx, head, people);
-      const states = refs.map(
-        (ref, i): Bindings => [kid, ref, PURPOSE, 'granted', 0, now + 180 * DAY, now, start + i, hash],
-      );
-      const columns = 'kid, principal, purpose, choice, policy_version, expires_at, at, seq, hash';
+      const states = refs.map((ref, i): Bindings => {
+        const said = { choice: 'granted', policyVersion: 0, expiresAt: now + 180 * DAY, at: now } as const;
+        const row = { ...said, seq: start + i, hash };
+        const { choice, policyVersion, expiresAt, at, seq } = row;
+        const sealed = mac.ofState(ref, PURPOSE, row);
+        return [kid, ref, PURPOSE, choice, policyVersion, expiresAt, at, seq, hash, sealed];
+      });
+      const columns = 'kid, principal, purpose, choice, policy_version, expires_at, at, seq, hash, mac';
       await insertMany(tx, `INSERT INTO consent_state (${columns})`, states);
     }
   });

@@ -92,21 +92,18 @@ function unwrap(snapshot: TenantSnapshot, deps: EntryDeps): Unwrapped {
   return { derived: deriveTenantKeys(root), ledgerSeed, symmetric, openers: openersOf(snapshot, deps) };
 }
 
-type WebhooksFor = (event: WebhookEvent) => readonly string[];
-
 function makeIngestTenant(
   snapshot: TenantSnapshot,
   { derived, symmetric, openers }: Unwrapped,
   clock: Clock,
-  webhooksFor: WebhooksFor,
+  consent: ConsentTenant,
 ): IngestTenant {
-  const { kid, createdAt: since, settings } = snapshot.tenant;
+  const { kid, since, origins, settings, webhooksFor } = consent;
   const { live, shadow } = snapshot.policies;
-  const gpc = new Map(snapshot.purposes.map((purpose) => [purpose.id, purpose.gpc]));
   return {
     kid,
     since,
-    origins: new Set(settings.origins),
+    origins,
     // A grace may end between two polls: what is live is asked each time.
     get openers() {
       const now = clock();
@@ -116,7 +113,8 @@ function makeIngestTenant(
     identityKey: derived.identity,
     durableKey: derived.durable,
     epochKey: memoiseEpochs((epoch) => derived.epoch(epoch)),
-    gpcPolicy: (purpose) => gpc.get(purpose) ?? 'opt-out',
+    // What the row says is not believed without its MAC: then every purpose heeds the signal.
+    gpcPolicy: (purpose) => (consent.termsFit && consent.rules.gpcOf(purpose)) || 'opt-out',
     policy: live ? applyPolicy(live) : DEFAULT_POLICY,
     shadow: shadow ? applyPolicy(shadow) : null,
     isMonitor: makeMonitorMatcher(live?.monitors ?? { agents: [], networks: [] }),
@@ -133,25 +131,26 @@ export function makeEntry(snapshot: TenantSnapshot, deps: EntryDeps): Entry {
   const { openers, symmetric, ledgerSeed, derived } = unwrapped;
   const published = snapshot.keys.find((key) => key.state === 'published');
   const { webhooks } = snapshot;
-  const webhooksFor: WebhooksFor = (event) =>
+  const webhooksFor = (event: WebhookEvent): readonly string[] =>
     webhooks.filter((webhook) => webhook.events.includes(event)).map((webhook) => webhook.id);
-  const tenant = makeIngestTenant(snapshot, unwrapped, deps.clock, webhooksFor);
+  const consent = makeConsentTenant({
+    kid,
+    since,
+    origins: new Set(settings.origins),
+    keys: derived,
+    purposes: snapshot.purposes,
+    policies: snapshot.consentPolicies,
+    termsMac: snapshot.termsMac,
+    logOrigin: snapshot.logOrigin,
+    ledgerSeed,
+    settings,
+    revision: snapshot.revision,
+    webhooksFor,
+    random: randomBytes,
+  });
   return {
-    tenant,
-    consent: makeConsentTenant({
-      kid,
-      since,
-      origins: tenant.origins,
-      keys: derived,
-      purposes: snapshot.purposes,
-      policies: snapshot.consentPolicies,
-      logOrigin: snapshot.logOrigin,
-      ledgerSeed,
-      settings,
-      revision: snapshot.revision,
-      webhooksFor,
-      random: randomBytes,
-    }),
+    tenant: makeIngestTenant(snapshot, unwrapped, deps.clock, consent),
+    consent,
     material: {
       generations: openers.map(({ key: { generation }, privateKey }) => ({ generation, privateKey })),
       symmetric: symmetric && new Uint8Array(symmetric),

@@ -2,13 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { startAgents } from '../agents/service.ts';
 import { baseUrl, type Config } from '../config.ts';
+import { sealStates } from '../consent/state-mac-service.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { FindApiKey } from '../http/caller.ts';
 import { chooseOpening } from '../ingest/opening/opening-worker.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import { poolRandom } from '../lib/random.ts';
 import { makeLimiters } from '../ops/limits.ts';
-import { makeFaultLog } from '../ops/log.ts';
+import { hearInvalidStates, makeFaultLog } from '../ops/log.ts';
 import { startMetricsWhereAsked } from '../ops/metrics/start.ts';
 import { removeLeftovers } from '../ops/restore-swap.ts';
 import type { AppOptions } from '../ops/running.ts';
@@ -48,6 +49,7 @@ type Base = Awaited<ReturnType<typeof openBase>>;
 async function openBase(config: Config, options: AppOptions) {
   const clock = options.clock ?? Date.now;
   const store = await openStore(config, { onUnknownCommit: options.onFatal, mayOpenReserve: true });
+  await sealStates(store);
   removeLeftovers(config);
   const { logFault, onFault } = makeFaultLog(options.log);
   const sockets = options.sockets ?? NO_SOCKETS;
@@ -89,6 +91,7 @@ export async function openPlatform(config: Config, options: AppOptions) {
     onFault: logFault('agents-failed'),
     interval: options.intervals?.agents,
   });
+  const deaf = hearInvalidStates(base.log);
   const { refresh } = polling;
   const findKey = makeUnknownKeys({ known: directory.apiKey, refresh, now: monotonic });
   const findApiKey: FindApiKey = makeKeyFinder(database, findKey, clock);
@@ -107,6 +110,7 @@ export async function openPlatform(config: Config, options: AppOptions) {
     masterKey: () => polling.masterKey(),
     /** Stops what follows the database and closes it. */
     async stop(): Promise<void> {
+      deaf();
       await Promise.all([opening.stop(), polling.stop(), agents.stop(), base.metrics?.stop()]);
       await base.keyUse.flush().catch(logFault('key-use-lost'));
       await database.close();

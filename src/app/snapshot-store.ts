@@ -1,3 +1,4 @@
+import type { Knex } from 'knex';
 import type { ApiKey } from '../auth/api-key.ts';
 import { type ConsentPolicy, type ConsentPolicyRow, rowToConsentPolicy } from '../consent/terms-store.ts';
 import type { Database } from '../db/db.ts';
@@ -23,6 +24,8 @@ export interface TenantSnapshot {
   readonly logOrigin: string;
   readonly policies: TenantPolicies;
   readonly consentPolicies: readonly ConsentPolicy[];
+  /** Over the purposes and policies. */
+  readonly termsMac: string | null;
   readonly webhooks: readonly Webhook[];
 }
 
@@ -57,13 +60,18 @@ function groupByKid<Row extends Keyed>(rows: readonly Row[]): Map<string, Row[]>
 
 /**
  * What changed after `since`. One keyed read when nothing did.
- * The revision is read first: what commits in between is read again by the next poll, never missed.
+ * The revision is read first: what commits in between is read again by the next poll, never missed. The rest is of one moment, or
+ * purposes would be held against the MAC of others.
  */
 export async function readSnapshot(database: Database, since: number): Promise<SnapshotPage> {
-  const { read } = database;
   const revision = await readRevision(database, 'tenants');
   if (revision === since) return { revision, changed: [], damaged: [], kids: null };
-  const tenants = await read('tenants').select('kid', 'created_at', 'settings', 'revision');
+  return database.snapshot((read) => readChanged(read, revision, since));
+}
+
+async function readChanged(read: Knex, revision: number, since: number): Promise<SnapshotPage> {
+  const columns = ['kid', 'created_at', 'settings', 'revision', 'terms_mac'];
+  const tenants = await read('tenants').select(columns);
   const stale = tenants.filter((row) => row.revision > since);
   const kids = stale.map((row) => row.kid as string);
   // Past the number of parameters that a statement takes, the whole table is read.
@@ -88,6 +96,7 @@ export async function readSnapshot(database: Database, since: number): Promise<S
     apiKeys: (apiKeys.get(row.kid) ?? []).map(rowToApiKey),
     webhooks: (webhooks.get(row.kid) ?? []).map(rowToWebhook),
     consentPolicies: (consentPolicies.get(row.kid) ?? []).map(rowToConsentPolicy),
+    termsMac: row.terms_mac as string | null,
     logOrigin: heads.get(row.kid)?.[0]?.origin ?? '',
     policies: rowsToPolicies(policies.get(row.kid) ?? []),
   });

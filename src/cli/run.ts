@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { type Config, ConfigError, loadConfig, type ServiceManager, serviceManager } from '../config.ts';
+import { sealStates } from '../consent/state-mac-service.ts';
 import { driverError, errorCode } from '../db/availability.ts';
 import type { Database } from '../db/db.ts';
 import { UnknownSchema } from '../db/migrate.ts';
@@ -49,6 +50,7 @@ export async function withStore<T>(
   const config = configFor(command);
   const store = await openStore(config, options);
   try {
+    await sealStates(store);
     return await work(store, config);
   } finally {
     await store.database.close();

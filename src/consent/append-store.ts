@@ -104,16 +104,24 @@ async function saveEntries(tx: HotTransaction, kid: string, placed: readonly Pla
       request.now,
       seq,
       hash,
+      request.stateMac.ofState(request.principal, entry.purpose, {
+        choice: entry.choice,
+        policyVersion,
+        expiresAt,
+        at: request.now,
+        seq,
+        hash,
+      }),
     ];
     state.set(`${request.principal}|${entry.purpose}`, row);
   }
   await insertMany(
     tx,
-    'INSERT INTO consent_state (kid, principal, purpose, choice, policy_version, expires_at, at, seq, hash)',
+    'INSERT INTO consent_state (kid, principal, purpose, choice, policy_version, expires_at, at, seq, hash, mac)',
     [...state.values()],
     `ON CONFLICT (kid, principal, purpose) DO UPDATE SET choice = excluded.choice,
       policy_version = excluded.policy_version, expires_at = excluded.expires_at, at = excluded.at,
-      seq = excluded.seq, hash = excluded.hash`,
+      seq = excluded.seq, hash = excluded.hash, mac = excluded.mac`,
   );
 }
 
@@ -156,7 +164,7 @@ async function appendTenant(tx: HotTransaction, kid: string, batch: Batch): Prom
     (entry, i): Placed => ({ ...entry, ...(appended[i] as { seq: number; hash: string }) }),
   );
   await saveEntries(tx, kid, placed);
-  await savePrincipals(tx, kid, principals);
+  await savePrincipals(tx, kid, principals, any.stateMac);
   await enqueue(tx, placed.flatMap(outboxEntries));
   for (const request of fresh) {
     const own = placed.filter((entry) => entry.request === request);

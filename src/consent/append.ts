@@ -1,6 +1,7 @@
 import type { ConsentChoice } from '../schema/consent.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { PlannedEntry } from './plan-write.ts';
+import type { StateMac } from './state-mac.ts';
 
 /** What is appended to a tenant's log by a write of consent, and what comes of it. */
 
@@ -23,6 +24,7 @@ export interface AppendRequest {
   readonly since: number;
   /** The tenant's key that wraps the keys of its principals. */
   readonly wrapKey: Uint8Array;
+  readonly stateMac: StateMac;
   readonly principalId: string;
   readonly principal: string;
   readonly entries: readonly PlannedEntry[];

@@ -2,11 +2,13 @@ import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { Fault } from '../db/group-commit.ts';
-import { makeReads } from '../db/reads.ts';
+import { type Cells, makeReads } from '../db/reads.ts';
 import { type Bindings, type HotTransaction, insertMany, isTrue } from '../db/sql.ts';
+import { tellInvalid } from '../db/state-invalid.ts';
 import { principalKeyContext } from '../keys/contexts.ts';
 import type { MasterKey } from '../keys/master-key.ts';
 import type { AppendRequest } from './append.ts';
+import { macFits, type PrincipalRow, type StateMac } from './state-mac.ts';
 
 /** The principals that a batch of writes is about, with their keys, for as long as the batch is worked through. */
 
@@ -26,12 +28,31 @@ export interface Principal {
 const readPrincipals = makeReads({
   about: { kid: 'text', principal: 'text' },
   sql: `SELECT p.principal AS principal, p.wrapped_key AS wrapped_key, p.gpc AS gpc,
-      p.gpc_except AS gpc_except, p.erased_at AS erased_at
+      p.gpc_except AS gpc_except, p.erased_at AS erased_at, p.mac AS mac
     FROM q JOIN consent_principals p ON p.kid = q.kid AND p.principal = q.principal`,
-  columns: ['principal', 'wrapped_key', 'gpc', 'gpc_except', 'erased_at'],
+  columns: ['principal', 'wrapped_key', 'gpc', 'gpc_except', 'erased_at', 'mac'],
 });
 
-/** A principal of a row that cannot be opened is a fault, and those beside it are not. */
+const NEW: PrincipalRow = { gpc: false, except: null, erasedAt: null };
+/** The signal is taken as given: a write must not make a forged row believed, and a withdrawal has to go through. */
+const FORGED: PrincipalRow = { ...NEW, gpc: true };
+
+function readRow(kid: string, mac: StateMac | undefined, cells: Cells): PrincipalRow {
+  const [principal, , gpc, except = null, erasedAt = null, stored] = cells;
+  const row: PrincipalRow = {
+    gpc: isTrue(gpc),
+    except: except as string | null,
+    erasedAt: erasedAt === null ? null : Number(erasedAt),
+  };
+  if (mac && macFits(stored, mac.ofPrincipal(String(principal), row))) return row;
+  tellInvalid(kid);
+  return FORGED;
+}
+
+/**
+ * A principal of a row that cannot be opened is a fault, and those beside it are not.
+ * @param batch of one tenant
+ */
 export async function loadPrincipals(
   tx: HotTransaction,
   kid: string,
@@ -43,18 +64,13 @@ export async function loadPrincipals(
   const [rows = []] = await readPrincipals(tx, asked);
   const known = new Map(rows.map((row) => [row[0], row]));
   const toPrincipal = (principal: string): Principal => {
-    const [, wrapped = null, gpc, except = null, erasedAt = null] = known.get(principal) ?? [];
+    const cells = known.get(principal);
+    const wrapped = cells?.[1] ?? null;
+    const { gpc, except, erasedAt } = cells ? readRow(kid, batch[0]?.stateMac, cells) : NEW;
     const context = principalKeyContext(kid, principal);
     const key = wrapped === null ? randomBytes(KEY_BYTES) : wrapper.unwrap(String(wrapped), context);
     const wrappedKey = wrapped === null ? wrapper.wrap(key, context) : String(wrapped);
-    const erased = erasedAt === null ? null : Number(erasedAt);
-    return {
-      wrappedKey,
-      key,
-      gpc: isTrue(gpc),
-      gpcExcept: new Set(parseExcept(except as string | null)),
-      erasedAt: erased,
-    };
+    return { wrappedKey, key, gpc, gpcExcept: new Set(parseExcept(except)), erasedAt };
   };
   return new Map(refs.map((principal) => [principal, orFault(() => toPrincipal(principal))]));
 }
@@ -72,8 +88,8 @@ const parseExcept = (column: string | null): readonly string[] =>
   column === null ? [] : (JSON.parse(column) as string[]);
 
 /** Does a recorded signal opt out of this purpose? Of the two columns as they are read. */
-export const isOptedOut = (gpc: unknown, except: string | null, purpose: string): boolean =>
-  isTrue(gpc) && !parseExcept(except).includes(purpose);
+export const isOptedOut = (gpc: boolean, except: string | null, purpose: string): boolean =>
+  gpc && !parseExcept(except).includes(purpose);
 
 /** What is known of GPC and of the tombstone after this write (contract-2 section 13). */
 export function applyToPrincipal(principal: Principal, { gpc, isGrant, entries }: AppendRequest): void {
@@ -90,19 +106,20 @@ export async function savePrincipals(
   tx: HotTransaction,
   kid: string,
   principals: ReadonlyMap<string, Principal | Fault>,
+  mac: StateMac,
 ): Promise<void> {
   const rows = [...principals].flatMap(([ref, principal]): Bindings[] => {
     if (principal instanceof Fault) return [];
     const { wrappedKey, gpc, gpcExcept, erasedAt } = principal;
     const except = gpcExcept.size === 0 ? null : JSON.stringify([...gpcExcept].sort());
-    return [[kid, ref, wrappedKey, gpc, except, erasedAt]];
+    return [[kid, ref, wrappedKey, gpc, except, erasedAt, mac.ofPrincipal(ref, { gpc, except, erasedAt })]];
   });
   await insertMany(
     tx,
-    'INSERT INTO consent_principals (kid, principal, wrapped_key, gpc, gpc_except, erased_at)',
+    'INSERT INTO consent_principals (kid, principal, wrapped_key, gpc, gpc_except, erased_at, mac)',
     rows,
     `ON CONFLICT (kid, principal) DO UPDATE SET wrapped_key = excluded.wrapped_key, gpc = excluded.gpc,
-      gpc_except = excluded.gpc_except, erased_at = excluded.erased_at`,
+      gpc_except = excluded.gpc_except, erased_at = excluded.erased_at, mac = excluded.mac`,
   );
 }
 

@@ -1,5 +1,6 @@
 import type { PrincipalSession } from '../auth/session.ts';
 import type { Database } from '../db/db.ts';
+import { ConsentStateInvalid } from '../db/state-invalid.ts';
 import { outboxContext } from '../keys/contexts.ts';
 import { canonicalJson, type Json } from '../lib/canonical-json.ts';
 import { type Clock, iso, isoTime } from '../lib/clock.ts';
@@ -98,8 +99,13 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => void setTi
 const refOf = (tenant: ConsentTenant, principalId: string): string =>
   principalRef(tenant.principalKey, principalId);
 
+/** @throws {ConsentStateInvalid} */
+function requireTerms({ termsFit, kid }: ConsentTenant): void {
+  if (!termsFit) throw new ConsentStateInvalid(kid);
+}
+
 function queryOf(tenant: ConsentTenant, { principalId, purpose }: Check): StateQuery {
-  return { kid: tenant.kid, principal: refOf(tenant, principalId), purpose };
+  return { kid: tenant.kid, principal: refOf(tenant, principalId), purpose, mac: tenant.stateMac };
 }
 
 async function check(
@@ -107,6 +113,7 @@ async function check(
   tenant: ConsentTenant,
   request: Check,
 ): Promise<DecisionAnswer> {
+  requireTerms(tenant);
   const query = queryOf(tenant, request);
   const { minSeq } = request;
   for (let waited = 0; ; waited += MIN_SEQ_STEP_MS) {
@@ -124,6 +131,7 @@ async function checkAll(
   tenant: ConsentTenant,
   checks: readonly Check[],
 ): Promise<readonly DecisionAnswer[]> {
+  requireTerms(tenant);
   const states = await reader.readAll(checks.map((request) => queryOf(tenant, request)));
   const now = clock();
   return states.map((state, i) =>
@@ -150,6 +158,8 @@ async function write(
   tenant: ConsentTenant,
   { action, body, source, idempotencyKey: key, caller }: WriteRequest,
 ): Promise<WriteResponse> {
+  // How long a grant lasts is one of the terms; a refusal needs none, and goes through.
+  if (action === 'grant') requireTerms(tenant);
   checkTerms(tenant, body);
   const { principalId, purposes, gpc } = body;
   const policyVersion = policyVersionOf(tenant, body.policyVersion);
@@ -166,6 +176,7 @@ async function write(
     kid: tenant.kid,
     since: tenant.since,
     wrapKey: tenant.principalWrap,
+    stateMac: tenant.stateMac,
     principalId,
     principal: refOf(tenant, principalId),
     entries,

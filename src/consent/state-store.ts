@@ -1,15 +1,18 @@
 import type { Database } from '../db/db.ts';
 import { Fault, makeGroup } from '../db/group-commit.ts';
-import { askedRows, type Bindings, runHot } from '../db/sql.ts';
+import { askedRows, type Bindings, isTrue, runHot } from '../db/sql.ts';
+import { ConsentStateInvalid } from '../db/state-invalid.ts';
 import { logLost } from '../db/tenant-hold.ts';
 import type { PrincipalState } from './decide.ts';
 import { isOptedOut } from './principals-store.ts';
+import { macFits, type StateMac } from './state-mac.ts';
 
 export interface StateQuery {
   readonly kid: string;
   /** Keyed reference of the principal. */
   readonly principal: string;
   readonly purpose: string;
+  readonly mac: StateMac;
 }
 
 /**
@@ -17,6 +20,7 @@ export interface StateQuery {
  * node.
  */
 export interface ConsentStateReader {
+  /** @throws {ConsentStateInvalid} where a row does not carry its MAC */
   read(query: StateQuery): Promise<PrincipalState>;
   /** All of them from one snapshot. */
   readAll(queries: readonly StateQuery[]): Promise<readonly PrincipalState[]>;
@@ -28,38 +32,54 @@ const MAX_WAITING = 2000;
 
 interface Row {
   readonly i: number;
+  readonly principal: string | null;
   readonly gpc: unknown;
   readonly gpc_except: string | null;
   readonly erased_at: number | null;
+  readonly principal_mac: string | null;
   readonly choice: NonNullable<PrincipalState['event']>['choice'] | null;
   readonly policy_version: number;
   readonly expires_at: number | null;
+  readonly at: number;
   readonly seq: number;
   readonly hash: string;
+  readonly mac: string | null;
   readonly size: number;
   readonly head_hash: string;
 }
 
 const COLUMNS = { kid: 'text', principal: 'text', purpose: 'text' } as const;
 const SELECT = `
-  SELECT q.i AS i, p.gpc AS gpc, p.gpc_except AS gpc_except, p.erased_at AS erased_at,
-    s.choice AS choice, s.policy_version AS policy_version, s.expires_at AS expires_at, s.seq AS seq, s.hash AS hash, h.size AS size, h.head_hash AS head_hash
+  SELECT q.i AS i, p.principal AS principal, p.gpc AS gpc, p.gpc_except AS gpc_except, p.erased_at AS erased_at,
+    p.mac AS principal_mac, s.choice AS choice, s.policy_version AS policy_version, s.expires_at AS expires_at,
+    s.at AS at, s.seq AS seq, s.hash AS hash, s.mac AS mac, h.size AS size, h.head_hash AS head_hash
   FROM q
   JOIN ledger_heads h ON h.kid = q.kid
   LEFT JOIN consent_principals p ON p.kid = q.kid AND p.principal = q.principal
   LEFT JOIN consent_state s ON s.kid = q.kid AND s.principal = q.principal AND s.purpose = q.purpose`;
 
-function toState(row: Row, purpose: string): PrincipalState {
-  const { choice, seq, hash } = row;
-  const event = choice && {
+const orNull = (value: unknown): number | null => (value === null ? null : Number(value));
+
+/** A row is taken apart once, and what its MAC is held against is what a decision sees. */
+function toState(row: Row, { kid, principal, purpose, mac }: StateQuery): PrincipalState | Fault {
+  const { choice, hash } = row;
+  const who = { gpc: isTrue(row.gpc), except: row.gpc_except, erasedAt: orNull(row.erased_at) };
+  const head = { seq: Number(row.size) - 1, hash: row.head_hash };
+  const said = choice !== null && {
     choice,
-    policyVersion: row.policy_version,
-    expiresAt: row.expires_at,
-    seq: Number(seq),
+    policyVersion: Number(row.policy_version),
+    expiresAt: orNull(row.expires_at),
+    at: Number(row.at),
+    seq: Number(row.seq),
     hash,
   };
-  const head = { seq: Number(row.size) - 1, hash: row.head_hash };
-  return { erased: row.erased_at != null, gpc: isOptedOut(row.gpc, row.gpc_except, purpose), event, head };
+  const known = row.principal !== null;
+  // No event without its principal: that row has the signal.
+  const fits = known ? macFits(row.principal_mac, mac.ofPrincipal(principal, who)) : !said;
+  if (!fits || (said && !macFits(row.mac, mac.ofState(principal, purpose, said))))
+    return new Fault(new ConsentStateInvalid(kid));
+  const gpc = known && isOptedOut(who.gpc, who.except, purpose);
+  return { erased: known && who.erasedAt !== null, gpc, event: said || null, head };
 }
 
 async function readBatch(
@@ -73,9 +93,9 @@ async function readBatch(
   const lost = new Map<string, Fault>();
   for (const [i, { kid }] of queries.entries())
     if (!rows.has(i) && !lost.has(kid)) lost.set(kid, new Fault(await logLost(read, kid)));
-  return queries.map(({ kid, purpose }, i) => {
+  return queries.map((query, i) => {
     const row = rows.get(i);
-    return row ? toState(row, purpose) : (lost.get(kid) as Fault);
+    return row ? toState(row, query) : (lost.get(query.kid) as Fault);
   });
 }
 

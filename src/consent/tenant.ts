@@ -7,6 +7,7 @@ import type { TenantSettings } from '../tenants/settings.ts';
 import type { Purpose, TenantKeys } from '../tenants/tenant.ts';
 import type { ConsentRules } from './decide.ts';
 import type { PurposeTerms } from './plan-write.ts';
+import { macFits, makeStateMac, type StateMac } from './state-mac.ts';
 import type { ConsentPolicy } from './terms-store.ts';
 
 /** What the consent half knows of a tenant; held in memory, at most 5 s behind the database. */
@@ -19,10 +20,14 @@ export interface ConsentTenant {
   readonly principalWrap: Uint8Array;
   /** Wraps under that key what names a person. */
   readonly wrapper: MasterKey;
+  /** MACs of the rows that a check is answered from. */
+  readonly stateMac: StateMac;
   /** Keyed references of receipts, audit rows and tombstones. */
   readonly rightsKey: Uint8Array;
   readonly settings: TenantSettings;
   readonly rules: ConsentRules;
+  /** Purposes and policy versions carry their MAC: else nothing is granted, and no check is answered. */
+  readonly termsFit: boolean;
   readonly purposes: readonly Purpose[];
   readonly policies: readonly ConsentPolicy[];
   readonly termsOf: (purpose: string) => PurposeTerms | undefined;
@@ -44,6 +49,7 @@ export interface ConsentTenantParts {
   readonly keys: TenantKeys;
   readonly purposes: readonly Purpose[];
   readonly policies: readonly ConsentPolicy[];
+  readonly termsMac: string | null;
   readonly logOrigin: string;
   readonly ledgerSeed: Uint8Array;
   readonly settings: TenantSettings;
@@ -57,6 +63,7 @@ export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
   const terms = new Map(purposes.map((purpose) => [purpose.id, purpose]));
   const versions = policies.map((policy) => policy.version);
   const material = policies.filter((policy) => policy.material).map((policy) => policy.version);
+  const stateMac = makeStateMac(kid, keys.state);
   const signer = makeNoteSigner(parts.logOrigin, parts.ledgerSeed);
   return {
     kid,
@@ -65,8 +72,10 @@ export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
     principalKey: keys.principal,
     principalWrap: keys.principalWrap,
     wrapper: makeMasterKey(keys.principalWrap, parts.random),
+    stateMac,
     rightsKey: keys.rights,
     settings: parts.settings,
+    termsFit: macFits(parts.termsMac, stateMac.ofTerms({ purposes, policies })),
     rules: {
       gpcOf: (purpose) => terms.get(purpose)?.gpc,
       currentVersion: Math.max(0, ...versions),

@@ -39,7 +39,7 @@ export async function definePurposes(
   purposes: readonly Purpose[],
   apiKey: string,
 ): Promise<SavedPurposes> {
-  const entries = await savePurposes(deps.database, tenant.kid, purposes, actOf(deps, tenant, apiKey));
+  const entries = await savePurposes(deps.database, tenant, purposes, actOf(deps, tenant, apiKey));
   if (!entries) throw new TenantGone();
   await deps.refresh();
   return { ...(await purposesOf(deps, tenant.kid)), entries };
@@ -59,7 +59,7 @@ export async function publishNextPolicy(
   policy: { readonly text: string; readonly material: boolean },
   apiKey: string,
 ): Promise<PublishedPolicy> {
-  const published = await publishPolicy(deps.database, tenant.kid, policy, actOf(deps, tenant, apiKey));
+  const published = await publishPolicy(deps.database, tenant, policy, actOf(deps, tenant, apiKey));
   if (!published) throw new TenantGone();
   await deps.refresh();
   return { ...published, publishedAt: isoTime(published.publishedAt) };

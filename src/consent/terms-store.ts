@@ -3,6 +3,7 @@ import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
 import { bumpTenant } from '../db/revision.ts';
 import { isTrue } from '../db/sql.ts';
+import { ConsentStateInvalid } from '../db/state-invalid.ts';
 import { impersonalEntry } from '../ledger/entries.ts';
 import type { EntryDetail } from '../ledger/personal-commitment.ts';
 import type { Act } from '../lib/act.ts';
@@ -10,7 +11,8 @@ import { sha256 } from '../lib/hash.ts';
 import { type AppendedEntry, appendOne } from '../log/append-store.ts';
 import type { ConsentChoice } from '../schema/consent.ts';
 import type { Purpose } from '../tenants/tenant.ts';
-import { purposeToRow } from '../tenants/tenant-store.ts';
+import { type PurposeRow, purposeToRow, rowToPurpose } from '../tenants/tenant-store.ts';
+import { macFits, type StateMac } from './state-mac.ts';
 
 /** Purposes and policies are defined in the open: the log says so, and running servers see it within 5 s. */
 
@@ -33,7 +35,43 @@ export interface ConsentPolicyRow {
 
 export function rowToConsentPolicy(row: ConsentPolicyRow): ConsentPolicy {
   const { version, sha256: digest } = row;
-  return { version, sha256: digest, material: isTrue(row.material), publishedAt: row.published_at };
+  return { version, sha256: digest, material: isTrue(row.material), publishedAt: Number(row.published_at) };
+}
+
+/** Whose terms they are, with what seals them. */
+export interface TermsOf {
+  readonly kid: string;
+  readonly stateMac: StateMac;
+}
+
+async function termsMac(tx: Knex, { kid, stateMac }: TermsOf): Promise<string> {
+  const purposes = await tx<PurposeRow>('purposes').where({ kid });
+  const policies = await tx<ConsentPolicyRow>('consent_policies').where({ kid });
+  return stateMac.ofTerms({
+    purposes: (purposes as PurposeRow[]).map(rowToPurpose),
+    policies: (policies as ConsentPolicyRow[]).map(rowToConsentPolicy),
+  });
+}
+
+/** After every change of them, in its transaction. */
+export async function sealTerms(tx: Knex.Transaction, tenant: TermsOf): Promise<void> {
+  const { kid } = tenant;
+  await tx('tenants')
+    .where({ kid })
+    .update({ terms_mac: await termsMac(tx, tenant) });
+}
+
+/** Do the stored terms carry their MAC? */
+export async function termsFit(read: Knex, tenant: TermsOf): Promise<boolean> {
+  const row = await read('tenants')
+    .where({ kid: tenant.kid })
+    .first<{ terms_mac: string | null } | undefined>('terms_mac');
+  return macFits(row?.terms_mac, await termsMac(read, tenant));
+}
+
+/** A change on top of forged terms would make them believed. @throws {ConsentStateInvalid} */
+async function requireTerms(tx: Knex.Transaction, tenant: TermsOf): Promise<void> {
+  if (!(await termsFit(tx, tenant))) throw new ConsentStateInvalid(tenant.kid);
 }
 
 export async function definePurpose(
@@ -51,18 +89,21 @@ export async function definePurpose(
 /** @returns null for an unknown tenant */
 export function savePurposes(
   database: Database,
-  kid: string,
+  tenant: TermsOf,
   purposes: readonly Purpose[],
   by: Act,
 ): Promise<readonly AppendedEntry[] | null> {
+  const { kid } = tenant;
   return database.transaction(async (tx) => {
     if (!(await bumpTenant(tx, kid))) return null;
+    await requireTerms(tx, tenant);
     const appended: AppendedEntry[] = [];
     for (const purpose of purposes) {
       appended.push(await definePurpose(tx, kid, purpose, by.at));
       const { id, gpc, ttlDays } = purpose;
       await writeAct(tx, kid, by, 'purpose.defined', { purpose: id, gpc, ttlDays });
     }
+    await sealTerms(tx, tenant);
     return appended;
   });
 }
@@ -70,12 +111,14 @@ export function savePurposes(
 /** Publishes the next version. @returns null for an unknown tenant */
 export function publishPolicy(
   database: Database,
-  kid: string,
+  tenant: TermsOf,
   policy: { readonly text: string; readonly material: boolean },
   by: Act,
 ): Promise<(ConsentPolicy & AppendedEntry) | null> {
+  const { kid } = tenant;
   return database.transaction(async (tx) => {
     if (!(await bumpTenant(tx, kid))) return null;
+    await requireTerms(tx, tenant);
     const last = await tx('consent_policies')
       .where({ kid })
       .max<{ version: number | null }[]>({ version: 'version' });
@@ -84,6 +127,7 @@ export function publishPolicy(
     const { text, material } = policy;
     const now = by.at;
     await tx('consent_policies').insert({ kid, version, text, sha256: digest, material, published_at: now });
+    await sealTerms(tx, tenant);
     const body = { version, sha256: digest, material };
     const entry = impersonalEntry({ type: 'policy.published', at: now, purpose: null }, body);
     const appended = await appendOne(tx, kid, entry);

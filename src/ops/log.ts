@@ -1,5 +1,8 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { STATE_INVALID } from '../db/state-invalid.ts';
 import { EgressRefused } from '../egress/guard.ts';
+import { SECOND } from '../lib/clock.ts';
 
 /** Structured lines on stderr. What is logged is a code, a count or a request id: never a signal, a token or an id. */
 export function makeLogger(
@@ -34,4 +37,17 @@ export function makeFaultLog(log: Logger) {
     onFault: (requestId: string, error: unknown): void =>
       log.error({ event: 'fault', requestId, ...describeFault(error) }),
   };
+}
+
+/** Rows without their MAC, told at most once a second: a hot one would fill the log. @returns stops it */
+export function hearInvalidStates(log: Logger): () => void {
+  let toldAt = Number.NEGATIVE_INFINITY;
+  const hear = (tenant: unknown): void => {
+    const now = performance.now();
+    if (now - toldAt < SECOND) return;
+    toldAt = now;
+    log.error({ event: 'consent-state-invalid', tenant });
+  };
+  subscribe(STATE_INVALID, hear);
+  return () => void unsubscribe(STATE_INVALID, hear);
 }

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { makeStateMac } from '../consent/state-mac.ts';
 import { LEDGER_SECRET, ROOT_SECRET } from '../keys/contexts.ts';
 import { type Generation, makeGeneration } from '../keys/generation.ts';
 import { newLog, wrapTenantSecret } from '../log/new-log.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { tenantSettingsSchema } from '../tenants/settings.ts';
-import { firstPurpose } from '../tenants/tenant.ts';
+import { deriveTenantKeys, firstPurpose } from '../tenants/tenant.ts';
 import { createTenantRows } from './new-tenant-store.ts';
 
 export interface TenantRequest {
@@ -25,13 +26,14 @@ export async function createTenant(store: Store, request: TenantRequest): Promis
   const { masterKey } = store;
   const key = makeGeneration(kid, 1, 'published', { masterKey, now });
   const { wrapped, ...log } = newLog({ masterKey, random: randomBytes }, request);
+  const root = randomBytes(32);
   const secrets = {
-    [ROOT_SECRET]: wrapTenantSecret(masterKey, kid, ROOT_SECRET, randomBytes(32)),
+    [ROOT_SECRET]: wrapTenantSecret(masterKey, kid, ROOT_SECRET, root),
     [LEDGER_SECRET]: wrapped,
   };
   const settings = tenantSettingsSchema.parse({ origins });
   const made = { tenant: { kid, createdAt: now, settings }, secrets, key };
-  return (await createTenantRows(store.database, { ...made, log, purpose: firstPurpose() }, now))
-    ? key
-    : null;
+  const stateMac = makeStateMac(kid, deriveTenantKeys(root).state);
+  const rows = { ...made, log, purpose: firstPurpose(), stateMac };
+  return (await createTenantRows(store.database, rows, now)) ? key : null;
 }

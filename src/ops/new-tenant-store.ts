@@ -1,4 +1,5 @@
-import { definePurpose } from '../consent/terms-store.ts';
+import type { StateMac } from '../consent/state-mac.ts';
+import { definePurpose, sealTerms } from '../consent/terms-store.ts';
 import type { Database } from '../db/db.ts';
 import { appendOne, createLog } from '../log/append-store.ts';
 import { emptyTables, tableWithRows } from '../rights/tenant-rows-store.ts';
@@ -9,6 +10,7 @@ export interface TenantRows extends NewTenant {
   /** The log begins with its genesis, and says that the first purpose was defined. */
   readonly log: { readonly origin: string; readonly vkey: string; readonly genesis: Uint8Array };
   readonly purpose: Purpose;
+  readonly stateMac: StateMac;
 }
 
 /**
@@ -27,6 +29,7 @@ export async function createTenantRows(database: Database, rows: TenantRows, now
     await createLog(tx, { kid, origin, vkey });
     await appendOne(tx, kid, genesis);
     await definePurpose(tx, kid, rows.purpose, now);
+    await sealTerms(tx, { kid, stateMac: rows.stateMac });
     return true;
   });
 }

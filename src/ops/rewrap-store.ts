@@ -5,9 +5,9 @@ import { writeMeta } from '../db/meta-store.ts';
 import { bumpTenant } from '../db/revision.ts';
 import {
   archiveSignerContext,
+  openTenantSecret,
   SERVER_SECRET,
   serverSecretContext,
-  tenantSecretContext,
   webhookSecretContext,
 } from '../keys/contexts.ts';
 import { wrapContext } from '../keys/generation.ts';
@@ -42,18 +42,25 @@ interface WebhookRow {
 
 type Rewrap = (wrapped: string, context: Parameters<MasterKey['wrap']>[1]) => string;
 
-async function rewrapSecrets(tx: Knex.Transaction, rewrap: Rewrap): Promise<number> {
+async function rewrapSecrets(tx: Knex.Transaction, from: MasterKey, to: MasterKey): Promise<number> {
   const secrets = await tx('tenant_secrets').select<SecretRow[]>('kid', 'purpose', 'wrapped');
-  for (const { kid, purpose, wrapped } of secrets) {
-    const next = rewrap(wrapped, tenantSecretContext(kid, purpose));
-    await tx('tenant_secrets').where({ kid, purpose }).update({ wrapped: next });
+  for (const row of secrets) {
+    const { secret, context } = openTenantSecret(from, row);
+    const { kid, purpose } = row;
+    await tx('tenant_secrets')
+      .where({ kid, purpose })
+      .update({ wrapped: to.wrap(secret, context) });
   }
+  return secrets.length;
+}
+
+async function rewrapWebhooks(tx: Knex.Transaction, rewrap: Rewrap): Promise<number> {
   const webhooks = await tx('webhooks').select<WebhookRow[]>('kid', 'id', 'wrapped_secret');
   for (const { kid, id, wrapped_secret } of webhooks) {
     const next = rewrap(wrapped_secret, webhookSecretContext(kid, id));
     await tx('webhooks').where({ kid, id }).update({ wrapped_secret: next });
   }
-  return secrets.length + webhooks.length;
+  return webhooks.length;
 }
 
 async function rewrapSealKeys(tx: Knex.Transaction, rewrap: Rewrap): Promise<number> {
@@ -78,7 +85,7 @@ export function rewrapAll(
   return database.transaction(async (tx) => {
     const kids = await tx('tenants').select<{ kid: string }[]>('kid').orderBy('kid');
     for (const { kid } of kids) await bumpTenant(tx, kid);
-    const secrets = await rewrapSecrets(tx, rewrap);
+    const secrets = (await rewrapSecrets(tx, from, to)) + (await rewrapWebhooks(tx, rewrap));
     const sealKeys = await rewrapSealKeys(tx, rewrap);
     const signers = await rewrapArchiveSigner(tx, (wrapped) => rewrap(wrapped, archiveSignerContext));
     await writeMeta(tx, SERVER_SECRET, to.wrap(serverSecret, serverSecretContext));

@@ -45,6 +45,8 @@ export interface TenantKeys {
   readonly principalWrap: Buffer;
   /** Keyed references of receipts, audit rows and tombstones. */
   readonly rights: Buffer;
+  /** MACs of the rows that consent is decided from. */
+  readonly state: Buffer;
   epoch(epoch: number): Buffer;
 }
 
@@ -57,6 +59,7 @@ export function deriveTenantKeys(root: Uint8Array): TenantKeys {
     principal: hmacSha256(root, 'gpd/principal/v1'),
     principalWrap: hmacSha256(root, 'gpd/principal-wrap/v1'),
     rights: hmacSha256(root, 'gpd/rights/v1'),
+    state: hmacSha256(root, 'gpd/state-mac/v1'),
     epoch: (epoch) => hmacSha256(epochRoot, `epoch ${epoch}`),
   };
 }

@@ -1,6 +1,11 @@
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import sqlite3 from 'sqlite3';
+import { loadConfig } from '../../src/config.ts';
+import { stateMacs } from '../../src/consent/state-mac-service.ts';
+import { sealTenant } from '../../src/consent/state-seal-store.ts';
+import { openStore } from '../../src/tenants/installation-files.ts';
+import { readTenantSecret } from '../../src/tenants/tenant-store.ts';
 
 /** The SQLite file beside a running gpd, as another process sees it. */
 
@@ -55,6 +60,24 @@ export function execute(dataDir: string, ...statements: readonly string[]): Prom
     for (const statement of statements) rows = await all(statement);
     return rows;
   });
+}
+
+/** The same of rows that carry MACs: who writes them with the keys in hand. */
+export async function executeSealed(dataDir: string, ...statements: readonly string[]): Promise<void> {
+  await execute(dataDir, ...statements);
+  const store = await openStore(loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} }));
+  try {
+    for (const [kid, terms] of await stateMacs(store)) {
+      const wrapped = await readTenantSecret(store.database, kid, 'root');
+      await store.database.transaction(async (tx) => {
+        for (const table of ['consent_state', 'consent_principals'])
+          await tx(table).where({ kid }).update({ mac: null });
+      });
+      await sealTenant(store.database, terms, String(wrapped));
+    }
+  } finally {
+    await store.database.close();
+  }
 }
 
 /** Holds the write lock of the file until the returned function is called. */

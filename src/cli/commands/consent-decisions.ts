@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { WriteAction } from '../../consent/plan-write.ts';
 import type { ConsentService } from '../../consent/service.ts';
+import { stateMacs } from '../../consent/state-mac-service.ts';
 import type { ConsentTenant } from '../../consent/tenant.ts';
 import { listPolicies, publishPolicy } from '../../consent/terms-store.ts';
 import { isoTime } from '../../lib/clock.ts';
@@ -121,7 +122,8 @@ async function policies(kidText: string, flags: PolicyFlags, command: Command): 
   const kid = checkKid(kidText);
   if (flags.material === true && flags.publish === undefined)
     throw new CommandFailed('usage', '--material goes with --publish FILE');
-  await withOperator(command, async ({ store: { database }, by }) => {
+  await withOperator(command, async ({ store, by }) => {
+    const { database } = store;
     await requireTenant(database, kid);
     if (flags.publish !== undefined) {
       const parsed = policyRequestSchema.safeParse({
@@ -129,7 +131,8 @@ async function policies(kidText: string, flags: PolicyFlags, command: Command): 
         material: flags.material === true,
       });
       if (!parsed.success) throw usage(flags.publish, parsed.error.issues[0]?.message);
-      if (!(await publishPolicy(database, kid, parsed.data, by(kid)))) throw noSuchTenant(kid);
+      const terms = (await stateMacs(store)).get(kid);
+      if (!terms || !(await publishPolicy(database, terms, parsed.data, by(kid)))) throw noSuchTenant(kid);
     }
     const list = (await listPolicies(database, kid)).map(({ version, sha256, material, publishedAt }) => ({
       version,

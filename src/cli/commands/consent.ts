@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { stateMacs } from '../../consent/state-mac-service.ts';
 import { savePurposes } from '../../consent/terms-store.ts';
 import { purposeIdSchema } from '../../schema/bundle.ts';
 import { DEFAULT_TTL_DAYS, type Purpose } from '../../tenants/tenant.ts';
@@ -41,11 +42,12 @@ function checkPurpose(id: string, flags: PurposeFlags, before: Purpose | undefin
 
 async function set(kidText: string, id: string, flags: PurposeFlags, command: Command): Promise<void> {
   const kid = checkKid(kidText);
-  await withOperator(command, async ({ store: { database }, by }) => {
-    const store = makeTenantStore(database);
-    const before = (await store.purposes(kid)).find((purpose) => purpose.id === id);
+  await withOperator(command, async ({ store, by }) => {
+    const { database } = store;
+    const before = (await makeTenantStore(database).purposes(kid)).find((purpose) => purpose.id === id);
     const purpose = checkPurpose(id, flags, before);
-    if (!(await savePurposes(database, kid, [purpose], by(kid)))) throw noSuchTenant(kid);
+    const terms = (await stateMacs(store)).get(kid);
+    if (!terms || !(await savePurposes(database, terms, [purpose], by(kid)))) throw noSuchTenant(kid);
     print(wantsJson(command), { kid, ...purpose }, () => [
       `${kid}: purpose ${purpose.id} saved (gpc ${purpose.gpc})`,
     ]);

@@ -111,6 +111,8 @@ export interface TenantFacts {
   readonly retentionDays: number;
   /** Of those that neither an open contest nor a hold keeps. */
   readonly oldestDecisionAt: number | null;
+  /** A row that consent is decided from does not carry its MAC. */
+  readonly stateForged: boolean;
   readonly log: LogFacts | null;
 }
 

@@ -107,13 +107,15 @@ export async function gatherDatabase(
   };
 }
 
-function opens(masterKey: MasterKey, { wrapped, context }: Omit<Wrapped, 'name'>): boolean {
-  try {
-    masterKey.unwrap(wrapped, context).fill(0);
-    return true;
-  } catch {
-    return false;
-  }
+function opens(masterKey: MasterKey, { wrapped, contexts }: Omit<Wrapped, 'name'>): boolean {
+  return contexts.some((context) => {
+    try {
+      masterKey.unwrap(wrapped, context).fill(0);
+      return true;
+    } catch {
+      return false;
+    }
+  });
 }
 
 /** Tries the master key on all that it should open. */
@@ -126,7 +128,7 @@ export async function tryMasterKey(
   const masterKey = makeMasterKey(key, randomBytes);
   const wrapped = await readMeta(database, SERVER_SECRET);
   if (wrapped === null) return facts;
-  const fits = opens(masterKey, { wrapped, context: serverSecretContext });
+  const fits = opens(masterKey, { wrapped, contexts: [serverSecretContext] });
   const unopened = fits ? (await allWrapped(database)).filter((secret) => !opens(masterKey, secret)) : [];
   const escrow = await readEscrow(database, masterKey);
   return { ...facts, opens: fits, unopened: unopened.map(({ name }) => name), escrow };

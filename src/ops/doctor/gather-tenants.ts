@@ -1,4 +1,5 @@
-import { listPolicies } from '../../consent/terms-store.ts';
+import { countInvalid } from '../../consent/state-seal-store.ts';
+import { listPolicies, type TermsOf, termsFit } from '../../consent/terms-store.ts';
 import type { Database } from '../../db/db.ts';
 import { readPolicies } from '../../ingest/policy-store.ts';
 import { SYMMETRIC_SECRET } from '../../keys/contexts.ts';
@@ -60,7 +61,22 @@ function keyFacts(keys: readonly Generation[], now: number) {
   };
 }
 
-async function gatherTenant(database: Database, tenant: Tenant, now: number): Promise<TenantFacts> {
+type Macs = ReadonlyMap<string, TermsOf>;
+
+/** False too where a tenant has no MACs yet, or its key does not open. */
+async function isForged(database: Database, terms: TermsOf | undefined): Promise<boolean> {
+  if (!terms) return false;
+  return (
+    !(await database.snapshot((read) => termsFit(read, terms))) || (await countInvalid(database, terms)) > 0
+  );
+}
+
+async function gatherTenant(
+  database: Database,
+  tenant: Tenant,
+  now: number,
+  macs: Macs,
+): Promise<TenantFacts> {
   const { kid, settings } = tenant;
   const apiKeys = await makeApiKeyStore(database).list(kid);
   const active = apiKeys.filter((key) => key.revokedAt === null);
@@ -86,6 +102,7 @@ async function gatherTenant(database: Database, tenant: Tenant, now: number): Pr
     badPolicy: !good,
     retentionDays: settings['retention.days'],
     oldestDecisionAt: await oldestDueDecision(database, kid, now),
+    stateForged: await isForged(database, macs.get(kid)),
     log: await gatherLog(database, kid, now),
   };
 }
@@ -94,6 +111,7 @@ async function gatherTenant(database: Database, tenant: Tenant, now: number): Pr
 export async function gatherTenants(
   database: Database,
   now: number,
+  macs: Macs,
 ): Promise<{ readonly tenants: readonly TenantFacts[]; readonly damagedTenants: readonly string[] }> {
   const store = makeTenantStore(database);
   const tenants: TenantFacts[] = [];
@@ -101,7 +119,7 @@ export async function gatherTenants(
   for (const kid of await store.kids()) {
     try {
       const tenant = await store.get(kid);
-      const facts = tenant && (await gatherTenant(database, tenant, now));
+      const facts = tenant && (await gatherTenant(database, tenant, now, macs));
       // Without a log: a tenant that was removed meanwhile has none.
       if (facts && (facts.log !== null || (await store.get(kid)))) tenants.push(facts);
     } catch (error) {

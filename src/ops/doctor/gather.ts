@@ -1,6 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { type Config, sqliteFile } from '../../config.ts';
+import { stateMacs } from '../../consent/state-mac-service.ts';
 import type { Database } from '../../db/db.ts';
+import { makeMasterKey } from '../../keys/master-key.ts';
 import { readTombstones, type Tombstone } from '../../rights/erase/tombstone-files.ts';
 import { openData } from '../../tenants/data-lock-files.ts';
 import type { Facts, MasterKeyFacts } from './facts.ts';
@@ -45,7 +48,11 @@ async function readStored(
     database: facts,
     masterKey: await tryMasterKey(database, key, masterKey),
     // Jobs go by the time that the server believes.
-    ...(await gatherTenants(database, now - (facts.clockAheadMs ?? 0))),
+    ...(await gatherTenants(
+      database,
+      now - (facts.clockAheadMs ?? 0),
+      key ? await stateMacs({ database, masterKey: makeMasterKey(key, randomBytes) }) : new Map(),
+    )),
     agents: await gatherAgents(database, now),
     webhooks: await gatherWebhooks(database),
   };

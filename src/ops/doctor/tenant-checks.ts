@@ -166,6 +166,15 @@ const TENANT_CHECKS_PER: readonly Check<Facts>[] = [
     }),
   },
   {
+    id: 'consent.state',
+    judge: each((tenant) => tenant.stateForged, 'every row that a check reads carries its MAC', {
+      status: 'fail',
+      about:
+        'somebody wrote to consent_state, consent_principals, purposes or consent_policies without the key',
+      remedy: 'Restore the last backup that fits; until then the server answers 503 from these rows.',
+    }),
+  },
+  {
     id: 'log.entries',
     judge: each(
       ({ log }) => log === null || log.entries !== log.size || !log.lastFits || !log.headFits,

@@ -1,5 +1,5 @@
 import type { Database } from '../../db/db.ts';
-import { tenantSecretContext, webhookSecretContext } from '../../keys/contexts.ts';
+import { tenantSecretContexts, webhookSecretContext } from '../../keys/contexts.ts';
 import { wrapContext } from '../../keys/generation.ts';
 import type { WrapContext } from '../../keys/master-key.ts';
 
@@ -8,7 +8,8 @@ import type { WrapContext } from '../../keys/master-key.ts';
 export interface Wrapped {
   readonly name: string;
   readonly wrapped: string;
-  readonly context: WrapContext;
+  /** Any of them. */
+  readonly contexts: readonly WrapContext[];
 }
 
 export async function allWrapped({ read }: Database): Promise<Wrapped[]> {
@@ -22,13 +23,13 @@ export async function allWrapped({ read }: Database): Promise<Wrapped[]> {
   const hooks = await read('webhooks').select<Hook[]>('kid', 'id', 'wrapped_secret');
   return [
     ...secrets.map(({ kid, purpose, wrapped }) => {
-      return { name: `${purpose} of ${kid}`, wrapped, context: tenantSecretContext(kid, purpose) };
+      return { name: `${purpose} of ${kid}`, wrapped, contexts: tenantSecretContexts(kid, purpose) };
     }),
     ...keys.map(({ kid, generation, wrapped_private: wrapped }) => {
-      return { name: `seal key ${generation} of ${kid}`, wrapped, context: wrapContext(kid, generation) };
+      return { name: `seal key ${generation} of ${kid}`, wrapped, contexts: [wrapContext(kid, generation)] };
     }),
     ...hooks.map(({ kid, id, wrapped_secret: wrapped }) => {
-      return { name: `webhook ${id} of ${kid}`, wrapped, context: webhookSecretContext(kid, id) };
+      return { name: `webhook ${id} of ${kid}`, wrapped, contexts: [webhookSecretContext(kid, id)] };
     }),
   ];
 }

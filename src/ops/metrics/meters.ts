@@ -23,6 +23,7 @@ export interface Meters {
   request(route: string, status: number, seconds: number): void;
   ingest(reason: string, visitorClass: string | null): void;
   check(reason: string): void;
+  invalidState(): void;
   batch(group: string, size: number, waiting: number): void;
 }
 
@@ -64,6 +65,11 @@ export function makeMeters(): Meters {
   // At 0 from the start: a rise that begins with a new series is no rise to a rate.
   for (const reason of Object.keys(INGEST_STATUS)) ingest(reason).inc(0);
   const check = counter('checks');
+  const invalid = new Counter({
+    name: 'gpd_consent_state_invalid_total',
+    help: 'Rows that consent is decided from and that did not carry their MAC.',
+    registers,
+  });
   const size = histogram('sizes');
   const waiting = new Gauge({
     name: 'gpd_batch_waiting',
@@ -83,6 +89,7 @@ export function makeMeters(): Meters {
       if (visitorClass !== null) verdict(visitorClass).inc();
     },
     check: (reason) => check(reason).inc(),
+    invalidState: () => invalid.inc(),
     batch(group, count, left) {
       size(group).observe(count);
       depth(group).set(left);

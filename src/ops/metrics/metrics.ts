@@ -4,6 +4,7 @@ import type { Registry } from 'prom-client';
 import { type Config, ConfigError, databaseLocation } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
 import { BATCHES, type BatchBegun } from '../../db/group-commit.ts';
+import { STATE_INVALID } from '../../db/state-invalid.ts';
 import type { IngestAnswer } from '../../ingest/respond.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ALL_ROUTES } from '../../schema/routes.ts';
@@ -99,7 +100,9 @@ export async function startMetrics(
     config.otlp_endpoint === null
       ? null
       : startOtlpPush(config.otlp_endpoint, { ...deps, registry: meters.registry });
+  const onInvalid = (): void => meters.invalidState();
   subscribe(BATCHES, onBatch);
+  subscribe(STATE_INVALID, onInvalid);
   return {
     onAnswered: (path, status, seconds) => meters.request(label(path), status, seconds),
     // No function that waits holds the arguments: one of them is the bundle.
@@ -125,6 +128,7 @@ export async function startMetrics(
       },
     async stop() {
       unsubscribe(BATCHES, onBatch);
+      unsubscribe(STATE_INVALID, onInvalid);
       await Promise.all([stopServer(), push?.stop()]);
     },
   };

@@ -110,6 +110,7 @@ async function shredConsent(tx: Tx, { tenant, target }: EraseRequest, now: numbe
       principal: principal.ref,
       principalId: principal.id,
       wrapKey: tenant.principalWrap,
+      stateMac: tenant.stateMac,
     };
     const { openings } = await shredWithin(tx, { ...shred, notify }, now);
     return consentCount(target, openings);

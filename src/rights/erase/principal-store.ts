@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Notification } from '../../consent/append.ts';
+import type { StateMac } from '../../consent/state-mac.ts';
 import type { Database } from '../../db/db.ts';
 import { principalKeyContext } from '../../keys/contexts.ts';
 import { makeMasterKey } from '../../keys/master-key.ts';
@@ -30,6 +31,7 @@ export interface ShredTarget {
   readonly principal: string;
   readonly principalId: string;
   readonly wrapKey: Uint8Array;
+  readonly stateMac: StateMac;
 }
 
 /** The same within a transaction; the head of the log has to be locked. */
@@ -61,7 +63,8 @@ export async function shredWithin(
     tx,
     told.map((notification) => ({ ...notification, kid, principal, requestId: null, at: now })),
   );
-  const erased = { wrapped_key: null, gpc: false, gpc_except: null, erased_at: now };
+  const mac = target.stateMac.ofPrincipal(principal, { gpc: false, except: null, erasedAt: now });
+  const erased = { wrapped_key: null, gpc: false, gpc_except: null, erased_at: now, mac };
   await tx('consent_principals').where({ kid, principal }).update(erased);
   return { openings, seq: appended?.seq ?? null };
 }

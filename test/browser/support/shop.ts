@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'puppeteer-core';
 import { type Api, apiOf } from '../../consent/app/support/api.ts';
-import { execute } from '../../support/database.ts';
+import { execute, executeSealed } from '../../support/database.ts';
 import { initGpd, startGpd } from '../../support/server.ts';
 
 /** A shop of another origin than gpd's, under the strictest policy that lets the snippet in, and the real gpd. */
@@ -169,7 +169,7 @@ export async function startShop({ analytics = true }: ShopOptions = {}): Promise
 
   // `localhost` for both: two origins of one site.
   const { dataDir } = await initGpd([{ kid: KID, origins: ['https://placeholder.example'] }]);
-  await execute(
+  await executeSealed(
     dataDir,
     `UPDATE tenants SET settings = json_set(settings, '$.origins', json('["${origin}"]'), '$."consent.basis"', 'ledger')
       WHERE kid = '${KID}'`,

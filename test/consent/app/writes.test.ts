@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decisionSchema, writeResponseSchema } from '../../../src/schema/consent.ts';
-import { execute } from '../../support/database.ts';
+import { executeSealed } from '../../support/database.ts';
 import { type Api, PURPOSE, startApi } from './support/api.ts';
 
 const DAY_MS = 86_400_000;
@@ -121,7 +121,10 @@ describe('grant, deny, withdraw', () => {
 describe('expiry', () => {
   it('a grant that ran out denies, and a new one starts a new term', async () => {
     const { seq, hash } = await api.write('grant', { principalId: 'gero', purposes: ['ads'] });
-    await execute(api.gpd.dataDir, `UPDATE consent_state SET expires_at = ${Date.now()} WHERE seq = ${seq}`);
+    await executeSealed(
+      api.gpd.dataDir,
+      `UPDATE consent_state SET expires_at = ${Date.now()} WHERE seq = ${seq}`,
+    );
     expect(await api.check('gero', 'ads')).toEqual({
       allowed: false,
       reason: 'expired',
@@ -205,7 +208,7 @@ describe('an erased person', () => {
   it('is erased until a new grant, whatever else is written', async () => {
     const { seq } = await api.write('grant', { principalId: 'mia' });
     const principal = `(SELECT principal FROM consent_state WHERE seq = ${seq})`;
-    await execute(
+    await executeSealed(
       api.gpd.dataDir,
       `UPDATE consent_principals SET wrapped_key = NULL, erased_at = 1 WHERE principal = ${principal}`,
     );

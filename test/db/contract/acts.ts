@@ -12,6 +12,7 @@ import { makeTenantStore, saveTenantSecret } from '../../../src/tenants/tenant-s
 import { insertWebhook, removeWebhook } from '../../../src/webhooks/store.ts';
 import { operatorAt } from '../../support/act.ts';
 import { makeGenerationRow, NOW } from '../../support/make.ts';
+import { termsOf } from './consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 
 /** An operator's act and its row in the audit log are one transaction. */
@@ -117,8 +118,8 @@ export function actContract(make: MakeDatabase): void {
     it('purposes, policies of consent and of rules; the API key that they came by', async () => {
       const kid = await addTenant(db.database, 'act-terms');
       const purpose = firstPurpose();
-      await savePurposes(db.database, kid, [purpose], { ...by, apiKey: 'key_9' });
-      await publishPolicy(db.database, kid, { text: 'what we do', material: true }, by);
+      await savePurposes(db.database, termsOf(kid), [purpose], { ...by, apiKey: 'key_9' });
+      await publishPolicy(db.database, termsOf(kid), { text: 'what we do', material: true }, by);
       const rules = tenantPolicySchema.parse({ off: ['W6'] });
       await savePolicy(db.database, kid, 'live', rules, by);
       await savePolicy(db.database, kid, 'live', null, by);

@@ -1,11 +1,15 @@
 import type { AppendRequest } from '../../../src/consent/append.ts';
 import { makeConsentAppender } from '../../../src/consent/append-store.ts';
+import { makeStateMac, type StateMac } from '../../../src/consent/state-mac.ts';
 import { makeConsentStateReader } from '../../../src/consent/state-store.ts';
+import type { TermsOf } from '../../../src/consent/terms-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import type { ConsentChoice } from '../../../src/schema/consent.ts';
 import { NOW } from '../../support/make.ts';
 
 export const WRAP_KEY = Buffer.alloc(32, 6);
+export const macOf = (kid: string): StateMac => makeStateMac(kid, Buffer.alloc(32, 4));
+export const termsOf = (kid: string): TermsOf => ({ kid, stateMac: macOf(kid) });
 const DAY_MS = 86_400_000;
 
 interface RequestOptions {
@@ -25,6 +29,7 @@ export function makeRequest(kid: string, options: RequestOptions = {}): AppendRe
     kid,
     since: NOW,
     wrapKey: WRAP_KEY,
+    stateMac: macOf(kid),
     principal,
     principalId: `id of ${principal}`,
     entries: purposes.map((purpose) => ({ purpose, choice, detail })),
@@ -38,4 +43,4 @@ export function makeRequest(kid: string, options: RequestOptions = {}): AppendRe
 
 export const appender = (database: Database) => makeConsentAppender(database);
 export const readState = (database: Database, kid: string, purpose = 'ads', principal = 'ref-1') =>
-  makeConsentStateReader(database).read({ kid, principal, purpose });
+  makeConsentStateReader(database).read({ kid, principal, purpose, mac: macOf(kid) });

@@ -26,7 +26,7 @@ import { deriveTenantKeys } from '../../../src/tenants/tenant.ts';
 import { tempDir } from '../../support/command.ts';
 import { makeEntry, makeNewTenant, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
-import { appender, makeRequest, WRAP_KEY } from './consent-support.ts';
+import { appender, macOf, makeRequest, WRAP_KEY } from './consent-support.ts';
 import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
 import { WORDS } from './words.ts';
 
@@ -43,13 +43,14 @@ function tenantOf(kid: string): ConsentTenant {
     keys,
     purposes: [],
     policies: [],
+    termsMac: null,
     logOrigin: `gpd.example/ledger/${kid}`,
     ledgerSeed: sha256(`seed of ${kid}`),
     settings: makeNewTenant(kid).tenant.settings,
     revision: 1,
     webhooksFor: () => [],
   });
-  return { ...tenant, principalWrap: WRAP_KEY };
+  return { ...tenant, principalWrap: WRAP_KEY, stateMac: macOf(kid) };
 }
 
 /** The preview of an erasure equals its receipt. */

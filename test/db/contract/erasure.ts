@@ -11,7 +11,7 @@ import { shredPrincipal } from '../../../src/rights/erase/principal-store.ts';
 import { insertJob } from '../../../src/rights/job-store.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
-import { appender, makeRequest, readState, WRAP_KEY } from './consent-support.ts';
+import { appender, macOf, makeRequest, readState, WRAP_KEY } from './consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 
 const auditEvent = (kid: string, at: number): Parameters<typeof recordAudit>[1] => ({
@@ -38,7 +38,8 @@ export function erasureContract(make: MakeDatabase): void {
     afterAll(() => db.close());
 
     const shred = (database: Database, kid: string, principal = 'ref-1', notify: Notify = () => []) => {
-      const target = { kid, principal, principalId: `id of ${principal}`, wrapKey: WRAP_KEY, notify };
+      const principalId = `id of ${principal}`;
+      const target = { kid, principal, principalId, wrapKey: WRAP_KEY, stateMac: macOf(kid), notify };
       return shredPrincipal(database, target, NOW);
     };
     const types = async (kid: string): Promise<string[]> =>

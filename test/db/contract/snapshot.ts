@@ -8,6 +8,7 @@ import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import { makeTenantStore, saveTenantSecret } from '../../../src/tenants/tenant-store.ts';
 import { operatorAt } from '../../support/act.ts';
 import { makeGenerationRow, makeNewTenant, NOW } from '../../support/make.ts';
+import { macOf } from './consent-support.ts';
 import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
 
 /** What a server does with its polls: keeps what it knows, and drops who is gone. */
@@ -71,6 +72,7 @@ export function snapshotContract(make: MakeDatabase): void {
           consentPolicies: [],
           logOrigin: 'gpd.example/ledger/whole',
           policies: {},
+          termsMac: macOf(kid).ofTerms({ purposes: [], policies: [] }),
           webhooks: [],
         },
       ]);

@@ -18,6 +18,7 @@ import { countOrphanRows, sweepOrphans } from '../../../src/rights/tenant-rows-s
 import { addKeyTraffic } from '../../../src/tenants/key-traffic-store.ts';
 import { firstPurpose } from '../../../src/tenants/tenant.ts';
 import { DAY, makeEntry, makeNewTenant, NOW } from '../../support/make.ts';
+import { macOf } from './consent-support.ts';
 import {
   addTenant,
   holdHot,
@@ -75,6 +76,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
           ...makeNewTenant(kid, { tenant: { ...makeNewTenant(kid).tenant, createdAt: now } }),
           log: { origin: `gpd.example/ledger/${kid}`, vkey: 'vkey', genesis: Buffer.from('genesis') },
           purpose: firstPurpose(),
+          stateMac: macOf(kid),
         },
         now,
       );

@@ -15,6 +15,7 @@ import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { operatorAt } from '../../support/act.ts';
 import { NOW } from '../../support/make.ts';
 import { ensureTenant } from '../../support/recorder.ts';
+import { termsOf } from './consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 
 const ads = { ...firstPurpose(), id: 'ads', title: 'Werbung für „Kunden“' };
@@ -36,30 +37,29 @@ export function termsContract(make: MakeDatabase): void {
 
     it('defines purposes in the open, and puts a new form in place of the old', async () => {
       const kid = await addTenant(db.database, 'purposes');
-      expect(await savePurposes(db.database, kid, [firstPurpose(), ads], operatorAt(NOW))).toMatchObject([
-        { seq: 0 },
-        { seq: 1 },
-      ]);
-      await savePurposes(other, kid, [{ ...ads, gpc: 'ignore', ttlDays: 1 }], operatorAt(NOW));
+      expect(
+        await savePurposes(db.database, termsOf(kid), [firstPurpose(), ads], operatorAt(NOW)),
+      ).toMatchObject([{ seq: 0 }, { seq: 1 }]);
+      await savePurposes(other, termsOf(kid), [{ ...ads, gpc: 'ignore', ttlDays: 1 }], operatorAt(NOW));
       expect(await makeTenantStore(other).purposes(kid)).toEqual([
         { ...ads, gpc: 'ignore', ttlDays: 1 },
         firstPurpose(),
       ]);
       expect(await types(kid)).toEqual(['purpose.defined', 'purpose.defined', 'purpose.defined']);
-      expect(await savePurposes(db.database, 'nobody', [ads], operatorAt(NOW))).toBeNull();
+      expect(await savePurposes(db.database, termsOf('nobody'), [ads], operatorAt(NOW))).toBeNull();
     });
 
     it('publishes policies as versions 1, 2, 3, with the hash of the exact text', async () => {
       const kid = await addTenant(db.database, 'policies');
       const text = 'We use „cookies“.\r\n';
-      const first = await publishPolicy(db.database, kid, { text, material: true }, operatorAt(NOW));
+      const first = await publishPolicy(db.database, termsOf(kid), { text, material: true }, operatorAt(NOW));
       expect(first).toMatchObject({
         version: 1,
         sha256: sha256(text).toString('hex'),
         material: true,
         seq: 0,
       });
-      await publishPolicy(other, kid, { text: `${text} `, material: false }, operatorAt(NOW + 1));
+      await publishPolicy(other, termsOf(kid), { text: `${text} `, material: false }, operatorAt(NOW + 1));
       expect(await listPolicies(other, kid)).toEqual([
         { version: 1, text, sha256: sha256(text).toString('hex'), material: true, publishedAt: NOW },
         {
@@ -72,7 +72,7 @@ export function termsContract(make: MakeDatabase): void {
       ]);
       expect(await types(kid)).toEqual(['policy.published', 'policy.published']);
       expect(
-        await publishPolicy(db.database, 'nobody', { text, material: true }, operatorAt(NOW)),
+        await publishPolicy(db.database, termsOf('nobody'), { text, material: true }, operatorAt(NOW)),
       ).toBeNull();
     });
 
@@ -80,7 +80,7 @@ export function termsContract(make: MakeDatabase): void {
       const kid = await addTenant(db.database, 'publish-race');
       const published = await Promise.all(
         [db.database, other, db.database, other].map((node) =>
-          publishPolicy(node, kid, { text: 't', material: false }, operatorAt(NOW)),
+          publishPolicy(node, termsOf(kid), { text: 't', material: false }, operatorAt(NOW)),
         ),
       );
       expect(new Set(published.map((policy) => policy?.version))).toEqual(new Set([1, 2, 3, 4]));
@@ -89,8 +89,8 @@ export function termsContract(make: MakeDatabase): void {
     it('shows both to who polls', async () => {
       const kid = await addTenant(db.database, 'polled');
       const changes = [
-        () => savePurposes(db.database, kid, [ads], operatorAt(NOW)),
-        () => publishPolicy(db.database, kid, { text: 't', material: true }, operatorAt(NOW)),
+        () => savePurposes(db.database, termsOf(kid), [ads], operatorAt(NOW)),
+        () => publishPolicy(db.database, termsOf(kid), { text: 't', material: true }, operatorAt(NOW)),
       ];
       for (const change of changes) {
         const { revision } = await readSnapshot(other, -1);

@@ -157,12 +157,12 @@ export function verifyBesideContract(make: MakeDatabase): void {
       // The end of each log is read by two queries.
       for (const nth of [1, 2]) {
         const watched = beside(other, append, 'ledger_entries', 2 * kids.indexOf(kid) + nth);
-        const { tenants } = await gatherTenants(watched, NOW);
+        const { tenants } = await gatherTenants(watched, NOW, new Map());
         const log = tenants.find((tenant) => tenant.kid === kid)?.log;
         expect(log).toMatchObject({ entries: log?.size, lastFits: true, headFits: true });
       }
       const leave = () => removeTenant(db.database, 'leaves');
-      const left = await gatherTenants(beside(other, leave, 'api_keys'), NOW);
+      const left = await gatherTenants(beside(other, leave, 'api_keys'), NOW, new Map());
       expect(left.tenants.filter(({ log }) => log === null)).toEqual([]);
     });
 

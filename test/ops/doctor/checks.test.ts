@@ -197,6 +197,7 @@ const ROWS: readonly Row[] = [
   ['log.entries', 'fail', log({ entries: 11 }), /bad-one/],
   ['log.entries', 'fail', log({ lastFits: false }), /bad-one/],
   ['log.entries', 'fail', log({ headFits: false }), /bad-one/],
+  ['consent.state', 'fail', tenant({ stateForged: true }), /bad-one/],
   ['log.checkpoint', 'fail', log({ checkpointFits: false }), /bad-one/],
   ['log.origin', 'warn', log({ origin: 'old.example/ledger/bad-one' }), /bad-one/],
   [

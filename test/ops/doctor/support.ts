@@ -38,6 +38,7 @@ export function makeTenant(parts: Partial<TenantFacts> = {}): TenantFacts {
     emptyNotices: [],
     badPolicy: false,
     retentionDays: 90,
+    stateForged: false,
     oldestDecisionAt: NOW - 89 * DAY,
     log: makeLog(),
     ...parts,

@@ -4,7 +4,9 @@ import { pino } from 'pino';
 import { expect } from 'vitest';
 import { startApp } from '../../../src/app.ts';
 import { type Config, loadConfig } from '../../../src/config.ts';
-import { savePurposes } from '../../../src/consent/terms-store.ts';
+import { sealStates, stateMacs } from '../../../src/consent/state-mac-service.ts';
+import { countInvalid } from '../../../src/consent/state-seal-store.ts';
+import { savePurposes, type TermsOf } from '../../../src/consent/terms-store.ts';
 import { type Database, openDatabase } from '../../../src/db/db.ts';
 import { verifyLog } from '../../../src/log/verify-service.ts';
 import { gatherDatabase, tryMasterKey } from '../../../src/ops/doctor/gather-database.ts';
@@ -55,8 +57,13 @@ async function expectKept(database: Database, rung: Rung): Promise<void> {
 }
 
 async function expectWhole({ config }: Place, rung: Rung): Promise<void> {
-  const { database } = await openStore(config);
+  const store = await openStore(config);
+  const { database } = store;
   try {
+    // All rows of before the MACs have theirs, and nobody has to be served twice for it.
+    expect(await sealStates(store)).toBe(rung.kids.length);
+    expect(await sealStates(store)).toBe(0);
+    const macs = await stateMacs(store);
     expect(await gatherDatabase(database, rung.at, [])).toMatchObject({
       integrity: [],
       foreignKeys: 0,
@@ -68,8 +75,10 @@ async function expectWhole({ config }: Place, rung: Rung): Promise<void> {
     expect(await tryMasterKey(database, key, facts)).toMatchObject({ opens: true, unopened: [] });
     for (const kid of rung.kids) {
       expect(await verifyLog(database, kid)).toMatchObject({ ok: true, problems: [] });
+      const terms = macs.get(kid) as TermsOf;
+      expect(await countInvalid(database, terms)).toBe(0);
       // The log takes a further entry.
-      expect(await savePurposes(database, kid, [firstPurpose()], operatorAt(rung.at))).toHaveLength(1);
+      expect(await savePurposes(database, terms, [firstPurpose()], operatorAt(rung.at))).toHaveLength(1);
       expect(await verifyLog(database, kid)).toMatchObject({ ok: true, problems: [] });
     }
   } finally {

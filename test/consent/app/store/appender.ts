@@ -52,7 +52,7 @@ export function appenderContract(make: MakeDatabase): void {
       expect(await stateOf(other, kid)).toEqual({
         erased: false,
         gpc: false,
-        event: { choice: 'granted', policyVersion: 2, expiresAt: NOW + 1000, seq, hash },
+        event: { at: NOW, choice: 'granted', policyVersion: 2, expiresAt: NOW + 1000, seq, hash },
         head: { seq, hash },
       });
       expect(await listState(other, kid, 'ref-anna')).toMatchObject([

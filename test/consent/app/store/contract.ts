@@ -2,6 +2,7 @@ import type { MakeDatabase } from '../../../db/contract/database.ts';
 import { appenderContract } from './appender.ts';
 import { erasureContract } from './erasure.ts';
 import { faultsContract } from './faults.ts';
+import { forgedContract } from './forged.ts';
 import { idempotencyContract } from './idempotency.ts';
 import { readerContract } from './reader.ts';
 
@@ -10,6 +11,7 @@ export function consentContract(make: MakeDatabase): void {
   appenderContract(make);
   erasureContract(make);
   faultsContract(make);
+  forgedContract(make);
   idempotencyContract(make);
   readerContract(make);
 }

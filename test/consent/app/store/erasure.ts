@@ -8,6 +8,7 @@ import {
   allEntries,
   append,
   auditLog,
+  macOf,
   makeAppend,
   makeAppender,
   opens,
@@ -20,7 +21,14 @@ import {
 const shred = (database: Database, kid: string, principalId = 'anna') =>
   shredPrincipal(
     database,
-    { kid, principal: `ref-${principalId}`, principalId, wrapKey: WRAP_KEY, notify: () => [] },
+    {
+      kid,
+      principal: `ref-${principalId}`,
+      principalId,
+      wrapKey: WRAP_KEY,
+      stateMac: macOf(kid),
+      notify: () => [],
+    },
     NOW,
   );
 

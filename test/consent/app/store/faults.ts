@@ -8,7 +8,7 @@ import { TenantGone } from '../../../../src/lib/errors.ts';
 import { removeTenant } from '../../../../src/rights/tenant-removal-store.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
 import { NOW } from '../../../support/make.ts';
-import { addLog, allEntries, append, auditLog, makeAppend, makeAppender, PURPOSE } from './fixture.ts';
+import { addLog, allEntries, append, auditLog, macOf, makeAppend, makeAppender, PURPOSE } from './fixture.ts';
 
 /** Batches share a commit, and no failure: what is wrong with one principal or one tenant is theirs alone. */
 export function faultsContract(make: MakeDatabase): void {
@@ -43,6 +43,7 @@ export function faultsContract(make: MakeDatabase): void {
       kid,
       principal: `ref-${principalId}`,
       purpose: PURPOSE,
+      mac: macOf(kid),
     });
     const choiceOf = async (kid: string, principalId?: string): Promise<unknown> =>
       (await makeConsentStateReader(other).read(query(kid, principalId))).event?.choice;

@@ -3,8 +3,9 @@ import type { Appended, AppendRequest } from '../../../../src/consent/append.ts'
 import type { ConsentAppender } from '../../../../src/consent/append-store.ts';
 import { makeConsentAppender } from '../../../../src/consent/append-store.ts';
 import type { PrincipalState } from '../../../../src/consent/decide.ts';
+import { makeStateMac, type StateMac } from '../../../../src/consent/state-mac.ts';
 import { makeConsentStateReader } from '../../../../src/consent/state-store.ts';
-import { findOpening } from '../../../../src/consent/terms-store.ts';
+import { findOpening, sealTerms } from '../../../../src/consent/terms-store.ts';
 import type { Database } from '../../../../src/db/db.ts';
 import { principalKeyContext } from '../../../../src/keys/contexts.ts';
 import { makeMasterKey } from '../../../../src/keys/master-key.ts';
@@ -19,12 +20,15 @@ import { leafOf, treeHead } from '../support/naive-log.ts';
 
 export const PURPOSE = 'device-identification';
 export const WRAP_KEY = Buffer.alloc(32, 9);
+const STATE_KEY = Buffer.alloc(32, 8);
+export const macOf = (kid: string): StateMac => makeStateMac(kid, STATE_KEY);
 const wrapper = makeMasterKey(WRAP_KEY, randomBytes);
 const store = { masterKey: makeMasterKey(Buffer.alloc(32, 5), randomBytes), serverSecret: Buffer.alloc(32) };
 
 export async function addLog(database: Database, kid: string, now = NOW): Promise<string> {
   const request = { kid, origins: [], baseUrl: 'https://gpd.example', now };
   if (!(await createTenant({ ...store, database }, request))) throw new Error(`${kid} is taken`);
+  await database.transaction((tx) => sealTerms(tx, { kid, stateMac: macOf(kid) }));
   return kid;
 }
 
@@ -46,6 +50,7 @@ export function makeAppend(
     kid,
     since: NOW,
     wrapKey: WRAP_KEY,
+    stateMac: macOf(kid),
     principalId,
     principal: `ref-${principalId}`,
     entries: [{ purpose: PURPOSE, choice, detail }],
@@ -71,7 +76,7 @@ export const stateOf = (
   principalId = 'anna',
   purpose = PURPOSE,
 ): Promise<PrincipalState> =>
-  makeConsentStateReader(database).read({ kid, principal: `ref-${principalId}`, purpose });
+  makeConsentStateReader(database).read({ kid, principal: `ref-${principalId}`, purpose, mac: macOf(kid) });
 
 export const allEntries = (database: Database, kid: string): Promise<readonly StoredEntry[]> =>
   readEntries(database, kid, 0, 100_000);
@@ -146,7 +151,8 @@ export async function opens(
 export const simulateErasure = (database: Database, kid: string, principalId = 'anna'): Promise<void> =>
   database.transaction(async (tx) => {
     const where = { kid, principal: `ref-${principalId}` };
-    await tx('consent_principals').where(where).update({ wrapped_key: null, erased_at: NOW });
+    const mac = macOf(kid).ofPrincipal(where.principal, { gpc: false, except: null, erasedAt: NOW });
+    await tx('consent_principals').where(where).update({ wrapped_key: null, erased_at: NOW, mac });
     await tx('consent_openings').where(where).delete();
     await tx('consent_state').where(where).delete();
   });

@@ -11,7 +11,7 @@ import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.t
 import { operatorAt } from '../../../support/act.ts';
 import { NOW } from '../../../support/make.ts';
 import { leafOf, treeHead } from '../support/naive-log.ts';
-import { addLog, allEntries, append, auditLog, makeAppend, makeAppender, PURPOSE } from './fixture.ts';
+import { addLog, allEntries, append, auditLog, macOf, makeAppend, makeAppender, PURPOSE } from './fixture.ts';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
@@ -29,6 +29,7 @@ export function readerContract(make: MakeDatabase): void {
       kid,
       principal: `ref-${principalId}`,
       purpose,
+      mac: macOf(kid),
     });
 
     it('knows nothing of a stranger but the head of the log', async () => {
@@ -178,9 +179,18 @@ export function readerContract(make: MakeDatabase): void {
           return [
             append(appenders[i % 2]!, makeAppend(kid, { principalId: `p${i}` })),
             ...(i % 3 === 0
-              ? [publishPolicy(node, kid, { text, material: i % 2 === 0 }, operatorAt(NOW))]
+              ? [
+                  publishPolicy(
+                    node,
+                    { kid, stateMac: macOf(kid) },
+                    { text, material: i % 2 === 0 },
+                    operatorAt(NOW),
+                  ),
+                ]
               : []),
-            ...(i % 3 === 1 ? [savePurposes(node, kid, [purpose], operatorAt(NOW))] : []),
+            ...(i % 3 === 1
+              ? [savePurposes(node, { kid, stateMac: macOf(kid) }, [purpose], operatorAt(NOW))]
+              : []),
           ];
         }),
       );

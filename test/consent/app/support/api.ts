@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { KID, ORIGIN, OTHER, OTHER_ORIGIN } from '../../../support/constants.ts';
-import { execute } from '../../../support/database.ts';
+import { execute, executeSealed } from '../../../support/database.ts';
 import { type Ask, ask, postJson, type Reply } from '../../../support/http.ts';
 import { type GpdProcess, startProcess } from '../../../support/process.ts';
 import { type Gpd, initGpd, startGpd } from '../../../support/server.ts';
@@ -100,7 +100,7 @@ async function prepare({ settings = {}, purposes = [] }: ApiOptions) {
     { kid: OTHER, origins: [OTHER_ORIGIN] },
   ]);
   const keys = await addKeys(dataDir);
-  await execute(dataDir, ...purposes.map(purposeSql));
+  await executeSealed(dataDir, ...purposes.map(purposeSql));
   return { keys, options: { dataDir, settings } };
 }
 

@@ -1,0 +1,67 @@
+import { equalBytes, makeHmacSha256 } from '../lib/hash.ts';
+import type { ConsentChoice } from '../schema/consent.ts';
+import type { Purpose } from '../tenants/tenant.ts';
+
+/**
+ * What a check is answered from carries a MAC under the tenant's key: who writes the database without it cannot make a yes
+ * (ADR 0042). Lines of a text, in one order; no field that gpd writes has a line break, so two rows never have one text.
+ */
+
+export interface StateRow {
+  readonly choice: ConsentChoice;
+  readonly policyVersion: number;
+  readonly expiresAt: number | null;
+  readonly at: number;
+  readonly seq: number;
+  readonly hash: string;
+}
+
+export interface PrincipalRow {
+  readonly gpc: boolean;
+  /** As the column has it. */
+  readonly except: string | null;
+  readonly erasedAt: number | null;
+}
+
+export interface Terms {
+  readonly purposes: readonly Purpose[];
+  readonly policies: readonly {
+    readonly version: number;
+    readonly sha256: string;
+    readonly material: boolean;
+    readonly publishedAt: number;
+  }[];
+}
+
+/** The MACs of one tenant. */
+export interface StateMac {
+  ofState(principal: string, purpose: string, row: StateRow): string;
+  ofPrincipal(principal: string, row: PrincipalRow): string;
+  ofTerms(terms: Terms): string;
+}
+
+export function makeStateMac(kid: string, key: Uint8Array): StateMac {
+  const mac = makeHmacSha256(key);
+  return {
+    ofState: (principal, purpose, { choice, policyVersion, expiresAt, at, seq, hash }) =>
+      mac(
+        `state\n${kid}\n${principal}\n${purpose}\n${choice}\n${policyVersion}\n${expiresAt}\n${at}\n${seq}\n${hash}`,
+      ),
+    ofPrincipal: (principal, { gpc, except, erasedAt }) =>
+      mac(`principal\n${kid}\n${principal}\n${gpc}\n${except}\n${erasedAt}`),
+    ofTerms({ purposes, policies }) {
+      const sorted = [...purposes].sort((a, b) => (a.id < b.id ? -1 : 1));
+      const rows = [
+        sorted.map((one) => [one.id, one.title, one.description, one.lawfulBasis, one.gpc, one.ttlDays]),
+        [...policies]
+          .sort((a, b) => a.version - b.version)
+          .map(({ version, sha256, material, publishedAt }) => [version, sha256, material, publishedAt]),
+      ];
+      return mac(`terms\n${kid}\n${JSON.stringify(rows)}`);
+    },
+  };
+}
+
+/** Constant-time: a writer of the database may time its guesses. Without a MAC nothing fits. */
+export const macFits = (stored: unknown, computed: string): boolean =>
+  typeof stored === 'string' && equalBytes(Buffer.from(stored, 'latin1'), Buffer.from(computed, 'latin1'));

@@ -1,0 +1,115 @@
+import type { Knex } from 'knex';
+import type { Database } from '../db/db.ts';
+import { bumpTenant } from '../db/revision.ts';
+import { type Bindings, insertMany, isTrue } from '../db/sql.ts';
+import { takeHead } from '../log/append-store.ts';
+import type { ConsentChoice } from '../schema/consent.ts';
+import { macFits, type StateMac } from './state-mac.ts';
+import { sealTerms, type TermsOf } from './terms-store.ts';
+
+/** The rows that carry MACs, page by page: given theirs at the first start of this version (ADR 0042), and looked through by doctor. */
+
+const PAGE = 2000;
+
+type Cell = string | number | null;
+type Row = Readonly<Record<string, Cell>>;
+
+interface Sealed {
+  readonly table: 'consent_principals' | 'consent_state';
+  readonly key: readonly string[];
+  readonly columns: readonly string[];
+  readonly macOf: (mac: StateMac, row: Row) => string;
+}
+
+const orNull = (cell: Cell | undefined): number | null => (cell == null ? null : Number(cell));
+
+const SEALED: readonly Sealed[] = [
+  {
+    table: 'consent_principals',
+    key: ['principal'],
+    columns: ['kid', 'principal', 'wrapped_key', 'gpc', 'gpc_except', 'erased_at'],
+    macOf: (mac, row) =>
+      mac.ofPrincipal(String(row['principal']), {
+        gpc: isTrue(row['gpc']),
+        except: row['gpc_except'] as string | null,
+        erasedAt: orNull(row['erased_at']),
+      }),
+  },
+  {
+    table: 'consent_state',
+    key: ['principal', 'purpose'],
+    columns: ['kid', 'principal', 'purpose', 'choice', 'policy_version', 'expires_at', 'at', 'seq', 'hash'],
+    macOf: (mac, row) =>
+      mac.ofState(String(row['principal']), String(row['purpose']), {
+        choice: row['choice'] as ConsentChoice,
+        policyVersion: Number(row['policy_version']),
+        expiresAt: orNull(row['expires_at']),
+        at: Number(row['at']),
+        seq: Number(row['seq']),
+        hash: String(row['hash']),
+      }),
+  },
+];
+
+async function readPage(
+  read: Knex,
+  kid: string,
+  { table, key, columns }: Sealed,
+  after: Row | null,
+): Promise<Row[]> {
+  const query = read(table)
+    .where({ kid })
+    .orderBy([...key])
+    .limit(PAGE)
+    .select([...columns, 'mac']);
+  const marks = key.map(() => '?').join(', ');
+  if (after)
+    query.whereRaw(
+      `(${key.join(', ')}) > (${marks})`,
+      key.map((name) => after[name] as string),
+    );
+  return (await query) as Row[];
+}
+
+/** @returns the last row that was read; null at the end, and where the log is lost */
+async function sealPage(database: Database, { kid, stateMac }: TermsOf, sealed: Sealed, after: Row | null) {
+  const { table, key, columns, macOf } = sealed;
+  return database.transaction(async (tx) => {
+    if ((await takeHead(tx, kid)) instanceof Error) return null;
+    const rows = await readPage(tx, kid, sealed, after);
+    const open = rows
+      .filter(({ mac }) => mac === null)
+      .map((row): Bindings => [...columns.map((name) => row[name] ?? null), macOf(stateMac, row)]);
+    const head = `INSERT INTO ${table} (${columns.join(', ')}, mac)`;
+    await insertMany(tx, head, open, `ON CONFLICT (kid, ${key.join(', ')}) DO UPDATE SET mac = excluded.mac`);
+    return rows.at(-1) ?? null;
+  });
+}
+
+/** In steps; a start that is cut short goes on at the next one. @param wrappedRoot says that all rows of the tenant are sealed */
+export async function sealTenant(database: Database, tenant: TermsOf, wrappedRoot: string): Promise<void> {
+  for (const sealed of SEALED) {
+    let last: Row | null = null;
+    do last = await sealPage(database, tenant, sealed, last);
+    while (last);
+  }
+  const { kid } = tenant;
+  await database.transaction(async (tx) => {
+    if (!(await bumpTenant(tx, kid)) || (await takeHead(tx, kid)) instanceof Error) return;
+    await sealTerms(tx, tenant);
+    await tx('tenant_secrets').where({ kid, purpose: 'root' }).update({ wrapped: wrappedRoot });
+  });
+}
+
+/** How many rows of a tenant do not carry their MAC. */
+export async function countInvalid(database: Database, { kid, stateMac }: TermsOf): Promise<number> {
+  let invalid = 0;
+  for (const sealed of SEALED) {
+    let rows: Row[] = [];
+    do {
+      rows = await readPage(database.read, kid, sealed, rows.at(-1) ?? null);
+      invalid += rows.filter((row) => !macFits(row['mac'], sealed.macOf(stateMac, row))).length;
+    } while (rows.length === PAGE);
+  }
+  return invalid;
+}

@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { execute } from '../../support/database.ts';
+import { expectError } from '../../support/expect.ts';
+import { type Api, PURPOSE, startApi } from './support/api.ts';
+
+/** Finding 4: by SQL alone a withdrawal became a permission, with the withdrawal's own entry as its proof. */
+
+let api: Api;
+beforeAll(async () => {
+  api = await startApi({ purposes: [{ id: 'ads' }] });
+});
+afterAll(() => api.stop());
+
+const BUMP = 'UPDATE revisions SET revision = revision + 1';
+const TOUCH = 'UPDATE tenants SET revision = (SELECT max(revision) FROM revisions)';
+
+it('a withdrawn row that says granted is 503 on check, batch and state, told and failed by doctor', async () => {
+  await api.write('grant', { principalId: 'anna' });
+  const { seq } = await api.write('withdraw', { principalId: 'anna' });
+  expect(await api.check('anna')).toMatchObject({ reason: 'withdrawn' });
+  const set = `choice = 'granted', expires_at = ${Date.now() + 1e9}`;
+  await execute(api.gpd.dataDir, `UPDATE consent_state SET ${set} WHERE seq = ${seq}`);
+  const one = { principalId: 'anna', purpose: PURPOSE };
+  expectError(await api.post('/v1/consent/can-process', one), 'unavailable');
+  const checks = [{ id: 'a', ...one }];
+  expectError(await api.post('/v1/consent/can-process/batch', { checks }), 'unavailable');
+  expectError(await api.post('/v1/consent/state', { principalId: 'anna' }), 'unavailable');
+  expect(await api.check('bea')).toMatchObject({ reason: 'never-asked' });
+  expect(api.gpd.logs()).toMatch(/"event":"consent-state-invalid","tenant":"acme"/);
+  const doctor = await api.gpd.cli(['doctor', '--json']);
+  const { checks: lines } = JSON.parse(doctor.stdout) as { checks: { id: string; status: string }[] };
+  expect(lines.find(({ id }) => id === 'consent.state')).toMatchObject({ status: 'fail' });
+  // The person’s next word counts, and mends the row.
+  await api.write('withdraw', { principalId: 'anna' });
+  expect(await api.check('anna')).toMatchObject({ allowed: false, reason: 'withdrawn' });
+});
+
+it('a purpose whose policy was changed by hand denies, and still takes a withdrawal', async () => {
+  await api.write('grant', { principalId: 'carl', purposes: ['ads'], gpc: true });
+  await execute(api.gpd.dataDir, "UPDATE purposes SET gpc = 'ignore' WHERE id = 'ads'", BUMP, TOUCH);
+  const check = () => api.post('/v1/consent/can-process', { principalId: 'carl', purpose: 'ads' });
+  await expect.poll(async () => (await check()).status, { interval: 50, timeout: 5000 }).toBe(503);
+  const body = { principalId: 'carl', purposes: ['ads'] };
+  expectError(await api.post('/v1/consent/grant', body), 'unavailable');
+  expect((await api.post('/v1/consent/withdraw', body)).status).toBe(201);
+  await execute(api.gpd.dataDir, "UPDATE purposes SET gpc = 'opt-out' WHERE id = 'ads'", BUMP, TOUCH);
+  await expect.poll(async () => (await check()).status, { interval: 50, timeout: 5000 }).toBe(200);
+});

@@ -1,0 +1,140 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { countInvalid, sealTenant } from '../../../../src/consent/state-seal-store.ts';
+import { savePurposes, sealTerms, termsFit } from '../../../../src/consent/terms-store.ts';
+import type { Database } from '../../../../src/db/db.ts';
+import { ConsentStateInvalid, STATE_INVALID } from '../../../../src/db/state-invalid.ts';
+import { firstPurpose } from '../../../../src/tenants/tenant.ts';
+import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
+import { operatorAt } from '../../../support/act.ts';
+import { NOW } from '../../../support/make.ts';
+import { addLog, append, macOf, makeAppend, makeAppender, PURPOSE, stateOf } from './fixture.ts';
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** What a writer of the database without the tenant's key puts into rows that a check is answered from. */
+const FORGERIES: readonly (readonly [why: string, table: string, row: Row])[] = [
+  ['a withdrawal that became a grant', 'consent_state', { choice: 'granted', expires_at: NOW + 1000 }],
+  ['an expiry', 'consent_state', { expires_at: NOW + 1 }],
+  ['a policy version', 'consent_state', { policy_version: 9 }],
+  ['the proof of another entry', 'consent_state', { seq: 1 }],
+  ['the time of a choice', 'consent_state', { at: NOW - 1 }],
+  ['no MAC', 'consent_state', { mac: null }],
+  ['a signal that is gone', 'consent_principals', { gpc: false }],
+  ['a purpose that the signal spares', 'consent_principals', { gpc_except: JSON.stringify([PURPOSE]) }],
+  ['an erasure', 'consent_principals', { erased_at: NOW }],
+  ['no MAC of the person', 'consent_principals', { mac: null }],
+];
+
+export function forgedContract(make: MakeDatabase): void {
+  describe('rows written without the key', () => {
+    let db: TestDatabase;
+    let other: Database;
+    let told: unknown[] = [];
+    const hear = (kid: unknown): void => void told.push(kid);
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+      subscribe(STATE_INVALID, hear);
+    });
+    afterAll(async () => {
+      unsubscribe(STATE_INVALID, hear);
+      await db.close();
+    });
+
+    /** A withdrawal under a signal. */
+    async function addWithdrawn(kid: string): Promise<void> {
+      await addLog(db.database, kid);
+      await append(makeAppender(db.database), makeAppend(kid, { choice: 'withdrawn', gpc: true }));
+      told = [];
+    }
+    const forge = (kid: string, table: string, row: Row): Promise<unknown> =>
+      db.database.transaction((tx) => tx(table).where({ kid }).update(row));
+    const terms = (kid: string) => ({ kid, stateMac: macOf(kid) });
+
+    it.each(FORGERIES)('%s answers nobody', async (why, table, row) => {
+      const kid = `forged-${why.replaceAll(' ', '-')}`;
+      await addWithdrawn(kid);
+      expect(await stateOf(other, kid)).toMatchObject({ gpc: true, event: { choice: 'withdrawn' } });
+      await forge(kid, table, row);
+      await expect(stateOf(other, kid)).rejects.toThrow(ConsentStateInvalid);
+      expect(told).toEqual([kid]);
+      expect(await countInvalid(other, terms(kid))).toBe(1);
+    });
+
+    it('a row of somebody else, a state without its person', async () => {
+      await addWithdrawn('moved');
+      const granted = { principalId: 'bea', gpc: false } as const;
+      await append(makeAppender(db.database), makeAppend('moved', granted));
+      const read = (table: string, principal: string) =>
+        other
+          .read(table)
+          .where({ kid: 'moved', principal: `ref-${principal}` })
+          .first();
+      const { principal: _, ...state } = await read('consent_state', 'bea');
+      await db.database.transaction((tx) =>
+        tx('consent_state').where({ kid: 'moved', principal: 'ref-anna' }).update(state),
+      );
+      await expect(stateOf(other, 'moved')).rejects.toThrow(ConsentStateInvalid);
+      await db.database.transaction((tx) => tx('consent_principals').where({ kid: 'moved' }).delete());
+      await expect(stateOf(other, 'moved', 'bea')).rejects.toThrow(ConsentStateInvalid);
+    });
+
+    it('a withdrawal goes through on a forged row, and makes nothing of it believed', async () => {
+      await addWithdrawn('healed');
+      await forge('healed', 'consent_principals', { gpc: false, gpc_except: '["ads"]' });
+      await append(makeAppender(db.database), makeAppend('healed', { choice: 'withdrawn' }));
+      expect(told).toEqual(['healed']);
+      expect(await stateOf(other, 'healed')).toMatchObject({ gpc: true, event: { choice: 'withdrawn' } });
+      expect(await stateOf(other, 'healed', 'anna', 'ads')).toMatchObject({ gpc: true });
+    });
+
+    it('one forged row takes no other one with it', async () => {
+      await addWithdrawn('beside');
+      await append(makeAppender(db.database), makeAppend('beside', { principalId: 'bea' }));
+      const anna = { kid: 'beside', principal: 'ref-anna' };
+      await db.database.transaction((tx) => tx('consent_state').where(anna).update({ choice: 'granted' }));
+      const [forged, good] = await Promise.allSettled([
+        stateOf(other, 'beside'),
+        stateOf(other, 'beside', 'bea'),
+      ]);
+      expect([forged.status, good.status]).toEqual(['rejected', 'fulfilled']);
+    });
+
+    it.each([
+      ['a policy of a purpose', { gpc: 'ignore' }],
+      ['how long a grant lasts', { ttl_days: 9999 }],
+    ])('terms: %s, on which no change is made', async (why, row) => {
+      const kid = `terms-${why.replaceAll(' ', '-')}`;
+      await addLog(db.database, kid);
+      expect(await termsFit(other.read, terms(kid))).toBe(true);
+      await forge(kid, 'purposes', row);
+      expect(await termsFit(other.read, terms(kid))).toBe(false);
+      const change = savePurposes(db.database, terms(kid), [firstPurpose()], operatorAt(NOW));
+      await expect(change).rejects.toThrow(ConsentStateInvalid);
+      await db.database.transaction((tx) => sealTerms(tx, terms(kid)));
+      await db.database.transaction((tx) => tx('purposes').where({ kid }).delete());
+      expect(await termsFit(other.read, terms(kid))).toBe(false);
+    });
+
+    it('rows of before the MACs get theirs, and those that have one keep it', async () => {
+      const kid = await addLog(db.database, 'upgraded');
+      const people = Array.from({ length: 30 }, (_, i) => makeAppend(kid, { principalId: `p${i}` }));
+      await Promise.all(people.map((request) => append(makeAppender(db.database), request)));
+      const before = await other.read('consent_state').where({ kid }).orderBy('principal');
+      await forge(kid, 'consent_state', { mac: null });
+      await forge(kid, 'consent_principals', { mac: null });
+      await db.database.transaction((tx) =>
+        tx('consent_state').where({ kid, principal: 'ref-p3' }).update({ mac: 'kept' }),
+      );
+      await sealTenant(db.database, terms(kid), 'a root');
+      expect(await countInvalid(other, terms(kid))).toBe(1);
+      const after = await other.read('consent_state').where({ kid }).orderBy('principal');
+      const expected = before.map((row) => (row.principal === 'ref-p3' ? { ...row, mac: 'kept' } : row));
+      expect(after).toEqual(expected);
+      expect(await other.read('tenant_secrets').where({ kid, purpose: 'root' }).pluck('wrapped')).toEqual([
+        'a root',
+      ]);
+    });
+  });
+}
