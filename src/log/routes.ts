@@ -60,6 +60,28 @@ async function sendTile(
   response.set({ 'content-type': 'application/octet-stream', 'cache-control': caching }).send(tile);
 }
 
+const EXPORT_RETRY_SECONDS = '10';
+
+/**
+ * An export reads the whole log, and anybody may ask for it: one at a time a client.
+ * @returns sends it, or refuses. @throws {Refusal} `rate-limited`
+ */
+function makeOpenExport(deps: LedgerDeps) {
+  const reading = new Set<string>();
+  return async (response: Response, kid: string, client: string): Promise<void> => {
+    if (reading.has(client)) {
+      const details = [`one export at a time: /ledger/${kid}/tile/… has the same entries, and may be cached`];
+      throw new Refusal('rate-limited', { headers: { 'retry-after': EXPORT_RETRY_SECONDS }, details });
+    }
+    reading.add(client);
+    try {
+      await sendExport(deps, response, kid);
+    } finally {
+      reading.delete(client);
+    }
+  };
+}
+
 /** The tenant whose log is open. @throws {Refusal} `not-found` for every other one */
 function opened(deps: LedgerDeps, { kid }: { readonly kid: string | null }): string {
   if (kid === null || !deps.isPublic(kid)) throw new Refusal('not-found');
@@ -67,6 +89,7 @@ function opened(deps: LedgerDeps, { kid }: { readonly kid: string | null }): str
 }
 
 export function ledgerRoutes(deps: LedgerDeps): Handlers<keyof typeof LEDGER_ROUTES> {
+  const sendOpenExport = makeOpenExport(deps);
   return {
     async proof({ caller, params: { seq } }, response) {
       sendText(response, seq === null ? null : await deps.proof(caller.kid, seq));
@@ -80,7 +103,8 @@ export function ledgerRoutes(deps: LedgerDeps): Handlers<keyof typeof LEDGER_ROU
     openCheckpoint: async ({ params }, response) =>
       sendText(response, await deps.checkpoint(opened(deps, params))),
     openVkey: async ({ params }, response) => sendVkey(deps, response, opened(deps, params)),
-    openExport: async ({ params }, response) => sendExport(deps, response, opened(deps, params)),
+    openExport: async ({ params, client }, response) =>
+      sendOpenExport(response, opened(deps, params), client),
     openTile: async ({ params }, response) =>
       sendTile(deps, response, opened(deps, params), { ...params, isPublic: true }),
     openElse: notFound,

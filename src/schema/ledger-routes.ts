@@ -85,9 +85,10 @@ export const LEDGER_ROUTES = {
   openExport: {
     ...OPEN,
     path: '/ledger/{kid}/export',
-    summary: 'All entries of an open log as NDJSON.',
+    summary: 'All entries of an open log as NDJSON, once at a time for a client; auditors read tiles.',
     params: { kid: KID },
     responses: { 200: EXPORT },
+    errors: ['not-found', 'rate-limited'],
   },
   openTile: {
     ...OPEN,
