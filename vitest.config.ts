@@ -3,7 +3,7 @@ import { configDefaults, defineConfig } from 'vitest/config';
 const isHeavy = process.env['HEAVY'] === '1';
 
 /** Suites with a command of their own: `npm run test:attack`, `test:cluster`, `test:fault`, `test:package` … */
-const heavy = ['attack', 'cluster', 'fault', 'package', 'proxies', 'runbooks'].map(
+const apart = ['attack', 'cluster', 'fault', 'package', 'proxies', 'runbooks'].map(
   (name) => `test/${name}/**`,
 );
 /** Real browsers; `npm test` does the journeys, in Chromium, `npm run test:browser` the rest. */
@@ -12,10 +12,12 @@ const journeys = [
   'test/browser/{banner-page,identify,my-data}.test.ts',
   'test/console/browser/chromium.test.ts',
 ];
+/** Memory, signals, kills, many rows: what takes long by its nature; `npm run test:heavy`. */
+const heavy = ['test/**/heavy/*.test.ts'];
 /** They start the built program, or other programs. */
 const system = [
   'test/**/system/**/*.test.ts',
-  'test/ops/systemd/**/*.test.ts',
+  'test/ops/systemd/*.test.ts',
   'test/upgrade/*.test.ts',
   'test/{bootstrap,npm-pack,sbom}.test.ts',
 ];
@@ -23,7 +25,7 @@ const system = [
 const rooms = 'test/{agent,consent,ingest,keys,ledger,lib,schema,seal,tenants}';
 const unit = [
   `${rooms}/*.test.ts`,
-  `${rooms}/!(app|system)/**/*.test.ts`,
+  `${rooms}/!(app|heavy|system)/**/*.test.ts`,
   'test/{docs,sdks,security}.test.ts',
 ];
 
@@ -33,7 +35,10 @@ const shared = {
   testTimeout: 30_000,
   hookTimeout: 60_000,
 };
-const none = [...configDefaults.exclude, ...(isHeavy ? [] : heavy)];
+const none = [...configDefaults.exclude, ...(isHeavy ? [] : apart)];
+
+/** In the CI the files, and the tests in each, run in an order of chance: TEST_SEED, which `.ci/run` prints. */
+const shuffled = process.env['CI'] ? { sequence: { shuffle: true } } : {};
 
 // One list of suites; a suite whose tool is missing says so by name (test/support/tools.ts).
 export default defineConfig({
@@ -43,20 +48,22 @@ export default defineConfig({
     maxWorkers: isHeavy ? 2 : 3,
     globalSetup: ['test/support/global-setup.ts'],
     coverage: { provider: 'v8', include: ['src/**/*.{ts,tsx}'], reporter: ['text-summary', 'json-summary'] },
-    // They begin in the order of their names: the short files come last, so that all workers end at one time.
+    // `npm test` runs unit, app, system and journeys (bin/bootstrap.mjs); `npm run test:all` everything.
     projects: [
-      { test: { ...shared, name: 'unit', isolate: false, include: unit, exclude: none } },
+      { test: { ...shared, ...shuffled, name: 'unit', isolate: false, include: unit, exclude: none } },
       {
         test: {
           ...shared,
+          ...shuffled,
           name: 'app',
           setupFiles: ['test/support/umask.ts'],
           isolate: false,
           include: ['test/**/*.test.ts', 'test/**/*.test.tsx'],
-          exclude: [...none, ...unit, ...browsers, ...system],
+          exclude: [...none, ...unit, ...browsers, ...system, ...heavy],
         },
       },
-      { test: { ...shared, name: 'system', include: system, exclude: none } },
+      { test: { ...shared, ...shuffled, name: 'system', include: system, exclude: none } },
+      { test: { ...shared, name: 'heavy', include: heavy, exclude: none } },
       { test: { ...shared, name: 'journeys', include: journeys, exclude: none } },
       { test: { ...shared, name: 'browser', include: browsers, exclude: [...none, ...journeys] } },
     ],

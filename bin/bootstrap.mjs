@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npm run demo`, `npm run build` and `npm test` on a fresh clone: checks the machine, installs, builds, then runs.
+// `npm run demo`, `npm run build`, `npm test` and `npm run test:sdk` on a fresh clone: checks the machine, installs, builds, then runs.
 // Its syntax is what Node 12 reads, so that an old Node gets a sentence and no syntax error.
 import { spawn } from 'child_process';
 import { existsSync, readFileSync, realpathSync } from 'fs';
@@ -180,14 +180,13 @@ async function become(path, args) {
   await import(pathToFileURL(file).href);
 }
 
-/** The tests of the SDKs, before those of the server; what failed there fails the whole run at its end. */
-async function testSdks() {
-  const sdks = await import(pathToFileURL(join(root, 'bin', 'sdks.mjs')).href);
-  if (await sdks.testSdks()) return;
-  process.on('exit', () => {
-    say('the tests of the SDKs failed or could not run; what they said is above.');
-    process.exitCode = process.exitCode || 1;
-  });
+/** What `npm test` runs (vitest.config.ts); `npm run test:all` runs the others too. */
+const TIERS = ['unit', 'app', 'system', 'journeys'];
+
+/** @param {string[]} args those of vitest: a path or a project that is named is run, whatever its tier */
+export function tiersFor(args) {
+  const named = args.some((arg) => !arg.startsWith('-') || arg.startsWith('--project'));
+  return named ? [] : TIERS.map((tier) => `--project=${tier}`);
 }
 
 /**
@@ -195,8 +194,8 @@ async function testSdks() {
  * @param {string[]} args
  */
 async function main(task, args) {
-  if (task !== 'demo' && task !== 'build' && task !== 'test') {
-    say('usage: node bin/bootstrap.mjs demo|build|test [arguments]');
+  if (!['demo', 'build', 'test', 'sdk'].includes(task || '')) {
+    say('usage: node bin/bootstrap.mjs demo|build|test|sdk [arguments]');
     process.exitCode = 2;
     return;
   }
@@ -206,12 +205,15 @@ async function main(task, args) {
   await install();
   await build();
   if (task === 'demo') await become('dist/cli/main.js', ['demo'].concat(args));
+  if (task === 'sdk') {
+    const sdks = await import(pathToFileURL(join(root, 'bin', 'sdks.mjs')).href);
+    if (!(await sdks.testSdks()))
+      throw new Stop('the tests of the SDKs failed or could not run; what they said is above.');
+  }
   if (task === 'test') {
     // test/support/global-setup.ts would build once more.
     process.env['SKIP_BUILD'] = '1';
-    // Not when some tests are asked for by name.
-    if (args.every((arg) => arg.startsWith('-'))) await testSdks();
-    await become('node_modules/vitest/vitest.mjs', ['run'].concat(args));
+    await become('node_modules/vitest/vitest.mjs', ['run'].concat(tiersFor(args), args));
   }
 }
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { gpdJson, type Ran, runGpd, tempDir } from '../support/command.ts';
+import { gpdJson, type Ran, runGpd, runProgram, tempDir } from '../support/command.ts';
 import { KID } from '../support/constants.ts';
 import { freePort } from '../support/ports.ts';
 import { startProcess } from '../support/process.ts';
@@ -143,7 +143,7 @@ describe.concurrent('precedence', () => {
 describe.concurrent('a port that is taken', () => {
   it('is said in a sentence that names it and what to do', async () => {
     const gpd = await startGpd();
-    const ran = await runGpd(['serve', '--port', String(gpd.port)], { env: { GPD_DATA_DIR: dataDir } });
+    const ran = await runProgram(['serve', '--port', String(gpd.port)], { env: { GPD_DATA_DIR: dataDir } });
     expectBadConfig(ran, new RegExp(`127\\.0\\.0\\.1:${gpd.port}`), /--port/);
     expect(ran.stderr).not.toMatch(/EADDRINUSE/);
     expect(await gpdJson(['tenants', 'list'], { env: { GPD_DATA_DIR: gpd.dataDir } })).toMatchObject([

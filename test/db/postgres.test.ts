@@ -1,50 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { beforeAll, expect, it, vi } from 'vitest';
-import { type Database, openDatabase } from '../../src/db/db.ts';
+import { openDatabase } from '../../src/db/db.ts';
 import { migrate, schemaState } from '../../src/db/migrate.ts';
 import { OutcomeUnknown, Unavailable } from '../../src/lib/errors.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { holdTransaction, type MakeDatabase } from './contract/database.ts';
+import { onPostgres } from './contract/makers.ts';
 import { storageContract } from './contract/storage.ts';
 
 let server: PostgresServer;
-/** A migrated database, which is copied in a tenth of the time that the migrations take. */
-let template: string;
-
-async function makeTemplate(): Promise<string> {
-  const location = await server.freshUrl();
-  const database = await openDatabase({ location });
-  await migrate(database);
-  await database.close();
-  return location;
-}
-
-const make: MakeDatabase = async (schema = 'present') => {
-  const location = await server.freshUrl(schema === 'present' ? template : undefined);
-  const database = await openDatabase({ location });
-  const open: Database[] = [database];
-  return {
-    database,
-    async connect() {
-      const node = await openDatabase({ location });
-      open.push(node);
-      return node;
-    },
-    async close() {
-      for (const node of open) await node.close();
-    },
-  };
-};
+let there: MakeDatabase;
+const make: MakeDatabase = (schema) => there(schema);
 
 describeWithTool('storage on PostgreSQL', await missingPostgres(), () => {
   beforeAll(async () => {
     server = await startPostgres();
+    there = await onPostgres(server);
     return () => server.stop();
-  });
-  beforeAll(async () => {
-    template = await makeTemplate();
   });
 
   storageContract(make);

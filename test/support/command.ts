@@ -117,23 +117,25 @@ export function collector(): Writable & { readonly text: () => string } {
   return Object.assign(stream, { text: () => Buffer.concat(chunks).toString('utf8') });
 }
 
-/** They end by `process.exit`. */
-const SERVERS = new Set(['serve', 'demo']);
-
 /** Only a process of its own has a working directory, options of Node, another program or an input that stays open. */
-const needsProcess = ([name = '']: readonly string[], { cwd, program, input, env }: RunOptions): boolean =>
-  [cwd, program, env?.['NODE_OPTIONS']].some((given) => given !== undefined) ||
-  input === null ||
-  SERVERS.has(name);
+const needsProcess = ({ cwd, program, input, env }: RunOptions): boolean =>
+  [cwd, program, env?.['NODE_OPTIONS']].some((given) => given !== undefined) || input === null;
 
 /** Runs one command to its end, in this process where that can be. */
 export async function runGpd(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
-  if (needsProcess(args, options)) return runProgram(args, options);
+  if (needsProcess(options)) return runProgram(args, options);
   const { run } = await import('../../src/cli/gpd.ts');
   const stdout = collector();
   const stderr = collector();
   const stdin = Readable.from(options.input ? [Buffer.from(options.input)] : []);
-  const code = await run(args, { env: cleanEnvironment(options.env), stdin, stdout, stderr, exitCode: 0 });
+  const code = await run(args, {
+    env: cleanEnvironment(options.env),
+    stdin,
+    stdout,
+    stderr,
+    exitCode: 0,
+    leave: () => {},
+  });
   return { code, signal: null, stdout: stdout.text(), stderr: stderr.text() };
 }
 

@@ -47,7 +47,6 @@ export function registerDemo(program: Command): void {
       } catch (error) {
         fail(error);
       }
-      // A start that failed or was broken off has listeners that would keep the process.
-      process.exit(io().exitCode);
+      io().leave();
     });
 }

@@ -58,8 +58,7 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
   } catch (error) {
     fail(error);
     await supervisor.close();
-    // Timers and connections of a start that failed half-way would keep a process that does not serve.
-    process.exit(io().exitCode);
+    io().leave();
   }
 }
 

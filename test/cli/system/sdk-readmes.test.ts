@@ -8,7 +8,7 @@ import { gpdJson, PROGRAM, spawnTool, tempDir } from '../../support/command.ts';
 const SDKS = ['node', 'python', 'go', 'java'];
 
 function setUpOf(name: string): string {
-  const text = readFileSync(new URL(`../../sdk/${name}/README.md`, import.meta.url), 'utf8');
+  const text = readFileSync(new URL(`../../../sdk/${name}/README.md`, import.meta.url), 'utf8');
   const [, block = ''] = /^```sh\n(gpd [\s\S]*?)^```$/m.exec(text) ?? [];
   return block;
 }
@@ -17,7 +17,7 @@ describe('the set-up in the READMEs of the SDKs', () => {
   it.each(SDKS)('%s has the same as the others, before its first program', (name) => {
     expect(setUpOf(name)).not.toBe('');
     expect(setUpOf(name)).toBe(setUpOf('node'));
-    const text = readFileSync(new URL(`../../sdk/${name}/README.md`, import.meta.url), 'utf8');
+    const text = readFileSync(new URL(`../../../sdk/${name}/README.md`, import.meta.url), 'utf8');
     expect(text.indexOf(setUpOf(name))).toBeLessThan(text.indexOf('## May I?'));
   });
 

@@ -26,7 +26,6 @@ import { recorderContract } from './recorder.ts';
 import { rightsContract } from './rights.ts';
 import { sealKeyContract } from './seal-keys.ts';
 import { sealsContract } from './seals.ts';
-import { sizeContract } from './size.ts';
 import { skewContract } from './skew.ts';
 import { snapshotContract } from './snapshot.ts';
 import { subjectDataContract } from './subject-data.ts';
@@ -69,7 +68,6 @@ export function storageContract(make: MakeDatabase): void {
   networkContract(make);
   epochContract(make);
   verifyBesideContract(make);
-  sizeContract(make);
   webhookContract(make);
   rateCounterContract(make);
   consoleContract(make);

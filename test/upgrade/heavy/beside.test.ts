@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { gpdJson, runProgram, tempDir } from '../support/command.ts';
-import { KID, ORIGIN } from '../support/constants.ts';
-import { post } from '../support/expect.ts';
-import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
-import { type GpdProcess, startProcess } from '../support/process.ts';
-import { makeLaterProgram } from '../support/program.ts';
-import { makeBundle } from '../support/seal.ts';
-import { describeWithTool } from '../support/tools.ts';
+import { gpdJson, runProgram, tempDir } from '../../support/command.ts';
+import { KID, ORIGIN } from '../../support/constants.ts';
+import { post } from '../../support/expect.ts';
+import { missingPostgres, type PostgresServer, startPostgres } from '../../support/postgres.ts';
+import { type GpdProcess, startProcess } from '../../support/process.ts';
+import { makeLaterProgram } from '../../support/program.ts';
+import { makeBundle } from '../../support/seal.ts';
+import { describeWithTool } from '../../support/tools.ts';
 
 /** Several nodes on PostgreSQL, one after another: the old version serves while the next one migrates. */
 

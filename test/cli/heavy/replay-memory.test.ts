@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
 import { expect, it } from 'vitest';
-import { gpdJson, runGpd, tempDir } from '../support/command.ts';
-import { KID } from '../support/constants.ts';
-import { desktopChrome } from '../support/samples.ts';
-import { makePlaintext, sealUnder } from '../support/seal.ts';
-import { initGpd } from '../support/server.ts';
+import { gpdJson, runGpd, tempDir } from '../../support/command.ts';
+import { KID } from '../../support/constants.ts';
+import { desktopChrome } from '../../support/samples.ts';
+import { makePlaintext, sealUnder } from '../../support/seal.ts';
+import { initGpd } from '../../support/server.ts';
 
 const FEW = 2000;
 const MANY = 20_000;

@@ -2,15 +2,15 @@ import { mkdirSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { serviceManager } from '../../../src/config.ts';
-import { type Database, openDatabase } from '../../../src/db/db.ts';
-import { migrate } from '../../../src/db/migrate.ts';
-import { answers } from '../../../src/db/probe.ts';
-import { startWatchdog } from '../../../src/ops/systemd/watchdog.ts';
-import { tempDir } from '../../support/command.ts';
-import { lockDatabase } from '../../support/database.ts';
-import { missingPostgres, type PostgresServer, startPostgres } from '../../support/postgres.ts';
-import { describeWithTool } from '../../support/tools.ts';
+import { serviceManager } from '../../../../src/config.ts';
+import { type Database, openDatabase } from '../../../../src/db/db.ts';
+import { migrate } from '../../../../src/db/migrate.ts';
+import { answers } from '../../../../src/db/probe.ts';
+import { startWatchdog } from '../../../../src/ops/systemd/watchdog.ts';
+import { tempDir } from '../../../support/command.ts';
+import { lockDatabase } from '../../../support/database.ts';
+import { missingPostgres, type PostgresServer, startPostgres } from '../../../support/postgres.ts';
+import { describeWithTool } from '../../../support/tools.ts';
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 

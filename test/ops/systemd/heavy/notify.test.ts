@@ -1,10 +1,10 @@
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { tempDir } from '../../support/command.ts';
-import { initGpd } from '../../support/server.ts';
-import { describeWithTool } from '../../support/tools.ts';
-import { type Manager, type ManagerSpec, makeManager, missingManager, until } from './support/manager.ts';
+import { tempDir } from '../../../support/command.ts';
+import { initGpd } from '../../../support/server.ts';
+import { describeWithTool } from '../../../support/tools.ts';
+import { type Manager, type ManagerSpec, makeManager, missingManager, until } from '../support/manager.ts';
 
 /** The program as a unit of Type=notify, with sockets of its own and without. */
 

@@ -2,11 +2,11 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, it } from 'vitest';
-import { runGpd, tempDir } from '../../support/command.ts';
-import { KID } from '../../support/constants.ts';
-import { initGpd } from '../../support/server.ts';
-import { describeWithTool } from '../../support/tools.ts';
-import { insertDecisions, makeRecipient, missingTool, requestId, withDatabase } from './support.ts';
+import { runGpd, tempDir } from '../../../support/command.ts';
+import { KID } from '../../../support/constants.ts';
+import { initGpd } from '../../../support/server.ts';
+import { describeWithTool } from '../../../support/tools.ts';
+import { insertDecisions, makeRecipient, missingTool, requestId, withDatabase } from '../support.ts';
 
 /** Enough that the heap is as full as it gets. */
 const FEW = 5000;
