@@ -34,6 +34,8 @@ const shared = {
   maxConcurrency: isHeavy ? 5 : 3,
   testTimeout: 30_000,
   hookTimeout: 60_000,
+  // What is waited for comes at once, unless the machine is busy.
+  expect: { poll: { interval: 20, timeout: 20_000 } },
 };
 const none = [...configDefaults.exclude, ...(isHeavy ? [] : apart)];
 

@@ -3,7 +3,14 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { transformSync } from 'esbuild';
 import { describe, expect, it } from 'vitest';
-import { isInstalled, missingTools, nodeProblem, npmCommand, toolProblem } from '../bin/bootstrap.mjs';
+import {
+  isInstalled,
+  missingTools,
+  nodeProblem,
+  npmCommand,
+  tiersFor,
+  toolProblem,
+} from '../bin/bootstrap.mjs';
 
 const file = fileURLToPath(new URL('../bin/bootstrap.mjs', import.meta.url));
 const source = readFileSync(file, 'utf8');
@@ -106,7 +113,20 @@ describe('the command itself', () => {
     expect({ status, stdout, stderr }).toEqual({
       status: 2,
       stdout: '',
-      stderr: 'gpd: usage: node bin/bootstrap.mjs demo|build|test [arguments]\n',
+      stderr: 'gpd: usage: node bin/bootstrap.mjs demo|build|test|sdk [arguments]\n',
     });
+  });
+});
+
+describe('what npm test runs', () => {
+  it('is the short tiers, unless a path or a project is named', () => {
+    expect(tiersFor(['--reporter=json', '--sequence.seed=1'])).toEqual([
+      '--project=unit',
+      '--project=app',
+      '--project=system',
+      '--project=journeys',
+    ]);
+    expect(tiersFor(['test/http'])).toEqual([]);
+    expect(tiersFor(['--project=heavy'])).toEqual([]);
   });
 });

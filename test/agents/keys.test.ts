@@ -87,11 +87,11 @@ describe('a running server', () => {
     expect(await verdict(NEW, running)).toBeNull();
 
     await pin(OLD.jwk, NEW.jwk);
-    await vi.waitFor(async () => expect(await verdict(NEW, running)).toBe(AGENT_ORIGIN), { timeout: 5000 });
+    await vi.waitFor(async () => expect(await verdict(NEW, running)).toBe(AGENT_ORIGIN), { timeout: 20_000 });
     expect(await verdict(OLD, running)).toBe(AGENT_ORIGIN);
 
     await pin(NEW.jwk);
-    await vi.waitFor(async () => expect(await verdict(OLD, running)).toBeNull(), { timeout: 5000 });
+    await vi.waitFor(async () => expect(await verdict(OLD, running)).toBeNull(), { timeout: 20_000 });
     expect(await verdict(NEW, running)).toBe(AGENT_ORIGIN);
   });
 

@@ -60,7 +60,7 @@ describe.concurrent('a running server', () => {
     await seen(async () => expect(await published('graced')).toBe(made.publicKey));
     expect(await reasonOf(first('graced'))).toBe('ok');
     await vi.waitFor(async () => expect(await reasonOf(first('graced'))).toBe('decrypt-failed'), {
-      timeout: 8000,
+      timeout: 20_000,
       interval: 200,
     });
     expect(await reasonOf(targetOf('graced', made))).toBe('ok');

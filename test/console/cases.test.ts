@@ -181,7 +181,7 @@ describe('resolving', () => {
     try {
       const { path, contestId } = await makeCase();
       await expect
-        .poll(async () => (await ada.get(path)).text, { timeout: 8000 })
+        .poll(async () => (await ada.get(path)).text, { timeout: 20_000 })
         .toContain('wants two reviewers');
       expect((await resolve('ada', path)).headers.location).toBe(`${path}?done=proposed`);
       const waiting = (await ada.get(path)).text;

@@ -132,10 +132,10 @@ it('an export under way ends when an erasure takes its job, and nobody calls tha
       }),
   });
   await expect
-    .poll(() => jobs.get(staff, job.id), { timeout: 5000 })
+    .poll(() => jobs.get(staff, job.id), { timeout: 20_000 })
     .toMatchObject({ state: 'running', done: 1, total: 2 });
   await deleteJob(database, sha256(job.id).toString('hex'));
-  await expect.poll(() => stopped, { timeout: 5000 }).toBeInstanceOf(JobGone);
+  await expect.poll(() => stopped, { timeout: 20_000 }).toBeInstanceOf(JobGone);
   await jobs.stop();
   expect(await jobs.get(staff, job.id)).toBeNull();
   expect(faults).toEqual([]);

@@ -260,7 +260,7 @@ describe('two reviewers at once', () => {
     try {
       const { path, contestId } = await makeCase();
       await expect
-        .poll(async () => (await ada.get(path)).text, { timeout: 8000 })
+        .poll(async () => (await ada.get(path)).text, { timeout: 20_000 })
         .toContain('wants two reviewers');
       const replies = await Promise.all([resolve('ada', path, REASON), resolve('grace', path, REASON)]);
       // Each saw the case before the other's proposal: the later one is told so.

@@ -58,7 +58,7 @@ function ask({ findKey }: Agents, url = server.url): Promise<string | null> {
 
 const rounds = (count: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, count * 1000 + 300));
-const SOON = { timeout: 5000, interval: 50 } as const;
+const SOON = { timeout: 20_000, interval: 50 } as const;
 const origin = (): string => new URL(server.url).origin;
 
 describe('a directory on no list', () => {

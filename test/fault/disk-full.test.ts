@@ -23,7 +23,7 @@ let gpd: GpdProcess;
 const reserve = (): string => join(house.dataDir, 'reserve');
 const reserved = (): number => (existsSync(reserve()) ? statSync(reserve()).size : 0);
 const whole = (): Promise<void> =>
-  vi.waitFor(() => expect(reserved()).toBe(RESERVE_MB * 1024 * 1024), { timeout: 5000 });
+  vi.waitFor(() => expect(reserved()).toBe(RESERVE_MB * 1024 * 1024), { timeout: 20_000 });
 
 /** Under load until nothing more is taken: the disk is full, and stays so. */
 async function fillUnderLoad(book: Book): Promise<void> {

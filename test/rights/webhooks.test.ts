@@ -69,7 +69,7 @@ it('tells of the filing and of the outcome with its reason, signed', async () =>
     subject,
   );
   const { contestId } = filed.json() as { contestId: string };
-  await expect.poll(() => told('contest.filed', visit.requestId), { timeout: 8000 }).toBeDefined();
+  await expect.poll(() => told('contest.filed', visit.requestId), { timeout: 20_000 }).toBeDefined();
   expect(told('contest.filed', visit.requestId)?.data).toMatchObject({
     contestId,
     restricted: true,
@@ -81,7 +81,7 @@ it('tells of the filing and of the outcome with its reason, signed', async () =>
     { contestId, outcome: 'overturned', reason: REASON },
     reviewer,
   );
-  await expect.poll(() => told('contest.resolved', visit.requestId), { timeout: 8000 }).toBeDefined();
+  await expect.poll(() => told('contest.resolved', visit.requestId), { timeout: 20_000 }).toBeDefined();
   expect(told('contest.resolved', visit.requestId)?.data).toMatchObject({
     contestId,
     outcome: 'overturned',

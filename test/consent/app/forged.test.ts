@@ -39,10 +39,10 @@ it('a purpose whose policy was changed by hand denies, and still takes a withdra
   await api.write('grant', { principalId: 'carl', purposes: ['ads'], gpc: true });
   await execute(api.gpd.dataDir, "UPDATE purposes SET gpc = 'ignore' WHERE id = 'ads'", BUMP, TOUCH);
   const check = () => api.post('/v1/consent/can-process', { principalId: 'carl', purpose: 'ads' });
-  await expect.poll(async () => (await check()).status, { interval: 50, timeout: 5000 }).toBe(503);
+  await expect.poll(async () => (await check()).status, { interval: 50, timeout: 20_000 }).toBe(503);
   const body = { principalId: 'carl', purposes: ['ads'] };
   expectError(await api.post('/v1/consent/grant', body), 'unavailable');
   expect((await api.post('/v1/consent/withdraw', body)).status).toBe(201);
   await execute(api.gpd.dataDir, "UPDATE purposes SET gpc = 'opt-out' WHERE id = 'ads'", BUMP, TOUCH);
-  await expect.poll(async () => (await check()).status, { interval: 50, timeout: 5000 }).toBe(200);
+  await expect.poll(async () => (await check()).status, { interval: 50, timeout: 20_000 }).toBe(200);
 });

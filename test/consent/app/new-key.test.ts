@@ -87,7 +87,7 @@ it('a key that is revoked stays revoked', async () => {
   await makeApiKeyStore(database).revoke(id, operatorAt(Date.now()));
   await expect
     .poll(async () => (await api.post('/v1/consent/can-process', CHECK, key)).status, {
-      timeout: 5000,
+      timeout: 20_000,
       interval: 50,
     })
     .toBe(401);

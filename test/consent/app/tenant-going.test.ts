@@ -70,8 +70,8 @@ it('a tenant that goes is 401 for its own callers and leaves no row; nobody else
   ]);
   await expect.poll(() => statuses.get(`${OTHER} visit`)?.has(200)).toBe(true);
   const removed = await gpd.json<{ removed: Record<string, number> }>(['tenants', 'remove', OTHER, '--yes']);
-  await expect.poll(() => statuses.get(`${OTHER} check`)?.has(401), { timeout: 6000 }).toBe(true);
-  await expect.poll(() => statuses.get(`${OTHER} visit`)?.has(400), { timeout: 6000 }).toBe(true);
+  await expect.poll(() => statuses.get(`${OTHER} check`)?.has(401), { timeout: 20_000 }).toBe(true);
+  await expect.poll(() => statuses.get(`${OTHER} visit`)?.has(400), { timeout: 20_000 }).toBe(true);
   over = true;
   await Promise.all(asking);
 

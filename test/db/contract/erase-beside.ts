@@ -51,7 +51,7 @@ export function eraseBesideContract(make: MakeDatabase): void {
           const found = await other.read.raw('SELECT 1 FROM pg_locks WHERE NOT granted');
           expect(rowsOf(found)).not.toEqual([]);
         },
-        { interval: 10, timeout: 4000 },
+        { interval: 10, timeout: 20_000 },
       );
     }
 

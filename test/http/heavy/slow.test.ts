@@ -106,7 +106,7 @@ describe.concurrent('SIGTERM', () => {
     await idle.until(/"ok"/);
 
     gpd.terminate();
-    await vi.waitFor(() => expect(gpd.logs()).toContain('draining'), { timeout: 5000, interval: 20 });
+    await vi.waitFor(() => expect(gpd.logs()).toContain('draining'), { timeout: 20_000, interval: 20 });
     await idle.closed;
     ready.send('\r\n');
     const notReady = lastReply((await ready.closed).text);
@@ -145,7 +145,7 @@ describe.concurrent('SIGTERM', () => {
     const gpd = await startProcess();
     const { wire, rest } = await halfSent(gpd);
     process.kill(gpd.pid, 'SIGINT');
-    await vi.waitFor(() => expect(gpd.logs()).toContain('draining'), { timeout: 5000, interval: 20 });
+    await vi.waitFor(() => expect(gpd.logs()).toContain('draining'), { timeout: 20_000, interval: 20 });
     wire.send(rest);
     expect(lastReply((await wire.closed).text).status).toBe(200);
     expect(await timeToEnd(gpd)).toBeLessThan(3000);
@@ -183,7 +183,10 @@ describe.concurrent('a database that cannot be read', () => {
     expect(notReady.join()).toMatch(/database/);
     expect((await ask(own.url, '/healthz')).status).toBe(200);
     await execute(own.dataDir, 'ALTER TABLE hidden RENAME TO revisions');
-    await vi.waitFor(async () => expect((await ready()).status).toBe(200), { timeout: 5000, interval: 100 });
+    await vi.waitFor(async () => expect((await ready()).status).toBe(200), {
+      timeout: 20_000,
+      interval: 100,
+    });
     await own.stop();
   });
 });

@@ -136,7 +136,7 @@ describe('POST /privacy/dsar', () => {
       secret,
     );
     await expect
-      .poll(async () => (await dsar(token)).notice['controller'], { timeout: 8000 })
+      .poll(async () => (await dsar(token)).notice['controller'], { timeout: 20_000 })
       .toBe('Acme GmbH');
     const answer = await dsar(token);
     expect(answer.subject).toMatchObject({
