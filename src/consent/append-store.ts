@@ -16,13 +16,13 @@ import { applyToPrincipal, loadPrincipals, type Principal, savePrincipals } from
 
 /**
  * Appends to the tenant's log, in the order of commits, without gaps. Durable before it answers; entries, openings and
- * state commit together. A known Idempotency-Key answers what it answered before, or `conflict` for another body.
+ * state commit together. A known Idempotency-Key answers what it answered before, `conflict` for another body, or `erased`.
  * Requests share a commit, and no failure: what is wrong with one principal or tenant is theirs alone.
  * @throws {Unavailable} when nothing was written
  * @throws {TenantGone}
  */
 export interface ConsentAppender {
-  append(request: AppendRequest): Promise<Appended | 'conflict'>;
+  append(request: AppendRequest): Promise<Appended | 'conflict' | 'erased'>;
 }
 
 const MAX_BATCH = 200;
@@ -125,7 +125,7 @@ async function saveEntries(tx: HotTransaction, kid: string, placed: readonly Pla
   );
 }
 
-type Answer = Appended | 'conflict';
+type Answer = Appended | 'conflict' | 'erased';
 type Outcomes = Map<AppendRequest, Answer | Fault>;
 
 /** @param batch of one tenant, whose head is locked */
@@ -139,7 +139,8 @@ async function appendTenant(tx: HotTransaction, kid: string, batch: Batch): Prom
   for (const request of batch) {
     const id = idempotencyId(request);
     const known = id === null ? undefined : answers.get(id);
-    if (known)
+    if (known?.answer === 'erased') results.set(request, 'erased');
+    else if (known)
       results.set(request, known.bodyHash === request.idempotency?.bodyHash ? known.answer : 'conflict');
     else if (id === null || !first.has(id)) unknown.push(request);
     if (id !== null && !first.has(id)) first.set(id, request);

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex';
 import { makeReads } from '../db/reads.ts';
 import { type Bindings, type HotTransaction, insertMany } from '../db/sql.ts';
 import { DAY } from '../lib/clock.ts';
@@ -6,9 +7,12 @@ import type { Appended, AppendRequest } from './append.ts';
 /** What a write with an Idempotency-Key answered is answered again for 24 hours (contract section 7). */
 const IDEMPOTENCY_MS = DAY;
 
+/** In place of a caller: the key is a MAC of who asked with which one, and the person of that write is erased. */
+const ERASED = 'erased';
+
 export interface KnownAnswer {
   readonly bodyHash: string;
-  readonly answer: Appended;
+  readonly answer: Appended | 'erased';
 }
 
 /** Null: the caller gave no Idempotency-Key. */
@@ -29,16 +33,29 @@ export async function loadAnswers(
   batch: readonly AppendRequest[],
 ): Promise<Map<string, KnownAnswer>> {
   const now = Math.max(...batch.map((request) => request.now));
-  const keys = batch.flatMap(({ idempotency }): Bindings[] =>
-    idempotency ? [[kid, idempotency.caller, idempotency.key, now]] : [],
-  );
+  const marks = new Map<string, string>();
+  const keys = batch.flatMap((request): Bindings[] => {
+    const { idempotency, stateMac } = request;
+    if (!idempotency) return [];
+    const { caller, key } = idempotency;
+    const mark = stateMac.ofRetry(caller, key);
+    marks.set(mark, idempotencyId(request) ?? '');
+    return [
+      [kid, caller, key, now],
+      [kid, ERASED, mark, now],
+    ];
+  });
   if (keys.length === 0) return new Map();
   const [rows = []] = await readAnswers(tx, keys);
   return new Map(
-    rows.map(([caller, key, bodyHash, answer]) => [
-      `${caller}|${key}`,
-      { bodyHash: String(bodyHash), answer: JSON.parse(String(answer)) as Appended },
-    ]),
+    rows.map(([caller, key, bodyHash, answer]): [string, KnownAnswer] =>
+      caller === ERASED
+        ? [marks.get(String(key)) ?? '', { bodyHash: '', answer: 'erased' }]
+        : [
+            `${caller}|${key}`,
+            { bodyHash: String(bodyHash), answer: JSON.parse(String(answer)) as Appended },
+          ],
+    ),
   );
 }
 
@@ -59,4 +76,20 @@ export async function saveAnswers(
     `ON CONFLICT (kid, caller, key) DO UPDATE SET body_hash = excluded.body_hash,
       principal = excluded.principal, answer = excluded.answer, expires_at = excluded.expires_at`,
   );
+}
+
+/** A retry of a write must not grant again what an erasure took: of its key a MAC is left, as long as the key would have been kept. */
+export async function eraseAnswers(
+  tx: Knex.Transaction,
+  { kid, principal, stateMac }: Pick<AppendRequest, 'kid' | 'principal' | 'stateMac'>,
+): Promise<void> {
+  type Row = { caller: string; key: string; expires_at: number };
+  const rows = await tx('idempotency_keys')
+    .where({ kid, principal })
+    .select<Row[]>('caller', 'key', 'expires_at');
+  const marks = rows.map(({ caller, key, expires_at }): Bindings => {
+    return [kid, ERASED, stateMac.ofRetry(caller, key), '', '', '', expires_at];
+  });
+  const head = 'INSERT INTO idempotency_keys (kid, caller, key, body_hash, principal, answer, expires_at)';
+  await insertMany(tx, head, marks, 'ON CONFLICT (kid, caller, key) DO NOTHING');
 }

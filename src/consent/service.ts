@@ -188,6 +188,7 @@ async function write(
     idempotency: key === null ? null : { caller, key, bodyHash },
   });
   if (answer === 'conflict') throw new Refusal('idempotency-conflict');
+  if (answer === 'erased') throw new Refusal('erased');
   const last = answer.entries.at(-1);
   if (!last) throw new Error('a write appended nothing');
   return { entries: answer.entries, seq: last.seq, hash: last.hash };

@@ -38,6 +38,8 @@ export interface StateMac {
   ofState(principal: string, purpose: string, row: StateRow): string;
   ofPrincipal(principal: string, row: PrincipalRow): string;
   ofTerms(terms: Terms): string;
+  /** What is kept of an Idempotency-Key once its person is erased: it names nobody. */
+  ofRetry(caller: string, key: string): string;
 }
 
 export function makeStateMac(kid: string, key: Uint8Array): StateMac {
@@ -49,6 +51,7 @@ export function makeStateMac(kid: string, key: Uint8Array): StateMac {
       ),
     ofPrincipal: (principal, { gpc, except, erasedAt }) =>
       mac(`principal\n${kid}\n${principal}\n${gpc}\n${except}\n${erasedAt}`),
+    ofRetry: (caller, key) => mac(`retry\n${kid}\n${caller}\n${key}`),
     ofTerms({ purposes, policies }) {
       const sorted = [...purposes].sort((a, b) => (a.id < b.id ? -1 : 1));
       const rows = [

@@ -38,6 +38,7 @@ export const ERRORS = {
   'claimed-by-another': [409, 'This is already linked to or claimed by somebody else.'],
   'stale-version': [409, 'It changed in the meantime; read it again.'],
   'idempotency-conflict': [409, 'This Idempotency-Key was used with another body.'],
+  erased: [409, 'The person of this write was erased since; a new grant takes a new Idempotency-Key.'],
   'payload-too-large': [413, 'The body is larger than 32,768 bytes.'],
   'unsupported-media-type': [415, 'Send application/json, not compressed.'],
   'unknown-purpose': [422, 'The tenant has not defined this purpose.'],

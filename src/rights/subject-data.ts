@@ -175,6 +175,7 @@ export const SUBJECT_DATA = {
   consent_openings: { ...SHREDDED, ...EVIDENCE, key: ['kid', 'seq'], expires: ['act'] },
   consent_state: { ...SHREDDED, ...EVIDENCE, key: ['kid', 'principal', 'purpose'], expires: ['act'] },
   principal_sessions: { ...SHREDDED, key: ['hash'], expires: ['time'], tenant: 'scanned' },
+  // A MAC of each key stays until it expires, so that a retry does not grant again.
   idempotency_keys: { ...SHREDDED, key: ['kid', 'caller', 'key'], expires: ['time'], tenant: 'emptied' },
 
   // What erasures themselves need.

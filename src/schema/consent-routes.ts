@@ -58,6 +58,7 @@ const WRITE = {
     'not-your-principal',
     'unknown-purpose',
     'idempotency-conflict',
+    'erased',
     'unavailable',
   ],
 } as const;

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Notification } from '../../consent/append.ts';
+import { eraseAnswers } from '../../consent/idempotency-store.ts';
 import type { StateMac } from '../../consent/state-mac.ts';
 import type { Database } from '../../db/db.ts';
 import { principalKeyContext } from '../../keys/contexts.ts';
@@ -54,6 +55,7 @@ export async function shredWithin(
   const [appended] = await appendEntries(tx, kid, [entry]);
   key.fill(0);
   let openings = 0;
+  await eraseAnswers(tx, target);
   for (const table of SHREDDED) {
     const gone = await tx(table).where({ kid, principal }).delete();
     if (table === 'consent_openings') openings = gone;

@@ -37,6 +37,22 @@ describe('Idempotency-Key', () => {
     expect(await api.check('b')).toMatchObject({ allowed: false, reason: 'withdrawn' });
   });
 
+  it('a retry after an erasure is refused, also with another body, and a new key grants anew', async () => {
+    await write('before-erasure', body('gone'));
+    const session = await api.session('gone');
+    const erased = await api.post('/v1/principals/erase', {}, session);
+    expect(erased.status).toBe(200);
+    for (const retried of [body('gone'), { ...body('gone'), gpc: false }])
+      expectError(await write('before-erasure', retried), 'erased');
+    expect(await api.check('gone')).toMatchObject({ allowed: false, reason: 'erased' });
+    const kept = await execute(api.gpd.dataDir, "SELECT * FROM idempotency_keys WHERE caller = 'erased'");
+    expect(kept).toHaveLength(1);
+    expect(JSON.stringify(kept)).not.toMatch(/before-erasure|key_/);
+    expect((await write('after-erasure', body('gone'))).status).toBe(201);
+    expectError(await write('before-erasure', body('gone')), 'erased');
+    expect(await api.check('gone')).toMatchObject({ allowed: true });
+  });
+
   it('the same values in another order of keys are the same body', async () => {
     const first = await write('order', '{"principalId":"c","purposes":["ads"],"gpc":false}');
     const again = await write('order', ' {"gpc":false, "purposes":["ads"], "principalId":"c"} ');

@@ -35,7 +35,7 @@ export function faultsContract(make: MakeDatabase): void {
       const settled = await Promise.allSettled(requests.map((request) => appender.append(request)));
       const ends = settled.map((one) => {
         if (one.status === 'rejected') return (one.reason as Error).name;
-        return one.value === 'conflict' ? 'conflict' : one.value.entries[0]?.seq;
+        return typeof one.value === 'string' ? one.value : one.value.entries[0]?.seq;
       });
       return { ends, transactions };
     }

@@ -2,12 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AppendRequest } from '../../../../src/consent/append.ts';
 import { findSession, insertSession, purgeExpired } from '../../../../src/consent/session-store.ts';
 import type { Database } from '../../../../src/db/db.ts';
+import { shredPrincipal } from '../../../../src/rights/erase/principal-store.ts';
 import { makeApiKeyStore } from '../../../../src/tenants/api-key-store.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
 import { operatorAt } from '../../../support/act.ts';
 import { NOW } from '../../../support/make.ts';
 import { ensureTenant } from '../../../support/recorder.ts';
-import { addLog, allEntries, append, makeAppend, makeAppender } from './fixture.ts';
+import { addLog, allEntries, append, macOf, makeAppend, makeAppender, WRAP_KEY } from './fixture.ts';
 
 const DAY_MS = 86_400_000;
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
@@ -39,6 +40,23 @@ export function idempotencyContract(make: MakeDatabase): void {
       expect(await append(makeAppender(other), makeKeyed(kid, 'k', { now: NOW + 5 }))).toEqual(first);
       expect(await makeAppender(other).append(makeKeyed(kid, 'k', { body: 'another' }))).toBe('conflict');
       expect(await written(kid)).toBe(1);
+    });
+
+    it('of a person who was erased since is told so on every node, until it expires', async () => {
+      const kid = await addLog(db.database, 'erased-since');
+      await append(makeAppender(db.database), makeKeyed(kid, 'k'));
+      await append(makeAppender(db.database), makeKeyed(kid, 'k2', { principalId: 'bea' }));
+      const target = { kid, principal: 'ref-anna', principalId: 'anna', wrapKey: WRAP_KEY };
+      await shredPrincipal(db.database, { ...target, stateMac: macOf(kid), notify: () => [] }, NOW);
+      const size = await written(kid);
+      expect(await makeAppender(other).append(makeKeyed(kid, 'k'))).toBe('erased');
+      expect(await makeAppender(other).append(makeKeyed(kid, 'k2', { principalId: 'bea' }))).not.toBe(
+        'erased',
+      );
+      expect(await makeAppender(other).append(makeKeyed(kid, 'k', { caller: 'key_2' }))).not.toBe('erased');
+      expect(await written(kid)).toBe(size + 1);
+      await purgeExpired(db.database, NOW + DAY_MS + 1);
+      expect(await makeAppender(other).append(makeKeyed(kid, 'k'))).not.toBe('erased');
     });
 
     it('twenty at once on each of two nodes write one entry', async () => {
