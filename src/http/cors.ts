@@ -7,7 +7,7 @@ export const open = {
   'cross-origin-resource-policy': 'cross-origin',
 } as const;
 
-/** Is this the origin of some tenant? A preflight cannot know the kid (contract 3.1). */
+/** Whether pages of an origin may read the answer. A preflight cannot know the kid (contract 3.1): any tenant's origin may. */
 export type KnowsOrigin = (origin: string) => boolean;
 
 const PREFLIGHT_SECONDS = '600';

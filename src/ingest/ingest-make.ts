@@ -116,6 +116,10 @@ export function makeIngest(platform: IngestPlatform, needs: IngestNeeds) {
     limiter: platform.limiters.ingest,
     gate: makeGate(),
     knowsOrigin: platform.knowsOrigin,
+    mayRead: (kid, origin) => {
+      const tenant = platform.ingestTenantOf(kid);
+      return tenant ? tenant.origins.has(origin) : platform.knowsOrigin(origin);
+    },
     random: platform.random,
     isHosting: needs.isHosting,
     markNetwork: needs.markNetwork,

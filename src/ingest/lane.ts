@@ -22,6 +22,8 @@ export interface IngestLaneDeps {
   readonly limiter: Limiter;
   readonly gate: Gate;
   readonly knowsOrigin: KnowsOrigin;
+  /** Whether pages of an origin may read what the tenant of a kid is answered. */
+  readonly mayRead: (kid: string, origin: string) => boolean;
   readonly random: Random;
   /** From a local database, when there is one. */
   readonly isHosting: (client: Address | null) => boolean | null;
@@ -57,11 +59,10 @@ function refusedBeforeCore(error: unknown): HotReply {
 async function settle(
   deps: IngestLaneDeps,
   requestId: string,
-  session: string,
+  headers: Readonly<Record<string, string>>,
   outcome: Promise<IngestAnswer>,
 ): Promise<HotReply> {
-  const reply = await replyTo(deps, requestId, outcome);
-  return withHeaders(reply, { 'set-cookie': `gp_session=${session}; ${COOKIE}` });
+  return withHeaders(await replyTo(deps, requestId, outcome), headers);
 }
 
 async function replyTo(
@@ -121,7 +122,10 @@ function runCore(deps: IngestLaneDeps, request: HotRequest, bundle: Unsealed): P
     hosting: deps.isHosting(request.client),
     session,
   });
-  return settle(deps, request.requestId, session, deps.gate.hold(outcome));
+  // From here on the kid is known: another tenant's page may not read its answer.
+  const headers = corsHeaders(request.headers, (origin) => deps.mayRead(bundle.kid, origin));
+  headers['set-cookie'] = `gp_session=${session}; ${COOKIE}`;
+  return settle(deps, request.requestId, headers, deps.gate.hold(outcome));
 }
 
 export function makeIngestLane(deps: IngestLaneDeps): HotHandler {
@@ -131,6 +135,8 @@ export function makeIngestLane(deps: IngestLaneDeps): HotHandler {
       return { status: 204, headers, body: '' };
     }
     const reply = await answer(deps, request).catch(refusedBeforeCore);
+    // An answer of the core has its own.
+    if (reply.headers['vary'] !== undefined) return reply;
     return withHeaders(reply, corsHeaders(request.headers, deps.knowsOrigin));
   };
 }

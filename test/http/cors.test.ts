@@ -37,14 +37,37 @@ function expectNoCors(reply: Reply): void {
 }
 
 describe('CORS on the ingest route', () => {
-  it.each([ORIGIN, OTHER_ORIGIN])(
-    '%s, registered with some tenant, is let in with credentials',
-    async (origin) => {
-      const reply = await post(gpd.url, makeBundle(acme), { origin });
-      expectCore(reply, 'ok');
-      expectCors(reply, origin);
-    },
-  );
+  it.each([
+    [ORIGIN, 0],
+    [OTHER_ORIGIN, 1],
+  ])('%s reads with credentials what its own tenant answers', async (origin, i) => {
+    const reply = await post(gpd.url, makeBundle(gpd.targets[i]!), { origin });
+    expectCore(reply, 'ok');
+    expectCors(reply, origin);
+  });
+
+  it('reads no verdict and no refusal of another tenant, in whatever way its bundle ends', async () => {
+    const stolen = makeBundle(acme);
+    const spoilt = { ...stolen, ct: makeBundle(acme).ct };
+    const headers = { origin: OTHER_ORIGIN };
+    const ends = [
+      ['ok', await post(gpd.url, stolen, headers)],
+      ['replay', await post(gpd.url, stolen, headers)],
+      ['decrypt-failed', await post(gpd.url, spoilt, headers)],
+      ['stale', await post(gpd.url, makeBundle(acme, { clientTs: 0 }), headers)],
+      ['consent-missing', await post(gpd.url, makeBundle(acme), { ...headers, 'sec-gpc': '1' })],
+    ] as const;
+    for (const [reason, reply] of ends) {
+      expectCore(reply, reason);
+      expectNoCors(reply);
+    }
+  });
+
+  it('reads that a kid belongs to nobody, as a mistake in its own page', async () => {
+    const reply = await post(gpd.url, { ...makeBundle(acme), kid: 'nobody' }, { origin: OTHER_ORIGIN });
+    expectCore(reply, 'decrypt-failed');
+    expectCors(reply, OTHER_ORIGIN);
+  });
 
   it('lets a page read by which time a bundle was judged', async () => {
     const headers = { origin: ORIGIN };

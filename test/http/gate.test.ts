@@ -68,6 +68,7 @@ function ingestLane(): Lane {
     limiter: async () => 0,
     gate: makeGate(PLACES),
     knowsOrigin: (origin) => origin === ORIGIN,
+    mayRead: (_kid, origin) => origin === ORIGIN,
     random: (bytes) => Buffer.alloc(bytes),
     isHosting: () => null,
     markNetwork: (network) => network,
