@@ -35,6 +35,7 @@ async function contested(statement?: string): Promise<{ visit: Visit; contestId:
 
 describe('gpd contests', () => {
   it('lists what waits, shows why, and resolves it', async () => {
+    await rights.sql('DELETE FROM contests');
     const { visit, contestId } = await contested('a\u202eb');
     const list = await rights.gpd.json<{ contestId: string; tenant: string }[]>([
       'contests',
@@ -175,6 +176,8 @@ describe('gpd erase', () => {
   });
 
   it('names a receipt that cannot be read, after it did what it could with the others', async () => {
+    const { visitorId } = await rights.visit();
+    expect((await cli('erase', '--tenant', KID, '--visitor', visitorId, '--yes')).code).toBe(0);
     const at = Date.now() - 10_000;
     await rights.sql(
       `INSERT INTO erasures (receipt_id, kid, subject, requested_by, erased_at, scopes, refs, step)

@@ -11,6 +11,9 @@ let rights: Rights;
 let mine: Visit;
 let theirs: Visit;
 let foreign: Visit;
+/** Two whose erasures are allowed. */
+let leaving: Visit;
+let left: Visit;
 let contestId: string;
 let foreignContestId: string;
 beforeAll(async () => {
@@ -18,6 +21,8 @@ beforeAll(async () => {
   mine = await rights.visit();
   theirs = await rights.visit();
   foreign = await rights.visit({ target: rights.other, origin: 'https://other.example' });
+  leaving = await rights.visit();
+  left = await rights.visit();
   const file = async (visit: Visit, claims: Claims): Promise<string> => {
     const token = await rights.as({ gpd_role: 'subject', gpd_visitor: visit.visitorId, ...claims });
     const reply = await rights.call('/privacy/contest', { requestId: visit.requestId }, token);
@@ -31,6 +36,7 @@ afterAll(() => rights.stop());
 
 const who: Readonly<Record<string, () => Claims>> = {
   subject: () => ({ gpd_role: 'subject', sub: 'anna', gpd_visitor: mine.visitorId }),
+  'subject who leaves': () => ({ gpd_role: 'subject', sub: 'leo', gpd_visitor: leaving.visitorId }),
   'subject without a visitor or a link': () => ({ gpd_role: 'subject', sub: 'nobody' }),
   'subject of no tenant': () => ({ gpd_role: 'subject', gpd_visitor: mine.visitorId, gpd_tenant: undefined }),
   'subject of another tenant': () => ({
@@ -159,11 +165,23 @@ describe('POST /privacy/erase', () => {
     ['dpo', () => ({ durableId: `${KID}|unknown` }), 200],
     ['dpo', () => ({ visitorId: 'unknown' }), 200],
     ['dpo', () => ({ principalId: 'unknown' }), 200],
-    // What nobody was allowed to erase is still there.
-    ['subject', () => ({ visitorId: mine.visitorId }), 200],
-    ['dpo', () => ({ requestId: theirs.requestId }), 200],
   ];
-  it.each(table)('%s', (name, body, expected) => expectAnswer(name, '/privacy/erase', body(), expected));
+  const count = async (...visits: readonly Visit[]): Promise<number> => {
+    const ids = visits.map((visit) => `'${visit.requestId}'`).join();
+    return (await rights.sql(`SELECT 1 FROM decisions WHERE request_id IN (${ids})`)).length;
+  };
+  it.each(table)('%s', async (name, body, expected) => {
+    await expectAnswer(name, '/privacy/erase', body(), expected);
+    // What nobody was allowed to erase is still there.
+    expect(await count(mine, theirs, foreign)).toBe(3);
+  });
+
+  it('takes what is named, where that is allowed', async () => {
+    expect(await count(leaving, left)).toBe(2);
+    await expectAnswer('subject who leaves', '/privacy/erase', { visitorId: leaving.visitorId }, 200);
+    await expectAnswer('dpo', '/privacy/erase', { requestId: left.requestId }, 200);
+    expect(await count(leaving, left)).toBe(0);
+  });
 });
 
 describe('order of refusals', () => {

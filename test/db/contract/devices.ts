@@ -72,7 +72,8 @@ export function deviceContract(make: MakeDatabase): void {
     });
 
     it('answers the same question twice in one turn', async () => {
-      const query = { kid: 'k1', durable: 'seen', network: 'n', day: DAY };
+      await makeRecorder(db.database).record(makeEntry({ kid: 'k10', id: 'a', durable: 'seen' }));
+      const query = { kid: 'k10', durable: 'seen', network: 'n', day: DAY };
       const answers = await lookUpDevices(
         other.read,
         makeTotals(clock),

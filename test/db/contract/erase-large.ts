@@ -118,8 +118,9 @@ export function eraseLargeContract(make: MakeDatabase): void {
       );
 
     it('hides all of it with the mark, and then deletes it', async () => {
+      // Request ids of its own: a decision is looked for in every tenant.
       const kid = await addTenant(db.database, 'hidden');
-      for (const id of ['a', 'b', 'c'])
+      for (const id of ['one', 'two', 'three'])
         await record(kid, id, {
           summary: { signals: [], joint: 'j', newDevice: false, counts: false, expiresAt: NOW + DAY },
         });
@@ -128,16 +129,16 @@ export function eraseLargeContract(make: MakeDatabase): void {
         .read('visitor_index')
         .where({ kid, durable: 'mine' })
         .pluck('visitor_id')) as string[];
-      await link(kid, 'b');
+      await link(kid, 'two');
       await link(kid, 'theirs');
-      await file(kid, 'c');
+      await file(kid, 'three');
       await db.database.transaction((tx) =>
-        insertOverride(tx, { kid, durable: 'mine', requestId: 'req_c', at: NOW }),
+        insertOverride(tx, { kid, durable: 'mine', requestId: 'req_three', at: NOW }),
       );
       const { erasure, rows } = await mark(kid);
       expect(rows).toMatchObject({ visitorIds: [own], devices: ['mine'] });
 
-      for (const id of ['a', 'b', 'c']) {
+      for (const id of ['one', 'two', 'three']) {
         expect(await findDecision(other, kid, `req_${id}`)).toBeNull();
         expect(await decisionKey(other.read, kid, `req_${id}`)).toBeNull();
         expect(await tenantOfDecision(other, `req_${id}`)).toBeNull();
@@ -149,7 +150,7 @@ export function eraseLargeContract(make: MakeDatabase): void {
       expect(await countTrail(other, kid, 'mine', 9)).toBe(0);
       expect(await linkedRequests(other, kid, 'anna')).toEqual(['req_theirs']);
       expect(await heldLinks(other, kid, 'anna')).toMatchObject([{ requestId: 'req_theirs' }]);
-      const reach = { durable: 'mine', linked: ['req_a', 'req_theirs'] };
+      const reach = { durable: 'mine', linked: ['req_one', 'req_theirs'] };
       expect(await countDecisions(other, kid, reach)).toBe(1);
       const told: string[] = [];
       for await (const page of heldDecisions(other, kid, reach)) told.push(...page.map((d) => d.requestId));
@@ -170,7 +171,11 @@ export function eraseLargeContract(make: MakeDatabase): void {
         links: 'pending 0',
       });
 
-      expect([...(await deleteMarked(other, erasure, goOn))].sort()).toEqual(['req_a', 'req_b', 'req_c']);
+      expect([...(await deleteMarked(other, erasure, goOn))].sort()).toEqual([
+        'req_one',
+        'req_three',
+        'req_two',
+      ]);
       expect(await endSteps(other, erasure.receiptId)).toMatchObject({ step: 'logged' });
       expect(await left(kid)).toEqual(['req_theirs']);
       expect(await left(kid, 'links')).toEqual(['req_theirs']);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { makeDiskReserve } from '../../../src/db/disk-reserve-files.ts';
 import { HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { readJobFailures } from '../../../src/ops/job-store.ts';
@@ -26,7 +26,7 @@ const DAMAGE = {
 export function receiptContract(make: MakeDatabase): void {
   describe('stored erasures', () => {
     let db: TestDatabase;
-    const dataDir = tempDir('receipts');
+    let dataDir: string;
     const update = (receiptId: string, row: object): Promise<unknown> =>
       db.database.transaction((tx) => tx('erasures').where({ receipt_id: receiptId }).update(row));
     const add = (receiptId: string, step: StoredErasure['step'], erasedAt = NOW): Promise<void> => {
@@ -53,8 +53,10 @@ export function receiptContract(make: MakeDatabase): void {
         onFault: (error) => faults.push(error),
       });
 
-    beforeAll(async () => {
+    beforeEach(async () => {
       db = await make();
+      dataDir = tempDir('receipts');
+      faults.length = 0;
       for (const kid of ['aaa', 'bbb', 'ccc']) await addTenant(db.database, kid);
       await add('era_b1', 'rows');
       await add('era_c1', 'logged');
@@ -65,7 +67,7 @@ export function receiptContract(make: MakeDatabase): void {
       await add('era_c4', 'logged', NOW + 5);
       for (const [id, row] of Object.entries(DAMAGE)) await update(id, row);
     });
-    afterAll(() => db.close());
+    afterEach(() => db.close());
 
     it('every other one is finished; of each tenant one complaint, until it is mended', async () => {
       const house = makeHouse(db.database, NOW, {
@@ -95,7 +97,7 @@ export function receiptContract(make: MakeDatabase): void {
 
     it('none is told in the words of its row', async () => {
       const { receipts, failures } = await eraser().resume();
-      expect(receipts).toEqual([]);
+      expect(receipts.map(({ receiptId }) => receiptId)).toEqual(['era_a1', 'era_b2', 'era_c4']);
       expect(failures.map(({ kid, error }) => `${kid}: ${(error as Error).message}`)).toEqual([
         'bbb: the stored receipt era_b1 cannot be read; restore a backup',
         'ccc: the stored receipt era_c1 cannot be read; restore a backup',
@@ -115,6 +117,8 @@ export function receiptContract(make: MakeDatabase): void {
     });
 
     it('what a crash left staged and cannot be dropped holds up none', async () => {
+      // What can be finished is, so that one is left.
+      await eraser().resume();
       await add('era_a2', 'rows');
       const rename = (from: string, to: string): Promise<unknown> =>
         db.database.transaction((tx) => tx.schema.renameTable(from, to));

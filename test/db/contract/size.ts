@@ -8,7 +8,8 @@ import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/append-store.ts';
 import { checkSeals, sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
-import { purgeOutbox } from '../../../src/webhooks/store.ts';
+import { insertWebhook, purgeOutbox } from '../../../src/webhooks/store.ts';
+import { operatorAt } from '../../support/act.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
@@ -114,15 +115,26 @@ export function sizeContract(make: MakeDatabase): void {
     });
 
     it('takes old events page by page, and leaves one that still waits', async () => {
-      const kid = await addTenant(db.database, 'outbox-many');
+      const own = await make();
+      const kid = await addTenant(own.database, 'outbox-many');
+      const hook = {
+        url: 'https://hook.example/',
+        events: ['decision.recorded'],
+        allowPrivate: false,
+      } as const;
+      const webhook = { kid, id: 'w', ...hook, wrappedSecret: 'wrapped', createdAt: NOW };
+      await insertWebhook(own.database, webhook, operatorAt(NOW));
       const rows = Array.from({ length: 5000 }, (_, i): Bindings => {
         const state = i === 2100 ? 'waiting' : 'delivered';
         return [kid, 'w', 'decision.recorded', NOW + Math.floor(i / 10), state, 0, 0];
       });
-      await insert('webhook_outbox', 'kid, webhook, event, created_at, state, attempts, next_at', rows);
-      await purgeOutbox(db.database, NOW + 450);
-      expect(await other.read('webhook_outbox').where({ kid }).count({ n: '*' }).first()).toEqual({ n: 501 });
-      expect(await other.read('webhook_outbox').where({ kid, state: 'waiting' }).pluck('kid')).toEqual([kid]);
+      const columns = 'kid, webhook, event, created_at, state, attempts, next_at';
+      await own.database.transaction((tx) => insertMany(tx, `INSERT INTO webhook_outbox (${columns})`, rows));
+      await purgeOutbox(own.database, NOW + 450);
+      const left = () => own.database.read('webhook_outbox').where({ kid });
+      expect(await left().count({ n: '*' }).first()).toEqual({ n: 501 });
+      expect(await left().where({ state: 'waiting' }).pluck('kid')).toEqual([kid]);
+      await own.close();
     });
   });
 }

@@ -46,9 +46,12 @@ export function snapshotContract(make: MakeDatabase): void {
     afterAll(() => db.close());
 
     it('says at once that there is nobody, and that nothing changed', async () => {
-      const page = await readSnapshot(other, -1);
+      const empty = await make();
+      const { database } = empty;
+      const page = await readSnapshot(database, -1);
       expect(page).toEqual({ revision: 0, changed: [], damaged: [], kids: new Set() });
-      expect(await readSnapshot(other, 0)).toEqual({ revision: 0, changed: [], damaged: [], kids: null });
+      expect(await readSnapshot(database, 0)).toEqual({ revision: 0, changed: [], damaged: [], kids: null });
+      await empty.close();
     });
 
     it('reads a tenant with all that hangs on it', async () => {
@@ -58,7 +61,7 @@ export function snapshotContract(make: MakeDatabase): void {
       const key = { id: 'k', kid, scope: 'secret', name: 'n', hash: hashApiKey('k'), ...times } as const;
       await makeApiKeyStore(db.database).insert(key, operatorAt(NOW));
       const { changed } = await readSnapshot(other, -1);
-      expect(changed).toEqual([
+      expect(changed.filter(({ tenant }) => tenant.kid === kid)).toEqual([
         {
           tenant: makeNewTenant(kid).tenant,
           revision: expect.any(Number) as number,

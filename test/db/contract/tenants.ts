@@ -42,14 +42,17 @@ export function tenantContract(make: MakeDatabase): void {
     afterAll(() => db.close());
 
     it('answers null, false or nothing for an unknown kid', async () => {
-      const store = makeTenantStore(db.database);
+      const empty = await make();
+      const { database } = empty;
+      const store = makeTenantStore(database);
       expect(await store.list()).toEqual([]);
       expect(await store.get('nobody')).toBeNull();
       expect(await store.saveSettings('nobody', () => settings, operatorAt(NOW))).toBeNull();
       expect(await store.purposes('nobody')).toEqual([]);
-      expect(await saveTenantSecret(db.database, 'nobody', 'symmetric', 'w', operatorAt(NOW))).toBe(false);
-      expect(await readTenantSecret(db.database, 'nobody', 'symmetric')).toBeNull();
-      expect(await db.database.read('tenants')).toEqual([]);
+      expect(await saveTenantSecret(database, 'nobody', 'symmetric', 'w', operatorAt(NOW))).toBe(false);
+      expect(await readTenantSecret(database, 'nobody', 'symmetric')).toBeNull();
+      expect(await database.read('tenants')).toEqual([]);
+      await empty.close();
     });
 
     it('inserts a tenant with all it is made of, and every node sees it', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import {
@@ -21,6 +21,9 @@ import { appender, makeRequest } from './consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 
 const LEASE_MS = 60_000;
+
+/** Four decisions and a grant, the oldest first. */
+type Seqs = readonly [number, number, number, number, number];
 
 function makeWebhook(kid: string, id: string, over: Partial<Webhook> = {}): Webhook {
   const base = { url: 'https://hook.example/ü', events: ['decision.recorded'] as const, allowPrivate: false };
@@ -87,7 +90,7 @@ export function webhookContract(make: MakeDatabase): void {
     describe('what is due', () => {
       let outbox: TestDatabase;
       let second: Database;
-      beforeAll(async () => {
+      beforeEach(async () => {
         outbox = await make();
         second = await outbox.connect();
         const kid = await addTenant(outbox.database, 'acme');
@@ -98,11 +101,22 @@ export function webhookContract(make: MakeDatabase): void {
         const notify = () => [{ webhook: 'w', event: 'consent.granted' as const, sealed: 'sealed' }];
         await appender(outbox.database).append(makeRequest(kid, { notify, now: NOW + 4 }));
       });
-      afterAll(() => outbox.close());
+      afterEach(() => outbox.close());
 
-      const seqs: number[] = [];
       const take = (node: Database, now: number, limit = 10) =>
         takeDue(node, now, [{ kid: 'acme', webhook: 'w', limit }]);
+      /** The oldest at NOW and the rest ten milliseconds later. */
+      const takeAll = async (): Promise<Seqs> => {
+        const taken = [...(await take(outbox.database, NOW)), ...(await take(second, NOW + 10))];
+        return taken.map(({ seq }) => seq).sort((a, b) => a - b) as unknown as Seqs;
+      };
+      const settleMost = async ([first, one, two, _three, grant]: Seqs): Promise<void> => {
+        const done = { state: 'delivered', nextAt: NOW, failure: null } as const;
+        await settle(outbox.database, first, done);
+        await settle(outbox.database, grant, done);
+        await settle(second, one, { state: 'failed', nextAt: NOW, failure: '410' });
+        await settle(second, two, { state: 'waiting', nextAt: NOW + 3 * LEASE_MS, failure: '503' });
+      };
 
       it('is taken once, by however many nodes at once, the oldest first', async () => {
         const [first] = await take(outbox.database, NOW);
@@ -119,25 +133,22 @@ export function webhookContract(make: MakeDatabase): void {
           await Promise.all([outbox.database, second].map((node) => take(node, NOW + 10)))
         ).flat();
         expect(taken).toHaveLength(4);
-        seqs.push(first!.seq, ...taken.map(({ seq }) => seq).sort((a, b) => a - b));
-        expect(new Set(seqs).size).toBe(5);
+        expect(new Set([first!, ...taken].map(({ seq }) => seq)).size).toBe(5);
         const grant = taken.find(({ event }) => event === 'consent.granted');
         expect(grant).toMatchObject({ request_id: null, sealed: 'sealed' });
         expect(await take(second, NOW + 10)).toEqual([]);
       });
 
       it('is taken again when the node that took it says nothing for a minute', async () => {
+        const seqs = await takeAll();
         const again = await take(second, NOW + LEASE_MS);
         expect(again.map(({ seq, attempts }) => [seq, attempts])).toEqual([[seqs[0], 2]]);
       });
 
       it('is settled: delivered without its payload, failed, or waiting for later', async () => {
-        const [first, one, two, three, grant] = seqs as [number, number, number, number, number];
-        const done = { state: 'delivered', nextAt: NOW, failure: null } as const;
-        await settle(outbox.database, first, done);
-        await settle(outbox.database, grant, done);
-        await settle(second, one, { state: 'failed', nextAt: NOW, failure: '410' });
-        await settle(second, two, { state: 'waiting', nextAt: NOW + 3 * LEASE_MS, failure: '503' });
+        const seqs = await takeAll();
+        const [first, one, two, three, grant] = seqs;
+        await settleMost(seqs);
         const rows = await outbox.database.read('webhook_outbox').orderBy('seq');
         expect(rows.map((row) => [row.seq, row.state, row.sealed, row.failure])).toEqual([
           [first, 'delivered', null, null],
@@ -150,8 +161,10 @@ export function webhookContract(make: MakeDatabase): void {
       });
 
       it('can be sent again from any point, where something is left to send', async () => {
+        const seqs = await takeAll();
+        await settleMost(seqs);
         const again = NOW + 10 * LEASE_MS;
-        expect(await replayFrom(second, 'acme', 'w', seqs[1]!, again)).toBe(3);
+        expect(await replayFrom(second, 'acme', 'w', seqs[1], again)).toBe(3);
         const taken = await take(outbox.database, again);
         expect(new Set(taken.map(({ seq }) => seq))).toEqual(new Set(seqs.slice(1, 4)));
         expect(taken.map(({ attempts }) => attempts)).toEqual([1, 1, 1]);
@@ -159,6 +172,9 @@ export function webhookContract(make: MakeDatabase): void {
       });
 
       it('is forgotten some time after it was settled, and not while it waits', async () => {
+        const seqs = await takeAll();
+        await settleMost(seqs);
+        await replayFrom(second, 'acme', 'w', seqs[1], NOW + 10 * LEASE_MS);
         await purgeOutbox(second, NOW);
         expect((await outbox.database.read('webhook_outbox')).length).toBe(5);
         await purgeOutbox(second, NOW + 1000);
@@ -179,7 +195,7 @@ export function webhookContract(make: MakeDatabase): void {
     describe('lanes', () => {
       let outbox: TestDatabase;
       const lanes = ['w1', 'w2', 'w3'].map((webhook) => ({ kid: 'acme', webhook }));
-      beforeAll(async () => {
+      beforeEach(async () => {
         outbox = await make();
         await addTenant(outbox.database, 'acme');
         const recorder = makeRecorder(outbox.database);
@@ -189,7 +205,7 @@ export function webhookContract(make: MakeDatabase): void {
           await recorder.record(makeEntry({ kid: 'acme', id: `d${i}`, webhooks: ['w1'], decidedAt: NOW }));
         await recorder.record(makeEntry({ kid: 'acme', id: 'e', webhooks: ['w2'], decidedAt: NOW + 1 }));
       });
-      afterAll(() => outbox.close());
+      afterEach(() => outbox.close());
 
       const countTaken = (taken: readonly { readonly webhook: string }[]) =>
         Object.fromEntries(
@@ -216,6 +232,7 @@ export function webhookContract(make: MakeDatabase): void {
       });
 
       it('fail what has been due for too long, and nothing that is taken or younger', async () => {
+        await takeDue(outbox.database, NOW + 1, [{ ...lanes[0]!, limit: 7 }]);
         await failOverdue(outbox.database, lanes[0]!, NOW - 1, 'silent');
         expect(await outbox.database.read('webhook_outbox').where({ state: 'failed' })).toEqual([]);
         await failOverdue(outbox.database, lanes[0]!, NOW, 'silent');

@@ -19,9 +19,8 @@ interface MadeKey {
 let gpd: Gpd;
 const keys = new Map<string, MadeKey>();
 
-async function makeKey(kid: string, scope: Scope): Promise<void> {
-  keys.set(`${kid} ${scope}`, await gpd.json(['apikeys', 'create', kid, '--scope', scope, '--name', 'test']));
-}
+const makeKey = (kid: string, scope: Scope): Promise<MadeKey> =>
+  gpd.json(['apikeys', 'create', kid, '--scope', scope, '--name', 'test']);
 
 const secretOf = (name: string): string => keys.get(name)?.key ?? '';
 
@@ -36,8 +35,9 @@ beforeAll(async () => {
     { kid: 'other', origins: [] },
   ];
   gpd = await startGpd({ tenants });
-  for (const scope of ['secret', 'read-only', 'operator', 'publishable'] as const) await makeKey(KID, scope);
-  await makeKey('other', 'secret');
+  for (const scope of ['secret', 'read-only', 'operator', 'publishable'] as const)
+    keys.set(`${KID} ${scope}`, await makeKey(KID, scope));
+  keys.set('other secret', await makeKey('other', 'secret'));
   const last = async (): Promise<number> => (await find('x', secretOf('other secret'))).status;
   await vi.waitFor(async () => expect(await last()).toBe(404), SEEN_WITHIN);
 });
@@ -166,8 +166,7 @@ describe('GET /v1/decisions/{requestId}', () => {
 
   it('refuses a revoked key within 5 s, and only that one', async () => {
     const { requestId } = await decide();
-    await makeKey(KID, 'secret');
-    const doomed = keys.get(`${KID} secret`)!;
+    const doomed = await makeKey(KID, 'secret');
     await vi.waitFor(async () => expect((await find(requestId, doomed.key)).status).toBe(200), SEEN_WITHIN);
     await gpd.json(['apikeys', 'revoke', doomed.id]);
     await vi.waitFor(

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type Database, openDatabase } from '../../../src/db/db.ts';
 import { migrate } from '../../../src/db/migrate.ts';
 import { makeMasterKey } from '../../../src/keys/master-key.ts';
@@ -16,11 +16,11 @@ const masterKey = makeMasterKey(randomBytes(32), randomBytes);
 vi.setConfig({ testTimeout: 120_000 });
 
 let database: Database;
-beforeAll(async () => {
+beforeEach(async () => {
   database = await openDatabase({ location: join(tempDir('signer'), 'gpd.db'), create: true });
   await migrate(database);
 });
-afterAll(() => database.close());
+afterEach(() => database.close());
 
 const open = (now: number, key = masterKey) =>
   openArchiveSigner({ database, masterKey: key, clock: () => now, host: 'gpd.example' });

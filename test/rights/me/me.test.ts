@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { transparencyViewSchema } from '../../../src/schema/rights.ts';
 import { ORIGIN, OTHER_ORIGIN, REASON } from '../../support/constants.ts';
-import { expectCore, expectError, post, SEEN_WITHIN, sessionOf } from '../../support/expect.ts';
+import { expectCore, expectError, post, sessionOf } from '../../support/expect.ts';
 import { ask } from '../../support/http.ts';
 import { desktopChrome } from '../../support/samples.ts';
 import { makeBundle } from '../../support/seal.ts';
-import { apiKey, type Rights, startRights } from '../support/rights.ts';
+import { apiKey, keepSummaries, type Rights, startRights } from '../support/rights.ts';
 
 let rights: Rights;
 let secret: string;
@@ -165,16 +165,16 @@ describe('view', () => {
   });
 
   describe('where the tenant keeps summaries', () => {
+    let kept: Rights;
     beforeAll(async () => {
-      await rights.gpd.json(['tenants', 'set', 'acme', 'transparency.retain=summary']);
-      await vi.waitFor(async () => {
-        expect((await rights.me(await rights.visit(), 'view')).status).toBe(200);
-      }, SEEN_WITHIN);
+      kept = await startRights();
+      await keepSummaries(kept);
     });
+    afterAll(() => kept.stop());
 
-    it('tells bands while few devices are known, and never a value or the visitorId', async () => {
-      const visit = await rights.visit();
-      const reply = await rights.me(visit, 'view');
+    it('tells bands while few devices are known, never a value or the visitorId, and bits once enough are', async () => {
+      const visit = await kept.visit();
+      const reply = await kept.me(visit, 'view');
       const view = transparencyViewSchema.strict().parse(reply.json());
       expect(view).toMatchObject({
         qualitativeOnly: true,
@@ -188,30 +188,26 @@ describe('view', () => {
       }
       expect(reply.text).not.toContain(visit.visitorId);
       expect(reply.text).not.toContain('Win32');
-    });
 
-    it('tells bits once enough devices are known', async () => {
-      for (let i = 0; i < 50; i += 1) await rights.visit();
-      const visit = await rights.visit();
-      const view = transparencyViewSchema.parse((await rights.me(visit, 'view')).json());
-      expect(view.qualitativeOnly).toBe(false);
-      const bits = new Map(view.signals.map(({ name, entropyBits }) => [name, entropyBits]));
+      for (let i = 0; i < 50; i += 1) await kept.visit();
+      const told = await kept.me(await kept.visit(), 'view');
+      const exact = transparencyViewSchema.parse(told.json());
+      expect(exact.qualitativeOnly).toBe(false);
+      const bits = new Map(exact.signals.map(({ name, entropyBits }) => [name, entropyBits]));
       // The samples differ in what they draw and in nothing else.
       expect(bits.get('canvas')).toBeGreaterThan(4);
       expect(bits.get('family')).toBeLessThan(0.2);
-      expect(view.totalEntropyBits).toBeGreaterThan(4);
-      expect(view.totalEntropyBits).toBeLessThan(8);
+      expect(exact.totalEntropyBits).toBeGreaterThan(4);
+      expect(exact.totalEntropyBits).toBeLessThan(8);
     });
 
     it('is gone after a forget, and with the token', async () => {
-      const visit = await rights.visit();
-      await rights.me(visit, 'forget');
-      expectError(await rights.me(visit, 'view'), 'no-retained-data');
-      const expired = await rights.visit();
-      await rights.sql(
-        `UPDATE signal_summaries SET expires_at = 1 WHERE request_id = '${expired.requestId}'`,
-      );
-      expectError(await rights.me(expired, 'view'), 'no-retained-data');
+      const visit = await kept.visit();
+      await kept.me(visit, 'forget');
+      expectError(await kept.me(visit, 'view'), 'no-retained-data');
+      const expired = await kept.visit();
+      await kept.sql(`UPDATE signal_summaries SET expires_at = 1 WHERE request_id = '${expired.requestId}'`);
+      expectError(await kept.me(expired, 'view'), 'no-retained-data');
     });
   });
 });

@@ -140,15 +140,16 @@ export function readerContract(make: MakeDatabase): void {
     });
 
     it('keeps the newest checkpoint, whatever order they come in', async () => {
+      const signed = await addLog(db.database, 'signed');
       const save = async (database: Database, size: number) => {
-        const read = (await readHead(database, kid))?.checkpoint ?? null;
+        const read = (await readHead(database, signed))?.checkpoint ?? null;
         const checkpoint = { text: `checkpoint ${size}`, size, signedAt: NOW + size };
-        return saveCheckpoint(database, kid, checkpoint, read);
+        return saveCheckpoint(database, signed, checkpoint, read);
       };
       expect(await save(db.database, 10)).toBe(true);
       expect(await save(other, 30)).toBe(true);
       expect(await save(db.database, 20)).toBe(false);
-      expect((await readHead(other, kid))?.checkpoint).toEqual({
+      expect((await readHead(other, signed))?.checkpoint).toEqual({
         text: 'checkpoint 30',
         size: 30,
         signedAt: NOW + 30,
