@@ -1,12 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
-import { makeDirectory } from '../app/directory.ts';
-import { readSnapshot } from '../app/snapshot-store.ts';
-import { makeConsentAppender } from '../consent/append-store.ts';
-import { type ConsentService, makeConsentService } from '../consent/service.ts';
-import { makeConsentStateReader } from '../consent/state-store.ts';
+import { makeConsent } from '../consent/consent-make.ts';
+import type { ConsentService } from '../consent/service.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Store } from '../tenants/installation-files.ts';
+import { readDirectory } from './directory.ts';
 import { noSuchTenant, withStore } from './run.ts';
 
 export interface ConsentContext {
@@ -22,17 +20,10 @@ export function withConsent<T>(
   work: (context: ConsentContext) => Promise<T>,
 ): Promise<T> {
   return withStore(command, async (store) => {
-    const { database } = store;
-    const directory = makeDirectory(Date.now);
-    directory.apply(await readSnapshot(database, -1), store.masterKey, true);
+    const directory = await readDirectory(store);
     const tenant = directory.consentTenant(kid);
     if (!tenant) throw noSuchTenant(kid);
-    const reader = makeConsentStateReader(database);
-    const appender = makeConsentAppender(database);
-    return work({
-      store,
-      tenant,
-      service: makeConsentService({ database, reader, appender, clock: Date.now, random: randomBytes }),
-    });
+    const { service } = makeConsent({ database: store.database, clock: Date.now, random: randomBytes });
+    return work({ store, tenant, service });
   });
 }

@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
-import { makeDirectory } from '../app/directory.ts';
-import { readSnapshot } from '../app/snapshot-store.ts';
 import type { Config } from '../config.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import { type LogService, makeLogService } from '../log/service.ts';
 import { makeRights, type RightsServices } from '../rights/services-make.ts';
 import { type EraseTargetBody, eraseTargetSchema } from '../schema/rights.ts';
 import type { OpenOptions, Store } from '../tenants/installation-files.ts';
+import { readDirectory } from './directory.ts';
 import { type OperatorContext, withOperator } from './operator.ts';
 import { CommandFailed, say } from './output.ts';
 
@@ -32,8 +31,7 @@ export function withRights<T>(
 ): Promise<T> {
   const run = async ({ store, config, by }: OperatorContext): Promise<T> => {
     const { database } = store;
-    const directory = makeDirectory(Date.now);
-    directory.apply(await readSnapshot(database, -1), store.masterKey, true);
+    const directory = await readDirectory(store);
     const tenantOf = (kid: string) => directory.consentTenant(kid);
     const ingestTenantOf = (kid: string) => directory.tenant(kid);
     const rights = makeRights(

@@ -35,6 +35,18 @@ export interface ConsentApiParts {
   readonly random: Random;
 }
 
+/** What the server and a command have in common. */
+export function makeConsent({
+  database,
+  clock,
+  random,
+}: Pick<ConsentApiParts, 'database' | 'clock' | 'random'>) {
+  const appender = makeConsentAppender(database);
+  const reader = makeConsentStateReader(database);
+  const service = makeConsentService({ database, reader, appender, clock, random });
+  return { service, idle: () => appender.idle() };
+}
+
 const bannerFiles = new URL('../../dist/banner/', import.meta.url);
 
 export interface ConsentApi {
@@ -49,15 +61,13 @@ export interface ConsentApi {
 }
 
 export function makeConsentApi(parts: ConsentApiParts): ConsentApi {
-  const { database, clock, random, findApiKey, limits, refresh, knowsOrigin } = parts;
+  const { database, clock, findApiKey, limits, refresh, knowsOrigin } = parts;
   const tenantOf = (kid: string): ConsentTenant => {
     const tenant = parts.tenantOf(kid);
     if (!tenant) throw new TenantGone();
     return tenant;
   };
-  const appender = makeConsentAppender(database);
-  const reader = makeConsentStateReader(database);
-  const service = makeConsentService({ database, reader, appender, clock, random });
+  const { service, idle } = makeConsent(parts);
   const log = makeLogService({ database, signerOf: (kid) => parts.tenantOf(kid)?.signer, clock });
   const findSession = (token: string): Promise<PrincipalSession | null> =>
     isSessionToken(token) ? service.readSession(parts.tenantOf, token) : Promise.resolve(null);
@@ -67,7 +77,7 @@ export function makeConsentApi(parts: ConsentApiParts): ConsentApi {
   const banners = makeBannerService({ database, clock, script: embed.scriptHash });
   const { eraseOwn } = parts;
   return {
-    idle: () => appender.idle(),
+    idle,
     proveConsent: makeProveConsent(database, service, tenantOf),
     authorization,
     consent: { ...authorization, check: (kid, request) => fresh.check(kid, request), knowsOrigin },

@@ -1,7 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { loadAgentKeys } from '../../agents/service.ts';
-import { makeDirectory } from '../../app/directory.ts';
-import { readSnapshot } from '../../app/snapshot-store.ts';
 import { baseUrl, type Config } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
 import { postBundle } from '../../egress/gpd-client.ts';
@@ -17,6 +15,7 @@ import { type DigestSet, makeDigestSet } from '../../lib/digest-set.ts';
 import { poolRandom } from '../../lib/random.ts';
 import { MAX_BODY_BYTES } from '../../schema/bundle.ts';
 import type { Store } from '../../tenants/installation-files.ts';
+import { readDirectory } from '../directory.ts';
 import type { ReplayLine } from './lines.ts';
 
 export interface ReplayAnswer {
@@ -55,8 +54,7 @@ function withShadow(tenant: IngestTenant | undefined, policy: Policy | null): In
 
 /** The stages of the server on this database, each bundle at its own time, with the writes left out. */
 export async function offlineRunner(store: Store, config: Config, policy: Policy | null): Promise<Runner> {
-  const directory = makeDirectory(Date.now);
-  directory.apply(await readSnapshot(store.database, -1), store.masterKey, true);
+  const directory = await readDirectory(store);
   let otherwise: string | null = null;
   const agents = await loadAgentKeys(store.database);
   const salt = randomBytes(SALT_BYTES).toString('base64');
