@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { missingPackages } from '../../bin/tools.mjs';
 import { missingPostgres } from './postgres.ts';
 
 const run = promisify(execFile);
@@ -22,25 +23,18 @@ async function build(): Promise<void> {
   }
 }
 
-async function missingChromium(): Promise<string | null> {
-  const { findChromium } = await import('../browser/support/chromium.ts');
-  return findChromium() === null ? 'not installed (apt-get install chromium)' : null;
-}
-
-async function missingFirefox(): Promise<string | null> {
-  const { findFirefox } = await import('../browser/support/firefox.ts');
-  return findFirefox() === null ? 'not installed (apt-get install firefox-esr)' : null;
-}
-
 async function reportTools(): Promise<void> {
-  const tools = {
-    chromium: await missingChromium(),
-    firefox: await missingFirefox(),
-    postgres: await missingPostgres(),
-    VECTORS_DIR: process.env['VECTORS_DIR'] ? null : 'unset, so only our own vectors',
-  };
-  const words = Object.entries(tools).map(([name, missing]) => `${name}: ${missing ?? 'there'}`);
-  process.stderr.write(`tools: ${words.join('; ')}\n`);
+  const missing = missingPackages();
+  const postgres = await missingPostgres();
+  const lines = [
+    ...missing.map(({ name, use }) => `missing: ${name}, for ${use}`),
+    ...(postgres === null ? [] : [`missing: PostgreSQL: ${postgres}`]),
+    ...(process.env['VECTORS_DIR'] ? [] : ['VECTORS_DIR is not set: only our own vectors are read']),
+    ...(missing.length === 0
+      ? []
+      : [`all of them: apt-get install ${missing.map(({ name }) => name).join(' ')}`]),
+  ];
+  for (const line of lines) process.stderr.write(`${line}\n`);
 }
 
 /** Ends what a worker that died hard left behind: server.ts notes every process by an empty file named after it. */

@@ -1,0 +1,63 @@
+#!/usr/bin/env node
+// What the tests run besides Node, and the Debian packages that bring it. Run by itself it prints the packages that are
+// missing, in one line.
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, realpathSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+/** @param {string[]} names of programs, of which one is enough */
+const has = (...names) =>
+  (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .some((folder) => folder !== '' && names.some((name) => existsSync(join(folder, name))));
+
+const hasFaketime = () =>
+  existsSync('/usr/lib') &&
+  readdirSync('/usr/lib').some((name) =>
+    existsSync(join('/usr/lib', name, 'faketime', 'libfaketimeMT.so.1')),
+  );
+
+/**
+ * The package, what it is for, and whether it is there.
+ * @type {readonly (readonly [string, string, () => boolean])[]}
+ */
+const TOOLS = [
+  ['build-essential', 'the build of sqlite3', () => has('c++', 'g++', 'clang++') && has('make', 'gmake')],
+  ['python3', 'the build of sqlite3', () => has('python3')],
+  [
+    'chromium',
+    'browsers',
+    () => Boolean(process.env['CHROMIUM']) || has('chromium', 'chromium-browser', 'google-chrome'),
+  ],
+  ['firefox-esr', 'browsers', () => Boolean(process.env['FIREFOX']) || has('firefox-esr', 'firefox')],
+  ['systemd', 'units and their notices', () => has('systemd-analyze') && has('systemd-notify')],
+  ['strace', 'faults of a disk', () => has('strace')],
+  ['libfaketime', 'faults of a clock', hasFaketime],
+  ['pgbouncer', 'clusters', () => has('pgbouncer')],
+  ['nginx', 'proxies', () => has('nginx')],
+  ['caddy', 'proxies', () => has('caddy')],
+  ['lintian', 'the package', () => has('lintian')],
+  ['mandoc', 'man pages', () => has('mandoc')],
+  [
+    'python3-venv',
+    'the SDK for Python',
+    () => spawnSync('python3', ['-c', 'import ensurepip, venv']).status === 0,
+  ],
+  ['golang-go', 'the SDK for Go', () => has('go')],
+  ['maven', 'the SDK for Java', () => has('mvn')],
+  ['default-jdk-headless', 'the SDK for Java', () => has('javac')],
+];
+
+/** @returns {{ name: string, use: string }[]} packages that are not there */
+export function missingPackages() {
+  return TOOLS.filter(([, , there]) => !there()).map(([name, use]) => ({ name, use }));
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(realpathSync(process.argv[1])).href) {
+  process.stdout.write(
+    `${missingPackages()
+      .map(({ name }) => name)
+      .join(' ')}\n`,
+  );
+}
