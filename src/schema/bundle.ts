@@ -2,9 +2,13 @@ import { z } from 'zod';
 import { decodeBase64Url } from '../lib/base64.ts';
 import { isPlainText } from '../lib/plain-text.ts';
 
-/** The tenant's name: 1..64 of [A-Za-z0-9._-], so that it never holds the `|` of a durableId. */
-const KID_PATTERN = /^[A-Za-z0-9._-]{1,64}$/;
-export const kidSchema = z.string().regex(KID_PATTERN, 'a kid is 1 to 64 of A-Z a-z 0-9 . _ -');
+/**
+ * The tenant's name: 1..64 of [A-Za-z0-9._-], so that it never holds the `|` of a durableId. Not `.` or `..`: a client takes
+ * them out of a path (RFC 3986 section 5.2.4). Without a look-ahead, which not every generator of SDKs knows.
+ */
+const KID_PATTERN = /^(?:[A-Za-z0-9_-]|\.[A-Za-z0-9_-]|\.\.[A-Za-z0-9._-])[A-Za-z0-9._-]*$/;
+const KID_RULE = 'a kid is 1 to 64 of A-Z a-z 0-9 . _ -, and not . or ..';
+export const kidSchema = z.string().max(64, KID_RULE).regex(KID_PATTERN, KID_RULE);
 
 /** Largest accepted request body in bytes (interface section 8). */
 export const MAX_BODY_BYTES = 32_768;

@@ -63,6 +63,8 @@ describe.concurrent('gpd tenants', () => {
     [7, ['add', KID], /acme/],
     [2, ['add', 'a|b'], /kid/],
     [2, ['add', ''], /kid/],
+    [2, ['add', '.'], /not \. or \.\./],
+    [2, ['add', '..'], /not \. or \.\./],
     [2, ['add', 'k'.repeat(65)], /kid/],
     [2, ['add', 'ä'], /kid/],
     [2, ['add', 'x', '--origin', 'shop.example'], /origin/],

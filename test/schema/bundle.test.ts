@@ -15,13 +15,19 @@ const bytes = (size: number): string => Buffer.alloc(size, 7).toString('base64')
 const bundle = { kid: 'acme', iv: bytes(12), ct: bytes(40), epk: bytes(65) };
 
 describe('a kid', () => {
-  it.each(['a', 'acme', 'A.b_c-9', '-', 'x'.repeat(64)])('may be %s', (kid) => {
-    expect(takes(kidSchema, kid)).toBe(true);
-  });
+  it.each(['a', 'acme', 'A.b_c-9', '-', '...', '.a', '..a', 'a.', '.-.', 'x'.repeat(64), '.'.repeat(64)])(
+    'may be %s',
+    (kid) => {
+      expect(takes(kidSchema, kid)).toBe(true);
+    },
+  );
 
-  it.each(['', 'a|b', 'a b', 'a/b', 'ä', 'a\n', 'x'.repeat(65), 1, null])('may not be %j', (kid) => {
-    expect(takes(kidSchema, kid)).toBe(false);
-  });
+  it.each(['', '.', '..', 'a|b', 'a b', 'a/b', 'ä', 'a\n', 'x'.repeat(65), 1, null])(
+    'may not be %j',
+    (kid) => {
+      expect(takes(kidSchema, kid)).toBe(false);
+    },
+  );
 });
 
 describe('SealedBundle', () => {
@@ -36,6 +42,7 @@ describe('SealedBundle', () => {
     ['no kid', { kid: undefined }],
     ['a kid with the delimiter', { kid: 'a|b' }],
     ['a number for a kid', { kid: 7 }],
+    ['a kid that a path takes for a step', { kid: '..' }],
     ['no iv', { iv: undefined }],
     ['an iv of 9 bytes', { iv: bytes(9) }],
     ['an iv of 16 bytes', { iv: bytes(16) }],
