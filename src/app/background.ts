@@ -1,4 +1,6 @@
 import { SECOND } from '../lib/clock.ts';
+import { keepCheckpoints } from '../log/checkpoint-service.ts';
+import { thinCheckpoints } from '../log/checkpoint-store.ts';
 import type { watchSkew } from '../ops/clock-skew-service.ts';
 import { startHousekeeping } from '../ops/housekeeping.ts';
 import type { RightsServices } from '../rights/services-make.ts';
@@ -28,13 +30,19 @@ export function startWebhooks(platform: Platform, findDecision: DispatcherDeps['
 
 /** What time alone makes due. */
 export function startUpkeep(platform: Platform, { eraser, held }: RightsServices, skew: SkewWatch) {
-  const { database, clock, store, keyUse, log, logFault, options } = platform;
+  const { database, clock, store, keyUse, log, logFault, options, book, tenantOf } = platform;
+  const checkpoints = { database, book, keysOf: tenantOf, clock };
   return startHousekeeping({
     database,
     resumeErasures: async () => (await eraser.resumeStale()).failures,
     resumeHeldErasures: (kid) => held.resumeStale(kid),
     refillReserve: () => store.reserve.refill(),
     flushKeyUse: keyUse.flush,
+    keepCheckpoints: (kid) => keepCheckpoints(checkpoints, kid),
+    async thinCheckpoints(now) {
+      await thinCheckpoints(database, now);
+      await book.thin(now);
+    },
     noteSkew: skew.note,
     clock,
     interval: options.intervals?.housekeeping,

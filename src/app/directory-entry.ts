@@ -8,6 +8,7 @@ import { LEDGER_SECRET, ROOT_SECRET, SYMMETRIC_SECRET, tenantSecretContext } fro
 import { type Generation, isLive, liveGenerations, wrapContext } from '../keys/generation.ts';
 import type { MasterKey } from '../keys/master-key.ts';
 import type { Clock } from '../lib/clock.ts';
+import { type LogSecret, readLogSecret } from '../log/new-log.ts';
 import type { PubKeyResponse } from '../schema/responses.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import { ASYMMETRIC_ALG } from '../seal/constants.ts';
@@ -73,7 +74,7 @@ export interface EntryDeps {
 
 interface Unwrapped {
   readonly derived: TenantKeys;
-  readonly ledgerSeed: Buffer;
+  readonly ledger: LogSecret;
   readonly symmetric: Buffer | null;
   readonly openers: readonly Opened[];
 }
@@ -85,11 +86,12 @@ function unwrap(snapshot: TenantSnapshot, deps: EntryDeps): Unwrapped {
     return wrapped === undefined ? null : deps.masterKey.unwrap(wrapped, tenantSecretContext(kid, purpose));
   };
   const root = secret(ROOT_SECRET);
-  const ledgerSeed = secret(LEDGER_SECRET);
-  if (!root || !ledgerSeed) throw new Error('a tenant has lost its root secret or the key of its log');
+  const ledgerSecret = secret(LEDGER_SECRET);
+  if (!root || !ledgerSecret) throw new Error('a tenant has lost its root secret or the key of its log');
   if (snapshot.logOrigin === '') throw new Error(`the tenant ${kid} has lost its log: restore a backup`);
   const symmetric = secret(SYMMETRIC_SECRET);
-  return { derived: deriveTenantKeys(root), ledgerSeed, symmetric, openers: openersOf(snapshot, deps) };
+  const ledger = readLogSecret(ledgerSecret);
+  return { derived: deriveTenantKeys(root), ledger, symmetric, openers: openersOf(snapshot, deps) };
 }
 
 function makeIngestTenant(
@@ -128,7 +130,7 @@ function makeIngestTenant(
 export function makeEntry(snapshot: TenantSnapshot, deps: EntryDeps): Entry {
   const { kid, createdAt: since, settings } = snapshot.tenant;
   const unwrapped = unwrap(snapshot, deps);
-  const { openers, symmetric, ledgerSeed, derived } = unwrapped;
+  const { openers, symmetric, ledger, derived } = unwrapped;
   const published = snapshot.keys.find((key) => key.state === 'published');
   const { webhooks } = snapshot;
   const webhooksFor = (event: WebhookEvent): readonly string[] =>
@@ -142,7 +144,7 @@ export function makeEntry(snapshot: TenantSnapshot, deps: EntryDeps): Entry {
     policies: snapshot.consentPolicies,
     termsMac: snapshot.termsMac,
     logOrigin: snapshot.logOrigin,
-    ledgerSeed,
+    ledger,
     settings,
     revision: snapshot.revision,
     webhooksFor,

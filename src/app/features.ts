@@ -7,6 +7,7 @@ import { noteEpochLength } from '../ingest/epoch-length-store.ts';
 import { makeIngest } from '../ingest/ingest-make.ts';
 import { openNetworkTypes, unknownNetwork } from '../ingest/network-type-files.ts';
 import { SECOND } from '../lib/clock.ts';
+import { beginCheckpoints } from '../ops/checkpoint-begin-service.ts';
 import { watchSkew } from '../ops/clock-skew-service.ts';
 import { makeDaySalt } from '../ops/limits.ts';
 import { parseRanges, readTls } from '../ops/listen.ts';
@@ -45,6 +46,10 @@ async function openRights(platform: Platform): Promise<RightsServices> {
 export async function makeFeatures(platform: Platform, { isHosting }: Settings) {
   const { config, database, clock, random, serverSecret, metrics, limiters } = platform;
   const rights = await openRights(platform);
+  const { book, tenantOf, logFault } = platform;
+  await beginCheckpoints({ database, book, keysOf: tenantOf, clock }, platform.masterKey(), (tenant, error) =>
+    logFault('checkpoint-refused', { tenant })(error),
+  );
   const consent = makeConsentApi({
     ...platform,
     limits: limiters.consent,

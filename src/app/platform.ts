@@ -8,6 +8,7 @@ import type { FindApiKey } from '../http/caller.ts';
 import { chooseOpening } from '../ingest/opening/opening-worker.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import { poolRandom } from '../lib/random.ts';
+import { makeCheckpointBook } from '../log/checkpoint-files.ts';
 import { makeLimiters } from '../ops/limits.ts';
 import { hearInvalidStates, makeFaultLog } from '../ops/log.ts';
 import { startMetricsWhereAsked } from '../ops/metrics/start.ts';
@@ -70,6 +71,7 @@ async function openBase(config: Config, options: AppOptions) {
     store,
     database: store.database,
     serverSecret: store.serverSecret,
+    book: makeCheckpointBook(config.data_dir, store.serverSecret),
     keyUse: makeKeyUseCounter(store.database, clock),
     metrics,
     sockets,

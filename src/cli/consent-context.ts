@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
+import type { Config } from '../config.ts';
 import { makeConsent } from '../consent/consent-make.ts';
 import type { ConsentService } from '../consent/service.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
@@ -9,6 +10,7 @@ import { noSuchTenant, withStore } from './run.ts';
 
 export interface ConsentContext {
   readonly store: Store;
+  readonly config: Config;
   readonly tenant: ConsentTenant;
   readonly service: ConsentService;
 }
@@ -19,11 +21,11 @@ export function withConsent<T>(
   kid: string,
   work: (context: ConsentContext) => Promise<T>,
 ): Promise<T> {
-  return withStore(command, async (store) => {
+  return withStore(command, async (store, config) => {
     const directory = await readDirectory(store);
     const tenant = directory.consentTenant(kid);
     if (!tenant) throw noSuchTenant(kid);
     const { service } = makeConsent({ database: store.database, clock: Date.now, random: randomBytes });
-    return work({ store, tenant, service });
+    return work({ store, config, tenant, service });
   });
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import type { Config } from '../config.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
+import { makeCheckpointBook } from '../log/checkpoint-files.ts';
 import { type LogService, makeLogService } from '../log/service.ts';
 import { makeRights, type RightsServices } from '../rights/services-make.ts';
 import { type EraseTargetBody, eraseTargetSchema } from '../schema/rights.ts';
@@ -34,6 +35,7 @@ export function withRights<T>(
     const directory = await readDirectory(store);
     const tenantOf = (kid: string) => directory.consentTenant(kid);
     const ingestTenantOf = (kid: string) => directory.tenant(kid);
+    const book = makeCheckpointBook(config.data_dir, store.serverSecret);
     const rights = makeRights(
       { store, config, tenantOf, ingestTenantOf, clock: Date.now, random: randomBytes },
       {
@@ -46,7 +48,7 @@ export function withRights<T>(
       ...rights,
       store,
       config,
-      log: makeLogService({ database, signerOf: (kid) => tenantOf(kid)?.signer, clock: Date.now }),
+      log: makeLogService({ database, book, keysOf: tenantOf, clock: Date.now }),
       ingestTenantOf,
       operatorOf: (kid) => ({ kid, role: 'operator', ref: by(kid).ref }),
     });

@@ -5,6 +5,7 @@ import type { KnowsOrigin } from '../http/cors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
 import type { Random } from '../lib/random.ts';
+import type { CheckpointBook } from '../log/checkpoint-files.ts';
 import type { LedgerDeps } from '../log/routes.ts';
 import { makeLogService } from '../log/service.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
@@ -31,6 +32,7 @@ export interface ConsentApiParts {
   readonly eraseOwn: (tenant: ConsentTenant, session: PrincipalSession) => Promise<ErasureReceipt>;
   /** Reads what changed in the database before this call. */
   readonly refresh: () => Promise<void>;
+  readonly book: CheckpointBook;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -61,14 +63,14 @@ export interface ConsentApi {
 }
 
 export function makeConsentApi(parts: ConsentApiParts): ConsentApi {
-  const { database, clock, findApiKey, limits, refresh, knowsOrigin } = parts;
+  const { database, book, clock, findApiKey, limits, refresh, knowsOrigin } = parts;
   const tenantOf = (kid: string): ConsentTenant => {
     const tenant = parts.tenantOf(kid);
     if (!tenant) throw new TenantGone();
     return tenant;
   };
   const { service, idle } = makeConsent(parts);
-  const log = makeLogService({ database, signerOf: (kid) => parts.tenantOf(kid)?.signer, clock });
+  const log = makeLogService({ database, book, keysOf: parts.tenantOf, clock });
   const findSession = (token: string): Promise<PrincipalSession | null> =>
     isSessionToken(token) ? service.readSession(parts.tenantOf, token) : Promise.resolve(null);
   const authorization = { findApiKey, findSession, limits };

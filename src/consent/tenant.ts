@@ -2,6 +2,7 @@ import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
 import { makeNoteSigner, type NoteSigner } from '../ledger/note.ts';
 import { parseVkey } from '../ledger/vkey.ts';
 import type { Random } from '../lib/random.ts';
+import type { LogSecret } from '../log/new-log.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { TenantSettings } from '../tenants/settings.ts';
 import type { Purpose, TenantKeys } from '../tenants/tenant.ts';
@@ -32,6 +33,8 @@ export interface ConsentTenant {
   readonly policies: readonly ConsentPolicy[];
   readonly termsOf: (purpose: string) => PurposeTerms | undefined;
   readonly signer: NoteSigner;
+  /** See `LogKeys`. */
+  readonly checkpointed: boolean;
   /** The log's key again, in the spelling of a JWK. */
   readonly receiptKey: { readonly publicX: string; readonly seed: string };
   /** `ledger.public`: the log is open to everybody. */
@@ -51,7 +54,7 @@ export interface ConsentTenantParts {
   readonly policies: readonly ConsentPolicy[];
   readonly termsMac: string | null;
   readonly logOrigin: string;
-  readonly ledgerSeed: Uint8Array;
+  readonly ledger: LogSecret;
   readonly settings: TenantSettings;
   readonly revision: number;
   readonly webhooksFor: ConsentTenant['webhooksFor'];
@@ -64,7 +67,8 @@ export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
   const versions = policies.map((policy) => policy.version);
   const material = policies.filter((policy) => policy.material).map((policy) => policy.version);
   const stateMac = makeStateMac(kid, keys.state);
-  const signer = makeNoteSigner(parts.logOrigin, parts.ledgerSeed);
+  const { seed, checkpointed } = parts.ledger;
+  const signer = makeNoteSigner(parts.logOrigin, seed);
   return {
     kid,
     since,
@@ -85,9 +89,10 @@ export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
     policies,
     termsOf: (purpose) => terms.get(purpose),
     signer,
+    checkpointed,
     receiptKey: {
       publicX: parseVkey(signer.vkey)?.publicKey.toString('base64url') ?? '',
-      seed: Buffer.from(parts.ledgerSeed).toString('base64url'),
+      seed: seed.toString('base64url'),
     },
     ledgerPublic: parts.settings['ledger.public'],
     revision: parts.revision,

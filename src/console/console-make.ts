@@ -7,6 +7,7 @@ import type { IngestTenant } from '../ingest/ports.ts';
 import type { MasterKey } from '../keys/master-key.ts';
 import type { Clock } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/hash.ts';
+import type { CheckpointBook } from '../log/checkpoint-files.ts';
 import { makeLogService } from '../log/service.ts';
 import { openArchiveSigner } from '../rights/dsar/archive-signer-service.ts';
 import { makeExports } from '../rights/dsar/exports-make.ts';
@@ -25,6 +26,7 @@ export interface ConsoleParts {
   /** Of the OIDC client; null when the console is not configured. */
   readonly clientSecret: string | null;
   readonly store: Pick<Store, 'database'>;
+  readonly book: CheckpointBook;
   readonly serverSecret: Uint8Array;
   readonly masterKey: () => MasterKey;
   readonly views: string;
@@ -61,7 +63,7 @@ const keysOf = (secret: Uint8Array) => ({
 });
 
 export function composeConsole(parts: ConsoleParts): ConsoleApp {
-  const { config, store, tenantOf, ingestTenantOf, clock, origin, views } = parts;
+  const { config, store, book, tenantOf, ingestTenantOf, clock, origin, views } = parts;
   const { clientSecret, onFault, onLoginFault, onJobFault } = parts;
   const { database } = store;
   const { api: rights, eraser, held, words } = parts.rights;
@@ -86,7 +88,8 @@ export function composeConsole(parts: ConsoleParts): ConsoleApp {
     rights,
     exports: exportsOf(parts),
     jobs,
-    log: makeLogService({ database, signerOf: (kid) => tenantOf(kid)?.signer, clock }),
+    book,
+    log: makeLogService({ database, book, keysOf: tenantOf, clock }),
     embed: makeEmbed(bannerFiles),
   });
   return { router, stop: () => jobs.stop() };

@@ -3,14 +3,15 @@ import { bannerAnswer } from '../consent/banner-service.ts';
 import type { Embed } from '../consent/embed.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import { type ConsentPolicy, listPolicies } from '../consent/terms-store.ts';
+import { verifyLog } from '../consent/verify-service.ts';
 import type { Database } from '../db/db.ts';
 import { ruleText } from '../ingest/classify/policy.ts';
 import type { Generation } from '../keys/generation.ts';
 import { type Clock, DAY } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
+import type { CheckpointBook } from '../log/checkpoint-files.ts';
 import { readHead } from '../log/read-store.ts';
 import type { LogService } from '../log/service.ts';
-import { verifyLog } from '../log/verify-service.ts';
 import { COUNT_CAP, openByDue } from '../rights/contests/queue-store.ts';
 import { oldestDecision } from '../rights/dsar/trail-store.ts';
 import {
@@ -36,6 +37,7 @@ export interface InsightContext {
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly jobs: Jobs;
   readonly log: LogService;
+  readonly book: CheckpointBook;
   /** The banner as it was built. */
   readonly embed: Embed;
   readonly clock: Clock;
@@ -157,13 +159,18 @@ export async function readLedger(
 }
 
 /** @returns the id of the job */
-export async function startVerify({ database, jobs }: InsightContext, staff: Staff): Promise<string> {
+export async function startVerify(
+  { database, jobs, book, tenantOf }: InsightContext,
+  staff: Staff,
+): Promise<string> {
   const job = await jobs.open(staff, 'verify', []);
   job.run(async (report) => {
     const head = await readHead(database, staff.kid);
     const total = head?.size ?? 0;
     report(0, total);
-    return verifyLog(database, staff.kid, (done) => report(done, total));
+    const keys = tenantOf(staff.kid);
+    const trusted = keys && { book, keys };
+    return verifyLog(database, staff.kid, { trusted, onProgress: (done) => report(done, total) });
   });
   return job.id;
 }

@@ -10,6 +10,7 @@ import { baseUrl, type Config, ConfigError } from '../config.ts';
 import { exactRouter } from '../http/exact-router.ts';
 import { Refusal } from '../lib/errors.ts';
 import { makeUlid } from '../lib/ulid.ts';
+import { makeCheckpointBook } from '../log/checkpoint-files.ts';
 import { createTenant } from '../ops/new-tenant-service.ts';
 import { makeApiKeyStore } from '../tenants/api-key-store.ts';
 import { initialiseStore } from '../tenants/installation-files.ts';
@@ -61,7 +62,8 @@ async function seed(config: Config, origins: readonly string[]): Promise<DemoKey
   const store = await initialiseStore(config);
   try {
     const now = Date.now();
-    await createTenant(store, { kid: DEMO_KID, origins, baseUrl: baseUrl(config), now });
+    const book = makeCheckpointBook(config.data_dir, store.serverSecret);
+    await createTenant(store, book, { kid: DEMO_KID, origins, baseUrl: baseUrl(config), now });
     const addKey = async (scope: 'secret' | 'publishable', name: string): Promise<string> => {
       const made = makeApiKeySecret(scope, randomBytes);
       const key = {

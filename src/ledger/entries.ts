@@ -22,6 +22,7 @@ export const IMPERSONAL_TYPES = [
   'banner.published',
   'verdicts.sealed',
   'audit.sealed',
+  'retention.applied',
 ] as const;
 
 export type PersonalType = (typeof PERSONAL_TYPES)[number];

@@ -3,6 +3,7 @@ import { type Bindings, type HotTransaction, hasRowLocks, insertMany, runHot } f
 import { logLost } from '../db/tenant-hold.ts';
 import { appendLeaves, decodeFrontier, EMPTY_FRONTIER, encodeFrontier } from '../ledger/frontier.ts';
 import { leafHash } from '../ledger/merkle.ts';
+import { LogDamaged } from './read-store.ts';
 
 /** The one way into a tenant's log. */
 
@@ -58,7 +59,7 @@ export async function appendEntries(
 ): Promise<readonly AppendedEntry[]> {
   const [head] = await runHot<HeadRow>(tx, 'SELECT size, frontier FROM ledger_heads WHERE kid = ?', [kid]);
   const frontier = head && decodeFrontier(head.frontier);
-  if (frontier?.size !== Number(head?.size)) throw new Error('the head of a log was altered');
+  if (frontier?.size !== Number(head?.size)) throw new LogDamaged('the head of a log was altered');
   const leaves = entries.map(leafHash);
   const { frontier: next, completed } = appendLeaves(frontier, leaves);
   const appended = leaves.map((leaf, i) => ({ seq: frontier.size + i, hash: leaf.toString('hex') }));

@@ -24,6 +24,8 @@ export interface SealedTable {
   /** What one row is called when something is wrong. */
   readonly noun: string;
   readonly read: (db: Knex, kid: string, hour: number) => Promise<HourRead>;
+  /** Rows of an hour that are not what they committed to, each in words. */
+  readonly changed: (db: Database, kid: string, hour: number) => AsyncIterable<string>;
 }
 
 /** An hour may hold a million rows: it is read in short pieces. */
@@ -59,13 +61,25 @@ export async function nextHour(
 const PIECE = 2000;
 
 /** In pieces: requests are answered in between. */
-async function bodyOf(hour: number, commitments: readonly string[]): Promise<SealedBody> {
+export async function bodyOf(hour: number, commitments: readonly string[]): Promise<SealedBody> {
   let frontier = EMPTY_FRONTIER;
   for (const some of chunksOf(commitments, PIECE)) {
     frontier = addCommitments(frontier, some);
     await new Promise((resolve) => setImmediate(resolve));
   }
   return sealedBody(hour, hour + HOUR, frontier);
+}
+
+/** All rows of a query in the order of a key, a short read each. */
+export async function* inPieces(query: Knex.QueryBuilder, key: string): AsyncGenerator<readonly object[]> {
+  for (let after: unknown = null; ; ) {
+    const piece = query.clone().orderBy(key).limit(PIECE);
+    if (after !== null) piece.where(key, '>', after as string);
+    const rows = (await piece.select('*')) as readonly Record<string, unknown>[];
+    if (rows.length > 0) yield rows;
+    if (rows.length < PIECE) return;
+    after = rows.at(-1)?.[key];
+  }
 }
 
 async function countRows(tx: Knex, table: SealedTable, kid: string, hour: number): Promise<number> {
@@ -117,59 +131,4 @@ export async function sealHours(
     if (hour === null) return count;
     if (await sealHour(database, table, kid, hour, now)) count += 1;
   }
-}
-
-interface SealRow {
-  readonly seq: number;
-  readonly count: number;
-  readonly root: string;
-}
-
-/** In one snapshot: an erasure or a retention meanwhile is no tampering. */
-async function checkHour(
-  database: Database,
-  table: SealedTable,
-  kid: string,
-  hour: number,
-): Promise<readonly string[]> {
-  const found = await database.snapshot(async (tx) => {
-    const seal = await tx(table.seals)
-      .where({ kid, hour })
-      .first<SealRow | undefined>('seq', 'count', 'root');
-    // Retention deleted it since the hours were listed, and deletes its rows next.
-    if (!seal) return null;
-    const { commitments } = await table.read(tx, kid, hour);
-    const { seq } = seal;
-    const entry = await tx('ledger_entries')
-      .where({ kid, seq })
-      .first<{ entry: string } | undefined>('entry');
-    return { seal, commitments, entry: entry?.entry ?? '' };
-  });
-  if (!found) return [];
-  const { seal, entry } = found;
-  const at = new Date(hour).toISOString();
-  const problems: string[] = [];
-  if (!entry.includes(JSON.stringify(seal.root)))
-    problems.push(`the seal of ${at} is not the one in the log`);
-  const body = await bodyOf(hour, found.commitments);
-  if (body.root === seal.root) return problems;
-  const missing = seal.count - body.count;
-  problems.push(
-    missing > 0
-      ? `${missing} of ${seal.count} ${table.noun} of ${at} are missing`
-      : `the ${table.noun} of ${at} are not the sealed ones`,
-  );
-  return problems;
-}
-
-/** Holds every sealed hour against the rows that are there. Problems in words; the log itself is checked apart. */
-export async function checkHours(
-  database: Database,
-  table: SealedTable,
-  kid: string,
-): Promise<readonly string[]> {
-  const hours = (await database.read(table.seals).where({ kid }).orderBy('hour').pluck('hour')) as unknown[];
-  const problems: string[] = [];
-  for (const hour of hours) problems.push(...(await checkHour(database, table, kid, Number(hour))));
-  return problems;
 }

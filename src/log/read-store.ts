@@ -4,6 +4,9 @@ import type { HashReader } from '../ledger/proofs.ts';
 
 /** Reading a tenant's log: heads, entries, hashes for proofs, checkpoints. */
 
+/** The rows of a log do not fit each other. */
+export class LogDamaged extends Error {}
+
 export interface LogHead {
   readonly origin: string;
   readonly vkey: string;
@@ -28,7 +31,7 @@ export async function readHead(database: Pick<Database, 'read'>, kid: string): P
   const row = await database.read<HeadRow>('ledger_heads').where({ kid }).first();
   if (!row) return null;
   const frontier = decodeFrontier(row.frontier);
-  if (frontier?.size !== Number(row.size)) throw new Error('the head of a log was altered');
+  if (frontier?.size !== Number(row.size)) throw new LogDamaged('the head of a log was altered');
   const { origin, vkey, checkpoint } = row;
   return {
     origin,
@@ -41,27 +44,6 @@ export async function readHead(database: Pick<Database, 'read'>, kid: string): P
         ? null
         : { text: checkpoint, size: Number(row.checkpoint_size), signedAt: Number(row.checkpoint_at) },
   };
-}
-
-/**
- * Keeps a signed checkpoint in place of the one that its signer had read.
- * @returns false: somebody else signed in between, here or on another node
- */
-export async function saveCheckpoint(
-  database: Database,
-  kid: string,
-  checkpoint: { readonly text: string; readonly size: number; readonly signedAt: number },
-  read: LogHead['checkpoint'],
-): Promise<boolean> {
-  const { text, size, signedAt } = checkpoint;
-  const unchanged = { kid, checkpoint_size: read?.size ?? 0, checkpoint_at: read?.signedAt ?? 0 };
-  const updated = await database.transaction((tx) =>
-    tx('ledger_heads')
-      .where(unchanged)
-      .where('checkpoint_size', '<=', size)
-      .update({ checkpoint: text, checkpoint_size: size, checkpoint_at: signedAt }),
-  );
-  return updated === 1;
 }
 
 /** Hashes by tile level: 0 are the leaves, 1 the roots of 256 entries, and so on. */
@@ -83,7 +65,7 @@ export function makeHashReader(database: Database, kid: string): HashReader {
               .whereBetween('block', range)
               .orderBy('block')
               .select('hash');
-      if (rows.length !== end - start) throw new Error('a log has lost entries');
+      if (rows.length !== end - start) throw new LogDamaged('a log has lost entries');
       return rows.map((row) => Buffer.from(row.hash, 'hex'));
     },
   };
@@ -93,6 +75,18 @@ export interface StoredEntry {
   readonly seq: number;
   readonly hash: string;
   readonly entry: string;
+}
+
+const PAGE = 500;
+
+/** Entries as NDJSON, without holding the log in memory. */
+export async function* entryLines(database: Database, kid: string): AsyncGenerator<string> {
+  for (let start = 0; ; ) {
+    const page = await readEntries(database, kid, start, PAGE);
+    for (const { seq, hash, entry } of page) yield `${JSON.stringify({ seq, hash, entry })}\n`;
+    if (page.length < PAGE) return;
+    start += page.length;
+  }
 }
 
 /** Entries from `start`, at most `limit` of them. */

@@ -1,16 +1,11 @@
-import type { Database } from '../db/db.ts';
-import { signCheckpoint } from '../ledger/checkpoint.ts';
-import type { NoteSigner } from '../ledger/note.ts';
 import { inclusionProof } from '../ledger/proofs.ts';
 import { encodeEntryBundle, encodeHashTile } from '../ledger/tile-bytes.ts';
 import { parseTilePath, tileSpan } from '../ledger/tile-path.ts';
 import { formatTlogProof } from '../ledger/tlog-proof.ts';
-import { type Clock, SECOND } from '../lib/clock.ts';
-import { makeHashReader, readEntries, readHead, saveCheckpoint } from './read-store.ts';
+import { type CheckpointDeps, currentCheckpoint } from './checkpoint-service.ts';
+import { entryLines, makeHashReader, readEntries, readHead } from './read-store.ts';
 
 /** What a tenant's log tells: checkpoints, proofs, tiles. Nothing here is on the way of a check. */
-
-const CHECKPOINT_EVERY_MS = SECOND;
 
 export interface LogService {
   /** A signed note over the head; signed anew at most once a second. Null: no such tenant. */
@@ -22,46 +17,10 @@ export interface LogService {
   proof(kid: string, seq: number): Promise<string | null>;
   /** The bytes of `tile/…` as C2SP tlog-tiles; null for a tile that the log does not have. */
   tile(kid: string, path: string): Promise<Buffer | null>;
-  /** Entries as NDJSON lines, without holding the log in memory. */
   exportLines(kid: string): AsyncGenerator<string>;
 }
 
-export interface LogServiceDeps {
-  readonly database: Database;
-  readonly signerOf: (kid: string) => NoteSigner | undefined;
-  readonly clock: Clock;
-}
-
-interface Covering {
-  readonly text: string;
-  readonly size: number;
-}
-
-async function currentCheckpoint(
-  deps: LogServiceDeps,
-  kid: string,
-  atLeast: number,
-): Promise<Covering | null> {
-  for (;;) {
-    const head = await readHead(deps.database, kid);
-    const signer = deps.signerOf(kid);
-    if (!head || !signer) return null;
-    const { checkpoint } = head;
-    if (checkpoint && checkpoint.size > head.size) throw new Error('the head of a log was altered');
-    const now = deps.clock();
-    // The clock that signed may be ahead of this one: it is not recent for as long as that was.
-    const recent = checkpoint !== null && Math.abs(now - checkpoint.signedAt) < CHECKPOINT_EVERY_MS;
-    if (checkpoint && checkpoint.size >= atLeast && (recent || checkpoint.size === head.size))
-      return checkpoint;
-    const signed = { text: signCheckpoint(head.size, head.root, signer), size: head.size, signedAt: now };
-    // Else another one of this second is there, on whichever node: that one is told.
-    if (await saveCheckpoint(deps.database, kid, signed, checkpoint)) return signed;
-  }
-}
-
-const PAGE = 500;
-
-export function makeLogService(deps: LogServiceDeps): LogService {
+export function makeLogService(deps: CheckpointDeps): LogService {
   const { database } = deps;
   return {
     checkpoint: async (kid) => (await currentCheckpoint(deps, kid, 0))?.text ?? null,
@@ -94,13 +53,6 @@ export function makeLogService(deps: LogServiceDeps): LogService {
       }
       return encodeHashTile(await makeHashReader(database, kid).read(tile.level, span.start, span.end));
     },
-    async *exportLines(kid) {
-      for (let start = 0; ; ) {
-        const page = await readEntries(database, kid, start, PAGE);
-        for (const { seq, hash, entry } of page) yield `${JSON.stringify({ seq, hash, entry })}\n`;
-        if (page.length < PAGE) return;
-        start += page.length;
-      }
-    },
+    exportLines: (kid) => entryLines(database, kid),
   };
 }

@@ -3,7 +3,7 @@ import type { Database } from '../db/db.ts';
 import { type Bindings, insertMany } from '../db/sql.ts';
 import { commitVerdict } from '../ledger/commitment.ts';
 import { HOUR } from '../lib/clock.ts';
-import { checkHours, type HourRead, nextHour, type SealedTable, sealHours } from './hourly-seal-store.ts';
+import { type HourRead, inPieces, nextHour, type SealedTable, sealHours } from './hourly-seal-store.ts';
 
 /** Verdicts, sealed by the hour. An erased one leaves its commitment at its place, and the root still holds. */
 
@@ -50,7 +50,22 @@ async function readVerdicts(db: Knex, kid: string, hour: number): Promise<HourRe
   return { commitments, live: rows.length };
 }
 
-const VERDICTS: SealedTable = {
+interface DecisionRow {
+  readonly request_id: string;
+  readonly verdict: string;
+  readonly salt: string;
+  readonly commitment: string;
+}
+
+async function* changedVerdicts({ read }: Database, kid: string, hour: number): AsyncGenerator<string> {
+  for await (const rows of inPieces(hourOf(read, kid, hour), 'request_id')) {
+    for (const { request_id: id, verdict, salt, commitment } of rows as readonly DecisionRow[])
+      if (commitVerdict(Buffer.from(salt, 'base64url'), kid, id, verdict) !== commitment)
+        yield `verdict ${id} was changed`;
+  }
+}
+
+export const VERDICTS: SealedTable = {
   type: 'verdicts.sealed',
   rows: 'decisions',
   at: 'decided_at',
@@ -58,6 +73,7 @@ const VERDICTS: SealedTable = {
   sealedTo: 'verdicts_sealed_to',
   noun: 'verdicts',
   read: readVerdicts,
+  changed: changedVerdicts,
 };
 
 /** The oldest whole hour of verdicts that is not sealed. */
@@ -158,33 +174,4 @@ export async function keepCommitments(
     return place === undefined ? [] : [[kid, hour, place, verdict.commitment]];
   });
   await insertMany(tx, 'INSERT INTO erased_verdicts (kid, hour, position, commitment)', rows);
-}
-
-interface DecisionRow {
-  readonly request_id: string;
-  readonly verdict: string;
-  readonly salt: string;
-  readonly commitment: string;
-}
-
-async function changedVerdicts(database: Database, kid: string, hour: number): Promise<string[]> {
-  const columns = ['request_id', 'verdict', 'salt', 'commitment'] as const;
-  const rows = (await hourOf(database.read, kid, hour).select(...columns)) as DecisionRow[];
-  return rows
-    .filter(({ request_id, verdict, salt, commitment }) => {
-      return commitVerdict(Buffer.from(salt, 'base64url'), kid, request_id, verdict) !== commitment;
-    })
-    .map((row) => `verdict ${row.request_id} was changed`);
-}
-
-/** Holds every sealed hour against the verdicts that are there, and every verdict against its commitment. */
-export async function checkSeals(database: Database, kid: string): Promise<readonly string[]> {
-  const problems = [...(await checkHours(database, VERDICTS, kid))];
-  const hours = (await database
-    .read('verdict_seals')
-    .where({ kid })
-    .orderBy('hour')
-    .pluck('hour')) as number[];
-  for (const hour of hours) problems.push(...(await changedVerdicts(database, kid, Number(hour))));
-  return problems;
 }

@@ -59,6 +59,9 @@ export interface HousekeepingDeps {
   readonly noteSkew: () => Promise<void>;
   /** Writes down which seal keys were in use. */
   readonly flushKeyUse: () => Promise<void>;
+  /** Signs a checkpoint of a log where one is due, and takes over those of other nodes. */
+  readonly keepCheckpoints: (kid: string) => Promise<unknown>;
+  readonly thinCheckpoints: (now: number) => Promise<void>;
   readonly clock: Clock;
   /** Milliseconds that no change of the clock touches. */
   readonly monotonic?: () => number;
@@ -89,6 +92,7 @@ function jobsOf(deps: HousekeepingDeps): readonly Job[] {
     { name: 'purge-key-traffic', every: MINUTE, run: ({ steady }) => purgeKeyTraffic(database, steady) },
     { name: 'seal-verdicts', every: MINUTE, each: (kid, { steady }) => sealVerdicts(database, kid, steady) },
     { name: 'seal-audit', every: MINUTE, each: (kid, { steady }) => sealAudit(database, kid, steady) },
+    { name: 'keep-checkpoints', every: MINUTE, each: deps.keepCheckpoints },
     { name: 'tally', every: MINUTE, each: (kid, { now, steady }) => tally(database, kid, now, steady) },
     {
       name: 'purge-networks',
@@ -104,6 +108,7 @@ function jobsOf(deps: HousekeepingDeps): readonly Job[] {
       every: HOUR,
       each: (kid, { steady }) => retainTenant(database, kid, steady),
     },
+    { name: 'thin-checkpoints', every: HOUR, run: ({ now }) => deps.thinCheckpoints(now) },
     { name: 'sweep-orphans', every: HOUR, run: () => sweepOrphans(database) },
   ];
 }

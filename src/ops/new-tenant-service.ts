@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { makeStateMac } from '../consent/state-mac.ts';
 import { LEDGER_SECRET, ROOT_SECRET } from '../keys/contexts.ts';
 import { type Generation, makeGeneration } from '../keys/generation.ts';
+import type { CheckpointBook } from '../log/checkpoint-files.ts';
 import { newLog, wrapTenantSecret } from '../log/new-log.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { tenantSettingsSchema } from '../tenants/settings.ts';
@@ -21,7 +22,11 @@ export interface TenantRequest {
  * one transaction.
  * @returns the published generation, or null when the kid is taken
  */
-export async function createTenant(store: Store, request: TenantRequest): Promise<Generation | null> {
+export async function createTenant(
+  store: Store,
+  book: CheckpointBook,
+  request: TenantRequest,
+): Promise<Generation | null> {
   const { kid, origins, now } = request;
   const { masterKey } = store;
   const key = makeGeneration(kid, 1, 'published', { masterKey, now });
@@ -32,6 +37,8 @@ export async function createTenant(store: Store, request: TenantRequest): Promis
     [LEDGER_SECRET]: wrapped,
   };
   const settings = tenantSettingsSchema.parse({ origins });
+  // First: a log without a line is one that something was taken from.
+  await book.keep({ kid, vkey: log.vkey, ...log.checkpoint }, null);
   const made = { tenant: { kid, createdAt: now, settings }, secrets, key };
   const stateMac = makeStateMac(kid, deriveTenantKeys(root).state);
   const rows = { ...made, log, purpose: firstPurpose(), stateMac };

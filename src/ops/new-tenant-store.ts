@@ -2,13 +2,15 @@ import type { StateMac } from '../consent/state-mac.ts';
 import { definePurpose, sealTerms } from '../consent/terms-store.ts';
 import type { Database } from '../db/db.ts';
 import { appendOne, createLog } from '../log/append-store.ts';
+import { putCheckpoint } from '../log/checkpoint-store.ts';
+import type { NewLog } from '../log/new-log.ts';
 import { emptyTables, tableWithRows } from '../rights/tenant-rows-store.ts';
 import type { Purpose } from '../tenants/tenant.ts';
 import { insertTenant, type NewTenant } from '../tenants/tenant-store.ts';
 
 export interface TenantRows extends NewTenant {
   /** The log begins with its genesis, and says that the first purpose was defined. */
-  readonly log: { readonly origin: string; readonly vkey: string; readonly genesis: Uint8Array };
+  readonly log: NewLog;
   readonly purpose: Purpose;
   readonly stateMac: StateMac;
 }
@@ -19,7 +21,7 @@ export interface TenantRows extends NewTenant {
  */
 export async function createTenantRows(database: Database, rows: TenantRows, now: number): Promise<boolean> {
   const { kid } = rows.tenant;
-  const { origin, vkey, genesis } = rows.log;
+  const { origin, vkey, genesis, checkpoint } = rows.log;
   await emptyTables(database, kid);
   return database.transaction(async (tx) => {
     if (!(await insertTenant(tx, rows))) return false;
@@ -28,6 +30,7 @@ export async function createTenantRows(database: Database, rows: TenantRows, now
       throw new Error(`${left} has rows of an earlier tenant ${kid}: stop the servers, and try again`);
     await createLog(tx, { kid, origin, vkey });
     await appendOne(tx, kid, genesis);
+    await putCheckpoint(tx, kid, checkpoint, null);
     await definePurpose(tx, kid, rows.purpose, now);
     await sealTerms(tx, { kid, stateMac: rows.stateMac });
     return true;

@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, linkSync, lstatSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, linkSync, lstatSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { type Config, sqliteFile } from '../config.ts';
+import { type Config, ConfigError, sqliteFile } from '../config.ts';
+import { BrokenChain } from '../db/chained-log-files.ts';
 import { openDatabase } from '../db/db.ts';
 import { removeLeftStaging, replaceFile, syncPath } from '../db/durable-files.ts';
 import { foldIntoOneFile } from '../db/file-copy.ts';
 import { readMeta } from '../db/meta-store.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
+import { type CheckpointBook, checkpointFile, makeCheckpointBook } from '../log/checkpoint-files.ts';
 import { tombstoneFile } from '../rights/erase/tombstone-files.ts';
 import { readMasterKey } from '../tenants/master-key-files.ts';
 import { BackupFailed, inUse } from './backup-failed.ts';
@@ -91,4 +93,17 @@ export async function putInPlace(config: Config, staged: string, erasures: reado
   }
   removeAside(config);
   syncPath(config.data_dir);
+}
+
+/** @throws {ConfigError} of another installation, or damaged: it may be evidence, and is not written over */
+export async function openBook(dataDir: string, secret: Buffer): Promise<CheckpointBook> {
+  const book = makeCheckpointBook(dataDir, secret);
+  try {
+    await book.last('');
+  } catch (error) {
+    if (!(error instanceof BrokenChain)) throw error;
+    if (existsSync(checkpointFile(dataDir)) && statSync(checkpointFile(dataDir)).size > 0)
+      throw new ConfigError(`${error.message}: keep that file elsewhere, delete it here, and restore again`);
+  }
+  return book;
 }

@@ -34,7 +34,8 @@ import { operatorsOf } from '../tenants/operators-service.ts';
 import { DATABASE_PART, ERASURES_PART, type OnProgress, requireRoom } from './backup.ts';
 import { BackupFailed, inUse } from './backup-failed.ts';
 import { type BackupHead, DamagedBackup, openBytes, readHead } from './backup-stream.ts';
-import { claimOld, foldOrThrow, putInPlace } from './restore-swap.ts';
+import { type LostEntries, planGoingOn } from './restore-checkpoints-service.ts';
+import { claimOld, foldOrThrow, openBook, putInPlace } from './restore-swap.ts';
 import { rewrapAll } from './rewrap-store.ts';
 
 export interface RestoreOptions {
@@ -52,6 +53,8 @@ export interface Restored {
   readonly dataDir: string;
   readonly createdAt: string;
   readonly gpd: string;
+  /** Logs of which a checkpoint over more entries was signed: whoever kept it can prove that they are missing. */
+  readonly lostEntries: readonly LostEntries[];
   /** Erasures that came after the backup: `gpd serve` repeats them before it listens. */
   readonly erasuresToRepeat: number;
   /** The data were wrapped with the master key of the data directory instead of the backup's. */
@@ -137,19 +140,32 @@ async function checkStaged(file: string, database: Database, masterKey: MasterKe
   return masterKey.unwrap(wrapped, serverSecretContext);
 }
 
+interface StagedNeeds {
+  readonly tombstones: readonly Tombstone[];
+  readonly dataDir: string;
+  readonly by: RestoreOptions['by'];
+}
+
+interface Going {
+  readonly lost: readonly LostEntries[];
+  /** Before the database changes places: a crash in between makes no line void that it needs. */
+  readonly write: () => Promise<void>;
+}
+
 /** Opens the copy under its own key, and wraps it with the directory's where that is another. */
 async function prepareStaged(
   file: string,
   head: BackupHead,
   staged: string,
   keys: Keys,
-  tombstones: readonly Tombstone[],
-  by: RestoreOptions['by'],
-): Promise<{ readonly rewrapped: boolean; readonly undone: number }> {
+  { tombstones, dataDir, by }: StagedNeeds,
+): Promise<{ readonly rewrapped: boolean; readonly undone: number; readonly going: Going }> {
   const database = await openDatabase({ location: staged });
   try {
     const masterKey = makeMasterKey(keys.backup, randomBytes);
     const secret = await checkStaged(file, database, masterKey);
+    const book = await openBook(dataDir, secret);
+    const { lines, lost } = await planGoingOn({ database, masterKey, book, now: by.at });
     const other = keys.current !== null && !equalBytes(keys.current, keys.backup) ? keys.current : null;
     // The backup that a database came from is its last one: it was noted after the copy was taken.
     const last = JSON.stringify({ at: Date.parse(head.header.createdAt), bytes: statSync(file).size });
@@ -160,7 +176,8 @@ async function prepareStaged(
       await writeActForAll(tx, act, 'restore.done', { backup: createdAt, gpd });
     });
     if (other) await rewrapAll(database, masterKey, makeMasterKey(other, randomBytes), secret, act);
-    return { rewrapped: other !== null, undone: await countUndone(database, tombstones) };
+    const going = { lost, write: () => book.keepAfterLoss(lines) };
+    return { rewrapped: other !== null, undone: await countUndone(database, tombstones), going };
   } finally {
     await database.close();
   }
@@ -194,16 +211,18 @@ async function restoreFrom(
     // A damaged line that the backup carries is done in its own database; it stays for who restores an older one.
     const lines = mergeErasures(ours, carried);
     const tombstones = readableTombstones(lines);
-    const { rewrapped, undone } = await prepareStaged(file, head, staged, keys, tombstones, options.by);
+    const needs = { tombstones, dataDir: config.data_dir, by: options.by };
+    const { rewrapped, undone, going } = await prepareStaged(file, head, staged, keys, needs);
     await foldOrThrow(staged);
     syncPath(staged);
     const { createdAt, gpd } = head.header;
     const said = { file, dataDir: config.data_dir, createdAt, gpd, rewrapped, dryRun: options.dryRun };
     if (!options.dryRun) {
       if (keys.current === null) writeMasterKeyFile(masterKeyPath(config), keys.backup);
+      await going.write();
       await putInPlace(config, staged, lines);
     }
-    return { ...said, erasuresToRepeat: undone };
+    return { ...said, lostEntries: going.lost, erasuresToRepeat: undone };
   } finally {
     removeStaging(staged);
   }

@@ -219,6 +219,7 @@ export const SUBJECT_DATA = {
   key_traffic: { ...COUNTED, key: ['kid', 'generation', 'day'], expires: ['time'] },
   job_failures: { ...COUNTED, key: ['kid', 'job'], expires: ['act'] },
   ledger_entries: { ...COUNTED, key: ['kid', 'seq'] },
+  checkpoints: { ...COUNTED, key: ['kid', 'size'] },
   ledger_blocks: { ...COUNTED, key: ['kid', 'level', 'block'] },
   verdict_seals: { ...COUNTED, key: ['kid', 'hour'], expires: ['verdict-hour'] },
   erased_verdicts: { ...COUNTED, key: ['kid', 'hour', 'position'], expires: ['verdict-hour'] },

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openDatabase } from '../../src/db/db.ts';
 import { HOUR } from '../../src/lib/clock.ts';
-import { checkAuditSeals, sealAudit } from '../../src/log/audit-seal-store.ts';
+import { sealAudit } from '../../src/log/audit-seal-store.ts';
 import { KID, REASON } from '../support/constants.ts';
+import { sealProblems } from '../support/verify.ts';
 import { type Rights, startRights } from './support/rights.ts';
 
 /** Every staff action and every rights action leaves one row, and the rows are sealed into the tenant's log. */
@@ -48,19 +49,17 @@ it('the audit log has a row for each action by keyed reference, is sealed, and a
   const database = await openDatabase({ location: `${rights.gpd.dataDir}/gpd.db` });
   try {
     expect(await sealAudit(database, KID, Date.now() + 2 * HOUR)).toBe(1);
-    expect(await checkAuditSeals(database, KID)).toEqual([]);
+    expect(await sealProblems(database, KID)).toEqual([]);
     expect(await rights.gpd.json(['consent', 'verify', KID])).toMatchObject({ ok: true });
     await rights.sql("UPDATE audit_log SET role = 'dpo' WHERE action = 'contest.resolved'");
-    expect(await checkAuditSeals(database, KID)).toEqual([
-      expect.stringMatching(/^audit row \d+ was changed$/),
-    ]);
+    expect(await sealProblems(database, KID)).toEqual([expect.stringMatching(/^audit row \d+ was changed$/)]);
     const broken = await rights.gpd.cli(['consent', 'verify', KID, '--json']);
     expect({ code: broken.code, ok: (JSON.parse(broken.stdout) as { ok: boolean }).ok }).toEqual({
       code: 1,
       ok: false,
     });
     await rights.sql("DELETE FROM audit_log WHERE action = 'contest.resolved'");
-    expect(await checkAuditSeals(database, KID)).toEqual([
+    expect(await sealProblems(database, KID)).toEqual([
       expect.stringMatching(/^1 of 4 audit rows of .* are missing$/),
     ]);
   } finally {

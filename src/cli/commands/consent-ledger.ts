@@ -1,32 +1,68 @@
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, readFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
-import { makeLogService } from '../../log/service.ts';
-import { verifyLog } from '../../log/verify-service.ts';
+import { verifyLog } from '../../consent/verify-service.ts';
+import type { Checkpoint } from '../../ledger/checkpoint.ts';
+import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
+import { forgetLaterCheckpoints } from '../../log/checkpoint-store.ts';
+import { readKeptNotes } from '../../log/kept-notes.ts';
+import { entryLines, readHead } from '../../log/read-store.ts';
+import { planGoingOn } from '../../ops/restore-checkpoints-service.ts';
+import { withConsent } from '../consent-context.ts';
 import { io } from '../io.ts';
 import { CommandFailed, EXIT, print, say } from '../output.ts';
-import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';
+import {
+  checkKid,
+  confirm,
+  type DestructiveFlags,
+  noSuchTenant,
+  requireTenant,
+  wantsJson,
+  withStore,
+} from '../run.ts';
 
 const SAY_EVERY = 50_000;
 
-async function verify(kidText: string, _options: unknown, command: Command): Promise<void> {
+function readAgainst(file: string | undefined, vkey: string): Checkpoint[] {
+  if (file === undefined) return [];
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch {
+    throw new CommandFailed('usage', `cannot read ${file}`);
+  }
+  const kept = readKeptNotes(text, vkey);
+  if (kept.length === 0) throw new CommandFailed('usage', `${file} holds no checkpoint that this log signed`);
+  return kept;
+}
+
+async function verify(
+  kidText: string,
+  options: { readonly against?: string },
+  command: Command,
+): Promise<void> {
   const kid = checkKid(kidText);
-  await withStore(command, async ({ database }) => {
+  await withConsent(command, kid, async ({ store: { database, serverSecret }, config, tenant: keys }) => {
     let said = 0;
-    const result = await verifyLog(database, kid, (done) => {
+    const onProgress = (done: number): void => {
       if (done - said < SAY_EVERY) return;
       said = done;
       say(`${done.toLocaleString('en')} entries`);
-    });
+    };
+    const book = makeCheckpointBook(config.data_dir, serverSecret);
+    const against = readAgainst(options.against, keys.signer.vkey);
+    const result = await verifyLog(database, kid, { trusted: { book, keys, against }, onProgress });
     if (!result) throw noSuchTenant(kid);
     const { size, root, ok, problems } = result;
-    print(wantsJson(command), ok ? { size, root, ok } : { size, root, ok, problems }, () => [
+    print(wantsJson(command), result, () => [
       `entries  ${size.toLocaleString('en')}`,
       `root     ${root}`,
-      ok
-        ? 'The log is whole: every entry, block, head and checkpoint fits.'
-        : `The log does not fit: ${problems.join('; ')}`,
+      ...(ok
+        ? ['The log is whole: every entry, checkpoint, opening, state, policy, purpose and sealed hour fits.']
+        : problems.map(
+            ({ code, seq, what }) => `${code}${seq === undefined ? '' : ` (entry ${seq})`}: ${what}`,
+          )),
     ]);
     if (!ok) io().exitCode = EXIT.failure;
   });
@@ -39,9 +75,8 @@ async function exportLog(
 ): Promise<void> {
   const kid = checkKid(kidText);
   await withStore(command, async ({ database }) => {
-    const log = makeLogService({ database, signerOf: () => undefined, clock: Date.now });
-    if ((await log.vkey(kid)) === null) throw noSuchTenant(kid);
-    const lines = Readable.from(log.exportLines(kid));
+    if ((await readHead(database, kid)) === null) throw noSuchTenant(kid);
+    const lines = Readable.from(entryLines(database, kid));
     if (options.out === undefined) {
       await pipeline(lines, io().stdout, { end: false });
       return;
@@ -60,11 +95,43 @@ async function exportLog(
   });
 }
 
+/** Where entries were lost outside of gpd, or checkpoints.log was: what is there is signed, and nothing is hidden by it. */
+async function acceptLoss(kidText: string, options: DestructiveFlags, command: Command): Promise<void> {
+  const kid = checkKid(kidText);
+  await withStore(command, async ({ database, masterKey, serverSecret }, config) => {
+    await requireTenant(database, kid);
+    const book = makeCheckpointBook(config.data_dir, serverSecret);
+    const { lines, lost } = await planGoingOn({ database, masterKey, book, now: Date.now() }, kid);
+    const signed = lost[0]?.signed ?? null;
+    if (lines.length > 0 && options.dryRun !== true) {
+      await confirm(options, `this node goes on signing the log of ${kid} as it is now`);
+      await forgetLaterCheckpoints(database, kid);
+      await book.keepAfterLoss(lines);
+    }
+    print(
+      wantsJson(command),
+      { kid, accepted: lines.length > 0, signed, dryRun: options.dryRun === true },
+      () => [
+        lines.length === 0
+          ? `the log of ${kid} extends what was signed; nothing was changed`
+          : `the log of ${kid} is signed as it is now${signed === null ? '' : `; ${signed} entries were signed before`}`,
+      ],
+    );
+  });
+}
+
 export function registerConsentLedger(consent: Command): void {
   consent
     .command('verify <kid>')
-    .description("recompute a tenant's whole log from the database")
+    .description("recompute a tenant's whole log, and hold the database against it")
+    .option('--against <file>', 'compare with checkpoints that were kept elsewhere')
     .action(verify);
+  consent
+    .command('accept-loss <kid>')
+    .description('sign a log again that lost entries, or whose checkpoints.log was lost, on this node')
+    .option('--yes', 'do not ask')
+    .option('--dry-run', 'say whether there is a loss; change nothing')
+    .action(acceptLoss);
   consent
     .command('export <kid>')
     .description("a tenant's log as NDJSON")

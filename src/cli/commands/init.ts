@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { baseUrl } from '../../config.ts';
+import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
 import { createTenant } from '../../ops/new-tenant-service.ts';
 import { initialiseStore } from '../../tenants/installation-files.ts';
 import { print } from '../output.ts';
@@ -23,7 +24,12 @@ export function registerInit(program: Command): void {
       const config = configFor(command);
       const store = await initialiseStore(config);
       try {
-        const key = await createTenant(store, { kid, origins, baseUrl: baseUrl(config), now: Date.now() });
+        const key = await createTenant(store, makeCheckpointBook(config.data_dir, store.serverSecret), {
+          kid,
+          origins,
+          baseUrl: baseUrl(config),
+          now: Date.now(),
+        });
         const dataDir = config.data_dir;
         const made = { kid, origins, dataDir, generation: key?.generation, publicKey: key?.publicKey };
         print(wantsJson(command), made, () => [

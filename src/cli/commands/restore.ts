@@ -38,6 +38,10 @@ async function restore(name: string, options: Options, command: Command): Promis
     dryRun ? `${file} is whole and would be restored` : `restored  ${restored.dataDir}`,
     `as of     ${restored.createdAt}, by gpd ${restored.gpd}`,
     `erasures  ${restored.erasuresToRepeat} came after it; the server repeats them before it listens`,
+    ...restored.lostEntries.map(
+      ({ kid, signed, entries }) =>
+        `log       ${kid} goes on from ${entries} entries; ${signed} were signed, and who kept that can prove it`,
+    ),
     ...(dryRun ? [] : ['Next: gpd serve']),
   ]);
   if (!dryRun && replaces) {

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { baseUrl, nearest } from '../../config.ts';
 import { isoTime } from '../../lib/clock.ts';
+import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
 import { createTenant } from '../../ops/new-tenant-service.ts';
 import {
   originSchema,
@@ -34,7 +35,12 @@ async function add(kidText: string, options: { readonly origin: string[] }, comm
   const kid = checkKid(kidText);
   const origins = checkOrigins(options.origin);
   await withStore(command, async (store, config) => {
-    const key = await createTenant(store, { kid, origins, baseUrl: baseUrl(config), now: Date.now() });
+    const key = await createTenant(store, makeCheckpointBook(config.data_dir, store.serverSecret), {
+      kid,
+      origins,
+      baseUrl: baseUrl(config),
+      now: Date.now(),
+    });
     if (!key) throw new CommandFailed('conflict', `there is a tenant ${kid} already`);
     const made = { kid, origins, generation: key.generation, publicKey: key.publicKey };
     print(wantsJson(command), made, () => [

@@ -124,7 +124,8 @@ export interface LogFacts {
   readonly lastFits: boolean;
   readonly headFits: boolean;
   /** Null: none was signed yet. */
-  readonly checkpointFits: boolean | null;
+  /** Why the next checkpoint would not be signed; null: it would. */
+  readonly checkpointProblem: string | null;
   /** The oldest decision of a whole hour that is not sealed. */
   readonly unsealedSince: number | null;
 }

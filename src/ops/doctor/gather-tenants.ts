@@ -2,13 +2,16 @@ import { countInvalid } from '../../consent/state-seal-store.ts';
 import { listPolicies, type TermsOf, termsFit } from '../../consent/terms-store.ts';
 import type { Database } from '../../db/db.ts';
 import { readPolicies } from '../../ingest/policy-store.ts';
-import { SYMMETRIC_SECRET } from '../../keys/contexts.ts';
+import { LEDGER_SECRET, SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/contexts.ts';
 import type { Generation } from '../../keys/generation.ts';
-import { verifyCheckpoint } from '../../ledger/checkpoint.ts';
+import type { MasterKey } from '../../keys/master-key.ts';
 import { leafHash } from '../../ledger/merkle.ts';
-import { parseVkey } from '../../ledger/vkey.ts';
+import { makeNoteSigner } from '../../ledger/note.ts';
 import { DAY } from '../../lib/clock.ts';
 import { Unavailable } from '../../lib/errors.ts';
+import type { CheckpointBook } from '../../log/checkpoint-files.ts';
+import { baseOf, NotSigned } from '../../log/checkpoint-service.ts';
+import { readLogSecret } from '../../log/new-log.ts';
 import { type LogHead, readHead } from '../../log/read-store.ts';
 import { unsealedSince } from '../../log/verdict-seal-store.ts';
 import { oldestDueDecision } from '../../rights/retention/due-store.ts';
@@ -22,17 +25,47 @@ import { readLogEnd } from './inspect-store.ts';
 const IDLE_MS = 180 * DAY;
 const NOTICES = ['notice.controller', 'notice.contact', 'notice.authority'] as const;
 
-function checkpointFits({ checkpoint, vkey, root, size, origin }: LogHead): boolean | null {
-  if (!checkpoint) return null;
-  const key = parseVkey(vkey);
-  const verified = key && verifyCheckpoint(checkpoint.text, key);
-  if (!verified?.ok || verified.checkpoint.origin !== origin) return false;
-  const said = verified.checkpoint;
-  return said.size <= size && (said.size < size || said.root.equals(root));
+/** What checkpoints are held against; null: the master key does not open the database. */
+export interface DoctorKeys {
+  readonly masterKey: MasterKey;
+  readonly book: CheckpointBook;
+}
+
+/** What is believed beside the database. */
+export interface DoctorTrust {
+  readonly macs: ReadonlyMap<string, TermsOf>;
+  readonly keys: DoctorKeys | null;
+}
+
+const NOTHING_TRUSTED: DoctorTrust = { macs: new Map(), keys: null };
+
+/** Why the next checkpoint would not be signed. */
+async function checkpointProblem(
+  database: Database,
+  kid: string,
+  head: LogHead,
+  { masterKey, book }: DoctorKeys,
+): Promise<string | null> {
+  const wrapped = await readTenantSecret(database, kid, LEDGER_SECRET);
+  if (wrapped === null) return 'the key of the log is missing';
+  const secret = readLogSecret(masterKey.unwrap(wrapped, tenantSecretContext(kid, LEDGER_SECRET)));
+  const keys = { signer: makeNoteSigner(head.origin, secret.seed), checkpointed: secret.checkpointed };
+  try {
+    const base = await baseOf({ database, book }, kid, keys);
+    return base && base.head.size > 0 && !base.head.checkpoint ? 'there is no checkpoint' : null;
+  } catch (error) {
+    if (error instanceof NotSigned) return error.why;
+    throw error;
+  }
 }
 
 /** The ends of the log; `gpd consent verify` recomputes all of it. */
-async function gatherLog(database: Database, kid: string, now: number): Promise<LogFacts | null> {
+async function gatherLog(
+  database: Database,
+  kid: string,
+  now: number,
+  keys: DoctorKeys | null,
+): Promise<LogFacts | null> {
   // Of one moment: a running server appends meanwhile.
   const [head, { entries, last, headHash }] = await database.snapshot(async (read) => [
     await readHead({ read }, kid).catch(() => null),
@@ -45,7 +78,7 @@ async function gatherLog(database: Database, kid: string, now: number): Promise<
     size: head.size,
     lastFits: last !== null && leafHash(Buffer.from(last.entry)).toString('hex') === last.hash,
     headFits: last !== null && last.seq === head.size - 1 && headHash === last.hash,
-    checkpointFits: checkpointFits(head),
+    checkpointProblem: keys && (await checkpointProblem(database, kid, head, keys)),
     unsealedSince: await unsealedSince(database, kid, now),
   };
 }
@@ -61,8 +94,6 @@ function keyFacts(keys: readonly Generation[], now: number) {
   };
 }
 
-type Macs = ReadonlyMap<string, TermsOf>;
-
 /** False too where a tenant has no MACs yet, or its key does not open. */
 async function isForged(database: Database, terms: TermsOf | undefined): Promise<boolean> {
   if (!terms) return false;
@@ -75,7 +106,7 @@ async function gatherTenant(
   database: Database,
   tenant: Tenant,
   now: number,
-  macs: Macs,
+  { macs, keys: doctorKeys }: DoctorTrust,
 ): Promise<TenantFacts> {
   const { kid, settings } = tenant;
   const apiKeys = await makeApiKeyStore(database).list(kid);
@@ -103,7 +134,7 @@ async function gatherTenant(
     retentionDays: settings['retention.days'],
     oldestDecisionAt: await oldestDueDecision(database, kid, now),
     stateForged: await isForged(database, macs.get(kid)),
-    log: await gatherLog(database, kid, now),
+    log: await gatherLog(database, kid, now, doctorKeys),
   };
 }
 
@@ -111,7 +142,7 @@ async function gatherTenant(
 export async function gatherTenants(
   database: Database,
   now: number,
-  macs: Macs,
+  trusted: DoctorTrust = NOTHING_TRUSTED,
 ): Promise<{ readonly tenants: readonly TenantFacts[]; readonly damagedTenants: readonly string[] }> {
   const store = makeTenantStore(database);
   const tenants: TenantFacts[] = [];
@@ -119,7 +150,7 @@ export async function gatherTenants(
   for (const kid of await store.kids()) {
     try {
       const tenant = await store.get(kid);
-      const facts = tenant && (await gatherTenant(database, tenant, now, macs));
+      const facts = tenant && (await gatherTenant(database, tenant, now, trusted));
       // Without a log: a tenant that was removed meanwhile has none.
       if (facts && (facts.log !== null || (await store.get(kid)))) tenants.push(facts);
     } catch (error) {

@@ -3,7 +3,10 @@ import { existsSync } from 'node:fs';
 import { type Config, sqliteFile } from '../../config.ts';
 import { stateMacs } from '../../consent/state-mac-service.ts';
 import type { Database } from '../../db/db.ts';
+import { readMeta } from '../../db/meta-store.ts';
+import { SERVER_SECRET, serverSecretContext } from '../../keys/contexts.ts';
 import { makeMasterKey } from '../../keys/master-key.ts';
+import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
 import { readTombstones, type Tombstone } from '../../rights/erase/tombstone-files.ts';
 import { openData } from '../../tenants/data-lock-files.ts';
 import type { Facts, MasterKeyFacts } from './facts.ts';
@@ -18,7 +21,7 @@ import {
   gatherWebhooks,
   localUrl,
 } from './gather-outside.ts';
-import { gatherTenants } from './gather-tenants.ts';
+import { type DoctorKeys, gatherTenants } from './gather-tenants.ts';
 
 type Stored = Pick<Facts, 'database' | 'masterKey' | 'tenants' | 'damagedTenants' | 'agents' | 'webhooks'>;
 
@@ -32,11 +35,23 @@ function reasonOf(error: unknown): string {
   return said === undefined ? 'the database cannot be read' : `the database cannot be read (${String(said)})`;
 }
 
+/** Null: this key does not open the database, which is another finding. */
+async function openKeys(database: Database, key: Buffer, dataDir: string): Promise<DoctorKeys | null> {
+  const masterKey = makeMasterKey(key, randomBytes);
+  const wrapped = await readMeta(database, SERVER_SECRET);
+  try {
+    const secret = masterKey.unwrap(wrapped ?? '', serverSecretContext);
+    return { masterKey, book: makeCheckpointBook(dataDir, secret) };
+  } catch {
+    return null;
+  }
+}
+
 async function readStored(
   database: Database,
   key: Buffer | null,
   masterKey: MasterKeyFacts,
-  now: number,
+  { now, dataDir }: { readonly now: number; readonly dataDir: string },
   tombstones: readonly Tombstone[],
 ): Promise<Stored> {
   const facts = await gatherDatabase(database, now, tombstones);
@@ -44,15 +59,13 @@ async function readStored(
   // Through a pooler that takes transactions apart no log can be read at one moment.
   const usable = known && facts.pooling?.transactions !== false;
   if (!usable) return { database: facts, masterKey, ...NOTHING };
+  const keys = key && (await openKeys(database, key, dataDir));
+  const macs = key ? await stateMacs({ database, masterKey: makeMasterKey(key, randomBytes) }) : new Map();
   return {
     database: facts,
     masterKey: await tryMasterKey(database, key, masterKey),
     // Jobs go by the time that the server believes.
-    ...(await gatherTenants(
-      database,
-      now - (facts.clockAheadMs ?? 0),
-      key ? await stateMacs({ database, masterKey: makeMasterKey(key, randomBytes) }) : new Map(),
-    )),
+    ...(await gatherTenants(database, now - (facts.clockAheadMs ?? 0), { macs, keys })),
     agents: await gatherAgents(database, now),
     webhooks: await gatherWebhooks(database),
   };
@@ -66,7 +79,13 @@ async function gatherStored(config: Config, now: number): Promise<Stored> {
   }
   const database = await openData(config);
   try {
-    return await readStored(database, key, masterKey, now, await readTombstones(config.data_dir));
+    return await readStored(
+      database,
+      key,
+      masterKey,
+      { now, dataDir: config.data_dir },
+      await readTombstones(config.data_dir),
+    );
   } catch (error) {
     return { ...nothing, database: { failure: reasonOf(error) } };
   } finally {

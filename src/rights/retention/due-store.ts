@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
-import { DAY, HOUR } from '../../lib/clock.ts';
+import { DAY } from '../../lib/clock.ts';
+import { AUDIT_DAYS_MS, floorHour } from '../../log/fold.ts';
 import { heldWith } from '../erase/holds-store.ts';
 import { countOf } from '../erase/rows-store.ts';
 import type { TableName } from '../subject-data.ts';
@@ -24,16 +25,12 @@ export interface RetentionRules {
   readonly now: number;
 }
 
-/** The audit log outlives what it tells of: it names nobody. */
-const AUDIT_DAYS = 730;
-
 /** Whole hours: what was sealed together leaves together. */
 export function cutoffsOf({ now, days }: RetentionRules): {
   readonly cutoff: number;
   readonly auditCutoff: number;
 } {
-  const floorHour = (at: number): number => Math.floor(at / HOUR) * HOUR;
-  return { cutoff: floorHour(now - days * DAY), auditCutoff: floorHour(now - AUDIT_DAYS * DAY) };
+  return { cutoff: floorHour(now - days * DAY), auditCutoff: floorHour(now - AUDIT_DAYS_MS) };
 }
 
 function holdOn(db: Knex, table: TableName): Knex.QueryBuilder {
@@ -147,6 +144,22 @@ function allDueVisitorIds(db: Knex, rules: RetentionRules, cutoff: number): Knex
   });
 }
 
+export const dueAudit = (db: Knex, kid: string, cutoff: number): Knex.QueryBuilder =>
+  db('audit_log').where({ kid }).where('at', '<', cutoff);
+
+/** What an entry says of what is about to go. */
+export async function countSealed(
+  database: Database,
+  rules: RetentionRules,
+): Promise<{ readonly decisions: number; readonly audit: number }> {
+  const { kid } = rules;
+  const { cutoff, auditCutoff } = cutoffsOf(rules);
+  return {
+    decisions: await countOf(dueDecisions(database.read, kid, cutoff)),
+    audit: await countOf(dueAudit(database.read, kid, auditCutoff)),
+  };
+}
+
 /** What `retain` would take away, by reads that hold nobody up. */
 export async function planRetention(database: Database, rules: RetentionRules): Promise<RetentionCounts> {
   const { kid } = rules;
@@ -165,6 +178,6 @@ export async function planRetention(database: Database, rules: RetentionRules): 
     links: await countOf(due.links),
     sightings: await countOf(due.sightings),
     visitorIndex: await countOf(due.visitor_index),
-    audit: await countOf(read('audit_log').where({ kid }).where('at', '<', auditCutoff)),
+    audit: await countOf(dueAudit(read, kid, auditCutoff)),
   };
 }

@@ -1,11 +1,15 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { remove, removeWalking } from '../../db/purge.ts';
-import { lockHead } from '../../log/append-store.ts';
+import { entryTime, impersonalEntry } from '../../ledger/entries.ts';
+import { appendOne, lockHead } from '../../log/append-store.ts';
+import { LogDamaged } from '../../log/read-store.ts';
 import type { Expiry, TableName } from '../subject-data.ts';
 import { tablesWhere } from '../subject-folds.ts';
 import {
+  countSealed,
   cutoffsOf,
+  dueAudit,
   dueContests,
   dueDecisions,
   dueLinks,
@@ -24,20 +28,45 @@ const OF_VERDICT_HOURS = expiring('verdict-hour');
 const OF_AUDIT_HOURS = expiring('audit-hour');
 const WITH_DECISIONS = expiring('decision');
 
-/** Sealed hours leave whole: the seal in the log stays and has nothing left to be held against. */
-async function dropSeals(
-  database: Database,
-  kid: string,
-  cutoff: number,
-  auditCutoff: number,
-): Promise<void> {
+/**
+ * Sealed hours leave whole: the seal in the log stays and has nothing left to be held against. The log says so before anything
+ * goes, so that what expired differs from what somebody took.
+ */
+async function announce(database: Database, rules: RetentionRules): Promise<void> {
+  const { kid, now } = rules;
+  const { cutoff, auditCutoff } = cutoffsOf(rules);
+  const counts = await countSealed(database, rules);
   await database.transaction(async (tx) => {
+    await lockHead(tx, kid);
+    let seals = 0;
     for (const [tables, before] of [
       [OF_VERDICT_HOURS, cutoff],
       [OF_AUDIT_HOURS, auditCutoff],
     ] as const)
-      for (const table of tables) await tx(table).where({ kid }).where('hour', '<', before).delete();
+      for (const table of tables) seals += await tx(table).where({ kid }).where('hour', '<', before).delete();
+    if (seals + counts.decisions + counts.audit === 0) return;
+    await sayRetained(tx, kid, now, { before: cutoff, ...counts });
   });
+}
+
+/** What earlier releases took of a log, which said nothing of it. */
+export function sayRetainedBefore(
+  database: Database,
+  kid: string,
+  now: number,
+  before: number,
+): Promise<void> {
+  return database.transaction((tx) => sayRetained(tx, kid, now, { before, decisions: 0, audit: 0 }));
+}
+
+async function sayRetained(
+  tx: Knex.Transaction,
+  kid: string,
+  now: number,
+  { before, ...counts }: { readonly before: number; readonly decisions: number; readonly audit: number },
+): Promise<void> {
+  const body = { before: entryTime(before), ...counts };
+  await appendOne(tx, kid, impersonalEntry({ type: 'retention.applied', at: now, purpose: null }, body));
 }
 
 /** Decisions under an open contest stay until it is resolved, those under a legal hold until it is released. */
@@ -125,7 +154,10 @@ async function removeDevices(
 export async function retain(database: Database, rules: RetentionRules): Promise<RetentionCounts> {
   const { kid } = rules;
   const { cutoff, auditCutoff } = cutoffsOf(rules);
-  await dropSeals(database, kid, cutoff, auditCutoff);
+  await announce(database, rules).catch((error: unknown) => {
+    // What the law wants gone does not wait until somebody has mended a log.
+    if (!(error instanceof LogDamaged)) throw error;
+  });
   const decisions = await removeDecisions(database, kid, cutoff);
   const contests = await removeContests(database, kid, cutoff);
   const links = await removeLinks(database, kid, cutoff);
@@ -133,7 +165,7 @@ export async function retain(database: Database, rules: RetentionRules): Promise
   const audit = await remove(database, {
     table: 'audit_log',
     key: ['seq'],
-    due: (db) => db('audit_log').where({ kid }).where('at', '<', auditCutoff),
+    due: (db) => dueAudit(db, kid, auditCutoff),
   });
   return { decisions, contests, links, ...devices, audit };
 }

@@ -3,7 +3,7 @@ import type { Database } from '../../../src/db/db.ts';
 import { decisionKey, findDecision, tenantOfDecision } from '../../../src/ingest/decision-store.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/append-store.ts';
-import { checkSeals, sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
+import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
 import { contestOf, insertContest, insertOverride } from '../../../src/rights/contests/store.ts';
 import { countDecisions, heldDecisions, heldDevice, heldLinks } from '../../../src/rights/dsar/store.ts';
@@ -30,6 +30,7 @@ import { durableOfVisitor, linkedRequests, linkRequest } from '../../../src/righ
 import { tenantRows } from '../../../src/rights/tenant-rows-store.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
+import { sealProblems } from '../../support/verify.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 import { WORDS } from './words.ts';
 
@@ -222,7 +223,7 @@ export function eraseLargeContract(make: MakeDatabase): void {
       expect(await left(kid)).toEqual(['req_a', 'req_c']);
       await deleteMarked(db.database, erasure, goOn);
       expect(await left(kid)).toEqual([]);
-      expect(await checkSeals(other, kid)).toEqual([]);
+      expect(await sealProblems(other, kid)).toEqual([]);
     });
 
     it('the seals of its hours hold after each step, on two nodes at once', async () => {
@@ -245,7 +246,7 @@ export function eraseLargeContract(make: MakeDatabase): void {
         await eraseRows(tx, targetOf(kid, { requests: ['req_0001', 'req_0401', 'req_0899'] }));
       });
       const { erasure } = await mark(kid);
-      expect(await checkSeals(other, kid)).toEqual([]);
+      expect(await sealProblems(other, kid)).toEqual([]);
       let steps = 0;
       await deleteMarked(db.database, erasure, () => {
         steps += 1;
@@ -254,11 +255,11 @@ export function eraseLargeContract(make: MakeDatabase): void {
       const some = await left(kid);
       expect([some.length < 897, some.length > 225]).toEqual([true, true]);
       expect(await endSteps(other, erasure.receiptId)).toBeNull();
-      expect(await checkSeals(other, kid)).toEqual([]);
+      expect(await sealProblems(other, kid)).toEqual([]);
       await sealVerdicts(db.database, kid, BEGIN + 9 * HOUR);
       await Promise.all([db.database, other].map((node) => deleteMarked(node, erasure, goOn)));
       expect(await left(kid)).toHaveLength(225);
-      expect(await checkSeals(other, kid)).toEqual([]);
+      expect(await sealProblems(other, kid)).toEqual([]);
       expect(await other.read('verdict_seals').where({ kid })).toHaveLength(3);
       expect(await endSteps(other, erasure.receiptId)).toMatchObject({ step: 'logged' });
     });

@@ -45,7 +45,7 @@ function tenantOf(kid: string): ConsentTenant {
     policies: [],
     termsMac: null,
     logOrigin: `gpd.example/ledger/${kid}`,
-    ledgerSeed: sha256(`seed of ${kid}`),
+    ledger: { seed: sha256(`seed of ${kid}`), checkpointed: true },
     settings: makeNewTenant(kid).tenant.settings,
     revision: 1,
     webhooksFor: () => [],

@@ -5,8 +5,11 @@ import type { Database } from '../../../src/db/db.ts';
 import { EMPTY_ROOT, leafHash, nodeHash } from '../../../src/ledger/merkle.ts';
 import { makeNoteSigner } from '../../../src/ledger/note.ts';
 import { type AppendedEntry, appendEntries, lockHead } from '../../../src/log/append-store.ts';
-import { makeHashReader, readEntries, readHead, saveCheckpoint } from '../../../src/log/read-store.ts';
+import { makeCheckpointBook } from '../../../src/log/checkpoint-files.ts';
+import { saveCheckpoint } from '../../../src/log/checkpoint-store.ts';
+import { makeHashReader, readEntries, readHead } from '../../../src/log/read-store.ts';
 import { makeLogService } from '../../../src/log/service.ts';
+import { tempDir } from '../../support/command.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 
 function append(
@@ -154,6 +157,7 @@ export function ledgerContract(make: MakeDatabase): void {
       const kid = await addTenant(db.database, 'signed');
       await append(db.database, kid, texts(3));
       const signer = makeNoteSigner(`gpd.example/ledger/${kid}`, randomBytes(32));
+      await db.database.transaction((tx) => tx('ledger_heads').where({ kid }).update({ vkey: signer.vkey }));
       let go = (): void => {};
       const held = new Promise<void>((resolve) => {
         go = resolve;
@@ -164,7 +168,12 @@ export function ledgerContract(make: MakeDatabase): void {
         transaction: (work) => held.then(() => db.database.transaction(work)),
       };
       const [here, there] = [slow, other].map((database, i) =>
-        makeLogService({ database, signerOf: () => signer, clock: () => 1_000_000 + i }),
+        makeLogService({
+          database,
+          book: makeCheckpointBook(tempDir('book'), Buffer.alloc(32)),
+          keysOf: () => ({ signer, checkpointed: false }),
+          clock: () => 1_000_000 + i,
+        }),
       );
       const late = here!.checkpoint(kid);
       await sleep(300);

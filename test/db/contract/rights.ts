@@ -9,8 +9,8 @@ import { findSummary } from '../../../src/ingest/summary-store.ts';
 import { makeMasterKey } from '../../../src/keys/master-key.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/append-store.ts';
-import { checkAuditSeals, sealAudit } from '../../../src/log/audit-seal-store.ts';
-import { checkSeals, sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
+import { sealAudit } from '../../../src/log/audit-seal-store.ts';
+import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
 import { type Contest, fileContest, resolveContest } from '../../../src/rights/contests/contest.ts';
 import { contestWordsOf } from '../../../src/rights/contests/contest-text.ts';
 import {
@@ -42,6 +42,7 @@ import { retain } from '../../../src/rights/retention/store.ts';
 import { enqueue } from '../../../src/webhooks/store.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
+import { sealProblems } from '../../support/verify.ts';
 import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
 import { WORDS } from './words.ts';
 
@@ -468,12 +469,12 @@ export function rightsContract(make: MakeDatabase): void {
       await erase(kid, { durables: ['u1'] });
       expect(await sealVerdicts(db.database, kid, begin + 2 * HOUR)).toBe(1);
       await erase(kid, { durables: ['s4', 's2'] });
-      expect(await checkSeals(other, kid)).toEqual([]);
+      expect(await sealProblems(other, kid)).toEqual([]);
       expect(await sealVerdicts(db.database, kid, begin + 4 * HOUR)).toBe(1);
       await erase(kid, { durables: ['s1', 's3', 'u2'] });
-      expect(await checkSeals(other, kid)).toEqual([]);
+      expect(await sealProblems(other, kid)).toEqual([]);
       await db.database.transaction((tx) => tx('decisions').where({ kid, request_id: 'req_s5' }).delete());
-      expect(await checkSeals(other, kid)).toEqual([expect.stringContaining('1 of 5 verdicts')]);
+      expect(await sealProblems(other, kid)).toEqual([expect.stringContaining('1 of 5 verdicts')]);
     });
 
     it('retention takes what is old, and not under an open contest', async () => {
@@ -500,7 +501,7 @@ export function rightsContract(make: MakeDatabase): void {
       expect(await linkedRequests(other, kid, 'p')).toEqual(['req_r2']);
       expect(await durablesLeft(kid)).toEqual(['r2', 'r3']);
       expect(await oldestDueDecision(other, kid, NOW + 1)).toBe(NOW);
-      expect(await checkSeals(other, kid)).toEqual([]);
+      expect(await sealProblems(other, kid)).toEqual([]);
     });
 
     it('retention leaves a decision that is contested at this moment, and one under a legal hold', async () => {
@@ -605,9 +606,9 @@ export function rightsContract(make: MakeDatabase): void {
       expect(
         await Promise.all([sealAudit(db.database, kid, NOW + DAY), sealAudit(other, kid, NOW + DAY)]),
       ).toContain(1);
-      expect(await checkAuditSeals(other, kid)).toEqual([]);
+      expect(await sealProblems(other, kid)).toEqual([]);
       await db.database.transaction((tx) => tx('audit_log').where({ kid }).limit(1).update({ detail: '{}' }));
-      expect(await checkAuditSeals(other, kid)).not.toEqual([]);
+      expect(await sealProblems(other, kid)).not.toEqual([]);
     });
 
     it('knows whose a decision is, over all tenants', async () => {

@@ -2,14 +2,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
-import { checkAuditSeals, sealAudit } from '../../../src/log/audit-seal-store.ts';
+import { sealAudit } from '../../../src/log/audit-seal-store.ts';
 import { readEntries } from '../../../src/log/read-store.ts';
-import { checkSeals, sealVerdicts, unsealedSince } from '../../../src/log/verdict-seal-store.ts';
+import { sealVerdicts, unsealedSince } from '../../../src/log/verdict-seal-store.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
 import { insertContest } from '../../../src/rights/contests/store.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
+import { sealProblems } from '../../support/verify.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 import { WORDS } from './words.ts';
 
@@ -29,9 +30,9 @@ export function sealsContract(make: MakeDatabase): void {
     const record = (kid: string, id: string, decidedAt: number, durable = id) =>
       makeRecorder(db.database).record(makeEntry({ kid, id, decidedAt, durable }));
     const seals = async (kid: string): Promise<readonly { type: string; count: number; from: string }[]> =>
-      (await readEntries(other, kid, 0, 100)).map(({ entry }) => {
+      (await readEntries(other, kid, 0, 100)).flatMap(({ entry }) => {
         const { type, body } = JSON.parse(entry) as { type: string; body: { count: number; from: string } };
-        return { type, count: body.count, from: body.from };
+        return type.endsWith('.sealed') ? [{ type, count: body.count, from: body.from }] : [];
       });
     const note = (kid: string, at: number) => {
       const actor = { role: 'dpo', ref: 'dora' } as const;
@@ -70,7 +71,7 @@ export function sealsContract(make: MakeDatabase): void {
         }
         expect(await other.read('decisions').where({ kid }).pluck('durable')).toEqual([`${kid}k1`]);
         expect(await seals(kid)).toMatchObject([{ type: 'verdicts.sealed', count: 3 }]);
-        expect(await checkSeals(other, kid)).toEqual([]);
+        expect(await sealProblems(other, kid)).toEqual([]);
         await record(kid, `${kid}new`, BEGIN + 11 * DAY);
         expect(await sealVerdicts(db.database, kid, BEGIN + 12 * DAY)).toBe(1);
         expect(await seals(kid)).toHaveLength(2);
@@ -97,7 +98,10 @@ export function sealsContract(make: MakeDatabase): void {
       for (const seal of [sealVerdicts, sealAudit]) expect(await seal(other, kid, later + HOUR)).toBe(1);
       const types = (await seals(kid)).map(({ type }) => type);
       expect(types.sort()).toEqual(['audit.sealed', 'audit.sealed', 'verdicts.sealed', 'verdicts.sealed']);
-      expect([...(await checkSeals(other, kid)), ...(await checkAuditSeals(other, kid))]).toEqual([]);
+      // Retention says in the log what it takes; this was somebody else.
+      const missing = await sealProblems(other, kid);
+      expect(missing.filter((what) => what.startsWith('the seal of the'))).toHaveLength(2);
+      expect(missing).toHaveLength(2);
     });
   });
 }

@@ -6,12 +6,13 @@ import { EMPTY_FRONTIER } from '../../../src/ledger/frontier.ts';
 import { addCommitments, sealedBody } from '../../../src/ledger/sealed-root.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/append-store.ts';
-import { checkSeals, sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
+import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
 import { insertWebhook, purgeOutbox } from '../../../src/webhooks/store.ts';
 import { operatorAt } from '../../support/act.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
+import { sealProblems } from '../../support/verify.ts';
 import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
 
 const BEGIN = Math.floor(NOW / HOUR) * HOUR;
@@ -50,7 +51,7 @@ export function sizeContract(make: MakeDatabase): void {
       expect(await sealed).toBe(1);
       const seal = await other.read('verdict_seals').where({ kid }).first<{ count: number }>('count');
       expect(seal.count).toBe(2);
-      expect(await checkSeals(other, kid)).toEqual([]);
+      expect(await sealProblems(other, kid)).toEqual([]);
     });
 
     it('seals and checks an hour of more verdicts than one read takes', async () => {
@@ -59,7 +60,7 @@ export function sizeContract(make: MakeDatabase): void {
       const ids = Array.from({ length: 12_000 }, (_, i) => String((i * 7919) % 12_000).padStart(5, '0'));
       await recordAll(kid, ids, (i) => BEGIN + Math.floor(i / 7000));
       expect(await sealVerdicts(db.database, kid, BEGIN + 2 * HOUR)).toBe(1);
-      expect(await checkSeals(other, kid)).toEqual([]);
+      expect(await sealProblems(other, kid)).toEqual([]);
       const commitments = await other
         .read('decisions')
         .where({ kid })

@@ -29,6 +29,7 @@ import { sealsContract } from './seals.ts';
 import { skewContract } from './skew.ts';
 import { snapshotContract } from './snapshot.ts';
 import { subjectDataContract } from './subject-data.ts';
+import { tamperedLogContract } from './tampered-log.ts';
 import { tenantGoingContract } from './tenant-going.ts';
 import { tenantContract } from './tenants.ts';
 import { termsContract } from './terms.ts';
@@ -65,6 +66,7 @@ export function storageContract(make: MakeDatabase): void {
   visitorIdContract(make);
   tenantGoingContract(make);
   sealsContract(make);
+  tamperedLogContract(make);
   networkContract(make);
   epochContract(make);
   verifyBesideContract(make);

@@ -74,7 +74,12 @@ export function tenantGoingContract(make: MakeDatabase): void {
         other,
         {
           ...makeNewTenant(kid, { tenant: { ...makeNewTenant(kid).tenant, createdAt: now } }),
-          log: { origin: `gpd.example/ledger/${kid}`, vkey: 'vkey', genesis: Buffer.from('genesis') },
+          log: {
+            origin: `gpd.example/ledger/${kid}`,
+            vkey: 'vkey',
+            genesis: Buffer.from('genesis'),
+            checkpoint: { text: 'note', size: 1, signedAt: now },
+          },
           purpose: firstPurpose(),
           stateMac: macOf(kid),
         },
@@ -247,9 +252,9 @@ export function tenantGoingContract(make: MakeDatabase): void {
       it('are gone before a tenant is made anew under their kid', async () => {
         await orphan('inherited');
         await makeAnew('inherited', NOW + 1);
-        expect(await rowsOf('inherited')).toEqual({ ledger_entries: 2 });
+        expect(await rowsOf('inherited')).toEqual({ ledger_entries: 2, checkpoints: 1 });
         expect(await makeAnew('inherited', NOW + 2)).toBe(false);
-        expect(await rowsOf('inherited')).toEqual({ ledger_entries: 2 });
+        expect(await rowsOf('inherited')).toEqual({ ledger_entries: 2, checkpoints: 1 });
       });
 
       it('go by the removal that is asked for once more', async () => {

@@ -1,13 +1,13 @@
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/store.ts';
+import { verifyLog } from '../../../src/consent/verify-service.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { impersonalEntry } from '../../../src/ledger/entries.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { appendOne, lockHead } from '../../../src/log/append-store.ts';
-import { checkAuditSeals, sealAudit } from '../../../src/log/audit-seal-store.ts';
-import { checkSeals, sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
-import { verifyLog } from '../../../src/log/verify-service.ts';
+import { sealAudit } from '../../../src/log/audit-seal-store.ts';
+import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
 import { gatherTenants } from '../../../src/ops/doctor/gather-tenants.ts';
 import { eraseRows } from '../../../src/rights/erase/store.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
@@ -15,6 +15,7 @@ import { removeTenant } from '../../../src/rights/tenant-removal-store.ts';
 import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
+import { sealProblems } from '../../support/verify.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 
 const BEGIN = Math.floor(NOW / HOUR) * HOUR;
@@ -94,12 +95,12 @@ export function verifyBesideContract(make: MakeDatabase): void {
         for (let nth = 1; nth <= HOURS; nth += 1) {
           const kid = await sealedTenant(`erased-${table}-${nth}`);
           expect(
-            await checkSeals(
+            await sealProblems(
               beside(other, () => erase(kid), table, nth),
               kid,
             ),
           ).toEqual([]);
-          expect(await checkSeals(other, kid)).toEqual([]);
+          expect(await sealProblems(other, kid)).toEqual([]);
         }
       },
     );
@@ -110,8 +111,8 @@ export function verifyBesideContract(make: MakeDatabase): void {
         for (let nth = 1; nth <= HOURS; nth += 1) {
           const kid = await sealedTenant(`retained-${table}-${nth}`);
           const watched = beside(other, () => retainAll(kid), table, nth);
-          expect(await checkSeals(watched, kid)).toEqual([]);
-          expect(await checkAuditSeals(watched, kid)).toEqual([]);
+          expect(await sealProblems(watched, kid)).toEqual([]);
+          expect(await sealProblems(watched, kid)).toEqual([]);
           expect(await other.read('decisions').where({ kid })).toEqual([]);
         }
       },
@@ -125,7 +126,7 @@ export function verifyBesideContract(make: MakeDatabase): void {
             .where({ kid, decided_at: BEGIN + HOUR })
             .delete(),
         );
-      const problems = await checkSeals(beside(other, tamper, 'decisions'), kid);
+      const problems = await sealProblems(beside(other, tamper, 'decisions'), kid);
       expect(problems).toEqual([expect.stringContaining('2 of 2 verdicts')]);
     });
 
@@ -157,12 +158,12 @@ export function verifyBesideContract(make: MakeDatabase): void {
       // The end of each log is read by two queries.
       for (const nth of [1, 2]) {
         const watched = beside(other, append, 'ledger_entries', 2 * kids.indexOf(kid) + nth);
-        const { tenants } = await gatherTenants(watched, NOW, new Map());
+        const { tenants } = await gatherTenants(watched, NOW);
         const log = tenants.find((tenant) => tenant.kid === kid)?.log;
         expect(log).toMatchObject({ entries: log?.size, lastFits: true, headFits: true });
       }
       const leave = () => removeTenant(db.database, 'leaves');
-      const left = await gatherTenants(beside(other, leave, 'api_keys'), NOW, new Map());
+      const left = await gatherTenants(beside(other, leave, 'api_keys'), NOW);
       expect(left.tenants.filter(({ log }) => log === null)).toEqual([]);
     });
 

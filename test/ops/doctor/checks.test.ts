@@ -198,7 +198,7 @@ const ROWS: readonly Row[] = [
   ['log.entries', 'fail', log({ lastFits: false }), /bad-one/],
   ['log.entries', 'fail', log({ headFits: false }), /bad-one/],
   ['consent.state', 'fail', tenant({ stateForged: true }), /bad-one/],
-  ['log.checkpoint', 'fail', log({ checkpointFits: false }), /bad-one/],
+  ['log.checkpoint', 'fail', log({ checkpointProblem: 'a line is missing' }), /bad-one: a line is missing/],
   ['log.origin', 'warn', log({ origin: 'old.example/ledger/bad-one' }), /bad-one/],
   [
     'agents.fresh',

@@ -17,7 +17,7 @@ const makeLog = (): LogFacts => ({
   size: 12,
   lastFits: true,
   headFits: true,
-  checkpointFits: true,
+  checkpointProblem: null,
   unsealedSince: null,
 });
 

@@ -10,9 +10,11 @@ import type { Database } from '../../../../src/db/db.ts';
 import { principalKeyContext } from '../../../../src/keys/contexts.ts';
 import { makeMasterKey } from '../../../../src/keys/master-key.ts';
 import { openPersonalEntry } from '../../../../src/ledger/parse-entry.ts';
+import { makeCheckpointBook } from '../../../../src/log/checkpoint-files.ts';
 import { readEntries, readHead, type StoredEntry } from '../../../../src/log/read-store.ts';
 import { createTenant } from '../../../../src/ops/new-tenant-service.ts';
 import type { ConsentChoice } from '../../../../src/schema/consent.ts';
+import { tempDir } from '../../../support/command.ts';
 import { NOW } from '../../../support/make.ts';
 import { leafOf, treeHead } from '../support/naive-log.ts';
 
@@ -27,7 +29,14 @@ const store = { masterKey: makeMasterKey(Buffer.alloc(32, 5), randomBytes), serv
 
 export async function addLog(database: Database, kid: string, now = NOW): Promise<string> {
   const request = { kid, origins: [], baseUrl: 'https://gpd.example', now };
-  if (!(await createTenant({ ...store, database }, request))) throw new Error(`${kid} is taken`);
+  if (
+    !(await createTenant(
+      { ...store, database },
+      makeCheckpointBook(tempDir('book'), store.serverSecret),
+      request,
+    ))
+  )
+    throw new Error(`${kid} is taken`);
   await database.transaction((tx) => sealTerms(tx, { kid, stateMac: macOf(kid) }));
   return kid;
 }

@@ -1,0 +1,224 @@
+import { randomBytes } from 'node:crypto';
+import type { Knex } from 'knex';
+import type { Database } from '../db/db.ts';
+import { isTrue } from '../db/sql.ts';
+import { principalKeyContext } from '../keys/contexts.ts';
+import { makeMasterKey } from '../keys/master-key.ts';
+import { entryTime } from '../ledger/entries.ts';
+import { commitBody, type EntryDetail } from '../ledger/personal-commitment.ts';
+import { iso } from '../lib/clock.ts';
+import { parseStored } from '../log/fold.ts';
+import type { Problems } from '../log/problem.ts';
+import type { StoredEntry } from '../log/read-store.ts';
+
+/**
+ * Openings against what their entries commit to, then the rows that checks read against the last opening of each principal and
+ * purpose. A page at a time, each of one moment: a write, an erasure or a removal meanwhile is no tampering.
+ */
+
+const PAGE = 1000;
+const ABOUT_PEOPLE = /^consent\./;
+
+export interface PeopleCheck {
+  readonly database: Database;
+  readonly kid: string;
+  /** Of the tenant, for the keys of its principals; null: commitments are not opened. */
+  readonly wrapKey: Uint8Array | null;
+  readonly problems: Problems;
+}
+
+interface OpeningRow {
+  readonly seq: number;
+  readonly principal: string;
+  readonly purpose: string;
+  readonly choice: string;
+  readonly at: number;
+  readonly salt: string;
+  readonly detail: string;
+  readonly wrapped_key: string | null;
+  readonly state_seq: number | null;
+}
+
+function openingsOf(tx: Knex, kid: string, first: number, last: number): Knex.QueryBuilder {
+  return tx('consent_openings as o')
+    .leftJoin('consent_principals as p', (on) => on.on('p.kid', 'o.kid').on('p.principal', 'o.principal'))
+    .leftJoin('consent_state as s', (on) =>
+      on.on('s.kid', 'o.kid').on('s.principal', 'o.principal').on('s.purpose', 'o.purpose'),
+    )
+    .where('o.kid', kid)
+    .whereBetween('o.seq', [first, last])
+    .select('o.seq', 'o.principal', 'o.purpose', 'o.choice', 'o.at', 'o.salt', 'o.detail', 'p.wrapped_key')
+    .select({ state_seq: 's.seq' });
+}
+
+function opens({ kid, wrapKey }: PeopleCheck, row: OpeningRow, body: unknown): boolean {
+  if (row.wrapped_key === null) return false;
+  if (wrapKey === null) return true;
+  try {
+    const key = makeMasterKey(wrapKey, randomBytes).unwrap(
+      row.wrapped_key,
+      principalKeyContext(kid, row.principal),
+    );
+    const detail = JSON.parse(row.detail) as EntryDetail;
+    return commitBody({ key, salt: Buffer.from(row.salt, 'base64url'), detail }) === body;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * One page of entries with their openings.
+ * @returns the entries about people, behind the last erasure, whose opening is missing
+ */
+export async function checkOpenings(
+  check: PeopleCheck,
+  page: readonly StoredEntry[],
+  unopened: number | null,
+): Promise<number | null> {
+  const { database, kid, problems } = check;
+  const [first, last] = [page[0]?.seq ?? 0, page.at(-1)?.seq ?? 0];
+  const rows = await database.snapshot(
+    async (tx) => (await openingsOf(tx, kid, first, last)) as readonly OpeningRow[],
+  );
+  const bySeq = new Map(rows.map((row) => [Number(row.seq), row]));
+  let missing = unopened;
+  for (const { seq, entry } of page) {
+    const { type, purpose, time, body } = parseStored(entry);
+    const row = bySeq.get(seq);
+    if (type === 'subject.erased') missing = null;
+    if (!row && ABOUT_PEOPLE.test(String(type))) missing ??= seq;
+    if (!row) continue;
+    const same =
+      type === `consent.${row.choice}` && purpose === row.purpose && time === entryTime(Number(row.at));
+    if (!same || !opens(check, row, body))
+      problems.add('opening-changed', `what opens entry ${seq} is not what the entry commits to`, seq);
+    else if (row.state_seq === null || Number(row.state_seq) < seq)
+      problems.add('state-changed', `the state of the person of entry ${seq} does not know of it`, seq);
+  }
+  return missing;
+}
+
+interface StateRow {
+  readonly principal: string;
+  readonly purpose: string;
+  readonly choice: string;
+  readonly policy_version: number;
+  readonly expires_at: number | null;
+  readonly at: number;
+  readonly seq: number;
+  readonly hash: string;
+  readonly opening: string | null;
+  readonly owner: string | null;
+  readonly about: string | null;
+  readonly was: string | null;
+  readonly told_at: number | null;
+  readonly leaf: string | null;
+}
+
+function isSaid(row: StateRow): boolean {
+  if (row.opening === null || row.leaf !== row.hash) return false;
+  const { policyVersion, expiresAt } = JSON.parse(row.opening) as EntryDetail;
+  return (
+    row.owner === row.principal &&
+    row.about === row.purpose &&
+    row.was === row.choice &&
+    Number(row.told_at) === Number(row.at) &&
+    policyVersion === Number(row.policy_version) &&
+    expiresAt === iso(row.expires_at === null ? null : Number(row.expires_at))
+  );
+}
+
+/** What checks are answered from, against the opening that it says it is from. That this is the last one, openings show. */
+export async function checkState({ database, kid, problems }: PeopleCheck): Promise<void> {
+  for (let after: readonly [string, string] | null = null; ; ) {
+    const query = database
+      .read('consent_state as s')
+      .leftJoin('consent_openings as o', (on) => on.on('o.kid', 's.kid').on('o.seq', 's.seq'))
+      .leftJoin('ledger_entries as e', (on) => on.on('e.kid', 's.kid').on('e.seq', 's.seq'))
+      .where('s.kid', kid)
+      .orderBy(['s.principal', 's.purpose'])
+      .limit(PAGE)
+      .select('s.*', { opening: 'o.detail', owner: 'o.principal', about: 'o.purpose', was: 'o.choice' })
+      .select({ told_at: 'o.at', leaf: 'e.hash' });
+    if (after) query.whereRaw('(s.principal, s.purpose) > (?, ?)', [...after]);
+    const rows = (await query) as readonly StateRow[];
+    for (const row of rows)
+      if (!isSaid(row))
+        problems.add('state-changed', `a state says what entry ${row.seq} does not say`, Number(row.seq));
+    const last = rows.at(-1);
+    if (rows.length < PAGE || !last) return;
+    after = [last.principal, last.purpose];
+  }
+}
+
+interface PrincipalRow {
+  readonly principal: string;
+  readonly wrapped_key: string | null;
+  readonly gpc: unknown;
+  readonly erased_at: number | null;
+  /** Of the last opening. */
+  readonly detail: string | null;
+  readonly seq: number | null;
+  readonly granted: number | null;
+}
+
+function principalProblem({ wrapped_key: key, erased_at: erased, ...row }: PrincipalRow): string | null {
+  if (key === null) {
+    if (row.seq !== null) return 'a principal without a key has openings';
+    return erased === null ? 'a principal has lost its key, and was not erased' : null;
+  }
+  if (row.detail === null) return null;
+  if (erased !== null && row.granted !== null) return 'a principal who granted since counts as erased';
+  const { gpc } = JSON.parse(row.detail) as EntryDetail;
+  if (gpc && !isTrue(row.gpc)) return 'a signal (GPC) that the last entry was under is not recorded';
+  return null;
+}
+
+const LAST = `SELECT o.seq FROM consent_openings o WHERE o.kid = p.kid AND o.principal = p.principal ORDER BY o.seq DESC LIMIT 1`;
+const GRANTED = `SELECT 1 FROM consent_state g WHERE g.kid = p.kid AND g.principal = p.principal AND g.choice = 'granted' LIMIT 1`;
+
+export async function checkPrincipals({ database, kid, problems }: PeopleCheck): Promise<void> {
+  const { read } = database;
+  for (let after: string | null = null; ; ) {
+    const query = read('consent_principals as p')
+      .leftJoin('consent_openings as l', (on) =>
+        on.on('l.kid', 'p.kid').andOn('l.seq', read.raw(`(${LAST})`)),
+      )
+      .where('p.kid', kid)
+      .orderBy('p.principal')
+      .limit(PAGE)
+      .select('p.principal', 'p.wrapped_key', 'p.gpc', 'p.erased_at', 'l.detail', 'l.seq')
+      .select({ granted: read.raw(`(${GRANTED})`) });
+    if (after !== null) query.where('p.principal', '>', after);
+    const rows = (await query) as readonly PrincipalRow[];
+    for (const row of rows) {
+      const what = principalProblem(row);
+      if (what !== null) problems.add('state-changed', what, row.seq === null ? undefined : Number(row.seq));
+    }
+    const last = rows.at(-1);
+    if (rows.length < PAGE || !last) return;
+    after = last.principal;
+  }
+}
+
+/** Openings behind the end of the log, which no entry commits to. */
+export async function checkStrayOpenings({ database, kid, problems }: PeopleCheck): Promise<void> {
+  const stray = await database.snapshot((tx) =>
+    tx('consent_openings as o')
+      .join('ledger_heads as h', 'h.kid', 'o.kid')
+      .where('o.kid', kid)
+      .whereRaw('o.seq >= h.size')
+      .first<{ seq: number } | undefined>('o.seq'),
+  );
+  if (stray) problems.add('opening-changed', 'something opens an entry that is not there', Number(stray.seq));
+}
+
+/** Was anybody erased since? Then nobody can say whose opening is missing. */
+export async function erasedSince({ database, kid }: PeopleCheck, seq: number): Promise<boolean> {
+  const rows = (await database
+    .read('ledger_entries')
+    .where({ kid })
+    .where('seq', '>=', seq)
+    .pluck('entry')) as string[];
+  return rows.some((entry) => parseStored(entry).type === 'subject.erased');
+}

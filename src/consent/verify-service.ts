@@ -1,0 +1,188 @@
+import { BrokenChain } from '../db/chained-log-files.ts';
+import type { Database } from '../db/db.ts';
+import { type Checkpoint, verifyCheckpoint } from '../ledger/checkpoint.ts';
+import { frontierRoot } from '../ledger/frontier.ts';
+import { parseVkey } from '../ledger/vkey.ts';
+import type { CheckpointBook, KeptCheckpoint } from '../log/checkpoint-files.ts';
+import { baseOf, type LogKeys, NotSigned } from '../log/checkpoint-service.ts';
+import { listCheckpoints } from '../log/checkpoint-store.ts';
+import { addEntry, emptyFold, type Fold, parseStored } from '../log/fold.ts';
+import { collectProblems, type LogProblem, type Problems } from '../log/problem.ts';
+import { LogDamaged, type LogHead, readHead, type StoredEntry } from '../log/read-store.ts';
+import { checkSealedHours } from '../log/seal-check-store.ts';
+import { walkLog } from '../log/walk-service.ts';
+import {
+  checkOpenings,
+  checkPrincipals,
+  checkState,
+  checkStrayOpenings,
+  erasedSince,
+  type PeopleCheck,
+} from './verify-people-store.ts';
+import { checkPolicies, checkPurposes } from './verify-terms-store.ts';
+
+/** `gpd consent verify`: the whole log recomputed from its entries, then every row that it speaks of held against it. */
+
+export interface LogCheck {
+  readonly size: number;
+  /** base64, as a checkpoint says it. */
+  readonly root: string;
+  readonly ok: boolean;
+  readonly problems: readonly LogProblem[];
+}
+
+/** What the database is not believed about. */
+export interface Trusted {
+  readonly book: CheckpointBook;
+  readonly keys: LogKeys & { readonly principalWrap: Uint8Array };
+  /** Checkpoints that were kept elsewhere, signed by this log's key. */
+  readonly against?: readonly Checkpoint[];
+}
+
+export interface VerifyOptions {
+  /** Undefined: only what stands in the database is held against itself. */
+  readonly trusted?: Trusted | undefined;
+  readonly onProgress?: (done: number) => void;
+}
+
+type Claim = Pick<Checkpoint, 'size' | 'root'> & { readonly from: string };
+
+interface Claims {
+  readonly head: LogHead | null;
+  readonly claims: readonly Claim[];
+}
+
+async function readBook({ book, keys }: Trusted, problems: Problems): Promise<readonly KeptCheckpoint[]> {
+  try {
+    return await book.all(keys.signer.vkey);
+  } catch (error) {
+    if (!(error instanceof BrokenChain)) throw error;
+    problems.add('checkpoint-missing', error.message);
+    return [];
+  }
+}
+
+/** All that was signed, read before the head: a server may append entries and sign them meanwhile. */
+async function claimsOf(
+  database: Database,
+  kid: string,
+  trusted: Trusted | undefined,
+  problems: Problems,
+): Promise<Claims> {
+  const kept = trusted ? await readBook(trusted, problems) : [];
+  const stored = await listCheckpoints(database, kid);
+  const head = await readHead(database, kid);
+  if (!head) return { head, claims: [] };
+  if (head.checkpoint) stored.push(head.checkpoint);
+  const key = parseVkey(trusted?.keys.signer.vkey ?? head.vkey);
+  const claims: Claim[] = [];
+  for (const { text, size } of stored) {
+    const verified = key && verifyCheckpoint(text, key);
+    if (verified?.ok && verified.checkpoint.size === size)
+      claims.push({ ...verified.checkpoint, from: 'the database' });
+    else
+      problems.add(
+        'checkpoint-not-extended',
+        `a stored checkpoint of ${size} entries was not signed by this log`,
+      );
+  }
+  for (const checkpoint of kept) claims.push({ ...checkpoint, from: 'checkpoints.log' });
+  for (const checkpoint of trusted?.against ?? []) claims.push({ ...checkpoint, from: 'the given file' });
+  return { head, claims };
+}
+
+/** Would the next checkpoint be signed? */
+async function checkBase(
+  database: Database,
+  kid: string,
+  { book, keys }: Trusted,
+  problems: Problems,
+): Promise<void> {
+  try {
+    const base = await baseOf({ database, book }, kid, keys);
+    if (base && base.head.size > 0 && !base.head.checkpoint)
+      problems.add('checkpoint-missing', 'the head of the log has no checkpoint');
+  } catch (error) {
+    if (!(error instanceof NotSigned)) throw error;
+    const known = problems.found.some(({ what }) => what === error.why);
+    if (!known) problems.add(error.problem, error.why);
+  }
+}
+
+function checkClaims(
+  claims: readonly Claim[],
+  size: number,
+  roots: ReadonlyMap<number, Buffer>,
+  problems: Problems,
+): void {
+  const told = new Set<number>();
+  for (const { size: claimed, root, from } of claims) {
+    if ((claimed <= size && (claimed === 0 || roots.get(claimed)?.equals(root))) || told.has(claimed))
+      continue;
+    told.add(claimed);
+    const what = claimed > size ? `has more entries than the log` : `is of other entries`;
+    problems.add('checkpoint-not-extended', `a checkpoint of ${claimed} entries in ${from} ${what}`);
+  }
+}
+
+async function checkPeople(check: PeopleCheck, size: number, unopened: number | null): Promise<void> {
+  if (unopened !== null && !(await erasedSince(check, size)))
+    check.problems.add(
+      'opening-changed',
+      `what opens entry ${unopened} is missing, and nobody was erased since`,
+      unopened,
+    );
+  await checkStrayOpenings(check);
+  await checkState(check);
+  await checkPrincipals(check);
+}
+
+async function checkLog(database: Database, kid: string, options: VerifyOptions): Promise<LogCheck | null> {
+  const { trusted, onProgress = () => {} } = options;
+  const problems = collectProblems();
+  const { head, claims } = await claimsOf(database, kid, trusted, problems);
+  if (!head) return null;
+  if (trusted) await checkBase(database, kid, trusted, problems);
+  const fold = emptyFold();
+  const check: PeopleCheck = { database, kid, wrapKey: trusted?.keys.principalWrap ?? null, problems };
+  let unopened: number | null = null;
+  const onPage = async (page: readonly StoredEntry[]): Promise<void> => {
+    for (const { seq, entry } of page) addEntry(fold, seq, parseStored(entry));
+    unopened = await checkOpenings(check, page, unopened);
+    onProgress((page.at(-1)?.seq ?? 0) + 1);
+  };
+  const sizes = new Set(claims.map(({ size }) => size));
+  const { frontier, roots } = await walkLog(database, kid, head, { sizes, problems, onPage });
+  if (!problems.found.some(({ code }) => code === 'entry-changed')) {
+    checkClaims(claims, frontier.size, roots, problems);
+    checkGenesis(fold, trusted?.keys.signer.vkey ?? head.vkey, problems);
+    await checkPeople(check, frontier.size, unopened);
+    await checkPolicies(database, kid, fold, problems);
+    await checkPurposes(database, kid, fold, problems);
+    await checkSealedHours(database, kid, frontier.size, fold, problems);
+  }
+  const { found } = problems;
+  const root = frontierRoot(frontier).toString('base64');
+  return { size: frontier.size, root, ok: found.length === 0, problems: found };
+}
+
+function checkGenesis(fold: Fold, vkey: string, problems: Problems): void {
+  if (fold.genesisKey !== null && fold.genesisKey !== vkey)
+    problems.add('vkey-changed', 'the genesis names another key than the one of the log', 0);
+}
+
+/** Null: no such tenant. */
+export async function verifyLog(
+  database: Database,
+  kid: string,
+  options: VerifyOptions = {},
+): Promise<LogCheck | null> {
+  try {
+    const checked = await checkLog(database, kid, options);
+    // A tenant that is being removed loses its head first, and then its rows.
+    return checked && (checked.ok || (await readHead(database, kid))) ? checked : null;
+  } catch (error) {
+    if (!(error instanceof LogDamaged)) throw error;
+    return { size: 0, root: '', ok: false, problems: [{ code: 'entry-changed', what: error.message }] };
+  }
+}

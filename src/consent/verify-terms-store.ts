@@ -1,0 +1,65 @@
+import type { Database } from '../db/db.ts';
+import { isTrue } from '../db/sql.ts';
+import { entryTime } from '../ledger/entries.ts';
+import { sha256 } from '../lib/hash.ts';
+import type { Fold } from '../log/fold.ts';
+import type { Problems } from '../log/problem.ts';
+import { makeTenantStore } from '../tenants/tenant-store.ts';
+import type { ConsentPolicyRow } from './terms-store.ts';
+
+/** Policies and purposes as the rows have them, against the last entry that says so. */
+
+async function policyProblem(
+  database: Database,
+  kid: string,
+  version: number,
+  fold: Fold,
+): Promise<string | null> {
+  const entry = fold.policies.get(version);
+  const row = await database
+    .read<ConsentPolicyRow & { text: string }>('consent_policies')
+    .where({ kid, version })
+    .first();
+  if (!entry) return `policy ${version} was never published`;
+  if (!row) return `policy ${version} is missing`;
+  if (sha256(row.text).toString('hex') !== entry.sha256 || row.sha256 !== entry.sha256)
+    return `the text of policy ${version} was changed`;
+  const same = isTrue(row.material) === entry.material && entryTime(Number(row.published_at)) === entry.time;
+  return same ? null : `policy ${version} was changed`;
+}
+
+/** A text may be long: one is read at a time. */
+export async function checkPolicies(
+  database: Database,
+  kid: string,
+  fold: Fold,
+  problems: Problems,
+): Promise<void> {
+  const rows = (await database.read('consent_policies').where({ kid }).pluck('version')) as unknown[];
+  const versions = new Set([...fold.policies.keys(), ...rows.map(Number)]);
+  for (const version of [...versions].sort((a, b) => a - b)) {
+    const what = await policyProblem(database, kid, version, fold);
+    if (what !== null) problems.add('policy-changed', what, fold.policies.get(version)?.seq);
+  }
+}
+
+export async function checkPurposes(
+  database: Database,
+  kid: string,
+  fold: Fold,
+  problems: Problems,
+): Promise<void> {
+  const rows = new Map(
+    (await makeTenantStore(database).purposes(kid)).map((purpose) => [purpose.id, purpose]),
+  );
+  for (const id of new Set([...fold.purposes.keys(), ...rows.keys()])) {
+    const [entry, row] = [fold.purposes.get(id), rows.get(id)];
+    const { title, gpc, ttlDays, lawfulBasis } = row ?? {};
+    const same = Object.entries({ title, gpc, ttlDays, lawfulBasis }).every(([name, value]) => {
+      return entry?.body[name] === value;
+    });
+    if (!entry) problems.add('purpose-changed', `purpose ${id} was never defined`);
+    else if (!row) problems.add('purpose-changed', `purpose ${id} is missing`, entry.seq);
+    else if (!same) problems.add('purpose-changed', `purpose ${id} was changed`, entry.seq);
+  }
+}

@@ -1,0 +1,79 @@
+import type { Knex } from 'knex';
+import type { Database } from '../db/db.ts';
+import { DAY } from '../lib/clock.ts';
+import type { LogHead } from './read-store.ts';
+
+/** Checkpoints as rows: the last one in the head of its log, all of them beside it. */
+
+export interface StoredCheckpoint {
+  readonly text: string;
+  readonly size: number;
+  readonly signedAt: number;
+}
+
+/**
+ * Keeps a signed checkpoint in place of the one that its signer had read.
+ * @returns false: somebody else signed in between, here or on another node
+ */
+export async function putCheckpoint(
+  tx: Knex.Transaction,
+  kid: string,
+  checkpoint: StoredCheckpoint,
+  read: LogHead['checkpoint'],
+): Promise<boolean> {
+  const { text, size, signedAt } = checkpoint;
+  const updated = await tx('ledger_heads')
+    .where({ kid, checkpoint_size: read?.size ?? 0, checkpoint_at: read?.signedAt ?? 0 })
+    .where('checkpoint_size', '<=', size)
+    .update({ checkpoint: text, checkpoint_size: size, checkpoint_at: signedAt });
+  if (updated !== 1) return false;
+  // Ed25519 signs alike: two nodes that sign one tree write one row.
+  await tx('checkpoints')
+    .insert({ kid, size, at: signedAt, note: text })
+    .onConflict(['kid', 'size'])
+    .ignore();
+  return true;
+}
+
+export const saveCheckpoint = (
+  database: Database,
+  kid: string,
+  checkpoint: StoredCheckpoint,
+  read: LogHead['checkpoint'],
+): Promise<boolean> => database.transaction((tx) => putCheckpoint(tx, kid, checkpoint, read));
+
+/** In the order of their sizes. */
+export async function listCheckpoints(
+  database: Pick<Database, 'read'>,
+  kid: string,
+): Promise<StoredCheckpoint[]> {
+  const rows = (await database.read('checkpoints').where({ kid }).orderBy('size')) as {
+    size: number;
+    at: number;
+    note: string;
+  }[];
+  return rows.map(({ size, at, note }) => ({ text: note, size: Number(size), signedAt: Number(at) }));
+}
+
+/** Of each log one a day, those of the last day, and the last one stay. */
+export function thinCheckpoints(database: Database, now: number): Promise<number> {
+  const sameDay =
+    'later.kid = checkpoints.kid AND later.size > checkpoints.size AND later.at / ? = checkpoints.at / ?';
+  return database.transaction((tx) =>
+    tx('checkpoints')
+      .where('at', '<', now - DAY)
+      .whereExists(tx('checkpoints as later').whereRaw(sameDay, [DAY, DAY]))
+      .delete(),
+  );
+}
+
+/** What the log no longer reaches, after a loss that an operator accepts. */
+export function forgetLaterCheckpoints(database: Database, kid: string): Promise<void> {
+  return database.transaction(async (tx) => {
+    const head = await tx('ledger_heads').where({ kid }).first<{ size: number } | undefined>('size');
+    const size = Number(head?.size ?? 0);
+    await tx('checkpoints').where({ kid }).where('size', '>', size).delete();
+    const none = { checkpoint: null, checkpoint_size: 0, checkpoint_at: 0 };
+    await tx('ledger_heads').where({ kid }).where('checkpoint_size', '>', size).update(none);
+  });
+}

@@ -1,0 +1,111 @@
+import { HOUR } from '../lib/clock.ts';
+
+/** What all entries of a log say together, gathered in their order. It grows with hours and definitions, not with people. */
+
+interface Entry {
+  readonly type?: unknown;
+  readonly time?: unknown;
+  readonly purpose?: unknown;
+  readonly body?: unknown;
+}
+
+export interface SealedHour {
+  readonly seq: number;
+  readonly count: number;
+  readonly root: string;
+}
+
+export interface PolicyEntry {
+  readonly seq: number;
+  readonly sha256: unknown;
+  readonly material: unknown;
+  readonly time: unknown;
+}
+
+export interface PurposeEntry {
+  readonly seq: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** Rows before these moments were taken by retention, and their seals with them. */
+export interface Expired {
+  readonly verdicts: number;
+  readonly audit: number;
+}
+
+export interface Fold {
+  genesisKey: unknown;
+  readonly policies: Map<number, PolicyEntry>;
+  /** The last definition of each. */
+  readonly purposes: Map<string, PurposeEntry>;
+  /** By hour. */
+  readonly verdicts: Map<number, SealedHour>;
+  readonly audit: Map<number, SealedHour>;
+  expired: Expired;
+}
+
+/** The audit log outlives what it tells of: it names nobody. */
+export const AUDIT_DAYS_MS = 730 * 24 * HOUR;
+
+export const floorHour = (at: number): number => Math.floor(at / HOUR) * HOUR;
+
+export function emptyFold(): Fold {
+  return {
+    genesisKey: null,
+    policies: new Map(),
+    purposes: new Map(),
+    verdicts: new Map(),
+    audit: new Map(),
+    expired: { verdicts: 0, audit: 0 },
+  };
+}
+
+export function expiredBy({ body, time }: Entry, before: Expired): Expired {
+  const cutoff = Date.parse(String((body as { before?: unknown }).before));
+  return {
+    verdicts: Math.max(before.verdicts, cutoff || 0),
+    audit: Math.max(before.audit, floorHour(Date.parse(String(time)) - AUDIT_DAYS_MS) || 0),
+  };
+}
+
+/** An entry that is none of ours is not looked into: its hash is held against the tree all the same. */
+export function parseStored(text: string): Entry {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Adds one entry; what is said of people is not looked into here. */
+export function addEntry(fold: Fold, seq: number, entry: Entry): void {
+  const body = (entry.body ?? {}) as Readonly<Record<string, unknown>>;
+  switch (entry.type) {
+    case 'ledger.genesis':
+      if (seq === 0) fold.genesisKey = body['key'];
+      return;
+    case 'policy.published':
+      fold.policies.set(Number(body['version']), {
+        seq,
+        sha256: body['sha256'],
+        material: body['material'],
+        time: entry.time,
+      });
+      return;
+    case 'purpose.defined':
+      fold.purposes.set(String(body['id']), { seq, body });
+      return;
+    case 'verdicts.sealed':
+    case 'audit.sealed': {
+      const hours = entry.type === 'audit.sealed' ? fold.audit : fold.verdicts;
+      const sealed = { seq, count: Number(body['count']), root: String(body['root']) };
+      hours.set(Date.parse(String(body['from'])), sealed);
+      return;
+    }
+    case 'retention.applied':
+      fold.expired = expiredBy(entry, fold.expired);
+      return;
+    default:
+  }
+}

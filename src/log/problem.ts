@@ -1,0 +1,43 @@
+/** What `gpd consent verify` finds (contract, section 14). */
+
+export type ProblemCode =
+  | 'checkpoint-missing'
+  | 'checkpoint-not-extended'
+  | 'vkey-changed'
+  | 'entry-changed'
+  | 'opening-changed'
+  | 'state-changed'
+  | 'policy-changed'
+  | 'purpose-changed'
+  | 'seal-missing'
+  | 'seal-changed'
+  | 'rows-missing'
+  | 'rows-added';
+
+export interface LogProblem {
+  readonly code: ProblemCode;
+  /** The entry that it is about. */
+  readonly seq?: number;
+  readonly what: string;
+}
+
+/** Of one kind so many are named; a log that was rewritten has a million. */
+const MOST = 20;
+
+export interface Problems {
+  add(code: ProblemCode, what: string, seq?: number): void;
+  readonly found: readonly LogProblem[];
+}
+
+export function collectProblems(): Problems {
+  const found: LogProblem[] = [];
+  const counts = new Map<ProblemCode, number>();
+  return {
+    found,
+    add(code, what, seq) {
+      const count = (counts.get(code) ?? 0) + 1;
+      counts.set(code, count);
+      if (count <= MOST) found.push({ code, ...(seq === undefined ? {} : { seq }), what });
+    },
+  };
+}

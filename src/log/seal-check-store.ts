@@ -1,0 +1,112 @@
+import type { Knex } from 'knex';
+import { sealedTo } from '../audit/sealed-to-store.ts';
+import type { Database } from '../db/db.ts';
+import { HOUR } from '../lib/clock.ts';
+import { AUDIT } from './audit-seal-store.ts';
+import { type Expired, expiredBy, type Fold, parseStored, type SealedHour } from './fold.ts';
+import { bodyOf, type SealedTable } from './hourly-seal-store.ts';
+import type { Problems } from './problem.ts';
+import { VERDICTS } from './verdict-seal-store.ts';
+
+/** The sealed hours of a log against their rows: the entries say what has to be there, not the seals beside the rows. */
+
+interface SealRow {
+  readonly count: number;
+  readonly root: string;
+}
+
+/** What retention said since the log was walked: it says so before it takes anything. */
+async function expiredSince(tx: Knex, kid: string, from: number, before: Expired): Promise<Expired> {
+  const rows = (await tx('ledger_entries')
+    .where({ kid })
+    .where('seq', '>=', from)
+    .pluck('entry')) as string[];
+  return rows
+    .map(parseStored)
+    .filter(({ type }) => type === 'retention.applied')
+    .reduce((expired, entry) => expiredBy(entry, expired), before);
+}
+
+interface Checked {
+  readonly database: Database;
+  readonly table: SealedTable;
+  readonly kid: string;
+  /** Entries that were walked. */
+  readonly size: number;
+  readonly expired: Expired;
+  readonly problems: Problems;
+}
+
+const expiryOf = ({ table, expired }: Pick<Checked, 'table' | 'expired'>): number =>
+  table === VERDICTS ? expired.verdicts : expired.audit;
+
+/** In one snapshot: an erasure or a retention meanwhile is no tampering. */
+async function checkHour(checked: Checked, hour: number, entry: SealedHour): Promise<void> {
+  const { database, table, kid, size, problems } = checked;
+  const found = await database.snapshot(async (tx) => {
+    const seal = await tx(table.seals).where({ kid, hour }).first<SealRow | undefined>('count', 'root');
+    const { commitments } = await table.read(tx, kid, hour);
+    const expired = await expiredSince(tx, kid, size, checked.expired);
+    const gone = !(await tx('ledger_heads').where({ kid }).first('kid'));
+    return { seal, commitments, over: gone || hour < expiryOf({ table, expired }) };
+  });
+  if (found.over) return;
+  const at = new Date(hour).toISOString();
+  const { seal, commitments } = found;
+  const { seq } = entry;
+  if (!seal) problems.add('seal-missing', `the seal of the ${table.noun} of ${at} is missing`, seq);
+  else if (seal.root !== entry.root || Number(seal.count) !== entry.count)
+    problems.add('seal-changed', `the seal of the ${table.noun} of ${at} is not the one in the log`, seq);
+  const body = await bodyOf(hour, commitments);
+  const missing = entry.count - body.count;
+  if (missing > 0)
+    problems.add('rows-missing', `${missing} of ${entry.count} ${table.noun} of ${at} are missing`, seq);
+  else if (missing < 0)
+    problems.add('rows-added', `${-missing} ${table.noun} of ${at} were added to ${entry.count}`, seq);
+  else if (body.root !== entry.root)
+    problems.add('seal-changed', `the ${table.noun} of ${at} are not the sealed ones`, seq);
+  for await (const what of table.changed(database, kid, hour)) problems.add('seal-changed', what, seq);
+}
+
+/** Rows between two sealed hours, where there were none when the later one was sealed. */
+async function checkGaps(checked: Checked, hours: readonly number[]): Promise<void> {
+  const { database, table, kid, problems } = checked;
+  const ends = [...hours, await sealedTo(database.read, table.sealedTo, kid)];
+  let from = expiryOf(checked);
+  for (const to of ends) {
+    if (to > from) {
+      const row = await database
+        .read(table.rows)
+        .where({ kid })
+        .where(table.at, '>=', from)
+        .where(table.at, '<', to)
+        .first<{ at: number } | undefined>({ at: table.at });
+      if (row) {
+        const hour = new Date(Math.floor(Number(row.at) / HOUR) * HOUR).toISOString();
+        problems.add('rows-added', `there are ${table.noun} of ${hour}, which was sealed without any`);
+      }
+    }
+    from = Math.max(from, to + HOUR);
+  }
+}
+
+export async function checkSealedHours(
+  database: Database,
+  kid: string,
+  size: number,
+  fold: Fold,
+  problems: Problems,
+): Promise<void> {
+  for (const [table, sealed] of [
+    [VERDICTS, fold.verdicts],
+    [AUDIT, fold.audit],
+  ] as const) {
+    const checked = { database, table, kid, size, expired: fold.expired, problems };
+    const hours = [...sealed].filter(([hour]) => hour >= expiryOf(checked)).sort(([a], [b]) => a - b);
+    for (const [hour, entry] of hours) await checkHour(checked, hour, entry);
+    await checkGaps(
+      checked,
+      hours.map(([hour]) => hour),
+    );
+  }
+}

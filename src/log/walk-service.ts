@@ -1,0 +1,61 @@
+import type { Database } from '../db/db.ts';
+import { appendLeaves, EMPTY_FRONTIER, type Frontier, frontierRoot } from '../ledger/frontier.ts';
+import { leafHash } from '../ledger/merkle.ts';
+import type { Problems } from './problem.ts';
+import { type LogHead, makeHashReader, readEntries, type StoredEntry } from './read-store.ts';
+
+/** Every entry of a log, hashed again in its order, trusting nothing that was stored beside it. */
+
+const PAGE = 1000;
+
+export interface WalkOptions {
+  /** Sizes at which the root is wanted, as checkpoints tell it. */
+  readonly sizes: ReadonlySet<number>;
+  readonly problems: Problems;
+  /** Entries that fit, a page each. */
+  readonly onPage: (page: readonly StoredEntry[]) => Promise<void>;
+}
+
+export interface Walked {
+  readonly frontier: Frontier;
+  readonly roots: ReadonlyMap<number, Buffer>;
+}
+
+/** Stops at the first entry that does not fit: nothing behind it can be held against the tree. */
+export async function walkLog(
+  database: Database,
+  kid: string,
+  head: LogHead,
+  { sizes, problems, onPage }: WalkOptions,
+): Promise<Walked> {
+  const blocks = makeHashReader(database, kid);
+  const roots = new Map<number, Buffer>();
+  const before = problems.found.length;
+  let frontier = EMPTY_FRONTIER;
+  // Not past the head: entries that are appended meanwhile belong to the next check.
+  while (frontier.size < head.size) {
+    const page = await readEntries(database, kid, frontier.size, Math.min(PAGE, head.size - frontier.size));
+    if (page.length === 0) break;
+    for (const { seq, hash, entry } of page) {
+      if (seq !== frontier.size)
+        problems.add('entry-changed', `entry ${frontier.size} is missing`, frontier.size);
+      const leaf = leafHash(Buffer.from(entry));
+      if (leaf.toString('hex') !== hash) problems.add('entry-changed', `entry ${seq} was changed`, seq);
+      const { frontier: next, completed } = appendLeaves(frontier, [leaf]);
+      frontier = next;
+      for (const { level, index, hash: block } of completed) {
+        const [stored] = await blocks.read(level, index, index + 1).catch(() => []);
+        if (!stored?.equals(block))
+          problems.add('entry-changed', `block ${index} of level ${level} was changed`, seq);
+      }
+      if (sizes.has(frontier.size)) roots.set(frontier.size, frontierRoot(frontier));
+      if (problems.found.length > before) return { frontier, roots };
+    }
+    await onPage(page);
+  }
+  const missing = head.size - frontier.size;
+  if (missing > 0) problems.add('entry-changed', `the last ${missing} entries are missing`, frontier.size);
+  else if (!frontierRoot(frontier).equals(head.root))
+    problems.add('entry-changed', 'the head of the log was changed');
+  return { frontier, roots };
+}

@@ -1,0 +1,63 @@
+import type { Database } from '../db/db.ts';
+import { LEDGER_SECRET, tenantSecretContext } from '../keys/contexts.ts';
+import type { MasterKey } from '../keys/master-key.ts';
+import { signCheckpoint } from '../ledger/checkpoint.ts';
+import { makeNoteSigner } from '../ledger/note.ts';
+import type { CheckpointBook, NewCheckpoint } from '../log/checkpoint-files.ts';
+import { isExtended } from '../log/checkpoint-service.ts';
+import { type LogSecret, readLogSecret } from '../log/new-log.ts';
+import { type LogHead, readHead } from '../log/read-store.ts';
+import { makeTenantStore, readTenantSecret } from '../tenants/tenant-store.ts';
+
+/** What checkpoints.log has to say of logs that go on from an older state: a restore, or an operator who accepts a loss. */
+
+/** Entries that were signed and are not there. */
+export interface LostEntries {
+  readonly kid: string;
+  /** How many entries a checkpoint of this log was signed over. */
+  readonly signed: number;
+  /** How many there are. */
+  readonly entries: number;
+}
+
+export interface GoingOn {
+  readonly lines: readonly NewCheckpoint[];
+  readonly lost: readonly LostEntries[];
+}
+
+export interface GoOnDeps {
+  readonly database: Database;
+  readonly masterKey: MasterKey;
+  readonly book: CheckpointBook;
+  readonly now: number;
+}
+
+/** Null: what is there extends what was signed, or an old log begins by itself. */
+async function goOn(deps: GoOnDeps, kid: string, head: LogHead, { seed, checkpointed }: LogSecret) {
+  const signer = makeNoteSigner(head.origin, seed);
+  const { vkey } = signer;
+  const last = await deps.book.last(vkey).catch(() => null);
+  if (last === null && !checkpointed) return null;
+  if (last && (await isExtended(deps.database, kid, last, head))) return null;
+  const text = signCheckpoint(head.size, head.root, signer);
+  const line = { kid, vkey, text, signedAt: deps.now };
+  return { line, lost: last && { kid, signed: last.size, entries: head.size } };
+}
+
+/** Of the tenants whose rows can be read: the others are not served either. */
+export async function planGoingOn(deps: GoOnDeps, only?: string): Promise<GoingOn> {
+  const { database, masterKey } = deps;
+  const lines: NewCheckpoint[] = [];
+  const lost: LostEntries[] = [];
+  for (const kid of await makeTenantStore(database).kids()) {
+    if (only !== undefined && kid !== only) continue;
+    const head = await readHead(database, kid).catch(() => null);
+    const wrapped = await readTenantSecret(database, kid, LEDGER_SECRET);
+    if (!head || wrapped === null) continue;
+    const secret = readLogSecret(masterKey.unwrap(wrapped, tenantSecretContext(kid, LEDGER_SECRET)));
+    const found = await goOn(deps, kid, head, secret);
+    if (found) lines.push(found.line);
+    if (found?.lost) lost.push(found.lost);
+  }
+  return { lines, lost };
+}
