@@ -10,6 +10,7 @@ import { iso } from '../lib/clock.ts';
 import { parseStored } from '../log/fold.ts';
 import type { Problems } from '../log/problem.ts';
 import type { StoredEntry } from '../log/read-store.ts';
+import { isOptedOut } from './principals-store.ts';
 
 /**
  * Openings against what their entries commit to, then the rows that checks read against the last opening of each principal and
@@ -155,9 +156,11 @@ interface PrincipalRow {
   readonly principal: string;
   readonly wrapped_key: string | null;
   readonly gpc: unknown;
+  readonly gpc_except: string | null;
   readonly erased_at: number | null;
   /** Of the last opening. */
   readonly detail: string | null;
+  readonly purpose: string | null;
   readonly seq: number | null;
   readonly granted: number | null;
 }
@@ -170,7 +173,7 @@ function principalProblem({ wrapped_key: key, erased_at: erased, ...row }: Princ
   if (row.detail === null) return null;
   if (erased !== null && row.granted !== null) return 'a principal who granted since counts as erased';
   const { gpc } = JSON.parse(row.detail) as EntryDetail;
-  if (gpc && !isTrue(row.gpc)) return 'a signal (GPC) that the last entry was under is not recorded';
+  if (gpc && !isOptedOut(isTrue(row.gpc), row.gpc_except, row.purpose ?? '')) return 'a signal (GPC) that the last entry was under is not recorded';
   return null;
 }
 
@@ -187,7 +190,8 @@ export async function checkPrincipals({ database, kid, problems }: PeopleCheck):
       .where('p.kid', kid)
       .orderBy('p.principal')
       .limit(PAGE)
-      .select('p.principal', 'p.wrapped_key', 'p.gpc', 'p.erased_at', 'l.detail', 'l.seq')
+      .select('p.principal', 'p.wrapped_key', 'p.gpc', 'p.gpc_except', 'p.erased_at')
+      .select('l.detail', 'l.purpose', 'l.seq')
       .select({ granted: read.raw(`(${GRANTED})`) });
     if (after !== null) query.where('p.principal', '>', after);
     const rows = (await query) as readonly PrincipalRow[];

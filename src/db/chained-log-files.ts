@@ -36,7 +36,7 @@ export interface ChainedLogOptions {
 
 export interface ChainedLog {
   exists(): boolean;
-  /** Reads what was appended since the last call; nothing where there is no file. @throws {BrokenChain} */
+  /** Reads the file where somebody else wrote it since; nothing where there is none. @throws {BrokenChain} */
   refresh(): Promise<void>;
   /**
    * Durable before it returns. `next` is asked behind the lock, once all lines are read; null appends nothing.
@@ -50,6 +50,7 @@ export interface ChainedLog {
 /** How far a file was read. */
 interface Tail {
   readonly inode: number;
+  readonly changedAt: number;
   readonly end: number;
   readonly lines: number;
   readonly hash: Buffer;
@@ -58,7 +59,13 @@ interface Tail {
   readonly sealed: boolean;
 }
 
-const BEGIN: Omit<Tail, 'inode'> = { end: 0, lines: 0, hash: NO_LINES, body: '', sealed: false };
+const BEGIN: Omit<Tail, 'inode' | 'changedAt'> = {
+  end: 0,
+  lines: 0,
+  hash: NO_LINES,
+  body: '',
+  sealed: false,
+};
 const PIECE_BYTES = 64 * 1024;
 /** Longer than any line of ours. */
 const MAX_LINE_BYTES = 1024 * 1024;
@@ -98,7 +105,7 @@ async function readOn(options: ChainedLogOptions, file: FileHandle, from: Tail, 
     const body = opened === 'unsealed' ? line : opened.body;
     const end = at.end + bytes.length + 1;
     at = {
-      inode: at.inode,
+      ...at,
       end,
       lines,
       hash: afterLine(at.hash, bytes),
@@ -114,17 +121,16 @@ async function readOn(options: ChainedLogOptions, file: FileHandle, from: Tail, 
   return at;
 }
 
-/** Reads on where it ended, or all of a file that another process rewrote. What was read once must still be in it. */
+/** Reads all of a file that somebody else wrote since. What was read once must still be in it, and is not told again. */
 async function follow(options: ChainedLogOptions, file: FileHandle, known: Tail | null): Promise<Tail> {
   const { path, onLine } = options;
-  const { ino: inode, size } = await file.stat();
+  const { ino: inode, ctimeMs: changedAt } = await file.stat();
   const same = known?.inode === inode;
-  if (same && size < known.end) throw new BrokenChain(path, known.lines, 'was there and is missing');
-  const from = same ? known : { inode, ...BEGIN };
-  let seen = same || known === null || known.lines === 0;
-  const tail = await readOn(options, file, from, (body) => {
-    onLine(JSON.parse(body));
-    seen ||= body === known?.body;
+  if (same && known.changedAt === changedAt) return known;
+  let seen = known === null || known.lines === 0;
+  const tail = await readOn(options, file, { inode, changedAt, ...BEGIN }, (body, at) => {
+    if (!same || at.lines > known.lines) onLine(JSON.parse(body));
+    seen ||= same ? at.lines === known.lines && at.hash.equals(known.hash) : body === known?.body;
   });
   if (!seen) throw new BrokenChain(path, known?.lines ?? 0, 'was there and is missing');
   return tail;
@@ -149,7 +155,16 @@ async function appendLine(
     throw error;
   }
   const end = tail.end + bytes.length + 1;
-  return { ...tail, end, lines: tail.lines + 1, hash: afterLine(tail.hash, bytes), body, sealed: true };
+  const { ctimeMs: changedAt } = await file.stat();
+  return {
+    ...tail,
+    changedAt,
+    end,
+    lines: tail.lines + 1,
+    hash: afterLine(tail.hash, bytes),
+    body,
+    sealed: true,
+  };
 }
 
 async function writeAnew(
@@ -169,7 +184,7 @@ async function writeAnew(
   const old = tail && (await open(path, 'r'));
   try {
     if (old && tail) {
-      await readOn(options, old, { inode: 0, ...BEGIN }, (body, { lines: number }) => {
+      await readOn(options, old, { inode: 0, changedAt: 0, ...BEGIN }, (body, { lines: number }) => {
         if (number === tail.lines || lines.keep(JSON.parse(body))) put(body);
       });
     }

@@ -50,7 +50,7 @@ function judgeCheckpoints({ tenants }: Facts): Finding {
     ? pass('every log extends what this node has signed')
     : fail(
         `nothing is signed for these logs: ${some(bad)}`,
-        'Run gpd consent verify KID; docs/operate/checkpoints.md says how to go on.',
+        'Run gpd consent verify KID; docs/verify-a-proof.md says how to go on.',
       );
 }
 

@@ -3,7 +3,7 @@ import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/store.ts';
-import { publishPolicy, savePurposes } from '../../../src/consent/terms-store.ts';
+import { publishPolicy, savePurposes, sealTerms } from '../../../src/consent/terms-store.ts';
 import { verifyLog } from '../../../src/consent/verify-service.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { LEDGER_SECRET, tenantSecretContext } from '../../../src/keys/contexts.ts';
@@ -22,7 +22,7 @@ import { createTenant } from '../../../src/ops/new-tenant-service.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
 import { firstPurpose } from '../../../src/tenants/tenant.ts';
 import { readTenantSecret } from '../../../src/tenants/tenant-store.ts';
-import { append, makeAppend, makeAppender, WRAP_KEY } from '../../consent/system/store/fixture.ts';
+import { append, macOf, makeAppend, makeAppender, WRAP_KEY } from '../../consent/app/store/fixture.ts';
 import { operatorAt } from '../../support/act.ts';
 import { tempDir } from '../../support/command.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
@@ -88,7 +88,8 @@ export function tamperedLogContract(make: MakeDatabase): void {
       const node = makeNode(kid, db.database);
       const request = { kid, origins: [], baseUrl: 'https://gpd.example', now: NOW };
       await createTenant({ database: db.database, masterKey, serverSecret: SECRET }, node.book, request);
-      await publishPolicy(db.database, kid, { text: 'We ask.', material: true }, operatorAt(NOW));
+      await db.database.transaction((tx) => sealTerms(tx, { kid, stateMac: macOf(kid) }));
+      await publishPolicy(db.database, { kid, stateMac: macOf(kid) }, { text: 'We ask.', material: true }, operatorAt(NOW));
       const appender = makeAppender(db.database);
       for (const choice of ['granted', 'withdrawn'] as const)
         await append(appender, makeAppend(kid, { choice }));
@@ -125,8 +126,8 @@ export function tamperedLogContract(make: MakeDatabase): void {
       await expect(node.sign()).rejects.toMatchObject({ problem: 'checkpoint-not-extended', status: 503 });
       expect(await node.codes()).toContain('checkpoint-not-extended');
       // Nor when as many other entries were put in their place.
-      await savePurposes(db.database, kid, [firstPurpose()], operatorAt(NOW));
-      await savePurposes(db.database, kid, [firstPurpose()], operatorAt(NOW));
+      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [firstPurpose()], operatorAt(NOW));
+      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [firstPurpose()], operatorAt(NOW));
       await expect(node.sign()).rejects.toThrow(NotSigned);
       expect(await node.codes()).toContain('checkpoint-not-extended');
       expect((await readHead(other, kid))?.checkpoint).toBeNull();
@@ -136,7 +137,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
       const kid = 'hourly';
       const node = await makeLog(kid);
       const last = async () => (await node.book.all((await readHead(other, kid))?.vkey ?? '')).at(-1)?.size;
-      await savePurposes(db.database, kid, [firstPurpose()], operatorAt(NOW));
+      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [firstPurpose()], operatorAt(NOW));
       await node.keep();
       expect(await last()).toBe(6);
       node.wait(HOUR);
@@ -212,7 +213,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
       const second = makeNode(kid, other);
       await second.keep();
       expect(await second.codes()).toEqual([]);
-      await savePurposes(other, kid, [firstPurpose()], operatorAt(NOW));
+      await savePurposes(other, { kid, stateMac: macOf(kid) }, [firstPurpose()], operatorAt(NOW));
       await second.sign();
       await first.keep();
       const { vkey } = (await readHead(other, kid)) ?? { vkey: '' };

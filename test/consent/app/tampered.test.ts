@@ -1,0 +1,109 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { appendLeaves, EMPTY_FRONTIER, encodeFrontier } from '../../../src/ledger/frontier.ts';
+import { KID } from '../../support/constants.ts';
+import { execute } from '../../support/database.ts';
+import { expectError } from '../../support/expect.ts';
+import { type Api, startApi } from './support/api.ts';
+import { readCheckpoint } from './support/naive-log.ts';
+
+/** A withdrawal that somebody takes out of the log by SQL alone: the running server, verify and doctor. */
+
+let api: Api;
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api.stop());
+
+const sql = (...statements: string[]) => execute(api.gpd.dataDir, ...statements);
+
+async function verify(
+  ...args: string[]
+): Promise<{ readonly code: number | null; readonly codes: string[] }> {
+  const { code, stdout } = await api.gpd.cli(['consent', 'verify', KID, '--json', ...args]);
+  const { ok, problems } = JSON.parse(stdout) as { ok: boolean; problems: { code: string }[] };
+  expect(ok).toBe(problems.length === 0);
+  return { code, codes: [...new Set(problems.map((problem) => problem.code))] };
+}
+
+async function checkpointLine(): Promise<string> {
+  const { stdout } = await api.gpd.cli(['doctor', '--json']);
+  const { checks } = JSON.parse(stdout) as { checks: { id: string; status: string }[] };
+  return checks.find(({ id }) => id === 'log.checkpoint')?.status ?? 'none';
+}
+
+/** The newest proof, which a checkpoint over the whole log has to cover. */
+const sign = (seq: number) => api.get(`/v1/consent/proofs/${seq}`);
+
+describe('a log of which the last entry was taken', () => {
+  let kept = '';
+  let seq = 0;
+
+  it('is whole before', async () => {
+    await api.write('grant', { principalId: 'anna' });
+    ({ seq } = await api.write('withdraw', { principalId: 'anna' }));
+    expect((await sign(seq)).status).toBe(200);
+    kept = (await api.get('/v1/ledger/checkpoint')).text;
+    expect(readCheckpoint(kept).size).toBe(seq + 1);
+    expect(await verify()).toEqual({ code: 0, codes: [] });
+    expect(await checkpointLine()).toBe('pass');
+  });
+
+  it('agrees with checkpoints that were kept elsewhere, as notes or as lines of a checkpoints.log', async () => {
+    const file = join(api.gpd.dataDir, '..', 'kept.txt');
+    writeFileSync(file, `${kept}${kept}`);
+    expect(await verify('--against', file)).toEqual({ code: 0, codes: [] });
+    writeFileSync(file, readFileSync(join(api.gpd.dataDir, 'checkpoints.log')));
+    expect(await verify('--against', file)).toEqual({ code: 0, codes: [] });
+    writeFileSync(file, 'no note');
+    const { code, stderr } = await api.gpd.cli(['consent', 'verify', KID, '--against', file]);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: `gpd: ${file} holds no checkpoint that this log signed\n`,
+    });
+  });
+
+  it.each([
+    ['without checkpoints.log', (file: string) => rmSync(file), 'checkpoint-missing'],
+    [
+      'with a changed line',
+      (file: string) => writeFileSync(file, readFileSync(file, 'utf8').replace('"v":1', '"v":2')),
+      'checkpoint-missing',
+    ],
+  ])('is signed no more %s; checks go on', async (_what, damage, code) => {
+    const file = join(api.gpd.dataDir, 'checkpoints.log');
+    const whole = readFileSync(file);
+    damage(file);
+    expect(await verify()).toEqual({ code: 1, codes: [code] });
+    expect(await checkpointLine()).toBe('fail');
+    const { seq: next } = await api.write('grant', { principalId: 'bert' });
+    expectError(await sign(next), 'unavailable');
+    expect(await api.check('bert')).toMatchObject({ allowed: true });
+    writeFileSync(file, whole);
+  });
+
+  it('is found, and is not signed; checks go on', async () => {
+    const { seq: last } = await api.write('withdraw', { principalId: 'bert' });
+    expect((await sign(last)).status).toBe(200);
+    const file = join(api.gpd.dataDir, '..', 'later.txt');
+    writeFileSync(file, (await api.get('/v1/ledger/checkpoint')).text);
+    const rows = await sql(
+      `SELECT hash FROM ledger_entries WHERE kid = '${KID}' AND seq < ${last} ORDER BY seq`,
+    );
+    const leaves = rows.map(({ hash }) => Buffer.from(String(hash), 'hex'));
+    const { frontier } = appendLeaves(EMPTY_FRONTIER, leaves);
+    await sql(
+      `DELETE FROM ledger_entries WHERE kid = '${KID}' AND seq = ${last}`,
+      `DELETE FROM consent_openings WHERE kid = '${KID}' AND seq = ${last}`,
+      `UPDATE ledger_heads SET size = ${last}, frontier = '${encodeFrontier(frontier)}', head_hash = '${leaves.at(-1)?.toString('hex')}',
+        checkpoint = NULL, checkpoint_size = 0, checkpoint_at = 0 WHERE kid = '${KID}'`,
+      `DELETE FROM checkpoints WHERE kid = '${KID}'`,
+    );
+    expectError(await api.get('/v1/ledger/checkpoint'), 'unavailable');
+    expect((await verify()).codes).toContain('checkpoint-not-extended');
+    expect((await verify('--against', file)).codes).toContain('checkpoint-not-extended');
+    expect(await checkpointLine()).toBe('fail');
+    expect(await api.check('anna')).toMatchObject({ allowed: false, reason: 'withdrawn' });
+  });
+});
