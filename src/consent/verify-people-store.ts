@@ -173,7 +173,8 @@ function principalProblem({ wrapped_key: key, erased_at: erased, ...row }: Princ
   if (row.detail === null) return null;
   if (erased !== null && row.granted !== null) return 'a principal who granted since counts as erased';
   const { gpc } = JSON.parse(row.detail) as EntryDetail;
-  if (gpc && !isOptedOut(isTrue(row.gpc), row.gpc_except, row.purpose ?? '')) return 'a signal (GPC) that the last entry was under is not recorded';
+  if (gpc && !isOptedOut(isTrue(row.gpc), row.gpc_except, row.purpose ?? ''))
+    return 'a signal (GPC) that the last entry was under is not recorded';
   return null;
 }
 

@@ -20,12 +20,18 @@ export interface LostEntries {
   readonly entries: number;
 }
 
-export interface GoingOn {
+export interface Going {
+  readonly lost: readonly LostEntries[];
+  /** Before the database changes places: a crash in between makes no line void that it needs. */
+  readonly write: () => Promise<void>;
+}
+
+interface GoingOn {
   readonly lines: readonly NewCheckpoint[];
   readonly lost: readonly LostEntries[];
 }
 
-export interface GoOnDeps {
+interface GoOnDeps {
   readonly database: Database;
   readonly masterKey: MasterKey;
   readonly book: CheckpointBook;

@@ -34,7 +34,7 @@ import { operatorsOf } from '../tenants/operators-service.ts';
 import { DATABASE_PART, ERASURES_PART, type OnProgress, requireRoom } from './backup.ts';
 import { BackupFailed, inUse } from './backup-failed.ts';
 import { type BackupHead, DamagedBackup, openBytes, readHead } from './backup-stream.ts';
-import { type LostEntries, planGoingOn } from './restore-checkpoints-service.ts';
+import { type Going, type LostEntries, planGoingOn } from './restore-checkpoints-service.ts';
 import { claimOld, foldOrThrow, openBook, putInPlace } from './restore-swap.ts';
 import { rewrapAll } from './rewrap-store.ts';
 
@@ -144,12 +144,6 @@ interface StagedNeeds {
   readonly tombstones: readonly Tombstone[];
   readonly dataDir: string;
   readonly by: RestoreOptions['by'];
-}
-
-interface Going {
-  readonly lost: readonly LostEntries[];
-  /** Before the database changes places: a crash in between makes no line void that it needs. */
-  readonly write: () => Promise<void>;
 }
 
 /** Opens the copy under its own key, and wraps it with the directory's where that is another. */

@@ -89,7 +89,12 @@ export function tamperedLogContract(make: MakeDatabase): void {
       const request = { kid, origins: [], baseUrl: 'https://gpd.example', now: NOW };
       await createTenant({ database: db.database, masterKey, serverSecret: SECRET }, node.book, request);
       await db.database.transaction((tx) => sealTerms(tx, { kid, stateMac: macOf(kid) }));
-      await publishPolicy(db.database, { kid, stateMac: macOf(kid) }, { text: 'We ask.', material: true }, operatorAt(NOW));
+      await publishPolicy(
+        db.database,
+        { kid, stateMac: macOf(kid) },
+        { text: 'We ask.', material: true },
+        operatorAt(NOW),
+      );
       const appender = makeAppender(db.database);
       for (const choice of ['granted', 'withdrawn'] as const)
         await append(appender, makeAppend(kid, { choice }));
