@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MAX_UNDER_WAY } from '../../src/http/admission.ts';
-import { lockDatabase } from '../support/database.ts';
-import { expectCore, expectError, post } from '../support/expect.ts';
-import type { Reply } from '../support/http.ts';
-import { ask } from '../support/http.ts';
-import { makeBundle } from '../support/seal.ts';
-import { type Gpd, startGpd } from '../support/server.ts';
+import { MAX_UNDER_WAY } from '../../../src/http/admission.ts';
+import { lockDatabase } from '../../support/database.ts';
+import { expectCore, expectError, post } from '../../support/expect.ts';
+import type { Reply } from '../../support/http.ts';
+import { ask } from '../../support/http.ts';
+import { type GpdProcess, startProcess } from '../../support/process.ts';
+import { makeBundle } from '../../support/seal.ts';
 
 const SENT = MAX_UNDER_WAY + 800;
 
-let gpd: Gpd;
+let gpd: GpdProcess;
 beforeAll(async () => {
-  gpd = await startGpd();
+  gpd = await startProcess();
 });
 afterAll(() => gpd.stop());
 
