@@ -59,9 +59,11 @@ const SETTINGS = `[checks]
 not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503"]
 `;
 
+const SERVED = { GPD_RATE_PRIVACY: 'off', GPD_RATE_CONSENT: 'off', GPD_RATE_CONSENT_CLIENT: 'off' };
+
 const program = findSchemathesis();
 const { dataDir } = await initGpd([{ kid: KID, origins: [ORIGIN] }]);
-const gpd = await startProcess({ dataDir, settings: { GPD_RATE_PRIVACY: 'off', GPD_RATE_CONSENT: 'off' } });
+const gpd = await startProcess({ dataDir, settings: SERVED });
 const cwd = tempDir('schemathesis');
 writeFileSync(join(cwd, 'schemathesis.toml'), SETTINGS);
 let failed = false;
