@@ -78,7 +78,9 @@ describe.concurrent('a running server', () => {
   it('neither publishes nor opens a staged key until it is rotated in', async () => {
     const staged = await gpd.json<MadeKey>(['keys', 'generate', 'staged']);
     expect(staged).toMatchObject({ generation: 2, state: 'staged' });
-    await new Promise((resolve) => setTimeout(resolve, 2500));
+    // The server has read it: it knows of what came later.
+    const later = await gpd.json<MadeKey>(['tenants', 'add', 'later', '--origin', 'https://later.example']);
+    await seen(async () => expect(await published('later')).toBe(later.publicKey));
     expect(await published('staged')).toBe(first('staged').publicKey.toString('base64'));
     expect(await reasonOf(targetOf('staged', staged))).toBe('decrypt-failed');
     const rotated = await gpd.json<MadeKey>(['keys', 'rotate', 'staged']);

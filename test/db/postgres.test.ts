@@ -6,7 +6,7 @@ import { migrate, schemaState } from '../../src/db/migrate.ts';
 import { OutcomeUnknown, Unavailable } from '../../src/lib/errors.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { describeWithTool } from '../support/tools.ts';
-import { holdTransaction, type MakeDatabase } from './contract/database.ts';
+import { holdTransaction, type MakeDatabase, someoneWaits } from './contract/database.ts';
 import { onPostgres } from './contract/makers.ts';
 import { storageContract } from './contract/storage.ts';
 
@@ -126,7 +126,7 @@ describeWithTool('storage on PostgreSQL', await missingPostgres(), () => {
     });
     const migrating = migrate(node);
     migrating.catch(() => {});
-    await sleep(300);
+    await someoneWaits(db.database);
     await holder.commit();
     await expect(migrating).rejects.toThrow(`written by a newer gpd (${name})`);
     await db.close();

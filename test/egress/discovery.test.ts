@@ -47,6 +47,7 @@ async function start(openDiscovery: boolean, source: DirectorySource | null = nu
       throw error;
     },
     fetchOptions: server.options,
+    interval: 20,
   });
   return running;
 }
@@ -56,8 +57,14 @@ function ask({ findKey }: Agents, url = server.url): Promise<string | null> {
   return verifyBotAuth(makeDeps([], { findKey }), makeRequest(headers), NOW);
 }
 
-const rounds = (count: number): Promise<void> =>
-  new Promise((resolve) => setTimeout(resolve, count * 1000 + 300));
+/** Until the background has looked so often, and a few times more: what it asks for comes a little later. */
+async function rounds(count: number): Promise<void> {
+  let looked = 0;
+  file.database.read.on('query', () => {
+    looked += 1;
+  });
+  await vi.waitFor(() => expect(looked).toBeGreaterThan(count * 5), SOON);
+}
 const SOON = { timeout: 20_000, interval: 50 } as const;
 const origin = (): string => new URL(server.url).origin;
 

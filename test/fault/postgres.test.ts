@@ -64,7 +64,7 @@ async function throughFault(fault: Fault): Promise<{ book: Book; served: number 
   await expect(fetch(`${gpd.url}/healthz`).then(({ status }) => status)).resolves.toBe(200);
   await fault.mend();
   const served = await untilServed();
-  await sleep(200);
+  await sleep(100);
   over = true;
   await load;
   expect(refusalsOf(book)).toEqual({});

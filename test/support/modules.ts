@@ -5,7 +5,7 @@ import { parseSync } from 'oxc-parser';
 const IMPURE_CALLS = new Set(['fetch', 'setTimeout', 'setInterval', 'setImmediate', 'Date']);
 const IMPURE_MEMBERS = /^(?:Date\.now|Math\.random|performance\.now|process\.\w+|crypto\.\w+)$/;
 
-interface Node {
+export interface Node {
   readonly type: string;
   readonly [key: string]: unknown;
 }
@@ -27,7 +27,7 @@ export interface Module {
   readonly functions: readonly { readonly name: string; readonly lines: number }[];
 }
 
-function* nodesOf(value: unknown): Generator<Node> {
+export function* nodesOf(value: unknown): Generator<Node> {
   if (Array.isArray(value)) {
     for (const item of value) yield* nodesOf(item);
   } else if (typeof value === 'object' && value !== null) {
@@ -36,7 +36,7 @@ function* nodesOf(value: unknown): Generator<Node> {
   }
 }
 
-function nameOf(node: unknown): string {
+export function nameOf(node: unknown): string {
   const { name } = (node ?? {}) as { name?: unknown };
   return typeof name === 'string' ? name : '';
 }

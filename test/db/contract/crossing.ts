@@ -1,11 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { addKeyTraffic } from '../../../src/tenants/key-traffic-store.ts';
 import { makeEntry, NOW, type TestEntry } from '../../support/make.ts';
 import { ensureTenant, makeRecorder } from '../../support/recorder.ts';
-import { holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
+import { holdTransaction, type MakeDatabase, othersWait, type TestDatabase } from './database.ts';
 
 /** Two nodes that take the same rows in opposite orders, while a third holds one in the middle, would deadlock. */
 export function crossingContract(make: MakeDatabase): void {
@@ -35,7 +34,7 @@ export function crossingContract(make: MakeDatabase): void {
     ) {
       const holder = await holdTransaction(await db.connect(), hold);
       const result = work();
-      await sleep(150);
+      await othersWait(other);
       await holder.giveBack();
       return result;
     }

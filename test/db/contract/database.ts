@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { expect, vi } from 'vitest';
 import { sealTerms } from '../../../src/consent/terms-store.ts';
@@ -100,4 +101,9 @@ export async function someoneWaits({ kind, read }: Database): Promise<void> {
   const sql =
     "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
   await vi.waitFor(async () => expect(rowsOf(await read.raw(sql))).not.toEqual([]), 5000);
+}
+
+/** The same, and a moment in which the others come as far as they can. */
+export async function othersWait(database: Database): Promise<void> {
+  await Promise.all([someoneWaits(database), sleep(100)]);
 }

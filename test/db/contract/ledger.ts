@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { EMPTY_ROOT, leafHash, nodeHash } from '../../../src/ledger/merkle.ts';
@@ -163,9 +162,16 @@ export function ledgerContract(make: MakeDatabase): void {
         go = resolve;
       });
       // It has read and signed the log of 3 when the other node signs that of 5.
+      let sign = (): void => {};
+      const hasSigned = new Promise<void>((resolve) => {
+        sign = resolve;
+      });
       const slow: Database = {
         ...db.database,
-        transaction: (work) => held.then(() => db.database.transaction(work)),
+        transaction(work) {
+          sign();
+          return held.then(() => db.database.transaction(work));
+        },
       };
       const [here, there] = [slow, other].map((database, i) =>
         makeLogService({
@@ -176,7 +182,7 @@ export function ledgerContract(make: MakeDatabase): void {
         }),
       );
       const late = here!.checkpoint(kid);
-      await sleep(300);
+      await hasSigned;
       await append(other, kid, texts(2, 'more'));
       const first = await there!.checkpoint(kid);
       go();

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writeAudit } from '../../../src/audit/store.ts';
 import type { Database } from '../../../src/db/db.ts';
@@ -43,7 +42,7 @@ import { enqueue } from '../../../src/webhooks/store.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import { sealProblems } from '../../support/verify.ts';
-import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
+import { addTenant, holdTransaction, type MakeDatabase, othersWait, type TestDatabase } from './database.ts';
 import { WORDS } from './words.ts';
 
 export function rightsContract(make: MakeDatabase): void {
@@ -516,7 +515,7 @@ export function rightsContract(make: MakeDatabase): void {
         await insertContest(tx, WORDS, contestOn(kid, 'rc', 'rc'));
       });
       const retained = retain(other, { kid, days: 30, now: NOW });
-      await Promise.race([retained, sleep(300)]);
+      await Promise.race([retained, othersWait(other)]);
       await filing.commit();
       expect(await retained).toMatchObject({ decisions: 0 });
       for (const id of ['req_rc', 'req_rh']) expect(await findDecision(other, kid, id), id).not.toBeNull();
@@ -535,7 +534,7 @@ export function rightsContract(make: MakeDatabase): void {
         await insertContest(tx, WORDS, contestOn(kid, 'dr', 'dr'));
       });
       const retained = retain(other, { kid, days: 30, now: NOW });
-      await Promise.race([retained, sleep(100)]);
+      await Promise.race([retained, othersWait(other)]);
       await filing.commit();
       expect(await retained).toMatchObject({ links: 0, sightings: 0, visitorIndex: 0 });
       expect(await durablesLeft(kid)).toEqual(['dr']);

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { type Bindings, insertMany } from '../../../src/db/sql.ts';
@@ -13,7 +12,7 @@ import { operatorAt } from '../../support/act.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import { sealProblems } from '../../support/verify.ts';
-import { addTenant, holdTransaction, type MakeDatabase, type TestDatabase } from './database.ts';
+import { addTenant, holdTransaction, type MakeDatabase, othersWait, type TestDatabase } from './database.ts';
 
 const BEGIN = Math.floor(NOW / HOUR) * HOUR;
 
@@ -46,7 +45,7 @@ export function sizeContract(make: MakeDatabase): void {
         await tx('decisions').where({ kid, request_id: 'req_q2' }).delete();
       });
       const sealed = sealVerdicts(other, kid, BEGIN + 2 * HOUR);
-      await Promise.race([sealed, sleep(300)]);
+      await Promise.race([sealed, othersWait(other)]);
       await erasing.commit();
       expect(await sealed).toBe(1);
       const seal = await other.read('verdict_seals').where({ kid }).first<{ count: number }>('count');

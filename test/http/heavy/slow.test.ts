@@ -13,7 +13,7 @@ const EXIT_MS = 15_000;
 const HEAD = `POST ${INGEST} HTTP/1.1\r\nHost: gpd.test\r\nContent-Type: application/json\r\n`;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Sends a little every second for as long as the other side listens. */
+/** Sends a little again and again for as long as the other side listens. */
 async function trickle(wire: Wire, piece: string): Promise<void> {
   let open = true;
   void wire.closed.then(() => {
@@ -21,7 +21,7 @@ async function trickle(wire: Wire, piece: string): Promise<void> {
   });
   while (open) {
     wire.send(piece);
-    await pause(1000);
+    await pause(100);
   }
 }
 
@@ -73,7 +73,7 @@ describe.concurrent('slow senders', () => {
       await pause(50);
       wire.close();
     }
-    await pause(200);
+    await pause(100);
     expectCore(await post(gpd.url, makeBundle(gpd.targets[0]!)), 'ok');
     expect(gpd.logs()).not.toMatch(/fault/);
     await gpd.stop();

@@ -127,10 +127,9 @@ describe('an archive that breaks off', () => {
     const abort = new AbortController();
     const written = archive.writeArchive(dsar, new PassThrough(), { signal: abort.signal });
     const failed = expect(written).rejects.toThrow();
-    let last = -1;
-    while (state.pages !== last || last === 0) {
-      last = state.pages;
-      await new Promise((resolve) => setTimeout(resolve, 300));
+    for (let [last, still] = [0, 0]; still < 3; last = state.pages) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      still = last > 0 && state.pages === last ? still + 1 : 0;
     }
     expect(state.pages).toBeLessThan(1000);
     abort.abort();

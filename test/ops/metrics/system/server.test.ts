@@ -104,7 +104,7 @@ describe('GET /metrics', () => {
     wire.send(
       'POST /_fp/i/v1 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{',
     );
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await new Promise((resolve) => setTimeout(resolve, 100));
     wire.close();
     const now = async (): Promise<number> =>
       byLabel(parseExposition(await scrape()), 'gpd_requests_total', 'status')['499'] ?? 0;

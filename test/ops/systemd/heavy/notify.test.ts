@@ -128,7 +128,7 @@ describeWithTool('gpd serve under a service manager', missingManager(), () => {
         manager.signal('SIGTERM');
         await until('it ended', () => manager.exits.length === restart);
         // Nobody is there now; what comes waits in the socket.
-        await pause(200);
+        await pause(100);
         manager.start();
         await until('it is ready again', () => count(manager, 'READY=1') === restart + 1);
       }

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { serviceManager } from '../../../../src/config.ts';
 import { type Database, openDatabase } from '../../../../src/db/db.ts';
 import { migrate } from '../../../../src/db/migrate.ts';
@@ -36,12 +36,14 @@ function watch(probe: () => Promise<boolean>, watchdogMs = 60): Watched {
 }
 
 describe('the watchdog', () => {
+  afterEach(() => vi.useRealTimers());
+
   it('gives three signs a period while all is well', async () => {
+    vi.useFakeTimers();
     const watched = watch(() => Promise.resolve(true), 150);
-    await pause(500);
+    await vi.advanceTimersByTimeAsync(450);
     watched.stop();
-    expect(watched.signs).toBeGreaterThanOrEqual(6);
-    expect(watched.signs).toBeLessThanOrEqual(10);
+    expect(watched.signs).toBe(9);
     expect(watched.misses).toBe(0);
   });
 
@@ -62,8 +64,9 @@ describe('the watchdog', () => {
     ['says no', () => Promise.resolve(false)],
     ['throws', () => Promise.reject(new Error('gone'))],
   ])('gives none while the probe %s, and tells it once', async (_what, probe) => {
+    vi.useFakeTimers();
     const watched = watch(probe);
-    await pause(300);
+    await vi.advanceTimersByTimeAsync(300);
     watched.stop();
     expect(watched).toMatchObject({ signs: 0, misses: 1 });
   });
@@ -164,7 +167,7 @@ describeWithTool('the probe of a PostgreSQL database', await missingPostgres(), 
     expect(await answers(database)).toBe(true);
     proxy.close();
     for (const socket of pipes) socket.destroy();
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await new Promise((resolve) => setTimeout(resolve, 100));
     expect(await answers(database)).toBe(true);
     await database.close();
   }, 60_000);
