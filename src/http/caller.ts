@@ -91,7 +91,7 @@ export async function authorize(
   if (!browser) await charge(limits.key, counted === 'withdrawal' ? `withdraw ${id}` : id);
   if (!credential.includes(caller.kind === 'key' ? caller.key.scope : 'session'))
     throw new Refusal('insufficient-scope');
-  // All visitors share this bucket: what is refused is not counted in it, and a write is not before it is taken.
+  // All visitors share this bucket: what is refused is not counted in it, nor what any of them needs to withdraw.
   if (browser && counted === undefined) await charge(limits.key, id);
   return caller;
 }

@@ -94,8 +94,8 @@ export const CONSENT_ROUTES = {
     responses: { 200: { text: 'The decisions by id', schema: batchResponseSchema } },
     errors: WITH_BODY,
   },
-  grant: { ...WRITE, path: '/v1/consent/grant', summary: 'Record a grant.', counted: 'when-taken' },
-  deny: { ...WRITE, path: '/v1/consent/deny', summary: 'Record a denial.', counted: 'when-taken' },
+  grant: { ...WRITE, path: '/v1/consent/grant', summary: 'Record a grant.', counted: 'by-client' },
+  deny: { ...WRITE, path: '/v1/consent/deny', summary: 'Record a denial.', counted: 'by-client' },
   withdraw: {
     ...WRITE,
     path: '/v1/consent/withdraw',
@@ -163,6 +163,7 @@ export const CONSENT_ROUTES = {
   banner: {
     method: 'get',
     path: '/v1/consent/banner',
+    counted: 'by-client',
     summary: 'What the consent banner shows. The log knows of it before it is shown.',
     credential: ANY_KEY,
     cors: 'api',

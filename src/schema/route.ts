@@ -47,10 +47,10 @@ export interface Route {
   readonly responses: Readonly<Record<number, RouteAnswer>>;
   readonly errors: readonly ErrorCode[];
   /**
-   * How calls with a publishable key count against the limit that all its holders share: `when-taken`, after every refusal,
-   * by the handler; `withdrawal`, not at all, and calls by anybody else have a bucket apart from their other calls.
+   * `by-client`: calls with a publishable key do not count against the limit that all its holders share, but for a grant once it
+   * is taken. `withdrawal`: the same, from a reserve of the client; by any other credential, in a bucket apart from its other calls.
    */
-  readonly counted?: 'when-taken' | 'withdrawal';
+  readonly counted?: 'by-client' | 'withdrawal';
   /** Answered by a plain function before Express. */
   readonly lane?: true;
   /** Catches what the rows before it leave over. */

@@ -129,6 +129,9 @@ describe('the limits of visitors, who share the key of the page', () => {
     await write('/v1/consent/deny', 5, bert);
     for (let stranger = 0; stranger < SHARED; stranger += 1) await write(GRANT, stranger + 100);
     expectLimited(await write(GRANT, 99));
+    expectLimited(await shop.get('/v1/consent/purposes', shop.keys.publishable, from(99)));
+    // Without it the banner has no button to withdraw with.
+    expect((await shop.get('/v1/consent/banner', shop.keys.publishable, from(4))).status).toBe(200);
     expectLimited(await write(GRANT, 4, anna));
     expect((await write(WITHDRAW, 4, anna)).status).toBe(201);
     expect((await write('/v1/consent/deny', 5, bert)).status).toBe(201);
