@@ -26,7 +26,8 @@ function chipOf(renderer: string): string {
 /** Renderer without driver, Direct3D and OpenGL suffixes; null when it says nothing about the machine. */
 export function normaliseGpu(renderer: string | null | undefined): string | null {
   if (renderer == null || renderer.trim() === '' || SOFTWARE_GPU.test(renderer)) return null;
-  return chipOf(renderer)
+  // Many spaces in a row would cost the patterns the square of their number.
+  return chipOf(renderer.replace(/\s+/g, ' '))
     .replace(/,?\s*(?:\b(?:Direct3D|D3D|OpenGL|Vulkan|vs_|ps_)|Unspecified Version\b).*$/i, '')
     .replace(/\(0x[0-9a-f]+\)|, or similar|\/PCIe|\/SSE2/gi, '')
     .replace(/[\s,]+/g, ' ')
