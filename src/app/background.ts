@@ -35,6 +35,7 @@ export function startUpkeep(platform: Platform, { eraser, held }: RightsServices
   return startHousekeeping({
     database,
     resumeErasures: async () => (await eraser.resumeStale()).failures,
+    releasePages: () => eraser.releasePages(),
     resumeHeldErasures: (kid) => held.resumeStale(kid),
     refillReserve: () => store.reserve.refill(),
     flushKeyUse: keyUse.flush,

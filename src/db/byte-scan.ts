@@ -1,6 +1,7 @@
 import { openSync, read, statSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Looks whether any of these ids stands in a file, byte for byte: what an erasure promises is looked at, not assumed. */
+/** Looks which of these ids stand in a file, byte for byte: what an erasure promises is looked at, not assumed. */
 
 const descriptors = new Map<string, number>();
 
@@ -20,49 +21,114 @@ function keptOpen(path: string): number | null {
   return descriptor;
 }
 
-const CHUNK_BYTES = 1 << 20;
+const SLICE_BYTES = 256 * 1024;
 const PREFIX = Buffer.from('req_');
 const REQUEST_ID_BYTES = 30;
+/** After each slice a pause of four times its length: the search takes a fifth of the event loop at most. */
+const PAUSES = 4;
+/** A small file is searched within a second or two; of a large one no more than 64 MB a second are read. */
+const QUICK_BYTES = 256 * 1024 * 1024;
+const SLOW_PAUSE_MS = 4;
 
 export interface Needles {
   /** `req_…`: there may be thousands, found by their prefix in one pass. */
   readonly requests: ReadonlySet<string>;
-  readonly others: readonly string[];
+  readonly others: ReadonlySet<string>;
 }
 
-function holds(bytes: Buffer, needles: Needles, others: readonly Buffer[]): boolean {
-  if (others.some((needle) => bytes.includes(needle))) return true;
-  if (needles.requests.size === 0) return false;
-  for (let at = bytes.indexOf(PREFIX); at !== -1; at = bytes.indexOf(PREFIX, at + 1)) {
-    if (needles.requests.has(bytes.toString('latin1', at, at + REQUEST_ID_BYTES))) return true;
+type Find = (bytes: Buffer, found: Set<string>) => void;
+
+function findRequests(requests: ReadonlySet<string>): Find {
+  return (bytes, found) => {
+    for (let at = bytes.indexOf(PREFIX); at !== -1; at = bytes.indexOf(PREFIX, at + 1)) {
+      const id = bytes.toString('latin1', at, at + REQUEST_ID_BYTES);
+      if (requests.has(id)) found.add(id);
+    }
+  };
+}
+
+function findFew(ids: readonly string[]): Find {
+  const needles = ids.map((id) => [id, Buffer.from(id)] as const);
+  return (bytes, found) => {
+    for (const [id, needle] of needles) if (!found.has(id) && bytes.includes(needle)) found.add(id);
+  };
+}
+
+/** Up to so many a search for each is faster than one pass for all (measured: 5 GB/s for each, 0.3 GB/s for all). */
+const FEW = 16;
+const KEY_BYTES = 3;
+const keyAt = (bytes: Buffer, at: number): number => bytes.readUIntLE(at, KEY_BYTES);
+
+/** By a table of the first three bytes. */
+function findMany(ids: readonly string[]): Find {
+  const starts = new Uint8Array(1 << (8 * KEY_BYTES - 3));
+  const byStart = new Map<number, (readonly [string, Buffer])[]>();
+  for (const id of ids) {
+    const needle = Buffer.from(id);
+    const key = keyAt(needle, 0);
+    starts[key >> 3] = (starts[key >> 3] ?? 0) | (1 << (key & 7));
+    byStart.set(key, [...(byStart.get(key) ?? []), [id, needle]]);
   }
-  return false;
+  return (bytes, found) => {
+    let key = 0;
+    for (let at = 0; at < bytes.length; at += 1) {
+      key = (key >>> 8) | ((bytes[at] ?? 0) << 16);
+      if (((starts[key >> 3] ?? 0) & (1 << (key & 7))) === 0) continue;
+      const from = at - KEY_BYTES + 1;
+      for (const [id, needle] of byStart.get(key) ?? [])
+        if (from >= 0 && bytes.subarray(from, from + needle.length).equals(needle)) found.add(id);
+    }
+  };
+}
+
+function finderOf({ requests, others }: Needles): Find {
+  const ids = [...others].filter((id) => id.length >= KEY_BYTES);
+  const finds = [
+    ...(requests.size > 0 ? [findRequests(requests)] : []),
+    ...(ids.length > 0 ? [ids.length > FEW ? findMany(ids) : findFew(ids)] : []),
+  ];
+  return (bytes, found) => {
+    for (const find of finds) find(bytes, found);
+  };
 }
 
 function readAt(descriptor: number, into: Buffer, offset: number, position: number): Promise<number> {
   return new Promise((resolve, reject) => {
-    read(descriptor, into, offset, CHUNK_BYTES, position, (error, bytes) =>
+    read(descriptor, into, offset, SLICE_BYTES, position, (error, bytes) =>
       error ? reject(error) : resolve(bytes),
     );
   });
 }
 
-/** @param path of a database that may be open in this process */
-export async function fileHolds(path: string, needles: Needles): Promise<boolean> {
+/**
+ * Which of these ids stand in the file. It is read in slices with pauses, so that requests are answered meanwhile.
+ * @param path of a database that may be open in this process
+ * @param hurries true: without pauses
+ */
+export async function idsInFile(
+  path: string,
+  needles: Needles,
+  hurries: () => boolean = () => false,
+): Promise<ReadonlySet<string>> {
+  const found = new Set<string>();
   const file = keptOpen(path);
-  if (file === null) return false;
-  const others = needles.others.map((text) => Buffer.from(text));
-  const overlap = Math.max(REQUEST_ID_BYTES, ...others.map((needle) => needle.length)) - 1;
-  const buffer = Buffer.alloc(overlap + CHUNK_BYTES);
+  if (file === null || needles.requests.size + needles.others.size === 0) return found;
+  const find = finderOf(needles);
+  const longest = Math.max(REQUEST_ID_BYTES, ...[...needles.others].map((id) => Buffer.byteLength(id)));
+  const overlap = longest - 1;
+  const buffer = Buffer.alloc(overlap + SLICE_BYTES);
   let kept = 0;
   for (let at = 0; ; ) {
     const bytesRead = await readAt(file, buffer, kept, at);
-    if (bytesRead === 0) return false;
+    if (bytesRead === 0) return found;
     at += bytesRead;
     const bytes = buffer.subarray(0, kept + bytesRead);
-    if (holds(bytes, needles, others)) return true;
+    const begun = performance.now();
+    find(bytes, found);
     kept = Math.min(overlap, bytes.length);
-    // An id may lie across two pieces.
+    // An id may lie across two slices.
     buffer.copy(buffer, 0, bytes.length - kept, bytes.length);
+    const pause = PAUSES * (performance.now() - begun);
+    if (!hurries()) await sleep(at < QUICK_BYTES ? pause : Math.max(SLOW_PAUSE_MS, pause));
   }
 }

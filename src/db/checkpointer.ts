@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { runSqlite } from './sqlite-client.ts';
 
@@ -31,9 +32,25 @@ async function checkpoint(connection: Knex): Promise<void> {
 }
 
 const TRUNCATE_TRIES = 8;
+/** What the last step may still have to copy while the writer waits. */
+const MAX_LEFT_PAGES = 200;
+const PASSIVE_TRIES = 20;
+const ANOTHER_MS = 50;
+
+/** Copies what is in the log beside the writer, until little is left: into a large file this takes seconds. */
+async function copyLog(connection: Knex): Promise<void> {
+  for (let i = 0; i < PASSIVE_TRIES; i += 1) {
+    const [before] = (await connection.raw('PRAGMA wal_checkpoint(NOOP)')) as Progress[];
+    if (!before || before.log - before.checkpointed <= MAX_LEFT_PAGES) return;
+    const [rows] = (await connection.raw('PRAGMA wal_checkpoint(PASSIVE)')) as { busy: number }[];
+    // Another checkpoint is at it.
+    if (rows?.busy !== 0) await sleep(ANOTHER_MS);
+  }
+}
 
 /** The `busy` column says whether the log could be emptied (sqlite.org/pragma.html#pragma_wal_checkpoint). */
 export async function truncateWal(connection: Knex): Promise<boolean> {
+  await copyLog(connection);
   for (let i = 0; i < TRUNCATE_TRIES; i += 1) {
     const rows = (await connection.raw('PRAGMA wal_checkpoint(TRUNCATE)')) as { busy: number }[];
     if (rows[0]?.busy === 0) return true;

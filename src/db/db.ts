@@ -41,7 +41,7 @@ export interface Database {
    * read holds it. PostgreSQL has ways of its own (docs/rights.md) and answers true.
    */
   truncateLog(): Promise<boolean>;
-  /** Writes the whole SQLite file anew: nothing of a deleted row survives in the free space of a page. */
+  /** Rewrites the whole SQLite file: nothing of a deleted row survives in the free space of a page. Writes wait. */
   vacuum(): Promise<void>;
   close(): Promise<void>;
 }
@@ -75,6 +75,9 @@ const PRAGMAS = [
   // A statement of many rows keeps the pages it may have to take back: else in a temporary file, outside our directory.
   'PRAGMA temp_store=MEMORY',
 ];
+
+/** Of a new file, before its first page; of an older one before a VACUUM. Elsewhere it would be a write. */
+const AUTO_VACUUM = 'PRAGMA auto_vacuum=INCREMENTAL';
 
 interface SqliteConnection {
   exec(sql: string, done: (error: Error | null) => void): void;
@@ -148,10 +151,14 @@ async function withSqlite<T>(
   }
 }
 
-function openSqlite(options: DatabaseOptions): Database {
-  if (options.create !== true && !existsSync(options.location)) {
-    throw new Error('there is no database yet: run `gpd init` first');
-  }
+async function createSqlite(base: Knex.Config): Promise<void> {
+  const afterCreate = (connection: SqliteConnection, done: (error: Error | null, c: unknown) => void): void =>
+    connection.exec(`${AUTO_VACUUM};PRAGMA journal_mode=WAL`, (error) => done(error, connection));
+  const connection = knex({ ...base, pool: { afterCreate, min: 1, max: 1 } });
+  await connection.raw('SELECT 1').finally(() => connection.destroy());
+}
+
+async function openSqlite(options: DatabaseOptions): Promise<Database> {
   const base: Knex.Config = {
     client: immediateSqliteClient(),
     connection: { filename: options.location },
@@ -159,6 +166,10 @@ function openSqlite(options: DatabaseOptions): Database {
     log: SILENT,
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
   };
+  if (!existsSync(options.location)) {
+    if (options.create !== true) throw new Error('there is no database yet: run `gpd init` first');
+    await createSqlite(base);
+  }
   const pool = { afterCreate: configureSqlite, idleTimeoutMillis: 2_147_483_647 };
   const writer = knex({ ...base, pool: { ...pool, min: 1, max: 1 } });
   const read = knex({ ...base, pool: { ...pool, min: 0, max: 4 } });
@@ -183,7 +194,10 @@ function openSqlite(options: DatabaseOptions): Database {
     file: options.location,
     truncateLog: () => withSqlite(base, CHECKPOINT_BUSY_MS, truncateWal),
     vacuum: () =>
-      withSqlite(base, VACUUM_BUSY_MS, async (connection) => void (await connection.raw('VACUUM'))),
+      withSqlite(base, VACUUM_BUSY_MS, async (connection) => {
+        await connection.raw(AUTO_VACUUM);
+        await connection.raw('VACUUM');
+      }),
     close: async () => {
       await checkpointer.close();
       await read.destroy();

@@ -7,6 +7,8 @@ export const LAST_BACKUP = 'last-backup';
 export const LAST_SWEEP = 'last-sweep';
 /** When retention last ran for every tenant. */
 export const LAST_RETENTION = 'last-retention';
+/** When a large SQLite file was last rewritten for an erasure, or was about to be. */
+export const LAST_REWRITE = 'last-rewrite';
 /** Which master key's recovery key was last confirmed, and when. */
 export const ESCROW = 'master-key-escrow';
 

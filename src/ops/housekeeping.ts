@@ -51,6 +51,8 @@ export interface HousekeepingDeps {
   readonly database: Database;
   /** Finishes erasures that something held up. */
   readonly resumeErasures: () => Promise<readonly Fault[]>;
+  /** Gives free pages of the database file back to the disk. */
+  readonly releasePages: () => Promise<void>;
   /** Runs the erasures that waited for a legal hold. */
   readonly resumeHeldErasures: (kid: string) => Promise<unknown>;
   /** Room on the disk that an erasure spent, or that was never there. */
@@ -109,6 +111,7 @@ function jobsOf(deps: HousekeepingDeps): readonly Job[] {
       each: (kid, { steady }) => retainTenant(database, kid, steady),
     },
     { name: 'thin-checkpoints', every: HOUR, run: ({ now }) => deps.thinCheckpoints(now) },
+    { name: 'release-pages', every: HOUR, run: deps.releasePages },
     { name: 'sweep-orphans', every: HOUR, run: () => sweepOrphans(database) },
   ];
 }

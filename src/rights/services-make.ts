@@ -1,3 +1,4 @@
+import type { Config } from '../config.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -9,7 +10,7 @@ import { type EraseDeps, makeEraseService } from './erase/service.ts';
 import { makeRightsApi } from './service.ts';
 
 export interface RightsPlatform {
-  readonly config: { readonly data_dir: string };
+  readonly config: Pick<Config, 'data_dir' | 'rewrite_window'>;
   readonly store: Pick<OpenedStore, 'database' | 'erasing'>;
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
@@ -22,7 +23,14 @@ export type RightsServices = ReturnType<typeof makeRights>;
 /** The services of people's rights, made once for the API, the console and the command line. */
 export function makeRights(platform: RightsPlatform, erasing: Pick<EraseDeps, 'onFault' | 'patienceMs'>) {
   const { config, store, tenantOf, clock, random } = platform;
-  const eraser = makeEraseService({ ...store.erasing, ...erasing, dataDir: config.data_dir, clock, random });
+  const eraser = makeEraseService({
+    ...store.erasing,
+    ...erasing,
+    dataDir: config.data_dir,
+    rewriteWindow: config.rewrite_window,
+    clock,
+    random,
+  });
   const words = contestWordsOf(tenantOf);
   const deps = { ...platform, database: store.database, eraser, words };
   return {

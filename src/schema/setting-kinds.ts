@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseDailyWindow } from '../lib/daily-window.ts';
 import { isLoopback, parseRange } from '../lib/ip.ts';
 import { parseUrl } from '../lib/url.ts';
 
@@ -59,6 +60,13 @@ export const publicOrigin = httpUrl.refine((text) => {
   const { username, password, pathname, search, hash } = new URL(text);
   return [username, password, search, hash].every((part) => part === '') && pathname === '/';
 }, 'an origin, https://host or https://host:port, without a user, a path or a query');
+
+export const dailyWindow = z.string().transform((text, context) => {
+  const window = parseDailyWindow(text);
+  if (window) return window;
+  context.addIssue('write HH:MM-HH:MM, for instance 02:00-04:00');
+  return z.NEVER;
+});
 
 /** Kept to the letter: a token's `iss` has to equal it, and some providers end theirs with a slash. */
 export const issuer = z

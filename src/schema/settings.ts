@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { parseDuration } from '../lib/duration.ts';
 import {
   claim,
+  dailyWindow,
   flag,
   httpUrl,
   issuer,
@@ -162,6 +163,11 @@ export const SETTINGS = {
     wholeNumber(0, 1_000_000),
     32,
     'Megabytes kept free on the disk of an SQLite database, so that erasures work when it is full; 0 for none.',
+  ),
+  rewrite_window: setting(
+    dailyWindow.nullable(),
+    null,
+    'HH:MM-HH:MM in UTC, for instance 02:00-04:00: when gpd may rewrite a large SQLite file, which blocks writes, once a day at most and only if an erasure needs it; unset: only by `gpd erase resume`.',
   ),
   otlp_endpoint: setting(
     httpUrl.nullable(),

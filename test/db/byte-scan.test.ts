@@ -1,12 +1,16 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { fileHolds } from '../../src/db/byte-scan.ts';
+import { idsInFile } from '../../src/db/byte-scan.ts';
 import { openDatabase } from '../../src/db/db.ts';
 import { tempDir } from '../support/command.ts';
 
-const NOTHING = { requests: new Set<string>(), others: ['nowhere'] };
-const CHUNK = 1 << 20;
+const looksFor = (others: readonly string[], requests: readonly string[] = []) => ({
+  requests: new Set(requests),
+  others: new Set(others),
+});
+const NOWHERE = looksFor(['nowhere']);
+const SLICE = 256 * 1024;
 
 const LOCKS = '/proc/locks';
 
@@ -25,38 +29,59 @@ describe.skipIf(!existsSync(LOCKS))('a look for bytes in a database that is open
     const database = await openDatabase({ location: file, create: true });
     await database.transaction((tx) => tx.raw('CREATE TABLE kept (id text)'));
     expect(locksOn(file)).toBe(1);
-    expect(await fileHolds(file, NOTHING)).toBe(false);
-    expect(await fileHolds(file, NOTHING)).toBe(false);
+    expect([...(await idsInFile(file, NOWHERE))]).toEqual([]);
+    expect([...(await idsInFile(file, NOWHERE))]).toEqual([]);
     expect(locksOn(file)).toBe(1);
     await database.close();
     expect(locksOn(file)).toBe(0);
   });
 });
 
-describe('fileHolds', () => {
+describe('idsInFile', () => {
   const directory = tempDir('scan');
   const holding = (name: string, content: string): string => {
     const file = join(directory, name);
     writeFileSync(file, content);
     return file;
   };
+  const found = async (...args: Parameters<typeof idsInFile>) => [...(await idsInFile(...args))].sort();
 
-  it('finds what lies across two pieces, and reads the file anew each time', async () => {
-    const needles = { requests: new Set<string>(), others: ['a-durable-id'] };
-    const file = holding('long', `${'x'.repeat(CHUNK - 5)}a-durable-id${'x'.repeat(CHUNK)}`);
-    expect(await fileHolds(file, needles)).toBe(true);
-    writeFileSync(file, 'x'.repeat(CHUNK));
-    expect(await fileHolds(file, needles)).toBe(false);
+  it('finds what lies across two slices, and reads the file again each time', async () => {
+    const needles = looksFor(['a-durable-id', 'another-id']);
+    const file = holding('long', `${'x'.repeat(SLICE - 5)}a-durable-id${'x'.repeat(SLICE)}`);
+    expect(await found(file, needles)).toEqual(['a-durable-id']);
+    writeFileSync(file, 'x'.repeat(SLICE));
+    expect(await found(file, needles)).toEqual([]);
+  });
+
+  it('finds each of many, wherever they lie', async () => {
+    const ids = Array.from({ length: 40 }, (_, i) => `${i}`.padStart(22, 'id'));
+    const [first = '', across = '', last = ''] = [ids[3], ids[17], ids[39]];
+    const text = `${first}${'x'.repeat(SLICE - first.length - 9)}${across}${'y'.repeat(700)}${last}`;
+    expect(await found(holding('many', text), looksFor(ids))).toEqual([first, across, last].sort());
+    const cut = `${first.slice(1)}${last.slice(0, -1)}`;
+    expect(await found(holding('cut', cut), looksFor(ids))).toEqual([]);
   });
 
   it('tells one request from another by its whole id', async () => {
     const [wanted, other] = [`req_${'A'.repeat(26)}`, `req_${'B'.repeat(26)}`];
-    const needles = { requests: new Set([wanted]), others: [] };
-    expect(await fileHolds(holding('other', `..${other}..`), needles)).toBe(false);
-    expect(await fileHolds(holding('both', `..${other}..${wanted}`), needles)).toBe(true);
+    const needles = looksFor([], [wanted]);
+    expect(await found(holding('other', `..${other}..`), needles)).toEqual([]);
+    expect(await found(holding('both', `..${other}..${wanted}`), needles)).toEqual([wanted]);
+  });
+
+  it('lets timers run between two slices', async () => {
+    const file = holding('turns', 'x'.repeat(40 * SLICE));
+    let count = 0;
+    const ticking = setInterval(() => {
+      count += 1;
+    }, 1);
+    await idsInFile(file, NOWHERE);
+    clearInterval(ticking);
+    expect(count).toBeGreaterThanOrEqual(20);
   });
 
   it('a file that is not there holds nothing', async () => {
-    expect(await fileHolds(join(directory, 'none'), NOTHING)).toBe(false);
+    expect(await found(join(directory, 'none'), NOWHERE)).toEqual([]);
   });
 });

@@ -12,7 +12,7 @@ const MAX_LIST = 1000;
 
 /** Rows are gone at once; bytes are held by whoever reads the files. */
 const HELD =
-  'Another program reads the database: end it, then again. docs/operate/erasure-incomplete.md says how to find it.';
+  'Another program reads the database, or the disk is too full to rewrite it; see docs/operate/erasure-incomplete.md.';
 
 interface EraseOptions extends TargetOptions {
   readonly tenant?: string;
@@ -37,7 +37,7 @@ function printReceipt(command: Command, receipt: ErasureReceipt): void {
     ...(receipt.incomplete
       ? [
           '',
-          'Not complete yet: rows remain, or something holds the files open. `gpd erase resume` finishes it.',
+          'Not complete yet: rows remain, or the file is not searched or rewritten yet. `gpd erase resume` finishes it now.',
         ]
       : []),
   ]);
@@ -143,6 +143,6 @@ export function registerErase(program: Command): void {
   group.command('list <kid>').description('receipts, the newest first').action(list);
   group
     .command('resume')
-    .description('finish what is not complete, and what a released hold left to be done')
+    .description('finish what is incomplete, and what a released hold left; may rewrite the database file')
     .action(resume);
 }

@@ -173,14 +173,28 @@ const judgeRetention: Judge = ({ lastRetentionAt }, { tenants, now }) => {
   return age > 2 * DAY ? warn(detail, remedy) : pass(detail);
 };
 
-const judgeErasures: Judge = ({ erasures }) => {
+const judgeErasures: Judge = ({ erasures, kind }, { config }) => {
   if (!erasures) return skipped('there are no receipts yet');
-  return erasures.incomplete === 0
-    ? pass('no erasure waits for more than five minutes')
-    : fail(
-        `${erasures.incomplete} erasures are incomplete`,
-        'Run gpd erase resume; docs/operate/erasure-incomplete.md says how to find what holds them up.',
-      );
+  if (erasures.incomplete === 0) return pass('no erasure waits for more than five minutes');
+  const waits = config.rewrite_window === null ? '' : ', or wait for the next GPD_REWRITE_WINDOW';
+  return fail(
+    `${erasures.incomplete} erasures are incomplete`,
+    kind === 'sqlite'
+      ? `Run gpd erase resume in a quiet hour (it may rewrite the file)${waits}; see docs/operate/erasure-incomplete.md.`
+      : 'Run gpd erase resume; docs/operate/erasure-incomplete.md says how to find what holds them up.',
+  );
+};
+
+/** Above it a rewrite refuses writes for about 20 s. */
+const LARGE_FILE = 1.5 * 1024 ** 3;
+
+const judgeRewrite: Judge = (_database, { data, config }) => {
+  const bytes = data.database?.size ?? 0;
+  if (bytes <= LARGE_FILE || config.rewrite_window !== null) return pass(`the file has ${mega(bytes)}`);
+  return warn(
+    `the file has ${mega(bytes)}: an erasure that has to rewrite it waits for gpd erase resume`,
+    'Set GPD_REWRITE_WINDOW to a time when writes may be refused for a while, for instance 02:00-04:00 (UTC).',
+  );
 };
 
 const judgeContests: Judge = ({ contests }) => {
@@ -233,6 +247,7 @@ export const DATABASE_CHECKS: readonly Check<Facts>[] = [
   { id: 'database.orphans', judge: read(judgeOrphans) },
   { id: 'database.pragmas', judge: sqlite(judgePragmas) },
   { id: 'database.wal', judge: sqlite(judgeWal) },
+  { id: 'database.rewrite', judge: sqlite(judgeRewrite) },
   { id: 'database.encrypted', judge: read(judgeEncrypted) },
   { id: 'database.pooler', judge: read(judgePooling) },
   { id: 'jobs.housekeeping', judge: read(judgeHousekeeping) },

@@ -1,13 +1,11 @@
 import { rightsRef } from '../../audit/reference.ts';
 import type { PrincipalSession } from '../../auth/session.ts';
-import type { Needles } from '../../db/byte-scan.ts';
-import type { Database } from '../../db/db.ts';
 import type { DiskReserve } from '../../db/disk-reserve-files.ts';
 import { HOUR, isoTime, MINUTE, SECOND } from '../../lib/clock.ts';
 import type { Fault } from '../../lib/jobs.ts';
 import { makeUlid } from '../../lib/ulid.ts';
 import type { ErasureReceipt } from '../../schema/rights.ts';
-import { makeCleaner } from './clean-files.ts';
+import { type CleanDeps, makeCleaner } from './clean-service.ts';
 import {
   type Attempt,
   type BeginDeps,
@@ -17,7 +15,6 @@ import {
   WITH_TOMBSTONE,
 } from './erase-transaction-service.ts';
 import { asErased, isIncomplete, type Keep, NOTHING } from './erasure.ts';
-import { idsInUse } from './find-store.ts';
 import {
   endSteps,
   findErasure,
@@ -27,7 +24,6 @@ import {
   unfinishedErasures,
 } from './receipts-store.ts';
 import { deleteMarked, dropAbandoned } from './steps-store.ts';
-import type { ErasedRows } from './store.ts';
 import { appendTombstone } from './tombstone-files.ts';
 
 /**
@@ -35,12 +31,12 @@ import { appendTombstone } from './tombstone-files.ts';
  * for left bytes. A large erasure only marks its rows in that transaction, which hides them; steps delete them (ADR 0028).
  */
 
-export interface EraseDeps extends BeginDeps {
+export interface EraseDeps extends BeginDeps, Pick<CleanDeps, 'rewriteWindow' | 'largeFile'> {
   readonly dataDir: string;
   readonly reserve: DiskReserve;
   /** What held up an erasure whose rows are gone: the job finishes it. */
   readonly onFault: (error: unknown) => void;
-  /** How long an answer waits for the steps of a large erasure before it says `pending`. */
+  /** How long an answer waits for steps and for the search before it says `pending`. */
   readonly patienceMs?: number;
 }
 
@@ -76,17 +72,6 @@ async function complete(deps: EraseDeps, erasure: StoredErasure): Promise<Stored
   return done;
 }
 
-/** A device that visited again is rightly in the files. */
-async function needlesOf(
-  { read }: Database,
-  kid: string,
-  rows: Omit<ErasedRows, 'requests'> & { readonly requests: Iterable<string> },
-): Promise<Needles> {
-  const again = await idsInUse(read, kid, rows);
-  const others = [...rows.devices, ...rows.visitorIds].filter((id) => !again.has(id));
-  return { requests: new Set(rows.requests), others };
-}
-
 interface Running extends EraseDeps {
   readonly cleaner: ReturnType<typeof makeCleaner>;
   /** False once the process is stopping. */
@@ -108,17 +93,20 @@ async function finish(
   { erasure, rows }: Begun,
   early: (receipt: ErasureReceipt) => void,
 ): Promise<ErasureReceipt> {
-  const { database, cleaner, patienceMs = PATIENCE_MS } = run;
+  const { cleaner, patienceMs = PATIENCE_MS } = run;
   let at = erasure;
   let timer: NodeJS.Timeout | undefined;
   try {
     at = await attempt(() => bury(run, erasure));
-    const pending = receiptOf(at);
-    if (at.step === 'deleting' && Number.isFinite(patienceMs)) timer = setTimeout(early, patienceMs, pending);
+    if (Number.isFinite(patienceMs)) timer = setTimeout(early, patienceMs, receiptOf(at));
     const ended = await attempt(() => runSteps(run, at));
     at = ended.erasure;
-    const needles = await needlesOf(database, at.kid, { ...rows, requests: ended.deleted ?? rows.requests });
-    const clean = at.step === 'logged' && (await cleaner.submit(needles));
+    const needles = {
+      requests: new Set(ended.deleted ?? rows.requests),
+      others: new Set([...rows.devices, ...rows.visitorIds]),
+    };
+    const { receiptId, kid } = at;
+    const clean = at.step === 'logged' && (await cleaner.submit({ receiptId, kid, needles }));
     return receiptOf(clean ? await attempt(() => complete(run, at)) : at);
   } catch (error) {
     // The rows are gone, and nobody may be told that nothing was done.
@@ -136,7 +124,11 @@ export interface Resumed {
 }
 
 /** Of an erasure that fails or cannot be read the others go on. */
-async function resumeAll(run: Running, attempt: Attempt, before: number): Promise<Resumed> {
+async function resumeAll(
+  run: Running,
+  attempt: Attempt,
+  { before, rewriteNow }: { readonly before: number; readonly rewriteNow: boolean },
+): Promise<Resumed> {
   const { database, cleaner, isUnderWay } = run;
   const failures: Fault[] = [];
   const alone = async <T>(kid: string | null, work: () => Promise<T>): Promise<T | null> => {
@@ -159,16 +151,16 @@ async function resumeAll(run: Running, attempt: Attempt, before: number): Promis
     });
     if (reached) found.push(reached);
   }
-  const isReady = ({ step }: StoredErasure): boolean => step === 'logged';
-  // Their ids are no longer known.
-  const clean = found.some(isReady) && (await alone(null, () => cleaner.submit(null))) === true;
-  const receipts: ErasureReceipt[] = [];
-  for (const erasure of found) {
-    const finishes = clean && isReady(erasure);
-    const ended = finishes ? await alone(erasure.kid, () => attempt(() => complete(run, erasure))) : erasure;
-    if (ended) receipts.push(receiptOf(ended));
-  }
-  return { receipts, failures };
+  const receipts = await Promise.all(
+    found.map((erasure) =>
+      alone(erasure.kid, async () => {
+        const { receiptId, kid, step } = erasure;
+        const clean = step === 'logged' && (await cleaner.submit({ receiptId, kid, rewriteNow }));
+        return receiptOf(clean ? await attempt(() => complete(run, erasure)) : erasure);
+      }),
+    ),
+  );
+  return { receipts: receipts.filter((receipt) => receipt !== null), failures };
 }
 
 export interface ReceiptList {
@@ -197,7 +189,7 @@ export function makeEraseService(deps: EraseDeps) {
   let stopping = false;
   const run: Running = {
     ...deps,
-    cleaner: makeCleaner(deps),
+    cleaner: makeCleaner({ ...deps, hurries: () => stopping }),
     goesOn: () => !stopping,
     isUnderWay: (receiptId) => underWay.has(receiptId),
   };
@@ -226,13 +218,15 @@ export function makeEraseService(deps: EraseDeps) {
       const { erasures, unreadable } = await listErasures(database, kid, limit);
       return { receipts: erasures.map(receiptOf), unreadable: unreadable.map(({ receiptId }) => receiptId) };
     },
-    /** Finishes what is not finished, after a crash too; the files are written anew once for all of them. */
-    resume: (before = clock()): Promise<Resumed> =>
-      reserve.during((attempt) => resumeAll(run, attempt, before)),
-    /** The same for what no request is at work on any more. */
-    resumeStale() {
-      return this.resume(clock() - UNDER_WAY_MS);
-    },
+    /** Finishes what is not finished, for an operator: rewrites the file now, whatever its size, if it has to be. */
+    resume: (): Promise<Resumed> =>
+      reserve.during((attempt) => resumeAll(run, attempt, { before: clock(), rewriteNow: true })),
+    /** The same for what no request is at work on any more; a large file is rewritten in its window only. */
+    resumeStale: (): Promise<Resumed> =>
+      reserve.during((attempt) =>
+        resumeAll(run, attempt, { before: clock() - UNDER_WAY_MS, rewriteNow: false }),
+      ),
+    releasePages: () => run.cleaner.releasePages(),
     /** Stops between two steps; the next start continues. */
     async stop(): Promise<void> {
       stopping = true;

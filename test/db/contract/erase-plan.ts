@@ -102,6 +102,7 @@ export function erasePlanContract(make: MakeDatabase): void {
         dataDir,
         clock: () => NOW,
         random: randomBytes,
+        rewriteWindow: null,
         reserve: makeDiskReserve(dataDir, 0),
         patienceMs: Number.POSITIVE_INFINITY,
         onFault: (error) => {

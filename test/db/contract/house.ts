@@ -16,6 +16,7 @@ export function makeHouse(database: Database, begin = NOW, over: Partial<Houseke
     database,
     resumeErasures: () => Promise.resolve([]),
     resumeHeldErasures: () => Promise.resolve(),
+    releasePages: () => Promise.resolve(),
     refillReserve: () => Promise.resolve(),
     noteSkew: () => Promise.resolve(),
     flushKeyUse: () => Promise.resolve(),

@@ -49,6 +49,7 @@ export function receiptContract(make: MakeDatabase): void {
         dataDir,
         clock: () => NOW + HOUR,
         random: randomBytes,
+        rewriteWindow: null,
         reserve: makeDiskReserve(dataDir, 0),
         onFault: (error) => faults.push(error),
       });

@@ -141,13 +141,14 @@ describe('a subject’s erasure', () => {
         visits += 1;
       }
     });
-    const receipts = await Promise.all(
-      people.map(async ({ token }) => (await rights.call('/privacy/erase', {}, token)).json() as Receipt),
-    );
+    await Promise.all(people.map(({ token }) => rights.call('/privacy/erase', {}, token)));
     running = false;
     await Promise.all(load);
     expect(visits).toBeGreaterThan(2);
-    expect(receipts.filter(({ incomplete }) => incomplete)).toEqual([]);
+    // An answer waits two seconds for the search, and on a busy machine it may take longer.
+    await expect
+      .poll(() => rights.sql("SELECT receipt_id FROM erasures WHERE step <> 'done'"), { timeout: 20_000 })
+      .toEqual([]);
     expect(found(people.flatMap(({ ids }) => ids))).toEqual([]);
     // Erased verdicts of sealed hours are missed by nobody.
     expect(await rights.gpd.json(['consent', 'verify', KID])).toMatchObject({ ok: true });

@@ -42,7 +42,7 @@ export function eraserOn(
   database: Database,
   dataDir: string,
   clock: Clock = Date.now,
-  large: Pick<EraseDeps, 'largeAbove' | 'patienceMs'> = {},
+  over: Pick<Partial<EraseDeps>, 'largeAbove' | 'patienceMs' | 'largeFile' | 'rewriteWindow'> = {},
 ) {
   const faults: unknown[] = [];
   const reserve = makeDiskReserve(dataDir, 0);
@@ -51,9 +51,10 @@ export function eraserOn(
     dataDir,
     clock,
     random: randomBytes,
+    rewriteWindow: null,
     reserve,
     onFault: (error) => faults.push(error),
-    ...large,
+    ...over,
   });
   return { ...eraser, faults };
 }

@@ -1,0 +1,147 @@
+import { statSync } from 'node:fs';
+import { idsInFile, type Needles } from '../../db/byte-scan.ts';
+import type { Database } from '../../db/db.ts';
+import { releaseFreePages } from '../../db/free-pages.ts';
+import { type Group, makeGroup } from '../../db/group-commit.ts';
+import { LAST_REWRITE, readMeta, writeMeta } from '../../db/meta-store.ts';
+import { type Clock, HOUR } from '../../lib/clock.ts';
+import { type DailyWindow, isWithin } from '../../lib/daily-window.ts';
+import { idsInUse } from './find-store.ts';
+
+/**
+ * No byte of what was erased is left in the files: the log is emptied and the file is searched (ADR 0038). If an id is found
+ * the file is rewritten, which blocks all writes: a large one at most once a day, in the operator's window.
+ */
+
+export interface CleanDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  /** When a large file may be rewritten; null: only when an operator says so. */
+  readonly rewriteWindow: DailyWindow | null;
+  /** Smaller files are rewritten at once. */
+  readonly largeFile?: number;
+  readonly onFault: (error: unknown) => void;
+  /** True: nobody is served any more, and the search takes no pauses. */
+  readonly hurries: () => boolean;
+}
+
+export interface Wanted {
+  readonly receiptId: string;
+  readonly kid: string;
+  /** Undefined: those of an attempt that could not search. If it is not known either, only rewriting is sure. */
+  readonly needles?: Needles;
+  /** An operator waits for it. */
+  readonly rewriteNow?: boolean;
+}
+
+type Sought = Omit<Wanted, 'needles'> & { readonly needles: Needles | null };
+
+/** Rewritten in about half a second: no write is refused. */
+const LARGE_FILE = 64 * 1024 * 1024;
+/** Less than a day, as the window opens at the same time each day. */
+const REWRITE_EVERY_MS = 23 * HOUR;
+const MAX_KEPT = 1000;
+const NOTHING: Needles = { requests: new Set(), others: new Set() };
+
+/** A device that visited again is rightly in the file. */
+async function notInUse({ read }: Database, kid: string, ids: readonly string[]): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const used = await idsInUse(read, kid, { devices: ids, visitorIds: ids });
+  return ids.filter((id) => !used.has(id));
+}
+
+/** Receipts of which an id is in the file, or nobody knows what to look for. */
+async function findDirty(
+  { database, hurries }: CleanDeps,
+  file: string,
+  sought: readonly Sought[],
+): Promise<ReadonlySet<string>> {
+  const [requests, others] = [new Set<string>(), new Set<string>()];
+  for (const { kid, needles } of sought) {
+    for (const id of needles?.requests ?? []) requests.add(id);
+    for (const id of await notInUse(database, kid, [...(needles?.others ?? [])])) others.add(id);
+  }
+  const found = await idsInFile(file, { requests, others }, hurries);
+  const dirty = new Set<string>();
+  for (const { receiptId, kid, needles } of sought) {
+    const hits = [...(needles?.others ?? [])].filter((id) => found.has(id));
+    const isFound = needles === null || [...needles.requests].some((id) => found.has(id));
+    // It may have visited while the file was searched.
+    if (isFound || (await notInUse(database, kid, hits)).length > 0) dirty.add(receiptId);
+  }
+  return dirty;
+}
+
+async function mayRewrite(deps: CleanDeps): Promise<boolean> {
+  const { database, clock, rewriteWindow } = deps;
+  const now = clock();
+  if (rewriteWindow === null || !isWithin(rewriteWindow, now)) return false;
+  return now - Number((await readMeta(database, LAST_REWRITE)) ?? 0) >= REWRITE_EVERY_MS;
+}
+
+async function rewrite(deps: CleanDeps, file: string, rewriteNow: boolean): Promise<boolean> {
+  const { database, clock, onFault, largeFile = LARGE_FILE } = deps;
+  const isLarge = statSync(file).size > largeFile;
+  if (isLarge && !rewriteNow && !(await mayRewrite(deps))) return false;
+  try {
+    // Before it: one that fails is not tried all night.
+    if (isLarge) await database.transaction((tx) => writeMeta(tx, LAST_REWRITE, String(clock())));
+    await database.vacuum();
+    return true;
+  } catch (error) {
+    onFault(error);
+    return false;
+  }
+}
+
+export interface Cleaner {
+  /** One pass at a time; all erasures that wait meanwhile share the next. Answers whether nothing is left. */
+  readonly submit: Group<Wanted, boolean>['submit'];
+  /** In its turn: a page that moves while the file is searched would be missed. */
+  readonly releasePages: () => Promise<void>;
+}
+
+export function makeCleaner(deps: CleanDeps): Cleaner {
+  const { database } = deps;
+  let last: Promise<unknown> = Promise.resolve();
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const next = last.then(work);
+    last = next.catch(() => {});
+    return next;
+  };
+  const kept = new Map<string, Needles>();
+  const keep = (receiptId: string, needles: Needles | null): void => {
+    if (needles && kept.size < MAX_KEPT) kept.set(receiptId, needles);
+  };
+
+  async function clean(sought: readonly Sought[]): Promise<readonly boolean[]> {
+    if (!(await database.truncateLog())) {
+      for (const { receiptId, needles } of sought) keep(receiptId, needles);
+      return sought.map(() => false);
+    }
+    if (database.file === null) return sought.map(() => true);
+    const dirty = await findDirty(deps, database.file, sought);
+    const isClean = ({ receiptId }: Sought): boolean => !dirty.has(receiptId);
+    if (dirty.size === 0) return sought.map(isClean);
+    const rewriteNow = sought.some((one) => one.rewriteNow === true && !isClean(one));
+    if (!(await rewrite(deps, database.file, rewriteNow))) return sought.map(isClean);
+    if (await database.truncateLog()) return sought.map(() => true);
+    for (const receiptId of dirty) keep(receiptId, NOTHING);
+    return sought.map(isClean);
+  }
+
+  const { submit } = makeGroup<Wanted, boolean>({
+    name: 'clean',
+    run: (wanted) => {
+      const sought = wanted.map((one) => ({
+        ...one,
+        needles: one.needles ?? kept.get(one.receiptId) ?? null,
+      }));
+      for (const { receiptId } of wanted) kept.delete(receiptId);
+      return inTurn(() => clean(sought));
+    },
+    maxBatch: 1000,
+    maxWaiting: 10_000,
+  });
+  return { submit, releasePages: () => inTurn(() => releaseFreePages(database)) };
+}
