@@ -55,9 +55,11 @@ interface Special {
 }
 
 /** A visit during the erasure left a decision: the visitorId that it received is kept. */
-function withoutDecision(index: Knex.QueryBuilder, { db, tx, marks }: Work): Knex.QueryBuilder {
+function withoutDecision(rows: Knex.QueryBuilder, { db, tx, marks, visitorIds }: Work): Knex.QueryBuilder {
   // A plan finds the decisions that an erasure has deleted by now.
-  if (tx === null) return index;
+  if (tx === null) return rows;
+  // By the table's key: to delete by the device alone SQLite reads all rows of the tenant.
+  const index = whereAmong(rows, db, 'visitor_id', visitorIds);
   // SQLite has one writer: every decision is marked by now, and looking at each would take as long as marking it.
   if (marks !== null && !hasRowLocks(tx)) return index;
   const left = db('decisions').whereRaw(

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { remove, removeWalking } from '../../db/purge.ts';
+import { whereAmong } from '../../db/sql.ts';
 import { entryTime, impersonalEntry } from '../../ledger/entries.ts';
 import { appendOne, lockHead } from '../../log/append-store.ts';
 import { LogDamaged } from '../../log/read-store.ts';
@@ -110,7 +111,9 @@ async function removeIdsOf(tx: Knex.Transaction, kid: string, durables: readonly
   const query = tx('visitor_index')
     .where({ kid })
     .whereIn('durable', [...durables]);
-  return unlessHeld(query, tx, 'visitor_index').delete();
+  const ids = (await unlessHeld(query, tx, 'visitor_index').pluck('visitor_id')) as string[];
+  // By the table's key: to delete by the device alone SQLite reads all rows of the tenant.
+  return whereAmong(tx('visitor_index').where({ kid }), tx, 'visitor_id', ids).delete();
 }
 
 /** No index leads to the last visit, which changes with every one: both tables are walked. */

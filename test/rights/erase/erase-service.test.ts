@@ -39,6 +39,38 @@ it('never reads beside its own transaction: on PostgreSQL both wait for a connec
   await database.close();
 });
 
+// Guards against: of 8,000,000 visitorIds all were read to delete one, and every write waited for a second.
+it('reads no table of a tenant whole', async () => {
+  const { dataDir } = await initGpd();
+  const { database, tenant } = await open(dataDir);
+  await record(database, 'a');
+  const ran: { readonly sql: string; readonly bindings: readonly unknown[] }[] = [];
+  const watched: Database = {
+    ...database,
+    transaction: (work) =>
+      database.transaction((tx) => {
+        tx.on('query', (query: (typeof ran)[number]) => ran.push(query));
+        return work(tx);
+      }),
+  };
+  const eraser = eraserOn(watched, dataDir, () => NOW);
+  await eraser.erase(requestOf(tenant, { target: { ...NOTHING, durables: ['mine'], requests: ['req_a'] } }));
+  const large = ['decisions', 'sightings', 'visitor_index', 'webhook_outbox', 'signal_summaries', 'links'];
+  const plans: string[] = [];
+  for (const { sql, bindings } of ran) {
+    if (!/^(?:select|delete|update)/i.test(sql)) continue;
+    const plan = (await database.read.raw(`EXPLAIN QUERY PLAN ${sql}`, [...bindings] as never)) as {
+      detail: string;
+    }[];
+    plans.push(
+      ...plan.map(({ detail }) => detail).filter((step) => large.some((name) => step.includes(` ${name} `))),
+    );
+  }
+  expect(plans.length).toBeGreaterThan(10);
+  expect(plans.filter((step) => step.startsWith('SCAN') || step.endsWith('(kid=?)'))).toEqual([]);
+  await database.close();
+});
+
 it('a restore applies the erasure that kept nothing, though a later one of the same device kept something', async () => {
   const { dataDir } = await initGpd();
   const first = await open(dataDir);
