@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { VERSION } from '../version.ts';
 import { type Io, io, withIo } from './io.ts';
-import { EXIT } from './output.ts';
+import { EXIT, printable } from './output.ts';
 import { fail } from './run.ts';
 
 /** In the order that help shows them in. */
@@ -63,7 +63,7 @@ function makeProgram(): Command {
     .showHelpAfterError('(gpd --help lists the commands)')
     .configureOutput({
       writeOut: (text) => void io().stdout.write(text),
-      writeErr: (text) => void io().stderr.write(text),
+      writeErr: (text) => void io().stderr.write(printable(text)),
     })
     .exitOverride();
 }

@@ -26,22 +26,36 @@ export class CommandFailed extends Error {
   }
 }
 
+/** Others wrote some of what is shown: nothing in it may steer a terminal. */
+export function printable(text: string): string {
+  return text.replace(/(?!\n)[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\u{fffd}');
+}
+
+const codeUnits = (text: string): string =>
+  text.replace(/[\s\S]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+/** The same value, escaped where JSON would allow what steers a terminal. */
+export function printableJson(json: string): string {
+  return json.replace(/[\u007f-\u009f\p{Cf}\u2028\u2029]/gu, codeUnits);
+}
+
 export function say(message: string): void {
-  io().stderr.write(`${message}\n`);
+  io().stderr.write(`${printable(message)}\n`);
 }
 
 export function printLine(text: string): void {
-  io().stdout.write(`${text}\n`);
+  io().stdout.write(`${printable(text)}\n`);
 }
 
 /** One JSON value for `--json`, else the lines for a person. */
 export function print(json: boolean, value: unknown, lines: () => readonly string[]): void {
-  if (json) printLine(JSON.stringify(value));
+  if (json) printLine(printableJson(JSON.stringify(value)));
   else for (const line of lines()) printLine(line);
 }
 
 /** Aligned columns, no box art. */
-export function table(rows: readonly (readonly string[])[]): string[] {
+export function table(texts: readonly (readonly string[])[]): string[] {
+  const rows = texts.map((cells) => cells.map((cell) => printable(cell).replaceAll('\n', '\u{fffd}')));
   const widths: number[] = [];
   for (const row of rows) {
     row.forEach((cell, i) => {

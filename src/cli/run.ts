@@ -17,7 +17,7 @@ import {
 } from '../tenants/installation-files.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { io, onTerminal } from './io.ts';
-import { CommandFailed, EXIT, type ExitName, say } from './output.ts';
+import { CommandFailed, EXIT, type ExitName, printable, say } from './output.ts';
 
 export interface GlobalOptions {
   readonly config?: string;
@@ -93,7 +93,7 @@ export async function confirm(options: DestructiveFlags, what: string): Promise<
   }
   const { createInterface } = await import('node:readline/promises');
   const prompt = createInterface({ input: io().stdin, output: io().stderr });
-  const answer = await prompt.question(`${what}. Type yes to go on: `);
+  const answer = await prompt.question(`${printable(what)}. Type yes to go on: `);
   prompt.close();
   if (answer.trim() !== 'yes') throw new CommandFailed('failure', 'nothing was changed');
 }

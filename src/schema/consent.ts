@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isOneLine } from '../lib/plain-text.ts';
 import type { Answer } from './answer.ts';
 import { base64Url, principalIdSchema, purposeIdSchema } from './bundle.ts';
 
@@ -63,11 +64,23 @@ const plainText = (min: number, max: number) =>
     .max(max)
     .refine((text) => text.isWellFormed() && !text.includes('\0'), 'well-formed text without NUL');
 
+/** For documents: `isOneLine`, in a dialect that every validator reads. */
+const ONE_LINE = String.raw`^[^\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]*$`;
+
+/** Shown in one line, in banners, tables and terminals. */
+const oneLine = (min: number, max: number) =>
+  z
+    .string()
+    .min(min)
+    .max(max)
+    .refine(isOneLine, 'one line without control or bidi characters')
+    .meta({ pattern: ONE_LINE });
+
 const purposeSchema = z.strictObject({
   id: purposeIdSchema,
-  title: plainText(1, 200),
-  description: plainText(0, 2000).default(''),
-  lawfulBasis: plainText(1, 100).default('consent'),
+  title: oneLine(1, 200),
+  description: oneLine(0, 2000).default(''),
+  lawfulBasis: oneLine(1, 100).default('consent'),
   gpc: z.enum(['opt-out', 'ignore']).default('opt-out'),
   ttlDays: z.int().min(1).max(36_500).default(180),
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isOneLine } from '../lib/plain-text.ts';
 import { parseUrl } from '../lib/url.ts';
 
 /** What a tenant may say in its consent banner; the words of buttons are the banner's own. */
@@ -16,10 +17,13 @@ const link = text(2000).refine(
   'an address is https://…',
 );
 
-const purposeText = z.strictObject({ title: text(200).min(1), description: text(2000).default('') });
+const oneLine = (max: number) =>
+  z.string().trim().max(max).refine(isOneLine, 'one line without control or bidi characters');
+
+const purposeText = z.strictObject({ title: oneLine(200).min(1), description: oneLine(2000).default('') });
 
 const languageText = z.strictObject({
-  title: text(200).optional(),
+  title: oneLine(200).optional(),
   body: text(2000).optional(),
   policyUrl: link.optional(),
   purposes: z.record(z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/), purposeText).optional(),
@@ -44,7 +48,7 @@ function parseJson(value: string, context: z.RefinementCtx): unknown {
 const texts = z.union([languages, z.string().max(200_000).transform(parseJson).pipe(languages)]);
 
 export const bannerShape = {
-  'banner.title': text(200).default(''),
+  'banner.title': oneLine(200).default(''),
   'banner.body': text(2000).default(''),
   'banner.policyUrl': link.default(''),
   'banner.texts': texts.default({}),

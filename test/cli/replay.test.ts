@@ -85,6 +85,16 @@ describe.concurrent('gpd replay, offline', () => {
     expect(report.byReason).toEqual({ ok: 2 });
   });
 
+  // Guards against: what a file expects steered the terminal.
+  it('shows what a file expects as text', async () => {
+    const reason = '\u001b]0;x\u0007\u001b[2K';
+    const { stderr } = await gpd.cli([
+      'replay',
+      fileOf([{ bundle: makeBundle(acme), headers, expect: { reason } }]),
+    ]);
+    expect(stderr).toContain('line 1: expected \u{fffd}]0;x\u{fffd}\u{fffd}[2K');
+  });
+
   it('counts what was expected otherwise, names the lines on stderr and exits 1', async () => {
     const lines = [
       { ...(human() as object), expect: { reason: 'ok', class: 'human' } },

@@ -11,7 +11,7 @@ import { entryLines, readHead } from '../../log/read-store.ts';
 import { planGoingOn } from '../../ops/restore-checkpoints-service.ts';
 import { withConsent } from '../consent-context.ts';
 import { io } from '../io.ts';
-import { CommandFailed, EXIT, print, say } from '../output.ts';
+import { CommandFailed, EXIT, print, printableJson, say } from '../output.ts';
 import {
   checkKid,
   confirm,
@@ -78,7 +78,10 @@ async function exportLog(
     if ((await readHead(database, kid)) === null) throw noSuchTenant(kid);
     const lines = Readable.from(entryLines(database, kid));
     if (options.out === undefined) {
-      await pipeline(lines, io().stdout, { end: false });
+      const { stdout } = io();
+      // For a program the very bytes, for a terminal the same values.
+      const shown = stdout.isTTY ? lines.map((line) => printableJson(String(line))) : lines;
+      await pipeline(shown, stdout, { end: false });
       return;
     }
     const file = createWriteStream(options.out, { flags: 'wx', mode: 0o600 });

@@ -84,7 +84,7 @@ async function show(contestId: string, _options: unknown, command: Command): Pro
         ['decision', decision ? `${decision.classText} (score ${decision.suspectScore})` : 'is gone'],
       ]),
       '',
-      contest.statement === null ? 'The person said nothing.' : printable(contest.statement),
+      contest.statement === null ? 'The person said nothing.' : contest.statement,
       '',
       ...(decision?.rules.map(
         ({ id, kind, weight, text }) => `${id.padEnd(4)} ${kind}  ${weight.toFixed(2)}  ${text}`,
@@ -92,11 +92,6 @@ async function show(contestId: string, _options: unknown, command: Command): Pro
       ...(decision ? ['', decision.whatWouldHaveChanged.text] : []),
     ]);
   });
-}
-
-/** A statement is a stranger's text: nothing in it may steer a terminal. */
-function printable(text: string): string {
-  return text.replace(/(?!\n)[\p{Cc}\p{Cf}]/gu, '\u{fffd}');
 }
 
 async function resolve(
