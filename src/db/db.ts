@@ -15,6 +15,7 @@ import { poolableClient } from './postgres-client.ts';
 import { snapshotOn } from './read-snapshot.ts';
 import type { HotTransaction } from './sql.ts';
 import { immediateSqliteClient } from './sqlite-client.ts';
+import { AUTO_VACUUM, createSqlite, type SqliteConnection } from './sqlite-file.ts';
 import { runSqliteTransaction, type SqliteTransaction } from './sqlite-transaction.ts';
 
 /** The one place that knows a driver. Everything else speaks knex, in SQL that both databases take. */
@@ -75,13 +76,6 @@ const PRAGMAS = [
   // A statement of many rows keeps the pages it may have to take back: else in a temporary file, outside our directory.
   'PRAGMA temp_store=MEMORY',
 ];
-
-/** Of a new file, before its first page; of an older one before a VACUUM. Elsewhere it would be a write. */
-const AUTO_VACUUM = 'PRAGMA auto_vacuum=INCREMENTAL';
-
-interface SqliteConnection {
-  exec(sql: string, done: (error: Error | null) => void): void;
-}
 
 const configureSqlite = (
   connection: SqliteConnection,
@@ -149,13 +143,6 @@ async function withSqlite<T>(
   } finally {
     await connection.destroy();
   }
-}
-
-async function createSqlite(base: Knex.Config): Promise<void> {
-  const afterCreate = (connection: SqliteConnection, done: (error: Error | null, c: unknown) => void): void =>
-    connection.exec(`${AUTO_VACUUM};PRAGMA journal_mode=WAL`, (error) => done(error, connection));
-  const connection = knex({ ...base, pool: { afterCreate, min: 1, max: 1 } });
-  await connection.raw('SELECT 1').finally(() => connection.destroy());
 }
 
 async function openSqlite(options: DatabaseOptions): Promise<Database> {

@@ -185,18 +185,6 @@ const judgeErasures: Judge = ({ erasures, kind }, { config }) => {
   );
 };
 
-/** Above it a rewrite refuses writes for about 20 s. */
-const LARGE_FILE = 1.5 * 1024 ** 3;
-
-const judgeRewrite: Judge = (_database, { data, config }) => {
-  const bytes = data.database?.size ?? 0;
-  if (bytes <= LARGE_FILE || config.rewrite_window !== null) return pass(`the file has ${mega(bytes)}`);
-  return warn(
-    `the file has ${mega(bytes)}: an erasure that has to rewrite it waits for gpd erase resume`,
-    'Set GPD_REWRITE_WINDOW to a time when writes may be refused for a while, for instance 02:00-04:00 (UTC).',
-  );
-};
-
 const judgeContests: Judge = ({ contests }) => {
   if (!contests) return skipped('there are no contests yet');
   return contests.overdue === 0
@@ -247,7 +235,6 @@ export const DATABASE_CHECKS: readonly Check<Facts>[] = [
   { id: 'database.orphans', judge: read(judgeOrphans) },
   { id: 'database.pragmas', judge: sqlite(judgePragmas) },
   { id: 'database.wal', judge: sqlite(judgeWal) },
-  { id: 'database.rewrite', judge: sqlite(judgeRewrite) },
   { id: 'database.encrypted', judge: read(judgeEncrypted) },
   { id: 'database.pooler', judge: read(judgePooling) },
   { id: 'jobs.housekeeping', judge: read(judgeHousekeeping) },

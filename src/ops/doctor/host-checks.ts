@@ -202,6 +202,19 @@ function judgeBackup({ now, database, config }: Facts): Finding {
     : pass(`the last one is ${span(age)} old`);
 }
 
+/** Above it a rewrite refuses writes for about 20 s. */
+const LARGE_FILE = 1.5 * 1024 ** 3;
+
+function judgeRewrite({ data, config }: Facts): Finding {
+  const bytes = data.database?.size ?? 0;
+  if (bytes === 0) return skipped('there is no SQLite file');
+  if (bytes <= LARGE_FILE || config.rewrite_window !== null) return pass(`the file has ${mega(bytes)}`);
+  return warn(
+    `the file has ${mega(bytes)}: an erasure that has to rewrite it waits for gpd erase resume`,
+    'Set GPD_REWRITE_WINDOW to a time when writes may be refused for a while, for instance 02:00-04:00 (UTC).',
+  );
+}
+
 export const HOST_CHECKS: readonly Check<Facts>[] = [
   { id: 'host.node', judge: judgeNode },
   { id: 'host.user', judge: judgeUser },
@@ -212,6 +225,7 @@ export const HOST_CHECKS: readonly Check<Facts>[] = [
   { id: 'data.file-system', judge: judgeFileSystem },
   { id: 'data.directory', judge: judgeDirectory },
   { id: 'data.database-file', judge: judgeDatabaseFile },
+  { id: 'data.rewrite', judge: judgeRewrite },
   { id: 'data.leftovers', judge: judgeLeftovers },
   { id: 'data.restore', judge: judgeRestore },
   { id: 'data.erasure-log', judge: judgeErasureLog },

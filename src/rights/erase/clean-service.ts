@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { idsInFile, type Needles } from '../../db/byte-scan.ts';
 import type { Database } from '../../db/db.ts';
 import { releaseFreePages } from '../../db/free-pages.ts';
-import { type Group, makeGroup } from '../../db/group-commit.ts';
+import { makeGroup } from '../../db/group-commit.ts';
 import { LAST_REWRITE, readMeta, writeMeta } from '../../db/meta-store.ts';
 import { type Clock, HOUR } from '../../lib/clock.ts';
 import { type DailyWindow, isWithin } from '../../lib/daily-window.ts';
@@ -96,7 +96,7 @@ async function rewrite(deps: CleanDeps, file: string, rewriteNow: boolean): Prom
 
 export interface Cleaner {
   /** One pass at a time; all erasures that wait meanwhile share the next. Answers whether nothing is left. */
-  readonly submit: Group<Wanted, boolean>['submit'];
+  readonly submit: (one: Wanted) => Promise<boolean>;
   /** In its turn: a page that moves while the file is searched would be missed. */
   readonly releasePages: () => Promise<void>;
 }
@@ -130,7 +130,7 @@ export function makeCleaner(deps: CleanDeps): Cleaner {
     return sought.map(isClean);
   }
 
-  const { submit } = makeGroup<Wanted, boolean>({
+  const group = makeGroup<Wanted, boolean>({
     name: 'clean',
     run: (wanted) => {
       const sought = wanted.map((one) => ({
@@ -143,5 +143,8 @@ export function makeCleaner(deps: CleanDeps): Cleaner {
     maxBatch: 1000,
     maxWaiting: 10_000,
   });
-  return { submit, releasePages: () => inTurn(() => releaseFreePages(database)) };
+  return {
+    submit: (one) => group.submit(one),
+    releasePages: () => inTurn(() => releaseFreePages(database)),
+  };
 }

@@ -113,7 +113,7 @@ const ROWS: readonly Row[] = [
   ],
   ['database.wal', 'warn', data({ walBytes: 200e6 }), /200 MB/],
   ['database.wal', 'fail', data({ walBytes: 2e9 }), /2,000 MB/],
-  ['database.rewrite', 'warn', data({ database: makeFile({ size: 2e9 }) }), /2,000 MB/],
+  ['data.rewrite', 'warn', data({ database: makeFile({ size: 2e9 }) }), /2,000 MB/],
   ['data.reserve', 'warn', data({ reserveBytes: 0 }), /0 MB of 34 MB are reserved/],
   ['database.encrypted', 'warn', database({ kind: 'postgres', encrypted: false }), /not encrypted/],
   ['database.pooler', 'warn', pooling({ readLimit: '0' }), /no time limit/],

@@ -47,7 +47,7 @@ async function withPlace(
   const { database, tenant } = await open(dataDir);
   let now = NOON;
   let visits = 0;
-  let truncate = database.truncateLog;
+  let truncate = (): Promise<boolean> => database.truncateLog();
   const counts = { vacuums: 0 };
   const watched: Database = {
     ...database,
