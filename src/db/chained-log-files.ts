@@ -2,7 +2,7 @@ import { renameSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { afterLine, NO_LINES, openLine, sealLine } from './chained-line.ts';
-import { syncPath, temporaryFile } from './durable-files.ts';
+import { syncPath, temporaryFile, unguessable } from './durable-files.ts';
 import { inTurn, isThere, locked, makeEmpty, ownAsDirectory } from './shared-file-lock.ts';
 
 /**
@@ -233,8 +233,8 @@ export function makeChainedLog(options: ChainedLogOptions): ChainedLog {
     rewrite: (keep, more = []) =>
       locked(path, async () => {
         await readWhereThere();
-        const temporary = temporaryFile(`${path}.${process.pid}.tmp`);
-        const file = await open(temporary, 'w', 0o600);
+        const temporary = temporaryFile(unguessable(path));
+        const file = await open(temporary, 'wx', 0o600);
         try {
           await writeAnew(options, file, tail, { keep, more });
         } finally {

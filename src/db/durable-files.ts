@@ -1,8 +1,12 @@
+import { randomBytes } from 'node:crypto';
 import {
   closeSync,
   existsSync,
+  fchmodSync,
+  fstatSync,
   fsyncSync,
   linkSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -50,18 +54,42 @@ export function publishFile(temporary: string, path: string): void {
   syncPath(dirname(path));
 }
 
-/** Puts a file of mode 0600 in place of an older one. */
-export function replaceFile(path: string, content: string | Uint8Array): void {
-  const temporary = `${path}.${process.pid}.tmp`;
-  const handle = openSync(temporary, 'w', 0o600);
+/** A name beside `path` that nobody else can know before it is there. */
+export const unguessable = (path: string): string => `${path}.${randomBytes(8).toString('hex')}.tmp`;
+
+/**
+ * Writes a file of mode 0600, whole or not at all. Its directory may be one that others write to: the file is new, of this
+ * user, and what stands at `path` afterwards is this very file.
+ * @param place gives the temporary file its name
+ */
+export function writePrivate(
+  path: string,
+  content: string | Uint8Array,
+  place: (temporary: string) => void,
+): void {
+  const temporary = unguessable(path);
+  const handle = openSync(temporary, 'wx', 0o600);
   try {
+    fchmodSync(handle, 0o600);
+    const made = fstatSync(handle);
+    if (made.uid !== (process.geteuid?.() ?? made.uid))
+      throw new Error(`${path} would belong to user ${made.uid}: choose another directory`);
     writeFileSync(handle, content);
     fsyncSync(handle);
+    place(temporary);
+    const placed = lstatSync(path);
+    if (placed.ino !== made.ino || placed.dev !== made.dev)
+      throw new Error(`${path} is not the file that gpd wrote: others may write to ${dirname(path)}`);
   } finally {
     closeSync(handle);
+    rmSync(temporary, { force: true });
   }
-  renameSync(temporary, path);
   syncPath(dirname(path));
+}
+
+/** Puts a file of mode 0600 in place of an older one. */
+export function replaceFile(path: string, content: string | Uint8Array): void {
+  writePrivate(path, content, (temporary) => renameSync(temporary, path));
 }
 
 const STAGING = /^staging-(\d+)-/;

@@ -1,15 +1,7 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  renameSync,
-  unlinkSync,
-  writeSync,
-} from 'node:fs';
+import { existsSync, linkSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Config, ConfigError, readSecretFile } from '../config.ts';
+import { syncPath, writePrivate } from '../db/durable-files.ts';
 import { formatMasterKey, parseMasterKey } from '../keys/master-key.ts';
 import { findUnitCredential } from './unit-credential-files.ts';
 
@@ -55,35 +47,12 @@ export function readMasterKeyFile(path: string): Buffer {
   return key;
 }
 
-/** Makes the rename and the file itself durable. */
-function syncDirectory(path: string): void {
-  const handle = openSync(path, 'r');
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
-}
-
-/** Writes a new file of mode 0600, whole or not at all. @throws when the file is there already */
+/** @throws when the file is there already */
 export function writeMasterKeyFile(path: string, key: Uint8Array): void {
-  const temporary = `${path}.${process.pid}.tmp`;
-  const handle = openSync(temporary, 'w', 0o600);
-  try {
-    try {
-      writeSync(handle, formatMasterKey(key));
-      fsyncSync(handle);
-    } finally {
-      closeSync(handle);
-    }
-    linkSync(temporary, path);
-  } finally {
-    unlinkSync(temporary);
-  }
-  syncDirectory(dirname(path));
+  writePrivate(path, formatMasterKey(key), (temporary) => linkSync(temporary, path));
 }
 
 export function replaceMasterKeyFile(path: string): void {
   renameSync(pendingKeyPath(path), path);
-  syncDirectory(dirname(path));
+  syncPath(dirname(path));
 }

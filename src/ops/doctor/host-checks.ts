@@ -145,6 +145,15 @@ function judgeKeyMode({ masterKey }: Facts): Finding {
       );
 }
 
+/** The owner of a key file can read it, open it to others and put another in its place. */
+function judgeKeyOwner({ masterKey: { file }, host, data }: Facts): Finding {
+  if (!file) return skipped('there is no master key');
+  const isOurs = host.uid === null || [0, host.uid, data.directory?.uid].includes(file.uid);
+  const detail = `the master key belongs to user ${file.uid}`;
+  const remedy = `chown it to the user that gpd runs as, chmod 0600 ${file.path}, then gpd keys rewrap.`;
+  return isOurs ? pass(detail) : fail(detail, remedy);
+}
+
 function judgeKeyFits({ masterKey }: Facts): Finding {
   if (masterKey.opens === null) return skipped('there is nothing to try it on');
   return masterKey.opens
@@ -232,6 +241,7 @@ export const HOST_CHECKS: readonly Check<Facts>[] = [
   { id: 'data.backup', judge: judgeBackup },
   { id: 'master-key.present', judge: judgeKeyPresent },
   { id: 'master-key.mode', judge: judgeKeyMode },
+  { id: 'master-key.owner', judge: judgeKeyOwner },
   { id: 'master-key.fits', judge: judgeKeyFits },
   { id: 'master-key.secrets', judge: judgeSecrets },
   { id: 'master-key.rewrap', judge: judgeRewrap },

@@ -86,6 +86,7 @@ const ROWS: readonly Row[] = [
   ],
   ['master-key.present', 'fail', key({ valid: false }), /holds no master key/],
   ['master-key.mode', 'fail', key({ file: makeFile({ mode: 0o640 }) }), /640/],
+  ['master-key.owner', 'fail', key({ file: makeFile({ uid: 65_534 }) }), /user 65534/],
   ['master-key.fits', 'fail', key({ opens: false }), /not the key/],
   ['master-key.secrets', 'fail', key({ unopened: ['seal key 2 of shop'] }), /seal key 2 of shop/],
   ['master-key.rewrap', 'warn', key({ rewrapPending: true }), /interrupted/],
