@@ -25,7 +25,7 @@ import {
 } from './erasure.ts';
 import { type RowTarget, sizeUp } from './find-store.ts';
 import { shredWithin } from './principal-store.ts';
-import { insertErasure, type StoredErasure, type TombstoneRef } from './receipts-store.ts';
+import { hasReceipt, insertErasure, type StoredErasure, type TombstoneRef } from './receipts-store.ts';
 import { dropStaged, markStaged, type Staged, stageTarget } from './steps-store.ts';
 import { type ErasedRows, eraseRows } from './store.ts';
 
@@ -39,6 +39,8 @@ export interface EraseRequest {
   readonly requestedBy: Requester;
   readonly actor: Actor;
   readonly keep: Keep;
+  /** A stranger may ask again and again: what erases nothing new leaves no further receipt, audit row or tombstone. */
+  readonly once?: true;
   /** The receipt of an erasure that a restore took back: applied again, under its own name and date. */
   readonly again?: { readonly receiptId: string; readonly subject: string; readonly erasedAt: number };
 }
@@ -118,6 +120,17 @@ async function shredConsent(tx: Tx, { tenant, target }: EraseRequest, now: numbe
   return consentCount(target, linksOf === null ? 0 : await countOpenings(tx, kid, linksOf));
 }
 
+/** Nothing was erased, and nothing is kept that an earlier receipt does not name. */
+async function isRepeat(
+  tx: Tx,
+  { kid, subject }: Pick<StoredErasure, 'kid' | 'subject'>,
+  counts: ScopeCounts,
+): Promise<boolean> {
+  const all = Object.values(counts);
+  if (all.some(({ erased }) => erased > 0)) return false;
+  return all.every(({ retained }) => retained === 0) || hasReceipt(tx, kid, subject);
+}
+
 async function eraseWithin(tx: Tx, request: EraseRequest, plan: Plan): Promise<Begun> {
   const { receiptId, now, backups, erase, marks } = plan;
   const { tenant, target, actor, requestedBy, keep, again } = request;
@@ -141,6 +154,8 @@ async function eraseWithin(tx: Tx, request: EraseRequest, plan: Plan): Promise<B
     scopes: marks ? asMarked(scopes) : asPending(scopes),
     step: buries ? (again ? WITH_TOMBSTONE[first] : first) : 'done',
   };
+  if (request.once && !marks && (await isRepeat(tx, erasure, counts)))
+    return { erasure: { ...erasure, step: 'done' }, rows };
   await insertErasure(tx, erasure);
   const detail = { receiptId, scopes: scopes.filter((s) => s.count > 0).map((s) => s.scope) };
   await writeAudit(tx, { kid, at: now, actor, action: 'subject.erased', object: subject, detail });

@@ -115,6 +115,10 @@ export async function insertErasure(tx: Knex.Transaction, erasure: StoredErasure
   await tx('erasures').insert(row);
 }
 
+export async function hasReceipt(tx: Knex.Transaction, kid: string, subject: string): Promise<boolean> {
+  return (await tx('erasures').where({ kid, subject }).first('receipt_id')) !== undefined;
+}
+
 /** @param scopes where they change with the step */
 export async function saveErasureStep(
   database: Database,

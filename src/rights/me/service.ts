@@ -90,6 +90,7 @@ async function forget({ database, eraser }: MeDeps, opened: Opened): Promise<For
     requestedBy: 'subject',
     actor: actorOf(opened),
     keep: { openContests: true, override: true },
+    once: true,
   });
   return { forgotten: true };
 }

@@ -103,6 +103,30 @@ describe('forget', () => {
     expect((await rights.visit({ device })).answer.confidence).toBe(0.6);
   });
 
+  const written = async (): Promise<number[]> => {
+    const [row] = await rights.sql(
+      "SELECT (SELECT count(*) FROM erasures) AS receipts, (SELECT count(*) FROM audit_log WHERE action = 'subject.erased') AS acts",
+    );
+    return [Number(row?.['receipts']), Number(row?.['acts'])];
+  };
+
+  // Guards against: each of 40 repetitions with one token left a receipt for ever, and an audit row.
+  it('leaves one receipt, however often it is asked for with one token', async () => {
+    const visit = await rights.visit({ device: 'a1'.repeat(16) });
+    const [receipts = 0, acts = 0] = await written();
+    for (let i = 0; i < 5; i += 1) expect((await rights.me(visit, 'forget')).status).toBe(200);
+    expect(await written()).toEqual([receipts + 1, acts + 1]);
+  });
+
+  it('leaves one receipt where something is kept each time', async () => {
+    const visit = await rights.visit({ bot: true, device: 'b2'.repeat(16) });
+    const subject = await rights.as({ gpd_role: 'subject', gpd_visitor: visit.visitorId });
+    await rights.call('/privacy/contest', { requestId: visit.requestId }, subject);
+    const [receipts = 0, acts = 0] = await written();
+    for (let i = 0; i < 4; i += 1) expect((await rights.me(visit, 'forget')).status).toBe(200);
+    expect(await written()).toEqual([receipts + 1, acts + 1]);
+  });
+
   it('erases that request alone where the id may be other people’s too', async () => {
     const signals = desktopChrome('d'.repeat(32));
     // Software graphics only: every such machine draws alike.
