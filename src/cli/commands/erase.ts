@@ -12,7 +12,7 @@ const MAX_LIST = 1000;
 
 /** Rows are gone at once; bytes are held by whoever reads the files. */
 const HELD =
-  'Another program reads the database, or the disk is too full to rewrite it; see docs/operate/erasure-incomplete.md.';
+  'Another program reads the database: end it, or the disk is too full to rewrite it; see docs/operate/erasure-incomplete.md.';
 
 interface EraseOptions extends TargetOptions {
   readonly tenant?: string;
