@@ -1,7 +1,14 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Config } from '../../../src/config.ts';
 import type { Database } from '../../../src/db/db.ts';
+import { sha256Text } from '../../../src/lib/hash.ts';
+import { makeLimiters } from '../../../src/ops/limits.ts';
 import { makeSharedCounter, purgeCounters } from '../../../src/ops/rate-store.ts';
 import type { MakeDatabase, TestDatabase } from './database.ts';
+
+/** Every GPD_RATE_* is off. */
+const UNLIMITED = new Proxy({}, { get: () => null }) as Config;
 
 const range = (n: number): number[] => Array.from({ length: n }, (_, i) => i + 1);
 const ascending = (a: number, b: number): number => a - b;
@@ -53,6 +60,22 @@ export function rateCounterContract(make: MakeDatabase): void {
       await Promise.all([...submit(db.database, clients), ...submit(other, [...clients].reverse())]);
       const hits = await other.read('rate_counters').where({ bucket: 'cross' }).pluck('hits');
       expect(hits).toEqual(clients.map(() => 2));
+    });
+
+    it('knows the first use of a sign-in state on any node, by its hash, for as long as the state is good', async () => {
+      const nodes = [db.database, other].map(
+        (node) => makeLimiters(UNLIMITED, node, randomBytes(32), () => 0).signIn,
+      );
+      const use = (node: number, state: string) => nodes[node]?.isFirstUse(state, 600_000);
+      const uses = await Promise.all([use(0, 'a'), use(1, 'a'), use(0, 'a'), use(1, 'b')]);
+      expect(uses.filter(Boolean)).toHaveLength(2);
+      expect([await use(0, 'a'), await use(0, 'b'), await use(1, 'c')]).toEqual([false, false, true]);
+      const stored = other
+        .read('rate_counters')
+        .where({ bucket: 'login-state' })
+
+        .pluck('client');
+      expect(new Set(await stored)).toEqual(new Set(['a', 'b', 'c'].map(sha256Text)));
     });
 
     it('forgets a window when one more has passed', async () => {
