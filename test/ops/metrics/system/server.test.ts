@@ -14,7 +14,7 @@ import { makeBundle } from '../../../support/seal.ts';
 import { initGpd } from '../../../support/server.ts';
 
 /** Below the range from which the system takes the ports of clients. */
-const PORT = 20_000 + (process.pid % 9000);
+const PORT = 20_000 + (process.pid % 6000);
 const METRICS = `http://127.0.0.1:${PORT}/metrics`;
 
 let gpd: GpdProcess;
@@ -23,66 +23,70 @@ beforeAll(async () => {
 });
 afterAll(() => gpd.stop());
 
-const scrape = async (): Promise<string> => (await fetch(METRICS)).text();
+const scrape = async (port = PORT): Promise<string> =>
+  (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+
+it('counts bundles, classes, checks, routes and batches', async () => {
+  const port = PORT + 6000;
+  const gpd = await startProcess({ settings: { GPD_METRICS_LISTEN: `127.0.0.1:${port}` } });
+  const { key } = await gpd.json<{ key: string }>([
+    'apikeys',
+    'create',
+    KID,
+    '--scope',
+    'secret',
+    '--name',
+    'b',
+  ]);
+  // A rate over a counter that is not there yet is none: the first stale bundle would not be seen.
+  const before = byLabel(parseExposition(await scrape(port)), 'gpd_ingest_total', 'reason');
+  expect(Object.keys(before).sort()).toEqual(Object.keys(INGEST_STATUS).sort());
+  const bundle = makeBundle(gpd.targets[0]!);
+  expectCore(await post(gpd.url, bundle), 'ok');
+  expectCore(await post(gpd.url, makeBundle(gpd.targets[0]!, { clientTs: 0 })), 'stale');
+  expectCore(await post(gpd.url, bundle), 'replay');
+  expectCore(
+    await post(gpd.url, makeBundle(gpd.targets[0]!, { consent: { purposes: [] } })),
+    'consent-missing',
+  );
+  const check = (): Promise<Response> =>
+    fetch(`${gpd.url}/v1/consent/can-process`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ principalId: 'u-1', purpose: 'device-identification' }),
+    });
+  await expect.poll(async () => (await check()).status, { timeout: 10_000 }).toBe(200);
+  await fetch(`${gpd.url}/v1/decisions/req_1`);
+  const samples = parseExposition(await scrape(port));
+  expect(byLabel(samples, 'gpd_ingest_total', 'reason')).toEqual({
+    ...before,
+    stale: 1,
+    ok: 1,
+    replay: 1,
+    'consent-missing': 1,
+  });
+  expect(totalOf(samples, 'gpd_verdicts_total')).toBe(1);
+  expect(byLabel(samples, 'gpd_consent_checks_total', 'reason')).toEqual({ 'never-asked': 1 });
+  const routes = byLabel(samples, 'gpd_requests_total', 'route');
+  expect(routes).toMatchObject({ '/_fp/i/v1': 4, '/v1/decisions/{requestId}': 1 });
+  const statuses = samples.filter(
+    ({ name, labels }) => name === 'gpd_requests_total' && labels['route'] === '/_fp/i/v1',
+  );
+  expect(new Set(statuses.map(({ labels }) => labels['status']))).toEqual(
+    new Set(['200', '400', '409', '451']),
+  );
+  expect(byLabel(samples, 'gpd_request_seconds_count', 'route')['/_fp/i/v1']).toBe(4);
+  expect(byLabel(samples, 'gpd_batch_size_count', 'group')).toMatchObject({
+    record: 2,
+    decide: 1,
+  });
+  expect(totalOf(samples, 'gpd_ledger_entries')).toBe(2);
+  expect(totalOf(samples, 'gpd_tenants')).toBe(1);
+  expect(totalOf(samples, 'nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
+  await gpd.stop();
+});
 
 describe('GET /metrics', () => {
-  it('counts bundles, classes, checks, routes and batches', async () => {
-    const { key } = await gpd.json<{ key: string }>([
-      'apikeys',
-      'create',
-      KID,
-      '--scope',
-      'secret',
-      '--name',
-      'b',
-    ]);
-    // A rate over a counter that is not there yet is none: the first stale bundle would not be seen.
-    const before = byLabel(parseExposition(await scrape()), 'gpd_ingest_total', 'reason');
-    expect(Object.keys(before).sort()).toEqual(Object.keys(INGEST_STATUS).sort());
-    const bundle = makeBundle(gpd.targets[0]!);
-    expectCore(await post(gpd.url, bundle), 'ok');
-    expectCore(await post(gpd.url, makeBundle(gpd.targets[0]!, { clientTs: 0 })), 'stale');
-    expectCore(await post(gpd.url, bundle), 'replay');
-    expectCore(
-      await post(gpd.url, makeBundle(gpd.targets[0]!, { consent: { purposes: [] } })),
-      'consent-missing',
-    );
-    const check = (): Promise<Response> =>
-      fetch(`${gpd.url}/v1/consent/can-process`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ principalId: 'u-1', purpose: 'device-identification' }),
-      });
-    await expect.poll(async () => (await check()).status, { timeout: 10_000 }).toBe(200);
-    await fetch(`${gpd.url}/v1/decisions/req_1`);
-    const samples = parseExposition(await scrape());
-    expect(byLabel(samples, 'gpd_ingest_total', 'reason')).toEqual({
-      ...before,
-      stale: 1,
-      ok: 1,
-      replay: 1,
-      'consent-missing': 1,
-    });
-    expect(totalOf(samples, 'gpd_verdicts_total')).toBe(1);
-    expect(byLabel(samples, 'gpd_consent_checks_total', 'reason')).toEqual({ 'never-asked': 1 });
-    const routes = byLabel(samples, 'gpd_requests_total', 'route');
-    expect(routes).toMatchObject({ '/_fp/i/v1': 4, '/v1/decisions/{requestId}': 1 });
-    const statuses = samples.filter(
-      ({ name, labels }) => name === 'gpd_requests_total' && labels['route'] === '/_fp/i/v1',
-    );
-    expect(new Set(statuses.map(({ labels }) => labels['status']))).toEqual(
-      new Set(['200', '400', '409', '451']),
-    );
-    expect(byLabel(samples, 'gpd_request_seconds_count', 'route')['/_fp/i/v1']).toBe(4);
-    expect(byLabel(samples, 'gpd_batch_size_count', 'group')).toMatchObject({
-      record: 2,
-      decide: 1,
-    });
-    expect(totalOf(samples, 'gpd_ledger_entries')).toBe(2);
-    expect(totalOf(samples, 'gpd_tenants')).toBe(1);
-    expect(totalOf(samples, 'nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
-  });
-
   it('holds nothing of a person, a tenant or a caller, and only labels of closed sets', async () => {
     for (let i = 0; i < 200; i += 1)
       await fetch(`${gpd.url}/probe-${i}/req_${i}`, { method: i % 2 ? 'GET' : 'PUT' });
