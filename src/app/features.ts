@@ -11,6 +11,7 @@ import { beginCheckpoints } from '../ops/checkpoint-begin-service.ts';
 import { watchSkew } from '../ops/clock-skew-service.ts';
 import { makeDaySalt } from '../ops/limits.ts';
 import { parseRanges, readTls } from '../ops/listen.ts';
+import { erasureLogKey } from '../rights/erase/erasure-chain-service.ts';
 import { reapplyErasures } from '../rights/erase/reapply-service.ts';
 import { eraseOwn } from '../rights/erase/service.ts';
 import { issueToken } from '../rights/me/transparency-token.ts';
@@ -34,7 +35,14 @@ async function openRights(platform: Platform): Promise<RightsServices> {
   const { config, database, tenantOf, log, logFault, refresh } = platform;
   const rights = makeRights(platform, { onFault: logFault('erasure-held-up') });
   const { eraser } = rights;
-  const again = await reapplyErasures({ database, dataDir: config.data_dir, tenantOf, eraser });
+  const again = await reapplyErasures({
+    database,
+    dataDir: config.data_dir,
+    logKey: erasureLogKey(platform.serverSecret),
+    tenantOf,
+    eraser,
+    onBroken: (reason) => log.error({ event: 'erasure-log-broken', reason }),
+  });
   if (again > 0) {
     log.warn({ event: 'erasures-applied-again', count: again });
     await refresh();

@@ -13,7 +13,7 @@ export const LAST_REWRITE = 'last-rewrite';
 export const ESCROW = 'master-key-escrow';
 
 /** Facts about the installation itself: the master key's check value and the wrapped server secret. */
-export async function readMeta(database: Database, name: string): Promise<string | null> {
+export async function readMeta(database: Pick<Database, 'read'>, name: string): Promise<string | null> {
   const row = await database.read('meta').where({ name }).first<{ value: string } | undefined>('value');
   return row?.value ?? null;
 }

@@ -7,14 +7,21 @@ import { GOING } from './tenant-hold.ts';
 /** How far time has gone by what was done, whatever a clock says that went back; and of which tenants there is a present. */
 
 const FORGOTTEN = 'nonces-forgotten-to';
+/** Of nonces that were used between a backup and its restore nothing is known: no clock was ahead. */
+const RESTORED = 'nonces-restored-to';
 
 /** Nonces that expired before `to` may be gone; never lower than it was. */
-export async function raiseForgotten(tx: HotTransaction, to: number): Promise<void> {
+export const raiseForgotten = (tx: HotTransaction, to: number): Promise<void> => raise(tx, FORGOTTEN, to);
+
+/** The same, after a restore. */
+export const raiseRestored = (tx: HotTransaction, to: number): Promise<void> => raise(tx, RESTORED, to);
+
+async function raise(tx: HotTransaction, name: string, to: number): Promise<void> {
   await runHot(
     tx,
     `INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value
       WHERE CAST(meta.value AS bigint) < CAST(excluded.value AS bigint)`,
-    [FORGOTTEN, String(to)],
+    [name, String(to)],
   );
 }
 
@@ -34,7 +41,7 @@ export interface TimeMarks {
 }
 
 const MARKS = `SELECT q.kid AS kid, t.created_at AS since, CASE q.kid
-      WHEN '' THEN (SELECT CAST(value AS bigint) FROM meta WHERE name = '${FORGOTTEN}')
+      WHEN '' THEN (SELECT MAX(CAST(value AS bigint)) FROM meta WHERE name IN ('${FORGOTTEN}', '${RESTORED}'))
       ELSE (SELECT verdicts_sealed_to FROM ledger_heads WHERE kid = q.kid) END AS mark
     FROM q LEFT JOIN`;
 

@@ -3,25 +3,12 @@ import { createWriteStream, existsSync, readdirSync, rmdirSync, statSync } from 
 import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { writeActForAll } from '../audit/store.ts';
 import { type Config, ConfigError, sqliteFile } from '../config.ts';
-import { type Database, openDatabase } from '../db/db.ts';
 import { removeLeftStaging, removeStaging, stagingFile, syncPath } from '../db/durable-files.ts';
-import { quickCheck } from '../db/file-copy.ts';
-import { LAST_BACKUP, readMeta, writeMeta } from '../db/meta-store.ts';
-import { refusalOf, schemaState } from '../db/migrate.ts';
 import { openBackup } from '../keys/backup-format.ts';
-import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
-import { equalBytes } from '../lib/hash.ts';
-import {
-  completeLines,
-  countUndone,
-  mergeErasures,
-  parseErasures,
-  readErasureLines,
-} from '../rights/erase/erasure-log-files.ts';
-import { readableTombstones, type Tombstone, tombstoneFile } from '../rights/erase/tombstone-files.ts';
+import type { CameBack } from '../rights/erase/cuts-store.ts';
+import { completeLines } from '../rights/erase/erasure-chain-service.ts';
 import { withDataAlone } from '../tenants/data-lock-files.ts';
 import { makeDataDirectory } from '../tenants/installation-files.ts';
 import {
@@ -30,13 +17,12 @@ import {
   readMasterKeyFile,
   writeMasterKeyFile,
 } from '../tenants/master-key-files.ts';
-import { operatorsOf } from '../tenants/operators-service.ts';
 import { DATABASE_PART, ERASURES_PART, type OnProgress, requireRoom } from './backup.ts';
-import { BackupFailed, inUse } from './backup-failed.ts';
+import { inUse } from './backup-failed.ts';
 import { type BackupHead, DamagedBackup, openBytes, readHead } from './backup-stream.ts';
-import { type Going, type LostEntries, planGoingOn } from './restore-checkpoints-service.ts';
-import { claimOld, foldOrThrow, openBook, putInPlace } from './restore-swap.ts';
-import { rewrapAll } from './rewrap-store.ts';
+import type { LostEntries } from './restore-checkpoints-service.ts';
+import { type Keys, prepareStaged, type Source } from './restore-prepare-service.ts';
+import { claimOld, foldOrThrow, putInPlace } from './restore-swap.ts';
 
 export interface RestoreOptions {
   /** The backup's master key, where the data directory has none or another one. */
@@ -48,7 +34,7 @@ export interface RestoreOptions {
   readonly by: { readonly account: string; readonly at: number };
 }
 
-export interface Restored {
+export interface Restored extends CameBack {
   readonly file: string;
   readonly dataDir: string;
   readonly createdAt: string;
@@ -60,12 +46,6 @@ export interface Restored {
   /** The data were wrapped with the master key of the data directory instead of the backup's. */
   readonly rewrapped: boolean;
   readonly dryRun: boolean;
-}
-
-interface Keys {
-  readonly backup: Buffer;
-  /** Null: there is none yet, and the backup's is put in its place. */
-  readonly current: Buffer | null;
 }
 
 function readKeys(config: Config, keyFile: string | undefined): Keys {
@@ -127,62 +107,6 @@ async function unpack(
   return completeLines(lines.toString());
 }
 
-async function checkStaged(file: string, database: Database, masterKey: MasterKey): Promise<Buffer> {
-  const wrong = await quickCheck(database);
-  if (wrong.length > 0)
-    throw new DamagedBackup(file, `its database is damaged (${wrong[0]}); use another backup`);
-  const { unknown } = await schemaState(database);
-  if (unknown.length > 0) {
-    throw new BackupFailed(`${file} ${refusalOf(unknown)}`);
-  }
-  const wrapped = await readMeta(database, SERVER_SECRET);
-  if (wrapped === null) throw new DamagedBackup(file, 'its database was never initialised');
-  return masterKey.unwrap(wrapped, serverSecretContext);
-}
-
-interface StagedNeeds {
-  readonly tombstones: readonly Tombstone[];
-  readonly dataDir: string;
-  readonly by: RestoreOptions['by'];
-}
-
-/** Opens the copy under its own key, and wraps it with the directory's where that is another. */
-async function prepareStaged(
-  file: string,
-  head: BackupHead,
-  staged: string,
-  keys: Keys,
-  { tombstones, dataDir, by }: StagedNeeds,
-): Promise<{ readonly rewrapped: boolean; readonly undone: number; readonly going: Going }> {
-  const database = await openDatabase({ location: staged });
-  try {
-    const masterKey = makeMasterKey(keys.backup, randomBytes);
-    const secret = await checkStaged(file, database, masterKey);
-    const book = await openBook(dataDir, secret);
-    const { lines, lost } = await planGoingOn({ database, masterKey, book, now: by.at });
-    const other = keys.current !== null && !equalBytes(keys.current, keys.backup) ? keys.current : null;
-    // The backup that a database came from is its last one: it was noted after the copy was taken.
-    const last = JSON.stringify({ at: Date.parse(head.header.createdAt), bytes: statSync(file).size });
-    const act = { actorOf: await operatorsOf({ database, masterKey }, by.account), at: by.at };
-    await database.transaction(async (tx) => {
-      await writeMeta(tx, LAST_BACKUP, last);
-      const { createdAt, gpd } = head.header;
-      await writeActForAll(tx, act, 'restore.done', { backup: createdAt, gpd });
-    });
-    if (other) await rewrapAll(database, masterKey, makeMasterKey(other, randomBytes), secret, act);
-    const going = { lost, write: () => book.keepAfterLoss(lines) };
-    return { rewrapped: other !== null, undone: await countUndone(database, tombstones), going };
-  } finally {
-    await database.close();
-  }
-}
-
-interface Source {
-  readonly file: string;
-  readonly head: BackupHead;
-  readonly keys: Keys;
-}
-
 async function restoreFrom(
   { file, head, keys }: Source,
   config: Config,
@@ -200,13 +124,8 @@ async function restoreFrom(
       options.onProgress,
     );
     options.onProgress('checking', 0, 0);
-    const ours = readErasureLines(config);
-    parseErasures(ours, tombstoneFile(config.data_dir));
-    // A damaged line that the backup carries is done in its own database; it stays for who restores an older one.
-    const lines = mergeErasures(ours, carried);
-    const tombstones = readableTombstones(lines);
-    const needs = { tombstones, dataDir: config.data_dir, by: options.by };
-    const { rewrapped, undone, going } = await prepareStaged(file, head, staged, keys, needs);
+    const made = await prepareStaged({ file, head, keys }, config, { path: staged, carried }, options.by);
+    const { rewrapped, undone, going, lines, back } = made;
     await foldOrThrow(staged);
     syncPath(staged);
     const { createdAt, gpd } = head.header;
@@ -216,7 +135,7 @@ async function restoreFrom(
       await going.write();
       await putInPlace(config, staged, lines);
     }
-    return { ...said, lostEntries: going.lost, erasuresToRepeat: undone };
+    return { ...said, ...back, lostEntries: going.lost, erasuresToRepeat: undone };
   } finally {
     removeStaging(staged);
   }

@@ -5,13 +5,14 @@ import type { Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
 import type { OpenedStore } from '../tenants/installation-files.ts';
 import { contestWordsOf } from './contests/contest-text.ts';
+import { erasureLogKey } from './erase/erasure-chain-service.ts';
 import { makeHeldErasures } from './erase/held-service.ts';
 import { type EraseDeps, makeEraseService } from './erase/service.ts';
 import { makeRightsApi } from './service.ts';
 
 export interface RightsPlatform {
   readonly config: Pick<Config, 'data_dir' | 'rewrite_window'>;
-  readonly store: Pick<OpenedStore, 'database' | 'erasing'>;
+  readonly store: Pick<OpenedStore, 'database' | 'erasing' | 'serverSecret'>;
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
   readonly clock: Clock;
@@ -27,6 +28,7 @@ export function makeRights(platform: RightsPlatform, erasing: Pick<EraseDeps, 'o
     ...store.erasing,
     ...erasing,
     dataDir: config.data_dir,
+    logKey: erasureLogKey(store.serverSecret),
     rewriteWindow: config.rewrite_window,
     clock,
     random,

@@ -52,7 +52,7 @@ export function notInitialised(config: Config): ConfigError {
 }
 
 /** @throws {ConfigError} when what is stored does not open with this key */
-async function readServerSecret(database: Database, masterKey: MasterKey): Promise<Buffer | null> {
+export async function readServerSecret(database: Database, masterKey: MasterKey): Promise<Buffer | null> {
   const wrapped = await readMeta(database, SERVER_SECRET);
   return wrapped === null ? null : masterKey.unwrap(wrapped, serverSecretContext);
 }

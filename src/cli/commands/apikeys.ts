@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { type ApiKey, hashApiKey, makeApiKeySecret } from '../../auth/api-key.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { makeUlid } from '../../lib/ulid.ts';
+import { appendCut, outsideOf } from '../../rights/erase/tombstone-files.ts';
 import { KEY_SCOPES, type KeyScope } from '../../schema/route.ts';
 import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
 import { withOperator } from '../operator.ts';
@@ -84,8 +85,8 @@ async function list(kid: string | undefined, _options: unknown, command: Command
 }
 
 async function revoke(id: string, options: DestructiveFlags, command: Command): Promise<void> {
-  await withOperator(command, async ({ store: { database }, by }) => {
-    const store = makeApiKeyStore(database);
+  await withOperator(command, async ({ store: opened, config, by }) => {
+    const store = makeApiKeyStore(opened.database);
     const known = (await store.list()).find((key) => key.id === id);
     if (!known) throw new CommandFailed('notFound', `there is no key ${id}; \`gpd apikeys list\` shows them`);
     if (options.dryRun === true) {
@@ -96,7 +97,9 @@ async function revoke(id: string, options: DestructiveFlags, command: Command): 
     }
     // At once in a script: a key that leaked is not to wait for a flag.
     await confirmOnTerminal(options, `Revoking ${id} of ${known.kid} (${known.name}): its callers get 401`);
-    const key = (await store.revoke(id, by(known.kid))) ?? known;
+    const act = by(known.kid);
+    const key = (await store.revoke(id, act)) ?? known;
+    await appendCut(outsideOf(opened, config), { event: 'apikey.revoked', tenant: known.kid, id }, act.at);
     print(wantsJson(command), describe(key), () => [
       `${id} is revoked; running servers refuse it within 5 s`,
     ]);

@@ -5,6 +5,7 @@ import { type KeyPlan, type KeyRefusal, planDestroy, planGenerate, planRotate } 
 import { iso, isoTime } from '../../lib/clock.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { rewrap } from '../../ops/rewrap-service.ts';
+import { buryKeys, outsideOf } from '../../rights/erase/tombstone-files.ts';
 import type { Store } from '../../tenants/installation-files.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
 import { makeSealKeyStore } from '../../tenants/seal-key-store.ts';
@@ -87,7 +88,7 @@ async function rotate(kidText: string, options: RotateFlags, command: Command): 
   const kid = checkKid(kidText);
   const graceMs = parseDuration(options.grace);
   if (graceMs === null) throw new CommandFailed('usage', '--grace takes 30s, 15m, 12h or 7d');
-  await withOperator(command, async ({ store, by }) => {
+  await withOperator(command, async ({ store, config, by }) => {
     const act = by(kid);
     const now = act.at;
     const keyStore = makeSealKeyStore(store.database);
@@ -112,7 +113,9 @@ async function rotate(kidText: string, options: RotateFlags, command: Command): 
         'Nothing sealed to a generation that goes before its grace opens again',
       );
     }
-    printKey(command, accepted(kid, await keyStore.change(kid, plan, act)));
+    const changed = await keyStore.change(kid, plan, act);
+    await buryKeys(outsideOf(store, config), changed, act.at);
+    printKey(command, accepted(kid, changed));
   });
 }
 
@@ -149,7 +152,7 @@ async function destroy(
   if (!Number.isSafeInteger(generation) || generation < 1) {
     throw new CommandFailed('usage', 'a generation is a whole number from 1');
   }
-  await withOperator(command, async ({ store, by }) => {
+  await withOperator(command, async ({ store, config, by }) => {
     const keyStore = makeSealKeyStore(store.database);
     const keys = await keyStore.list(kid);
     if (keys.length === 0) throw noSuchTenant(kid);
@@ -163,6 +166,7 @@ async function destroy(
     await confirm(options, `Destroying generation ${generation} of ${kid}: nothing sealed to it opens again`);
     const act = by(kid);
     const plan = await keyStore.change(kid, (current) => planDestroy(current, generation, act.at), act);
+    await buryKeys(outsideOf(store, config), plan, act.at);
     printKey(command, accepted(kid, plan));
   });
 }

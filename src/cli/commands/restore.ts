@@ -42,6 +42,11 @@ async function restore(name: string, options: Options, command: Command): Promis
       ({ kid, signed, entries }) =>
         `log       ${kid} goes on from ${entries} entries; ${signed} were signed, and who kept that can prove it`,
     ),
+    ...restored.apiKeysRevoked.map((id) => `API key   ${id} was revoked after it, and is revoked again`),
+    ...restored.sealKeysDestroyed.map(
+      (key) => `seal key  ${key} was destroyed after it, and is destroyed again`,
+    ),
+    'sessions  all are ended; bundles from before this restore are stale',
     ...(dryRun ? [] : ['Next: gpd serve']),
   ]);
   if (!dryRun && replaces) {

@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { makeFolder } from '../../db/durable-files.ts';
 import type { LogService } from '../../log/service.ts';
 import { type ContestRow, openRow } from '../../rights/contests/store.ts';
-import { buryTenant } from '../../rights/erase/tombstone-files.ts';
+import { buryTenant, outsideOf } from '../../rights/erase/tombstone-files.ts';
 import { tablesWhere } from '../../rights/subject-folds.ts';
 import { removeTenant } from '../../rights/tenant-removal-store.ts';
 import { tenantRows } from '../../rights/tenant-rows-store.ts';
@@ -77,6 +77,7 @@ async function remove(kidText: string, options: RemoveOptions, command: Command)
   await withRights(command, async (context) => {
     const { config } = context;
     const { database } = context.store;
+    const outside = outsideOf(context.store, config);
     const tenant = await makeTenantStore(database).get(kid);
     if (options.dryRun === true) {
       if (!tenant) throw noSuchTenant(kid);
@@ -93,7 +94,7 @@ async function remove(kidText: string, options: RemoveOptions, command: Command)
     const files = wanted === undefined ? [] : await exportTenant(context, kid, wanted);
     const counts = await removeTenant(database, kid, {
       // Before the rest: an interrupted removal is known to a restore all the same.
-      onGone: () => buryTenant(config.data_dir, kid, Date.now()),
+      onGone: () => buryTenant(outside, kid, Date.now()),
       onProgress: (name) => tenant && say(`removing ${name}`),
     });
     if (!counts) throw noSuchTenant(kid);

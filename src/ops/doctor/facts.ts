@@ -84,6 +84,8 @@ export interface DatabaseFacts {
   readonly clockAheadMs: number | null;
   /** Nonces that expired before it may be forgotten. */
   readonly forgottenTo: number | null;
+  /** What is changed in erasures.log, or missing. */
+  readonly brokenErasureLog: string | null;
   /** Erasures that this database, restored, has not done yet. */
   readonly undoneErasures: number;
   /** Null: the tables are not there yet. */

@@ -9,8 +9,8 @@ import { SERVER_SECRET, serverSecretContext } from '../../keys/contexts.ts';
 import { type MasterKey, makeMasterKey } from '../../keys/master-key.ts';
 import { HOUR } from '../../lib/clock.ts';
 import { aheadOf } from '../../lib/steady-clock.ts';
+import type { ErasureLog } from '../../rights/erase/erasure-chain-service.ts';
 import { countUndone } from '../../rights/erase/erasure-log-files.ts';
-import type { Tombstone } from '../../rights/erase/tombstone-files.ts';
 import { countOrphanRows } from '../../rights/tenant-rows-store.ts';
 import { readEscrow } from '../escrow.ts';
 import { readJobFailures } from '../job-store.ts';
@@ -62,7 +62,7 @@ const NO_ROWS = {
 export async function gatherDatabase(
   database: Database,
   now: number,
-  tombstones: readonly Tombstone[],
+  { tombstones, problem }: Pick<ErasureLog, 'tombstones' | 'problem'>,
 ): Promise<DatabaseFacts> {
   const begun = performance.now();
   const version = await databaseVersion(database);
@@ -79,6 +79,7 @@ export async function gatherDatabase(
     pendingMigrations: pending,
     unknownMigrations: unknown,
     missingTables: missing,
+    brokenErasureLog: problem,
     encrypted: await isEncrypted(database),
     pooling: await readPooling(database),
   };

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { type Config, descriptorOf, readSecretFile, sqliteFile } from '../../config.ts';
 import { reserveSize } from '../../db/disk-reserve-files.ts';
 import { parseMasterKey } from '../../keys/master-key.ts';
-import { parseErasures, readErasureLines } from '../../rights/erase/erasure-log-files.ts';
+import { readErasureLines } from '../../rights/erase/erasure-log-files.ts';
 import { tombstoneFile } from '../../rights/erase/tombstone-files.ts';
 import { masterKeyPath, pendingKeyPath } from '../../tenants/master-key-files.ts';
 import { findUnitCredential } from '../../tenants/unit-credential-files.ts';
@@ -62,12 +62,9 @@ export function gatherHost(config: Config): HostFacts {
 const LEFTOVER = /^staging-|\.tmp$|\.before-restore|\.partial$/;
 
 function gatherErasureLog(config: Config): DataFacts['erasureLog'] {
-  const path = tombstoneFile(config.data_dir);
-  if (!existsSync(path)) return null;
+  if (!existsSync(tombstoneFile(config.data_dir))) return null;
   try {
-    const lines = readErasureLines(config);
-    parseErasures(lines, path);
-    return { lines: lines.length, problem: null };
+    return { lines: readErasureLines(config).length, problem: null };
   } catch (error) {
     return { lines: 0, problem: error instanceof Error ? error.message : 'it cannot be read' };
   }

@@ -3,12 +3,13 @@ import { existsSync } from 'node:fs';
 import { type Config, sqliteFile } from '../../config.ts';
 import { stateMacs } from '../../consent/state-mac-service.ts';
 import type { Database } from '../../db/db.ts';
-import { readMeta } from '../../db/meta-store.ts';
-import { SERVER_SECRET, serverSecretContext } from '../../keys/contexts.ts';
 import { makeMasterKey } from '../../keys/master-key.ts';
 import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
-import { readTombstones, type Tombstone } from '../../rights/erase/tombstone-files.ts';
+import { checkLines, type ErasureLog, erasureLogKey } from '../../rights/erase/erasure-chain-service.ts';
+import { readErasureLines } from '../../rights/erase/erasure-log-files.ts';
+import { readOutsideLog } from '../../rights/erase/tombstone-files.ts';
 import { openData } from '../../tenants/data-lock-files.ts';
+import { readServerSecret } from '../../tenants/installation-files.ts';
 import type { Facts, MasterKeyFacts } from './facts.ts';
 import { gatherDatabase, tryMasterKey } from './gather-database.ts';
 import { fileFact, gatherData, gatherHost, gatherMasterKey } from './gather-files.ts';
@@ -35,16 +36,22 @@ function reasonOf(error: unknown): string {
   return said === undefined ? 'the database cannot be read' : `the database cannot be read (${String(said)})`;
 }
 
+interface Opened extends DoctorKeys {
+  readonly secret: Buffer;
+}
+
 /** Null: this key does not open the database, which is another finding. */
-async function openKeys(database: Database, key: Buffer, dataDir: string): Promise<DoctorKeys | null> {
+async function openKeys(database: Database, key: Buffer | null, dataDir: string): Promise<Opened | null> {
+  if (!key) return null;
   const masterKey = makeMasterKey(key, randomBytes);
-  const wrapped = await readMeta(database, SERVER_SECRET);
-  try {
-    const secret = masterKey.unwrap(wrapped ?? '', serverSecretContext);
-    return { masterKey, book: makeCheckpointBook(dataDir, secret) };
-  } catch {
-    return null;
-  }
+  const secret = await readServerSecret(database, masterKey).catch(() => null);
+  return secret && { masterKey, secret, book: makeCheckpointBook(dataDir, secret) };
+}
+
+/** Without the key nothing can be said of the chain. */
+async function readErasures(database: Database, keys: Opened | null, dataDir: string): Promise<ErasureLog> {
+  if (keys) return readOutsideLog({ database, dataDir, logKey: erasureLogKey(keys.secret) });
+  return { ...checkLines(readErasureLines({ data_dir: dataDir }), Buffer.alloc(32)), problem: null };
 }
 
 async function readStored(
@@ -52,14 +59,13 @@ async function readStored(
   key: Buffer | null,
   masterKey: MasterKeyFacts,
   { now, dataDir }: { readonly now: number; readonly dataDir: string },
-  tombstones: readonly Tombstone[],
 ): Promise<Stored> {
-  const facts = await gatherDatabase(database, now, tombstones);
+  const keys = await openKeys(database, key, dataDir);
+  const facts = await gatherDatabase(database, now, await readErasures(database, keys, dataDir));
   const known = facts.missingTables.length === 0 && facts.unknownMigrations.length === 0;
   // Through a pooler that takes transactions apart no log can be read at one moment.
   const usable = known && facts.pooling?.transactions !== false;
   if (!usable) return { database: facts, masterKey, ...NOTHING };
-  const keys = key && (await openKeys(database, key, dataDir));
   const macs = key ? await stateMacs({ database, masterKey: makeMasterKey(key, randomBytes) }) : new Map();
   return {
     database: facts,
@@ -79,13 +85,7 @@ async function gatherStored(config: Config, now: number): Promise<Stored> {
   }
   const database = await openData(config);
   try {
-    return await readStored(
-      database,
-      key,
-      masterKey,
-      { now, dataDir: config.data_dir },
-      await readTombstones(config.data_dir),
-    );
+    return await readStored(database, key, masterKey, { now, dataDir: config.data_dir });
   } catch (error) {
     return { ...nothing, database: { failure: reasonOf(error) } };
   } finally {

@@ -112,12 +112,13 @@ function judgeRestore({ database }: Facts): Finding {
     : pass('the database has done every erasure');
 }
 
-function judgeErasureLog({ data }: Facts): Finding {
+function judgeErasureLog({ data, database }: Facts): Finding {
   const log = data.erasureLog;
-  if (!log) return skipped('nothing was erased yet');
-  if (log.problem !== null)
+  const problem = log?.problem ?? ('failure' in database ? null : database.brokenErasureLog);
+  if (!log && problem === null) return skipped('nothing was erased yet');
+  if (!log || problem !== null)
     return fail(
-      log.problem,
+      problem ?? 'it is missing',
       'Put erasures.log back from a copy: a restore could not repeat what it tells of.',
     );
   return pass(`${log.lines.toLocaleString('en')} erasures, each readable`);

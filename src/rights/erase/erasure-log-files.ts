@@ -2,40 +2,23 @@ import { existsSync, readFileSync } from 'node:fs';
 import { type Config, ConfigError } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
 import { tenantsSince } from '../../tenants/tenant-store.ts';
+import { completeLines, type ErasureLog, type Tombstone } from './erasure-chain-service.ts';
 import { knownReceipts } from './receipts-store.ts';
-import { parseTombstone, type Tombstone, tombstoneFile } from './tombstone-files.ts';
+import { tombstoneFile } from './tombstone-files.ts';
 
 /** DATA_DIR/erasures.log as backup, restore and doctor handle it: whole lines, none lost, none passed over. */
 
-/** What a crash cut off in the middle of a line was never answered to anybody. */
-export function completeLines(text: string): string[] {
-  return text
-    .slice(0, text.lastIndexOf('\n') + 1)
-    .split('\n')
-    .filter((line) => line.trim() !== '');
-}
-
-export function readErasureLines(config: Config): readonly string[] {
+export function readErasureLines(config: Pick<Config, 'data_dir'>): readonly string[] {
   const path = tombstoneFile(config.data_dir);
   return existsSync(path) ? completeLines(readFileSync(path, 'utf8')) : [];
 }
 
-/** All lines of both, each once, in the order of this directory's log. */
-export function mergeErasures(ours: readonly string[], carried: readonly string[]): string[] {
-  return [...new Set([...ours, ...carried])];
-}
-
-/** @throws {ConfigError} an erasure that cannot be read cannot be repeated */
-export function parseErasures(lines: readonly string[], where: string): Tombstone[] {
-  return lines.map((line, i) => {
-    try {
-      return parseTombstone(line);
-    } catch {
-      throw new ConfigError(
-        `${where}: line ${i + 1} is damaged, and the erasure that it tells of could not be repeated: put the file back from a copy`,
-      );
-    }
-  });
+/** @throws {ConfigError} an erasure that cannot be read, or is missing, cannot be repeated */
+export function requireWhole({ problem }: ErasureLog, where: string): void {
+  if (problem === null) return;
+  throw new ConfigError(
+    `${where}: ${problem}: an erasure that it told of could not be repeated; put the file back from a copy`,
+  );
 }
 
 const isOffboarding = ({ refs }: Tombstone): boolean => refs.some(({ kind }) => kind === 'tenant');

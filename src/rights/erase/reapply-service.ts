@@ -3,10 +3,12 @@ import type { ConsentTenant } from '../../consent/tenant.ts';
 import type { Database } from '../../db/db.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { removeTenant } from '../tenant-removal-store.ts';
+import { applyCuts } from './cuts-store.ts';
+import type { Cut, Tombstone } from './erasure-chain-service.ts';
 import { heldIds } from './held-ids-store.ts';
 import { knownReceipts } from './receipts-store.ts';
 import type { EraseService } from './service.ts';
-import { readTombstones, type Tombstone } from './tombstone-files.ts';
+import { readOutsideLog } from './tombstone-files.ts';
 
 /**
  * An older backup brings back what was erased after it was made. Before the server listens, every tombstone whose
@@ -15,6 +17,9 @@ import { readTombstones, type Tombstone } from './tombstone-files.ts';
 export interface ReapplyDeps {
   readonly database: Database;
   readonly dataDir: string;
+  readonly logKey: Uint8Array;
+  /** What is wrong with the log of erasures; what can be read of it is applied all the same. */
+  readonly onBroken: (problem: string) => void;
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly eraser: EraseService;
 }
@@ -92,9 +97,23 @@ async function reapplyOffboarding(deps: ReapplyDeps, tombstones: readonly Tombst
   return applied;
 }
 
-/** Returns how many were applied again. */
+/** Returns how many lines were applied again. */
 export async function reapplyErasures(deps: ReapplyDeps): Promise<number> {
-  const tombstones = await readTombstones(deps.dataDir);
+  const { tombstones, cuts, problem } = await readOutsideLog(deps);
+  if (problem !== null) deps.onBroken(problem);
+  return (await reapplyCuts(deps, cuts)) + (await reapplyTombstones(deps, tombstones));
+}
+
+/** `gpd restore` has done it; a database that was put in place otherwise begins here. */
+async function reapplyCuts({ database }: ReapplyDeps, cuts: readonly Cut[]): Promise<number> {
+  if (cuts.length === 0) return 0;
+  return database.transaction(async (tx) => {
+    const { apiKeysRevoked, sealKeysDestroyed } = await applyCuts(tx, cuts);
+    return apiKeysRevoked.length + sealKeysDestroyed.length;
+  });
+}
+
+async function reapplyTombstones(deps: ReapplyDeps, tombstones: readonly Tombstone[]): Promise<number> {
   if (tombstones.length === 0) return 0;
   const ids = [...new Set(tombstones.map(({ receiptId }) => receiptId))];
   const known = await knownReceipts(deps.database, ids);

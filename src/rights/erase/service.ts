@@ -33,6 +33,8 @@ import { appendTombstone } from './tombstone-files.ts';
 
 export interface EraseDeps extends BeginDeps, Pick<CleanDeps, 'rewriteWindow' | 'largeFile'> {
   readonly dataDir: string;
+  /** Of the log of erasures. */
+  readonly logKey: Uint8Array;
   readonly reserve: DiskReserve;
   /** What held up an erasure whose rows are gone: the job finishes it. */
   readonly onFault: (error: unknown) => void;
@@ -60,7 +62,7 @@ function receiptOf(erasure: StoredErasure): ErasureReceipt {
 /** The tombstone, outside the database. */
 async function bury(deps: EraseDeps, erasure: StoredErasure): Promise<StoredErasure> {
   if (erasure.step !== 'rows' && erasure.step !== 'marked') return erasure;
-  await appendTombstone(deps.dataDir, erasure);
+  await appendTombstone(deps, erasure);
   const step = WITH_TOMBSTONE[erasure.step];
   await saveErasureStep(deps.database, erasure, { step });
   return { ...erasure, step };

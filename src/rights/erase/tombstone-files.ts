@@ -1,77 +1,77 @@
-import { existsSync } from 'node:fs';
-import { type FileHandle, mkdir, open, readFile } from 'node:fs/promises';
+import { existsSync, statSync } from 'node:fs';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
-import { syncPath } from '../../db/durable-files.ts';
+import { type ChainedLog, makeChainedLog } from '../../db/chained-log-files.ts';
+import type { Database } from '../../db/db.ts';
+import type { KeyPlan } from '../../keys/rotate.ts';
 import { isoTime } from '../../lib/clock.ts';
+import {
+  afterBody,
+  type Cut,
+  checkLines,
+  completeLines,
+  ERASURES,
+  type ErasureLog,
+  erasureLogKey,
+  type LogHead,
+  NO_HEAD,
+  type OutsideLine,
+} from './erasure-chain-service.ts';
+import { readLogHead, saveLogHead } from './erasure-head-store.ts';
 import type { StoredErasure } from './receipts-store.ts';
 
 /**
- * Tombstones of erasures, outside the database: one line of JSON each in DATA_DIR/erasures.log, appended and synced. A
- * database that is restored from an older backup does not know of them; the start applies them again. They hold keyed
- * references and name nobody.
+ * What a restored database must not undo, outside of it: one line of JSON each in DATA_DIR/erasures.log, chained, with a MAC,
+ * synced. The start applies them again. They hold keyed references and name nobody.
  */
 
 export function tombstoneFile(dataDir: string): string {
   return join(dataDir, 'erasures.log');
 }
 
-const lineSchema = z.object({
-  v: z.literal(1),
-  receiptId: z.string(),
-  tenant: z.string(),
-  subject: z.string(),
-  requestedBy: z.enum(['subject', 'dpo', 'operator']),
-  at: z.string(),
-  keep: z.object({ openContests: z.boolean(), override: z.boolean() }),
-  refs: z.array(z.object({ kind: z.enum(['durable', 'request', 'principal', 'tenant']), ref: z.string() })),
-});
-export type Tombstone = z.infer<typeof lineSchema>;
-
-const PIECE_BYTES = 64 * 1024;
-
-/** Where the last whole line ends; 0 where there is none. */
-async function endOfLines(file: FileHandle, size: number): Promise<number> {
-  const piece = Buffer.alloc(Math.min(PIECE_BYTES, size));
-  for (let to = size; to > 0; ) {
-    const from = Math.max(0, to - piece.length);
-    const { bytesRead } = await file.read(piece, 0, to - from, from);
-    if (bytesRead !== to - from) throw new Error('the log of erasures was cut while it was read');
-    const at = piece.subarray(0, bytesRead).lastIndexOf(0x0a);
-    if (at !== -1) return from + at + 1;
-    to = from;
-  }
-  return 0;
+/** Where the lines go, and what keeps count of them. */
+export interface OutsideLog {
+  readonly database: Database;
+  readonly dataDir: string;
+  readonly logKey: Uint8Array;
 }
 
-/** A full disk or a crash cut a line short: the next one would be appended to it, and neither could be read. */
-async function dropTornLine(file: FileHandle): Promise<void> {
-  const { size } = await file.stat();
-  const end = await endOfLines(file, size);
-  if (end < size) await file.truncate(end);
+interface Open {
+  inode: number;
+  readonly log: ChainedLog;
+  head: LogHead;
 }
 
-async function append(dataDir: string, line: Tombstone): Promise<void> {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+/** A long file is read once; one that a restore replaced, again. */
+const opened = new Map<string, Open>();
+
+function openLog({ dataDir, logKey: key }: OutsideLog): Open {
   const path = tombstoneFile(dataDir);
-  const isNew = !existsSync(path);
-  const file = await open(path, 'a+', 0o600);
-  try {
-    await dropTornLine(file);
-    await file.appendFile(`${JSON.stringify(line)}\n`);
-    await file.sync();
-  } catch (error) {
-    await dropTornLine(file).catch(() => {});
-    throw error;
-  } finally {
-    await file.close();
-  }
-  if (isNew) syncPath(dataDir);
+  const inode = statSync(path, { throwIfNoEntry: false })?.ino ?? 0;
+  const known = opened.get(path);
+  if (known?.inode === inode && inode !== 0) return known;
+  const onLine = (body: unknown): void => {
+    open.head = afterBody(open.head, JSON.stringify(body));
+  };
+  const log = makeChainedLog({ path, key, name: ERASURES, unsealedFirst: true, onLine });
+  const open: Open = { inode, log, head: NO_HEAD };
+  return open;
 }
 
-/** Durable before it returns. Written twice is no harm: a receipt is applied once. */
-export function appendTombstone(dataDir: string, erasure: StoredErasure): Promise<void> {
-  return append(dataDir, {
+/** Durable before it returns. Written twice is no harm: a line is applied once. */
+async function appendLine(outside: OutsideLog, line: OutsideLine): Promise<void> {
+  const { dataDir, database, logKey } = outside;
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const open = openLog(outside);
+  await open.log.append(() => line);
+  const path = tombstoneFile(dataDir);
+  open.inode = statSync(path).ino;
+  opened.set(path, open);
+  await saveLogHead(database, logKey, open.head);
+}
+
+export function appendTombstone(outside: OutsideLog, erasure: StoredErasure): Promise<void> {
+  return appendLine(outside, {
     v: 1,
     receiptId: erasure.receiptId,
     tenant: erasure.kid,
@@ -84,8 +84,8 @@ export function appendTombstone(dataDir: string, erasure: StoredErasure): Promis
 }
 
 /** A tenant that was offboarded: an older backup would bring it back. */
-export function buryTenant(dataDir: string, kid: string, now: number): Promise<void> {
-  return append(dataDir, {
+export function buryTenant(outside: OutsideLog, kid: string, now: number): Promise<void> {
+  return appendLine(outside, {
     v: 1,
     receiptId: `off_${kid}_${now}`,
     tenant: kid,
@@ -97,23 +97,30 @@ export function buryTenant(dataDir: string, kid: string, now: number): Promise<v
   });
 }
 
-/** @throws when it is none */
-export function parseTombstone(line: string): Tombstone {
-  return lineSchema.parse(JSON.parse(line));
-}
-
-export function readableTombstones(lines: readonly string[]): Tombstone[] {
-  return lines.flatMap((line) => {
-    try {
-      return [parseTombstone(line)];
-    } catch {
-      return [];
-    }
-  });
-}
-
-/** All that can be read: a line that a crash cut short is passed over, its receipt is still unfinished in the database. */
-export async function readTombstones(dataDir: string): Promise<readonly Tombstone[]> {
+/** All that can be read, with what is wrong: who was promised to be gone must not come back for a line that is damaged. */
+export async function readOutsideLog({ database, dataDir, logKey }: OutsideLog): Promise<ErasureLog> {
   const path = tombstoneFile(dataDir);
-  return existsSync(path) ? readableTombstones((await readFile(path, 'utf8')).split('\n')) : [];
+  const readLines = async () => (existsSync(path) ? completeLines(await readFile(path, 'utf8')) : []);
+  // Read again after the count: a server appends meanwhile.
+  const kept = await readLogHead(database, logKey, await readLines());
+  return checkLines(await readLines(), logKey, kept);
 }
+
+type WithoutMoment<T> = T extends unknown ? Omit<T, 'v' | 'at'> : never;
+
+/** What a restore must not undo either. */
+export function appendCut(outside: OutsideLog, cut: WithoutMoment<Cut>, now: number): Promise<void> {
+  return appendLine(outside, { v: 1, at: isoTime(now), ...cut } as Cut);
+}
+
+/** Seal keys that a plan destroyed: an older backup would publish them again. */
+export async function buryKeys(outside: OutsideLog, plan: KeyPlan | null, now: number): Promise<void> {
+  for (const { kid, generation, state } of plan?.ok ? plan.changed : [])
+    if (state === 'destroyed')
+      await appendCut(outside, { event: 'seal-key.destroyed', tenant: kid, generation }, now);
+}
+
+export const outsideOf = (
+  { database, serverSecret }: { readonly database: Database; readonly serverSecret: Uint8Array },
+  { data_dir }: { readonly data_dir: string },
+): OutsideLog => ({ database, dataDir: data_dir, logKey: erasureLogKey(serverSecret) });

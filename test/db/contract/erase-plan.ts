@@ -100,6 +100,7 @@ export function erasePlanContract(make: MakeDatabase): void {
       const eraser = makeEraseService({
         database: db.database,
         dataDir,
+        logKey: Buffer.alloc(32, 3),
         clock: () => NOW,
         random: randomBytes,
         rewriteWindow: null,

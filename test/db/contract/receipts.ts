@@ -7,7 +7,7 @@ import { readJobFailures } from '../../../src/ops/job-store.ts';
 import { emptyTally, scopeResults } from '../../../src/rights/erase/erasure.ts';
 import { insertErasure, type StoredErasure } from '../../../src/rights/erase/receipts-store.ts';
 import { makeEraseService } from '../../../src/rights/erase/service.ts';
-import { readTombstones } from '../../../src/rights/erase/tombstone-files.ts';
+import { readOutsideLog } from '../../../src/rights/erase/tombstone-files.ts';
 import { tempDir } from '../../support/command.ts';
 import { NOW } from '../../support/make.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
@@ -47,6 +47,7 @@ export function receiptContract(make: MakeDatabase): void {
       makeEraseService({
         database: db.database,
         dataDir,
+        logKey: Buffer.alloc(32, 3),
         clock: () => NOW + HOUR,
         random: randomBytes,
         rewriteWindow: null,
@@ -76,7 +77,8 @@ export function receiptContract(make: MakeDatabase): void {
       });
       expect(await house.round()).toEqual(['resume-erasures bbb', 'resume-erasures ccc']);
       expect(await stepOf('done')).toEqual(['era_a1', 'era_b2', 'era_c4']);
-      const buried = await readTombstones(dataDir);
+      const logKey = Buffer.alloc(32, 3);
+      const { tombstones: buried } = await readOutsideLog({ database: db.database, dataDir, logKey });
       expect(buried.map(({ receiptId }) => receiptId)).toEqual(['era_a1', 'era_b2']);
       expect(await stepOf('rows')).toEqual(['era_b1', 'era_c3']);
       const failing = { job: 'resume-erasures', reason: 'UnreadableErasure', since: NOW + MINUTE };

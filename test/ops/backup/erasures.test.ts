@@ -1,7 +1,15 @@
 import { appendFileSync, cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { completeLines, mergeErasures, parseErasures } from '../../../src/rights/erase/erasure-log-files.ts';
+import { loadConfig } from '../../../src/config.ts';
+import {
+  checkLines,
+  completeLines,
+  erasureLogKey,
+  mergeLines,
+  sealBodies,
+} from '../../../src/rights/erase/erasure-chain-service.ts';
+import { openStore } from '../../../src/tenants/installation-files.ts';
 import { apiKey, type Rights, rightsOf, startRights, type Visit } from '../../rights/support/rights.ts';
 import { gpdJson, runGpd, tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
@@ -18,6 +26,7 @@ let late: Visit;
 let stays: Visit;
 let backup: string;
 let dataDir: string;
+let logKey: Buffer;
 
 const subject = (visit: Visit, sub: string): Promise<string> =>
   rights.as({ gpd_role: 'subject', sub, gpd_visitor: visit.visitorId });
@@ -32,6 +41,9 @@ beforeAll(async () => {
   expect(await rights.gpd.json(['backup', backup])).toMatchObject({ erasures: 1 });
   expect((await rights.call('/privacy/erase', {}, await subject(late, 'late'))).status).toBe(200);
   await rights.gpd.stop();
+  const store = await openStore(loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} }));
+  logKey = erasureLogKey(store.serverSecret);
+  await store.database.close();
 }, 120_000);
 afterAll(() => rights.stop());
 
@@ -109,8 +121,13 @@ describe('an erasure after the backup', { timeout: 120_000 }, () => {
   it('counts an offboarding that is still to do, and nothing of a tenant that is gone or came anew', async () => {
     const mine = copy();
     const line = JSON.parse(log(dataDir).split('\n')[0] ?? '') as object;
-    const add = (parts: object): void =>
-      appendFileSync(join(mine.dataDir, 'erasures.log'), `${JSON.stringify({ ...line, ...parts })}\n`);
+    const { bodies } = checkLines(completeLines(log(dataDir)), logKey);
+    const lines = [...bodies];
+    const add = (parts: object): void => {
+      lines.push(JSON.stringify({ ...line, mac: undefined, ...parts }));
+      const sealed = sealBodies(lines, logKey).map((one) => `${one}\n`);
+      writeFileSync(join(mine.dataDir, 'erasures.log'), sealed.join(''));
+    };
     const count = async (): Promise<unknown> =>
       (await gpdJson(['restore', backup, '--dry-run'], mine))['erasuresToRepeat'];
     add({ receiptId: 'r-gone', tenant: 'gone' });
@@ -120,6 +137,28 @@ describe('an erasure after the backup', { timeout: 120_000 }, () => {
     expect(await count()).toBe(1);
     add({ receiptId: 'off-after', tenant: KID, at: '2999-01-01T00:00:00.000Z', refs });
     expect(await count()).toBe(2);
+  });
+
+  it.each([
+    ['the last line', (lines: string[]) => lines.slice(0, 1), /1 lines are missing at the end/],
+    [
+      'the first line',
+      (lines: string[]) => lines.slice(1),
+      /line 1 was changed, or one before it is missing/,
+    ],
+    ['every line', () => [], /2 lines are missing at the end/],
+  ])('of which %s was taken away is told by restore, doctor and serve', async (_which, take, problem) => {
+    const mine = copy();
+    const lines = take(completeLines(log(dataDir)));
+    writeFileSync(join(mine.dataDir, 'erasures.log'), lines.map((line) => `${line}\n`).join(''));
+    const ran = await runGpd(['restore', backup, '--yes'], mine);
+    expect(ran).toMatchObject({ code: 78, stdout: '' });
+    expect(ran.stderr).toMatch(problem);
+    const { stdout } = await runGpd(['doctor', '--all'], mine);
+    expect(stdout.split('\n').find((line) => line.includes('data.erasure-log'))).toMatch(problem);
+    const gpd = await startGpd({ dataDir: mine.dataDir });
+    expect(gpd.logs()).toMatch(/"event":"erasure-log-broken"/);
+    await gpd.stop();
   });
 
   it('a line that a crash cut off was never answered; one damaged inside stops the restore', async () => {
@@ -144,12 +183,20 @@ describe('the lines of erasures.log', () => {
   });
 
   it('are merged, each once, ours first', () => {
-    expect(mergeErasures(['a', 'b'], ['b', 'c', 'c'])).toEqual(['a', 'b', 'c']);
+    const key = Buffer.alloc(32);
+    const seal = (...ids: string[]) =>
+      sealBodies(
+        ids.map((id) => JSON.stringify({ id })),
+        key,
+      );
+    expect(mergeLines([], seal('a'), key)).toEqual(seal('a'));
+    expect(mergeLines(seal('a', 'b'), seal('a'), key)).toEqual(seal('a', 'b'));
+    expect(mergeLines(seal('a', 'b'), seal('b', 'c'), key)).toEqual(seal('a', 'b', 'c'));
   });
 
   it('are read as they were written, or not at all', () => {
     const lines = completeLines(log(dataDir));
-    expect(parseErasures(lines, 'log')).toHaveLength(2);
-    expect(() => parseErasures([...lines, '{}'], 'log')).toThrow(/log: line 3 is damaged/);
+    expect(checkLines(lines, logKey)).toMatchObject({ problem: null, head: { lines: 2 } });
+    expect(checkLines([...lines, '{}'], logKey)).toMatchObject({ problem: 'line 3 is damaged' });
   });
 });

@@ -106,6 +106,7 @@ export function makeFacts(): Facts {
         trusted_schema: '0',
       },
       integrity: [],
+      brokenErasureLog: null,
       foreignKeys: 0,
       orphans: [],
       pendingMigrations: [],

@@ -4,12 +4,12 @@ import { expect, it, vi } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { findDecision } from '../../../src/ingest/decision-store.ts';
 import { reapplyErasures } from '../../../src/rights/erase/reapply-service.ts';
-import { readTombstones, tombstoneFile } from '../../../src/rights/erase/tombstone-files.ts';
+import { tombstoneFile } from '../../../src/rights/erase/tombstone-files.ts';
 import type { ErasureReceipt } from '../../../src/schema/rights.ts';
 import { tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { initGpd } from '../../support/server.ts';
-import { eraserOn, open, record, requestOf } from '../support/eraser.ts';
+import { eraserOn, open, REAPPLY, record, requestOf, tombstonesOf } from '../support/eraser.ts';
 
 /** An erasure of many visits, from its answer to its last step. */
 
@@ -50,7 +50,7 @@ it('is pending when it is answered, and gone for whoever asks; the steps complet
   const receipt = await eraser.erase(requestOf(tenant));
   expect(receipt).toMatchObject({ incomplete: true });
   expect(actionsOf(receipt)).toMatchObject({ decisions: 'pending 12', sightings: 'pending 1' });
-  expect(await readTombstones(dataDir)).toMatchObject([{ receiptId: receipt.receiptId }]);
+  expect(await tombstonesOf(database, dataDir)).toMatchObject([{ receiptId: receipt.receiptId }]);
   expect(await findDecision(database, KID, 'req_many-3')).toBeNull();
   expect(await rowsLeft(database)).toHaveLength(12);
   // Beside its steps the same device comes back, and the sweep leaves to the process what it has in hand.
@@ -102,7 +102,7 @@ it('goes on after a stop in the middle, and after a tombstone that could not be 
   ]);
   expect(await rowsLeft(again.database)).toEqual([]);
   expect(readFileSync(join(dataDir, 'gpd.db')).includes('req_many-3')).toBe(false);
-  expect(await readTombstones(dataDir)).toMatchObject([{ receiptId: receipt.receiptId }]);
+  expect(await tombstonesOf(again.database, dataDir)).toMatchObject([{ receiptId: receipt.receiptId }]);
   await again.database.close();
 });
 
@@ -131,7 +131,7 @@ it('is applied again by a restore, whether the copy is older than its mark or ha
       ...LARGE,
       patienceMs: Number.POSITIVE_INFINITY,
     });
-    expect(await reapplyErasures({ ...restored, dataDir, eraser }), path).toBe(applied);
+    expect(await reapplyErasures({ ...REAPPLY, ...restored, dataDir, eraser }), path).toBe(applied);
     await eraser.resume();
     expect(await eraser.status(receiptId), path).toMatchObject({ incomplete: false });
     expect(await rowsLeft(restored.database), path).toEqual([]);

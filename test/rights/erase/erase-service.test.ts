@@ -6,12 +6,12 @@ import { NOTHING } from '../../../src/rights/erase/erasure.ts';
 import { makeHeldErasures } from '../../../src/rights/erase/held-service.ts';
 import { placeHold, releaseHold } from '../../../src/rights/erase/hold-store.ts';
 import { reapplyErasures } from '../../../src/rights/erase/reapply-service.ts';
-import { readTombstones, tombstoneFile } from '../../../src/rights/erase/tombstone-files.ts';
+import { tombstoneFile } from '../../../src/rights/erase/tombstone-files.ts';
 import { tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { NOW } from '../../support/make.ts';
 import { initGpd } from '../../support/server.ts';
-import { eraserOn, open, record, requestOf } from '../support/eraser.ts';
+import { eraserOn, open, REAPPLY, record, requestOf, tombstonesOf } from '../support/eraser.ts';
 
 /** The service of erasures, without a server around it. */
 
@@ -91,7 +91,7 @@ it('a restore applies the erasure that kept nothing, though a later one of the s
 
   const { database, tenantOf } = await open(dataDir);
   const again = eraserOn(database, dataDir);
-  expect(await reapplyErasures({ database, dataDir, tenantOf, eraser: again })).toBe(2);
+  expect(await reapplyErasures({ ...REAPPLY, database, dataDir, tenantOf, eraser: again })).toBe(2);
   for (const table of ['decisions', 'sightings', 'overrides'])
     expect(await database.read(table).where({ kid: KID }), table).toEqual([]);
   await database.close();
@@ -112,7 +112,7 @@ it('a tombstone that cannot be written leaves a receipt to be finished, and not 
   expect((await eraser.resume()).receipts).toMatchObject([
     { receiptId: receipt.receiptId, incomplete: false },
   ]);
-  expect(await readTombstones(dataDir)).toMatchObject([{ receiptId: receipt.receiptId }]);
+  expect(await tombstonesOf(database, dataDir)).toMatchObject([{ receiptId: receipt.receiptId }]);
   await database.close();
 });
 
@@ -125,7 +125,7 @@ it('a line that a full disk cut short does not take the next one with it', async
   appendFileSync(tombstoneFile(dataDir), '{"v":1,"receiptId":"era_torn');
   await record(database, 'b');
   const second = await eraser.erase(requestOf(tenant));
-  expect(await readTombstones(dataDir)).toMatchObject(
+  expect(await tombstonesOf(database, dataDir)).toMatchObject(
     [first, second].map(({ receiptId }) => ({ receiptId })),
   );
   expect(readFileSync(tombstoneFile(dataDir), 'utf8')).not.toContain('torn');

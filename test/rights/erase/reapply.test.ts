@@ -11,7 +11,7 @@ import { tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { NOW } from '../../support/make.ts';
 import { initGpd } from '../../support/server.ts';
-import { eraserOn, open, record, requestOf } from '../support/eraser.ts';
+import { eraserOn, open, REAPPLY, record, requestOf } from '../support/eraser.ts';
 
 /** What an older backup brings back is found again by every table that names it. */
 
@@ -48,7 +48,7 @@ it('finds a request that only an override and a waiting erasure name', async () 
 
   const { database, tenantOf } = await open(dataDir);
   expect(await database.read('overrides').where({ kid: KID })).toHaveLength(1);
-  await reapplyErasures({ database, dataDir, tenantOf, eraser: eraserOn(database, dataDir) });
+  await reapplyErasures({ ...REAPPLY, database, dataDir, tenantOf, eraser: eraserOn(database, dataDir) });
   for (const table of ['overrides', 'held_erasures'])
     expect(await database.read(table).where({ kid: KID }), table).toEqual([]);
   await database.close();

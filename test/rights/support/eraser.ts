@@ -8,13 +8,28 @@ import { makeDiskReserve } from '../../../src/db/disk-reserve-files.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import type { EraseRequest } from '../../../src/rights/erase/erase-transaction-service.ts';
 import { NOTHING } from '../../../src/rights/erase/erasure.ts';
+import type { Tombstone } from '../../../src/rights/erase/erasure-chain-service.ts';
 import { type EraseDeps, KEEP_NOTHING, makeEraseService } from '../../../src/rights/erase/service.ts';
+import { readOutsideLog } from '../../../src/rights/erase/tombstone-files.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
 import { KID } from '../../support/constants.ts';
 import { makeEntry } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 
 /** The service of erasures on a database of its own, without a server around it. */
+
+const LOG_KEY = Buffer.alloc(32, 3);
+/** The lines of the log of erasures that tell of one. */
+export const tombstonesOf = async (database: Database, dataDir: string): Promise<readonly Tombstone[]> =>
+  (await readOutsideLog({ database, dataDir, logKey: LOG_KEY })).tombstones;
+
+/** What the start asks for beside the eraser; a broken log is a failure. */
+export const REAPPLY = {
+  logKey: LOG_KEY,
+  onBroken(problem: string): never {
+    throw new Error(problem);
+  },
+} as const;
 
 export async function open(dataDir: string) {
   const config = loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} });
@@ -49,6 +64,7 @@ export function eraserOn(
   const eraser = makeEraseService({
     database,
     dataDir,
+    logKey: LOG_KEY,
     clock,
     random: randomBytes,
     rewriteWindow: null,

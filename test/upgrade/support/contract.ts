@@ -64,7 +64,7 @@ async function expectWhole({ config }: Place, rung: Rung): Promise<void> {
     expect(await sealStates(store)).toBe(rung.kids.length);
     expect(await sealStates(store)).toBe(0);
     const macs = await stateMacs(store);
-    expect(await gatherDatabase(database, rung.at, [])).toMatchObject({
+    expect(await gatherDatabase(database, rung.at, { tombstones: [], problem: null })).toMatchObject({
       integrity: [],
       foreignKeys: 0,
       pendingMigrations: [],

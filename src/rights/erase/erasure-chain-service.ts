@@ -1,0 +1,161 @@
+import { z } from 'zod';
+import { afterLine, NO_LINES, openLine, sealLine } from '../../db/chained-line.ts';
+import { hmacSha256, sha256 } from '../../lib/hash.ts';
+
+/** The lines of DATA_DIR/erasures.log, held against their chain and against the count that the database keeps. Pure. */
+
+export const ERASURES = 'gpd-erasures/1';
+
+/** The server's own secret is in the database and in every backup, and outlives a new master key. */
+export const erasureLogKey = (serverSecret: Uint8Array): Buffer =>
+  hmacSha256(serverSecret, 'gpd/erasures-log/v1');
+
+const tombstoneSchema = z.object({
+  v: z.literal(1),
+  receiptId: z.string(),
+  tenant: z.string(),
+  subject: z.string(),
+  requestedBy: z.enum(['subject', 'dpo', 'operator']),
+  at: z.string(),
+  keep: z.object({ openContests: z.boolean(), override: z.boolean() }),
+  refs: z.array(z.object({ kind: z.enum(['durable', 'request', 'principal', 'tenant']), ref: z.string() })),
+});
+export type Tombstone = z.infer<typeof tombstoneSchema>;
+
+/** What else a restore must not undo. */
+const cutSchema = z.discriminatedUnion('event', [
+  z.object({
+    v: z.literal(1),
+    event: z.literal('apikey.revoked'),
+    tenant: z.string(),
+    at: z.string(),
+    id: z.string(),
+  }),
+  z.object({
+    v: z.literal(1),
+    event: z.literal('seal-key.destroyed'),
+    tenant: z.string(),
+    at: z.string(),
+    generation: z.int(),
+  }),
+  // What it holds is encrypted under the tenant's key: a hold names a device.
+  z.object({
+    v: z.literal(1),
+    event: z.enum(['hold.placed', 'hold.released']),
+    tenant: z.string(),
+    at: z.string(),
+    sealed: z.string(),
+  }),
+]);
+export type Cut = z.infer<typeof cutSchema>;
+export type OutsideLine = Tombstone | Cut;
+
+const lineSchema = z.union([tombstoneSchema, cutSchema]);
+
+/** How many lines there are, and a hash over all of them. */
+export interface LogHead {
+  readonly lines: number;
+  /** Lower-case hex. */
+  readonly hash: string;
+  /** The hash after the first line, which names the log. */
+  readonly first: string;
+}
+
+export const NO_HEAD: LogHead = { lines: 0, hash: '', first: '' };
+
+export function afterBody({ lines, hash: before, first }: LogHead, body: string): LogHead {
+  const hash = sha256(`${before}\n${body}`).toString('hex');
+  return { lines: lines + 1, hash, first: lines === 0 ? hash : first };
+}
+
+/** The name of a log by its first line. */
+export const firstOf = (lines: readonly string[]): string =>
+  afterBody(NO_HEAD, withoutMac(lines[0] ?? '')).first;
+
+export interface ErasureLog {
+  readonly tombstones: readonly Tombstone[];
+  readonly cuts: readonly Cut[];
+  /** Without their MACs. */
+  readonly bodies: readonly string[];
+  readonly head: LogHead;
+  /** In words, with the number of the line; null: nothing is changed or missing. */
+  readonly problem: string | null;
+}
+
+/** What a crash cut off in the middle of a line was never answered to anybody. */
+export function completeLines(text: string): string[] {
+  return text
+    .slice(0, text.lastIndexOf('\n') + 1)
+    .split('\n')
+    .filter((line) => line.trim() !== '');
+}
+
+const withoutMac = (line: string): string => line.replace(/,"mac":"[\w-]{43}"\}$/, '}');
+
+function parse(body: string): OutsideLine | null {
+  try {
+    return lineSchema.parse(JSON.parse(body));
+  } catch {
+    return null;
+  }
+}
+
+/** @param known what the database knows of the log; null: nothing */
+export function checkLines(
+  lines: readonly string[],
+  key: Uint8Array,
+  known: LogHead | 'changed' | null = null,
+): ErasureLog {
+  const problems: string[] = [];
+  const kept = known === 'changed' ? null : known;
+  if (known === 'changed') problems.push('the count that the database keeps was changed');
+  const bodies: string[] = [];
+  const parsed: OutsideLine[] = [];
+  let [before, sealed, head, fits] = [NO_LINES, false, NO_HEAD, kept === null || kept.lines === 0];
+  for (const [i, line] of lines.entries()) {
+    const opened = openLine(key, ERASURES, before, line);
+    const body = withoutMac(line);
+    const one = parse(body);
+    if (opened === 'changed') problems.push(`line ${i + 1} was changed, or one before it is missing`);
+    else if (one === null || (opened === 'unsealed' && (sealed || i >= (kept?.lines ?? lines.length))))
+      problems.push(`line ${i + 1} is damaged`);
+    sealed ||= opened !== 'unsealed';
+    before = afterLine(before, Buffer.from(line));
+    head = afterBody(head, body);
+    if (head.lines === kept?.lines) fits = head.hash === kept.hash;
+    bodies.push(body);
+    if (one) parsed.push(one);
+  }
+  const missing = (kept?.lines ?? 0) - lines.length;
+  if (missing > 0) problems.push(`${missing} lines are missing at the end`);
+  else if (!fits) problems.push(`the first ${kept?.lines} lines are not those that the database knows`);
+  return {
+    tombstones: parsed.filter((line): line is Tombstone => 'receiptId' in line),
+    cuts: parsed.filter((line): line is Cut => 'event' in line),
+    bodies,
+    head,
+    problem: problems[0] ?? null,
+  };
+}
+
+/** The same bodies as a new chain. */
+export function sealBodies(bodies: readonly string[], key: Uint8Array): string[] {
+  let before = NO_LINES;
+  return bodies.map((body) => {
+    const line = sealLine(key, ERASURES, before, body);
+    before = afterLine(before, Buffer.from(line));
+    return line;
+  });
+}
+
+/** All lines of both, each once: those of this directory as they are, and then what only the backup has. */
+export function mergeLines(
+  ours: readonly string[],
+  carried: readonly string[],
+  key: Uint8Array,
+): readonly string[] {
+  if (ours.length === 0) return carried;
+  const known = new Set(ours.map(withoutMac));
+  const more = carried.map(withoutMac).filter((body) => !known.has(body));
+  return more.length === 0 ? ours : sealBodies([...ours.map(withoutMac), ...more], key);
+}
