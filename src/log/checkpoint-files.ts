@@ -101,10 +101,14 @@ function oneADay(now: number, lastNote: (vkey: string) => string | undefined): (
   };
 }
 
-export function makeCheckpointBook(dataDir: string, serverSecret: Uint8Array): CheckpointBook {
+export function makeCheckpointBook(
+  dataDir: string,
+  serverSecret: Uint8Array,
+  thinFrom = THIN_BYTES,
+): CheckpointBook {
   const path = checkpointFile(dataDir);
   const seen = { last: new Map<string, Line & { kept?: KeptCheckpoint }>(), bytes: 0, lines: 0 };
-  let thinAt = THIN_BYTES;
+  let thinAt = thinFrom;
   const options = { path, key: hmacSha256(serverSecret, 'gpd/checkpoints/v1'), name: 'gpd/checkpoints/v1' };
   const log = makeChainedLog({
     ...options,
@@ -122,16 +126,12 @@ export function makeCheckpointBook(dataDir: string, serverSecret: Uint8Array): C
     if (seen.lines === 0 && existsSync(`${path}.lock`))
       throw new BrokenChain(path, 1, 'was there once, and the file is missing or empty');
   }
-  const lastOf = (vkey: string): KeptCheckpoint | null => {
-    const line = seen.last.get(vkey);
-    if (line) line.kept ??= toKept(line);
-    return line?.kept ?? null;
-  };
-
   return {
     async last(vkey) {
       await refresh();
-      return lastOf(vkey);
+      const line = seen.last.get(vkey);
+      if (line) line.kept ??= toKept(line);
+      return line?.kept ?? null;
     },
     async all(vkey) {
       await refresh();
@@ -154,7 +154,7 @@ export function makeCheckpointBook(dataDir: string, serverSecret: Uint8Array): C
       seen.bytes = 0;
       seen.lines = 0;
       await log.rewrite(keep);
-      thinAt = Math.max(THIN_BYTES, 2 * seen.bytes);
+      thinAt = Math.max(thinFrom, 2 * seen.bytes);
     },
   };
 }

@@ -8,12 +8,14 @@ import { verifyLog } from '../../../src/consent/verify-service.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { LEDGER_SECRET, tenantSecretContext } from '../../../src/keys/contexts.ts';
 import { makeMasterKey } from '../../../src/keys/master-key.ts';
+import { signCheckpoint } from '../../../src/ledger/checkpoint.ts';
 import { appendLeaves, EMPTY_FRONTIER, encodeFrontier } from '../../../src/ledger/frontier.ts';
 import { makeNoteSigner } from '../../../src/ledger/note.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { sealAudit } from '../../../src/log/audit-seal-store.ts';
 import { checkpointFile, makeCheckpointBook } from '../../../src/log/checkpoint-files.ts';
 import { currentCheckpoint, keepCheckpoints, NotSigned } from '../../../src/log/checkpoint-service.ts';
+import { thinCheckpoints } from '../../../src/log/checkpoint-store.ts';
 import { markCheckpointed } from '../../../src/log/log-secret-store.ts';
 import { readLogSecret } from '../../../src/log/new-log.ts';
 import { readEntries, readHead } from '../../../src/log/read-store.ts';
@@ -154,6 +156,33 @@ export function tamperedLogContract(make: MakeDatabase): void {
       // Nothing new, and no line for it.
       expect(readFileSync(node.file, 'utf8')).toBe(lines);
       expect(await other.read('checkpoints').where({ kid }).orderBy('size').pluck('size')).toHaveLength(3);
+    });
+
+    it('keeps of each log one checkpoint a day, those of the last day, and the last one', async () => {
+      const kid = 'thinned';
+      await makeLog(kid);
+      const signer = makeNoteSigner(`gpd.example/ledger/${kid}`, Buffer.alloc(32, 8));
+      const book = makeCheckpointBook(tempDir('thin'), SECRET, 1);
+      const day = Math.floor(NOW / DAY) * DAY;
+      const times = [day - 9 * DAY, day - 9 * DAY + 1, day - 9 * DAY + 2, day - 5 * DAY, day, day + 1];
+      let last = null;
+      for (const [i, at] of times.entries()) {
+        const text = signCheckpoint(i + 1, Buffer.alloc(32, i), signer);
+        expect(await book.keep({ kid, vkey: signer.vkey, text, signedAt: at }, last)).toBe(true);
+        last = await book.last(signer.vkey);
+        await write((tx) => tx('checkpoints').insert({ kid, size: 100 + i, at, note: text }));
+      }
+      expect(await book.keep({ kid, vkey: signer.vkey, text: 'late', signedAt: NOW }, null)).toBe(false);
+      await book.thin(day + 2);
+      expect((await book.all(signer.vkey)).map(({ size }) => size)).toEqual([1, 4, 5, 6]);
+      await thinCheckpoints(db.database, day + 2);
+      const rows = await other
+        .read('checkpoints')
+        .where({ kid })
+        .where('size', '>=', 100)
+        .orderBy('size')
+        .pluck('size');
+      expect(rows.map(Number)).toEqual([102, 103, 104, 105]);
     });
 
     it.each<[string, (file: string) => void]>([
