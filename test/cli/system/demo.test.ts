@@ -2,7 +2,7 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { runGpd, spawnGpd, tempDir } from '../../support/command.ts';
+import { runProgram, spawnGpd, tempDir } from '../../support/command.ts';
 
 /** `gpd demo` ends as it says: nothing is left, whenever it is told to end. */
 
@@ -30,7 +30,7 @@ describe('gpd demo that cannot start', () => {
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
     const { port } = taken.address() as AddressInfo;
     const directory = tempDir('demo');
-    const ran = await runGpd(['demo', '--port', String(port)], { env: { TMPDIR: directory } });
+    const ran = await runProgram(['demo', '--port', String(port)], { env: { TMPDIR: directory } });
     await new Promise((resolve) => taken.close(resolve));
     expect(ran.code).not.toBe(0);
     expect(ran.stderr.trim().split('\n')).toHaveLength(1);
@@ -40,7 +40,7 @@ describe('gpd demo that cannot start', () => {
   it('ends with 78, and leaves nothing, where there can be no directory', async () => {
     const file = join(tempDir('demo'), 'file');
     writeFileSync(file, '');
-    const ran = await runGpd(['demo', '--port', '0'], { env: { TMPDIR: file } });
+    const ran = await runProgram(['demo', '--port', '0'], { env: { TMPDIR: file } });
     expect(ran).toMatchObject({ code: 78, stdout: '' });
     expect(ran.stderr).toContain(file);
     expect(ran.stderr.trim().split('\n')).toHaveLength(1);
