@@ -14,6 +14,7 @@ import { own } from './support/own.ts';
 const SLOW = { timeout: 120_000 };
 /** What a backup and a restore write themselves is in the audit log. */
 const IN_USE = ['meta', 'revisions', 'audit_log', 'sqlite_sequence'];
+const DATA_FILES = ['checkpoints.log', 'checkpoints.log.lock', 'gpd.db', 'gpd.lock', 'master.key'];
 const target = (): string => join(tempDir('backups'), 'b');
 
 /** Every file of a directory, by name, in hexadecimal. */
@@ -63,7 +64,7 @@ describe.concurrent('gpd backup', SLOW, () => {
     expect(refused).toMatchObject({ code: 2, stdout: '' });
     expect(refused.stderr).toContain('--yes');
     await json('restore', file, '--yes');
-    expect(readdirSync(dataDir).sort()).toEqual(['gpd.db', 'gpd.lock', 'master.key']);
+    expect(readdirSync(dataDir).sort()).toEqual(DATA_FILES);
     const status = await json<{ database: { lastBackupAt: string } }>('status');
     expect(status.database.lastBackupAt).toBe(made.createdAt);
     expect(await dumpDatabase(dataDir, IN_USE)).toEqual(before);
@@ -91,7 +92,7 @@ describe.concurrent('gpd backup', SLOW, () => {
     const lost = await gpd('backup', join(file, 'below', 'b'));
     expect(lost.code).toBe(1);
     expect(lost.stderr).toMatch(/no directory/);
-    expect(readdirSync(dataDir).sort()).toEqual(['gpd.db', 'gpd.lock', 'master.key']);
+    expect(readdirSync(dataDir).sort()).toEqual(DATA_FILES);
   });
 
   it('on PostgreSQL it names pg_dump, without asking the database', async () => {

@@ -7,6 +7,7 @@ import { own } from './support/own.ts';
 const DESTRUCTIVE = [
   'agents remove',
   'apikeys revoke',
+  'consent accept-loss',
   'contests resolve',
   'erase',
   'keys destroy',

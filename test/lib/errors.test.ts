@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ERRORS, type ErrorCode, errorBody, Refusal, Unavailable } from '../../src/lib/errors.ts';
 
-/** Contract section 1, word for word. */
+/** Contract section 1, word for word, and what section 12 adds as far as it is built. */
 const CONTRACT: Readonly<Record<number, string>> = {
   400: 'malformed-sealed-bundle invalid-json invalid-request missing-kid',
   401: 'unauthenticated subject-not-identified',
@@ -9,7 +9,7 @@ const CONTRACT: Readonly<Record<number, string>> = {
   404: 'no-such-decision no-such-contest no-data no-retained-data unknown-kid not-found',
   405: 'method-not-allowed',
   408: 'request-timeout',
-  409: 'already-resolved claimed-by-another stale-version idempotency-conflict',
+  409: 'already-resolved claimed-by-another stale-version idempotency-conflict erased',
   413: 'payload-too-large',
   415: 'unsupported-media-type',
   422: 'unknown-purpose',
