@@ -4,7 +4,7 @@ const isHeavy = process.env['HEAVY'] === '1';
 
 /** Suites with a command of their own: `npm run test:attack`, `test:cluster`, `test:fault`, `test:package` … */
 const apart = ['attack', 'cluster', 'fault', 'package', 'proxies', 'runbooks'].map(
-  (name) => `test/${name}/**`,
+  (name) => `test/${name}/**/*.test.ts`,
 );
 /** Real browsers; `npm test` does the journeys, in Chromium, `npm run test:browser` the rest. */
 const browsers = ['test/{browser,console/browser}/*.test.ts'];
@@ -37,7 +37,7 @@ const shared = {
   // What is waited for comes at once, unless the machine is busy.
   expect: { poll: { interval: 20, timeout: 20_000 } },
 };
-const none = [...configDefaults.exclude, ...(isHeavy ? [] : apart)];
+const none = [...configDefaults.exclude, ...apart];
 
 /** In the CI the files, and the tests in each, run in an order of chance: TEST_SEED, which `.ci/run` prints. */
 const shuffled = process.env['CI'] ? { sequence: { shuffle: true } } : {};
@@ -51,23 +51,25 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     coverage: { provider: 'v8', include: ['src/**/*.{ts,tsx}'], reporter: ['text-summary', 'json-summary'] },
     // `npm test` runs unit, app, system and journeys (bin/bootstrap.mjs); `npm run test:all` everything.
-    projects: [
-      { test: { ...shared, ...shuffled, name: 'unit', isolate: false, include: unit, exclude: none } },
-      {
-        test: {
-          ...shared,
-          ...shuffled,
-          name: 'app',
-          setupFiles: ['test/support/umask.ts'],
-          isolate: false,
-          include: ['test/**/*.test.ts', 'test/**/*.test.tsx'],
-          exclude: [...none, ...unit, ...browsers, ...system, ...heavy],
-        },
-      },
-      { test: { ...shared, ...shuffled, name: 'system', include: system, exclude: none } },
-      { test: { ...shared, name: 'heavy', include: heavy, exclude: none } },
-      { test: { ...shared, name: 'journeys', include: journeys, exclude: none } },
-      { test: { ...shared, name: 'browser', include: browsers, exclude: [...none, ...journeys] } },
-    ],
+    projects: isHeavy
+      ? [{ test: { ...shared, name: 'apart', include: apart } }]
+      : [
+          { test: { ...shared, ...shuffled, name: 'unit', isolate: false, include: unit, exclude: none } },
+          {
+            test: {
+              ...shared,
+              ...shuffled,
+              name: 'app',
+              setupFiles: ['test/support/umask.ts'],
+              isolate: false,
+              include: ['test/**/*.test.ts', 'test/**/*.test.tsx'],
+              exclude: [...none, ...unit, ...browsers, ...system, ...heavy],
+            },
+          },
+          { test: { ...shared, ...shuffled, name: 'system', include: system, exclude: none } },
+          { test: { ...shared, name: 'heavy', include: heavy, exclude: none } },
+          { test: { ...shared, name: 'journeys', include: journeys, exclude: none } },
+          { test: { ...shared, name: 'browser', include: browsers, exclude: [...none, ...journeys] } },
+        ],
   },
 });

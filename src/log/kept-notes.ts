@@ -1,9 +1,19 @@
 import { type Checkpoint, verifyCheckpoint } from '../ledger/checkpoint.ts';
 import { parseVkey } from '../ledger/vkey.ts';
 
-/** A signed note behind others; or a line of a checkpoints.log, whose MAC is nobody's to check elsewhere. */
-const NOTE = /^[^\n{][^\n]*\n\d+\n[^\n]+\n\n(?:— [^\n]+\n)+/gmu;
+/** Signed notes, one behind the other (C2SP tlog-checkpoint): name, size, root, an empty line, and lines of signatures. */
+function notesIn(lines: readonly string[]): string[] {
+  const isSignature = (line: string | undefined): boolean => line?.startsWith('\u2014 ') === true;
+  return lines.flatMap((_, i) => {
+    const [, size = '', , empty, first] = lines.slice(i, i + 5);
+    if (!/^\d+$/.test(size) || empty !== '' || !isSignature(first)) return [];
+    let end = i + 5;
+    while (isSignature(lines[end])) end += 1;
+    return [`${lines.slice(i, end).join('\n')}\n`];
+  });
+}
 
+/** A line of a checkpoints.log, whose MAC is nobody's to check elsewhere. */
 function noteOf(line: string): string[] {
   try {
     const { note } = JSON.parse(line) as { note?: unknown };
@@ -16,8 +26,8 @@ function noteOf(line: string): string[] {
 /** Checkpoints that somebody kept, of the log with this key; what another key signed is passed over. */
 export function readKeptNotes(text: string, vkey: string): Checkpoint[] {
   const key = parseVkey(vkey);
-  const lines = text.split('\n').filter((line) => line.startsWith('{'));
-  const notes = [...(text.match(NOTE) ?? []), ...lines.flatMap(noteOf)];
+  const lines = text.split('\n');
+  const notes = [...notesIn(lines), ...lines.filter((line) => line.startsWith('{')).flatMap(noteOf)];
   return notes.flatMap((note) => {
     const verified = key && verifyCheckpoint(note, key);
     return verified?.ok ? [verified.checkpoint] : [];
