@@ -1,71 +1,23 @@
 import { readFileSync } from 'node:fs';
-import axeCore from 'axe-core';
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { describeInChromium, launchChromium } from '../../browser/support/chromium.ts';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { describeInChromium } from '../../browser/support/chromium.ts';
 import { REASON } from '../../support/constants.ts';
-import { type Console, startConsole } from '../support/console.ts';
+import { type BrowserConsole, startBrowserConsole } from '../support/browser.ts';
+import type { Console } from '../support/console.ts';
 
-/** People at the console, in a real browser: with the mouse, by keyboard alone, without JavaScript; axe on every page. */
-
-interface AxeResults {
-  readonly violations: readonly {
-    readonly id: string;
-    readonly nodes: readonly { readonly html: string }[];
-  }[];
-}
-
-/** What axe finds wrong, one line a place. */
-async function axe(page: Page): Promise<string[]> {
-  // Run by the protocol, past the page's policy: the page itself lets nothing in.
-  await page.evaluate(axeCore.source);
-  const { violations } = (await page.evaluate(
-    `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })`,
-  )) as AxeResults;
-  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`));
-}
+/** People at the console, in a real browser: with the mouse, by keyboard alone, without JavaScript. */
 
 describeInChromium('the console in a browser', () => {
+  let at: BrowserConsole;
   let site: Console;
-  let browser: Browser;
-  const contexts: BrowserContext[] = [];
+  let enter: BrowserConsole['enter'];
+  let makeCase: BrowserConsole['makeCase'];
 
   beforeAll(async () => {
-    [site, browser] = await Promise.all([startConsole(), launchChromium()]);
+    at = await startBrowserConsole();
+    ({ site, enter, makeCase } = at);
   });
-  afterAll(async () => {
-    await browser.close();
-    await site.stop();
-  });
-
-  /** Signs in at the identity provider's own page. */
-  async function enter(account: string, options: BrowserContextOptions = {}): Promise<Page> {
-    const context = await browser.newContext(options);
-    contexts.push(context);
-    const page = await context.newPage();
-    await page.goto(`${site.url}/console`);
-    await page.fill('input[name="login"]', account);
-    await page.fill('input[name="password"]', 'x');
-    await page.click('button[type="submit"]');
-    await page.waitForLoadState();
-    if (page.url().startsWith(site.idp.issuer)) await page.click('button[type="submit"]');
-    await page.waitForURL(/\/console\/queue/);
-    return page;
-  }
-
-  async function makeCase(device?: string, statement = 'I am a person, and I type with a switch.') {
-    const decided = await site.decide(device);
-    const contestId = await site.contest(decided.requestId, decided.visitorId, statement);
-    return { ...decided, contestId };
-  }
-
-  it('axe finds what is wrong', async () => {
-    const page = await (await browser.newContext()).newPage();
-    await page.setContent('<main><img src="x.png"><input></main>');
-    expect((await axe(page)).map((line) => line.split(':')[0])).toEqual(
-      expect.arrayContaining(['image-alt', 'label']),
-    );
-  });
+  afterAll(() => at.stop());
 
   it('a reviewer signs in, claims, overturns, and the next verdict is human', async () => {
     const device = 'journey';
@@ -207,78 +159,5 @@ describeInChromium('the console in a browser', () => {
     expect(await page.title()).not.toContain('owned');
     expect(await page.locator('.prose').first().textContent()).toContain('<img src=x');
     expect(await page.locator('main img').count()).toBe(0);
-  });
-
-  describe('every page, in light, dark and at 320 pixels', () => {
-    const looks: readonly (readonly [string, BrowserContextOptions])[] = [
-      ['light', { colorScheme: 'light', viewport: { width: 1440, height: 900 } }],
-      ['dark', { colorScheme: 'dark', viewport: { width: 1024, height: 768 } }],
-      ['narrow', { colorScheme: 'light', viewport: { width: 320, height: 640 } }],
-    ];
-    const paths = [
-      'queue',
-      'queue?state=resolved',
-      'queue?class=unknown',
-      'overview',
-      'subjects',
-      'receipts',
-      'holds',
-      'audit',
-      'audit?to=2001-01-01',
-      'ledger?seq=0',
-      'keys',
-      'terms',
-      'terms?lang=ar',
-      'banner',
-      'sessions',
-      'help',
-      'nothing',
-    ];
-
-    it.each(looks)(
-      '%s: axe finds nothing, and nothing is wider than the window',
-      async (_name, options) => {
-        const open = await makeCase();
-        const page = await enter('dora', options);
-        const look = async (what: string): Promise<void> => {
-          // With its style: a page that was just sent to has none for a moment.
-          await page.waitForLoadState('load');
-          expect({ what, found: await axe(page) }).toEqual({ what, found: [] });
-          const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-          expect({ what, wider: Math.max(0, wider) }).toEqual({ what, wider: 0 });
-        };
-        for (const path of [...paths, `contests/${open.contestId}`]) {
-          await page.goto(`${site.url}/console/${path}`);
-          await look(path);
-        }
-        await page
-          .locator('[data-claim]')
-          .click()
-          .catch(() => {});
-        await page.goto(`${site.url}/console/subjects`);
-        await page.getByLabel('By', { exact: true }).selectOption('request');
-        await page.getByLabel('Id', { exact: true }).fill(open.requestId);
-        await page.getByRole('button', { name: 'Find' }).click();
-        await look('a subject');
-        await page.getByText('Place a hold').first().click();
-        await look('a subject with the form of a hold');
-        await page.getByRole('button', { name: 'Plan an erasure' }).click();
-        await look('a plan');
-        await page
-          .getByLabel('To confirm, type the handle')
-          .fill((await page.locator('h1 code').textContent()) ?? '');
-        await page.getByRole('button', { name: 'Erase it now' }).click();
-        await look('a receipt');
-        await page.goto(`${site.url}/console/ledger`);
-        await page.getByRole('button', { name: 'Verify now' }).click();
-        await page.getByText('The ledger is whole').waitFor({ timeout: 10_000 });
-        await look('a job');
-        await page.getByRole('button', { name: 'Sign out' }).click();
-        await look('signed out');
-        await page.goto(`${site.url}/console/callback?code=x&state=y`);
-        await look('a sign-in that failed');
-      },
-      120_000,
-    );
   });
 });

@@ -1,0 +1,120 @@
+import axeCore from 'axe-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describeInChromium } from '../../browser/support/chromium.ts';
+import { type BrowserConsole, startBrowserConsole } from '../support/browser.ts';
+import type { Console } from '../support/console.ts';
+
+/** Axe on every page of the console, in each of its looks. */
+
+interface AxeResults {
+  readonly violations: readonly {
+    readonly id: string;
+    readonly nodes: readonly { readonly html: string }[];
+  }[];
+}
+
+/** What axe finds wrong, one line a place. */
+async function axe(page: Page): Promise<string[]> {
+  // Run by the protocol, past the page's policy: the page itself lets nothing in.
+  await page.evaluate(axeCore.source);
+  const { violations } = (await page.evaluate(
+    `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })`,
+  )) as AxeResults;
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`));
+}
+
+describeInChromium('the looks of the console', () => {
+  let at: BrowserConsole;
+  let site: Console;
+  let browser: Browser;
+  let enter: BrowserConsole['enter'];
+  let makeCase: BrowserConsole['makeCase'];
+
+  beforeAll(async () => {
+    at = await startBrowserConsole();
+    ({ site, browser, enter, makeCase } = at);
+  });
+  afterAll(() => at.stop());
+
+  it('axe finds what is wrong', async () => {
+    const page = await (await browser.newContext()).newPage();
+    await page.setContent('<main><img src="x.png"><input></main>');
+    expect((await axe(page)).map((line) => line.split(':')[0])).toEqual(
+      expect.arrayContaining(['image-alt', 'label']),
+    );
+  });
+
+  describe('every page, in light, dark and at 320 pixels', () => {
+    const looks: readonly (readonly [string, BrowserContextOptions])[] = [
+      ['light', { colorScheme: 'light', viewport: { width: 1440, height: 900 } }],
+      ['dark', { colorScheme: 'dark', viewport: { width: 1024, height: 768 } }],
+      ['narrow', { colorScheme: 'light', viewport: { width: 320, height: 640 } }],
+    ];
+    const paths = [
+      'queue',
+      'queue?state=resolved',
+      'queue?class=unknown',
+      'overview',
+      'subjects',
+      'receipts',
+      'holds',
+      'audit',
+      'audit?to=2001-01-01',
+      'ledger?seq=0',
+      'keys',
+      'terms',
+      'terms?lang=ar',
+      'banner',
+      'sessions',
+      'help',
+      'nothing',
+    ];
+
+    it.each(looks)(
+      '%s: axe finds nothing, and nothing is wider than the window',
+      async (_name, options) => {
+        const open = await makeCase();
+        const page = await enter('dora', options);
+        const look = async (what: string): Promise<void> => {
+          // With its style: a page that was just sent to has none for a moment.
+          await page.waitForLoadState('load');
+          expect({ what, found: await axe(page) }).toEqual({ what, found: [] });
+          const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+          expect({ what, wider: Math.max(0, wider) }).toEqual({ what, wider: 0 });
+        };
+        for (const path of [...paths, `contests/${open.contestId}`]) {
+          await page.goto(`${site.url}/console/${path}`);
+          await look(path);
+        }
+        await page
+          .locator('[data-claim]')
+          .click()
+          .catch(() => {});
+        await page.goto(`${site.url}/console/subjects`);
+        await page.getByLabel('By', { exact: true }).selectOption('request');
+        await page.getByLabel('Id', { exact: true }).fill(open.requestId);
+        await page.getByRole('button', { name: 'Find' }).click();
+        await look('a subject');
+        await page.getByText('Place a hold').first().click();
+        await look('a subject with the form of a hold');
+        await page.getByRole('button', { name: 'Plan an erasure' }).click();
+        await look('a plan');
+        await page
+          .getByLabel('To confirm, type the handle')
+          .fill((await page.locator('h1 code').textContent()) ?? '');
+        await page.getByRole('button', { name: 'Erase it now' }).click();
+        await look('a receipt');
+        await page.goto(`${site.url}/console/ledger`);
+        await page.getByRole('button', { name: 'Verify now' }).click();
+        await page.getByText('The ledger is whole').waitFor({ timeout: 10_000 });
+        await look('a job');
+        await page.getByRole('button', { name: 'Sign out' }).click();
+        await look('signed out');
+        await page.goto(`${site.url}/console/callback?code=x&state=y`);
+        await look('a sign-in that failed');
+      },
+      120_000,
+    );
+  });
+});

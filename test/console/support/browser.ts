@@ -1,0 +1,46 @@
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { launchChromium } from '../../browser/support/chromium.ts';
+import { type Console, startConsole } from './console.ts';
+
+/** A console, a Chromium, and people who sign in with it. */
+
+export interface BrowserConsole {
+  readonly site: Console;
+  readonly browser: Browser;
+  /** Signs in at the identity provider's own page. */
+  enter(account: string, options?: BrowserContextOptions): Promise<Page>;
+  makeCase(
+    device?: string,
+    statement?: string,
+  ): Promise<{ requestId: string; visitorId: string; class: string; contestId: string }>;
+  stop(): Promise<void>;
+}
+
+export async function startBrowserConsole(): Promise<BrowserConsole> {
+  const [site, browser] = await Promise.all([startConsole(), launchChromium()]);
+  return {
+    site,
+    browser,
+    async enter(account, options = {}) {
+      const context = await browser.newContext(options);
+      const page = await context.newPage();
+      await page.goto(`${site.url}/console`);
+      await page.fill('input[name="login"]', account);
+      await page.fill('input[name="password"]', 'x');
+      await page.click('button[type="submit"]');
+      await page.waitForLoadState();
+      if (page.url().startsWith(site.idp.issuer)) await page.click('button[type="submit"]');
+      await page.waitForURL(/\/console\/queue/);
+      return page;
+    },
+    async makeCase(device, statement = 'I am a person, and I type with a switch.') {
+      const decided = await site.decide(device);
+      const contestId = await site.contest(decided.requestId, decided.visitorId, statement);
+      return { ...decided, contestId };
+    },
+    async stop() {
+      await browser.close();
+      await site.stop();
+    },
+  };
+}
