@@ -8,11 +8,11 @@ export interface BrowserConsole {
   readonly site: Console;
   readonly browser: Browser;
   /** Signs in at the identity provider's own page. */
-  enter(account: string, options?: BrowserContextOptions): Promise<Page>;
-  makeCase(
+  readonly enter: (account: string, options?: BrowserContextOptions) => Promise<Page>;
+  readonly makeCase: (
     device?: string,
     statement?: string,
-  ): Promise<{ requestId: string; visitorId: string; class: string; contestId: string }>;
+  ) => Promise<{ requestId: string; visitorId: string; class: string; contestId: string }>;
   stop(): Promise<void>;
 }
 
