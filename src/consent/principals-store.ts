@@ -50,7 +50,7 @@ function readRow(kid: string, mac: StateMac | undefined, cells: Cells): Principa
 }
 
 /**
- * A principal of a row that cannot be opened is a fault, and those beside it are not.
+ * A row that cannot be opened fails its own principal and no other.
  * @param batch of one tenant
  */
 export async function loadPrincipals(

@@ -158,7 +158,7 @@ async function write(
   tenant: ConsentTenant,
   { action, body, source, idempotencyKey: key, caller }: WriteRequest,
 ): Promise<WriteResponse> {
-  // How long a grant lasts is one of the terms; a refusal needs none, and goes through.
+  // How long a grant lasts is one of the terms; a refusal needs none, and is always written.
   if (action === 'grant') requireTerms(tenant);
   checkTerms(tenant, body);
   const { principalId, purposes, gpc } = body;

@@ -86,7 +86,7 @@ async function sealPage(database: Database, { kid, stateMac }: TermsOf, sealed: 
   });
 }
 
-/** In steps; a start that is cut short goes on at the next one. @param wrappedRoot says that all rows of the tenant are sealed */
+/** In steps; an interrupted start continues at the next one. @param wrappedRoot says that all rows of the tenant are sealed */
 export async function sealTenant(database: Database, tenant: TermsOf, wrappedRoot: string): Promise<void> {
   for (const sealed of SEALED) {
     let last: Row | null = null;

@@ -40,7 +40,7 @@ export interface Trusted {
 }
 
 export interface VerifyOptions {
-  /** Undefined: only what stands in the database is held against itself. */
+  /** Undefined: the database is checked against itself only. */
   readonly trusted?: Trusted | undefined;
   readonly onProgress?: (done: number) => void;
 }

@@ -26,7 +26,7 @@ const PREFIX = Buffer.from('req_');
 const REQUEST_ID_BYTES = 30;
 /** After each slice a pause of four times its length: the search takes a fifth of the event loop at most. */
 const PAUSES = 4;
-/** A small file is searched within a second or two; of a large one no more than 64 MB a second are read. */
+/** A small file is searched within a second or two; a large one is read at up to 64 MB per second. */
 const QUICK_BYTES = 256 * 1024 * 1024;
 const SLOW_PAUSE_MS = 4;
 

@@ -20,7 +20,7 @@ export function sealLine(key: Uint8Array, name: string, before: Uint8Array, body
   return `${body.slice(0, -1)},"mac":"${macOf(key, name, before, body)}"}`;
 }
 
-/** The JSON without its MAC; `unsealed`: there is none; `changed`: it is of another line, or of another place. */
+/** The JSON without its MAC; `unsealed`: no MAC; `changed`: the MAC belongs to another line or position. */
 export function openLine(
   key: Uint8Array,
   name: string,

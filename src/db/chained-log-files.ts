@@ -7,7 +7,7 @@ import { inTurn, isThere, locked, makeEmpty, ownAsDirectory } from './shared-fil
 
 /**
  * A file of chained lines (chained-line.ts) that only grows. A line that was changed, inserted, moved or removed is found by its
- * number. Lines cut off the end are not, while nobody has read them: whoever keeps such a file has to know its last line from
+ * number. Lines cut off the end are not, until somebody has read them: the owner of such a file has to know its last line from
  * elsewhere. It is read in pieces, each line once, and never held in memory. Several processes may append.
  */
 
@@ -36,7 +36,7 @@ export interface ChainedLogOptions {
 
 export interface ChainedLog {
   exists(): boolean;
-  /** Reads the file where somebody else wrote it since; nothing where there is none. @throws {BrokenChain} */
+  /** Reads what another process appended; a missing file is empty. @throws {BrokenChain} */
   refresh(): Promise<void>;
   /**
    * Durable before it returns. `next` is asked behind the lock, once all lines are read; null appends nothing.
@@ -70,7 +70,7 @@ const PIECE_BYTES = 64 * 1024;
 /** Longer than any line of ours. */
 const MAX_LINE_BYTES = 1024 * 1024;
 
-/** Whole lines from an offset on; what a crash cut short has no end and is none. */
+/** Whole lines from an offset on; a line that a crash cut short has no end and is skipped. */
 async function* wholeLines(file: FileHandle, from: number): AsyncGenerator<Buffer> {
   const piece = Buffer.alloc(PIECE_BYTES);
   let rest: Buffer = Buffer.alloc(0);

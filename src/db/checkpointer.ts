@@ -37,7 +37,7 @@ const MAX_LEFT_PAGES = 200;
 const PASSIVE_TRIES = 20;
 const ANOTHER_MS = 50;
 
-/** Copies what is in the log beside the writer, until little is left: into a large file this takes seconds. */
+/** Copies the log without holding the writer, until little is left: for a large file this takes seconds. */
 async function copyLog(connection: Knex): Promise<void> {
   for (let i = 0; i < PASSIVE_TRIES; i += 1) {
     const [before] = (await connection.raw('PRAGMA wal_checkpoint(NOOP)')) as Progress[];

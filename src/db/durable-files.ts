@@ -54,12 +54,12 @@ export function publishFile(temporary: string, path: string): void {
   syncPath(dirname(path));
 }
 
-/** A name beside `path` that nobody else can know before it is there. */
+/** A name in the same folder that nobody can guess. */
 export const unguessable = (path: string): string => `${path}.${randomBytes(8).toString('hex')}.tmp`;
 
 /**
  * Writes a file of mode 0600, whole or not at all. Its directory may be one that others write to: the file is new, of this
- * user, and what stands at `path` afterwards is this very file.
+ * user, and `path` is this very file afterwards.
  * @param place gives the temporary file its name
  */
 export function writePrivate(

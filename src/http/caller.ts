@@ -49,7 +49,7 @@ export interface AuthorizeDeps {
   readonly limits: ConsentLimits;
 }
 
-/** A publishable key stands in every page: whoever presents it is a stranger. */
+/** A publishable key is in every page: its caller may be anybody. */
 export const isBrowser = (caller: Caller): caller is KeyCaller =>
   caller.kind === 'key' && caller.key.scope === 'publishable';
 

@@ -6,7 +6,7 @@ export interface DailyWindow {
   readonly to: number;
 }
 
-/** @param text `HH:MM-HH:MM`; null: it is none */
+/** @param text `HH:MM-HH:MM`; null: invalid */
 export function parseDailyWindow(text: string): DailyWindow | null {
   const match = /^([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)$/.exec(text);
   if (!match) return null;

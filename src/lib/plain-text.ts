@@ -6,7 +6,7 @@ export function isPlainText(text: string): boolean {
 /** What ends a line, or steers a terminal or the order of what is read: control, bidi and line-separating characters. */
 const STEERING = /[\p{Cc}\p{Bidi_C}\u2028\u2029]/u;
 
-/** A title or a name that is shown beside others in one line. */
+/** A title or a name that is shown on one line. */
 export function isOneLine(text: string): boolean {
   return text.isWellFormed() && !STEERING.test(text);
 }

@@ -44,7 +44,7 @@ export interface CheckpointBook {
    * @returns false: it did
    */
   keep(kept: NewCheckpoint, after: KeptCheckpoint | null): Promise<boolean>;
-  /** A log goes on with fewer entries than were signed: a restore, or an operator who accepts it. */
+  /** Records that a log continues with fewer entries than were signed, after a restore or accept-loss. */
   keepAfterLoss(kept: readonly NewCheckpoint[]): Promise<void>;
   /** Where it has grown large: of each log one line a day, and those of the last day. */
   thin(now: number): Promise<void>;

@@ -15,7 +15,7 @@ import { LogDamaged, type LogHead, makeHashReader, readHead } from './read-store
 
 export interface LogKeys {
   readonly signer: NoteSigner;
-  /** A line in checkpoints.log goes with this log from its first entry on: without one, something was taken away. */
+  /** This log has had a line in checkpoints.log since its first entry: if it is missing, it was removed. */
   readonly checkpointed: boolean;
 }
 

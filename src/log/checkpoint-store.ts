@@ -3,7 +3,7 @@ import type { Database } from '../db/db.ts';
 import { DAY } from '../lib/clock.ts';
 import type { LogHead } from './read-store.ts';
 
-/** Checkpoints as rows: the last one in the head of its log, all of them beside it. */
+/** Checkpoints as rows: the last one in the head of its log, all of them in a table. */
 
 export interface StoredCheckpoint {
   readonly text: string;

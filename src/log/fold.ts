@@ -44,7 +44,7 @@ export interface Fold {
   expired: Expired;
 }
 
-/** The audit log outlives what it tells of: it names nobody. */
+/** The audit log outlives the rows it describes: it names nobody. */
 export const AUDIT_DAYS_MS = 730 * 24 * HOUR;
 
 export const floorHour = (at: number): number => Math.floor(at / HOUR) * HOUR;
@@ -68,7 +68,7 @@ export function expiredBy({ body, time }: Entry, before: Expired): Expired {
   };
 }
 
-/** An entry that is none of ours is not looked into: its hash is held against the tree all the same. */
+/** An entry of an unknown type is not read: its hash is still checked against the tree. */
 export function parseStored(text: string): Entry {
   try {
     const value: unknown = JSON.parse(text);

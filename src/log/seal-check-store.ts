@@ -8,7 +8,7 @@ import { bodyOf, type SealedTable } from './hourly-seal-store.ts';
 import type { Problems } from './problem.ts';
 import { VERDICTS } from './verdict-seal-store.ts';
 
-/** The sealed hours of a log against their rows: the entries say what has to be there, not the seals beside the rows. */
+/** The sealed hours of a log against their rows: the entries say what must be there, not the seal tables. */
 
 interface SealRow {
   readonly count: number;

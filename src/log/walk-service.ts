@@ -4,7 +4,7 @@ import { leafHash } from '../ledger/merkle.ts';
 import type { Problems } from './problem.ts';
 import { type LogHead, makeHashReader, readEntries, type StoredEntry } from './read-store.ts';
 
-/** Every entry of a log, hashed again in its order, trusting nothing that was stored beside it. */
+/** Every entry of a log, hashed again in its order, trusting no stored hash. */
 
 const PAGE = 1000;
 

@@ -32,7 +32,7 @@ import { leastSkew } from './skew-store.ts';
 
 export interface Keys {
   readonly backup: Buffer;
-  /** Null: there is none yet, and the backup's is put in its place. */
+  /** Null: missing; the backup's is used. */
   readonly current: Buffer | null;
 }
 

@@ -39,7 +39,7 @@ export interface Restored extends CameBack {
   readonly dataDir: string;
   readonly createdAt: string;
   readonly gpd: string;
-  /** Logs of which a checkpoint over more entries was signed: whoever kept it can prove that they are missing. */
+  /** Logs of which a checkpoint over more entries was signed: anyone who kept it can prove that they are missing. */
   readonly lostEntries: readonly LostEntries[];
   /** Erasures that came after the backup: `gpd serve` repeats them before it listens. */
   readonly erasuresToRepeat: number;

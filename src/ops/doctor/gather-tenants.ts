@@ -31,7 +31,7 @@ export interface DoctorKeys {
   readonly book: CheckpointBook;
 }
 
-/** What is believed beside the database. */
+/** What is trusted besides the database. */
 export interface DoctorTrust {
   readonly macs: ReadonlyMap<string, TermsOf>;
   readonly keys: DoctorKeys | null;

@@ -22,7 +22,7 @@ export async function cutOff(tx: Knex.Transaction, now: number, skewMs: number):
   await raiseRestored(tx, earliestExpiry(now, skewMs));
 }
 
-/** Of the tenant that a line is about, and not of one that was made anew under its kid. */
+/** Of the tenant that the line names, not of a later tenant with the same kid. */
 async function endAgain(tx: Knex.Transaction, cut: Cut): Promise<boolean> {
   const { tenant: kid } = cut;
   const at = Date.parse(cut.at);
