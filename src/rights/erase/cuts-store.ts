@@ -31,7 +31,6 @@ async function endAgain(tx: Knex.Transaction, cut: Cut): Promise<boolean> {
     const row = tx('api_keys').where({ kid, id: cut.id }).whereNull('revoked_at');
     return (await row.update({ revoked_at: at })) > 0;
   }
-  if (cut.event !== 'seal-key.destroyed') return false;
   const row = tx('seal_keys').where({ kid, generation: cut.generation }).whereNot({ state: 'destroyed' });
   return (await row.update({ state: 'destroyed', wrapped_private: null, destroyed_at: at })) > 0;
 }

@@ -38,14 +38,6 @@ const cutSchema = z.discriminatedUnion('event', [
     at: z.string(),
     generation: z.int(),
   }),
-  // What it holds is encrypted under the tenant's key: a hold names a device.
-  z.object({
-    v: z.literal(1),
-    event: z.enum(['hold.placed', 'hold.released']),
-    tenant: z.string(),
-    at: z.string(),
-    sealed: z.string(),
-  }),
 ]);
 export type Cut = z.infer<typeof cutSchema>;
 export type OutsideLine = Tombstone | Cut;
