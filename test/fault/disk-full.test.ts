@@ -28,6 +28,7 @@ const whole = (): Promise<void> =>
 /** Under load until nothing more is taken: the disk is full, and stays so. */
 async function fillUnderLoad(book: Book): Promise<void> {
   let over = false;
+  // An erasure would give its reserve up to what fills the disk here.
   const load = runLoad(house, book, () => over, { erasers: 0 });
   while (book.acknowledged < 15) await sleep(5);
   disk.fill();

@@ -116,12 +116,12 @@ async function choose(house: House, book: Book, principalId: string, choice: Cho
   return place !== null;
 }
 
-async function consent(house: House, book: Book, turn: number): Promise<void> {
+async function consent(house: House, book: Book, turn: number, shreds: boolean): Promise<void> {
   const principalId = `p-${randomUUID()}`;
   if (!(await choose(house, book, principalId, 'granted'))) return;
   if (turn % 3 === 0) await choose(house, book, principalId, 'withdrawn');
   if (turn % 3 === 1) await choose(house, book, principalId, 'denied');
-  if (turn % 5 === 2) await shred(house, book, principalId);
+  if (shreds && turn % 5 === 2) await shred(house, book, principalId);
 }
 
 async function shred(house: House, book: Book, principalId: string): Promise<void> {
@@ -170,6 +170,7 @@ export interface LoadOptions {
   readonly visitors?: number;
   readonly choosers?: number;
   readonly contesters?: number;
+  /** None: nobody's consent is shredded either. */
   readonly erasers?: number;
 }
 
@@ -187,7 +188,7 @@ export async function runLoad(
     Array.from({ length: count }, () => loop(work));
   await Promise.all([
     ...many(visitors, () => visit(house, book)),
-    ...many(choosers, (turn) => consent(house, book, turn)),
+    ...many(choosers, (turn) => consent(house, book, turn, erasers > 0)),
     ...many(contesters, (turn) => contest(house, book, turn)),
     ...many(erasers, (turn) => erase(house, book, turn)),
   ]);
