@@ -3,9 +3,9 @@ import type { Database } from '../../../src/db/db.ts';
 import { raiseForgotten } from '../../../src/db/time-marks-store.ts';
 import { makeRecorder } from '../../../src/ingest/recorder-store.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
+import { addDecision, addRetiringKey, countOf, makeHouse, privateKeyOf } from '../../ops/contract/house.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
-import { addDecision, addRetiringKey, countOf, makeHouse, privateKeyOf } from './house.ts';
 
 const YEAR = 365 * DAY;
 const KID = 'shop';

@@ -6,8 +6,8 @@ import type { Database } from '../../../src/db/db.ts';
 import { rowsOf } from '../../../src/db/sql.ts';
 import { createLog } from '../../../src/log/append-store.ts';
 import { insertTenant } from '../../../src/tenants/tenant-store.ts';
+import { termsOf } from '../../consent/contract/consent-support.ts';
 import { makeNewTenant } from '../../support/make.ts';
-import { termsOf } from './consent-support.ts';
 
 /** One database of a suite's own. */
 export interface TestDatabase {

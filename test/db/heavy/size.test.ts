@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe } from 'vitest';
+import { sizeContract } from '../../log/contract/size.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../../support/postgres.ts';
 import { describeWithTool } from '../../support/tools.ts';
 import type { MakeDatabase } from '../contract/database.ts';
 import { onPostgres, onSqlite } from '../contract/makers.ts';
-import { sizeContract } from '../contract/size.ts';
 
 const make = await onSqlite();
 

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type AgentDirectory,
+  agentsRevision,
+  listDirectories,
+  makeNonceClaimer,
+  purgeAgentNonces,
+  saveFetched,
+} from '../../../src/agents/store.ts';
+import type { SignatureClaim } from '../../../src/agents/verify.ts';
+import { readSnapshot } from '../../../src/app/snapshot-store.ts';
+import type { Database } from '../../../src/db/db.ts';
+import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
+import { addAgent } from '../../support/agents.ts';
+import { NOW } from '../../support/make.ts';
+
+function makeDirectory(url: string, over: Partial<AgentDirectory> = {}): AgentDirectory {
+  const times = { fetchedAt: null, triedAt: null, failure: null, createdAt: NOW };
+  return { url, source: 'listed', keys: [], ...times, ...over };
+}
+
+let bundles = 0;
+
+/** By a bundle of its own. */
+function claimOf(nonce: string, expiresAt: number): SignatureClaim {
+  bundles += 1;
+  return { nonce, bundle: `acme|${bundles}`, expiresAt };
+}
+
+export function agentContract(make: MakeDatabase): void {
+  describe('agent store', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    it('a directory whose stored keys cannot be read has none, and hides no other', async () => {
+      const url = 'https://damaged.example/';
+      await addAgent(db.database, makeDirectory(url));
+      for (const keys of ['[{', 'null', '{}']) {
+        await db.database.transaction((tx) => tx('agent_directories').where({ url }).update({ keys }));
+        const found = (await listDirectories(other)).filter((directory) => directory.url === url);
+        expect(found).toEqual([makeDirectory(url, { failure: 'its stored keys cannot be read' })]);
+      }
+      await db.database.transaction((tx) => tx('agent_directories').where({ url }).delete());
+    });
+
+    it('keeps a directory with all its fields, and puts a new form in place of the old', async () => {
+      const own = await make();
+      const node = await own.connect();
+      const first = makeDirectory('https://b.example/');
+      const second = makeDirectory('https://a.example/', {
+        source: 'pinned',
+        fetchedAt: NOW,
+        triedAt: NOW + 1,
+        failure: 'the answer was 503 — später',
+      });
+      await addAgent(own.database, first);
+      await addAgent(own.database, second);
+      expect(await listDirectories(node)).toEqual([second, first]);
+      await addAgent(node, { ...first, failure: 'gone' });
+      expect(await listDirectories(own.database)).toEqual([second, { ...first, failure: 'gone' }]);
+      await own.close();
+    });
+
+    it('stores what a fetch brought unless a later one, a removal or a pin came first', async () => {
+      const url = 'https://fetched.example/';
+      const before = makeDirectory(url);
+      const stored = async (): Promise<AgentDirectory | undefined> =>
+        (await listDirectories(other)).find((directory) => directory.url === url);
+      const fetched = (triedAt: number): AgentDirectory => ({ ...before, fetchedAt: triedAt, triedAt });
+      await saveFetched(db.database, fetched(NOW), before, NOW);
+      expect(await stored()).toBeUndefined();
+      await addAgent(db.database, before);
+      await saveFetched(db.database, fetched(NOW + 2), before, NOW + 9);
+      await saveFetched(other, fetched(NOW + 1), before, NOW + 9);
+      expect(await stored()).toEqual(fetched(NOW + 2));
+      await addAgent(other, { ...before, source: 'pinned' });
+      await saveFetched(db.database, fetched(NOW + 3), before, NOW + 9);
+      expect(await stored()).toEqual({ ...before, source: 'pinned' });
+      await db.database.transaction((tx) => tx('agent_directories').where({ url }).delete());
+    });
+
+    it('counts changes by a revision of its own', async () => {
+      const [agents, tenants] = [await agentsRevision(other), (await readSnapshot(other, -1)).revision];
+      await addAgent(db.database, makeDirectory('https://c.example/'));
+      expect(await agentsRevision(other)).toBe(agents + 1);
+      expect((await readSnapshot(other, -1)).revision).toBe(tenants);
+    });
+
+    it('gives a nonce to the first who claims it, on all nodes together', async () => {
+      const claimers = [makeNonceClaimer(db.database), makeNonceClaimer(other)];
+      const answers = await Promise.all(
+        Array.from({ length: 60 }, (_, i) => claimers[i % 2]!(claimOf(`nonce-${i % 3}`, NOW))),
+      );
+      expect(answers.filter(Boolean)).toHaveLength(3);
+      expect(await claimers[0]!(claimOf('nonce-0', NOW))).toBe(false);
+      expect(await claimers[1]!(claimOf('nonce-3', NOW))).toBe(true);
+    });
+
+    it('gives a nonce to its bundle again, and to no other, in one batch too', async () => {
+      const claim = makeNonceClaimer(db.database);
+      const [mine, theirs] = ['acme|a', 'acme|b'].map((bundle) => ({
+        nonce: 'again',
+        bundle,
+        expiresAt: NOW,
+      }));
+      expect(await Promise.all([mine!, theirs!, mine!].map(claim))).toEqual([true, false, true]);
+      expect(await Promise.all([theirs!, mine!, mine!].map(makeNonceClaimer(other)))).toEqual([
+        false,
+        true,
+        true,
+      ]);
+    });
+
+    it('forgets a nonce once it is past its time', async () => {
+      const claim = makeNonceClaimer(db.database);
+      await Promise.all([claim(claimOf('past', 999)), claim(claimOf('due', 1000))]);
+      expect(await purgeAgentNonces(other, 1000)).toBe(1);
+      const again = [claim(claimOf('past', 2000)), claim(claimOf('due', 2000))];
+      expect(await Promise.all(again)).toEqual([true, false]);
+    });
+  });
+}

@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readSnapshot, type SnapshotPage, type TenantSnapshot } from '../../../src/app/snapshot-store.ts';
+import { hashApiKey } from '../../../src/auth/api-key.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { bump } from '../../../src/db/revision.ts';
+import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
+import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
+import { makeTenantStore, saveTenantSecret } from '../../../src/tenants/tenant-store.ts';
+import { macOf } from '../../consent/contract/consent-support.ts';
+import {
+  addTenant,
+  holdTransaction,
+  type MakeDatabase,
+  type TestDatabase,
+} from '../../db/contract/database.ts';
+import { operatorAt } from '../../support/act.ts';
+import { makeGenerationRow, makeNewTenant, NOW } from '../../support/make.ts';
+
+/** What a server does with its polls: keeps what it knows, and drops who is gone. */
+function makeView() {
+  const tenants = new Map<string, TenantSnapshot>();
+  let revision = -1;
+  return {
+    tenants,
+    async poll(database: Database): Promise<SnapshotPage> {
+      const page = await readSnapshot(database, revision);
+      if (page.revision < revision) throw new Error('the revision went back');
+      revision = page.revision;
+      for (const kid of tenants.keys()) if (page.kids?.has(kid) === false) tenants.delete(kid);
+      for (const changed of page.changed) tenants.set(changed.tenant.kid, changed);
+      return page;
+    },
+  };
+}
+
+async function removeTenant(database: Database, kid: string): Promise<void> {
+  await database.transaction(async (tx) => {
+    await bump(tx, 'tenants');
+    await tx('tenants').where({ kid }).delete();
+  });
+}
+
+export function snapshotContract(make: MakeDatabase): void {
+  describe('snapshot', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    it('says at once that there is nobody, and that nothing changed', async () => {
+      const empty = await make();
+      const { database } = empty;
+      const page = await readSnapshot(database, -1);
+      expect(page).toEqual({ revision: 0, changed: [], damaged: [], kids: new Set() });
+      expect(await readSnapshot(database, 0)).toEqual({ revision: 0, changed: [], damaged: [], kids: null });
+      await empty.close();
+    });
+
+    it('reads a tenant with all that hangs on it', async () => {
+      const kid = await addTenant(db.database, 'whole');
+      await saveTenantSecret(db.database, kid, 'symmetric', 'wrapped symmetric', operatorAt(NOW));
+      const times = { createdAt: NOW, revokedAt: null, lastUsedOn: null };
+      const key = { id: 'k', kid, scope: 'secret', name: 'n', hash: hashApiKey('k'), ...times } as const;
+      await makeApiKeyStore(db.database).insert(key, operatorAt(NOW));
+      const { changed } = await readSnapshot(other, -1);
+      expect(changed.filter(({ tenant }) => tenant.kid === kid)).toEqual([
+        {
+          tenant: makeNewTenant(kid).tenant,
+          revision: expect.any(Number) as number,
+          secrets: new Map([
+            ['root', 'root of whole'],
+            ['symmetric', 'wrapped symmetric'],
+          ]),
+          keys: [makeGenerationRow({ kid })],
+          purposes: [],
+          apiKeys: [key],
+          consentPolicies: [],
+          logOrigin: 'gpd.example/ledger/whole',
+          policies: {},
+          termsMac: macOf(kid).ofTerms({ purposes: [], policies: [] }),
+          webhooks: [],
+        },
+      ]);
+    });
+
+    it('reads only who changed, and names everybody', async () => {
+      const [one, two] = [await addTenant(db.database, 'one'), await addTenant(db.database, 'two')];
+      const { revision } = await readSnapshot(other, -1);
+      await makeTenantStore(db.database).saveSettings(
+        one,
+        () => tenantSettingsSchema.parse({}),
+        operatorAt(NOW),
+      );
+      const page = await readSnapshot(other, revision);
+      expect(page.changed.map(({ tenant }) => tenant.kid)).toEqual([one]);
+      expect(page.kids?.has(two)).toBe(true);
+      expect(page.revision).toBeGreaterThan(revision);
+    });
+
+    it('lets a removed tenant be noticed, and one that came back be read again', async () => {
+      const view = makeView();
+      const kid = await addTenant(db.database, 'removed');
+      await view.poll(other);
+      expect(view.tenants.has(kid)).toBe(true);
+      await removeTenant(db.database, kid);
+      await view.poll(other);
+      expect(view.tenants.has(kid)).toBe(false);
+      await addTenant(db.database, kid);
+      await view.poll(other);
+      expect(view.tenants.has(kid)).toBe(true);
+    });
+
+    it('shows nothing of a change that was rolled back', async () => {
+      const { revision } = await readSnapshot(other, -1);
+      const undone = db.database.transaction(async (tx) => {
+        await bump(tx, 'tenants');
+        throw new Error('undone');
+      });
+      await expect(undone).rejects.toThrow('undone');
+      expect((await readSnapshot(other, revision)).revision).toBe(revision);
+    });
+
+    it('waits for the writer before it: revisions are ordered as commits are', async () => {
+      let early = -1;
+      const slow = await holdTransaction(db.database, async (tx) => {
+        early = await bump(tx, 'tenants');
+      });
+      const late = other.transaction((tx) => bump(tx, 'tenants'));
+      const seen = await readSnapshot(other, -1);
+      await slow.commit();
+      expect(await late).toBe(early + 1);
+      expect(seen.revision).toBe(early - 1);
+    });
+
+    it('misses nothing while two nodes write', async () => {
+      const kids = await Promise.all(
+        Array.from({ length: 6 }, (_, i) => addTenant(db.database, `busy-${i}`)),
+      );
+      const view = makeView();
+      await view.poll(other);
+      let writing = true;
+      const writers = [db.database, other].map(async (node, n) => {
+        for (let round = 1; round <= 12; round += 1) {
+          const kid = kids[(round * (n + 1)) % kids.length]!;
+          await saveTenantSecret(node, kid, `from-${n}`, `round-${round}`, operatorAt(NOW));
+        }
+      });
+      const poller = (async () => {
+        while (writing) await view.poll(other);
+      })();
+      await Promise.all(writers);
+      writing = false;
+      await poller;
+      await view.poll(other);
+      const fresh = await readSnapshot(db.database, -1);
+      for (const snapshot of fresh.changed) {
+        if (!snapshot.tenant.kid.startsWith('busy-')) continue;
+        expect(view.tenants.get(snapshot.tenant.kid)).toEqual(snapshot);
+      }
+    });
+
+    it('reads more tenants at once than a statement takes parameters', async () => {
+      const kids = Array.from({ length: 620 }, (_, i) => `crowd-${String(i).padStart(4, '0')}`);
+      const { revision } = await readSnapshot(other, -1);
+      await db.database.transaction(async (tx) => {
+        const bumped = await bump(tx, 'tenants');
+        const rows = kids.map((kid) => ({ kid, created_at: NOW, revision: bumped, settings: '{}' }));
+        await tx.batchInsert('tenants', rows, 100);
+        const secrets = kids.map((kid) => ({ kid, purpose: 'root', wrapped: `root of ${kid}` }));
+        await tx.batchInsert('tenant_secrets', secrets, 100);
+      });
+      const page = await readSnapshot(other, revision);
+      expect(page.changed.map(({ tenant }) => tenant.kid).sort()).toEqual(kids);
+      for (const { tenant, secrets } of page.changed)
+        expect(secrets).toEqual(new Map([['root', `root of ${tenant.kid}`]]));
+    });
+  });
+}

@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addDirectory, removeDirectory } from '../../../src/agents/store.ts';
+import { listAudit } from '../../../src/audit/store.ts';
+import { publishPolicy, savePurposes } from '../../../src/consent/terms-store.ts';
+import { savePolicy } from '../../../src/ingest/policy-store.ts';
+import { planDestroy, planRotate } from '../../../src/keys/rotate.ts';
+import { tenantPolicySchema } from '../../../src/schema/policy.ts';
+import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
+import { makeSealKeyStore } from '../../../src/tenants/seal-key-store.ts';
+import { firstPurpose } from '../../../src/tenants/tenant.ts';
+import { makeTenantStore, saveTenantSecret } from '../../../src/tenants/tenant-store.ts';
+import { insertWebhook, removeWebhook } from '../../../src/webhooks/store.ts';
+import { termsOf } from '../../consent/contract/consent-support.ts';
+import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { operatorAt } from '../../support/act.ts';
+import { makeGenerationRow, NOW } from '../../support/make.ts';
+
+/** An operator's act and its row in the audit log are one transaction. */
+export function actContract(make: MakeDatabase): void {
+  describe('acts of operators', () => {
+    let db: TestDatabase;
+    beforeAll(async () => {
+      db = await make();
+    });
+    afterAll(() => db.close());
+
+    const by = operatorAt(NOW);
+
+    /** The oldest first. */
+    async function told(kid: string): Promise<readonly (readonly [string, unknown])[]> {
+      const rows = await listAudit(db.database, kid, {}, 100);
+      for (const { role, actor, object } of rows)
+        expect({ role, actor, object }).toEqual({ role: 'operator', actor: 'somebody', object: null });
+      return rows.map(({ action, detail }) => [action, detail] as const).reverse();
+    }
+
+    it('a setting: what it was and what it is, free text by its hash alone, and what stays is not told', async () => {
+      const kid = await addTenant(db.database, 'act-settings');
+      const store = makeTenantStore(db.database);
+      const set = (change: object) => store.saveSettings(kid, (before) => ({ ...before, ...change }), by);
+      await set({ 'review.fourEyes': true, 'retention.days': 90 });
+      await set({ origins: ['https://a.example'], 'notice.contact': 'dora@shop.example' });
+      await set({ 'review.fourEyes': true });
+      const hash = expect.stringMatching(/^sha256:[0-9a-f]{16}$/) as unknown;
+      expect(await told(kid)).toEqual([
+        ['tenant.set', { key: 'review.fourEyes', from: false, to: true }],
+        ['tenant.set', { key: 'origins', from: expect.any(Array) as unknown, to: ['https://a.example'] }],
+        ['tenant.set', { key: 'notice.contact', from: 'empty', to: hash }],
+      ]);
+    });
+
+    it('what was refused leaves neither a change nor a row', async () => {
+      const kid = await addTenant(db.database, 'act-refused');
+      const store = makeTenantStore(db.database);
+      const before = (await store.get(kid))?.settings;
+      const broken = store.saveSettings(
+        kid,
+        () => {
+          throw new Error('not valid');
+        },
+        by,
+      );
+      await expect(broken).rejects.toThrow('not valid');
+      expect((await store.get(kid))?.settings).toEqual(before);
+      expect(await told(kid)).toEqual([]);
+    });
+
+    it('two changes at once are both kept, and both told', async () => {
+      const kid = await addTenant(db.database, 'act-race');
+      const store = makeTenantStore(db.database);
+      const other = makeTenantStore(await db.connect());
+      await Promise.all([
+        store.saveSettings(kid, (now) => ({ ...now, 'retention.days': 30 }), by),
+        other.saveSettings(kid, (now) => ({ ...now, 'ledger.public': true }), by),
+      ]);
+      expect((await store.get(kid))?.settings).toMatchObject({ 'retention.days': 30, 'ledger.public': true });
+      expect(new Set((await told(kid)).map(([, detail]) => (detail as { key: string }).key))).toEqual(
+        new Set(['retention.days', 'ledger.public']),
+      );
+    });
+
+    it('API keys, by their id; a second revocation changes nothing', async () => {
+      const kid = await addTenant(db.database, 'act-keys');
+      const store = makeApiKeyStore(db.database);
+      const times = { createdAt: NOW, revokedAt: null, lastUsedOn: null };
+      const key = {
+        id: 'key_1',
+        kid,
+        scope: 'secret',
+        name: 'of Dora',
+        hash: 'h'.repeat(64),
+        ...times,
+      } as const;
+      await store.insert(key, by);
+      await store.revoke('key_1', by);
+      await store.revoke('key_1', by);
+      expect(await told(kid)).toEqual([
+        ['apikey.created', { id: 'key_1', scope: 'secret' }],
+        ['apikey.revoked', { id: 'key_1', scope: 'secret' }],
+      ]);
+    });
+
+    it('keys: what was published and what was destroyed', async () => {
+      const kid = await addTenant(db.database, 'act-rotate');
+      const store = makeSealKeyStore(db.database);
+      const made = (generation: number) => makeGenerationRow({ kid, generation, state: 'published' });
+      const rules = { now: NOW, graceMs: 1000, force: false };
+      await store.change(kid, (keys) => planRotate(keys, made, rules), by);
+      await store.change(kid, (keys) => planDestroy(keys, 1, NOW), by);
+      await saveTenantSecret(db.database, kid, 'symmetric', 'wrapped', by);
+      expect(await told(kid)).toEqual([
+        ['key.rotated', { key: 'seal', generation: 2 }],
+        ['key.destroyed', { key: 'seal', generation: 1 }],
+        ['key.rotated', { key: 'symmetric' }],
+      ]);
+    });
+
+    it('purposes, policies of consent and of rules; the API key that they came by', async () => {
+      const kid = await addTenant(db.database, 'act-terms');
+      const purpose = firstPurpose();
+      await savePurposes(db.database, termsOf(kid), [purpose], { ...by, apiKey: 'key_9' });
+      await publishPolicy(db.database, termsOf(kid), { text: 'what we do', material: true }, by);
+      const rules = tenantPolicySchema.parse({ off: ['W6'] });
+      await savePolicy(db.database, kid, 'live', rules, by);
+      await savePolicy(db.database, kid, 'live', null, by);
+      const { id, gpc, ttlDays } = purpose;
+      const version = expect.stringMatching(/./) as unknown;
+      expect(await told(kid)).toEqual([
+        ['purpose.defined', { purpose: id, gpc, ttlDays, apiKey: 'key_9' }],
+        ['policy.published', { version: 1, material: true }],
+        ['tenant.set', { key: 'policy.live', from: null, to: version }],
+        ['tenant.set', { key: 'policy.live', from: version, to: null }],
+      ]);
+    });
+
+    it('webhooks, without the path of their target', async () => {
+      const kid = await addTenant(db.database, 'act-hooks');
+      const url = 'https://hook.example/services/T0/secret?token=x';
+      const events = ['decision.recorded'] as const;
+      const hook = { kid, id: 'wh_1', url, events, allowPrivate: false, wrappedSecret: 'w', createdAt: NOW };
+      await insertWebhook(db.database, hook, by);
+      await removeWebhook(db.database, kid, 'wh_1', by);
+      await removeWebhook(db.database, kid, 'wh_1', by);
+      expect(await told(kid)).toEqual([
+        ['webhook.added', { id: 'wh_1', host: 'hook.example', events: [...events] }],
+        ['webhook.removed', { id: 'wh_1' }],
+      ]);
+    });
+
+    it('agents are every tenant’s: each log has the row, and one that knows nobody has none', async () => {
+      const [one, two, unknown] = [
+        await addTenant(db.database, 'act-one'),
+        await addTenant(db.database, 'act-two'),
+        await addTenant(db.database, 'act-unknown'),
+      ];
+      const { role, ref } = by;
+      const all = {
+        actorOf: (kid: string) => (kid === one || kid === two ? { role, ref } : undefined),
+        at: NOW,
+      };
+      const url = 'https://agent.example/d';
+      const times = { fetchedAt: NOW, triedAt: NOW, failure: null, createdAt: NOW };
+      await addDirectory(db.database, { url, source: 'pinned', keys: [], ...times }, all);
+      expect(await removeDirectory(db.database, url, all)).toBe(true);
+      expect(await removeDirectory(db.database, url, all)).toBe(false);
+      const rows = [
+        ['agent.added', { agent: url, source: 'pinned' }],
+        ['agent.removed', { agent: url }],
+      ];
+      expect(await told(one)).toEqual(rows);
+      expect(await told(two)).toEqual(rows);
+      expect(await told(unknown)).toEqual([]);
+    });
+  });
+}

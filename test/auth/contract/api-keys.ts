@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readSnapshot } from '../../../src/app/snapshot-store.ts';
+import { type ApiKey, hashApiKey } from '../../../src/auth/api-key.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { bump } from '../../../src/db/revision.ts';
+import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
+import {
+  addTenant,
+  holdTransaction,
+  type MakeDatabase,
+  type TestDatabase,
+} from '../../db/contract/database.ts';
+import { operatorAt } from '../../support/act.ts';
+import { NOW } from '../../support/make.ts';
+
+function makeKey(kid: string, id: string, over: Partial<ApiKey> = {}): ApiKey {
+  const times = { createdAt: NOW, revokedAt: null, lastUsedOn: null };
+  return { id, kid, scope: 'secret', name: 'bäckend ✓', hash: hashApiKey(id), ...times, ...over };
+}
+
+export function apiKeyContract(make: MakeDatabase): void {
+  describe('ApiKeyStore', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    it('refuses a key of an unknown tenant', async () => {
+      expect(await makeApiKeyStore(db.database).insert(makeKey('nobody', 'k-0'), operatorAt(NOW))).toBe(
+        false,
+      );
+      expect(await other.read('api_keys').where({ id: 'k-0' })).toEqual([]);
+    });
+
+    it('keeps every field, lists by tenant and age, and one tenant alone', async () => {
+      const [one, two] = [await addTenant(db.database, 'list-1'), await addTenant(db.database, 'list-2')];
+      const store = makeApiKeyStore(db.database);
+      const keys = [
+        makeKey(one, 'k-old', { scope: 'publishable' }),
+        makeKey(one, 'k-new', { createdAt: NOW + 1, scope: 'read-only' }),
+        makeKey(two, 'k-two', { createdAt: NOW - 1, scope: 'operator' }),
+      ];
+      for (const key of [keys[1]!, keys[2]!, keys[0]!])
+        expect(await store.insert(key, operatorAt(NOW))).toBe(true);
+      const listed = (await makeApiKeyStore(other).list()).filter(({ kid }) => kid.startsWith('list-'));
+      expect(listed).toEqual(keys);
+      expect(await makeApiKeyStore(other).list(one)).toEqual([keys[0], keys[1]]);
+      expect(await makeApiKeyStore(other).list('nobody')).toEqual([]);
+    });
+
+    it('takes neither an id nor a hash twice', async () => {
+      const kid = await addTenant(db.database, 'twice');
+      const store = makeApiKeyStore(db.database);
+      const key = makeKey(kid, 'k-once');
+      await store.insert(key, operatorAt(NOW));
+      await expect(store.insert(key, operatorAt(NOW))).rejects.toThrow();
+      await expect(
+        store.insert(makeKey(kid, 'k-other', { hash: key.hash }), operatorAt(NOW)),
+      ).rejects.toThrow();
+      expect(await store.list(kid)).toEqual([key]);
+    });
+
+    it('revokes for good: the first time stays', async () => {
+      const kid = await addTenant(db.database, 'revoked');
+      const store = makeApiKeyStore(db.database);
+      const key = makeKey(kid, 'k-revoked');
+      await store.insert(key, operatorAt(NOW));
+      expect(await store.revoke('k-revoked', operatorAt(NOW + 5))).toEqual({ ...key, revokedAt: NOW + 5 });
+      expect(await makeApiKeyStore(other).revoke('k-revoked', operatorAt(NOW + 9))).toEqual({
+        ...key,
+        revokedAt: NOW + 5,
+      });
+      expect(await store.revoke('k-none', operatorAt(NOW))).toBeNull();
+      expect(await makeApiKeyStore(other).list(kid)).toEqual([{ ...key, revokedAt: NOW + 5 }]);
+    });
+
+    it('answers two who revoke at once with what is stored', async () => {
+      const kid = await addTenant(db.database, 'revoke-race');
+      await makeApiKeyStore(db.database).insert(makeKey(kid, 'k-race'), operatorAt(NOW));
+      const holder = await holdTransaction(db.database, (tx) => bump(tx, 'tenants'));
+      const both = [1, 2].map((later) => makeApiKeyStore(other).revoke('k-race', operatorAt(NOW + later)));
+      await sleep(100);
+      await holder.giveBack();
+      const answers = await Promise.all(both);
+      const [stored] = await makeApiKeyStore(other).list(kid);
+      expect(answers.map((key) => key?.revokedAt)).toEqual([stored?.revokedAt, stored?.revokedAt]);
+    });
+
+    it('notes a day of use, and nothing where there is no such key', async () => {
+      const kid = await addTenant(db.database, 'touched');
+      const store = makeApiKeyStore(db.database);
+      await store.insert(makeKey(kid, 'k-touched'), operatorAt(NOW));
+      await store.touch(kid, 'k-touched', '2025-11-20');
+      await store.touch(kid, 'k-none', '2025-11-20');
+      await store.touch('nobody', 'k-touched', '2025-12-31');
+      expect((await makeApiKeyStore(other).list(kid)).map((key) => key.lastUsedOn)).toEqual(['2025-11-20']);
+    });
+
+    it('shows new and revoked keys to who polls', async () => {
+      const kid = await addTenant(db.database, 'polled');
+      const store = makeApiKeyStore(db.database);
+      for (const change of [
+        () => store.insert(makeKey(kid, 'k-p'), operatorAt(NOW)),
+        () => store.revoke('k-p', operatorAt(NOW)),
+      ]) {
+        const { revision } = await readSnapshot(other, -1);
+        await change();
+        const page = await readSnapshot(other, revision);
+        expect(page.changed.map(({ tenant }) => tenant.kid)).toEqual([kid]);
+        expect(page.changed[0]?.apiKeys).toEqual(await store.list(kid));
+      }
+    });
+  });
+}

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listBanners, publishBanner, type ShownBanner } from '../../../src/consent/banner-store.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { sha256 } from '../../../src/lib/hash.ts';
+import { readEntries } from '../../../src/log/read-store.ts';
+import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { NOW } from '../../support/make.ts';
+
+const SCRIPT = 'a'.repeat(64);
+const NEWER_SCRIPT = 'b'.repeat(64);
+
+export function bannerContract(make: MakeDatabase): void {
+  describe('what the banner showed', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    const shown = (kid: string, over: Partial<ShownBanner> = {}): ShownBanner => ({
+      kid,
+      revision: 1,
+      texts: '{"title":"A"}',
+      script: SCRIPT,
+      policyVersion: 0,
+      ...over,
+    });
+    const bodies = async (kid: string): Promise<unknown[]> =>
+      (await readEntries(other, kid, 0, 100)).map(({ entry }) => JSON.parse(entry) as unknown);
+
+    it('is in the log by its hashes, and kept as it was', async () => {
+      const kid = await addTenant(db.database, 'shown');
+      const entry = await publishBanner(db.database, shown(kid, { policyVersion: 3 }), NOW);
+      expect(entry).toMatchObject({ seq: 0, hash: expect.stringMatching(/^[0-9a-f]{64}$/) });
+      const texts = sha256('{"title":"A"}').toString('hex');
+      expect(await bodies(kid)).toEqual([
+        {
+          v: 1,
+          type: 'banner.published',
+          time: '2025-11-20T09:13:20Z',
+          purpose: null,
+          body: { texts, script: SCRIPT, policyVersion: 3 },
+        },
+      ]);
+      expect(await listBanners(other, kid)).toEqual([
+        { seq: 0, texts: '{"title":"A"}', textsSha256: texts, scriptSha256: SCRIPT, publishedAt: NOW },
+      ]);
+    });
+
+    it('is said once, however many nodes show it at once and however often', async () => {
+      const kid = await addTenant(db.database, 'shown-race');
+      const nodes = [db.database, other, db.database, other];
+      const first = await Promise.all(nodes.map((node) => publishBanner(node, shown(kid), NOW)));
+      expect(first.filter((entry) => entry !== null)).toHaveLength(1);
+      // Another key, another revision: nothing that is shown.
+      expect(await publishBanner(other, shown(kid, { revision: 7 }), NOW)).toBeNull();
+      expect(await bodies(kid)).toHaveLength(1);
+    });
+
+    it('is said again when it changes, and when it changes back', async () => {
+      const kid = await addTenant(db.database, 'shown-change');
+      const changes = [
+        shown(kid),
+        shown(kid, { revision: 2, texts: '{"title":"B"}' }),
+        shown(kid, { revision: 3 }),
+        shown(kid, { revision: 3, script: NEWER_SCRIPT }),
+      ];
+      for (const change of changes) expect(await publishBanner(db.database, change, NOW)).not.toBeNull();
+      expect((await listBanners(other, kid)).map(({ seq }) => seq)).toEqual([3, 2, 1, 0]);
+    });
+
+    it('is not said again by a node that polls late, or runs the older script for a while', async () => {
+      const kid = await addTenant(db.database, 'shown-late');
+      await publishBanner(db.database, shown(kid), NOW);
+      await publishBanner(db.database, shown(kid, { revision: 2, texts: '{"title":"B"}' }), NOW);
+      expect(await publishBanner(other, shown(kid), NOW)).toBeNull();
+      const newer = shown(kid, { revision: 2, texts: '{"title":"B"}', script: NEWER_SCRIPT });
+      expect(await publishBanner(db.database, newer, NOW)).not.toBeNull();
+      const older = shown(kid, { revision: 2, texts: '{"title":"B"}' });
+      expect(await publishBanner(other, older, NOW)).toBeNull();
+      expect(await publishBanner(db.database, newer, NOW)).toBeNull();
+      expect(await bodies(kid)).toHaveLength(3);
+    });
+
+    it('of a tenant that is not there is an error', async () => {
+      await expect(publishBanner(db.database, shown('nobody-shows'), NOW)).rejects.toThrow();
+    });
+  });
+}

@@ -1,0 +1,552 @@
+import { randomBytes } from 'node:crypto';
+import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import type { Knex } from 'knex';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { recordAudit } from '../../../src/audit/store.ts';
+import { publishPolicy, savePurposes, sealTerms } from '../../../src/consent/terms-store.ts';
+import { verifyLog } from '../../../src/consent/verify-service.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { LEDGER_SECRET, tenantSecretContext } from '../../../src/keys/contexts.ts';
+import { makeMasterKey } from '../../../src/keys/master-key.ts';
+import { signCheckpoint } from '../../../src/ledger/checkpoint.ts';
+import { appendLeaves, EMPTY_FRONTIER, encodeFrontier } from '../../../src/ledger/frontier.ts';
+import { makeNoteSigner } from '../../../src/ledger/note.ts';
+import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
+import { sealAudit } from '../../../src/log/audit-seal-store.ts';
+import { checkpointFile, makeCheckpointBook } from '../../../src/log/checkpoint-files.ts';
+import { currentCheckpoint, keepCheckpoints, NotSigned } from '../../../src/log/checkpoint-service.ts';
+import { thinCheckpoints } from '../../../src/log/checkpoint-store.ts';
+import { markCheckpointed } from '../../../src/log/log-secret-store.ts';
+import { readLogSecret } from '../../../src/log/new-log.ts';
+import { readEntries, readHead } from '../../../src/log/read-store.ts';
+import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
+import { createTenant } from '../../../src/ops/new-tenant-service.ts';
+import { retain } from '../../../src/rights/retention/store.ts';
+import { firstPurpose } from '../../../src/tenants/tenant.ts';
+import { readTenantSecret } from '../../../src/tenants/tenant-store.ts';
+import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
+import { operatorAt } from '../../support/act.ts';
+import { tempDir } from '../../support/command.ts';
+import { makeEntry, NOW } from '../../support/make.ts';
+import { makeRecorder } from '../../support/recorder.ts';
+import { append, macOf, makeAppend, makeAppender, WRAP_KEY } from '../app/store/fixture.ts';
+
+const SECRET = Buffer.alloc(32, 3);
+const masterKey = makeMasterKey(Buffer.alloc(32, 5), randomBytes);
+const BEGIN = Math.floor(NOW / HOUR) * HOUR;
+
+/** What somebody can do who writes the database, and has no key. */
+export function tamperedLogContract(make: MakeDatabase): void {
+  describe('a log that somebody rewrote without its keys', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    /** A node with a data directory of its own. */
+    function makeNode(kid: string, database: Database, dataDir = tempDir('node')) {
+      let now = NOW;
+      const book = makeCheckpointBook(dataDir, SECRET);
+      const keysOf = async () => {
+        const wrapped = (await readTenantSecret(other, kid, LEDGER_SECRET)) ?? '';
+        const { seed, checkpointed } = readLogSecret(
+          masterKey.unwrap(wrapped, tenantSecretContext(kid, LEDGER_SECRET)),
+        );
+        const signer = makeNoteSigner(`gpd.example/ledger/${kid}`, seed);
+        return { signer, checkpointed, principalWrap: WRAP_KEY };
+      };
+      const deps = async () => {
+        const keys = await keysOf();
+        return { database, book, keysOf: () => keys, clock: () => now };
+      };
+      return {
+        file: checkpointFile(dataDir),
+        book,
+        wait: (ms: number) => {
+          now += ms;
+        },
+        /** Over all entries. */
+        async sign() {
+          now += MINUTE;
+          const head = await readHead(database, kid);
+          return currentCheckpoint(await deps(), kid, head?.size ?? 0);
+        },
+        keep: async () => keepCheckpoints(await deps(), kid),
+        /** As another process, which has read nothing yet. */
+        async codes() {
+          const trusted = { book: makeCheckpointBook(dataDir, SECRET), keys: await keysOf() };
+          const problems = (await verifyLog(database, kid, { trusted }))?.problems ?? [];
+          return [...new Set(problems.map(({ code }) => code))].sort();
+        },
+      };
+    }
+    type Node = ReturnType<typeof makeNode>;
+
+    /** anna grants and withdraws, bert grants; a policy is published; all of it is signed. */
+    async function makeLog(kid: string): Promise<Node> {
+      const node = makeNode(kid, db.database);
+      const request = { kid, origins: [], baseUrl: 'https://gpd.example', now: NOW };
+      await createTenant({ database: db.database, masterKey, serverSecret: SECRET }, node.book, request);
+      await db.database.transaction((tx) => sealTerms(tx, { kid, stateMac: macOf(kid) }));
+      await publishPolicy(
+        db.database,
+        { kid, stateMac: macOf(kid) },
+        { text: 'We ask.', material: true },
+        operatorAt(NOW),
+      );
+      const appender = makeAppender(db.database);
+      for (const choice of ['granted', 'withdrawn'] as const)
+        await append(appender, makeAppend(kid, { choice }));
+      await append(appender, makeAppend(kid, { principalId: 'bert' }));
+      await node.sign();
+      expect(await node.codes()).toEqual([]);
+      return node;
+    }
+    const write = (work: (tx: Knex.Transaction) => PromiseLike<unknown>): Promise<unknown> =>
+      db.database.transaction(async (tx) => work(tx));
+
+    /** The head as it was at a size, with no word of a checkpoint. */
+    async function rollBack(kid: string, size: number): Promise<void> {
+      const entries = await readEntries(other, kid, 0, size);
+      const leaves = entries.map(({ hash }) => Buffer.from(hash, 'hex'));
+      const { frontier } = appendLeaves(EMPTY_FRONTIER, leaves);
+      const head = { size, frontier: encodeFrontier(frontier), head_hash: entries.at(-1)?.hash };
+      await write(async (tx) => {
+        await tx('ledger_entries').where({ kid }).where('seq', '>=', size).delete();
+        await tx('consent_openings').where({ kid }).where('seq', '>=', size).delete();
+        await tx('consent_state').where({ kid }).where('seq', '>=', size).delete();
+        await tx('checkpoints').where({ kid }).delete();
+        const none = { checkpoint: null, checkpoint_size: 0, checkpoint_at: 0 };
+        await tx('ledger_heads')
+          .where({ kid })
+          .update({ ...head, ...none });
+      });
+    }
+
+    it('with entries taken off its end is signed no more, and verify says so', async () => {
+      const kid = 'rolled-back';
+      const node = await makeLog(kid);
+      await rollBack(kid, 5);
+      await expect(node.sign()).rejects.toMatchObject({ problem: 'checkpoint-not-extended', status: 503 });
+      expect(await node.codes()).toContain('checkpoint-not-extended');
+      // Nor when as many other entries were put in their place.
+      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [firstPurpose()], operatorAt(NOW));
+      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [firstPurpose()], operatorAt(NOW));
+      await expect(node.sign()).rejects.toThrow(NotSigned);
+      expect(await node.codes()).toContain('checkpoint-not-extended');
+      expect((await readHead(other, kid))?.checkpoint).toBeNull();
+    });
+
+    it('is signed once an hour where nobody asks, and at once where somebody does', async () => {
+      const kid = 'hourly';
+      const node = await makeLog(kid);
+      const last = async () => (await node.book.all((await readHead(other, kid))?.vkey ?? '')).at(-1)?.size;
+      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [firstPurpose()], operatorAt(NOW));
+      await node.keep();
+      expect(await last()).toBe(6);
+      node.wait(HOUR);
+      await node.keep();
+      expect(await last()).toBe(7);
+      const lines = readFileSync(node.file, 'utf8');
+      node.wait(HOUR);
+      await node.keep();
+      // Nothing new, and no line for it.
+      expect(readFileSync(node.file, 'utf8')).toBe(lines);
+      expect(await other.read('checkpoints').where({ kid }).orderBy('size').pluck('size')).toHaveLength(3);
+    });
+
+    it('keeps of each log one checkpoint a day, those of the last day, and the last one', async () => {
+      const kid = 'thinned';
+      await makeLog(kid);
+      const signer = makeNoteSigner(`gpd.example/ledger/${kid}`, Buffer.alloc(32, 8));
+      const book = makeCheckpointBook(tempDir('thin'), SECRET, 1);
+      const day = Math.floor(NOW / DAY) * DAY;
+      const times = [day - 9 * DAY, day - 9 * DAY + 1, day - 9 * DAY + 2, day - 5 * DAY, day, day + 1];
+      let last = null;
+      for (const [i, at] of times.entries()) {
+        const text = signCheckpoint(i + 1, Buffer.alloc(32, i), signer);
+        expect(await book.keep({ kid, vkey: signer.vkey, text, signedAt: at }, last)).toBe(true);
+        last = await book.last(signer.vkey);
+        await write((tx) => tx('checkpoints').insert({ kid, size: 100 + i, at, note: text }));
+      }
+      expect(await book.keep({ kid, vkey: signer.vkey, text: 'late', signedAt: NOW }, null)).toBe(false);
+      await book.thin(day + 2);
+      expect((await book.all(signer.vkey)).map(({ size }) => size)).toEqual([1, 4, 5, 6]);
+      await thinCheckpoints(db.database, day + 2);
+      const rows = await other
+        .read('checkpoints')
+        .where({ kid })
+        .where('size', '>=', 100)
+        .orderBy('size')
+        .pluck('size');
+      expect(rows.map(Number)).toEqual([102, 103, 104, 105]);
+    });
+
+    it.each<[string, (file: string) => void]>([
+      ['is missing', (file) => rmSync(file)],
+      ['is empty', (file) => writeFileSync(file, '')],
+      [
+        'has a changed line',
+        (file) => writeFileSync(file, readFileSync(file, 'utf8').replace('"at":"2', '"at":"1')),
+      ],
+      ['has a line of somebody else', (file) => appendFileSync(file, '{"v":1}\n')],
+      [
+        'is without its lock too',
+        (file) => {
+          for (const path of [file, `${file}.lock`]) rmSync(path);
+        },
+      ],
+    ])('is not signed where checkpoints.log %s', async (what, damage) => {
+      const kid = `file-${what.replaceAll(' ', '-')}`;
+      const node = await makeLog(kid);
+      const whole = readFileSync(node.file);
+      damage(node.file);
+      // A node on PostgreSQL that was never there before begins with what the others signed.
+      const begins = what.includes('lock') && db.database.kind === 'postgres';
+      expect(await node.codes()).toEqual(begins ? [] : ['checkpoint-missing']);
+      const after = makeNode(kid, db.database, node.file.slice(0, -'/checkpoints.log'.length));
+      if (begins) expect(await after.sign()).toMatchObject({ size: 6 });
+      else await expect(after.sign()).rejects.toMatchObject({ problem: 'checkpoint-missing' });
+      writeFileSync(node.file, whole);
+      expect(
+        await makeNode(kid, db.database, node.file.slice(0, -'/checkpoints.log'.length)).codes(),
+      ).toEqual([]);
+    });
+
+    it('of an earlier release begins its checkpoints once, and never again', async () => {
+      const kid = 'earlier';
+      const node = await makeLog(kid);
+      const { seed } = readLogSecret(
+        masterKey.unwrap(
+          (await readTenantSecret(other, kid, LEDGER_SECRET)) ?? '',
+          tenantSecretContext(kid, LEDGER_SECRET),
+        ),
+      );
+      const wrapped = masterKey.wrap(seed, tenantSecretContext(kid, LEDGER_SECRET));
+      await write((tx) => tx('tenant_secrets').where({ kid, purpose: LEDGER_SECRET }).update({ wrapped }));
+      for (const path of [node.file, `${node.file}.lock`]) rmSync(path);
+      const begun = makeNode(kid, db.database);
+      expect(await begun.sign()).toMatchObject({ size: 6 });
+      await markCheckpointed(db.database, masterKey, kid);
+      await markCheckpointed(db.database, masterKey, kid);
+      expect(await begun.codes()).toEqual([]);
+      for (const path of [begun.file, `${begun.file}.lock`]) rmSync(path);
+      await write((tx) =>
+        tx('ledger_heads').where({ kid }).update({ checkpoint: null, checkpoint_size: 0, checkpoint_at: 0 }),
+      );
+      expect(await begun.codes()).toContain('checkpoint-missing');
+    });
+
+    it('is told by every node by itself, which keeps what the others signed', async () => {
+      const kid = 'nodes';
+      const first = await makeLog(kid);
+      if (db.database.kind !== 'postgres') return;
+      const second = makeNode(kid, other);
+      await second.keep();
+      expect(await second.codes()).toEqual([]);
+      await savePurposes(other, { kid, stateMac: macOf(kid) }, [firstPurpose()], operatorAt(NOW));
+      await second.sign();
+      await first.keep();
+      const { vkey } = (await readHead(other, kid)) ?? { vkey: '' };
+      for (const { book } of [first, second]) expect((await book.last(vkey))?.size).toBe(7);
+      await rollBack(kid, 5);
+      for (const node of [first, second]) await expect(node.sign()).rejects.toThrow(NotSigned);
+    });
+
+    const people: readonly [
+      string,
+      string,
+      (tx: Knex.Transaction, kid: string) => PromiseLike<unknown>,
+      string[],
+    ][] = [
+      [
+        'a withdrawal that reads as a grant',
+        'state',
+        (tx, kid) =>
+          tx('consent_state')
+            .where({ kid, choice: 'withdrawn' })
+            .update({ choice: 'granted', expires_at: NOW + DAY }),
+        ['state-changed'],
+      ],
+      [
+        'a state of an earlier entry',
+        'older',
+        async (tx, kid) => {
+          const { hash } = (await tx('ledger_entries').where({ kid, seq: 3 }).first('hash')) as {
+            hash: string;
+          };
+          const granted = { choice: 'granted', expires_at: NOW + 1000, seq: 3, hash };
+          await tx('consent_state').where({ kid, seq: 4 }).update(granted);
+        },
+        ['state-changed'],
+      ],
+      [
+        'a longer grant',
+        'longer',
+        (tx, kid) =>
+          tx('consent_state')
+            .where({ kid, seq: 5 })
+            .update({ expires_at: NOW + DAY }),
+        ['state-changed'],
+      ],
+      [
+        'a state that is gone',
+        'no-state',
+        (tx, kid) => tx('consent_state').where({ kid, seq: 4 }).delete(),
+        ['state-changed'],
+      ],
+      [
+        'a state that nobody said',
+        'new-state',
+        (tx, kid) =>
+          tx('consent_state').insert({
+            kid,
+            principal: 'x',
+            purpose: 'ads',
+            choice: 'granted',
+            policy_version: 1,
+            expires_at: null,
+            at: NOW,
+            seq: 5,
+            hash: '00',
+          }),
+        ['state-changed'],
+      ],
+      [
+        'an erasure that never was',
+        'erased',
+        (tx, kid) =>
+          tx('consent_principals').where({ kid, principal: 'ref-bert' }).update({ erased_at: NOW }),
+        ['state-changed'],
+      ],
+      [
+        'a key that is gone',
+        'no-key',
+        (tx, kid) =>
+          tx('consent_principals').where({ kid, principal: 'ref-bert' }).update({ wrapped_key: null }),
+        ['opening-changed', 'state-changed'],
+      ],
+      [
+        'a changed opening',
+        'opening',
+        (tx, kid) =>
+          tx('consent_openings')
+            .where({ kid, seq: 4 })
+            .update({ detail: '{"policyVersion":1,"gpc":false,"source":"backend","expiresAt":null}' }),
+        ['opening-changed', 'state-changed'],
+      ],
+      [
+        'an opening of another choice',
+        'choice',
+        (tx, kid) => tx('consent_openings').where({ kid, seq: 4 }).update({ choice: 'granted' }),
+        ['opening-changed', 'state-changed'],
+      ],
+      [
+        'an opening of another person',
+        'person',
+        (tx, kid) => tx('consent_openings').where({ kid, seq: 4 }).update({ principal: 'ref-bert' }),
+        ['opening-changed', 'state-changed'],
+      ],
+      [
+        'an opening that is gone, with its state',
+        'gone',
+        async (tx, kid) => {
+          await tx('consent_openings').where({ kid, seq: 5 }).delete();
+          await tx('consent_state').where({ kid, seq: 5 }).delete();
+          await tx('consent_principals').where({ kid, principal: 'ref-bert' }).delete();
+        },
+        ['opening-changed'],
+      ],
+      [
+        'an opening of no entry',
+        'stray',
+        (tx, kid) => tx('consent_openings').where({ kid, seq: 5 }).update({ seq: 99 }),
+        ['opening-changed', 'state-changed'],
+      ],
+      [
+        'another text of a policy',
+        'text',
+        (tx, kid) => tx('consent_policies').where({ kid }).update({ text: 'We take.' }),
+        ['policy-changed'],
+      ],
+      [
+        'a policy that asks nobody again',
+        'material',
+        (tx, kid) => tx('consent_policies').where({ kid }).update({ material: false }),
+        ['policy-changed'],
+      ],
+      [
+        'a policy that is gone',
+        'no-policy',
+        (tx, kid) => tx('consent_policies').where({ kid }).delete(),
+        ['policy-changed'],
+      ],
+      [
+        'a policy that was never published',
+        'policy',
+        (tx, kid) =>
+          tx('consent_policies').insert({
+            kid,
+            version: 2,
+            text: 'x',
+            sha256: 'y',
+            material: true,
+            published_at: NOW,
+          }),
+        ['policy-changed'],
+      ],
+      [
+        'another purpose',
+        'purpose',
+        (tx, kid) => tx('purposes').where({ kid }).update({ gpc: 'ignore' }),
+        ['purpose-changed'],
+      ],
+      [
+        'a purpose that is gone',
+        'no-purpose',
+        (tx, kid) => tx('purposes').where({ kid }).delete(),
+        ['purpose-changed'],
+      ],
+      [
+        'another key',
+        'key',
+        (tx, kid) =>
+          tx('ledger_heads')
+            .where({ kid })
+            .update({ vkey: makeNoteSigner(`gpd.example/ledger/${kid}`, Buffer.alloc(32, 1)).vkey }),
+        ['vkey-changed'],
+      ],
+      [
+        'a changed entry',
+        'entry',
+        (tx, kid) => tx('ledger_entries').where({ kid, seq: 4 }).update({ entry: '{}' }),
+        ['entry-changed'],
+      ],
+      [
+        'a frontier of another tree',
+        'frontier',
+        (tx, kid) =>
+          tx('ledger_heads')
+            .where({ kid })
+            .update({ frontier: encodeFrontier({ size: 6, hashes: [Buffer.alloc(32), Buffer.alloc(32)] }) }),
+        ['checkpoint-not-extended', 'entry-changed'],
+      ],
+      [
+        'a size of its own',
+        'size',
+        (tx, kid) => tx('ledger_heads').where({ kid }).update({ size: 5 }),
+        ['entry-changed'],
+      ],
+      [
+        'no checkpoint in its head',
+        'none',
+        (tx, kid) =>
+          tx('ledger_heads')
+            .where({ kid })
+            .update({ checkpoint: null, checkpoint_size: 0, checkpoint_at: 0 }),
+        ['checkpoint-missing'],
+      ],
+      [
+        'a checkpoint of nobody',
+        'forged',
+        (tx, kid) => tx('checkpoints').insert({ kid, size: 4, at: NOW, note: 'forged' }),
+        ['checkpoint-not-extended'],
+      ],
+    ];
+
+    it.each(people)('shows %s', async (_what, name, tamper, codes) => {
+      const kid = `tampered-${name}`;
+      const node = await makeLog(kid);
+      await write((tx) => tamper(tx, kid));
+      expect(await node.codes()).toEqual(codes);
+    });
+
+    /** Verdicts and audit rows of two hours, with one between that had none. */
+    async function makeSealed(kid: string): Promise<Node> {
+      const node = await makeLog(kid);
+      const actor = { role: 'dpo', ref: 'dora' } as const;
+      for (const at of [BEGIN, BEGIN + 2 * HOUR]) {
+        for (const n of [1, 2])
+          await makeRecorder(db.database).record(makeEntry({ kid, id: `${kid}-${n}-${at}`, decidedAt: at }));
+        await recordAudit(db.database, { kid, at, actor, action: 'dsar.exported', object: null, detail: {} });
+      }
+      for (const seal of [sealVerdicts, sealAudit]) await seal(db.database, kid, BEGIN + 4 * HOUR);
+      expect(await node.codes()).toEqual([]);
+      return node;
+    }
+    const tables = [
+      ['decisions', 'verdict_seals', 'decided_at'],
+      ['audit_log', 'audit_seals', 'at'],
+    ] as const;
+    const hourOf = (tx: Knex, kid: string, [table, , at]: readonly [string, string, string]) =>
+      tx(table)
+        .where({ kid })
+        .where(at, '>=', BEGIN + 2 * HOUR)
+        .where(at, '<', BEGIN + 3 * HOUR);
+
+    it.each(tables)('shows an hour of %s that is gone, with its seal or without', async (...table) => {
+      const kid = `hour-${table[0]}`;
+      const node = await makeSealed(kid);
+      await write((tx) => hourOf(tx, kid, table).delete());
+      expect(await node.codes()).toEqual(['rows-missing']);
+      await write((tx) => tx(table[1]).where({ kid }).delete());
+      expect(await node.codes()).toEqual(['rows-missing', 'seal-missing']);
+    });
+
+    it.each(tables)(
+      'shows %s that were added to a sealed hour, or to one without any',
+      async (table, _seals, at) => {
+        for (const [hour, name] of [
+          [BEGIN, 'sealed'],
+          [BEGIN + HOUR, 'empty'],
+        ] as const) {
+          const kid = `added-${table}-${name}`;
+          const node = await makeSealed(kid);
+          await write(async (tx) => {
+            const { seq: _seq, ...row } = (await tx(table).where({ kid }).first()) as Record<string, unknown>;
+            const id = table === 'decisions' ? { request_id: `req_${kid}_forged` } : {};
+            await tx(table).insert({ ...row, ...id, [at]: hour + 1 });
+          });
+          expect(await node.codes()).toContain('rows-added');
+        }
+      },
+    );
+
+    it.each(tables)('shows a seal of %s that is not the one in the log', async (_table, seals) => {
+      const kid = `seal-${seals}`;
+      const node = await makeSealed(kid);
+      await write((tx) =>
+        tx(seals)
+          .where({ kid, hour: BEGIN })
+          .update({ root: '00'.repeat(32) }),
+      );
+      expect(await node.codes()).toEqual(['seal-changed']);
+    });
+
+    it('tells what expired from what is gone', async () => {
+      const kid = 'expired';
+      const node = await makeSealed(kid);
+      const now = BEGIN + 10 * DAY;
+      const taken = await retain(db.database, { kid, days: 9, now: now - DAY + 2 * HOUR });
+      expect(taken.decisions).toBe(2);
+      expect(await node.codes()).toEqual([]);
+      const entry = JSON.parse((await readEntries(other, kid, 0, 100)).at(-1)?.entry ?? '') as object;
+      const before = new Date(BEGIN + 2 * HOUR).toISOString().replace('.000Z', 'Z');
+      expect(entry).toMatchObject({
+        type: 'retention.applied',
+        purpose: null,
+        body: { before, decisions: 2, audit: 0 },
+      });
+      expect(Object.keys((entry as { body: object }).body).sort()).toEqual(['audit', 'before', 'decisions']);
+      // Nothing more is due, and no entry says so.
+      const size = (await readHead(other, kid))?.size;
+      await retain(db.database, { kid, days: 9, now: now - DAY + 2 * HOUR });
+      expect((await readHead(other, kid))?.size).toBe(size);
+      await write((tx) => tx('decisions').where({ kid }).delete());
+      expect(await node.codes()).toEqual(['rows-missing']);
+    });
+  });
+}

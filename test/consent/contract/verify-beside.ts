@@ -1,0 +1,187 @@
+import type { Knex } from 'knex';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { recordAudit } from '../../../src/audit/store.ts';
+import { verifyLog } from '../../../src/consent/verify-service.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { impersonalEntry } from '../../../src/ledger/entries.ts';
+import { DAY, HOUR } from '../../../src/lib/clock.ts';
+import { appendOne, lockHead } from '../../../src/log/append-store.ts';
+import { sealAudit } from '../../../src/log/audit-seal-store.ts';
+import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
+import { gatherTenants } from '../../../src/ops/doctor/gather-tenants.ts';
+import { eraseRows } from '../../../src/rights/erase/store.ts';
+import { retain } from '../../../src/rights/retention/store.ts';
+import { removeTenant } from '../../../src/rights/tenant-removal-store.ts';
+import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
+import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { makeEntry, NOW } from '../../support/make.ts';
+import { makeRecorder } from '../../support/recorder.ts';
+import { sealProblems } from '../../support/verify.ts';
+
+const BEGIN = Math.floor(NOW / HOUR) * HOUR;
+const HOURS = 3;
+
+/** The same database, on which `work` happens right before the nth query of a table, as it may beside a running server. */
+function beside(database: Database, work: () => Promise<unknown>, table: string, nth = 1): Database {
+  let left = nth;
+  const gate = async (name: unknown): Promise<void> => {
+    if (name !== table) return;
+    left -= 1;
+    if (left === 0) await work();
+  };
+  const watched = <K extends Knex>(knex: K): K =>
+    new Proxy(knex, {
+      apply(target, self, args: unknown[]) {
+        const query = Reflect.apply(target, self, args) as Knex.QueryBuilder;
+        const run = query.then.bind(query);
+        const late = async (): Promise<unknown> => {
+          await gate(args[0]);
+          return new Promise((done, failed) => void run(done, failed));
+        };
+        // A query runs when it is awaited.
+        Reflect.set(query, 'then', (...answer: Parameters<Promise<unknown>['then']>) =>
+          late().then(...answer),
+        );
+        return query;
+      },
+    });
+  return {
+    ...database,
+    read: watched(database.read),
+    snapshot: (reads) => database.snapshot((tx) => reads(watched(tx))),
+  };
+}
+
+export function verifyBesideContract(make: MakeDatabase): void {
+  describe('checks beside a running server', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    /** A tenant with sealed hours of two verdicts and of one audit row each. */
+    async function sealedTenant(kid: string): Promise<string> {
+      await addTenant(db.database, kid);
+      const actor = { role: 'dpo', ref: 'dora' } as const;
+      for (let i = 0; i < HOURS; i += 1) {
+        const at = BEGIN + i * HOUR;
+        for (const durable of ['one', 'two']) {
+          const id = `${kid}-${durable}-${i}`;
+          await makeRecorder(db.database).record(makeEntry({ kid, id, durable, decidedAt: at }));
+        }
+        const event = { kid, at, actor, action: 'dsar.exported', object: null, detail: {} } as const;
+        await recordAudit(db.database, event);
+      }
+      const later = BEGIN + (HOURS + 1) * HOUR;
+      expect(await sealVerdicts(db.database, kid, later)).toBe(HOURS);
+      expect(await sealAudit(db.database, kid, later)).toBe(HOURS);
+      return kid;
+    }
+    const erase = (kid: string) =>
+      db.database.transaction(async (tx) => {
+        await lockHead(tx, kid);
+        const keep = { openContests: false, override: false };
+        const target = { kid, durables: ['one'], requests: [], linksOf: null, keep };
+        return eraseRows(tx, { ...target, requestRef: String, requestedBy: 'dpo' });
+      });
+    const retainAll = (kid: string) => retain(db.database, { kid, days: 1, now: BEGIN + 800 * DAY });
+
+    it.each(['decisions', 'erased_verdicts'])(
+      'an erasure before the read of %s is no tampering',
+      async (table) => {
+        for (let nth = 1; nth <= HOURS; nth += 1) {
+          const kid = await sealedTenant(`erased-${table}-${nth}`);
+          expect(
+            await sealProblems(
+              beside(other, () => erase(kid), table, nth),
+              kid,
+            ),
+          ).toEqual([]);
+          expect(await sealProblems(other, kid)).toEqual([]);
+        }
+      },
+    );
+
+    it.each(['verdict_seals', 'decisions', 'erased_verdicts', 'ledger_entries', 'audit_log'])(
+      'a retention before the read of %s is no tampering',
+      async (table) => {
+        for (let nth = 1; nth <= HOURS; nth += 1) {
+          const kid = await sealedTenant(`retained-${table}-${nth}`);
+          const watched = beside(other, () => retainAll(kid), table, nth);
+          expect(await sealProblems(watched, kid)).toEqual([]);
+          expect(await sealProblems(watched, kid)).toEqual([]);
+          expect(await other.read('decisions').where({ kid })).toEqual([]);
+        }
+      },
+    );
+
+    it('notices what was tampered with in the same moment', async () => {
+      const kid = await sealedTenant('tampered');
+      const tamper = () =>
+        db.database.transaction((tx) =>
+          tx('decisions')
+            .where({ kid, decided_at: BEGIN + HOUR })
+            .delete(),
+        );
+      const problems = await sealProblems(beside(other, tamper, 'decisions'), kid);
+      expect(problems).toEqual([expect.stringContaining('2 of 2 verdicts')]);
+    });
+
+    it.each([
+      ['verdict_seals', 'decisions'],
+      ['decisions', 'erased_verdicts'],
+      ['ledger_entries', 'ledger_entries'],
+    ])(
+      'a tenant that goes before the read of %s, and with it its %s, was not tampered with',
+      async (at, gone) => {
+        const kid = await sealedTenant(`removed-${at}`);
+        const remove = () =>
+          db.database.transaction(async (tx) => {
+            for (const table of ['tenants', gone, 'decisions']) await tx(table).where({ kid }).delete();
+          });
+        const found = await verifyLog(beside(other, remove, at), kid);
+        expect(found?.problems ?? []).toEqual([]);
+      },
+    );
+
+    it('the doctor reads head and entries of one moment, and no log of a tenant that was removed', async () => {
+      const kid = await sealedTenant('looked-at');
+      await sealedTenant('leaves');
+      const append = () =>
+        db.database.transaction((tx) =>
+          appendOne(tx, kid, impersonalEntry({ type: 'verdicts.sealed', at: NOW, purpose: null }, { n: 1 })),
+        );
+      const kids = await makeTenantStore(other).kids();
+      // The end of each log is read by two queries.
+      for (const nth of [1, 2]) {
+        const watched = beside(other, append, 'ledger_entries', 2 * kids.indexOf(kid) + nth);
+        const { tenants } = await gatherTenants(watched, NOW);
+        const log = tenants.find((tenant) => tenant.kid === kid)?.log;
+        expect(log).toMatchObject({ entries: log?.size, lastFits: true, headFits: true });
+      }
+      const leave = () => removeTenant(db.database, 'leaves');
+      const left = await gatherTenants(beside(other, leave, 'api_keys'), NOW);
+      expect(left.tenants.filter(({ log }) => log === null)).toEqual([]);
+    });
+
+    it('a snapshot sees one moment, writes nothing and gives its connection back', async () => {
+      const kid = await addTenant(db.database, 'moment');
+      const count = (tx: Knex): Promise<unknown[]> => Promise.resolve(tx('sightings').where({ kid }));
+      const seen = await other.snapshot(async (tx) => {
+        const before = await count(tx);
+        await makeRecorder(db.database).record(makeEntry({ kid, id: 'moment' }));
+        return [before, await count(tx)];
+      });
+      expect(seen).toEqual([[], []]);
+      expect(await count(other.read)).toHaveLength(1);
+      const fail = () =>
+        other.snapshot(() => {
+          throw new Error('the reader failed');
+        });
+      for (let i = 0; i < 20; i += 1) await expect(fail()).rejects.toThrow('the reader failed');
+    });
+  });
+}

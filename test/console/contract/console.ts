@@ -1,0 +1,527 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  deleteConsoleSession,
+  deleteDrafts,
+  draftsOf,
+  findConsoleSession,
+  insertConsoleSession,
+  listConsoleSessions,
+  purgeConsole,
+  saveDraft,
+  touchConsoleSession,
+} from '../../../src/console/session-store.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
+import { fileContest } from '../../../src/rights/contests/contest.ts';
+import type { QueueCursor, QueueFilter } from '../../../src/rights/contests/queue.ts';
+import {
+  openByDue,
+  queueCounts,
+  queuePage,
+  resolvedPage,
+  workload,
+} from '../../../src/rights/contests/queue-store.ts';
+import { insertContest, lockContest, updateContest } from '../../../src/rights/contests/store.ts';
+import {
+  countTrail,
+  deviceContests,
+  deviceTrail,
+  oldestDecision,
+} from '../../../src/rights/dsar/trail-store.ts';
+import { listHolds, placeHold, releaseHold } from '../../../src/rights/erase/hold-store.ts';
+import {
+  appendPart,
+  beatJob,
+  deleteJob,
+  dropExportsOf,
+  endJob,
+  findJob,
+  insertJob,
+  purgeJobs,
+  readPart,
+} from '../../../src/rights/job-store.ts';
+import { retain } from '../../../src/rights/retention/store.ts';
+import {
+  countReview,
+  readTallies,
+  ruleReviews,
+  talliedUntil,
+  tally,
+} from '../../../src/rights/tally-store.ts';
+import { addKeyTraffic, purgeKeyTraffic, readKeyTraffic } from '../../../src/tenants/key-traffic-store.ts';
+import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { WORDS } from '../../rights/contract/words.ts';
+import { makeEntry, NOW } from '../../support/make.ts';
+import { makeRecorder } from '../../support/recorder.ts';
+
+interface CaseParts {
+  readonly i: number;
+  readonly filedAt?: number;
+  readonly class?: string;
+  readonly durable?: string;
+  readonly claim?: { readonly by: string; readonly label: string; readonly until: number };
+  readonly resolvedAt?: number;
+}
+
+export function consoleContract(make: MakeDatabase): void {
+  describe('what the console keeps and reads', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    async function addCase(kid: string, parts: CaseParts): Promise<string> {
+      const contestId = `con_${kid}_${String(parts.i).padStart(4, '0')}`;
+      const filed = fileContest(
+        {
+          kid,
+          contestId,
+          requestId: `req_${kid}_${parts.i}`,
+          durable: parts.durable ?? `d-${parts.i}`,
+          class: parts.class ?? 'unknown',
+          filedBy: 'somebody',
+          statement: null,
+        },
+        parts.filedAt ?? NOW + parts.i * MINUTE,
+      );
+      await db.database.transaction(async (tx) => {
+        await insertContest(tx, WORDS, filed);
+        const { claim = null, resolvedAt = null } = parts;
+        const resolved =
+          resolvedAt === null
+            ? {}
+            : {
+                status: 'resolved' as const,
+                outcome: 'upheld' as const,
+                resolvedAt,
+                resolvedBy: { role: 'reviewer' as const, ref: 'r' },
+              };
+        await updateContest(tx, WORDS, { ...filed, claim, ...resolved });
+      });
+      return contestId;
+    }
+
+    const session = (kid: string, hash: string, over: object = {}) => ({
+      hash,
+      kid,
+      actor: 'actor',
+      label: 'Ada',
+      roles: ['reviewer', 'dpo'],
+      idToken: 'sealed token',
+      csrf: 'csrf',
+      createdAt: NOW,
+      seenAt: NOW,
+      expiresAt: NOW + 8 * HOUR,
+      ...over,
+    });
+
+    it('a session is found whole, touched, listed, ended once, and by its own tenant alone', async () => {
+      const kid = await addTenant(db.database, 'sessions');
+      await db.database.transaction((tx) => insertConsoleSession(tx, session(kid, 's-1')));
+      expect(await findConsoleSession(other, 's-1')).toEqual(session(kid, 's-1'));
+      expect(await findConsoleSession(other, 's-2')).toBeNull();
+      await touchConsoleSession(db.database, 's-1', NOW + 5);
+      expect((await listConsoleSessions(other, kid, NOW, 10)).map((one) => one.seenAt)).toEqual([NOW + 5]);
+      expect(await listConsoleSessions(other, kid, NOW + 5, 10)).toEqual([]);
+      const end = (of: string) => db.database.transaction((tx) => deleteConsoleSession(tx, of, 's-1'));
+      expect(await end('another')).toBe(false);
+      expect(await end(kid)).toBe(true);
+      expect(await end(kid)).toBe(false);
+    });
+
+    it('a draft is kept for its writer, replaced, and goes with its contest or with its day', async () => {
+      const kid = await addTenant(db.database, 'drafts');
+      const contestId = await addCase(kid, { i: 1 });
+      const draft = {
+        kid,
+        actor: 'a',
+        contestId,
+        kind: 'resolve' as const,
+        outcome: 'upheld',
+        text: 'one',
+        at: NOW,
+      };
+      expect(await saveDraft(db.database, { ...draft, contestId: 'con_none' })).toBe(false);
+      expect(await saveDraft(db.database, { ...draft, kid: 'another' })).toBe(false);
+      expect(await saveDraft(db.database, draft)).toBe(true);
+      expect(await saveDraft(db.database, { ...draft, text: 'two' })).toBe(true);
+      expect(await draftsOf(other, kid, 'a', contestId)).toEqual([{ ...draft, text: 'two' }]);
+      expect(await draftsOf(other, kid, 'b', contestId)).toEqual([]);
+      await deleteDrafts(db.database, { kid, actor: 'a', contestId }, ['ask', 'resolve']);
+      expect(await draftsOf(other, kid, 'a', contestId)).toEqual([]);
+      await saveDraft(db.database, draft);
+      await purgeConsole(db.database, 0, NOW + 1);
+      expect(await draftsOf(other, kid, 'a', contestId)).toEqual([]);
+      await saveDraft(db.database, draft);
+      await db.database.transaction((tx) => tx('contests').where({ contest_id: contestId }).delete());
+      expect(await draftsOf(other, kid, 'a', contestId)).toEqual([]);
+    });
+
+    it('ended sessions go, and live ones stay', async () => {
+      const kid = await addTenant(db.database, 'purged');
+      await db.database.transaction(async (tx) => {
+        await insertConsoleSession(tx, session(kid, 'p-old', { expiresAt: NOW - 1 }));
+        await insertConsoleSession(tx, session(kid, 'p-new', { expiresAt: NOW }));
+      });
+      await purgeConsole(db.database, NOW, 0);
+      expect(await findConsoleSession(other, 'p-old')).toBeNull();
+      expect(await findConsoleSession(other, 'p-new')).not.toBeNull();
+    });
+
+    const newJob = (kid: string, hash: string, subjects: readonly string[] = []) =>
+      insertJob(db.database, { hash, kid, actor: 'a', kind: 'export', subjects, at: NOW }, 3, NOW - 1);
+    const beat = { done: 1, total: 2, at: NOW + 5 };
+    const there = async (hash: string): Promise<number[]> => {
+      const tables = ['console_jobs', 'console_job_subjects', 'console_job_parts'];
+      return Promise.all(tables.map(async (table) => (await other.read(table).where({ hash })).length));
+    };
+
+    it('a job is its owner’s on every node; it beats, writes and ends while it runs, and then no more', async () => {
+      const kid = await addTenant(db.database, 'jobs');
+      expect(await newJob(kid, 'j-1', ['d', 'd', 'r'])).toBe(true);
+      const mine = { hash: 'j-1', kid, actor: 'a' };
+      expect(await findJob(other, mine, NOW - 1)).toEqual({
+        ...mine,
+        kind: 'export',
+        state: 'running',
+        done: 0,
+        total: 0,
+        startedAt: NOW,
+        beatAt: NOW,
+        result: null,
+      });
+      expect(await findJob(other, mine, NOW)).toBeNull();
+      expect(await findJob(other, { ...mine, actor: 'b' }, 0)).toBeNull();
+      expect(await findJob(other, { ...mine, kid: 'another' }, 0)).toBeNull();
+      expect(await beatJob(other, 'j-1', beat)).toBe(true);
+      expect(await appendPart(other, 'j-1', { part: 0, sealed: Buffer.from([0, 255]) }, beat)).toBe(true);
+      expect(await readPart(db.database, 'j-1', 0)).toEqual(Buffer.from([0, 255]));
+      expect(await readPart(db.database, 'j-1', 1)).toBeNull();
+      expect(await endJob(other, 'j-1', { ...beat, state: 'done', result: '{}' })).toBe(true);
+      expect(await findJob(other, mine, NOW)).toMatchObject({
+        state: 'done',
+        done: 1,
+        total: 2,
+        result: '{}',
+      });
+      expect(await beatJob(other, 'j-1', beat)).toBe(false);
+      expect(await appendPart(other, 'j-1', { part: 1, sealed: Buffer.from('x') }, beat)).toBe(false);
+      expect(await endJob(other, 'j-1', { ...beat, state: 'failed', result: null })).toBe(false);
+      expect(await there('j-1')).toEqual([1, 2, 1]);
+      await purgeJobs(other, NOW + 4);
+      expect(await there('j-1')).toEqual([1, 2, 1]);
+      await purgeJobs(other, NOW + 5);
+      expect(await there('j-1')).toEqual([0, 0, 0]);
+    });
+
+    it('three of a tenant run at a time, whoever asks at once; one without a beat does not count', async () => {
+      const kid = await addTenant(db.database, 'busy');
+      const asked = ['b-1', 'b-2', 'b-3', 'b-4', 'b-5'].map((hash, i) =>
+        insertJob(
+          i % 2 ? other : db.database,
+          { hash, kid, actor: 'a', kind: 'verify', subjects: [], at: NOW },
+          3,
+          NOW,
+        ),
+      );
+      expect((await Promise.all(asked)).filter(Boolean)).toHaveLength(3);
+      const late = { hash: 'b-6', kid, actor: 'a', kind: 'verify', subjects: [], at: NOW + 9 };
+      expect(await insertJob(other, late, 3, NOW + 1)).toBe(true);
+    });
+
+    it('an export goes with whom it is about, in its own tenant, with every part of it', async () => {
+      const kid = await addTenant(db.database, 'exports');
+      const next = await addTenant(db.database, 'exports-next');
+      await newJob(kid, 'e-1', ['dev-1', 'req-1']);
+      await newJob(kid, 'e-2', ['dev-2']);
+      await newJob(next, 'e-3', ['dev-1']);
+      for (let part = 0; part < 40; part += 1)
+        await appendPart(db.database, 'e-1', { part, sealed: Buffer.from('x') }, beat);
+      const drop = (ids: string[]) => db.database.transaction((tx) => dropExportsOf(tx, kid, new Set(ids)));
+      await drop(['nobody', '']);
+      expect(await there('e-1')).toEqual([1, 2, 40]);
+      await drop(['req-1']);
+      expect(await there('e-1')).toEqual([0, 0, 0]);
+      expect([await there('e-2'), await there('e-3')]).toEqual([
+        [1, 1, 0],
+        [1, 1, 0],
+      ]);
+      // Whoever still writes at it learns so with the next part.
+      expect(await appendPart(other, 'e-1', { part: 41, sealed: Buffer.from('x') }, beat)).toBe(false);
+      for (let part = 0; part < 33; part += 1)
+        await appendPart(db.database, 'e-2', { part, sealed: Buffer.from('x') }, beat);
+      await deleteJob(db.database, 'e-2');
+      expect(await there('e-2')).toEqual([0, 0, 0]);
+    });
+
+    it('the queue: mine, free and held, each by due date, in pages that meet without a gap', async () => {
+      const kid = await addTenant(db.database, 'queue');
+      const until = NOW + HOUR;
+      for (let i = 0; i < 9; i += 1) {
+        const by = ['me', null, 'you'][i % 3];
+        await addCase(kid, {
+          i,
+          ...(by ? { claim: { by, label: by, until: i === 8 ? NOW - 1 : until } } : {}),
+        });
+      }
+      await addCase('elsewhere', { i: 1 });
+      const viewer = { kid, me: 'me', now: NOW };
+      const all = await queuePage(other, WORDS, viewer, { filter: {}, after: null, limit: 100 });
+      const places = all.map(({ group, contest }) => `${group} ${contest.contestId.slice(-1)}`);
+      // 8 was claimed, and the claim has ended.
+      expect(places).toEqual([
+        'mine 0',
+        'mine 3',
+        'mine 6',
+        'free 1',
+        'free 4',
+        'free 7',
+        'free 8',
+        'held 2',
+        'held 5',
+      ]);
+      const paged: string[] = [];
+      for (let after: QueueCursor | null = null; ; ) {
+        const page = await queuePage(other, WORDS, viewer, { filter: {}, after, limit: 2 });
+        paged.push(...page.map(({ contest }) => contest.contestId));
+        const last = page.at(-1);
+        if (!last) break;
+        after = { group: last.group, at: last.contest.dueAt, contestId: last.contest.contestId };
+      }
+      expect(paged).toEqual(all.map(({ contest }) => contest.contestId));
+      expect(await queueCounts(other, viewer)).toEqual({
+        open: 9,
+        overdue: 0,
+        mine: 3,
+        held: 2,
+        resolved: 0,
+      });
+      expect(await workload(other, kid, NOW)).toMatchObject([
+        { actor: 'me', label: 'me', claimed: 3 },
+        { actor: 'you', label: 'you', claimed: 2 },
+      ]);
+    });
+
+    it('filters by class, by age and by due date; resolved ones the latest first', async () => {
+      const kid = await addTenant(db.database, 'filters');
+      await addCase(kid, { i: 1, filedAt: NOW - 40 * DAY, class: 'human' });
+      await addCase(kid, { i: 2, filedAt: NOW - 10 * DAY });
+      await addCase(kid, { i: 3, filedAt: NOW });
+      for (const i of [4, 5, 6]) await addCase(kid, { i, resolvedAt: NOW + i });
+      const viewer = { kid, me: 'me', now: NOW };
+      const found = async (filter: QueueFilter) =>
+        (await queuePage(other, WORDS, viewer, { filter, after: null, limit: 10 })).map(({ contest }) =>
+          Number(contest.contestId.slice(-1)),
+        );
+      expect(await found({ class: 'human' })).toEqual([1]);
+      expect(await found({ filedBefore: NOW - 10 * DAY + 1 })).toEqual([1, 2]);
+      expect(await found({ filedBefore: NOW - 10 * DAY })).toEqual([1]);
+      expect(await found({ dueBefore: NOW })).toEqual([1]);
+      const resolved = await resolvedPage(other, WORDS, kid, { filter: {}, after: null, limit: 2 });
+      expect(resolved.map((one) => one.resolvedAt)).toEqual([NOW + 6, NOW + 5]);
+      const after = { group: 'free' as const, at: NOW + 5, contestId: resolved[1]!.contestId };
+      expect(
+        (await resolvedPage(other, WORDS, kid, { filter: {}, after, limit: 2 })).map((one) => one.resolvedAt),
+      ).toEqual([NOW + 4]);
+      const due = await openByDue(other, kid, [
+        [0, NOW],
+        [NOW, NOW + 30 * DAY],
+        [NOW + 30 * DAY, Number.MAX_SAFE_INTEGER],
+      ]);
+      expect(due).toEqual([1, 1, 1]);
+    });
+
+    it('filing at the end of a short month loses nobody to the bound on the due date', async () => {
+      const kid = await addTenant(db.database, 'february');
+      // 30 January 23:00 is due 28 February 23:00, 31 January 01:00 already at 01:00.
+      const early = Date.UTC(2026, 0, 30, 23);
+      await addCase(kid, { i: 1, filedAt: early });
+      const filter = { filedBefore: Date.UTC(2026, 0, 31, 1) };
+      const viewer = { kid, me: 'me', now: NOW };
+      expect(await queuePage(other, WORDS, viewer, { filter, after: null, limit: 10 })).toHaveLength(1);
+    });
+
+    it('a device’s trail, its contests and the oldest decision', async () => {
+      const kid = await addTenant(db.database, 'trail');
+      const recorder = makeRecorder(db.database);
+      for (const i of [1, 2, 3]) {
+        await recorder.record(
+          makeEntry({
+            kid,
+            id: `trail${i}`,
+            durable: 'dev',
+            decidedAt: NOW + i,
+            verdict: { needsAttestation: i === 3 },
+          }),
+        );
+      }
+      await recorder.idle();
+      const trail = await deviceTrail(other, kid, 'dev', 2);
+      expect(trail.map(({ requestId, needsAttestation }) => [requestId, needsAttestation])).toEqual([
+        ['req_trail3', true],
+        ['req_trail2', false],
+      ]);
+      expect([await countTrail(other, kid, 'dev', 10), await countTrail(other, kid, 'dev', 1)]).toEqual([
+        3, 2,
+      ]);
+      expect(await oldestDecision(other, kid)).toBe(NOW + 1);
+      expect(await oldestDecision(other, 'nobody')).toBeNull();
+      const contestId = await addCase(kid, { i: 1, durable: 'dev' });
+      expect((await deviceContests(other, kid, 'dev', 5)).map((one) => one.contestId)).toEqual([contestId]);
+    });
+
+    it('verdicts are counted once an hour and class, on two nodes at once, and not before they are settled', async () => {
+      const kid = await addTenant(db.database, 'tally');
+      const recorder = makeRecorder(db.database);
+      const hour = Math.floor(NOW / HOUR) * HOUR;
+      const entries = [
+        [hour, 'human'],
+        [hour + 1, 'unknown'],
+        [hour + HOUR - 1, 'human'],
+        [hour + HOUR, 'human'],
+      ] as const;
+      for (const [at, name] of entries) {
+        await recorder.record(makeEntry({ kid, id: `tally${at}`, decidedAt: at, verdict: { class: name } }));
+      }
+      await recorder.idle();
+      // The last two are less than a minute old: a batch may still commit beside them.
+      await Promise.all([
+        tally(db.database, kid, hour + HOUR + 30_000),
+        tally(other, kid, hour + HOUR + 30_000),
+      ]);
+      expect((await readTallies(other, kid, 'verdict', hour)).map(({ n }) => n)).toEqual([1, 1]);
+      const late = hour + HOUR + MINUTE;
+      await Promise.all([
+        tally(db.database, kid, late),
+        tally(other, kid, late),
+        tally(db.database, kid, late),
+      ]);
+      expect(await readTallies(other, kid, 'verdict', hour)).toEqual([
+        { hour, name: 'human', n: 2 },
+        { hour, name: 'unknown', n: 1 },
+        { hour: hour + HOUR, name: 'human', n: 1 },
+      ]);
+      await tally(db.database, kid, late + 1);
+      expect((await readTallies(other, kid, 'verdict', hour)).map(({ n }) => n)).toEqual([2, 1, 1]);
+      expect(await talliedUntil(other, kid)).toBe(late + 1 - MINUTE);
+      expect(await talliedUntil(other, 'nobody')).toBeNull();
+    });
+
+    it.each([
+      ['two years', 730 * DAY],
+      ['a day', DAY],
+      ['two hours', 2 * HOUR],
+    ])(
+      'a clock that was %s ahead is counted past: nothing is lost and nothing counted twice',
+      async (name, ahead) => {
+        const kid = await addTenant(db.database, `tally-${name.replaceAll(' ', '-')}`);
+        const recorder = makeRecorder(db.database);
+        const hour = Math.floor(NOW / HOUR) * HOUR;
+        const visit = (at: number) => recorder.record(makeEntry({ kid, id: `${kid}${at}`, decidedAt: at }));
+        const counted = async () =>
+          (await readTallies(other, kid, 'verdict', 0)).map((row) => [row.hour - hour, row.n]);
+        // An hour that was counted before and whose verdicts are gone by now stays counted.
+        await visit(hour - 3 * HOUR);
+        await tally(db.database, kid, hour - 2 * HOUR, hour - 2 * HOUR);
+        await db.database.transaction((tx) => tx('decisions').where({ kid }).delete());
+        await visit(hour);
+        await visit(hour + 10 * MINUTE);
+        await tally(db.database, kid, hour + 11 * MINUTE + 1);
+        // It jumps, one verdict is decided, and it is set back; two more are, and the sweep has not looked yet.
+        const [before, jumped] = [hour + 12 * MINUTE, hour + 12 * MINUTE + ahead];
+        await visit(before);
+        await visit(jumped);
+        await tally(db.database, kid, jumped + 2 * MINUTE, hour);
+        await visit(hour + 13 * MINUTE);
+        await visit(hour + 14 * MINUTE);
+        const now = hour + 16 * MINUTE;
+        await Promise.all([
+          tally(db.database, kid, now),
+          tally(other, kid, now),
+          tally(db.database, kid, now),
+        ]);
+        await tally(db.database, kid, now);
+        expect(await counted()).toEqual([
+          [-3 * HOUR, 1],
+          [0, 5],
+        ]);
+        expect(await talliedUntil(other, kid)).toBe(now - MINUTE);
+        // The clock reaches what was decided ahead of it.
+        for (const later of [jumped - HOUR, jumped + 2 * MINUTE]) await tally(db.database, kid, later, hour);
+        expect((await counted()).reduce((sum, [, n]) => sum + Number(n), 0)).toBe(7);
+      },
+    );
+
+    it('outcomes are counted by the rules that had fired', async () => {
+      const kid = await addTenant(db.database, 'rules');
+      const recorder = makeRecorder(db.database);
+      const fired = (ids: readonly string[]) => ids.map((id) => ({ id, weight: 0.5, kind: 'A' as const }));
+      await recorder.record(makeEntry({ kid, id: 'rules1', verdict: { rules: fired(['A1', 'T3']) } }));
+      await recorder.record(makeEntry({ kid, id: 'rules2', verdict: { rules: fired(['A1']) } }));
+      await recorder.idle();
+      await db.database.transaction(async (tx) => {
+        await countReview(tx, kid, 'req_rules1', 'overturned');
+        await countReview(tx, kid, 'req_rules2', 'upheld');
+        await countReview(tx, kid, 'req_none', 'upheld');
+      });
+      const reviews = [...(await ruleReviews(other, kid))].sort((a, b) => a.rule.localeCompare(b.rule));
+      expect(reviews).toEqual([
+        { rule: 'A1', upheld: 1, overturned: 1 },
+        { rule: 'T3', upheld: 0, overturned: 1 },
+      ]);
+    });
+
+    it('traffic of key generations adds up by day and is forgotten', async () => {
+      const kid = await addTenant(db.database, 'traffic');
+      const use = { kid, since: NOW, generation: 1, bundles: 3, lastAt: NOW };
+      await Promise.all([addKeyTraffic(db.database, [use]), addKeyTraffic(other, [use])]);
+      await addKeyTraffic(db.database, [
+        { ...use, lastAt: NOW + DAY },
+        { ...use, generation: 2, bundles: 1 },
+      ]);
+      const read = async (since: number) =>
+        [...(await readKeyTraffic(other, kid, since))].sort((a, b) => a.generation - b.generation);
+      expect(await read(NOW)).toEqual([
+        { generation: 1, bundles: 9, lastAt: NOW + DAY },
+        { generation: 2, bundles: 1, lastAt: NOW },
+      ]);
+      expect(await read(NOW + DAY)).toEqual([{ generation: 1, bundles: 3, lastAt: NOW + DAY }]);
+      await purgeKeyTraffic(db.database, NOW + 62 * DAY);
+      expect(await read(0)).toEqual([]);
+    });
+
+    it('a legal hold is placed once, keeps its rows from retention, and is released once', async () => {
+      const kid = await addTenant(db.database, 'holds');
+      const recorder = makeRecorder(db.database);
+      for (const durable of ['kept', 'free']) {
+        await recorder.record(makeEntry({ kid, id: `hold-${durable}`, durable, decidedAt: NOW }));
+      }
+      await recorder.idle();
+      const hold = { kid, durable: 'kept', scope: 'decisions' as const, basis: 'a court', createdAt: NOW };
+      await db.database.transaction((tx) => placeHold(tx, hold));
+      await db.database.transaction((tx) => placeHold(tx, { ...hold, basis: 'again', createdAt: NOW + 1 }));
+      expect(await listHolds(other, kid, { limit: 9 })).toEqual([{ ...hold, requestedBy: null }]);
+      expect(await listHolds(other, kid, { durable: 'free', limit: 9 })).toEqual([]);
+      const rules = { kid, days: 1, now: NOW + 10 * DAY };
+      expect((await retain(db.database, rules)).decisions).toBe(1);
+      expect((await deviceTrail(other, kid, 'kept', 5)).length).toBe(1);
+      const release = () =>
+        db.database.transaction((tx) => releaseHold(tx, { kid, durable: 'kept', scope: 'decisions' }, NOW));
+      expect(await release()).toEqual({ waited: false });
+      expect(await release()).toBeNull();
+      expect((await retain(db.database, rules)).decisions).toBe(1);
+    });
+
+    it('a contest under a claim is locked by its id', async () => {
+      const kid = await addTenant(db.database, 'locked');
+      const contestId = await addCase(kid, { i: 1 });
+      expect(await db.database.transaction((tx) => lockContest(tx, WORDS, contestId))).toMatchObject({
+        kid,
+        contestId,
+      });
+    });
+  });
+}

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../../src/db/db.ts';
+import { findDecision, purgeNonces } from '../../../src/ingest/decision-store.ts';
+import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
+import { makeEntry, NOW } from '../../support/make.ts';
+import { makeRecorder } from '../../support/recorder.ts';
+
+export function decisionContract(make: MakeDatabase): void {
+  describe('decisions and nonces', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    const nonces = (): Promise<string[]> => other.read('nonces').orderBy('nonce').pluck('nonce');
+
+    it("finds a tenant's own decision; another tenant's looks like none", async () => {
+      const entry = makeEntry({ kid: 'own', id: '1' });
+      await makeRecorder(db.database).record(entry);
+      expect(await findDecision(other, 'own', 'req_1')).toEqual({
+        verdict: entry.verdict,
+        restricted: false,
+        overturned: false,
+      });
+      expect(await findDecision(other, 'foreign', 'req_1')).toBeNull();
+      expect(await findDecision(other, 'own', 'req_2')).toBeNull();
+      expect(await findDecision(other, 'own', "' OR 1=1 --")).toBeNull();
+    });
+
+    it('forgets a nonce once it is past its time, and not in its last millisecond', async () => {
+      await db.database.transaction((tx) => tx('nonces').delete());
+      const recorder = makeRecorder(db.database);
+      for (const [id, expiresAt] of [
+        ['past', NOW - 1],
+        ['due', NOW],
+        ['future', NOW + 1],
+      ] as const)
+        await recorder.record(makeEntry({ kid: 'purge', id, nonce: id, expiresAt }));
+      expect(await purgeNonces(db.database, NOW)).toBe(1);
+      expect(await nonces()).toEqual(['due', 'future']);
+      expect(await purgeNonces(db.database, NOW)).toBe(0);
+      expect(await recorder.record(makeEntry({ kid: 'purge', id: 'again', nonce: 'past' }))).toBe('recorded');
+      expect(await recorder.record(makeEntry({ kid: 'purge', id: 'late', nonce: 'due' }))).toBe('replay');
+    });
+
+    it('never says that a nonce is new that it may have forgotten, though the clock went back', async () => {
+      const recorder = makeRecorder(db.database);
+      const forgottenTo = NOW + 3_600_000;
+      const bundle = { kid: 'back', nonce: 'once', earliestExpiry: NOW + 300_000 };
+      expect(await recorder.record(makeEntry({ ...bundle, id: 'first' }))).toBe('recorded');
+      await purgeNonces(db.database, forgottenTo);
+      await purgeNonces(db.database, NOW);
+      expect(await nonces()).not.toContain('once');
+      expect(await recorder.record(makeEntry({ ...bundle, id: 'again' }))).toBe('stale');
+      expect(await findDecision(other, 'back', 'req_again')).toBeNull();
+      const later = { ...bundle, nonce: 'later', earliestExpiry: forgottenTo };
+      expect(await recorder.record(makeEntry({ ...later, id: 'later' }))).toBe('recorded');
+      await db.database.transaction((tx) => tx('meta').where('name', 'like', 'nonces-%').delete());
+    });
+
+    it('goes through many in small steps, of every tenant', async () => {
+      await db.database.transaction((tx) => tx('nonces').delete());
+      const recorder = makeRecorder(db.database);
+      await Promise.all(
+        Array.from({ length: 1200 }, (_, i) =>
+          recorder.record(makeEntry({ kid: `kid-${i % 3}`, id: `s${i}`, durable: null, expiresAt: i })),
+        ),
+      );
+      expect(await purgeNonces(db.database, 1199)).toBe(1199);
+      expect(await nonces()).toEqual(['nonce-s1199']);
+    });
+
+    it('counts each once when two nodes purge at the same time', async () => {
+      await db.database.transaction((tx) => tx('nonces').delete());
+      const recorder = makeRecorder(db.database);
+      await Promise.all(
+        Array.from({ length: 2000 }, (_, i) =>
+          recorder.record(makeEntry({ kid: 'both', id: `b${i}`, durable: null, expiresAt: i })),
+        ),
+      );
+      const gone = await Promise.all([db.database, other].map((node) => purgeNonces(node, NOW)));
+      expect(gone[0]! + gone[1]!).toBe(2000);
+      expect(await nonces()).toEqual([]);
+    });
+  });
+}

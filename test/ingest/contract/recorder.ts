@@ -1,0 +1,329 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../../src/db/db.ts';
+import { findDecision } from '../../../src/ingest/decision-store.ts';
+import type { DeviceQuery, KnownDevice, Recorded } from '../../../src/ingest/ports.ts';
+import { makeRecorder as makeWholeRecorder } from '../../../src/ingest/recorder-store.ts';
+import { commitVerdict } from '../../../src/ledger/commitment.ts';
+import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
+import { DAY, makeConsentState, makeEntry, NOW, type TestEntry } from '../../support/make.ts';
+import { ensureTenant, makeRecorder } from '../../support/recorder.ts';
+
+const TABLES = ['nonces', 'sightings', 'visitor_index', 'decisions'] as const;
+
+async function counts(database: Database, kid: string): Promise<number[]> {
+  return Promise.all(TABLES.map(async (table) => (await database.read(table).where({ kid })).length));
+}
+
+async function sighting(database: Database, kid: string, durable = 'durable-1'): Promise<unknown> {
+  const columns = ['first_at', 'last_at', 'seen', 'epoch'];
+  return database.read('sightings').where({ kid, durable }).first(columns);
+}
+
+const record = (database: Database, entry: TestEntry): Promise<string> =>
+  makeRecorder(database).record(entry);
+
+export function recorderContract(make: MakeDatabase): void {
+  describe('Recorder', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    it('writes the nonce, the sighting, the index entry and the decision before it answers', async () => {
+      const entry = makeEntry({ kid: 'durable', id: 'd1', decidedAt: NOW + 7 });
+      expect(await makeRecorder(db.database).record(entry)).toBe('recorded');
+      expect(await counts(other, 'durable')).toEqual([1, 1, 1, 1]);
+      expect(await other.read('nonces').where({ kid: 'durable' })).toEqual([
+        { kid: 'durable', nonce: 'nonce-d1', expires_at: NOW + 900_000 },
+      ]);
+      expect(await sighting(other, 'durable')).toEqual({
+        first_at: NOW + 7,
+        last_at: NOW + 7,
+        seen: 1,
+        epoch: 680,
+      });
+      expect((await findDecision(other, 'durable', 'req_d1'))?.verdict).toEqual(entry.verdict);
+    });
+
+    it('settles a sighting on what is known of its device, and of two at once on the same', async () => {
+      const recorder = makeWholeRecorder(db.database, () => performance.now());
+      const device = { kid: 'settled', durable: 'd', network: 'n', day: DAY };
+      await ensureTenant(db.database, 'settled');
+      const known: (KnownDevice | null)[] = [];
+      const sight = (id: string, asked: DeviceQuery | null = device): Promise<Recorded> =>
+        recorder.record({
+          claim: makeEntry({ ...device, id }).claim,
+          device: asked,
+          decide(what) {
+            known.push(what);
+            return makeEntry({ ...device, id, marked: what?.marked ?? false });
+          },
+        });
+      await Promise.all([sight('s1'), sight('s2')]);
+      const written = await sight('s3');
+      await sight('s4', null);
+      expect(known.map((what) => what && [what.seen, what.marked])).toEqual([
+        [false, false],
+        [false, false],
+        [true, true],
+        null,
+      ]);
+      expect(written).toMatchObject({ kid: 'settled', verdict: { requestId: 'req_s3' } });
+      expect(await counts(other, 'settled')).toEqual([4, 1, 1, 4]);
+    });
+
+    it('tells each sighting of a batch what is known of its own device', async () => {
+      const recorder = makeWholeRecorder(db.database, () => performance.now());
+      const told = new Map<string, string>();
+      const sight = (id: string, kid: string, durable: string | null): Promise<Recorded> =>
+        recorder.record({
+          claim: makeEntry({ kid, id }).claim,
+          device: durable === null ? null : { kid, durable, network: 'n', day: DAY },
+          decide(known) {
+            const { pairsOfWeek = 0, tenantPairsOfWeek = 0 } = known?.spread ?? {};
+            told.set(id, known ? `${known.seen} ${pairsOfWeek} ${tenantPairsOfWeek}` : 'nobody');
+            return makeEntry({ kid, id, durable, network: 'n', marked: known?.marked ?? false });
+          },
+        });
+      const networks = [['own-a', 'd', 1] as const, ['own-b', 'd', 2] as const, ['own-b', 'e', 3] as const];
+      for (const [kid, durable, count] of networks)
+        for (let i = 0; i < count; i += 1)
+          await record(
+            db.database,
+            makeEntry({ kid, id: `${durable}${i}`, durable, network: `network-${i}` }),
+          );
+      await Promise.all([
+        sight('m1', 'own-a', null),
+        sight('m2', 'own-b', 'd'),
+        sight('m3', 'own-a', 'd'),
+        sight('m4', 'own-b', null),
+        sight('m5', 'own-b', 'e'),
+        sight('m6', 'own-c', 'd'),
+      ]);
+      expect(Object.fromEntries(told)).toEqual({
+        m1: 'nobody',
+        m2: 'true 3 5',
+        m3: 'true 2 1',
+        m4: 'nobody',
+        m5: 'true 4 5',
+        m6: 'false 1 0',
+      });
+    });
+
+    it('settles anew, and answers what was written, where the database took a transaction back', async () => {
+      let rounds = 0;
+      const twice: Database = {
+        ...db.database,
+        async hotTransaction(work) {
+          const rolledBack = db.database.hotTransaction(async (tx) => {
+            await work(tx);
+            throw new Error('rolled back');
+          });
+          await expect(rolledBack).rejects.toThrow('rolled back');
+          return db.database.hotTransaction(work);
+        },
+      };
+      await ensureTenant(db.database, 'anew');
+      const written = await makeWholeRecorder(twice, () => performance.now()).record({
+        claim: makeEntry({ kid: 'anew', id: 'r' }).claim,
+        device: { kid: 'anew', durable: 'd', network: 'n', day: DAY },
+        decide() {
+          rounds += 1;
+          return makeEntry({ kid: 'anew', id: `r${rounds}` });
+        },
+      });
+      expect(written).toMatchObject({ verdict: { requestId: 'req_r2' } });
+      expect(await findDecision(other, 'anew', 'req_r1')).toBeNull();
+      expect((await findDecision(other, 'anew', 'req_r2'))?.verdict).toMatchObject({ requestId: 'req_r2' });
+    });
+
+    it('leaves what cannot be settled to its caller alone', async () => {
+      const recorder = makeWholeRecorder(db.database, () => performance.now());
+      const device = { kid: 'unsettled', durable: 'd', network: 'n', day: DAY };
+      await ensureTenant(db.database, 'unsettled');
+      const sight = (id: string): Promise<Recorded> =>
+        recorder.record({
+          claim: makeEntry({ kid: 'unsettled', id }).claim,
+          device,
+          decide() {
+            if (id === 'u2') throw new RangeError('of u2 alone');
+            return makeEntry({ kid: 'unsettled', id });
+          },
+        });
+      const outcomes = await Promise.allSettled(['u1', 'u2', 'u3'].map(sight));
+      expect(outcomes).toMatchObject([
+        { status: 'fulfilled', value: { verdict: { requestId: 'req_u1' } } },
+        { status: 'rejected', reason: new RangeError('of u2 alone') },
+        { status: 'fulfilled', value: { verdict: { requestId: 'req_u3' } } },
+      ]);
+      expect(await counts(other, 'unsettled')).toEqual([2, 1, 1, 2]);
+      expect(await record(db.database, makeEntry({ kid: 'unsettled', id: 'u2' }))).toBe('recorded');
+    });
+
+    it('commits to exactly the bytes that it stores', async () => {
+      const entry = makeEntry({ kid: 'committed', id: 'c1' });
+      await makeRecorder(db.database).record(entry);
+      const row = await other.read('decisions').where({ kid: 'committed' }).first();
+      expect(row.verdict).toBe(JSON.stringify(entry.verdict));
+      const salt = Buffer.from(entry.salt, 'base64url');
+      expect(row.commitment).toBe(commitVerdict(salt, 'committed', 'req_c1', row.verdict));
+    });
+
+    it('says replay to a nonce that was claimed, and writes nothing', async () => {
+      const recorder = makeRecorder(db.database);
+      await recorder.record(makeEntry({ kid: 'replayed', id: 'r1', nonce: 'n' }));
+      const again = makeEntry({ kid: 'replayed', id: 'r2', nonce: 'n', durable: 'another' });
+      expect(await recorder.record(again)).toBe('replay');
+      expect(await makeRecorder(other).record(again)).toBe('replay');
+      expect(await counts(other, 'replayed')).toEqual([1, 1, 1, 1]);
+    });
+
+    it('tells what is new from what is not within one batch', async () => {
+      const recorder = makeRecorder(db.database);
+      await recorder.record(makeEntry({ kid: 'mixed', id: 'x0', nonce: 'old' }));
+      const nonces = ['old', 'new', 'new', 'old', 'other'];
+      const batch = nonces.map((nonce, i) => makeEntry({ kid: 'mixed', id: `x${i + 1}`, nonce }));
+      expect(await Promise.all(batch.map((entry) => recorder.record(entry)))).toEqual([
+        'replay',
+        'recorded',
+        'replay',
+        'replay',
+        'recorded',
+      ]);
+      const ids = other.read('decisions').where({ kid: 'mixed' }).orderBy('request_id').pluck('request_id');
+      expect(await ids).toEqual(['req_x0', 'req_x2', 'req_x5']);
+      expect(await sighting(other, 'mixed')).toMatchObject({ seen: 3 });
+    });
+
+    it('claims a nonce for each tenant apart', async () => {
+      const entries = ['tenant-a', 'tenant-b', 'tenant'].map((kid) =>
+        makeEntry({ kid, id: 'x', nonce: 'n' }),
+      );
+      const recorder = makeRecorder(db.database);
+      expect(await Promise.all(entries.map((entry) => recorder.record(entry)))).toEqual(
+        Array(3).fill('recorded'),
+      );
+    });
+
+    it('records one of 100 duplicates that reach two nodes at once', async () => {
+      const recorders = [makeRecorder(db.database), makeRecorder(other)];
+      const answers = await Promise.all(
+        Array.from({ length: 100 }, (_, i) =>
+          recorders[i % 2]!.record(makeEntry({ kid: 'duplicates', id: `dup-${i}`, nonce: 'one' })),
+        ),
+      );
+      expect(answers.filter((answer) => answer === 'recorded')).toHaveLength(1);
+      expect(answers.filter((answer) => answer === 'replay')).toHaveLength(99);
+      expect(await counts(other, 'duplicates')).toEqual([1, 1, 1, 1]);
+      expect(await sighting(other, 'duplicates')).toMatchObject({ seen: 1 });
+    });
+
+    it('leaves neither nonce nor sighting when the decision cannot be written', async () => {
+      const recorder = makeRecorder(db.database);
+      await recorder.record(makeEntry({ kid: 'atomic', id: 'same' }));
+      const clash = makeEntry({ kid: 'atomic', id: 'same', nonce: 'fresh', durable: 'fresh-device' });
+      await expect(recorder.record(clash)).rejects.toThrow();
+      expect(await counts(other, 'atomic')).toEqual([1, 1, 1, 1]);
+      expect(await sighting(other, 'atomic')).toMatchObject({ seen: 1 });
+      const retried = makeEntry({ kid: 'atomic', id: 'new', nonce: 'fresh', durable: 'fresh-device' });
+      expect(await recorder.record(retried)).toBe('recorded');
+    });
+
+    it('writes nothing of what fails, all that is beside it once, and serves the next batch', async () => {
+      const recorder = makeRecorder(db.database);
+      await recorder.record(makeEntry({ kid: 'batch', id: 'same' }));
+      const batch = ['a', 'b', 'same', 'c'].map((id) =>
+        makeEntry({ kid: 'batch', id, nonce: `batch-${id}` }),
+      );
+      const failed = await Promise.allSettled(batch.map((entry) => recorder.record(entry)));
+      expect(failed.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
+      expect(await counts(other, 'batch')).toEqual([4, 1, 1, 4]);
+      expect(await sighting(other, 'batch')).toMatchObject({ seen: 4 });
+      const next = ['d', 'e'].map((id) => makeEntry({ kid: 'batch', id }));
+      expect(await Promise.all(next.map((entry) => recorder.record(entry)))).toEqual(
+        Array(2).fill('recorded'),
+      );
+    });
+
+    it('counts a device that comes many times in one batch', async () => {
+      const recorder = makeRecorder(db.database);
+      const times = [5, 1, 9, 3].map((ms) => NOW + ms);
+      await Promise.all(
+        times.map((decidedAt, i) => recorder.record(makeEntry({ kid: 'often', id: `o${i}`, decidedAt }))),
+      );
+      const expected = { first_at: NOW + 1, last_at: NOW + 9, seen: 4, epoch: 680 };
+      expect(await sighting(other, 'often')).toEqual(expected);
+      expect(await counts(other, 'often')).toEqual([4, 1, 1, 4]);
+    });
+
+    it('adds up the sightings of later batches and other nodes, whatever their order', async () => {
+      const record = (database: Database, id: string, decidedAt: number) =>
+        makeRecorder(database).record(makeEntry({ kid: 'sums', id, decidedAt }));
+      await record(db.database, 's1', NOW);
+      await record(other, 's2', NOW + 100);
+      await record(db.database, 's3', NOW + 50);
+      expect(await sighting(other, 'sums')).toEqual({
+        first_at: NOW,
+        last_at: NOW + 100,
+        seen: 3,
+        epoch: 680,
+      });
+    });
+
+    it('indexes the visitorId of a new epoch beside the old one', async () => {
+      const recorder = makeRecorder(db.database);
+      await recorder.record(makeEntry({ kid: 'epochs', id: 'e1', epoch: 680 }));
+      await recorder.record(makeEntry({ kid: 'epochs', id: 'e2', epoch: 680 }));
+      await recorder.record(makeEntry({ kid: 'epochs', id: 'e3', epoch: 681 }));
+      const rows = await other.read('visitor_index').where({ kid: 'epochs' }).orderBy('epoch');
+      expect(rows.map((row) => [row.durable, row.epoch])).toEqual([
+        ['durable-1', 680],
+        ['durable-1', 681],
+      ]);
+      expect(new Set(rows.map((row) => row.visitor_id)).size).toBe(2);
+      // A straggler of the old epoch, on a node whose clock is behind, does not turn the device back.
+      await recorder.record(makeEntry({ kid: 'epochs', id: 'e4', epoch: 680 }));
+      expect(await sighting(other, 'epochs')).toMatchObject({ seen: 4, epoch: 681 });
+    });
+
+    it('keeps the decision of who was not identified, and no sighting', async () => {
+      await makeRecorder(db.database).record(makeEntry({ kid: 'nobody', id: 'n1', durable: null }));
+      expect(await counts(other, 'nobody')).toEqual([1, 0, 0, 1]);
+    });
+
+    it('takes any text in a verdict: NUL, lone surrogates, other scripts', async () => {
+      const purposes = ['a\u0000b', '\ud800', 'Ünïcödé', '🐢', "'; DROP TABLE decisions; --", '?'];
+      const verdict = { consentState: makeConsentState({ purposes }) };
+      await makeRecorder(db.database).record(makeEntry({ kid: 'unicode', id: 'u1', verdict }));
+      const stored = await findDecision(other, 'unicode', 'req_u1');
+      expect(stored?.verdict.consentState.purposes).toEqual(purposes);
+    });
+
+    it('records a thousand at once, each whole', async () => {
+      const recorder = makeRecorder(db.database);
+      const entries = Array.from({ length: 1000 }, (_, i) =>
+        makeEntry({ kid: 'many', id: `m${i}`, durable: `device-${i % 10}`, decidedAt: NOW + i }),
+      );
+      const answers = await Promise.all(entries.map((entry) => recorder.record(entry)));
+      expect(new Set(answers)).toEqual(new Set(['recorded']));
+      expect(await counts(other, 'many')).toEqual([1000, 10, 10, 1000]);
+      const seen = await other.read('sightings').where({ kid: 'many' }).pluck('seen');
+      expect(seen).toEqual(Array(10).fill(100));
+    });
+
+    it('is idle when all that was handed over is written', async () => {
+      await ensureTenant(db.database, 'idle');
+      const recorder = makeWholeRecorder(db.database, () => performance.now());
+      const pending = Array.from({ length: 50 }, (_, i) => {
+        const entry = makeEntry({ kid: 'idle', id: `idle-${i}`, durable: `d${i}` });
+        return recorder.record({ claim: entry.claim, device: null, decide: () => entry });
+      });
+      await recorder.idle();
+      expect(await counts(other, 'idle')).toEqual([50, 50, 50, 50]);
+      await Promise.all(pending);
+    });
+  });
+}

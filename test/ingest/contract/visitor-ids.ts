@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../../src/db/db.ts';
+import { makeRecorder } from '../../../src/ingest/recorder-store.ts';
+import { lockHead } from '../../../src/log/append-store.ts';
+import type { RowTarget } from '../../../src/rights/erase/find-store.ts';
+import { placeHold, releaseHold } from '../../../src/rights/erase/hold-store.ts';
+import { eraseRows } from '../../../src/rights/erase/store.ts';
+import { durableOfVisitor } from '../../../src/rights/link-store.ts';
+import { retain } from '../../../src/rights/retention/store.ts';
+import {
+  addTenant,
+  holdHot,
+  holdTransaction,
+  type MakeDatabase,
+  someoneWaits,
+  type TestDatabase,
+} from '../../db/contract/database.ts';
+import { DAY, makeEntry, NOW } from '../../support/make.ts';
+
+/** Whoever was told a visitorId reaches by it what is stored of the device, whatever ran beside the visit. */
+export function visitorIdContract(make: MakeDatabase): void {
+  describe('the visitorId of a decision', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    const DEVICE = 'the-device';
+    const visit = (database: Database, kid: string, id: string, decidedAt = NOW): Promise<unknown> =>
+      makeRecorder(database, () => performance.now()).record({
+        claim: makeEntry({ kid, id }).claim,
+        device: { kid, durable: DEVICE, network: 'n', day: DAY },
+        decide: (known) => makeEntry({ kid, id, durable: DEVICE, decidedAt, marked: known?.marked ?? false }),
+      });
+
+    const target = (kid: string): RowTarget => ({
+      kid,
+      durables: [DEVICE],
+      requests: [],
+      linksOf: null,
+      requestRef: (id) => `ref of ${id}`,
+      keep: { openContests: false, override: false },
+      requestedBy: 'dpo',
+    });
+    const eraseIn = async (tx: Parameters<typeof eraseRows>[0], kid: string) => {
+      await lockHead(tx, kid);
+      return eraseRows(tx, target(kid));
+    };
+    const erase = (database: Database, kid: string) => database.transaction((tx) => eraseIn(tx, kid));
+
+    const decisions = (kid: string): Promise<string[]> =>
+      other.read('decisions').where({ kid }).orderBy('request_id').pluck('request_id');
+    const visitorIdOf = (kid: string): string =>
+      makeEntry({ kid, id: 'x', durable: DEVICE }).identified?.visitorId ?? '';
+    const reached = (kid: string): Promise<string | null> => durableOfVisitor(other, kid, visitorIdOf(kid));
+
+    const heldVisit = (kid: string, id: string, decidedAt = NOW) =>
+      holdHot(db.database, (database) => visit(database, kid, id, decidedAt));
+
+    it('leads to its device where an erasure commits between the look-up and the write', async () => {
+      const kid = await addTenant(db.database, 'beside-erasure');
+      await visit(db.database, kid, 'a');
+      const erasure = await holdTransaction(db.database, (tx) => eraseIn(tx, kid));
+      const visited = visit(other, kid, 'b');
+      await someoneWaits(other);
+      await erasure.commit();
+      await visited;
+      expect(await decisions(kid)).toEqual(['req_b']);
+      expect(await reached(kid)).toBe(DEVICE);
+    });
+
+    it('leads to its device where the visit commits in the middle of an erasure', async () => {
+      const kid = await addTenant(db.database, 'within-erasure');
+      await visit(db.database, kid, 'a');
+      const held = await heldVisit(kid, 'b');
+      const erased = erase(other, kid);
+      await someoneWaits(other);
+      await held.commit();
+      await erased;
+      // Which of the two was first is the database's to say.
+      if ((await decisions(kid)).length > 0) expect(await reached(kid)).toBe(DEVICE);
+      else expect(await reached(kid)).toBeNull();
+    });
+
+    it('leads to its device where retention takes the sighting beside the visit', async () => {
+      const kid = await addTenant(db.database, 'beside-retention');
+      const day = 86_400_000;
+      await visit(db.database, kid, 'a', NOW - 40 * day);
+      const held = await heldVisit(kid, 'b');
+      const retained = retain(other, { kid, days: 30, now: NOW });
+      await someoneWaits(other);
+      await held.commit();
+      await retained;
+      expect(await decisions(kid)).toEqual(['req_b']);
+      expect(await reached(kid)).toBe(DEVICE);
+    });
+
+    it.each(['sightings', 'decisions'] as const)(
+      'leads to its device after a retention that a hold of its %s alone met',
+      async (scope) => {
+        const kid = await addTenant(db.database, `retained-${scope}`);
+        await visit(db.database, kid, 'a', NOW - 90 * 86_400_000);
+        const hold = { kid, durable: DEVICE, scope, basis: 'case 2', createdAt: NOW };
+        await db.database.transaction((tx) => placeHold(tx, hold));
+        await retain(db.database, { kid, days: 30, now: NOW + 90 * 86_400_000 });
+        expect(await reached(kid)).toBe(DEVICE);
+      },
+    );
+
+    it.each(['sightings', 'decisions', 'contests', 'override'] as const)(
+      'leads to its device after an erasure that a hold of its %s alone met, until the release',
+      async (scope) => {
+        const kid = await addTenant(db.database, `held-${scope}`);
+        await visit(db.database, kid, 'a');
+        const hold = { kid, durable: DEVICE, scope };
+        await db.database.transaction((tx) => placeHold(tx, { ...hold, basis: 'case 1', createdAt: NOW }));
+        const { counts, visitorIds } = await erase(db.database, kid);
+        expect(counts['visitor-index']).toEqual({ erased: 0, retained: 1, basis: 'case 1' });
+        expect(visitorIds).toEqual([]);
+        expect(await reached(kid)).toBe(DEVICE);
+        await db.database.transaction((tx) => releaseHold(tx, hold, NOW));
+        expect((await erase(db.database, kid)).counts['visitor-index']).toEqual({ erased: 1, retained: 0 });
+        expect(await reached(kid)).toBeNull();
+      },
+    );
+
+    it('is told again by the next visit where the index has lost it', async () => {
+      const kid = await addTenant(db.database, 'lost-index');
+      await visit(db.database, kid, 'a');
+      await db.database.transaction((tx) => tx('visitor_index').where({ kid }).delete());
+      await visit(db.database, kid, 'b');
+      expect(await reached(kid)).toBe(DEVICE);
+    });
+  });
+}

@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readSnapshot } from '../../../src/app/snapshot-store.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { planGenerate, planRotate } from '../../../src/keys/rotate.ts';
+import { makeSealKeyStore } from '../../../src/tenants/seal-key-store.ts';
+import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { operatorAt } from '../../support/act.ts';
+import { makeGenerationRow, NOW } from '../../support/make.ts';
+
+export function sealKeyContract(make: MakeDatabase): void {
+  describe('SealKeyStore', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    it('knows no keys of an unknown tenant, and does not ask a plan about them', async () => {
+      const store = makeSealKeyStore(db.database);
+      expect(await store.list('nobody')).toEqual([]);
+      const asked: unknown[] = [];
+      const changed = await store.change(
+        'nobody',
+        (keys) => {
+          asked.push(keys);
+          return { ok: false, why: 'already-staged' };
+        },
+        operatorAt(NOW),
+      );
+      expect([changed, asked]).toEqual([null, []]);
+    });
+
+    it('keeps every field of every state, and lists by generation', async () => {
+      const kid = await addTenant(db.database, 'every-state');
+      const store = makeSealKeyStore(db.database);
+      const keys = [
+        makeGenerationRow({ kid, generation: 10, state: 'staged', wrappedPrivate: 'w10', publishedAt: null }),
+        makeGenerationRow({ kid, generation: 2, state: 'retiring', retiresAt: NOW + 604_800_000 }),
+        makeGenerationRow({
+          kid,
+          generation: 1,
+          state: 'destroyed',
+          wrappedPrivate: null,
+          destroyedAt: 8_640_000_000_000_000,
+        }),
+        makeGenerationRow({ kid, generation: 3 }),
+      ];
+      await store.change(kid, () => ({ ok: true, changed: keys, result: keys[0]! }), operatorAt(NOW));
+      expect(await store.list(kid)).toEqual([keys[2], keys[1], keys[3], keys[0]]);
+      expect(await makeSealKeyStore(other).list(kid)).toEqual([keys[2], keys[1], keys[3], keys[0]]);
+    });
+
+    it('hands the plan what is there and answers with the plan', async () => {
+      const kid = await addTenant(db.database, 'plan-in-plan-out');
+      const store = makeSealKeyStore(db.database);
+      const staged = makeGenerationRow({ kid, generation: 2, state: 'staged', publishedAt: null });
+      const planned = await store.change(
+        kid,
+        (keys) => {
+          expect(keys).toEqual([makeGenerationRow({ kid })]);
+          return { ok: true, changed: [staged], result: staged };
+        },
+        operatorAt(NOW),
+      );
+      expect(planned).toEqual({ ok: true, changed: [staged], result: staged });
+    });
+
+    it('overwrites a destroyed private key', async () => {
+      const kid = await addTenant(db.database, 'overwrite');
+      const gone = makeGenerationRow({ kid, state: 'destroyed', wrappedPrivate: null, destroyedAt: NOW });
+      await makeSealKeyStore(db.database).change(
+        kid,
+        () => ({ ok: true, changed: [gone], result: gone }),
+        operatorAt(NOW),
+      );
+      const rows = await other.read('seal_keys').where({ kid });
+      expect(rows).toHaveLength(1);
+      expect(JSON.stringify(rows)).not.toContain('wrapped-1');
+    });
+
+    it('writes nothing for a refused plan', async () => {
+      const kid = await addTenant(db.database, 'refused');
+      const store = makeSealKeyStore(db.database);
+      const refused = await store.change(kid, () => ({ ok: false, why: 'is-published' }), operatorAt(NOW));
+      expect(refused).toEqual({ ok: false, why: 'is-published' });
+      expect(await store.list(kid)).toEqual([makeGenerationRow({ kid })]);
+    });
+
+    it('writes nothing when the plan throws or one of its rows cannot be written', async () => {
+      const kid = await addTenant(db.database, 'throws');
+      const store = makeSealKeyStore(db.database);
+      const before = await readSnapshot(other, -1);
+      await expect(
+        store.change(
+          kid,
+          () => {
+            throw new Error('no plan');
+          },
+          operatorAt(NOW),
+        ),
+      ).rejects.toThrow('no plan');
+      const good = makeGenerationRow({ kid, generation: 2, state: 'staged' });
+      const bad = makeGenerationRow({ kid, generation: 3, publicKey: null as unknown as string });
+      await expect(
+        store.change(kid, () => ({ ok: true, changed: [good, bad], result: good }), operatorAt(NOW)),
+      ).rejects.toThrow();
+      expect(await store.list(kid)).toEqual([makeGenerationRow({ kid })]);
+      expect((await readSnapshot(other, -1)).revision).toBe(before.revision);
+    });
+
+    it('shows a change to who polls', async () => {
+      const kid = await addTenant(db.database, 'polled');
+      const { revision } = await readSnapshot(other, -1);
+      const staged = makeGenerationRow({ kid, generation: 2, state: 'staged', publishedAt: null });
+      await makeSealKeyStore(db.database).change(
+        kid,
+        () => ({
+          ok: true,
+          changed: [staged],
+          result: staged,
+        }),
+        operatorAt(NOW),
+      );
+      const page = await readSnapshot(other, revision);
+      expect(page.changed.map(({ tenant, keys }) => [tenant.kid, keys.length])).toEqual([[kid, 2]]);
+    });
+
+    it('lets two nodes rotate at once without two published keys or one number twice', async () => {
+      const kid = await addTenant(db.database, 'race');
+      const stores = [makeSealKeyStore(db.database), makeSealKeyStore(other)];
+      const makeKey = (generation: number, state: 'staged' | 'published') =>
+        makeGenerationRow({ kid, generation, state, wrappedPrivate: `w${generation}` });
+      const plans = await Promise.all(
+        Array.from({ length: 8 }, (_, i) =>
+          stores[i % 2]!.change(
+            kid,
+            (keys) => planRotate(keys, makeKey, { now: NOW + i, graceMs: 1000, force: true }),
+            operatorAt(NOW),
+          ),
+        ),
+      );
+      const keys = await stores[0]!.list(kid);
+      expect(new Set(plans.map((plan) => (plan?.ok ? plan.result.generation : -1)))).toEqual(
+        new Set([2, 3, 4, 5, 6, 7, 8, 9]),
+      );
+      expect(keys.filter((key) => key.state === 'published').map((key) => key.generation)).toEqual([9]);
+      expect(keys.filter((key) => key.state === 'retiring')).toHaveLength(2);
+      expect(keys.filter((key) => key.state === 'destroyed' && key.wrappedPrivate !== null)).toEqual([]);
+    });
+
+    it('stages one generation however many ask at once', async () => {
+      const kid = await addTenant(db.database, 'stage-race');
+      const makeKey = (generation: number, state: 'staged' | 'published') =>
+        makeGenerationRow({ kid, generation, state, publishedAt: null });
+      const plans = await Promise.all(
+        [db.database, other, db.database, other].map((node) =>
+          makeSealKeyStore(node).change(kid, (keys) => planGenerate(keys, makeKey), operatorAt(NOW)),
+        ),
+      );
+      expect(plans.filter((plan) => plan?.ok)).toHaveLength(1);
+      expect(await makeSealKeyStore(other).list(kid)).toHaveLength(2);
+    });
+  });
+}

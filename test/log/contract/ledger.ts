@@ -1,0 +1,193 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../../src/db/db.ts';
+import { EMPTY_ROOT, leafHash, nodeHash } from '../../../src/ledger/merkle.ts';
+import { makeNoteSigner } from '../../../src/ledger/note.ts';
+import { type AppendedEntry, appendEntries, lockHead } from '../../../src/log/append-store.ts';
+import { makeCheckpointBook } from '../../../src/log/checkpoint-files.ts';
+import { saveCheckpoint } from '../../../src/log/checkpoint-store.ts';
+import { makeHashReader, readEntries, readHead } from '../../../src/log/read-store.ts';
+import { makeLogService } from '../../../src/log/service.ts';
+import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { tempDir } from '../../support/command.ts';
+
+function append(
+  database: Database,
+  kid: string,
+  texts: readonly string[],
+): Promise<readonly AppendedEntry[]> {
+  return database.transaction(async (tx) => {
+    await lockHead(tx, kid);
+    return appendEntries(
+      tx,
+      kid,
+      texts.map((text) => Buffer.from(text)),
+    );
+  });
+}
+
+/** RFC 6962 section 2.1, as it is written there. */
+function merkleRoot(leaves: readonly Buffer[]): Buffer {
+  const [first] = leaves;
+  if (first === undefined) return EMPTY_ROOT;
+  if (leaves.length === 1) return first;
+  let split = 1;
+  while (split * 2 < leaves.length) split *= 2;
+  return nodeHash(merkleRoot(leaves.slice(0, split)), merkleRoot(leaves.slice(split)));
+}
+
+const texts = (n: number, prefix = 'entry'): string[] =>
+  Array.from({ length: n }, (_, i) => `${prefix} ${i} ü`);
+const leavesOf = (list: readonly string[]): Buffer[] => list.map((text) => leafHash(Buffer.from(text)));
+
+export function ledgerContract(make: MakeDatabase): void {
+  describe('ledger', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    it('begins empty, and knows no log of an unknown tenant', async () => {
+      const kid = await addTenant(db.database, 'empty');
+      expect(await readHead(other, kid)).toMatchObject({
+        origin: 'gpd.example/ledger/empty',
+        size: 0,
+        root: EMPTY_ROOT,
+        checkpoint: null,
+      });
+      expect(await readHead(other, 'nobody')).toBeNull();
+      await expect(append(db.database, 'nobody', ['x'])).rejects.toThrow();
+      expect(await readEntries(other, kid, 0, 10)).toEqual([]);
+    });
+
+    it('numbers entries from 0, gap-free, and keeps their bytes and their root', async () => {
+      const kid = await addTenant(db.database, 'numbered');
+      const list = texts(7);
+      const first = await append(db.database, kid, list.slice(0, 3));
+      const second = await append(other, kid, list.slice(3));
+      const expected = leavesOf(list).map((hash, seq) => ({ seq, hash: hash.toString('hex') }));
+      expect([...first, ...second]).toEqual(expected);
+      const stored = await readEntries(other, kid, 0, 100);
+      expect(stored).toEqual(expected.map((entry, i) => ({ ...entry, entry: list[i] })));
+      expect(await readHead(other, kid)).toMatchObject({ size: 7, root: merkleRoot(leavesOf(list)) });
+    });
+
+    it('is read in pages', async () => {
+      const kid = await addTenant(db.database, 'pages');
+      await append(db.database, kid, texts(5));
+      expect((await readEntries(other, kid, 1, 2)).map(({ seq }) => seq)).toEqual([1, 2]);
+      expect((await readEntries(other, kid, 4, 2)).map(({ seq }) => seq)).toEqual([4]);
+    });
+
+    it('stays gap-free when two nodes append at once', async () => {
+      const kid = await addTenant(db.database, 'busy');
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, i) =>
+          append(i % 2 ? other : db.database, kid, texts(3, `batch ${i}`)),
+        ),
+      );
+      const seqs = answers.flat().map(({ seq }) => seq);
+      expect(seqs.sort((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, i) => i));
+      const stored = await readEntries(other, kid, 0, 100);
+      const root = merkleRoot(leavesOf(stored.map(({ entry }) => entry)));
+      expect(await readHead(other, kid)).toMatchObject({ size: 60, root });
+    });
+
+    it('keeps the roots of full blocks beside the leaves', async () => {
+      const kid = await addTenant(db.database, 'blocks');
+      const list = texts(600);
+      await append(db.database, kid, list.slice(0, 255));
+      await append(db.database, kid, list.slice(255, 256));
+      await append(other, kid, list.slice(256));
+      const reader = makeHashReader(other, kid);
+      const leaves = leavesOf(list);
+      expect(await reader.read(0, 250, 260)).toEqual(leaves.slice(250, 260));
+      expect(await reader.read(1, 0, 2)).toEqual([
+        merkleRoot(leaves.slice(0, 256)),
+        merkleRoot(leaves.slice(256, 512)),
+      ]);
+      await expect(reader.read(1, 0, 3)).rejects.toThrow('lost entries');
+      await expect(reader.read(0, 599, 601)).rejects.toThrow('lost entries');
+    });
+
+    it('appends a batch whole or not at all', async () => {
+      const kid = await addTenant(db.database, 'undone');
+      await append(db.database, kid, texts(2));
+      const before = await readHead(other, kid);
+      const undone = db.database.transaction(async (tx) => {
+        await lockHead(tx, kid);
+        await appendEntries(tx, kid, [Buffer.from('never')]);
+        throw new Error('undone');
+      });
+      await expect(undone).rejects.toThrow('undone');
+      expect(await readHead(other, kid)).toEqual(before);
+      expect(await readEntries(other, kid, 0, 10)).toHaveLength(2);
+    });
+
+    it('refuses to go on from a head row that was altered', async () => {
+      const kid = await addTenant(db.database, 'altered');
+      await append(db.database, kid, texts(3));
+      await db.database.transaction((tx) => tx('ledger_heads').where({ kid }).update({ size: 2 }));
+      await expect(append(other, kid, ['x'])).rejects.toThrow('altered');
+      await expect(readHead(other, kid)).rejects.toThrow('altered');
+    });
+
+    it('keeps the newest checkpoint, whichever node signed last', async () => {
+      const kid = await addTenant(db.database, 'checkpoints');
+      await append(db.database, kid, texts(5));
+      const [first, second] = [
+        { text: 'of 3', size: 3, signedAt: 1 },
+        { text: 'of 5', size: 5, signedAt: 2 },
+      ];
+      expect(await saveCheckpoint(db.database, kid, first, null)).toBe(true);
+      expect(await saveCheckpoint(other, kid, second, first)).toBe(true);
+      // Both had read the first one: the second of them signed in vain.
+      expect(await saveCheckpoint(db.database, kid, { text: 'of 4', size: 4, signedAt: 3 }, first)).toBe(
+        false,
+      );
+      expect(await saveCheckpoint(other, kid, { text: 'older', size: 4, signedAt: 4 }, second)).toBe(false);
+      expect((await readHead(other, kid))?.checkpoint).toEqual(second);
+    });
+
+    it('tells one checkpoint a second, though two nodes sign at one moment', async () => {
+      const kid = await addTenant(db.database, 'signed');
+      await append(db.database, kid, texts(3));
+      const signer = makeNoteSigner(`gpd.example/ledger/${kid}`, randomBytes(32));
+      await db.database.transaction((tx) => tx('ledger_heads').where({ kid }).update({ vkey: signer.vkey }));
+      let go = (): void => {};
+      const held = new Promise<void>((resolve) => {
+        go = resolve;
+      });
+      // It has read and signed the log of 3 when the other node signs that of 5.
+      let sign = (): void => {};
+      const hasSigned = new Promise<void>((resolve) => {
+        sign = resolve;
+      });
+      const slow: Database = {
+        ...db.database,
+        transaction(work) {
+          sign();
+          return held.then(() => db.database.transaction(work));
+        },
+      };
+      const [here, there] = [slow, other].map((database, i) =>
+        makeLogService({
+          database,
+          book: makeCheckpointBook(tempDir('book'), Buffer.alloc(32)),
+          keysOf: () => ({ signer, checkpointed: false }),
+          clock: () => 1_000_000 + i,
+        }),
+      );
+      const late = here!.checkpoint(kid);
+      await hasSigned;
+      await append(other, kid, texts(2, 'more'));
+      const first = await there!.checkpoint(kid);
+      go();
+      expect(await late).toBe(first);
+      expect((await readHead(other, kid))?.checkpoint).toMatchObject({ text: first, size: 5 });
+    });
+  });
+}

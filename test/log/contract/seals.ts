@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { recordAudit } from '../../../src/audit/store.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { DAY, HOUR } from '../../../src/lib/clock.ts';
+import { sealAudit } from '../../../src/log/audit-seal-store.ts';
+import { readEntries } from '../../../src/log/read-store.ts';
+import { sealVerdicts, unsealedSince } from '../../../src/log/verdict-seal-store.ts';
+import { fileContest } from '../../../src/rights/contests/contest.ts';
+import { insertContest } from '../../../src/rights/contests/store.ts';
+import { retain } from '../../../src/rights/retention/store.ts';
+import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { WORDS } from '../../rights/contract/words.ts';
+import { makeEntry, NOW } from '../../support/make.ts';
+import { makeRecorder } from '../../support/recorder.ts';
+import { sealProblems } from '../../support/verify.ts';
+
+const BEGIN = Math.floor(NOW / HOUR) * HOUR;
+const QUIET_HOURS = 6;
+
+export function sealsContract(make: MakeDatabase): void {
+  describe('how far a tenant is sealed', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    const record = (kid: string, id: string, decidedAt: number, durable = id) =>
+      makeRecorder(db.database).record(makeEntry({ kid, id, decidedAt, durable }));
+    const seals = async (kid: string): Promise<readonly { type: string; count: number; from: string }[]> =>
+      (await readEntries(other, kid, 0, 100)).flatMap(({ entry }) => {
+        const { type, body } = JSON.parse(entry) as { type: string; body: { count: number; from: string } };
+        return type.endsWith('.sealed') ? [{ type, count: body.count, from: body.from }] : [];
+      });
+    const note = (kid: string, at: number) => {
+      const actor = { role: 'dpo', ref: 'dora' } as const;
+      return recordAudit(db.database, { kid, at, actor, action: 'dsar.exported', object: null, detail: {} });
+    };
+    const keepers: Readonly<Record<string, (kid: string, id: string) => Promise<unknown>>> = {
+      'a legal hold': (kid, durable) => {
+        const hold = { kid, durable, scope: 'decisions', basis: 'case 9', created_at: NOW };
+        return db.database.transaction((tx) => tx('legal_holds').insert(hold));
+      },
+      'an open contest': (kid, durable) => {
+        const filing = {
+          kid,
+          contestId: `con_${kid}`,
+          requestId: `req_${durable}`,
+          durable,
+          class: 'unknown',
+        };
+        const contest = fileContest({ ...filing, filedBy: 'anna', statement: null }, NOW);
+        return db.database.transaction((tx) => insertContest(tx, WORDS, contest));
+      },
+    };
+
+    it.each(Object.keys(keepers))(
+      'an hour is sealed once, though %s keeps one of its decisions',
+      async (what) => {
+        const kid = await addTenant(db.database, `quiet-${what.replaceAll(' ', '-')}`);
+        for (const id of ['k1', 'k2', 'k3']) await record(kid, `${kid}${id}`, BEGIN);
+        await keepers[what]?.(kid, `${kid}k1`);
+        expect(await sealVerdicts(db.database, kid, BEGIN + 2 * HOUR)).toBe(1);
+        for (let hour = 0; hour < QUIET_HOURS; hour += 1) {
+          const now = BEGIN + 10 * DAY + hour * HOUR;
+          await retain(db.database, { kid, days: 7, now });
+          expect(await unsealedSince(other, kid, now)).toBeNull();
+          expect(await sealVerdicts(other, kid, now)).toBe(0);
+        }
+        expect(await other.read('decisions').where({ kid }).pluck('durable')).toEqual([`${kid}k1`]);
+        expect(await seals(kid)).toMatchObject([{ type: 'verdicts.sealed', count: 3 }]);
+        expect(await sealProblems(other, kid)).toEqual([]);
+        await record(kid, `${kid}new`, BEGIN + 11 * DAY);
+        expect(await sealVerdicts(db.database, kid, BEGIN + 12 * DAY)).toBe(1);
+        expect(await seals(kid)).toHaveLength(2);
+      },
+    );
+
+    it('is remembered where the seals are deleted and the rows are still there', async () => {
+      const kid = await addTenant(db.database, 'cut-short');
+      await record(kid, 'cut', BEGIN);
+      await note(kid, BEGIN);
+      const later = BEGIN + 2 * HOUR;
+      for (const seal of [sealVerdicts, sealAudit]) expect(await seal(db.database, kid, later)).toBe(1);
+      await db.database.transaction(async (tx) => {
+        for (const table of ['verdict_seals', 'audit_seals']) await tx(table).where({ kid }).delete();
+      });
+      for (const seal of [sealVerdicts, sealAudit]) expect(await seal(other, kid, later)).toBe(0);
+      // What a clock that went back brings is filed behind it.
+      await record(kid, 'cut2', BEGIN + 1);
+      await note(kid, BEGIN + 1);
+      for (const [table, at] of [['decisions', 'decided_at'] as const, ['audit_log', 'at'] as const]) {
+        const times = (await other.read(table).where({ kid }).orderBy(at).pluck(at)) as unknown[];
+        expect(times.map(Number), table).toEqual([BEGIN, BEGIN + HOUR]);
+      }
+      for (const seal of [sealVerdicts, sealAudit]) expect(await seal(other, kid, later + HOUR)).toBe(1);
+      const types = (await seals(kid)).map(({ type }) => type);
+      expect(types.sort()).toEqual(['audit.sealed', 'audit.sealed', 'verdicts.sealed', 'verdicts.sealed']);
+      // Retention says in the log what it takes; this was somebody else.
+      const missing = await sealProblems(other, kid);
+      expect(missing.filter((what) => what.startsWith('the seal of the'))).toHaveLength(2);
+      expect(missing).toHaveLength(2);
+    });
+  });
+}

@@ -1,0 +1,179 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Database } from '../../../src/db/db.ts';
+import { LAST_RETENTION, LAST_SWEEP, readMeta } from '../../../src/db/meta-store.ts';
+import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
+import { Unavailable } from '../../../src/lib/errors.ts';
+import { readJobFailures, recordRound } from '../../../src/ops/job-store.ts';
+import { runRetention } from '../../../src/ops/retention.ts';
+import { removeTenant } from '../../../src/rights/tenant-removal-store.ts';
+import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
+import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { NOW } from '../../support/make.ts';
+import { addDecision, addRetiringKey, countOf, makeHouse, privateKeyOf } from './house.ts';
+
+const KIDS = ['aaa', 'bbb', 'ccc'];
+const sql = (database: Database, text: string, values: readonly string[] = []): Promise<unknown> =>
+  database.transaction((tx) => tx.raw(text, [...values]));
+
+/** A decision past retention, one of an hour that is over, and a private key whose grace has ended. */
+async function fill(database: Database, kid: string): Promise<void> {
+  await addTenant(database, kid);
+  await addDecision(database, kid, 'old', NOW - 100 * DAY);
+  await addDecision(database, kid, 'late', NOW - 2 * HOUR);
+  await addRetiringKey(database, kid);
+}
+
+export function housekeepingContract(make: MakeDatabase): void {
+  describe('housekeeping', () => {
+    let db: TestDatabase;
+    beforeEach(async () => {
+      db = await make();
+      for (const kid of KIDS) await fill(db.database, kid);
+      // As a page fault or a partial restore leaves it.
+      await sql(db.database, "UPDATE ledger_heads SET frontier = 'damaged' WHERE kid = 'aaa'");
+      await sql(db.database, "UPDATE tenants SET settings = '{\"retention.days\":' WHERE kid = 'bbb'");
+    });
+    afterEach(() => db.close());
+
+    it('the settings of one tenant cannot be read: the others are listed, and every kid', async () => {
+      const store = makeTenantStore(db.database);
+      expect(await store.kids()).toEqual(KIDS);
+      expect((await store.list()).map(({ kid }) => kid)).toEqual(['aaa', 'ccc']);
+      await expect(store.get('bbb')).rejects.toThrow();
+    });
+
+    it('a fault of one tenant stops that tenant’s job alone, and is complained of once', async () => {
+      const house = makeHouse(db.database);
+      expect(await house.round()).toEqual(['seal-verdicts aaa', 'retention bbb']);
+      for (const kid of KIDS) expect(await privateKeyOf(db.database, kid), kid).toBeNull();
+      // The other one went with its decision.
+      expect(await countOf(db.database, 'verdict_seals', 'ccc')).toBe(1);
+      expect(await countOf(db.database, 'decisions', 'aaa')).toBe(1);
+      expect(await countOf(db.database, 'decisions', 'bbb')).toBe(2);
+      expect(await countOf(db.database, 'decisions', 'ccc')).toBe(1);
+      expect(await house.round()).toEqual([]);
+      // The destroyed key is in the audit log, which is sealed into the same damaged log once its hour is over.
+      expect(await house.round(HOUR)).toEqual(['seal-audit aaa']);
+      expect(await house.round()).toEqual([]);
+      expect(await readJobFailures(db.database)).toEqual([
+        {
+          job: 'seal-verdicts',
+          kid: 'aaa',
+          reason: expect.any(String) as string,
+          since: NOW + MINUTE,
+          failedAt: house.at(),
+        },
+        {
+          job: 'retention',
+          kid: 'bbb',
+          reason: 'SyntaxError',
+          since: NOW + MINUTE,
+          failedAt: NOW + 2 * MINUTE + HOUR,
+        },
+        {
+          job: 'seal-audit',
+          kid: 'aaa',
+          reason: expect.any(String) as string,
+          since: house.at() - MINUTE,
+          failedAt: house.at(),
+        },
+      ]);
+      expect(house.swept()).toEqual({ completeAt: null, retentionAt: null });
+      for (const name of [LAST_SWEEP, LAST_RETENTION])
+        expect(await readMeta(db.database, name), name).toBeNull();
+      await house.stop();
+    });
+
+    it('another cause, and the same after it recovered, are complained of again', async () => {
+      // The key that this round destroys is in the audit log of an hour that is over then.
+      const earlier = makeHouse(db.database);
+      await earlier.round();
+      await earlier.stop();
+      const house = makeHouse(db.database, NOW + 2 * HOUR);
+      expect(await house.round()).toEqual(['seal-verdicts aaa', 'seal-audit aaa', 'retention bbb']);
+      const head = "UPDATE ledger_heads SET frontier = ? WHERE kid = 'aaa'";
+      const [{ frontier }] = (await db.database.read('ledger_heads').where({ kid: 'ccc' })) as [
+        { frontier: string },
+      ];
+      await sql(db.database, "DELETE FROM ledger_heads WHERE kid = 'aaa'");
+      expect(await house.round()).toEqual(['seal-verdicts aaa', 'seal-audit aaa']);
+      expect(await house.round()).toEqual([]);
+      await removeTenant(db.database, 'aaa');
+      await fill(db.database, 'aaa');
+      expect(await house.round()).toEqual([]);
+      expect((await readJobFailures(db.database)).map(({ kid }) => kid)).toEqual(['bbb']);
+      await sql(db.database, "UPDATE tenants SET settings = '{}' WHERE kid = 'bbb'");
+      expect(await house.round(HOUR)).toEqual([]);
+      expect(await readJobFailures(db.database)).toEqual([]);
+      expect(await countOf(db.database, 'decisions', 'bbb')).toBe(1);
+      const at = new Date(house.at()).toISOString();
+      expect(house.swept()).toEqual({ completeAt: at, retentionAt: at });
+      for (const name of [LAST_SWEEP, LAST_RETENTION])
+        expect(await readMeta(db.database, name), name).toBe(String(house.at()));
+      await addDecision(db.database, 'aaa', 'next', house.at() - 2 * HOUR);
+      await sql(db.database, head, ['damaged']);
+      expect(await house.round()).toEqual(['seal-verdicts aaa']);
+      await sql(db.database, head, [frontier]);
+      await house.stop();
+    });
+
+    it('gpd retention run goes on past a tenant that fails, and is written down', async () => {
+      await sql(db.database, "UPDATE tenants SET settings = '[]' WHERE kid = 'bbb'");
+      await addDecision(db.database, 'ccc', 'again', NOW - 100 * DAY);
+      const at = NOW + 9 * HOUR;
+      const planned = await runRetention(db.database, at, true);
+      expect(planned.failures.map(({ kid }) => kid)).toEqual(['bbb']);
+      expect((await readJobFailures(db.database)).map(({ job }) => job)).not.toContain('retention');
+      const { results, failures } = await runRetention(db.database, at);
+      expect(results.map(({ kid, decisions }) => `${kid} ${decisions}`)).toEqual(['aaa 1', 'ccc 2']);
+      expect(failures.map(({ kid }) => kid)).toEqual(['bbb']);
+      expect(await readJobFailures(db.database)).toContainEqual({
+        job: 'retention',
+        kid: 'bbb',
+        reason: 'ZodError',
+        since: at,
+        failedAt: at,
+      });
+      await sql(db.database, "UPDATE tenants SET settings = '{}' WHERE kid = 'bbb'");
+      expect((await runRetention(db.database, at + HOUR)).failures).toEqual([]);
+      expect(await readMeta(db.database, LAST_RETENTION)).toBe(String(at + HOUR));
+    });
+
+    it('keeps the moment since which a job fails, and forgets jobs that ran, nothing else', async () => {
+      const round = { failures: [], complete: false, retained: false, clock: null };
+      const failure = { job: 'a', kid: 'ccc', reason: 'Error X' };
+      await recordRound(db.database, { ...round, at: 1, ran: ['a', 'b'], failures: [failure] });
+      const later = [
+        { ...failure, reason: 'Error Y' },
+        { job: 'b', kid: null, reason: 'Z' },
+      ];
+      await recordRound(db.database, { ...round, at: 2, ran: ['a', 'b'], failures: later });
+      await recordRound(db.database, { ...round, at: 3, ran: ['b'] });
+      const left = (await readJobFailures(db.database)).filter(({ job }) => ['a', 'b'].includes(job));
+      expect(left).toEqual([{ ...failure, reason: 'Error Y', since: 1, failedAt: 2 }]);
+      await removeTenant(db.database, 'ccc');
+      expect((await readJobFailures(db.database)).map(({ job }) => job)).not.toContain('a');
+    });
+  });
+
+  it('a database that is away is complained of once, not once per job', async () => {
+    const db = await make();
+    await addTenant(db.database, 'shop');
+    let away = false;
+    const refuse = (): Promise<never> => Promise.reject(new Unavailable('away'));
+    const database = new Proxy(db.database, {
+      get: (real, name) => (away && name === 'transaction' ? refuse : Reflect.get(real, name)),
+    });
+    const house = makeHouse(database);
+    expect(await house.round()).toEqual([]);
+    away = true;
+    expect(await house.round()).toHaveLength(1);
+    expect(await house.round()).toEqual([]);
+    away = false;
+    expect(await house.round()).toEqual([]);
+    away = true;
+    expect(await house.round()).toHaveLength(1);
+    await house.stop();
+    await db.close();
+  });
+}

@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Config } from '../../../src/config.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { sha256Text } from '../../../src/lib/hash.ts';
+import { makeLimiters } from '../../../src/ops/limits.ts';
+import { makeSharedCounter, purgeCounters } from '../../../src/ops/rate-store.ts';
+import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
+
+/** Every GPD_RATE_* is off. */
+const UNLIMITED = new Proxy({}, { get: () => null }) as Config;
+
+const range = (n: number): number[] => Array.from({ length: n }, (_, i) => i + 1);
+const ascending = (a: number, b: number): number => a - b;
+
+export function rateCounterContract(make: MakeDatabase): void {
+  describe('shared rate counter', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    it('counts hits one after another over all nodes', async () => {
+      const counters = [makeSharedCounter(db.database), makeSharedCounter(other)];
+      const hit = { bucket: 'ingest', client: 'serial', windowEnds: 60_000 };
+      const totals: number[] = [];
+      for (let i = 0; i < 10; i += 1) totals.push(await counters[i % 2]!(hit));
+      expect(totals).toEqual(range(10));
+    });
+
+    it('gives each of many hits at once a total of its own, so that exactly the limit is let through', async () => {
+      const counters = [makeSharedCounter(db.database), makeSharedCounter(other)];
+      const hit = { bucket: 'ingest', client: 'burst', windowEnds: 60_000 };
+      const totals = await Promise.all(Array.from({ length: 100 }, (_, i) => counters[i % 2]!(hit)));
+      expect(totals.sort(ascending)).toEqual(range(100));
+    });
+
+    it('counts every bucket, client and window apart, in one turn', async () => {
+      const count = makeSharedCounter(db.database);
+      const base = { bucket: 'ingest', client: 'apart', windowEnds: 60_000 };
+      const hits = [
+        base,
+        { ...base, bucket: 'privacy' },
+        { ...base, client: 'Apart' },
+        { ...base, windowEnds: 120_000 },
+      ];
+      expect(await Promise.all(hits.map((hit) => count(hit)))).toEqual([1, 1, 1, 1]);
+      expect(await count(base)).toBe(2);
+    });
+
+    it('serves two nodes that count the same clients in opposite orders', async () => {
+      const clients = range(60).map((n) => `client-${n}`);
+      const submit = (node: Database, list: readonly string[]): Promise<number>[] => {
+        const count = makeSharedCounter(node);
+        return list.map((client) => count({ bucket: 'cross', client, windowEnds: 60_000 }));
+      };
+      await Promise.all([...submit(db.database, clients), ...submit(other, [...clients].reverse())]);
+      const hits = await other.read('rate_counters').where({ bucket: 'cross' }).pluck('hits');
+      expect(hits).toEqual(clients.map(() => 2));
+    });
+
+    it('knows the first use of a sign-in state on any node, by its hash, for as long as the state is good', async () => {
+      const nodes = [db.database, other].map(
+        (node) => makeLimiters(UNLIMITED, node, randomBytes(32), () => 0).signIn,
+      );
+      const use = (node: number, state: string) => nodes[node]?.isFirstUse(state, 600_000);
+      const uses = await Promise.all([use(0, 'a'), use(1, 'a'), use(0, 'a'), use(1, 'b')]);
+      expect(uses.filter(Boolean)).toHaveLength(2);
+      expect([await use(0, 'a'), await use(0, 'b'), await use(1, 'c')]).toEqual([false, false, true]);
+      const stored = other
+        .read('rate_counters')
+        .where({ bucket: 'login-state' })
+
+        .pluck('client');
+      expect(new Set(await stored)).toEqual(new Set(['a', 'b', 'c'].map(sha256Text)));
+    });
+
+    it('forgets a window when one more has passed', async () => {
+      const count = makeSharedCounter(db.database);
+      const hit = { bucket: 'purge', client: 'c' };
+      for (const windowEnds of [1000, 2000, 3000]) await count({ ...hit, windowEnds });
+      const left = (): Promise<number[]> =>
+        other.read('rate_counters').where({ bucket: 'purge' }).orderBy('window_ends').pluck('window_ends');
+      await purgeCounters(db.database, 3000, 1000);
+      expect(await left()).toEqual([2000, 3000]);
+      await purgeCounters(db.database, 3001, 1000);
+      expect(await left()).toEqual([3000]);
+    });
+  });
+}

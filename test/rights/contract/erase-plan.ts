@@ -1,0 +1,246 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ConsentTenant, makeConsentTenant } from '../../../src/consent/tenant.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { makeDiskReserve } from '../../../src/db/disk-reserve-files.ts';
+import { LAST_BACKUP, writeMeta } from '../../../src/db/meta-store.ts';
+import { DAY } from '../../../src/lib/clock.ts';
+import { sha256 } from '../../../src/lib/hash.ts';
+import { lockHead } from '../../../src/log/append-store.ts';
+import { fileContest } from '../../../src/rights/contests/contest.ts';
+import { insertContest, insertOverride } from '../../../src/rights/contests/store.ts';
+import {
+  type ErasureTarget,
+  type Keep,
+  NOTHING,
+  type Scope,
+  type ScopeCounts,
+  scopeResults,
+} from '../../../src/rights/erase/erasure.ts';
+import { placeHold } from '../../../src/rights/erase/hold-store.ts';
+import { planErasure } from '../../../src/rights/erase/plan-service.ts';
+import { KEEP_NOTHING, makeEraseService } from '../../../src/rights/erase/service.ts';
+import { linkRequest } from '../../../src/rights/link-store.ts';
+import { deriveTenantKeys } from '../../../src/tenants/tenant.ts';
+import { appender, macOf, makeRequest, WRAP_KEY } from '../../consent/contract/consent-support.ts';
+import {
+  addTenant,
+  holdTransaction,
+  type MakeDatabase,
+  type TestDatabase,
+} from '../../db/contract/database.ts';
+import { tempDir } from '../../support/command.ts';
+import { makeEntry, makeNewTenant, NOW } from '../../support/make.ts';
+import { makeRecorder } from '../../support/recorder.ts';
+import { WORDS } from './words.ts';
+
+const PAUL = { ref: 'ref-1', id: 'id of ref-1' };
+const FORGET: Keep = { openContests: true, override: true };
+
+function tenantOf(kid: string): ConsentTenant {
+  const keys = deriveTenantKeys(sha256(kid));
+  const tenant = makeConsentTenant({
+    random: randomBytes,
+    kid,
+    since: NOW,
+    origins: new Set(),
+    keys,
+    purposes: [],
+    policies: [],
+    termsMac: null,
+    logOrigin: `gpd.example/ledger/${kid}`,
+    ledger: { seed: sha256(`seed of ${kid}`), checkpointed: true },
+    settings: makeNewTenant(kid).tenant.settings,
+    revision: 1,
+    webhooksFor: () => [],
+  });
+  return { ...tenant, principalWrap: WRAP_KEY, stateMac: macOf(kid) };
+}
+
+/** The preview of an erasure equals its receipt. */
+export function erasePlanContract(make: MakeDatabase): void {
+  describe('the plan of an erasure', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+      await db.database.transaction((tx) => writeMeta(tx, LAST_BACKUP, String(NOW)));
+    });
+    afterAll(() => db.close());
+
+    const within = (work: Parameters<Database['transaction']>[0]) => db.database.transaction(work);
+    const hold = (kid: string, durable: string, scope: Scope) =>
+      within((tx) => placeHold(tx, { kid, durable, scope, basis: 'case 1', createdAt: NOW }));
+
+    /** Two devices with three visits each, of which one is contested and one linked; an override, consent, and somebody else. */
+    async function fill(kid: string): Promise<void> {
+      const summary = { signals: [], joint: 'j', newDevice: false, counts: false, expiresAt: NOW + DAY };
+      const recorder = makeRecorder(db.database);
+      for (const durable of ['one', 'two', 'else'])
+        for (const visit of ['a', 'b', 'c'])
+          await recorder.record(makeEntry({ kid, id: `${durable}-${visit}`, durable, summary }));
+      for (const durable of ['one', 'else'])
+        await within(async (tx) => {
+          const requestId = `req_${durable}-a`;
+          const ids = { kid, contestId: `con_${kid}_${durable}`, requestId, durable };
+          const filing = { ...ids, class: 'unknown', filedBy: 'anna', statement: null } as const;
+          await insertContest(tx, WORDS, fileContest(filing, NOW));
+          await insertOverride(tx, { kid, durable, requestId, at: NOW });
+          for (const visit of ['b', 'c'])
+            await linkRequest(tx, {
+              kid,
+              requestId: `req_${durable}-${visit}`,
+              principal: PAUL.ref,
+              linkedAt: NOW,
+            });
+        });
+      await appender(db.database).append(makeRequest(kid, { purposes: ['ads', 'mail'] }));
+    }
+
+    async function compare(kid: string, target: ErasureTarget, keep: Keep, largeAbove?: number) {
+      const plan = await planErasure(other, { kid, target, keep });
+      const dataDir = tempDir('plan');
+      const eraser = makeEraseService({
+        database: db.database,
+        dataDir,
+        logKey: Buffer.alloc(32, 3),
+        clock: () => NOW,
+        random: randomBytes,
+        rewriteWindow: null,
+        reserve: makeDiskReserve(dataDir, 0),
+        patienceMs: Number.POSITIVE_INFINITY,
+        onFault: (error) => {
+          throw error;
+        },
+        ...(largeAbove === undefined ? {} : { largeAbove }),
+      });
+      const actor = { role: 'dpo', ref: 'dora' } as const;
+      const tenant = tenantOf(kid);
+      const receipt = await eraser.erase({ tenant, target, requestedBy: 'dpo', actor, keep });
+      expect(receipt.incomplete).toBe(false);
+      expect(scopeResults(plan)).toEqual(receipt.scopes);
+      return plan;
+    }
+
+    const DEVICES = { ...NOTHING, durables: ['one', 'two'] };
+    const REQUESTS = { ...NOTHING, requests: ['req_one-a', 'req_two-b'] };
+    const PRINCIPAL = { ...NOTHING, requests: ['req_one-b'], principal: PAUL, linksOf: PAUL.ref };
+    const RETAINED = { erased: 0, basis: 'case 1' };
+    it.each<{
+      readonly of: string;
+      readonly target: ErasureTarget;
+      readonly keep?: Keep;
+      readonly holds?: readonly (readonly [string, Scope])[];
+      readonly expected: ScopeCounts;
+    }>([
+      {
+        of: 'devices',
+        target: DEVICES,
+        expected: {
+          decisions: { erased: 6, retained: 0 },
+          sightings: { erased: 2, retained: 0 },
+          'visitor-index': { erased: 2, retained: 0 },
+          'network-marks': { erased: 4, retained: 0 },
+          links: { erased: 2, retained: 0 },
+        },
+      },
+      {
+        of: 'requests',
+        target: REQUESTS,
+        expected: {
+          decisions: { erased: 2, retained: 0 },
+          contests: { erased: 1, retained: 0 },
+          override: { erased: 1, retained: 0 },
+          sightings: { erased: 0, retained: 0 },
+        },
+      },
+      {
+        of: 'a principal',
+        target: PRINCIPAL,
+        expected: {
+          decisions: { erased: 1, retained: 0 },
+          links: { erased: 4, retained: 0 },
+          consent: expect.objectContaining({ erased: 2 }),
+        },
+      },
+      {
+        of: 'links whose consent stays',
+        target: { ...PRINCIPAL, principal: null },
+        expected: {
+          links: { erased: 4, retained: 0 },
+          consent: expect.objectContaining({ erased: 0, retained: 2 }),
+        },
+      },
+      {
+        of: 'devices of which one is held',
+        target: DEVICES,
+        holds: [
+          ['one', 'decisions'],
+          ['one', 'links'],
+          ['two', 'network-marks'],
+        ],
+        expected: {
+          decisions: { ...RETAINED, erased: 3, retained: 3 },
+          'visitor-index': { ...RETAINED, erased: 1, retained: 1 },
+          links: { ...RETAINED, retained: 2 },
+          'network-marks': { ...RETAINED, erased: 2, retained: 2 },
+        },
+      },
+      {
+        of: 'requests of a held device',
+        target: REQUESTS,
+        holds: [['one', 'contests']],
+        expected: { contests: { ...RETAINED, retained: 1 }, decisions: { erased: 2, retained: 0 } },
+      },
+      {
+        of: 'a forget beside an open contest',
+        target: DEVICES,
+        keep: FORGET,
+        expected: {
+          contests: expect.objectContaining({ erased: 0, retained: 1 }),
+          decisions: expect.objectContaining({ erased: 5, retained: 1 }),
+          override: expect.objectContaining({ erased: 0, retained: 1 }),
+          'visitor-index': expect.objectContaining({ erased: 1, retained: 1 }),
+        },
+      },
+      { of: 'nobody', target: NOTHING, expected: { backups: expect.objectContaining({ retained: 0 }) } },
+    ])(
+      'tells the numbers of the receipt: $of',
+      async ({ of, target, keep = KEEP_NOTHING, holds = [], expected }) => {
+        for (const [way, largeAbove] of [
+          ['at-once', 500],
+          ['in-steps', 1],
+        ] as const) {
+          const kid = await addTenant(db.database, `plan-${of.replaceAll(' ', '-')}-${way}`);
+          await fill(kid);
+          for (const [durable, scope] of holds) await hold(kid, durable, scope);
+          expect(await compare(kid, target, keep, largeAbove), way).toMatchObject(expected);
+        }
+      },
+    );
+
+    it('waits for no writer, and changes nothing', async () => {
+      const kid = await addTenant(db.database, 'plan-waits-not');
+      await fill(kid);
+      const writer = await holdTransaction(db.database, (tx) => lockHead(tx, kid));
+      const target = { ...DEVICES, principal: PAUL, linksOf: PAUL.ref };
+      const plan = () => planErasure(other, { kid, target, keep: KEEP_NOTHING });
+      const told = await Promise.race([plan(), sleep(5000, null, { ref: false })]);
+      await writer.commit();
+      expect(told).toMatchObject({ decisions: { erased: 6 }, consent: { erased: 2 } });
+      expect(await plan()).toEqual(told);
+    });
+
+    it('is told by a connection that cannot write', async () => {
+      const kid = await addTenant(db.database, 'plan-reads');
+      await fill(kid);
+      const told = await planErasure(
+        { ...other, transaction: () => Promise.reject(new Error('a plan wrote')) },
+        { kid, target: DEVICES, keep: KEEP_NOTHING },
+      );
+      expect(told).toMatchObject({ decisions: { erased: 6 } });
+    });
+  });
+}

@@ -1,0 +1,222 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { recordAudit } from '../../../src/audit/store.ts';
+import { knowsPrincipal } from '../../../src/consent/principals-store.ts';
+import { findSession, insertSession } from '../../../src/consent/session-store.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { HOUR } from '../../../src/lib/clock.ts';
+import { sealAudit } from '../../../src/log/audit-seal-store.ts';
+import { readEntries } from '../../../src/log/read-store.ts';
+import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
+import { shredPrincipal } from '../../../src/rights/erase/principal-store.ts';
+import { insertJob } from '../../../src/rights/job-store.ts';
+import { appender, macOf, makeRequest, readState, WRAP_KEY } from '../../consent/contract/consent-support.ts';
+import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { makeEntry, NOW } from '../../support/make.ts';
+import { makeRecorder } from '../../support/recorder.ts';
+import { sealProblems } from '../../support/verify.ts';
+
+const auditEvent = (kid: string, at: number): Parameters<typeof recordAudit>[1] => ({
+  kid,
+  at,
+  actor: { role: 'system', ref: 'test' },
+  action: 'dsar.exported',
+  object: 'o',
+  detail: {},
+});
+
+type Notify = Parameters<typeof shredPrincipal>[1]['notify'];
+
+const BEGIN = Math.floor(NOW / HOUR) * HOUR;
+
+export function erasureContract(make: MakeDatabase): void {
+  describe('crypto-shredding and seals', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    const shred = (database: Database, kid: string, principal = 'ref-1', notify: Notify = () => []) => {
+      const principalId = `id of ${principal}`;
+      const target = { kid, principal, principalId, wrapKey: WRAP_KEY, stateMac: macOf(kid), notify };
+      return shredPrincipal(database, target, NOW);
+    };
+    const types = async (kid: string): Promise<string[]> =>
+      (await readEntries(other, kid, 0, 100)).map(
+        ({ entry }) => (JSON.parse(entry) as { type: string }).type,
+      );
+    const wrappedKey = async (kid: string): Promise<unknown> =>
+      (await other.read('consent_principals').where({ kid, principal: 'ref-1' }).first()).wrapped_key;
+
+    it('destroys key, openings, state and sessions, keeps the log, and leaves a tombstone', async () => {
+      const kid = await addTenant(db.database, 'shred');
+      await appender(db.database).append(makeRequest(kid, { purposes: ['ads', 'mail'], gpc: true }));
+      await appender(db.database).append(makeRequest(kid, { principal: 'ref-2' }));
+      const before = await readEntries(other, kid, 0, 10);
+      const session = {
+        hash: 'h',
+        kid,
+        principal: 'ref-1',
+        wrappedPrincipalId: 'w',
+        expiresAt: NOW + 1000,
+        keyId: null,
+      };
+      await insertSession(db.database, session, NOW);
+      expect(await shred(db.database, kid)).toEqual({ openings: 2, seq: 3 });
+      expect(await wrappedKey(kid)).toBeNull();
+      for (const table of ['consent_openings', 'consent_state'])
+        expect(await other.read(table).where({ kid, principal: 'ref-1' }), table).toEqual([]);
+      expect(await findSession(other, 'h', NOW)).toBeNull();
+      expect((await readEntries(other, kid, 0, 10)).slice(0, 3)).toEqual(before);
+      expect((await types(kid)).at(-1)).toBe('subject.erased');
+      expect(await knowsPrincipal(other, kid, 'ref-1')).toBe(true);
+      expect(await knowsPrincipal(other, kid, 'ref-3')).toBe(false);
+      expect(await knowsPrincipal(other, 'acme', 'ref-1')).toBe(false);
+      expect(await readState(other, kid)).toMatchObject({ erased: true, gpc: false, event: null });
+      expect(await readState(other, kid, 'ads', 'ref-2')).toMatchObject({ erased: false, event: { seq: 2 } });
+    });
+
+    it('takes along the exports that staff began of the principal, and no other', async () => {
+      const kid = await addTenant(db.database, 'exported');
+      await appender(db.database).append(makeRequest(kid));
+      for (const [hash, subject] of [
+        ['x-1', 'ref-1'],
+        ['x-2', 'ref-2'],
+      ] as const) {
+        const job = { hash, kid, actor: 'a', kind: 'export', subjects: [subject], at: NOW };
+        await insertJob(db.database, job, 3, NOW);
+      }
+      await shred(other, kid);
+      expect(await db.database.read('console_jobs').where({ kid }).pluck('hash')).toEqual(['x-2']);
+      // Nothing is known of this one, and an export says so too.
+      await shred(other, kid, 'ref-2');
+      expect(await db.database.read('console_jobs').where({ kid }).pluck('hash')).toEqual([]);
+    });
+
+    it('erases once, however often and on however many nodes it is asked for', async () => {
+      const kid = await addTenant(db.database, 'again');
+      await appender(db.database).append(makeRequest(kid));
+      const answers = await Promise.all(
+        [db.database, other, db.database, other].map((node) => shred(node, kid)),
+      );
+      expect(answers.filter(({ seq }) => seq !== null)).toEqual([{ openings: 1, seq: 1 }]);
+      expect(await types(kid)).toEqual(['consent.granted', 'subject.erased']);
+      expect(await shred(other, kid, 'nobody')).toEqual({ openings: 0, seq: null });
+    });
+
+    it('takes back what webhooks were yet to be told of the principal, and tells them of the erasure', async () => {
+      const kid = await addTenant(db.database, 'told');
+      const notify = () => [{ webhook: 'w1', event: 'consent.granted' as const, sealed: 'sealed grant' }];
+      await appender(db.database).append(makeRequest(kid, { notify }));
+      await appender(db.database).append(makeRequest(kid, { principal: 'ref-2', notify }));
+      await shred(other, kid, 'ref-1', (seq) => [
+        { webhook: 'w1', event: 'subject.erased', sealed: `erased ${seq}` },
+      ]);
+      const outbox = await other.read('webhook_outbox').where({ kid }).orderBy('seq');
+      expect(outbox.map((row) => [row.principal, row.event, row.sealed])).toEqual([
+        ['ref-2', 'consent.granted', 'sealed grant'],
+        ['ref-1', 'subject.erased', 'erased 2'],
+      ]);
+    });
+
+    it('begins with a new key after a new grant', async () => {
+      const kid = await addTenant(db.database, 'anew');
+      await appender(db.database).append(makeRequest(kid));
+      const old = await wrappedKey(kid);
+      await shred(db.database, kid);
+      await appender(other).append(makeRequest(kid));
+      expect(await readState(db.database, kid)).toMatchObject({
+        erased: false,
+        event: { choice: 'granted' },
+      });
+      expect(await wrappedKey(kid)).not.toBe(old);
+    });
+
+    describe('the hourly seal of verdicts', () => {
+      const record = async (kid: string, id: string, decidedAt: number): Promise<void> => {
+        await makeRecorder(db.database).record(makeEntry({ kid, id, decidedAt }));
+      };
+
+      it('covers each hour that is over, once, on however many nodes', async () => {
+        const kid = await addTenant(db.database, 'sealed');
+        await record(kid, 'a', BEGIN);
+        await record(kid, 'b', BEGIN + HOUR - 1);
+        await record(kid, 'c', BEGIN + 2 * HOUR);
+        expect(await sealVerdicts(db.database, kid, BEGIN + HOUR)).toBe(0);
+        const later = BEGIN + 4 * HOUR;
+        await Promise.all([db.database, other, db.database].map((node) => sealVerdicts(node, kid, later)));
+        expect(await types(kid)).toEqual(['verdicts.sealed', 'verdicts.sealed']);
+        const counts = await other.read('verdict_seals').where({ kid }).orderBy('hour').pluck('count');
+        expect(counts).toEqual([2, 1]);
+        expect(await sealProblems(other, kid)).toEqual([]);
+        expect(await sealVerdicts(other, kid, later + HOUR)).toBe(0);
+      });
+
+      it('is closed: what a clock that went back brings is filed after it, with its own time in it', async () => {
+        const kid = await addTenant(db.database, 'went-back');
+        await record(kid, 'before', BEGIN);
+        await recordAudit(db.database, auditEvent(kid, BEGIN));
+        await sealVerdicts(db.database, kid, BEGIN + 2 * HOUR);
+        await sealAudit(db.database, kid, BEGIN + 2 * HOUR);
+        await record(kid, 'late', BEGIN + 1);
+        await recordAudit(db.database, auditEvent(kid, BEGIN + 1));
+        expect(await sealProblems(other, kid)).toEqual([]);
+        expect(await sealProblems(other, kid)).toEqual([]);
+        const closed = Math.floor(BEGIN / HOUR) * HOUR + HOUR;
+        const query = other.read('decisions').where({ kid, request_id: 'req_late' });
+        const row = await query.first<{ decided_at: number; verdict: string }>('decided_at', 'verdict');
+        expect(Number(row.decided_at)).toBe(closed);
+        expect(JSON.parse(row.verdict)).toMatchObject({ decidedAt: BEGIN + 1 });
+      });
+
+      it.each<[string, (kid: string) => Promise<unknown>, string]>([
+        [
+          'a verdict that was changed',
+          (kid) =>
+            db.database.transaction((tx) =>
+              tx('decisions').where({ kid, request_id: 'req_a' }).update({ verdict: '{"class":"human"}' }),
+            ),
+          'req_a was changed',
+        ],
+        [
+          'a verdict that is missing',
+          (kid) =>
+            db.database.transaction((tx) => tx('decisions').where({ kid, request_id: 'req_a' }).delete()),
+          '1 of 2 verdicts',
+        ],
+        [
+          'a verdict that was added',
+          async (kid) => {
+            await record(kid, 'c', BEGIN + 2);
+            await db.database.transaction((tx) =>
+              tx('decisions')
+                .where({ kid, request_id: 'req_c' })
+                .update({ decided_at: BEGIN + 2 }),
+            );
+          },
+          '1 verdicts of',
+        ],
+        [
+          'a seal that is not in the log',
+          (kid) =>
+            db.database.transaction((tx) =>
+              tx('verdict_seals')
+                .where({ kid })
+                .update({ root: '0'.repeat(64) }),
+            ),
+          'not the one in the log',
+        ],
+      ])('notices %s', async (what, tamper, problem) => {
+        const kid = await addTenant(db.database, what.replaceAll(' ', '-'));
+        await record(kid, 'a', BEGIN);
+        await record(kid, 'b', BEGIN + 1);
+        await sealVerdicts(db.database, kid, BEGIN + 2 * HOUR);
+        expect(await sealProblems(other, kid)).toEqual([]);
+        await tamper(kid);
+        expect((await sealProblems(other, kid)).join('; ')).toContain(problem);
+      });
+    });
+  });
+}

@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto';
+import { inspect } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { makeDiskReserve } from '../../../src/db/disk-reserve-files.ts';
+import { HOUR, MINUTE } from '../../../src/lib/clock.ts';
+import { readJobFailures } from '../../../src/ops/job-store.ts';
+import { emptyTally, scopeResults } from '../../../src/rights/erase/erasure.ts';
+import { insertErasure, type StoredErasure } from '../../../src/rights/erase/receipts-store.ts';
+import { makeEraseService } from '../../../src/rights/erase/service.ts';
+import { readOutsideLog } from '../../../src/rights/erase/tombstone-files.ts';
+import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { makeHouse } from '../../ops/contract/house.ts';
+import { tempDir } from '../../support/command.ts';
+import { NOW } from '../../support/make.ts';
+
+const HELD_BACK = 'ref-of-anna';
+/** As a page fault or a partial restore leaves them, and JSON of another shape. */
+const DAMAGE = {
+  era_b1: { scopes: `[{"scope":"sightings","basis":"${HELD_BACK}` },
+  era_c1: { refs: `${HELD_BACK}"}]` },
+  era_c2: { refs: `{"refs":"${HELD_BACK}","keep":{}}` },
+  era_c3: { scopes: `[null,"${HELD_BACK}"]` },
+} as const;
+
+/** One stored erasure that cannot be read holds up no other. */
+export function receiptContract(make: MakeDatabase): void {
+  describe('stored erasures', () => {
+    let db: TestDatabase;
+    let dataDir: string;
+    const update = (receiptId: string, row: object): Promise<unknown> =>
+      db.database.transaction((tx) => tx('erasures').where({ receipt_id: receiptId }).update(row));
+    const add = (receiptId: string, step: StoredErasure['step'], erasedAt = NOW): Promise<void> => {
+      const kid = { a: 'aaa', b: 'bbb', c: 'ccc' }[receiptId[4] as 'a' | 'b' | 'c'];
+      const erasure = { receiptId, kid, subject: 's', requestedBy: 'dpo', erasedAt, step } as const;
+      const keep = { openContests: false, override: false };
+      const more = { scopes: scopeResults(emptyTally()), refs: [], keep };
+      return db.database.transaction((tx) => insertErasure(tx, { ...erasure, ...more }));
+    };
+    const stepOf = async (step: string): Promise<string[]> =>
+      (await db.database
+        .read('erasures')
+        .where({ step })
+        .orderBy('receipt_id')
+        .pluck('receipt_id')) as string[];
+    const faults: unknown[] = [];
+    const eraser = () =>
+      makeEraseService({
+        database: db.database,
+        dataDir,
+        logKey: Buffer.alloc(32, 3),
+        clock: () => NOW + HOUR,
+        random: randomBytes,
+        rewriteWindow: null,
+        reserve: makeDiskReserve(dataDir, 0),
+        onFault: (error) => faults.push(error),
+      });
+
+    beforeEach(async () => {
+      db = await make();
+      dataDir = tempDir('receipts');
+      faults.length = 0;
+      for (const kid of ['aaa', 'bbb', 'ccc']) await addTenant(db.database, kid);
+      await add('era_b1', 'rows');
+      await add('era_c1', 'logged');
+      await add('era_c2', 'deleting', NOW + 1);
+      await add('era_c3', 'rows', NOW + 2);
+      await add('era_a1', 'rows', NOW + 3);
+      await add('era_b2', 'marked', NOW + 4);
+      await add('era_c4', 'logged', NOW + 5);
+      for (const [id, row] of Object.entries(DAMAGE)) await update(id, row);
+    });
+    afterEach(() => db.close());
+
+    it('every other one is finished; of each tenant one complaint, until it is mended', async () => {
+      const house = makeHouse(db.database, NOW, {
+        resumeErasures: async () => (await eraser().resumeStale()).failures,
+      });
+      expect(await house.round()).toEqual(['resume-erasures bbb', 'resume-erasures ccc']);
+      expect(await stepOf('done')).toEqual(['era_a1', 'era_b2', 'era_c4']);
+      const logKey = Buffer.alloc(32, 3);
+      const { tombstones: buried } = await readOutsideLog({ database: db.database, dataDir, logKey });
+      expect(buried.map(({ receiptId }) => receiptId)).toEqual(['era_a1', 'era_b2']);
+      expect(await stepOf('rows')).toEqual(['era_b1', 'era_c3']);
+      const failing = { job: 'resume-erasures', reason: 'UnreadableErasure', since: NOW + MINUTE };
+      expect(await readJobFailures(db.database)).toMatchObject([
+        { ...failing, kid: 'bbb' },
+        { ...failing, kid: 'ccc' },
+      ]);
+      expect(house.swept().completeAt).toBeNull();
+
+      expect(await house.round()).toEqual([]);
+      await update('era_b1', { scopes: '[]' });
+      expect(await house.round()).toEqual([]);
+      expect(await stepOf('done')).toContain('era_b1');
+      expect((await readJobFailures(db.database)).map(({ kid }) => kid)).toEqual(['ccc']);
+      await update('era_b1', { ...DAMAGE.era_b1, step: 'rows' });
+      expect(await house.round()).toEqual(['resume-erasures bbb']);
+      await house.stop();
+    });
+
+    it('none is told in the words of its row', async () => {
+      const { receipts, failures } = await eraser().resume();
+      expect(receipts.map(({ receiptId }) => receiptId)).toEqual(['era_a1', 'era_b2', 'era_c4']);
+      expect(failures.map(({ kid, error }) => `${kid}: ${(error as Error).message}`)).toEqual([
+        'bbb: the stored receipt era_b1 cannot be read; restore a backup',
+        'ccc: the stored receipt era_c1 cannot be read; restore a backup',
+        'ccc: the stored receipt era_c2 cannot be read; restore a backup',
+        'ccc: the stored receipt era_c3 cannot be read; restore a backup',
+      ]);
+      const status = eraser().status('era_c1');
+      await expect(status).rejects.toThrow('era_c1');
+      const told = [...failures, await status.catch((error: unknown) => error)];
+      expect(inspect(told, { depth: 9, showHidden: true })).not.toContain(HELD_BACK);
+    });
+
+    it('a tenant’s list has the others, and names it', async () => {
+      const { receipts, unreadable } = await eraser().list('ccc', 3);
+      expect(receipts.map(({ receiptId }) => receiptId)).toEqual(['era_c4']);
+      expect(unreadable).toEqual(['era_c3', 'era_c2']);
+    });
+
+    it('what a crash left staged and cannot be dropped holds up none', async () => {
+      // What can be finished is, so that one is left.
+      await eraser().resume();
+      await add('era_a2', 'rows');
+      const rename = (from: string, to: string): Promise<unknown> =>
+        db.database.transaction((tx) => tx.schema.renameTable(from, to));
+      await rename('erasing', 'erasing_away');
+      const { receipts, failures } = await eraser().resume();
+      await rename('erasing_away', 'erasing');
+      expect(receipts).toMatchObject([{ receiptId: 'era_a2', incomplete: false }]);
+      expect(failures.map(({ kid }) => kid)).toEqual([null, 'bbb', 'ccc', 'ccc', 'ccc']);
+      expect(faults).toEqual([]);
+    });
+  });
+}

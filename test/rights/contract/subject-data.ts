@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../../src/db/db.ts';
+import { rowsOf } from '../../../src/db/sql.ts';
+import { missingTables } from '../../../src/ops/doctor/inspect-store.ts';
+import type { PersonColumn, TableName } from '../../../src/rights/subject-data.ts';
+import { rowOf, TABLES, TENANT_DATA_TABLES, tablesWhere } from '../../../src/rights/subject-folds.ts';
+import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { makeHouse } from '../../ops/contract/house.ts';
+
+/** Columns that name a person, whatever the table. */
+const PERSONAL: readonly PersonColumn[] = ['durable', 'request_id', 'visitor_id', 'principal', 'subject'];
+
+interface Schema {
+  readonly columns: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Columns of the primary key, in its order. */
+  readonly keys: ReadonlyMap<string, readonly string[]>;
+  /** `child parent` of every foreign key that cascades. */
+  readonly cascades: ReadonlySet<string>;
+}
+
+const SQLITE = {
+  columns: `SELECT m.name AS name, c.name AS col, c.pk AS pk FROM sqlite_master m JOIN pragma_table_info(m.name) c
+    WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY c.pk`,
+  cascades: `SELECT m.name AS child, f."table" AS parent FROM sqlite_master m JOIN pragma_foreign_key_list(m.name) f
+    WHERE m.type = 'table' AND f.on_delete = 'CASCADE'`,
+};
+const POSTGRES = {
+  columns: `SELECT c.table_name AS name, c.column_name AS col, coalesce(array_position(i.indkey::int[], a.attnum::int) + 1, 0) AS pk
+    FROM information_schema.columns c JOIN pg_class t ON t.relname = c.table_name AND t.relkind = 'r'
+    JOIN pg_attribute a ON a.attrelid = t.oid AND a.attname = c.column_name
+    LEFT JOIN pg_index i ON i.indrelid = t.oid AND i.indisprimary WHERE c.table_schema = current_schema() ORDER BY pk`,
+  cascades: `SELECT child.relname AS child, parent.relname AS parent FROM pg_constraint f
+    JOIN pg_class child ON child.oid = f.conrelid JOIN pg_class parent ON parent.oid = f.confrelid
+    WHERE f.contype = 'f' AND f.confdeltype = 'c'`,
+};
+
+async function readSchema({ kind, read }: Database): Promise<Schema> {
+  const sql = kind === 'sqlite' ? SQLITE : POSTGRES;
+  const columns = new Map<string, Set<string>>();
+  const keys = new Map<string, string[]>();
+  for (const { name, col, pk } of rowsOf<{ name: string; col: string; pk: number }>(
+    await read.raw(sql.columns),
+  )) {
+    // What the migrations themselves need.
+    if (name.startsWith('knex_')) continue;
+    columns.set(name, (columns.get(name) ?? new Set()).add(col));
+    if (Number(pk) > 0) keys.set(name, [...(keys.get(name) ?? []), col]);
+  }
+  const cascading = rowsOf<{ child: string; parent: string }>(await read.raw(sql.cascades));
+  return { columns, keys, cascades: new Set(cascading.map(({ child, parent }) => `${child} ${parent}`)) };
+}
+
+export function subjectDataContract(make: MakeDatabase): void {
+  describe('the map of a person', () => {
+    let db: TestDatabase;
+    let schema: Schema;
+    beforeAll(async () => {
+      db = await make();
+      schema = await readSchema(db.database);
+    });
+    afterAll(() => db.close());
+
+    it('has a row for every table of the schema, and none for another', () => {
+      expect([...TABLES].sort()).toEqual([...schema.columns.keys()].sort());
+    });
+
+    it('knows the key of each', () => {
+      for (const table of TABLES) expect(rowOf(table).key, table).toEqual(schema.keys.get(table));
+    });
+
+    it('knows every column that names a person', () => {
+      for (const table of TABLES) {
+        const columns = schema.columns.get(table) ?? new Set();
+        // The subject of a receipt is a keyed reference.
+        const personal = table === 'erasures' ? [] : PERSONAL.filter((column) => columns.has(column));
+        expect([...rowOf(table).names].sort(), table).toEqual([...personal].sort());
+      }
+    });
+
+    it('has a way to all that names a person, but to what waits for an erasure', () => {
+      const unreached = tablesWhere(({ names, found, with: parent }) => {
+        const reached = parent === undefined ? found : rowOf(parent as (typeof TABLES)[number]).found;
+        return names.length > 0 && reached.length === 0;
+      });
+      expect(unreached).toEqual(['legal_holds', 'held_erasures', 'erasing']);
+    });
+
+    it('knows what goes with the row of another, and with the tenant', () => {
+      for (const table of TABLES) {
+        const { tenant, with: parent } = rowOf(table);
+        const columns = schema.columns.get(table) ?? new Set();
+        if (parent !== undefined) expect(schema.cascades, table).toContain(`${table} ${parent}`);
+        if (tenant === 'stays') expect(columns, table).not.toContain('kid');
+        if (tenant !== 'cascades' || table === 'tenants') continue;
+        expect(schema.cascades, table).toContain(`${table} ${parent ?? 'tenants'}`);
+      }
+      for (const table of TENANT_DATA_TABLES) {
+        expect(schema.columns.get(table), table).toContain('kid');
+        expect(schema.cascades, table).not.toContain(`${table} tenants`);
+      }
+    });
+
+    describe('what expires', () => {
+      const kid = 'expires';
+      /** A row of long ago in which texts that mean nothing are `x`. */
+      async function insertOld(table: TableName): Promise<void> {
+        const columns = await db.database.read(table).columnInfo();
+        const row: Record<string, unknown> = {};
+        for (const [name, { type }] of Object.entries(columns)) {
+          if (name === 'seq' && rowOf(table).key[0] === 'seq') continue;
+          if (name === 'kid') row[name] = kid;
+          else if (name === 'state') row[name] = 'delivered';
+          else if (name === 'kind') row[name] = 'consent';
+          else if (/int/.test(type)) row[name] = 0;
+          else if (/bool/.test(type)) row[name] = false;
+          else row[name] = /blob|bytea/.test(type) ? Buffer.from('x') : 'x';
+        }
+        await db.database.transaction((tx) => tx(table).insert(row));
+      }
+      const left = async (tables: readonly TableName[]): Promise<TableName[]> => {
+        const found: TableName[] = [];
+        for (const table of tables) if (await db.database.read(table).first()) found.push(table);
+        return found;
+      };
+      const timed = tablesWhere(({ expires }) => expires.includes('time'));
+      const kept = tablesWhere(
+        ({ names, expires }) => names.length > 0 && expires.every((by) => by === 'act'),
+      );
+
+      it('by time goes with housekeeping, and what somebody has to end stays', async () => {
+        await addTenant(db.database, kid);
+        // Drafts hang on it.
+        await insertOld('contests');
+        for (const table of [...timed, ...kept]) await insertOld(table);
+        expect(await left([...timed, ...kept])).toEqual([...timed, ...kept]);
+        const house = makeHouse(db.database);
+        expect(await house.round()).toEqual([]);
+        await house.stop();
+        expect(await left(timed)).toEqual([]);
+        expect(await left(kept)).toEqual(kept);
+      });
+    });
+
+    it('is what doctor asks for: any table that was dropped is missing', async () => {
+      const own = await make();
+      expect(await missingTables(own.database)).toEqual([]);
+      await own.database.transaction(async (tx) => {
+        for (const table of ['verdict_seals', 'held_erasures', 'links']) await tx.raw(`DROP TABLE ${table}`);
+      });
+      expect((await missingTables(own.database)).sort()).toEqual(['held_erasures', 'links', 'verdict_seals']);
+      await own.close();
+    });
+  });
+}

@@ -1,0 +1,126 @@
+import type { Knex } from 'knex';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../../src/db/db.ts';
+import { addKeyTraffic } from '../../../src/tenants/key-traffic-store.ts';
+import {
+  holdTransaction,
+  type MakeDatabase,
+  othersWait,
+  type TestDatabase,
+} from '../../db/contract/database.ts';
+import { makeEntry, NOW, type TestEntry } from '../../support/make.ts';
+import { ensureTenant, makeRecorder } from '../../support/recorder.ts';
+
+/** Two nodes that take the same rows in opposite orders, while a third holds one in the middle, would deadlock. */
+export function crossingContract(make: MakeDatabase): void {
+  describe('Recorder, with batches that cross on two nodes', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    const rows = (kid: string): Promise<number[]> =>
+      Promise.all(
+        ['nonces', 'sightings', 'visitor_index', 'decisions'].map(
+          async (table) => (await other.read(table).where({ kid })).length,
+        ),
+      );
+
+    const SIZE = 20;
+    const numbers = Array.from({ length: SIZE }, (_, i) => i);
+
+    /** Runs `work` while another node holds a row, which is then given back unchanged. */
+    async function whileHeld<T>(
+      hold: (tx: Knex.Transaction) => PromiseLike<unknown>,
+      work: () => Promise<T>,
+    ) {
+      const holder = await holdTransaction(await db.connect(), hold);
+      const result = work();
+      await othersWait(other);
+      await holder.giveBack();
+      return result;
+    }
+
+    function recordAll(entries: readonly TestEntry[], entriesOfOther: readonly TestEntry[]) {
+      const [here, there] = [makeRecorder(db.database), makeRecorder(other)];
+      return Promise.all([
+        ...entries.map((entry) => here.record(entry)),
+        ...entriesOfOther.map((entry) => there.record(entry)),
+      ]);
+    }
+
+    it('records each nonce once', async () => {
+      const entries = (node: string) =>
+        numbers.map((i) => makeEntry({ kid: 'cross', id: `${node}${i}`, nonce: `n${i}`, durable: `d${i}` }));
+      const row = { kid: 'cross', nonce: `n${SIZE / 2}`, expires_at: NOW };
+      const answers = await whileHeld(
+        (tx) => tx('nonces').insert(row),
+        () => recordAll(entries('a'), entries('b').reverse()),
+      );
+      expect(answers.filter((answer) => answer === 'recorded')).toHaveLength(SIZE);
+      expect(await rows('cross')).toEqual([SIZE, SIZE, SIZE, SIZE]);
+    });
+
+    it('counts each device twice', async () => {
+      const entries = (node: string) =>
+        numbers.map((i) => makeEntry({ kid: 'devices', id: `${node}${i}`, durable: `d${i}` }));
+      await recordAll(entries('first'), []);
+      const middle = { kid: 'devices', durable: `d${SIZE / 2}` };
+      const answers = await whileHeld(
+        (tx) => tx('sightings').where(middle).update({ seen: 99 }),
+        () => recordAll(entries('a'), entries('b').reverse()),
+      );
+      expect(new Set(answers)).toEqual(new Set(['recorded']));
+      expect(await other.read('sightings').where({ kid: 'devices' }).pluck('seen')).toEqual(
+        numbers.map(() => 3),
+      );
+    });
+
+    it('counts the bundles of each seal key', async () => {
+      const uses = numbers.map((i) => {
+        return { kid: `used-${i}`, since: NOW, generation: 1, bundles: 2, lastAt: NOW };
+      });
+      for (const { kid } of uses) await ensureTenant(db.database, kid);
+      await addKeyTraffic(db.database, uses);
+      await whileHeld(
+        (tx) =>
+          tx('key_traffic')
+            .where({ kid: `used-${SIZE / 2}` })
+            .update({ bundles: 99 }),
+        () => Promise.all([addKeyTraffic(db.database, uses), addKeyTraffic(other, [...uses].reverse())]),
+      );
+      const counted = await other.read('key_traffic').where('kid', 'like', 'used-%').pluck('bundles');
+      expect(counted.map(Number)).toEqual(numbers.map(() => 6));
+    });
+
+    it('counts the populations of many tenants', async () => {
+      const signals = [{ name: 'screen', value: 'v' }];
+      const summary = { signals, joint: 'j', newDevice: false, counts: true, expiresAt: NOW + 1 };
+      const kidOf = (i: number): string => `population-${i}`;
+      // Marked: nothing else of these entries is in a row that both nodes write.
+      const entries = (node: string) =>
+        numbers.map((i) => {
+          const id = `${node}${i}`;
+          return makeEntry({ kid: kidOf(i), id, durable: id, marked: true, summary });
+        });
+      await recordAll(entries('first'), []);
+      const middle = { kid: kidOf(SIZE / 2), signal: '*counted' };
+      const answers = await whileHeld(
+        (tx) => tx('population').where(middle).update({ devices: 99 }),
+        () => recordAll(entries('a'), entries('b').reverse()),
+      );
+      expect(new Set(answers)).toEqual(new Set(['recorded']));
+      for (const i of numbers) {
+        const counted = await other
+          .read('population')
+          .where({ kid: kidOf(i) })
+          .pluck('devices');
+        expect(counted.map(Number)).toEqual([3, 3, 3]);
+        expect(await other.read('signal_summaries').where({ kid: kidOf(i) })).toHaveLength(3);
+      }
+    });
+  });
+}

@@ -1,0 +1,268 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { recordAudit } from '../../../src/audit/store.ts';
+import { insertSession } from '../../../src/consent/session-store.ts';
+import { saveDraft } from '../../../src/console/session-store.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { bumpTenant } from '../../../src/db/revision.ts';
+import type { Recorded } from '../../../src/ingest/ports.ts';
+import { makeRecorder } from '../../../src/ingest/recorder-store.ts';
+import { HOUR } from '../../../src/lib/clock.ts';
+import { TenantGone } from '../../../src/lib/errors.ts';
+import { runJobs } from '../../../src/lib/jobs.ts';
+import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
+import { createTenantRows } from '../../../src/ops/new-tenant-store.ts';
+import { TENANT_DATA_TABLES } from '../../../src/rights/subject-folds.ts';
+import { tally } from '../../../src/rights/tally-store.ts';
+import { removeTenant } from '../../../src/rights/tenant-removal-store.ts';
+import { countOrphanRows, sweepOrphans } from '../../../src/rights/tenant-rows-store.ts';
+import { addKeyTraffic } from '../../../src/tenants/key-traffic-store.ts';
+import { firstPurpose } from '../../../src/tenants/tenant.ts';
+import { macOf } from '../../consent/contract/consent-support.ts';
+import {
+  addTenant,
+  holdHot,
+  holdTransaction,
+  type MakeDatabase,
+  someoneWaits,
+  type TestDatabase,
+} from '../../db/contract/database.ts';
+import { addDecision, countOf, makeHouse } from '../../ops/contract/house.ts';
+import { DAY, makeEntry, makeNewTenant, NOW } from '../../support/make.ts';
+
+/** A tenant that goes while servers that do not know yet go on: no row outlives it, and none becomes another's. */
+export function tenantGoingContract(make: MakeDatabase): void {
+  describe('a tenant that goes', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    let visits = 0;
+    /** As a server does that knew the tenant when the bundle came. */
+    const visit = (
+      recorder: ReturnType<typeof makeRecorder>,
+      kid: string,
+      since = NOW,
+    ): Promise<Recorded> => {
+      visits += 1;
+      const id = `v${visits}`;
+      const durable = `device-${visits % 7}`;
+      const { claim } = makeEntry({ kid, id });
+      const summary = { signals: [], joint: 'j', newDevice: true, counts: true, expiresAt: NOW };
+      const webhooks = ['w1'];
+      return recorder.record({
+        claim: { ...claim, since },
+        device: { kid, durable, network: 'n', day: DAY },
+        decide: () => makeEntry({ kid, id, durable, summary, webhooks }),
+      });
+    };
+    const endOf = (recorded: Recorded): string => (typeof recorded === 'string' ? recorded : 'recorded');
+
+    async function rowsOf(kid: string): Promise<Record<string, number>> {
+      const found: Record<string, number> = {};
+      for (const table of TENANT_DATA_TABLES) {
+        const rows = await other.read(table).where({ kid }).select('kid');
+        if (rows.length > 0) found[table] = rows.length;
+      }
+      return found;
+    }
+    const makeAnew = (kid: string, now: number): Promise<boolean> =>
+      createTenantRows(
+        other,
+        {
+          ...makeNewTenant(kid, { tenant: { ...makeNewTenant(kid).tenant, createdAt: now } }),
+          log: {
+            origin: `gpd.example/ledger/${kid}`,
+            vkey: 'vkey',
+            genesis: Buffer.from('genesis'),
+            checkpoint: { text: 'note', size: 1, signedAt: now },
+          },
+          purpose: firstPurpose(),
+          stateMac: macOf(kid),
+        },
+        now,
+      );
+
+    it('records nothing of a tenant that is gone, and all that is of the others in the batch', async () => {
+      const [acme, beta] = [await addTenant(db.database, 'acme'), await addTenant(db.database, 'beta')];
+      const recorder = makeRecorder(db.database, () => performance.now());
+      await visit(recorder, beta);
+      await removeTenant(other, beta);
+      const ends = await Promise.all([acme, beta, acme, beta, acme].map((kid) => visit(recorder, kid)));
+      expect(ends.map(endOf)).toEqual(['recorded', 'gone', 'recorded', 'gone', 'recorded']);
+      expect(await rowsOf(beta)).toEqual({});
+      expect(await rowsOf(acme)).toMatchObject({ decisions: 3, nonces: 3, webhook_outbox: 3 });
+    });
+
+    it('leaves no row behind, however many nodes record while it is removed', async () => {
+      const kid = await addTenant(db.database, 'busy');
+      let removed = false;
+      const ends: string[] = [];
+      const server = async (database: Database): Promise<void> => {
+        const recorder = makeRecorder(database, () => performance.now());
+        for (let after = 0; after < 3; after += removed ? 1 : 0)
+          for (const end of await Promise.all(Array.from({ length: 8 }, () => visit(recorder, kid))))
+            ends.push(endOf(end));
+      };
+      const servers = [db.database, await db.connect(), await db.connect()].map(server);
+      while (ends.length < 50) await new Promise(setImmediate);
+      const counts = await removeTenant(other, kid).finally(() => {
+        removed = true;
+      });
+      await Promise.all(servers);
+      expect(new Set(ends)).toEqual(new Set(['recorded', 'gone']));
+      expect(counts?.['decisions']).toBe(ends.filter((end) => end === 'recorded').length);
+      expect(await rowsOf(kid)).toEqual({});
+    });
+
+    it('is not removed under a batch that found it there', async () => {
+      const kid = await addTenant(db.database, 'under-a-batch');
+      const batch = await holdHot(db.database, (database) =>
+        visit(
+          makeRecorder(database, () => performance.now()),
+          kid,
+        ),
+      );
+      const removal = removeTenant(other, kid);
+      // One that waits for nobody would be done before the batch is.
+      await Promise.race([removal, someoneWaits(other)]);
+      expect(endOf(await batch.commit())).toBe('recorded');
+      expect(await removal).toMatchObject({ decisions: 1, sightings: 1, visitor_index: 1 });
+      expect(await rowsOf(kid)).toEqual({});
+    });
+
+    it('lets a batch record while its settings are being changed', async () => {
+      const kid = await addTenant(db.database, 'changed');
+      const change = await holdTransaction(other, (tx) => bumpTenant(tx, kid));
+      // SQLite has one writer.
+      if (other.kind === 'sqlite') await change.commit();
+      expect(
+        endOf(
+          await visit(
+            makeRecorder(db.database, () => performance.now()),
+            kid,
+          ),
+        ),
+      ).toBe('recorded');
+      await change.commit();
+    });
+
+    it('is another one when it is made anew: nothing of the old one’s is written into it', async () => {
+      const kid = await addTenant(db.database, 'anew');
+      const recorder = makeRecorder(db.database, () => performance.now());
+      await visit(recorder, kid);
+      await removeTenant(other, kid);
+      expect(await makeAnew(kid, NOW + 1)).toBe(true);
+      const ends = await Promise.all([visit(recorder, kid), visit(recorder, kid, NOW + 1)]);
+      expect(ends.map(endOf)).toEqual(['gone', 'recorded']);
+      const session = { kid, principal: 'p', wrappedPrincipalId: 'w', expiresAt: NOW + 1, keyId: null };
+      await expect(insertSession(db.database, { ...session, hash: 'old' }, NOW)).rejects.toThrow(TenantGone);
+      await insertSession(db.database, { ...session, hash: 'new' }, NOW + 1);
+      const use = { kid, generation: 1, bundles: 3, lastAt: NOW };
+      await addKeyTraffic(db.database, [
+        { ...use, since: NOW },
+        { ...use, since: NOW + 1, bundles: 1 },
+      ]);
+      expect(await other.read('key_traffic').where({ kid }).pluck('bundles')).toEqual([1]);
+      expect(await rowsOf(kid)).toMatchObject({ nonces: 1, decisions: 1, principal_sessions: 1 });
+    });
+
+    it('has nothing written of it by anybody else either', async () => {
+      const kid = await addTenant(db.database, 'everybody');
+      await visit(
+        makeRecorder(db.database, () => performance.now()),
+        kid,
+      );
+      // As a server finds it that read before the removal and writes after it.
+      const decisions = await other.read('decisions').where({ kid });
+      await removeTenant(other, kid);
+      await db.database.transaction((tx) => tx('decisions').insert(decisions));
+      const audit = { kid, at: NOW, actor: { role: 'system', ref: 't' }, object: 'o', detail: {} } as const;
+      const draft = {
+        kid,
+        actor: 'a',
+        contestId: 'c',
+        kind: 'ask',
+        outcome: null,
+        text: '',
+        at: NOW,
+      } as const;
+      for (const write of [
+        () => recordAudit(db.database, { ...audit, action: 'dsar.exported' }),
+        () => tally(db.database, kid, NOW + 86_400_000),
+      ])
+        await expect(write()).rejects.toThrow(TenantGone);
+      expect(await saveDraft(db.database, draft)).toBe(false);
+      expect(await rowsOf(kid)).toEqual({ decisions: 1 });
+    });
+
+    describe('rows without a tenant', () => {
+      /** What a server of an earlier release leaves, in every table that has a row of this tenant. */
+      async function orphan(kid: string): Promise<Record<string, number>> {
+        await addTenant(db.database, kid);
+        const recorder = makeRecorder(db.database, () => performance.now());
+        for (let i = 0; i < 3; i += 1) await visit(recorder, kid);
+        await db.database.transaction((tx) => tx('tenants').where({ kid }).delete());
+        return rowsOf(kid);
+      }
+
+      it('are counted and swept, and those of tenants and of the installation are not', async () => {
+        const acme = await addTenant(db.database, 'not-swept');
+        await visit(
+          makeRecorder(db.database, () => performance.now()),
+          acme,
+        );
+        const installation = { kid: '', job: 'j', since: 1, failed_at: 1, reason: 'r' };
+        await db.database.transaction((tx) => tx('job_failures').insert(installation));
+        await sweepOrphans(other);
+        expect(await countOrphanRows(other)).toEqual([]);
+        const kept = await rowsOf(acme);
+        const left = await orphan('swept');
+        const rows = Object.values(left).reduce((sum, n) => sum + n, 0);
+        expect(left).toMatchObject({ decisions: 3, sightings: 3, visitor_index: 3, network_days: 3 });
+        expect(await countOrphanRows(other)).toEqual([{ kid: 'swept', rows }]);
+        expect(await sweepOrphans(db.database)).toBe(rows);
+        expect(await rowsOf('swept')).toEqual({});
+        expect(await rowsOf(acme)).toEqual(kept);
+        expect(await other.read('job_failures').where({ kid: '' })).toHaveLength(1);
+      });
+
+      it('are no failure of a job that had the kid already, and go with the next round', async () => {
+        const own = await make();
+        const kid = await addTenant(own.database, 'listed');
+        await addDecision(own.database, kid, 'a', NOW);
+        await own.database.transaction((tx) => tx('tenants').where({ kid }).delete());
+        const jobs = [
+          { name: 'seal', every: 1, each: (one: string) => sealVerdicts(own.database, one, NOW + 3 * HOUR) },
+          { name: 'tally', every: 1, each: (one: string) => tally(own.database, one, NOW + 3 * HOUR) },
+        ];
+        const moment = { now: NOW, steady: NOW };
+        expect(await runJobs(jobs, moment, { kids: () => Promise.resolve([kid]) })).toEqual([]);
+        expect(await countOf(own.database, 'decisions', kid)).toBe(1);
+        const house = makeHouse(own.database);
+        expect(await house.round(HOUR)).toEqual([]);
+        expect(await countOf(own.database, 'decisions', kid)).toBe(0);
+        await house.stop();
+        await own.close();
+      });
+
+      it('are gone before a tenant is made anew under their kid', async () => {
+        await orphan('inherited');
+        await makeAnew('inherited', NOW + 1);
+        expect(await rowsOf('inherited')).toEqual({ ledger_entries: 2, checkpoints: 1 });
+        expect(await makeAnew('inherited', NOW + 2)).toBe(false);
+        expect(await rowsOf('inherited')).toEqual({ ledger_entries: 2, checkpoints: 1 });
+      });
+
+      it('go by the removal that is asked for once more', async () => {
+        await orphan('asked-again');
+        expect(await removeTenant(other, 'asked-again')).toMatchObject({ decisions: 3 });
+        expect(await rowsOf('asked-again')).toEqual({});
+        expect(await removeTenant(other, 'asked-again')).toBeNull();
+      });
+    });
+  });
+}

@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readSnapshot } from '../../../src/app/snapshot-store.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
+import { firstPurpose, type Purpose } from '../../../src/tenants/tenant.ts';
+import {
+  insertTenant,
+  makeTenantStore,
+  purposeToRow,
+  readTenantSecret,
+  saveTenantSecret,
+} from '../../../src/tenants/tenant-store.ts';
+import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { operatorAt } from '../../support/act.ts';
+import { makeGenerationRow, makeNewTenant, NOW } from '../../support/make.ts';
+
+const settings = tenantSettingsSchema.parse({
+  origins: 'https://a.example https://b.example:8443',
+  'consent.basis': 'ledger',
+  'ledger.public': 'true',
+  'retention.days': 30,
+  'notice.controller': 'Żółw & Söhne «デバイス» 🐢\n2nd line',
+});
+
+const purpose: Purpose = {
+  id: 'ads',
+  title: 'Werbung für „Kunden“',
+  description: '',
+  lawfulBasis: 'consent',
+  gpc: 'opt-out',
+  ttlDays: 365,
+};
+
+export function tenantContract(make: MakeDatabase): void {
+  describe('TenantStore', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    it('answers null, false or nothing for an unknown kid', async () => {
+      const empty = await make();
+      const { database } = empty;
+      const store = makeTenantStore(database);
+      expect(await store.list()).toEqual([]);
+      expect(await store.get('nobody')).toBeNull();
+      expect(await store.saveSettings('nobody', () => settings, operatorAt(NOW))).toBeNull();
+      expect(await store.purposes('nobody')).toEqual([]);
+      expect(await saveTenantSecret(database, 'nobody', 'symmetric', 'w', operatorAt(NOW))).toBe(false);
+      expect(await readTenantSecret(database, 'nobody', 'symmetric')).toBeNull();
+      expect(await database.read('tenants')).toEqual([]);
+      await empty.close();
+    });
+
+    it('inserts a tenant with all it is made of, and every node sees it', async () => {
+      const made = makeNewTenant('Whole.Tenant_1', { secrets: { root: 'r', symmetric: 's' } });
+      expect(await db.database.transaction((tx) => insertTenant(tx, made))).toBe(true);
+      const store = makeTenantStore(other);
+      expect(await store.get('Whole.Tenant_1')).toEqual(made.tenant);
+      expect(await store.get('whole.tenant_1')).toBeNull();
+      expect(await store.purposes('Whole.Tenant_1')).toEqual([]);
+      expect(await readTenantSecret(other, 'Whole.Tenant_1', 'symmetric')).toBe('s');
+      expect(await other.read('seal_keys').where({ kid: 'Whole.Tenant_1' })).toHaveLength(1);
+    });
+
+    it('leaves the tenant that has the kid as it is', async () => {
+      await addTenant(db.database, 'taken');
+      const again = makeNewTenant('taken', {
+        tenant: { kid: 'taken', createdAt: 1, settings },
+        secrets: { root: 'another root' },
+        key: makeGenerationRow({ kid: 'taken', generation: 7 }),
+      });
+      expect(await db.database.transaction((tx) => insertTenant(tx, again))).toBe(false);
+      expect(await makeTenantStore(other).get('taken')).toEqual(makeNewTenant('taken').tenant);
+      expect(await readTenantSecret(other, 'taken', 'root')).toBe('root of taken');
+      expect(await other.read('seal_keys').where({ kid: 'taken' }).pluck('generation')).toEqual([1]);
+    });
+
+    it('inserts the whole tenant or nothing of it', async () => {
+      const key = makeGenerationRow({ kid: 'half', publicKey: null as unknown as string });
+      const broken = makeNewTenant('half', { key });
+      await expect(db.database.transaction((tx) => insertTenant(tx, broken))).rejects.toThrow();
+      for (const table of ['tenants', 'tenant_secrets', 'seal_keys'])
+        expect(await other.read(table).where({ kid: 'half' }), table).toEqual([]);
+      await addTenant(db.database, 'half');
+    });
+
+    it('gives a kid to one of many who ask at once', async () => {
+      const answers = await Promise.all(
+        [db.database, other, db.database, other, other].map((node, i) =>
+          node.transaction((tx) =>
+            insertTenant(tx, makeNewTenant('wanted', { secrets: { root: `root of node ${i}` } })),
+          ),
+        ),
+      );
+      expect(answers.filter(Boolean)).toHaveLength(1);
+      const winner = answers.indexOf(true);
+      expect(await readTenantSecret(other, 'wanted', 'root')).toBe(`root of node ${winner}`);
+    });
+
+    it('lists tenants in the order of their kids', async () => {
+      for (const kid of ['b-list', 'a-list', 'c-list']) await addTenant(db.database, kid);
+      const kids = (await makeTenantStore(other).list()).map((tenant) => tenant.kid);
+      expect(kids.filter((kid) => kid.endsWith('-list'))).toEqual(['a-list', 'b-list', 'c-list']);
+    });
+
+    it('keeps settings to the letter, and fills in what an older gpd did not write', async () => {
+      const kid = await addTenant(db.database, 'settings');
+      expect(await makeTenantStore(db.database).saveSettings(kid, () => settings, operatorAt(NOW))).toEqual(
+        settings,
+      );
+      expect((await makeTenantStore(other).get(kid))?.settings).toEqual(settings);
+      await db.database.transaction((tx) => tx('tenants').where({ kid }).update({ settings: '{}' }));
+      expect((await makeTenantStore(other).get(kid))?.settings).toEqual(tenantSettingsSchema.parse({}));
+    });
+
+    it('lists the purposes of one tenant by their ids, with all their fields', async () => {
+      const [one, two] = [
+        await addTenant(db.database, 'purposes-1'),
+        await addTenant(db.database, 'purposes-2'),
+      ];
+      await db.database.transaction(async (tx) => {
+        for (const own of [firstPurpose(), purpose]) await tx('purposes').insert(purposeToRow(one, own));
+        await tx('purposes').insert(purposeToRow(two, { ...purpose, gpc: 'ignore' }));
+      });
+      expect(await makeTenantStore(other).purposes(one)).toEqual([purpose, firstPurpose()]);
+      expect(await makeTenantStore(other).purposes(two)).toEqual([{ ...purpose, gpc: 'ignore' }]);
+    });
+
+    it('puts a secret in place of an older one of the same purpose only', async () => {
+      const kid = await addTenant(db.database, 'secrets');
+      expect(await saveTenantSecret(db.database, kid, 'symmetric', 'first', operatorAt(NOW))).toBe(true);
+      expect(await saveTenantSecret(db.database, kid, 'symmetric', 'second', operatorAt(NOW))).toBe(true);
+      expect(await readTenantSecret(other, kid, 'symmetric')).toBe('second');
+      expect(await readTenantSecret(other, kid, 'root')).toBe('root of secrets');
+    });
+
+    it('bumps the revision with every change', async () => {
+      const kid = await addTenant(db.database, 'bumped');
+      const store = makeTenantStore(db.database);
+      const changes = [
+        () => store.saveSettings(kid, () => settings, operatorAt(NOW)),
+        () => saveTenantSecret(db.database, kid, 'symmetric', `w${NOW}`, operatorAt(NOW)),
+      ];
+      for (const change of changes) {
+        const { revision } = await readSnapshot(other, -1);
+        await change();
+        const page = await readSnapshot(other, revision);
+        expect(page.changed.map(({ tenant }) => tenant.kid)).toEqual([kid]);
+      }
+    });
+
+    it('removes with a tenant everything that only it needs', async () => {
+      const kid = await addTenant(db.database, 'cascade');
+      await db.database.transaction((tx) => tx('tenants').where({ kid }).delete());
+      for (const table of ['tenant_secrets', 'seal_keys', 'purposes', 'api_keys'])
+        expect(await other.read(table).where({ kid }), table).toEqual([]);
+    });
+  });
+}

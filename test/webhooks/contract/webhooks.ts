@@ -1,0 +1,247 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { readSnapshot } from '../../../src/app/snapshot-store.ts';
+import type { Database } from '../../../src/db/db.ts';
+import {
+  countOutbox,
+  dueLanes,
+  failOverdue,
+  insertWebhook,
+  listWebhooks,
+  purgeOutbox,
+  removeWebhook,
+  replayFrom,
+  settle,
+  takeDue,
+  type Webhook,
+} from '../../../src/webhooks/store.ts';
+import { appender, makeRequest } from '../../consent/contract/consent-support.ts';
+import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { operatorAt } from '../../support/act.ts';
+import { makeEntry, NOW } from '../../support/make.ts';
+import { makeRecorder } from '../../support/recorder.ts';
+
+const LEASE_MS = 60_000;
+
+/** Four decisions and a grant, the oldest first. */
+type Seqs = readonly [number, number, number, number, number];
+
+function makeWebhook(kid: string, id: string, over: Partial<Webhook> = {}): Webhook {
+  const base = { url: 'https://hook.example/ü', events: ['decision.recorded'] as const, allowPrivate: false };
+  return { kid, id, ...base, wrappedSecret: 'wrapped', createdAt: NOW, ...over };
+}
+
+export function webhookContract(make: MakeDatabase): void {
+  describe('webhooks and their outbox', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    const record = (kid: string, id: string, webhooks: readonly string[]) =>
+      makeRecorder(db.database).record(makeEntry({ kid, id, webhooks }));
+
+    it('keeps a webhook with all its fields, and takes it away with what waits for it', async () => {
+      const kid = await addTenant(db.database, 'kept');
+      const [one, two] = [
+        makeWebhook(kid, 'w1'),
+        makeWebhook(kid, 'w2', { allowPrivate: true, createdAt: NOW + 1 }),
+      ];
+      expect(await insertWebhook(db.database, one, operatorAt(NOW))).toBe(true);
+      expect(await insertWebhook(db.database, two, operatorAt(NOW))).toBe(true);
+      expect(await insertWebhook(db.database, makeWebhook('nobody', 'w1'), operatorAt(NOW))).toBe(false);
+      expect(await listWebhooks(other, kid)).toEqual([one, two]);
+      expect(await listWebhooks(other)).toEqual([one, two]);
+      await record(kid, 'r1', ['w1', 'w2']);
+      const { revision } = await readSnapshot(other, -1);
+      expect(await removeWebhook(other, kid, 'w1', operatorAt(NOW))).toBe(true);
+      expect(await removeWebhook(other, kid, 'w1', operatorAt(NOW))).toBe(false);
+      expect(await listWebhooks(db.database, kid)).toEqual([two]);
+      expect(await countOutbox(other, kid)).toEqual([{ webhook: 'w2', state: 'waiting', count: 1 }]);
+      const { changed } = await readSnapshot(other, revision);
+      expect(changed.map((page) => page.webhooks)).toEqual([[two]]);
+      await removeWebhook(other, kid, 'w2', operatorAt(NOW));
+    });
+
+    it('puts an event into the outbox with what it tells of, or neither', async () => {
+      await record('together', 'same', ['w']);
+      await expect(
+        makeRecorder(db.database).record(
+          makeEntry({ kid: 'together', id: 'same', nonce: 'other', webhooks: ['w'] }),
+        ),
+      ).rejects.toThrow();
+      expect(await record('together', 'same', ['w'])).toBe('replay');
+      expect(await countOutbox(other, 'together')).toEqual([{ webhook: 'w', state: 'waiting', count: 1 }]);
+    });
+
+    it('takes a full batch for several webhooks', async () => {
+      const recorder = makeRecorder(db.database);
+      const entries = Array.from({ length: 400 }, (_, i) =>
+        makeEntry({ kid: 'full', id: `f${i}`, durable: null, webhooks: ['w1', 'w2', 'w3'] }),
+      );
+      const answers = await Promise.all(entries.map((entry) => recorder.record(entry)));
+      expect(new Set(answers)).toEqual(new Set(['recorded']));
+      const counts = await countOutbox(other, 'full');
+      expect(counts.map(({ count }) => count)).toEqual([400, 400, 400]);
+    });
+
+    describe('what is due', () => {
+      let outbox: TestDatabase;
+      let second: Database;
+      beforeEach(async () => {
+        outbox = await make();
+        second = await outbox.connect();
+        const kid = await addTenant(outbox.database, 'acme');
+        await insertWebhook(outbox.database, makeWebhook(kid, 'w'), operatorAt(NOW));
+        const recorder = makeRecorder(outbox.database);
+        for (let i = 0; i < 4; i += 1)
+          await recorder.record(makeEntry({ kid, id: `d${i}`, webhooks: ['w'], decidedAt: NOW + i }));
+        const notify = () => [{ webhook: 'w', event: 'consent.granted' as const, sealed: 'sealed' }];
+        await appender(outbox.database).append(makeRequest(kid, { notify, now: NOW + 4 }));
+      });
+      afterEach(() => outbox.close());
+
+      const take = (node: Database, now: number, limit = 10) =>
+        takeDue(node, now, [{ kid: 'acme', webhook: 'w', limit }]);
+      /** The oldest at NOW and the rest ten milliseconds later. */
+      const takeAll = async (): Promise<Seqs> => {
+        const taken = [...(await take(outbox.database, NOW)), ...(await take(second, NOW + 10))];
+        return taken.map(({ seq }) => seq).sort((a, b) => a - b) as unknown as Seqs;
+      };
+      const settleMost = async ([first, one, two, _three, grant]: Seqs): Promise<void> => {
+        const done = { state: 'delivered', nextAt: NOW, failure: null } as const;
+        await settle(outbox.database, first, done);
+        await settle(outbox.database, grant, done);
+        await settle(second, one, { state: 'failed', nextAt: NOW, failure: '410' });
+        await settle(second, two, { state: 'waiting', nextAt: NOW + 3 * LEASE_MS, failure: '503' });
+      };
+
+      it('is taken once, by however many nodes at once, the oldest first', async () => {
+        const [first] = await take(outbox.database, NOW);
+        expect(first).toMatchObject({
+          kid: 'acme',
+          webhook: 'w',
+          event: 'decision.recorded',
+          request_id: 'req_d0',
+          sealed: null,
+          created_at: NOW,
+          attempts: 1,
+        });
+        const taken = (
+          await Promise.all([outbox.database, second].map((node) => take(node, NOW + 10)))
+        ).flat();
+        expect(taken).toHaveLength(4);
+        expect(new Set([first!, ...taken].map(({ seq }) => seq)).size).toBe(5);
+        const grant = taken.find(({ event }) => event === 'consent.granted');
+        expect(grant).toMatchObject({ request_id: null, sealed: 'sealed' });
+        expect(await take(second, NOW + 10)).toEqual([]);
+      });
+
+      it('is taken again when the node that took it says nothing for a minute', async () => {
+        const seqs = await takeAll();
+        const again = await take(second, NOW + LEASE_MS);
+        expect(again.map(({ seq, attempts }) => [seq, attempts])).toEqual([[seqs[0], 2]]);
+      });
+
+      it('is settled: delivered without its payload, failed, or waiting for later', async () => {
+        const seqs = await takeAll();
+        const [first, one, two, three, grant] = seqs;
+        await settleMost(seqs);
+        const rows = await outbox.database.read('webhook_outbox').orderBy('seq');
+        expect(rows.map((row) => [row.seq, row.state, row.sealed, row.failure])).toEqual([
+          [first, 'delivered', null, null],
+          [one, 'failed', null, '410'],
+          [two, 'waiting', null, '503'],
+          [three, 'waiting', null, null],
+          [grant, 'delivered', null, null],
+        ]);
+        expect((await take(second, NOW + 2 * LEASE_MS)).map(({ seq }) => seq)).toEqual([three]);
+      });
+
+      it('can be sent again from any point, where something is left to send', async () => {
+        const seqs = await takeAll();
+        await settleMost(seqs);
+        const again = NOW + 10 * LEASE_MS;
+        expect(await replayFrom(second, 'acme', 'w', seqs[1], again)).toBe(3);
+        const taken = await take(outbox.database, again);
+        expect(new Set(taken.map(({ seq }) => seq))).toEqual(new Set(seqs.slice(1, 4)));
+        expect(taken.map(({ attempts }) => attempts)).toEqual([1, 1, 1]);
+        expect(await replayFrom(second, 'acme', 'another', 0, again)).toBe(0);
+      });
+
+      it('is forgotten some time after it was settled, and not while it waits', async () => {
+        const seqs = await takeAll();
+        await settleMost(seqs);
+        await replayFrom(second, 'acme', 'w', seqs[1], NOW + 10 * LEASE_MS);
+        await purgeOutbox(second, NOW);
+        expect((await outbox.database.read('webhook_outbox')).length).toBe(5);
+        await purgeOutbox(second, NOW + 1000);
+        expect(await countOutbox(outbox.database, 'acme')).toEqual([
+          { webhook: 'w', state: 'waiting', count: 3 },
+        ]);
+      });
+
+      it('is forgotten where its webhook is gone', async () => {
+        await makeRecorder(outbox.database).record(
+          makeEntry({ kid: 'acme', id: 'late', webhooks: ['gone'], decidedAt: NOW }),
+        );
+        await purgeOutbox(second, NOW + 1);
+        expect((await countOutbox(outbox.database, 'acme')).map(({ webhook }) => webhook)).toEqual(['w']);
+      });
+    });
+
+    describe('lanes', () => {
+      let outbox: TestDatabase;
+      const lanes = ['w1', 'w2', 'w3'].map((webhook) => ({ kid: 'acme', webhook }));
+      beforeEach(async () => {
+        outbox = await make();
+        await addTenant(outbox.database, 'acme');
+        const recorder = makeRecorder(outbox.database);
+        for (const { kid, webhook } of lanes)
+          await insertWebhook(outbox.database, makeWebhook(kid, webhook), operatorAt(NOW));
+        for (let i = 0; i < 30; i += 1)
+          await recorder.record(makeEntry({ kid: 'acme', id: `d${i}`, webhooks: ['w1'], decidedAt: NOW }));
+        await recorder.record(makeEntry({ kid: 'acme', id: 'e', webhooks: ['w2'], decidedAt: NOW + 1 }));
+      });
+      afterEach(() => outbox.close());
+
+      const countTaken = (taken: readonly { readonly webhook: string }[]) =>
+        Object.fromEntries(
+          lanes.map(({ webhook }) => [webhook, taken.filter((due) => due.webhook === webhook).length]),
+        );
+
+      it('are those with something due', async () => {
+        const due = async (now: number) =>
+          (await dueLanes(outbox.database, now)).map(({ webhook }) => webhook).sort();
+        expect(await due(NOW - 1)).toEqual([]);
+        expect(await due(NOW)).toEqual(['w1']);
+        expect(await due(NOW + 1)).toEqual(['w1', 'w2']);
+      });
+
+      it('are taken from by their own limits, whatever waits in another', async () => {
+        const [w1, w2, w3] = lanes;
+        const wanted = [
+          { ...w1!, limit: 7 },
+          { ...w2!, limit: 7 },
+          { ...w3!, limit: 7 },
+        ];
+        expect(countTaken(await takeDue(outbox.database, NOW + 1, wanted))).toEqual({ w1: 7, w2: 1, w3: 0 });
+        expect(await dueLanes(outbox.database, NOW + 1)).toEqual([w1]);
+      });
+
+      it('fail what has been due for too long, and nothing that is taken or younger', async () => {
+        await takeDue(outbox.database, NOW + 1, [{ ...lanes[0]!, limit: 7 }]);
+        await failOverdue(outbox.database, lanes[0]!, NOW - 1, 'silent');
+        expect(await outbox.database.read('webhook_outbox').where({ state: 'failed' })).toEqual([]);
+        await failOverdue(outbox.database, lanes[0]!, NOW, 'silent');
+        const failed = await outbox.database.read('webhook_outbox').where({ state: 'failed' });
+        expect(failed).toHaveLength(23);
+        expect(failed).toEqual(
+          failed.map(() => expect.objectContaining({ webhook: 'w1', failure: 'silent' })),
+        );
+      });
+    });
+  });
+}
