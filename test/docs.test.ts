@@ -118,7 +118,7 @@ describe('the pages', () => {
   });
 
   it.each(['docs/operate.md', 'CHANGELOG.md'])('%s counts the checks of the doctor right', (page) => {
-    expect(/(\d+) checks/.exec(read(page))?.[1]).toBe(String(CHECKS.length));
+    expect(/(\d+) checks/.exec(read(page))?.[1]).toBe(String(Object.keys(CHECKS).length));
   });
 
   it('ARCHITECTURE.md stays a page that is read', () => {

@@ -1,3 +1,5 @@
+import type { DatabaseFacts, Facts } from './gather.ts';
+
 /** A check is a pure judgement over gathered facts: what is so, and what to do about it. */
 
 export type Status = 'pass' | 'warn' | 'fail' | 'skipped';
@@ -10,11 +12,8 @@ export interface Finding {
   readonly remedy?: string;
 }
 
-export interface Check<Facts> {
-  /** `area.what`, stable: monitoring may name it. */
-  readonly id: string;
-  readonly judge: (facts: Facts) => Finding;
-}
+/** By id, `area.what`, which is stable: monitoring may name it. */
+export type Checks = Readonly<Record<string, (facts: Facts) => Finding>>;
 
 export const pass = (detail: string): Finding => ({ status: 'pass', detail });
 export const skipped = (detail: string): Finding => ({ status: 'skipped', detail });
@@ -28,6 +27,16 @@ export function some(names: readonly string[]): string {
   const shown = names.slice(0, SHOWN).join(', ');
   return names.length > SHOWN ? `${shown} and ${names.length - SHOWN} more` : shown;
 }
+
+/** `complaint` with the names of those that it is about. */
+export const noneOf = (found: readonly string[], good: string, complaint: Finding): Finding =>
+  found.length === 0 ? pass(good) : { ...complaint, detail: `${complaint.detail}: ${some(found)}` };
+
+/** Skips where the database cannot be read: `database.reachable` says why. */
+export const read =
+  (judge: (database: DatabaseFacts, facts: Facts) => Finding) =>
+  (facts: Facts): Finding =>
+    'failure' in facts.database ? skipped('the database cannot be read') : judge(facts.database, facts);
 
 export function mega(bytes: number): string {
   return `${Math.round(bytes / 1e6).toLocaleString('en')} MB`;

@@ -1,79 +1,13 @@
 import { isUnreleased } from '../../db/migrate.ts';
 import { DAY, HOUR, MINUTE } from '../../lib/clock.ts';
-import { type Check, type Finding, fail, mega, pass, skipped, some, span, warn } from './check.ts';
-import type { DatabaseFacts, Facts } from './facts.ts';
+import { type Checks, fail, mega, noneOf, pass, read, skipped, some, span, warn } from './check.ts';
 
 /** The database, and what its jobs should have done by now. */
 
-type Judge = (database: DatabaseFacts, facts: Facts) => Finding;
-
-/** Skips where the database cannot be read: `database.reachable` says why. */
-const read =
-  (judge: Judge) =>
-  (facts: Facts): Finding =>
-    'failure' in facts.database ? skipped('the database cannot be read') : judge(facts.database, facts);
-
-const sqlite = (judge: Judge) =>
+const sqlite = (judge: Parameters<typeof read>[0]) =>
   read((database, facts) =>
     database.kind === 'sqlite' ? judge(database, facts) : skipped('the data are in PostgreSQL'),
   );
-
-function judgeReachable({ database, config }: Facts): Finding {
-  if ('failure' in database) {
-    return fail(
-      database.failure,
-      config.database_url === null
-        ? 'Run gpd init or gpd restore, as the user that owns the data directory.'
-        : 'Start PostgreSQL, and check GPD_DATABASE_URL.',
-    );
-  }
-  const took = `${database.version} answers in ${Math.ceil(database.answerMs)} ms`;
-  return database.answerMs > 500
-    ? warn(took, 'Look at the load of the machine and of its disk.')
-    : pass(took);
-}
-
-const judgeSchema: Judge = ({ pendingMigrations, unknownMigrations }) => {
-  if (unknownMigrations.length > 0) {
-    return isUnreleased(unknownMigrations)
-      ? fail('made before gpd 0.1.0, the first release', 'Make a new installation with gpd init.')
-      : fail(
-          `a newer gpd has been here (${some(unknownMigrations)})`,
-          'Upgrade this gpd, or restore a backup.',
-        );
-  }
-  if (pendingMigrations.length > 0)
-    return warn(`${pendingMigrations.length} migrations wait`, 'Run gpd migrate, or start gpd serve.');
-  return pass('the schema is up to date');
-};
-
-const judgeTables: Judge = ({ missingTables, pendingMigrations }) => {
-  if (pendingMigrations.length > 0) return skipped('migrations wait');
-  return missingTables.length === 0
-    ? pass('every table is there')
-    : fail(`missing: ${some(missingTables)}`, 'Restore a backup: somebody took tables away.');
-};
-
-const judgeIntegrity: Judge = ({ integrity }) =>
-  integrity.length === 0
-    ? pass('quick_check finds nothing')
-    : fail(
-        `SQLite finds: ${integrity[0]}`,
-        'Stop the server, copy the data directory, and restore the last backup.',
-      );
-
-const judgeForeignKeys: Judge = ({ foreignKeys }) =>
-  foreignKeys === 0
-    ? pass('every reference points somewhere')
-    : fail(`${foreignKeys} rows point nowhere`, 'Restore a backup: rows were deleted by hand.');
-
-const judgeOrphans: Judge = ({ orphans }) =>
-  orphans.length === 0
-    ? pass('every row belongs to a tenant')
-    : warn(
-        `rows belong to no tenant: ${some(orphans.map(({ kid, rows }) => `${rows.toLocaleString('en')} of ${kid}`))}`,
-        'Start gpd serve, which removes them within the hour, or run gpd tenants remove KID.',
-      );
 
 const WANTED: Readonly<Record<string, string>> = {
   journal_mode: 'wal',
@@ -83,166 +17,201 @@ const WANTED: Readonly<Record<string, string>> = {
   trusted_schema: '0',
 };
 
-const judgePragmas: Judge = ({ pragmas }) => {
-  const off = Object.entries(WANTED).filter(([name, value]) => pragmas[name] !== value);
-  return off.length === 0
-    ? pass('write-ahead log, full sync, secure delete')
-    : fail(
-        `not as gpd sets them: ${some(off.map(([name]) => name))}`,
-        'The file system or another program forbids them: use a local disk for gpd alone.',
-      );
-};
-
-const judgeWal: Judge = (_database, { data }) => {
-  const size = `the write-ahead log has ${mega(data.walBytes)}`;
-  const remedy =
-    'End whatever reads the database for long: until then neither this nor an erasure completes.';
-  if (data.walBytes > 1e9) return fail(size, remedy);
-  return data.walBytes > 128e6 ? warn(size, remedy) : pass(size);
-};
-
-const judgeEncrypted: Judge = ({ kind, encrypted }) => {
-  if (kind === 'sqlite' || encrypted === null) return skipped('no network lies between');
-  return encrypted
-    ? pass('the connection is encrypted')
-    : warn('the connection to PostgreSQL is not encrypted', 'Add ?sslmode=verify-full to GPD_DATABASE_URL.');
-};
-
-const judgePooling: Judge = ({ pooling }) => {
-  if (!pooling) return skipped('the data are in SQLite');
-  const { pooled, transactions, readLimit } = pooling;
-  if (!transactions) {
-    return fail(
-      pooled ? 'the pooler before PostgreSQL takes transactions apart' : 'PostgreSQL begins no transaction',
-      'Set pool_mode = transaction in pgbouncer.ini: gpd cannot write anything in statement mode.',
-    );
-  }
-  if (!pooled) return pass('connected straight to PostgreSQL');
-  return readLimit === '0'
-    ? warn(
-        'through a pooler, where a read outside of a transaction has no time limit',
-        "Run ALTER ROLE … SET statement_timeout = '9s' for the role in GPD_DATABASE_URL, and restart the pooler.",
-      )
-    : pass('through a pooler that keeps transactions together');
-};
-
-const judgeHousekeeping: Judge = ({ expiredNonces }) =>
-  expiredNonces === 0
-    ? pass('expired nonces are gone')
-    : warn(
-        `${expiredNonces.toLocaleString('en')} nonces expired over an hour ago`,
-        'Start gpd serve, and look for sweep-failed in its log.',
-      );
-
 /** One that failed just now may have had a reason that is over: its next run says. */
 const FAILS_FOR = 10 * MINUTE;
 
-const judgeFailing: Judge = ({ jobFailures, lastSweepAt }, { now }) => {
-  const failing = jobFailures.filter(({ since }) => now - since > FAILS_FOR);
-  if (failing.length > 0) {
-    const said = failing.map(({ job, kid, since, reason }) => {
-      return `${job}${kid === null ? '' : ` of ${kid}`} for ${span(now - since)} (${reason})`;
-    });
-    return fail(`a job fails: ${some(said)}`, 'Look for sweep-failed in the log of gpd serve.');
-  }
-  return lastSweepAt === null ? skipped('no server has run its jobs yet') : pass('no job fails');
-};
-
-/** Of several nodes the one that is asked may fail at what is its own: the reserve of its disk. */
-const judgeSweep: Judge = ({ lastSweepAt }, { now, server }) => {
-  if (lastSweepAt === null) return skipped('no server has run its jobs yet');
-  const age = Math.max(0, now - Math.min(lastSweepAt, server.sweptAt ?? lastSweepAt));
-  const detail = `the last complete sweep was ${span(age)} ago`;
-  const remedy = 'Start gpd serve, and look for sweep-failed in its log.';
-  if (age > DAY) return fail(detail, remedy);
-  return age > FAILS_FOR ? warn(detail, remedy) : pass(detail);
-};
-
-const judgeRetention: Judge = ({ lastRetentionAt }, { tenants, now }) => {
-  if (tenants.length === 0) return skipped('there are no tenants');
-  const overdue = tenants.filter(
-    ({ oldestDecisionAt, retentionDays }) =>
-      oldestDecisionAt !== null && now - oldestDecisionAt > (retentionDays + 2) * DAY,
-  );
-  const remedy = 'Run gpd retention run, and daily by a timer.';
-  if (overdue.length > 0)
-    return fail(`decisions are kept too long: ${some(overdue.map(({ kid }) => kid))}`, remedy);
-  if (lastRetentionAt === null) return pass('no decision is older than its tenant keeps them');
-  const age = Math.max(0, now - lastRetentionAt);
-  const detail = `retention last ran for every tenant ${span(age)} ago`;
-  return age > 2 * DAY ? warn(detail, remedy) : pass(detail);
-};
-
-const judgeErasures: Judge = ({ erasures, kind }, { config }) => {
-  if (!erasures) return skipped('there are no receipts yet');
-  if (erasures.incomplete === 0) return pass('no erasure waits for more than five minutes');
-  const waits = config.rewrite_window === null ? '' : ', or wait for the next GPD_REWRITE_WINDOW';
-  return fail(
-    `${erasures.incomplete} erasures are incomplete`,
-    kind === 'sqlite'
-      ? `Run gpd erase resume in a quiet hour (it may rewrite the file)${waits}; see docs/operate/erasure-incomplete.md.`
-      : 'Run gpd erase resume; docs/operate/erasure-incomplete.md says how to find what holds them up.',
-  );
-};
-
-const judgeContests: Judge = ({ contests }) => {
-  if (!contests) return skipped('there are no contests yet');
-  return contests.overdue === 0
-    ? pass('no contest is overdue')
-    : fail(
-        `${contests.overdue} contests are past the month that the law gives`,
-        'Run gpd contests list, and have a reviewer resolve them.',
-      );
-};
-
 const EPOCH_NEWS_MS = 30 * DAY;
 
-const judgeEpochs: Judge = ({ epochLength }, { config, now }) => {
-  if (!epochLength) return skipped('no server has started yet');
-  const { days, before, changedAt } = epochLength;
-  if (days !== config.epoch_days) {
-    return warn(
-      `GPD_EPOCH_DAYS is ${config.epoch_days} here, and the server started with ${days}`,
-      'Set it back, unless every device is to get a new visitorId with the next start.',
-    );
-  }
-  if (changedAt !== null && now - changedAt < EPOCH_NEWS_MS) {
-    return warn(
-      `GPD_EPOCH_DAYS changed from ${before} to ${days} ${span(now - changedAt)} ago: every visitorId changed`,
-      'If that was not meant, set it back and restart. Old visitorIds still lead to their devices.',
-    );
-  }
-  return pass(`visitorIds rotate every ${days} days`);
-};
-
-function judgeSeals({ tenants, now }: Facts): Finding {
-  if (tenants.length === 0) return skipped('there are no tenants');
-  const late = tenants.filter(({ log }) => log?.unsealedSince != null && now - log.unsealedSince > 3 * HOUR);
-  return late.length === 0
-    ? pass('every whole hour of verdicts is sealed')
-    : warn(
-        `verdicts are not sealed: ${some(late.map(({ kid, log }) => `${kid} since ${span(now - (log?.unsealedSince ?? 0))}`))}`,
-        'Start gpd serve, and look for sweep-failed in its log.',
+export const DATABASE_CHECKS: Checks = {
+  'database.reachable'({ database, config }) {
+    if ('failure' in database) {
+      return fail(
+        database.failure,
+        config.database_url === null
+          ? 'Run gpd init or gpd restore, as the user that owns the data directory.'
+          : 'Start PostgreSQL, and check GPD_DATABASE_URL.',
       );
-}
-
-export const DATABASE_CHECKS: readonly Check<Facts>[] = [
-  { id: 'database.reachable', judge: judgeReachable },
-  { id: 'database.schema', judge: read(judgeSchema) },
-  { id: 'database.tables', judge: read(judgeTables) },
-  { id: 'database.integrity', judge: sqlite(judgeIntegrity) },
-  { id: 'database.references', judge: sqlite(judgeForeignKeys) },
-  { id: 'database.orphans', judge: read(judgeOrphans) },
-  { id: 'database.pragmas', judge: sqlite(judgePragmas) },
-  { id: 'database.wal', judge: sqlite(judgeWal) },
-  { id: 'database.encrypted', judge: read(judgeEncrypted) },
-  { id: 'database.pooler', judge: read(judgePooling) },
-  { id: 'jobs.housekeeping', judge: read(judgeHousekeeping) },
-  { id: 'jobs.failing', judge: read(judgeFailing) },
-  { id: 'jobs.sweep', judge: read(judgeSweep) },
-  { id: 'jobs.retention', judge: read(judgeRetention) },
-  { id: 'jobs.seals', judge: judgeSeals },
-  { id: 'identity.epochs', judge: read(judgeEpochs) },
-  { id: 'rights.erasures', judge: read(judgeErasures) },
-  { id: 'rights.contests', judge: read(judgeContests) },
-];
+    }
+    const took = `${database.version} answers in ${Math.ceil(database.answerMs)} ms`;
+    return database.answerMs > 500
+      ? warn(took, 'Look at the load of the machine and of its disk.')
+      : pass(took);
+  },
+  'database.schema': read(({ pendingMigrations, unknownMigrations }) => {
+    if (unknownMigrations.length > 0) {
+      return isUnreleased(unknownMigrations)
+        ? fail('made before gpd 0.1.0, the first release', 'Make a new installation with gpd init.')
+        : fail(
+            `a newer gpd has been here (${some(unknownMigrations)})`,
+            'Upgrade this gpd, or restore a backup.',
+          );
+    }
+    if (pendingMigrations.length > 0)
+      return warn(`${pendingMigrations.length} migrations wait`, 'Run gpd migrate, or start gpd serve.');
+    return pass('the schema is up to date');
+  }),
+  'database.tables': read(({ missingTables, pendingMigrations }) => {
+    if (pendingMigrations.length > 0) return skipped('migrations wait');
+    return noneOf(
+      missingTables,
+      'every table is there',
+      fail('missing', 'Restore a backup: somebody took tables away.'),
+    );
+  }),
+  'database.integrity': sqlite(({ integrity }) =>
+    integrity.length === 0
+      ? pass('quick_check finds nothing')
+      : fail(
+          `SQLite finds: ${integrity[0]}`,
+          'Stop the server, copy the data directory, and restore the last backup.',
+        ),
+  ),
+  'database.references': sqlite(({ foreignKeys }) =>
+    foreignKeys === 0
+      ? pass('every reference points somewhere')
+      : fail(`${foreignKeys} rows point nowhere`, 'Restore a backup: rows were deleted by hand.'),
+  ),
+  'database.orphans': read(({ orphans }) =>
+    noneOf(
+      orphans.map(({ kid, rows }) => `${rows.toLocaleString('en')} of ${kid}`),
+      'every row belongs to a tenant',
+      warn(
+        'rows belong to no tenant',
+        'Start gpd serve, which removes them within the hour, or run gpd tenants remove KID.',
+      ),
+    ),
+  ),
+  'database.pragmas': sqlite(({ pragmas }) => {
+    const off = Object.entries(WANTED).filter(([name, value]) => pragmas[name] !== value);
+    return noneOf(
+      off.map(([name]) => name),
+      'write-ahead log, full sync, secure delete',
+      fail(
+        'not as gpd sets them',
+        'The file system or another program forbids them: use a local disk for gpd alone.',
+      ),
+    );
+  }),
+  'database.wal': sqlite((_database, { data }) => {
+    const size = `the write-ahead log has ${mega(data.walBytes)}`;
+    const remedy =
+      'End whatever reads the database for long: until then neither this nor an erasure completes.';
+    if (data.walBytes > 1e9) return fail(size, remedy);
+    return data.walBytes > 128e6 ? warn(size, remedy) : pass(size);
+  }),
+  'database.encrypted': read(({ kind, encrypted }) => {
+    if (kind === 'sqlite' || encrypted === null) return skipped('no network lies between');
+    return encrypted
+      ? pass('the connection is encrypted')
+      : warn(
+          'the connection to PostgreSQL is not encrypted',
+          'Add ?sslmode=verify-full to GPD_DATABASE_URL.',
+        );
+  }),
+  'database.pooler': read(({ pooling }) => {
+    if (!pooling) return skipped('the data are in SQLite');
+    const { pooled, transactions, readLimit } = pooling;
+    if (!transactions) {
+      return fail(
+        pooled ? 'the pooler before PostgreSQL takes transactions apart' : 'PostgreSQL begins no transaction',
+        'Set pool_mode = transaction in pgbouncer.ini: gpd cannot write anything in statement mode.',
+      );
+    }
+    if (!pooled) return pass('connected straight to PostgreSQL');
+    return readLimit === '0'
+      ? warn(
+          'through a pooler, where a read outside of a transaction has no time limit',
+          "Run ALTER ROLE … SET statement_timeout = '9s' for the role in GPD_DATABASE_URL, and restart the pooler.",
+        )
+      : pass('through a pooler that keeps transactions together');
+  }),
+  'jobs.housekeeping': read(({ expiredNonces }) =>
+    expiredNonces === 0
+      ? pass('expired nonces are gone')
+      : warn(
+          `${expiredNonces.toLocaleString('en')} nonces expired over an hour ago`,
+          'Start gpd serve, and look for sweep-failed in its log.',
+        ),
+  ),
+  'jobs.failing': read(({ jobFailures, lastSweepAt }, { now }) => {
+    const failing = jobFailures.filter(({ since }) => now - since > FAILS_FOR);
+    if (failing.length > 0) {
+      const said = failing.map(({ job, kid, since, reason }) => {
+        return `${job}${kid === null ? '' : ` of ${kid}`} for ${span(now - since)} (${reason})`;
+      });
+      return fail(`a job fails: ${some(said)}`, 'Look for sweep-failed in the log of gpd serve.');
+    }
+    return lastSweepAt === null ? skipped('no server has run its jobs yet') : pass('no job fails');
+  }),
+  /** Of several nodes the one that is asked may fail at what is its own: the reserve of its disk. */
+  'jobs.sweep': read(({ lastSweepAt }, { now, server }) => {
+    if (lastSweepAt === null) return skipped('no server has run its jobs yet');
+    const age = Math.max(0, now - Math.min(lastSweepAt, server.sweptAt ?? lastSweepAt));
+    const detail = `the last complete sweep was ${span(age)} ago`;
+    const remedy = 'Start gpd serve, and look for sweep-failed in its log.';
+    if (age > DAY) return fail(detail, remedy);
+    return age > FAILS_FOR ? warn(detail, remedy) : pass(detail);
+  }),
+  'jobs.retention': read(({ lastRetentionAt }, { tenants, now }) => {
+    if (tenants.length === 0) return skipped('there are no tenants');
+    const overdue = tenants.filter(
+      ({ oldestDecisionAt, retentionDays }) =>
+        oldestDecisionAt !== null && now - oldestDecisionAt > (retentionDays + 2) * DAY,
+    );
+    const remedy = 'Run gpd retention run, and daily by a timer.';
+    if (overdue.length > 0)
+      return fail(`decisions are kept too long: ${some(overdue.map(({ kid }) => kid))}`, remedy);
+    if (lastRetentionAt === null) return pass('no decision is older than its tenant keeps them');
+    const age = Math.max(0, now - lastRetentionAt);
+    const detail = `retention last ran for every tenant ${span(age)} ago`;
+    return age > 2 * DAY ? warn(detail, remedy) : pass(detail);
+  }),
+  'jobs.seals'({ tenants, now }) {
+    if (tenants.length === 0) return skipped('there are no tenants');
+    const late = tenants.filter(
+      ({ log }) => log?.unsealedSince != null && now - log.unsealedSince > 3 * HOUR,
+    );
+    return noneOf(
+      late.map(({ kid, log }) => `${kid} since ${span(now - (log?.unsealedSince ?? 0))}`),
+      'every whole hour of verdicts is sealed',
+      warn('verdicts are not sealed', 'Start gpd serve, and look for sweep-failed in its log.'),
+    );
+  },
+  'identity.epochs': read(({ epochLength }, { config, now }) => {
+    if (!epochLength) return skipped('no server has started yet');
+    const { days, before, changedAt } = epochLength;
+    if (days !== config.epoch_days) {
+      return warn(
+        `GPD_EPOCH_DAYS is ${config.epoch_days} here, and the server started with ${days}`,
+        'Set it back, unless every device is to get a new visitorId with the next start.',
+      );
+    }
+    if (changedAt !== null && now - changedAt < EPOCH_NEWS_MS) {
+      return warn(
+        `GPD_EPOCH_DAYS changed from ${before} to ${days} ${span(now - changedAt)} ago: every visitorId changed`,
+        'If that was not meant, set it back and restart. Old visitorIds still lead to their devices.',
+      );
+    }
+    return pass(`visitorIds rotate every ${days} days`);
+  }),
+  'rights.erasures': read(({ incompleteErasures, kind }, { config }) => {
+    if (incompleteErasures === null) return skipped('there are no receipts yet');
+    if (incompleteErasures === 0) return pass('no erasure waits for more than five minutes');
+    const waits = config.rewrite_window === null ? '' : ', or wait for the next GPD_REWRITE_WINDOW';
+    return fail(
+      `${incompleteErasures} erasures are incomplete`,
+      kind === 'sqlite'
+        ? `Run gpd erase resume in a quiet hour (it may rewrite the file)${waits}; see docs/operate/erasure-incomplete.md.`
+        : 'Run gpd erase resume; docs/operate/erasure-incomplete.md says how to find what holds them up.',
+    );
+  }),
+  'rights.contests': read(({ overdueContests }) => {
+    if (overdueContests === null) return skipped('there are no contests yet');
+    return overdueContests === 0
+      ? pass('no contest is overdue')
+      : fail(
+          `${overdueContests} contests are past the month that the law gives`,
+          'Run gpd contests list, and have a reviewer resolve them.',
+        );
+  }),
+};

@@ -12,10 +12,9 @@ import { aheadOf } from '../../lib/steady-clock.ts';
 import type { ErasureLog } from '../../rights/erase/erasure-chain-service.ts';
 import { countUndone } from '../../rights/erase/erasure-log-files.ts';
 import { countOrphanRows } from '../../rights/tenant-rows-store.ts';
-import { readEscrow } from '../escrow.ts';
+import { type Escrow, readEscrow } from '../escrow.ts';
 import { readJobFailures } from '../job-store.ts';
 import { readStoredSteady } from '../steady-store.ts';
-import type { DatabaseFacts, MasterKeyFacts } from './facts.ts';
 import {
   countOrphans,
   databaseVersion,
@@ -42,34 +41,22 @@ async function timeOf(database: Database, name: string): Promise<number | null> 
   return value === null ? null : Number(value);
 }
 
-const NO_ROWS = {
-  orphans: [],
-  newestDecisionAt: null,
-  expiredNonces: 0,
-  lastBackupAt: null,
-  epochLength: null,
-  lastSweepAt: null,
-  lastRetentionAt: null,
-  jobFailures: [],
-  clockAheadMs: null,
-  forgottenTo: null,
-  undoneErasures: 0,
-  erasures: null,
-  contests: null,
-} as const;
-
 /** @throws when the database cannot be read at all */
 export async function gatherDatabase(
   database: Database,
   now: number,
   { tombstones, problem }: Pick<ErasureLog, 'tombstones' | 'problem'>,
-): Promise<DatabaseFacts> {
+) {
   const begun = performance.now();
   const version = await databaseVersion(database);
   const answerMs = performance.now() - begun;
   const { pending, unknown } = await schemaState(database);
   const missing = await missingTables(database);
-  const about = {
+  const unlessMissing = async <T, E>(look: () => Promise<T>, otherwise: E): Promise<T | E> =>
+    missing.length === 0 ? look() : otherwise;
+  const steady = await unlessMissing(() => readStoredSteady(database), null);
+  const ahead = steady && aheadOf(steady);
+  return {
     kind: database.kind,
     answerMs,
     version,
@@ -82,31 +69,37 @@ export async function gatherDatabase(
     brokenErasureLog: problem,
     encrypted: await isEncrypted(database),
     pooling: await readPooling(database),
-  };
-  if (missing.length > 0) return { ...about, ...NO_ROWS };
-  const steady = await readStoredSteady(database);
-  const ahead = steady && aheadOf(steady);
-  const [incomplete, overdue] = [
-    await incompleteErasures(database, now),
-    await overdueContests(database, now),
-  ];
-  return {
-    ...about,
-    orphans: await countOrphanRows(database),
-    newestDecisionAt: await newestDecision(database),
-    expiredNonces: await expiredNonces(database, now - (ahead ?? 0) - HOUR),
-    lastBackupAt: await lastBackupAt(database),
-    epochLength: await readEpochLength(database),
-    lastSweepAt: await timeOf(database, LAST_SWEEP),
-    lastRetentionAt: await timeOf(database, LAST_RETENTION),
-    jobFailures: await readJobFailures(database),
+    /** Rows of tenants that are not there, by kid. */
+    orphans: await unlessMissing(() => countOrphanRows(database), []),
+    newestDecisionAt: await unlessMissing(() => newestDecision(database), null),
+    expiredNonces: await unlessMissing(() => expiredNonces(database, now - (ahead ?? 0) - HOUR), 0),
+    lastBackupAt: await unlessMissing(() => lastBackupAt(database), null),
+    /** Null: no server has started yet. */
+    epochLength: await unlessMissing(() => readEpochLength(database), null),
+    lastSweepAt: await unlessMissing(() => timeOf(database, LAST_SWEEP), null),
+    lastRetentionAt: await unlessMissing(() => timeOf(database, LAST_RETENTION), null),
+    jobFailures: await unlessMissing(() => readJobFailures(database), []),
+    /** By how much the server's clock was ahead of what it believed, in its last round; null: no round yet. */
     clockAheadMs: ahead,
-    forgottenTo: await readForgottenTo(database),
-    undoneErasures: await countUndone(database, tombstones),
-    erasures: incomplete === null ? null : { incomplete },
-    contests: overdue === null ? null : { overdue },
+    forgottenTo: await unlessMissing(() => readForgottenTo(database), null),
+    /** Erasures that this database, restored, has not done yet. */
+    undoneErasures: await unlessMissing(() => countUndone(database, tombstones), 0),
+    /** Null: the tables are not there yet. */
+    incompleteErasures: await unlessMissing(() => incompleteErasures(database, now), null),
+    overdueContests: await unlessMissing(() => overdueContests(database, now), null),
   };
 }
+
+export interface Tried {
+  /** Whether it opens the server's own secret; null: nobody could try. */
+  readonly opens: boolean | null;
+  /** Secrets of tenants, seal keys and webhooks that it does not open. */
+  readonly unopened: readonly string[];
+  /** The recovery key on paper; null: nobody confirmed one. */
+  readonly escrow: Escrow | null;
+}
+
+export const UNTRIED: Tried = { opens: null, unopened: [], escrow: null };
 
 function opens(masterKey: MasterKey, { wrapped, contexts }: Omit<Wrapped, 'name'>): boolean {
   return contexts.some((context) => {
@@ -120,17 +113,12 @@ function opens(masterKey: MasterKey, { wrapped, contexts }: Omit<Wrapped, 'name'
 }
 
 /** Tries the master key on all that it should open. */
-export async function tryMasterKey(
-  database: Database,
-  key: Buffer | null,
-  facts: MasterKeyFacts,
-): Promise<MasterKeyFacts> {
-  if (!key) return facts;
+export async function tryMasterKey(database: Database, key: Buffer | null): Promise<Tried> {
+  const wrapped = key && (await readMeta(database, SERVER_SECRET));
+  if (!key || wrapped === null) return UNTRIED;
   const masterKey = makeMasterKey(key, randomBytes);
-  const wrapped = await readMeta(database, SERVER_SECRET);
-  if (wrapped === null) return facts;
   const fits = opens(masterKey, { wrapped, contexts: [serverSecretContext] });
   const unopened = fits ? (await allWrapped(database)).filter((secret) => !opens(masterKey, secret)) : [];
   const escrow = await readEscrow(database, masterKey);
-  return { ...facts, opens: fits, unopened: unopened.map(({ name }) => name), escrow };
+  return { opens: fits, unopened: unopened.map(({ name }) => name), escrow };
 }

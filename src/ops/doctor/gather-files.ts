@@ -8,17 +8,19 @@ import { tombstoneFile } from '../../rights/erase/tombstone-files.ts';
 import { masterKeyPath, pendingKeyPath } from '../../tenants/master-key-files.ts';
 import { findUnitCredential } from '../../tenants/unit-credential-files.ts';
 import { readStranger } from '../strangers.ts';
-import type { DataFacts, FileFact, HostFacts, MasterKeyFacts } from './facts.ts';
 
 /** What the file system tells. */
 
-export function fileFact(given: string | null): FileFact | null {
+export type FileFact = NonNullable<ReturnType<typeof fileFact>>;
+
+/** Null: it is not there, or nobody could look. `mode` is of the lower nine bits. */
+export function fileFact(given: string | null) {
   if (given === null) return null;
   try {
-    const { uid, mode, size, mtimeMs } = statSync(given);
+    const { uid, mode, size } = statSync(given);
     const isOpen = descriptorOf(given) !== null;
     const path = isOpen ? readlinkSync(given) : given;
-    return { path, uid, mode: mode & 0o777, size, modifiedAt: mtimeMs, readable: isOpen || mayRead(given) };
+    return { path, uid, mode: mode & 0o777, size, readable: isOpen || mayRead(given) };
   } catch {
     return null;
   }
@@ -41,18 +43,21 @@ function nearestDirectory(path: string): string {
   return existsSync(path) ? path : nearestDirectory(dirname(path));
 }
 
-function unitCredential(): HostFacts['unitCredential'] {
+/** LoadCredential= of an installed unit, for the master key. */
+function unitCredential() {
   const path = findUnitCredential();
   return path === null ? null : { path, file: fileFact(path) };
 }
 
-export function gatherHost(config: Config): HostFacts {
+export function gatherHost(config: Config) {
   const { type, bsize, bavail, blocks, files, ffree } = statfsSync(nearestDirectory(config.data_dir));
   return {
     node: process.version,
+    /** Null where the system has no user ids. */
     uid: process.getuid?.() ?? null,
     freeBytes: bavail * bsize,
     totalBytes: blocks * bsize,
+    /** Share of the inodes that is free; null where the file system has none. */
     freeInodes: files > 0 ? ffree / files : null,
     fileSystem: TMPFS.has(type) ? 'tmpfs' : NETWORK.has(type >>> 0) ? 'network' : 'disk',
     unitCredential: unitCredential(),
@@ -61,7 +66,8 @@ export function gatherHost(config: Config): HostFacts {
 
 const LEFTOVER = /^staging-|\.tmp$|\.before-restore|\.partial$/;
 
-function gatherErasureLog(config: Config): DataFacts['erasureLog'] {
+/** Null: there is none. */
+function gatherErasureLog(config: Config): { lines: number; problem: string | null } | null {
   if (!existsSync(tombstoneFile(config.data_dir))) return null;
   try {
     return { lines: readErasureLines(config).length, problem: null };
@@ -79,7 +85,7 @@ function orElse<T>(look: () => T, otherwise: T): T {
   }
 }
 
-export function gatherData(config: Config): DataFacts {
+export function gatherData(config: Config) {
   const directory = fileFact(config.data_dir);
   const names = orElse(() => readdirSync(config.data_dir), []);
   return {
@@ -87,6 +93,7 @@ export function gatherData(config: Config): DataFacts {
     database: fileFact(sqliteFile(config)),
     walBytes: fileFact(join(config.data_dir, 'gpd.db-wal'))?.size ?? 0,
     reserveBytes: orElse(() => reserveSize(config.data_dir), 0),
+    /** Names of what an interrupted command left. */
     leftovers: names.filter((name) => LEFTOVER.test(name)),
     erasureLog: gatherErasureLog(config),
     stranger: readStranger(config),
@@ -94,14 +101,10 @@ export function gatherData(config: Config): DataFacts {
 }
 
 /** The key itself, and what is known of its file before it was tried on anything. */
-export function gatherMasterKey(config: Config): {
-  readonly key: Buffer | null;
-  readonly facts: MasterKeyFacts;
-} {
+export function gatherMasterKey(config: Config) {
   const path = masterKeyPath(config);
   const file = fileFact(path);
   const key = file?.readable ? parseMasterKey(readSecretFile(path)) : null;
   const rewrapPending = existsSync(pendingKeyPath(path));
-  const unknown = { opens: null, unopened: [], escrow: null };
-  return { key, facts: { path: file?.path ?? path, file, valid: key !== null, rewrapPending, ...unknown } };
+  return { key, facts: { path: file?.path ?? path, file, valid: key !== null, rewrapPending } };
 }

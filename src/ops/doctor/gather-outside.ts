@@ -9,13 +9,12 @@ import type { Database } from '../../db/db.ts';
 import { fetchSigningKeys } from '../../egress/oidc-discovery.ts';
 import { probe } from '../../egress/probe.ts';
 import { countOutbox, listWebhooks } from '../../webhooks/store.ts';
-import type { AgentFacts, Facts, OidcFacts, ServerFacts, TlsFacts, WebhookFacts } from './facts.ts';
 import { fileFact } from './gather-files.ts';
 import { oldestWaiting } from './inspect-store.ts';
 
 /** Certificates, the identity provider, the running server, and whom it asks and tells. */
 
-function readTls(config: Config, cert: string, key: string): TlsFacts {
+function readTls(config: Config, cert: string, key: string) {
   const keyFile = fileFact(key);
   try {
     const leaf = new X509Certificate(readFileSync(cert));
@@ -27,6 +26,7 @@ function readTls(config: Config, cert: string, key: string): TlsFacts {
       matches: leaf.checkPrivateKey(createPrivateKey(readFileSync(key))),
       validFrom: Date.parse(leaf.validFrom),
       validTo: Date.parse(leaf.validTo),
+      /** Whether it names the host of the base URL. */
       coversHost: covered !== undefined,
       keyFile,
     };
@@ -35,13 +35,13 @@ function readTls(config: Config, cert: string, key: string): TlsFacts {
   }
 }
 
-export function gatherTls(config: Config): TlsFacts | null {
+export function gatherTls(config: Config) {
   return config.tls_cert === null || config.tls_key === null
     ? null
     : readTls(config, config.tls_cert, config.tls_key);
 }
 
-export async function gatherMmdb(config: Config): Promise<Facts['mmdb']> {
+export async function gatherMmdb(config: Config) {
   if (config.mmdb_file === null) return null;
   try {
     const { metadata } = await open(config.mmdb_file);
@@ -51,8 +51,11 @@ export async function gatherMmdb(config: Config): Promise<Facts['mmdb']> {
   }
 }
 
-/** Reads the issuer's keys as the server does. */
-export async function gatherOidc(config: Config): Promise<OidcFacts | null> {
+/**
+ * Reads the issuer's keys as the server does: `problem` is why it could not, as the server words it. `skewMs` is the
+ * provider's clock minus ours. Null: no issuer is set.
+ */
+export async function gatherOidc(config: Config) {
   if (config.oidc_issuer === null) return null;
   const sentAt = Date.now();
   const date = (await probe(`${config.oidc_issuer}/.well-known/openid-configuration`))?.date ?? null;
@@ -86,14 +89,15 @@ function parseJson<T>(schema: z.ZodType<T>, text: string | undefined): T | null 
   }
 }
 
-export async function gatherServer(url: string): Promise<ServerFacts> {
+/** `health` is null where nothing answers; `sweptAt` where no sweep is complete since the start, or an older gpd runs. */
+export async function gatherServer(url: string) {
   const health = parseJson(healthSchema, (await probe(`${url}/healthz`))?.text);
   const ready = health && parseJson(readySchema, (await probe(`${url}/readyz`))?.text);
   const at = ready?.housekeeping?.completeAt ?? null;
   return { url, health, notReady: ready?.notReady ?? [], sweptAt: at === null ? null : Date.parse(at) };
 }
 
-export async function gatherAgents(database: Database, now: number): Promise<readonly AgentFacts[]> {
+export async function gatherAgents(database: Database, now: number) {
   const seconds = now / 1000;
   return (await listDirectories(database)).map(({ url, source, fetchedAt, failure, keys }) => {
     const usable = keys.filter(({ nbf = 0, exp = Infinity }) => nbf <= seconds && seconds < exp);
@@ -101,19 +105,17 @@ export async function gatherAgents(database: Database, now: number): Promise<rea
   });
 }
 
-export async function gatherWebhooks(database: Database): Promise<readonly WebhookFacts[]> {
-  const found: WebhookFacts[] = [];
+export async function gatherWebhooks(database: Database) {
+  const found = [];
   for (const { kid, id, url } of await listWebhooks(database)) {
     const counts = (await countOutbox(database, kid)).filter(({ webhook }) => webhook === id);
     const of = (state: string): number => counts.find((row) => row.state === state)?.count ?? 0;
-    const oldestWaitingAt = await oldestWaiting(database, kid, id);
-    const plain = url.startsWith('http:');
     found.push({
       name: `${kid} ${id}`,
-      plain,
+      plain: url.startsWith('http:'),
       failed: of('failed'),
       waiting: of('waiting'),
-      oldestWaitingAt,
+      oldestWaitingAt: await oldestWaiting(database, kid, id),
     });
   }
   return found;

@@ -19,7 +19,6 @@ import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
 import { makeSealKeyStore } from '../../tenants/seal-key-store.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import { makeTenantStore, readTenantSecret } from '../../tenants/tenant-store.ts';
-import type { LogFacts, TenantFacts } from './facts.ts';
 import { readLogEnd } from './inspect-store.ts';
 
 const IDLE_MS = 180 * DAY;
@@ -60,12 +59,7 @@ async function checkpointProblem(
 }
 
 /** The ends of the log; `gpd consent verify` recomputes all of it. */
-async function gatherLog(
-  database: Database,
-  kid: string,
-  now: number,
-  keys: DoctorKeys | null,
-): Promise<LogFacts | null> {
+async function gatherLog(database: Database, kid: string, now: number, keys: DoctorKeys | null) {
   // Of one moment: a running server appends meanwhile.
   const [head, { entries, last, headHash }] = await database.snapshot(async (read) => [
     await readHead({ read }, kid).catch(() => null),
@@ -76,9 +70,12 @@ async function gatherLog(
     origin: head.origin,
     entries,
     size: head.size,
+    /** Whether the last entry hashes to what stands beside it and in the head. */
     lastFits: last !== null && leafHash(Buffer.from(last.entry)).toString('hex') === last.hash,
     headFits: last !== null && last.seq === head.size - 1 && headHash === last.hash,
+    /** Why the next checkpoint would not be signed; null: it would. */
     checkpointProblem: keys && (await checkpointProblem(database, kid, head, keys)),
+    /** The oldest decision of a whole hour that is not sealed. */
     unsealedSince: await unsealedSince(database, kid, now),
   };
 }
@@ -90,6 +87,7 @@ function keyFacts(keys: readonly Generation[], now: number) {
     publishedKeys: published.length,
     publishedAt: published[0]?.publishedAt ?? null,
     stagedAt: keys.find(({ state }) => state === 'staged')?.createdAt ?? null,
+    /** Retiring generations whose grace has been over since then. */
     overdueKeys: retiring.map(({ retiresAt }) => retiresAt ?? 0),
   };
 }
@@ -107,7 +105,7 @@ async function gatherTenant(
   tenant: Tenant,
   now: number,
   { macs, keys: doctorKeys }: DoctorTrust,
-): Promise<TenantFacts> {
+) {
   const { kid, settings } = tenant;
   const apiKeys = await makeApiKeyStore(database).list(kid);
   const active = apiKeys.filter((key) => key.revokedAt === null);
@@ -125,6 +123,7 @@ async function gatherTenant(
     ...keyFacts(await makeSealKeyStore(database).list(kid), now),
     symmetric: (await readTenantSecret(database, kid, SYMMETRIC_SECRET)) !== null,
     activeApiKeys: active.length,
+    /** Names of active keys that nobody used for half a year. */
     idleApiKeys: idle.map(({ name }) => name),
     purposes: purposes.map(({ id }) => id),
     basis: settings['consent.basis'],
@@ -132,11 +131,15 @@ async function gatherTenant(
     emptyNotices: NOTICES.filter((name) => settings[name] === ''),
     badPolicy: !good,
     retentionDays: settings['retention.days'],
+    /** Of those that neither an open contest nor a hold keeps. */
     oldestDecisionAt: await oldestDueDecision(database, kid, now),
+    /** A row that consent is decided from does not carry its MAC. */
     stateForged: await isForged(database, macs.get(kid)),
     log: await gatherLog(database, kid, now, doctorKeys),
   };
 }
+
+export type TenantFacts = Awaited<ReturnType<typeof gatherTenant>>;
 
 /** A tenant of whom something cannot be read is named, and hides no other. */
 export async function gatherTenants(

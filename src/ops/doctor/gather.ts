@@ -10,8 +10,7 @@ import { readErasureLines } from '../../rights/erase/erasure-log-files.ts';
 import { readOutsideLog } from '../../rights/erase/tombstone-files.ts';
 import { openData } from '../../tenants/data-lock-files.ts';
 import { readServerSecret } from '../../tenants/installation-files.ts';
-import type { Facts, MasterKeyFacts } from './facts.ts';
-import { gatherDatabase, tryMasterKey } from './gather-database.ts';
+import { gatherDatabase, type Tried, tryMasterKey, UNTRIED } from './gather-database.ts';
 import { fileFact, gatherData, gatherHost, gatherMasterKey } from './gather-files.ts';
 import {
   gatherAgents,
@@ -24,9 +23,19 @@ import {
 } from './gather-outside.ts';
 import { type DoctorKeys, gatherTenants } from './gather-tenants.ts';
 
-type Stored = Pick<Facts, 'database' | 'masterKey' | 'tenants' | 'damagedTenants' | 'agents' | 'webhooks'>;
+export type DatabaseFacts = Awaited<ReturnType<typeof gatherDatabase>>;
+/** All that the checks judge: gathered once, by reading alone. Null: it is not there, or nobody could look. */
+export type Facts = Awaited<ReturnType<typeof gatherFacts>>;
 
-const NOTHING = { tenants: [], damagedTenants: [], agents: [], webhooks: [] } as const;
+interface Stored extends Awaited<ReturnType<typeof gatherTenants>> {
+  /** `failure`: it cannot be read, for this reason. */
+  readonly database: DatabaseFacts | { readonly failure: string };
+  readonly tried: Tried;
+  readonly agents: Awaited<ReturnType<typeof gatherAgents>>;
+  readonly webhooks: Awaited<ReturnType<typeof gatherWebhooks>>;
+}
+
+const NOTHING = { tenants: [], damagedTenants: [], agents: [], webhooks: [], tried: UNTRIED };
 
 /** A driver's code says what is wrong; its message may quote an address with a password. */
 function reasonOf(error: unknown): string {
@@ -57,7 +66,6 @@ async function readErasures(database: Database, keys: Opened | null, dataDir: st
 async function readStored(
   database: Database,
   key: Buffer | null,
-  masterKey: MasterKeyFacts,
   { now, dataDir }: { readonly now: number; readonly dataDir: string },
 ): Promise<Stored> {
   const keys = await openKeys(database, key, dataDir);
@@ -65,11 +73,11 @@ async function readStored(
   const known = facts.missingTables.length === 0 && facts.unknownMigrations.length === 0;
   // Through a pooler that takes transactions apart no log can be read at one moment.
   const usable = known && facts.pooling?.transactions !== false;
-  if (!usable) return { database: facts, masterKey, ...NOTHING };
+  if (!usable) return { ...NOTHING, database: facts };
   const macs = key ? await stateMacs({ database, masterKey: makeMasterKey(key, randomBytes) }) : new Map();
   return {
     database: facts,
-    masterKey: await tryMasterKey(database, key, masterKey),
+    tried: await tryMasterKey(database, key),
     // Jobs go by the time that the server believes.
     ...(await gatherTenants(database, now - (facts.clockAheadMs ?? 0), { macs, keys })),
     agents: await gatherAgents(database, now),
@@ -77,17 +85,15 @@ async function readStored(
   };
 }
 
-async function gatherStored(config: Config, now: number): Promise<Stored> {
-  const { key, facts: masterKey } = gatherMasterKey(config);
-  const nothing = { masterKey, ...NOTHING };
+async function gatherStored(config: Config, key: Buffer | null, now: number): Promise<Stored> {
   if (config.database_url === null && !existsSync(sqliteFile(config))) {
-    return { ...nothing, database: { failure: `there is no database in ${config.data_dir}` } };
+    return { ...NOTHING, database: { failure: `there is no database in ${config.data_dir}` } };
   }
   const database = await openData(config);
   try {
-    return await readStored(database, key, masterKey, { now, dataDir: config.data_dir });
+    return await readStored(database, key, { now, dataDir: config.data_dir });
   } catch (error) {
-    return { ...nothing, database: { failure: reasonOf(error) } };
+    return { ...NOTHING, database: { failure: reasonOf(error) } };
   } finally {
     key?.fill(0);
     await database.close();
@@ -98,10 +104,11 @@ async function gatherStored(config: Config, now: number): Promise<Stored> {
 export async function gatherFacts(
   config: Config,
   options: { readonly version: string; readonly now: number; readonly url?: string },
-): Promise<Facts> {
+) {
   const { version, now, url = localUrl(config) } = options;
-  const [stored, oidc, server, mmdb] = await Promise.all([
-    gatherStored(config, now),
+  const { key, facts } = gatherMasterKey(config);
+  const [{ tried, ...stored }, oidc, server, mmdb] = await Promise.all([
+    gatherStored(config, key, now),
     gatherOidc(config),
     gatherServer(url),
     gatherMmdb(config),
@@ -112,6 +119,7 @@ export async function gatherFacts(
     config,
     host: gatherHost(config),
     data: gatherData(config),
+    masterKey: { ...facts, ...tried },
     tls: gatherTls(config),
     consoleSecret: fileFact(config.console_client_secret_file),
     oidc,

@@ -1,250 +1,236 @@
-import { DAY } from '../../lib/clock.ts';
-import { type Check, type Finding, fail, mega, pass, skipped, some, span, warn } from './check.ts';
-import type { Facts, FileFact } from './facts.ts';
+import { DAY, isoTime, MINUTE } from '../../lib/clock.ts';
+import { TOLD_AHEAD_MS, TOLD_FORGOTTEN_MS } from '../clock-watch.ts';
+import { type Checks, fail, mega, pass, read, skipped, some, span, warn } from './check.ts';
+import type { FileFact } from './gather-files.ts';
 
-/** The machine, the data directory and the master key. */
+/** The machine, the data directory, the master key, and the clock with what the server makes of it (ADR 0006). */
 
 const OLDEST_NODE = [20, 19] as const;
 const GIGA = 1e9;
 
-function judgeNode({ host }: Facts): Finding {
-  const [major = 0, minor = 0] = host.node.replace(/^v/, '').split('.').map(Number);
-  const old = major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1]);
-  return old ? fail(`Node ${host.node}`, 'Install Node 20.19 or newer.') : pass(`Node ${host.node}`);
-}
-
-function judgeUser({ host, data }: Facts): Finding {
-  if (host.uid === null || !data.directory) return skipped('no user to compare with');
-  if (host.uid === data.directory.uid) return pass('this user owns the data directory');
-  const who = host.uid === 0 ? 'root' : `user ${host.uid}`;
-  const remedy = 'Run gpd as the owner of the data directory: runuser -u gpd -- gpd ….';
-  const detail = `${who} runs gpd on the data of user ${data.directory.uid}`;
-  return host.uid === 0 ? warn(detail, remedy) : fail(detail, remedy);
-}
-
-function judgeSpace({ host, data }: Facts): Finding {
-  const free = `${mega(host.freeBytes)} of ${mega(host.totalBytes)} free`;
-  const needed = data.database?.size ?? 0;
-  const remedy = 'Make room: without it every write is refused with 503, and so is an erasure.';
-  if (host.freeBytes < 0.1 * GIGA) return fail(free, remedy);
-  if (host.freeBytes < GIGA || host.freeBytes < 0.05 * host.totalBytes) return warn(free, remedy);
-  if (host.freeBytes < 2 * needed)
-    return warn(`${free}, and a backup needs ${mega(2 * needed)} for a while`, 'Make room for a backup.');
-  return pass(free);
-}
-
-function judgeReserve({ config, data }: Facts): Finding {
-  if (config.database_url !== null) return skipped('the data are in PostgreSQL');
-  if (config.disk_reserve === 0) return skipped('none is wanted (GPD_DISK_RESERVE)');
-  const wanted = config.disk_reserve * 1024 * 1024;
-  if (data.reserveBytes >= wanted) return pass(`${mega(data.reserveBytes)} for erasures`);
-  return warn(
-    `${mega(data.reserveBytes)} of ${mega(wanted)} are reserved for erasures`,
-    'Make room: a running server fills it again within a minute.',
-  );
-}
-
-function judgeInodes({ host }: Facts): Finding {
-  if (host.freeInodes === null) return skipped('this file system counts none');
-  const share = `${Math.round(host.freeInodes * 100)} % of the inodes are free`;
-  return host.freeInodes < 0.01 ? warn(share, 'Delete small files that nobody needs.') : pass(share);
-}
-
-function judgeFileSystem({ host, config }: Facts): Finding {
-  if (config.database_url !== null) return skipped('the data are in PostgreSQL');
-  if (host.fileSystem === 'tmpfs')
-    return warn(
-      'the data directory lies in memory',
-      'Move it to a disk: a restart of the machine empties it.',
-    );
-  if (host.fileSystem === 'network') {
-    return fail(
-      'the data directory lies on a network file system',
-      'Move it to a local disk: SQLite cannot lock over the network.',
-    );
-  }
-  return pass('a local disk');
-}
-
 const others = (file: FileFact): number => file.mode & 0o077;
 const octal = (file: FileFact): string => (file.mode & 0o777).toString(8);
-
-function judgeDirectory({ data, config }: Facts): Finding {
-  const { directory } = data;
-  if (!directory)
-    return fail(`${config.data_dir} is not there`, 'Run gpd init, or name the right data directory.');
-  const remedy = `chmod 0700 ${directory.path}`;
-  if ((directory.mode & 0o022) !== 0) return fail(`others may write to it (${octal(directory)})`, remedy);
-  if (others(directory) !== 0) return warn(`others may look into it (${octal(directory)})`, remedy);
-  return pass(`${directory.path}, mode ${octal(directory)}`);
-}
-
-function judgeDatabaseFile({ data, config }: Facts): Finding {
-  if (config.database_url !== null) return skipped('the data are in PostgreSQL');
-  const { database, directory } = data;
-  if (!database) return fail('there is no database', 'Run gpd init, or gpd restore.');
-  if (others(database) !== 0)
-    return fail(`others may read the database (${octal(database)})`, `chmod 0600 ${database.path}*`);
-  if (directory && database.uid !== directory.uid) {
-    return fail(
-      `the database belongs to user ${database.uid}, its directory to ${directory.uid}`,
-      `chown --reference=${directory.path} ${database.path}*`,
-    );
-  }
-  return pass(`mode ${octal(database)}, ${mega(database.size)}`);
-}
-
-function judgeLeftovers({ data }: Facts): Finding {
-  if (data.leftovers.length === 0) return pass('nothing is left of an interrupted command');
-  return warn(
-    `left by an interrupted command: ${some(data.leftovers)}`,
-    'When no backup or restore is running, delete them: erasures do not reach them.',
-  );
-}
-
-function judgeRestore({ database }: Facts): Finding {
-  if ('failure' in database) return skipped('the database cannot be read');
-  return database.undoneErasures > 0
-    ? warn(
-        `${database.undoneErasures} erasures came after this database was copied`,
-        'Start gpd serve: it repeats them before it listens.',
-      )
-    : pass('the database has done every erasure');
-}
-
-function judgeErasureLog({ data, database }: Facts): Finding {
-  const log = data.erasureLog;
-  const problem = log?.problem ?? ('failure' in database ? null : database.brokenErasureLog);
-  if (!log && problem === null) return skipped('nothing was erased yet');
-  if (!log || problem !== null)
-    return fail(
-      problem ?? 'it is missing',
-      'Put erasures.log back from a copy: a restore could not repeat what it tells of.',
-    );
-  return pass(`${log.lines.toLocaleString('en')} erasures, each readable`);
-}
-
-function judgeKeyPresent({ masterKey, config, host: { unitCredential } }: Facts): Finding {
-  const remedy = 'Put back the file that this data was made with; without it nothing opens again.';
-  if (unitCredential?.file && config.master_key_file === null && !masterKey.file)
-    return pass(`held by the unit (${unitCredential.path}): as root, gpd doctor tries it`);
-  if (!masterKey.file?.readable) return fail(`${masterKey.path} is missing or not readable`, remedy);
-  const isHeld = unitCredential?.path === masterKey.path;
-  return masterKey.valid
-    ? pass(isHeld ? `held by the unit (${masterKey.path})` : masterKey.path)
-    : fail(`${masterKey.path} holds no master key`, remedy);
-}
-
-function judgeKeyMode({ masterKey }: Facts): Finding {
-  const { file } = masterKey;
-  if (!file) return skipped('there is no master key');
-  return others(file) === 0
-    ? pass(`mode ${octal(file)}`)
-    : fail(
-        `others may read the master key (${octal(file)})`,
-        `chmod 0600 ${file.path}, then gpd keys rewrap.`,
-      );
-}
-
-/** The owner of a key file can read it, open it to others and put another in its place. */
-function judgeKeyOwner({ masterKey: { file }, host, data }: Facts): Finding {
-  if (!file) return skipped('there is no master key');
-  const isOurs = host.uid === null || [0, host.uid, data.directory?.uid].includes(file.uid);
-  const detail = `the master key belongs to user ${file.uid}`;
-  const remedy = `chown it to the user that gpd runs as, chmod 0600 ${file.path}, then gpd keys rewrap.`;
-  return isOurs ? pass(detail) : fail(detail, remedy);
-}
-
-function judgeKeyFits({ masterKey }: Facts): Finding {
-  if (masterKey.opens === null) return skipped('there is nothing to try it on');
-  return masterKey.opens
-    ? pass('it opens this database')
-    : fail('it is not the key of this database', 'Give the key that this database was made with.');
-}
-
-function judgeSecrets({ masterKey }: Facts): Finding {
-  if (masterKey.opens !== true) return skipped('the master key does not open the database');
-  if (masterKey.unopened.length === 0) return pass('every stored secret opens');
-  return fail(
-    `it does not open ${some(masterKey.unopened)}`,
-    'These rows were changed or come from another database: restore a backup.',
-  );
-}
-
-function judgeRewrap({ masterKey }: Facts): Finding {
-  return masterKey.rewrapPending
-    ? warn(
-        'a change of the master key was interrupted',
-        'Run any gpd command that opens the data: it finishes it.',
-      )
-    : pass('no change of it is under way');
-}
-
-function judgeEscrow({ now, masterKey }: Facts): Finding {
-  if (masterKey.opens !== true) return skipped('the master key does not open the database');
-  const remedy =
-    'Run gpd master-key escrow, print it, and type it back by gpd master-key confirm: with this disk the key would be gone.';
-  const { escrow } = masterKey;
-  if (!escrow) return warn('no recovery key was ever confirmed', remedy);
-  const age = span(Math.max(0, now - escrow.confirmedAt));
-  return escrow.current
-    ? pass(`a recovery key was confirmed ${age} ago`)
-    : warn(`the recovery key that was confirmed ${age} ago is of an earlier master key`, remedy);
-}
-
-function judgeCredential({ host }: Facts): Finding {
-  if (!host.unitCredential) return skipped('the unit loads no credential');
-  const { path, file } = host.unitCredential;
-  if (!file) return fail(`LoadCredential= names ${path}, which is not there`, 'Put the master key there.');
-  return others(file) === 0
-    ? pass(path)
-    : fail(`others may read ${path} (${octal(file)})`, `chown root ${path} && chmod 0600 ${path}`);
-}
-
-function judgeBackup({ now, database, config }: Facts): Finding {
-  if (config.database_url !== null) return skipped('backups are PostgreSQL’s: pg_dump');
-  if ('failure' in database) return skipped('the database cannot be read');
-  const remedy = 'Run gpd backup daily, by a timer, and keep the file on another machine.';
-  if (database.lastBackupAt === null) return warn('there was never a backup', remedy);
-  const age = Math.max(0, now - database.lastBackupAt);
-  return age > 7 * DAY
-    ? warn(`the last backup is ${span(age)} old`, remedy)
-    : pass(`the last one is ${span(age)} old`);
-}
 
 /** Above it a rewrite refuses writes for about 20 s. */
 const LARGE_FILE = 1.5 * 1024 ** 3;
 
-function judgeRewrite({ data, config }: Facts): Finding {
-  const bytes = data.database?.size ?? 0;
-  if (bytes === 0) return skipped('there is no SQLite file');
-  if (bytes <= LARGE_FILE || config.rewrite_window !== null) return pass(`the file has ${mega(bytes)}`);
-  return warn(
-    `the file has ${mega(bytes)}: an erasure that has to rewrite it waits for gpd erase resume`,
-    'Set GPD_REWRITE_WINDOW to a time when writes may be refused for a while, for instance 02:00-04:00 (UTC).',
-  );
-}
+/** gpd was not written before this. */
+const FIRST_DAY = Date.parse('2026-01-01T00:00:00Z');
 
-export const HOST_CHECKS: readonly Check<Facts>[] = [
-  { id: 'host.node', judge: judgeNode },
-  { id: 'host.user', judge: judgeUser },
-  { id: 'host.space', judge: judgeSpace },
-  { id: 'data.reserve', judge: judgeReserve },
-  { id: 'host.inodes', judge: judgeInodes },
-  { id: 'host.credential', judge: judgeCredential },
-  { id: 'data.file-system', judge: judgeFileSystem },
-  { id: 'data.directory', judge: judgeDirectory },
-  { id: 'data.database-file', judge: judgeDatabaseFile },
-  { id: 'data.rewrite', judge: judgeRewrite },
-  { id: 'data.leftovers', judge: judgeLeftovers },
-  { id: 'data.restore', judge: judgeRestore },
-  { id: 'data.erasure-log', judge: judgeErasureLog },
-  { id: 'data.backup', judge: judgeBackup },
-  { id: 'master-key.present', judge: judgeKeyPresent },
-  { id: 'master-key.mode', judge: judgeKeyMode },
-  { id: 'master-key.owner', judge: judgeKeyOwner },
-  { id: 'master-key.fits', judge: judgeKeyFits },
-  { id: 'master-key.secrets', judge: judgeSecrets },
-  { id: 'master-key.rewrap', judge: judgeRewrap },
-  { id: 'master-key.escrow', judge: judgeEscrow },
-];
+const NTP = 'Set the clock by NTP (timedatectl set-ntp true).';
+
+export const HOST_CHECKS: Checks = {
+  'host.node'({ host }) {
+    const [major = 0, minor = 0] = host.node.replace(/^v/, '').split('.').map(Number);
+    const old = major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1]);
+    return old ? fail(`Node ${host.node}`, 'Install Node 20.19 or newer.') : pass(`Node ${host.node}`);
+  },
+  'host.user'({ host, data }) {
+    if (host.uid === null || !data.directory) return skipped('no user to compare with');
+    if (host.uid === data.directory.uid) return pass('this user owns the data directory');
+    const who = host.uid === 0 ? 'root' : `user ${host.uid}`;
+    const remedy = 'Run gpd as the owner of the data directory: runuser -u gpd -- gpd ….';
+    const detail = `${who} runs gpd on the data of user ${data.directory.uid}`;
+    return host.uid === 0 ? warn(detail, remedy) : fail(detail, remedy);
+  },
+  'host.space'({ host, data }) {
+    const free = `${mega(host.freeBytes)} of ${mega(host.totalBytes)} free`;
+    const needed = data.database?.size ?? 0;
+    const remedy = 'Make room: without it every write is refused with 503, and so is an erasure.';
+    if (host.freeBytes < 0.1 * GIGA) return fail(free, remedy);
+    if (host.freeBytes < GIGA || host.freeBytes < 0.05 * host.totalBytes) return warn(free, remedy);
+    if (host.freeBytes < 2 * needed)
+      return warn(`${free}, and a backup needs ${mega(2 * needed)} for a while`, 'Make room for a backup.');
+    return pass(free);
+  },
+  'data.reserve'({ config, data }) {
+    if (config.database_url !== null) return skipped('the data are in PostgreSQL');
+    if (config.disk_reserve === 0) return skipped('none is wanted (GPD_DISK_RESERVE)');
+    const wanted = config.disk_reserve * 1024 * 1024;
+    if (data.reserveBytes >= wanted) return pass(`${mega(data.reserveBytes)} for erasures`);
+    return warn(
+      `${mega(data.reserveBytes)} of ${mega(wanted)} are reserved for erasures`,
+      'Make room: a running server fills it again within a minute.',
+    );
+  },
+  'host.inodes'({ host }) {
+    if (host.freeInodes === null) return skipped('this file system counts none');
+    const share = `${Math.round(host.freeInodes * 100)} % of the inodes are free`;
+    return host.freeInodes < 0.01 ? warn(share, 'Delete small files that nobody needs.') : pass(share);
+  },
+  'host.credential'({ host }) {
+    if (!host.unitCredential) return skipped('the unit loads no credential');
+    const { path, file } = host.unitCredential;
+    if (!file) return fail(`LoadCredential= names ${path}, which is not there`, 'Put the master key there.');
+    return others(file) === 0
+      ? pass(path)
+      : fail(`others may read ${path} (${octal(file)})`, `chown root ${path} && chmod 0600 ${path}`);
+  },
+  'data.file-system'({ host, config }) {
+    if (config.database_url !== null) return skipped('the data are in PostgreSQL');
+    if (host.fileSystem === 'tmpfs')
+      return warn(
+        'the data directory lies in memory',
+        'Move it to a disk: a restart of the machine empties it.',
+      );
+    if (host.fileSystem === 'network') {
+      return fail(
+        'the data directory lies on a network file system',
+        'Move it to a local disk: SQLite cannot lock over the network.',
+      );
+    }
+    return pass('a local disk');
+  },
+  'data.directory'({ data, config }) {
+    const { directory } = data;
+    if (!directory)
+      return fail(`${config.data_dir} is not there`, 'Run gpd init, or name the right data directory.');
+    const remedy = `chmod 0700 ${directory.path}`;
+    if ((directory.mode & 0o022) !== 0) return fail(`others may write to it (${octal(directory)})`, remedy);
+    if (others(directory) !== 0) return warn(`others may look into it (${octal(directory)})`, remedy);
+    return pass(`${directory.path}, mode ${octal(directory)}`);
+  },
+  'data.database-file'({ data, config }) {
+    if (config.database_url !== null) return skipped('the data are in PostgreSQL');
+    const { database, directory } = data;
+    if (!database) return fail('there is no database', 'Run gpd init, or gpd restore.');
+    if (others(database) !== 0)
+      return fail(`others may read the database (${octal(database)})`, `chmod 0600 ${database.path}*`);
+    if (directory && database.uid !== directory.uid) {
+      return fail(
+        `the database belongs to user ${database.uid}, its directory to ${directory.uid}`,
+        `chown --reference=${directory.path} ${database.path}*`,
+      );
+    }
+    return pass(`mode ${octal(database)}, ${mega(database.size)}`);
+  },
+  'data.rewrite'({ data, config }) {
+    const bytes = data.database?.size ?? 0;
+    if (bytes === 0) return skipped('there is no SQLite file');
+    if (bytes <= LARGE_FILE || config.rewrite_window !== null) return pass(`the file has ${mega(bytes)}`);
+    return warn(
+      `the file has ${mega(bytes)}: an erasure that has to rewrite it waits for gpd erase resume`,
+      'Set GPD_REWRITE_WINDOW to a time when writes may be refused for a while, for instance 02:00-04:00 (UTC).',
+    );
+  },
+  'data.leftovers'({ data }) {
+    if (data.leftovers.length === 0) return pass('nothing is left of an interrupted command');
+    return warn(
+      `left by an interrupted command: ${some(data.leftovers)}`,
+      'When no backup or restore is running, delete them: erasures do not reach them.',
+    );
+  },
+  'data.restore': read((database) => {
+    return database.undoneErasures > 0
+      ? warn(
+          `${database.undoneErasures} erasures came after this database was copied`,
+          'Start gpd serve: it repeats them before it listens.',
+        )
+      : pass('the database has done every erasure');
+  }),
+  'data.erasure-log'({ data, database }) {
+    const log = data.erasureLog;
+    const problem = log?.problem ?? ('failure' in database ? null : database.brokenErasureLog);
+    if (!log && problem === null) return skipped('nothing was erased yet');
+    if (!log || problem !== null)
+      return fail(
+        problem ?? 'it is missing',
+        'Put erasures.log back from a copy: a restore could not repeat what it tells of.',
+      );
+    return pass(`${log.lines.toLocaleString('en')} erasures, each readable`);
+  },
+  'data.backup'({ now, database, config }) {
+    if (config.database_url !== null) return skipped('backups are PostgreSQL’s: pg_dump');
+    if ('failure' in database) return skipped('the database cannot be read');
+    const remedy = 'Run gpd backup daily, by a timer, and keep the file on another machine.';
+    if (database.lastBackupAt === null) return warn('there was never a backup', remedy);
+    const age = Math.max(0, now - database.lastBackupAt);
+    return age > 7 * DAY
+      ? warn(`the last backup is ${span(age)} old`, remedy)
+      : pass(`the last one is ${span(age)} old`);
+  },
+  'master-key.present'({ masterKey, config, host: { unitCredential } }) {
+    const remedy = 'Put back the file that this data was made with; without it nothing opens again.';
+    if (unitCredential?.file && config.master_key_file === null && !masterKey.file)
+      return pass(`held by the unit (${unitCredential.path}): as root, gpd doctor tries it`);
+    if (!masterKey.file?.readable) return fail(`${masterKey.path} is missing or not readable`, remedy);
+    const isHeld = unitCredential?.path === masterKey.path;
+    return masterKey.valid
+      ? pass(isHeld ? `held by the unit (${masterKey.path})` : masterKey.path)
+      : fail(`${masterKey.path} holds no master key`, remedy);
+  },
+  'master-key.mode'({ masterKey }) {
+    const { file } = masterKey;
+    if (!file) return skipped('there is no master key');
+    return others(file) === 0
+      ? pass(`mode ${octal(file)}`)
+      : fail(
+          `others may read the master key (${octal(file)})`,
+          `chmod 0600 ${file.path}, then gpd keys rewrap.`,
+        );
+  },
+  /** The owner of a key file can read it, open it to others and put another in its place. */
+  'master-key.owner'({ masterKey: { file }, host, data }) {
+    if (!file) return skipped('there is no master key');
+    const isOurs = host.uid === null || [0, host.uid, data.directory?.uid].includes(file.uid);
+    const detail = `the master key belongs to user ${file.uid}`;
+    const remedy = `chown it to the user that gpd runs as, chmod 0600 ${file.path}, then gpd keys rewrap.`;
+    return isOurs ? pass(detail) : fail(detail, remedy);
+  },
+  'master-key.fits'({ masterKey }) {
+    if (masterKey.opens === null) return skipped('there is nothing to try it on');
+    return masterKey.opens
+      ? pass('it opens this database')
+      : fail('it is not the key of this database', 'Give the key that this database was made with.');
+  },
+  'master-key.secrets'({ masterKey }) {
+    if (masterKey.opens !== true) return skipped('the master key does not open the database');
+    if (masterKey.unopened.length === 0) return pass('every stored secret opens');
+    return fail(
+      `it does not open ${some(masterKey.unopened)}`,
+      'These rows were changed or come from another database: restore a backup.',
+    );
+  },
+  'master-key.rewrap': ({ masterKey }) =>
+    masterKey.rewrapPending
+      ? warn(
+          'a change of the master key was interrupted',
+          'Run any gpd command that opens the data: it finishes it.',
+        )
+      : pass('no change of it is under way'),
+  'master-key.escrow'({ now, masterKey }) {
+    if (masterKey.opens !== true) return skipped('the master key does not open the database');
+    const remedy =
+      'Run gpd master-key escrow, print it, and type it back by gpd master-key confirm: with this disk the key would be gone.';
+    const { escrow } = masterKey;
+    if (!escrow) return warn('no recovery key was ever confirmed', remedy);
+    const age = span(Math.max(0, now - escrow.confirmedAt));
+    return escrow.current
+      ? pass(`a recovery key was confirmed ${age} ago`)
+      : warn(`the recovery key that was confirmed ${age} ago is of an earlier master key`, remedy);
+  },
+  'host.clock'({ now, database }) {
+    if (now < FIRST_DAY) return fail('the clock stands before gpd was written', NTP);
+    const newest = 'failure' in database ? null : database.newestDecisionAt;
+    if (newest !== null && newest > now + 5 * MINUTE)
+      return fail(`the newest decision lies ${span(newest - now)} in the future`, NTP);
+    return pass('the clock is plausible');
+  },
+  'clock.ahead': read(({ clockAheadMs }) => {
+    if (clockAheadMs === null) return skipped('no server has run its jobs yet');
+    return clockAheadMs > TOLD_AHEAD_MS
+      ? warn(
+          `the clock is ${span(clockAheadMs)} ahead of the last time that the server believes`,
+          'Check the clock (timedatectl). If it is right, wait: retention, sealing and key destruction catch up after six hours.',
+        )
+      : pass('the server believes the clock');
+  }),
+  'clock.forgotten-ahead': read(({ forgottenTo }, { now }) => {
+    return forgottenTo !== null && forgottenTo - now > TOLD_FORGOTTEN_MS
+      ? fail(
+          `the server ran while a clock was ahead: it refuses bundles as stale until ${isoTime(forgottenTo)}`,
+          `Check the clock of every node. ${NTP}`,
+        )
+      : pass('no clock was ahead while nonces were forgotten');
+  }),
+};

@@ -2,167 +2,14 @@ import { baseUrl, type Config } from '../../config.ts';
 import { DAY, SECOND } from '../../lib/clock.ts';
 import { hostReach, isLoopback } from '../../lib/ip.ts';
 import { missingOidcSettings } from '../../rights/oidc.ts';
-import { type Check, type Finding, fail, pass, skipped, some, span, warn } from './check.ts';
-import type { Facts } from './facts.ts';
+import { type Checks, type Finding, fail, noneOf, pass, skipped, some, span, warn } from './check.ts';
+import type { Facts } from './gather.ts';
 
 /** How the world reaches this server, and what it believes of whom. */
 
 const hostOf = (text: string): string => text.replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
 const publicUrl = (config: Config): URL => new URL(baseUrl(config));
 const isLocal = (config: Config): boolean => isLoopback(publicUrl(config).hostname);
-
-function judgeBaseUrl({ config }: Facts): Finding {
-  if (config.base_url !== null) return pass(config.base_url);
-  return isLoopback(config.host)
-    ? pass('unset, and only this machine calls')
-    : warn(
-        'base_url is not set',
-        'Set GPD_BASE_URL to the public origin: signatures and logs are named after it.',
-      );
-}
-
-function judgeHttps({ config }: Facts): Finding {
-  if (publicUrl(config).protocol === 'https:') return pass('the public origin is https');
-  return isLocal(config)
-    ? pass('plain http, on this machine alone')
-    : fail(
-        'the public origin is plain http',
-        'Put TLS in front, and set GPD_BASE_URL to https://…: browsers give the agent no cryptography otherwise.',
-      );
-}
-
-function judgeTlsEnd({ config }: Facts): Finding {
-  if (publicUrl(config).protocol !== 'https:') return skipped('the public origin is not https');
-  if (config.tls_cert !== null) return pass('gpd ends TLS itself');
-  return config.trusted_proxies.length > 0
-    ? pass('a trusted proxy ends TLS')
-    : fail(
-        'nobody is known to end TLS',
-        'Name the proxy in GPD_TRUSTED_PROXIES, or set GPD_TLS_CERT and GPD_TLS_KEY.',
-      );
-}
-
-function judgeCertificate({ tls, now }: Facts): Finding {
-  if (!tls) return skipped('gpd does not end TLS');
-  const remedy = 'Renew it (gpd tls csr), name both files and restart the server.';
-  if (!tls.readable) return fail('GPD_TLS_CERT or GPD_TLS_KEY cannot be read', remedy);
-  if (!tls.matches) return fail('certificate and key do not belong together', remedy);
-  if (now < tls.validFrom) return fail('the certificate is not valid yet', remedy);
-  if (now > tls.validTo) return fail(`the certificate expired ${span(now - tls.validTo)} ago`, remedy);
-  if (!tls.coversHost) return fail('the certificate does not name the host of the base URL', remedy);
-  const left = `valid for ${span(tls.validTo - now)}`;
-  return tls.validTo - now < 14 * DAY ? warn(left, remedy) : pass(left);
-}
-
-function judgeTlsKey({ tls }: Facts): Finding {
-  if (!tls?.keyFile) return skipped('gpd does not end TLS');
-  return (tls.keyFile.mode & 0o007) === 0
-    ? pass('others do not read its key')
-    : fail('everybody may read the TLS key', `chmod o-rwx ${tls.keyFile.path}, and renew it.`);
-}
-
-function judgeListen({ config }: Facts): Finding {
-  const where = `${config.host}:${config.port}`;
-  if (hostReach(config.host) !== 'public' || config.tls_cert !== null) return pass(where);
-  return warn(
-    `plain http on ${where}, which strangers may reach`,
-    'Listen on 127.0.0.1 behind the proxy, or set GPD_TLS_CERT and GPD_TLS_KEY.',
-  );
-}
-
-function judgeProxies({ config }: Facts): Finding {
-  const wide = config.trusted_proxies.filter((range) => Number(range.split('/')[1] ?? '128') < 8);
-  if (config.trusted_proxies.length === 0) return skipped('none is trusted');
-  return wide.length === 0
-    ? pass(some(config.trusted_proxies))
-    : fail(
-        `${some(wide)} trusts everybody to say who they are`,
-        'Name the addresses of the proxies alone in GPD_TRUSTED_PROXIES.',
-      );
-}
-
-function judgeStrangers({ config, data, now }: Facts): Finding {
-  const { stranger } = data;
-  const trusted = config.trusted_proxies.join(' ');
-  const recent = stranger && now - stranger.at < DAY && stranger.trusted === trusted;
-  return recent
-    ? fail(
-        `a peer that is not trusted sent X-Forwarded-For ${span(Math.max(0, now - stranger.at))} ago`,
-        'If it is your proxy, name it in GPD_TRUSTED_PROXIES: until then everybody behind it shares one rate limit.',
-      )
-    : pass('no stranger sent X-Forwarded-For within a day');
-}
-
-function judgeAuthorities({ config }: Facts): Finding {
-  const bad = config.authorities.filter((name) => !/^[^/\s:@]+(?::\d+)?$|^\[[^\]]+\](?::\d+)?$/.test(name));
-  if (config.authorities.length === 0) return skipped('no further names');
-  return bad.length === 0
-    ? pass(some(config.authorities))
-    : fail(`${some(bad)} can never be an @authority`, 'Write host or host:port in GPD_AUTHORITIES.');
-}
-
-function judgeRates({ config }: Facts): Finding {
-  const off = (['rate_ingest', 'rate_privacy', 'rate_consent'] as const).filter(
-    (name) => config[name] === null,
-  );
-  return off.length === 0
-    ? pass('every bucket has a limit')
-    : warn(
-        `off: ${off.map((name) => `GPD_${name.toUpperCase()}`).join(', ')}`,
-        'Set COUNT/SECONDS, unless a proxy in front limits already.',
-      );
-}
-
-function judgeJa4({ config }: Facts): Finding {
-  if (config.ja4_header === null) return skipped('no JA4 header is set');
-  return config.trusted_proxies.length > 0
-    ? pass(`${config.ja4_header}, from a trusted proxy`)
-    : warn('no proxy is trusted to hand over JA4', 'Name the proxy in GPD_TRUSTED_PROXIES.');
-}
-
-function judgeMmdb({ config, mmdb, now }: Facts): Finding {
-  if (config.mmdb_file === null) return skipped('no database of networks is set');
-  if (!mmdb?.readable) return fail('GPD_MMDB_FILE cannot be read as a MaxMind database', 'Download it anew.');
-  const age = `built ${span(Math.max(0, now - mmdb.builtAt))} ago`;
-  return now - mmdb.builtAt > 60 * DAY ? warn(age, 'Download a newer one, by a timer.') : pass(age);
-}
-
-function judgeMetrics({ config }: Facts): Finding {
-  const listen = config.metrics_listen;
-  if (listen === null) return skipped('metrics are off');
-  return hostReach(hostOf(listen)) !== 'public'
-    ? pass(listen)
-    : fail(
-        `${listen} shows metrics to strangers`,
-        'Listen on 127.0.0.1 or an inner address in GPD_METRICS_LISTEN.',
-      );
-}
-
-function judgeServer({ server, version }: Facts): Finding {
-  if (!server.health) return skipped(`no server answers at ${server.url}`);
-  return server.health.version === version
-    ? pass(`gpd ${version} answers at ${server.url}`)
-    : warn(`gpd ${server.health.version} runs, and this is ${version}`, 'Restart the server.');
-}
-
-function judgeReady({ server }: Facts): Finding {
-  if (!server.health) return skipped(`no server answers at ${server.url}`);
-  return server.notReady.length === 0
-    ? pass('it is ready')
-    : fail(`not ready: ${some(server.notReady)}`, 'Look at its log for reload-failed.');
-}
-
-function judgeOidcSet({ config }: Facts): Finding {
-  if (config.oidc_issuer !== null) return pass(config.oidc_issuer);
-  return warn('every /privacy request is answered 401', missingOidcSettings(config).join(' '));
-}
-
-function judgeAudience({ config }: Facts): Finding {
-  if (config.oidc_issuer === null) return skipped('no issuer is set');
-  return config.oidc_audience !== null
-    ? pass(config.oidc_audience)
-    : fail('every /privacy request is answered 401', missingOidcSettings(config).join(' '));
-}
 
 /** A problem is told by the check that it belongs to; the ones after it have nothing to look at. */
 function judgeOidc(mine: RegExp, before: RegExp, good: (keys: number) => string, remedy: string) {
@@ -182,67 +29,177 @@ const JWKS = /^JWKS:/;
 const NOT_READ = /^(?!.*its issuer is not)(?!JWKS:)/;
 const NEVER = /^\b$/;
 
-const judgeDiscovery = judgeOidc(
-  NOT_READ,
-  NEVER,
-  () => 'the discovery document is there',
-  'Check GPD_OIDC_ISSUER, and that this machine reaches the identity provider.',
-);
-const judgeIssuer = judgeOidc(
-  OTHER_ISSUER,
-  NOT_READ,
-  () => 'it names the issuer that is set',
-  'Set GPD_OIDC_ISSUER exactly as the provider writes it in its discovery document.',
-);
-const judgeKeys = judgeOidc(
-  JWKS,
-  /^(?!JWKS:)/,
-  (keys) => `${keys} usable keys`,
-  'Have the provider sign with ES256, or with RS256 and 2048 bits or more.',
-);
-
-function judgeSkew({ oidc, config }: Facts): Finding {
-  if (oidc?.skewMs == null) return skipped('the provider tells no time');
-  const skew = Math.abs(oidc.skewMs);
-  const said = `${span(Math.max(SECOND, skew))} apart from the identity provider`;
-  const remedy = 'Set the clock by NTP (timedatectl set-ntp true).';
-  if (skew > config.max_clock_skew * SECOND) return fail(said, remedy);
-  return skew > 30 * SECOND ? warn(said, remedy) : pass('the clocks agree');
-}
-
-function judgeConsole({ config, consoleSecret }: Facts): Finding {
-  if (config.console_client_id === null && config.console_client_secret_file === null)
-    return skipped('the console has no client');
-  const remedy = 'Set GPD_OIDC_ISSUER, GPD_CONSOLE_CLIENT_ID and GPD_CONSOLE_CLIENT_SECRET_FILE together.';
-  if (config.console_client_id === null) return fail('there is a secret and no client id', remedy);
-  if (config.oidc_issuer === null) return fail('there is a client and no issuer', remedy);
-  if (!consoleSecret?.readable) return fail('the file of the client’s secret cannot be read', remedy);
-  return (consoleSecret.mode & 0o077) === 0
-    ? pass(config.console_client_id)
-    : fail('others may read the client’s secret', `chmod 0600 ${consoleSecret.path}, and make a new one.`);
-}
-
-export const NETWORK_CHECKS: readonly Check<Facts>[] = [
-  { id: 'url.base', judge: judgeBaseUrl },
-  { id: 'url.https', judge: judgeHttps },
-  { id: 'url.authorities', judge: judgeAuthorities },
-  { id: 'tls.end', judge: judgeTlsEnd },
-  { id: 'tls.certificate', judge: judgeCertificate },
-  { id: 'tls.key', judge: judgeTlsKey },
-  { id: 'listen.address', judge: judgeListen },
-  { id: 'proxies.ranges', judge: judgeProxies },
-  { id: 'proxies.strangers', judge: judgeStrangers },
-  { id: 'proxies.ja4', judge: judgeJa4 },
-  { id: 'limits.rates', judge: judgeRates },
-  { id: 'networks.mmdb', judge: judgeMmdb },
-  { id: 'metrics.listen', judge: judgeMetrics },
-  { id: 'server.health', judge: judgeServer },
-  { id: 'server.ready', judge: judgeReady },
-  { id: 'oidc.issuer', judge: judgeOidcSet },
-  { id: 'oidc.audience', judge: judgeAudience },
-  { id: 'oidc.discovery', judge: judgeDiscovery },
-  { id: 'oidc.same-issuer', judge: judgeIssuer },
-  { id: 'oidc.keys', judge: judgeKeys },
-  { id: 'oidc.clock', judge: judgeSkew },
-  { id: 'console.client', judge: judgeConsole },
-];
+export const NETWORK_CHECKS: Checks = {
+  'url.base'({ config }) {
+    if (config.base_url !== null) return pass(config.base_url);
+    return isLoopback(config.host)
+      ? pass('unset, and only this machine calls')
+      : warn(
+          'base_url is not set',
+          'Set GPD_BASE_URL to the public origin: signatures and logs are named after it.',
+        );
+  },
+  'url.https'({ config }) {
+    if (publicUrl(config).protocol === 'https:') return pass('the public origin is https');
+    return isLocal(config)
+      ? pass('plain http, on this machine alone')
+      : fail(
+          'the public origin is plain http',
+          'Put TLS in front, and set GPD_BASE_URL to https://…: browsers give the agent no cryptography otherwise.',
+        );
+  },
+  'url.authorities'({ config }) {
+    const bad = config.authorities.filter((name) => !/^[^/\s:@]+(?::\d+)?$|^\[[^\]]+\](?::\d+)?$/.test(name));
+    if (config.authorities.length === 0) return skipped('no further names');
+    return bad.length === 0
+      ? pass(some(config.authorities))
+      : fail(`${some(bad)} can never be an @authority`, 'Write host or host:port in GPD_AUTHORITIES.');
+  },
+  'tls.end'({ config }) {
+    if (publicUrl(config).protocol !== 'https:') return skipped('the public origin is not https');
+    if (config.tls_cert !== null) return pass('gpd ends TLS itself');
+    return config.trusted_proxies.length > 0
+      ? pass('a trusted proxy ends TLS')
+      : fail(
+          'nobody is known to end TLS',
+          'Name the proxy in GPD_TRUSTED_PROXIES, or set GPD_TLS_CERT and GPD_TLS_KEY.',
+        );
+  },
+  'tls.certificate'({ tls, now }) {
+    if (!tls) return skipped('gpd does not end TLS');
+    const remedy = 'Renew it (gpd tls csr), name both files and restart the server.';
+    if (!tls.readable) return fail('GPD_TLS_CERT or GPD_TLS_KEY cannot be read', remedy);
+    if (!tls.matches) return fail('certificate and key do not belong together', remedy);
+    if (now < tls.validFrom) return fail('the certificate is not valid yet', remedy);
+    if (now > tls.validTo) return fail(`the certificate expired ${span(now - tls.validTo)} ago`, remedy);
+    if (!tls.coversHost) return fail('the certificate does not name the host of the base URL', remedy);
+    const left = `valid for ${span(tls.validTo - now)}`;
+    return tls.validTo - now < 14 * DAY ? warn(left, remedy) : pass(left);
+  },
+  'tls.key'({ tls }) {
+    if (!tls?.keyFile) return skipped('gpd does not end TLS');
+    return (tls.keyFile.mode & 0o007) === 0
+      ? pass('others do not read its key')
+      : fail('everybody may read the TLS key', `chmod o-rwx ${tls.keyFile.path}, and renew it.`);
+  },
+  'listen.address'({ config }) {
+    const where = `${config.host}:${config.port}`;
+    if (hostReach(config.host) !== 'public' || config.tls_cert !== null) return pass(where);
+    return warn(
+      `plain http on ${where}, which strangers may reach`,
+      'Listen on 127.0.0.1 behind the proxy, or set GPD_TLS_CERT and GPD_TLS_KEY.',
+    );
+  },
+  'proxies.ranges'({ config }) {
+    const wide = config.trusted_proxies.filter((range) => Number(range.split('/')[1] ?? '128') < 8);
+    if (config.trusted_proxies.length === 0) return skipped('none is trusted');
+    return wide.length === 0
+      ? pass(some(config.trusted_proxies))
+      : fail(
+          `${some(wide)} trusts everybody to say who they are`,
+          'Name the addresses of the proxies alone in GPD_TRUSTED_PROXIES.',
+        );
+  },
+  'proxies.strangers'({ config, data, now }) {
+    const { stranger } = data;
+    const trusted = config.trusted_proxies.join(' ');
+    const recent = stranger && now - stranger.at < DAY && stranger.trusted === trusted;
+    return recent
+      ? fail(
+          `a peer that is not trusted sent X-Forwarded-For ${span(Math.max(0, now - stranger.at))} ago`,
+          'If it is your proxy, name it in GPD_TRUSTED_PROXIES: until then everybody behind it shares one rate limit.',
+        )
+      : pass('no stranger sent X-Forwarded-For within a day');
+  },
+  'proxies.ja4'({ config }) {
+    if (config.ja4_header === null) return skipped('no JA4 header is set');
+    return config.trusted_proxies.length > 0
+      ? pass(`${config.ja4_header}, from a trusted proxy`)
+      : warn('no proxy is trusted to hand over JA4', 'Name the proxy in GPD_TRUSTED_PROXIES.');
+  },
+  'limits.rates'({ config }) {
+    const off = (['rate_ingest', 'rate_privacy', 'rate_consent'] as const).filter(
+      (name) => config[name] === null,
+    );
+    return off.length === 0
+      ? pass('every bucket has a limit')
+      : warn(
+          `off: ${off.map((name) => `GPD_${name.toUpperCase()}`).join(', ')}`,
+          'Set COUNT/SECONDS, unless a proxy in front limits already.',
+        );
+  },
+  'networks.mmdb'({ config, mmdb, now }) {
+    if (config.mmdb_file === null) return skipped('no database of networks is set');
+    if (!mmdb?.readable)
+      return fail('GPD_MMDB_FILE cannot be read as a MaxMind database', 'Download it anew.');
+    const age = `built ${span(Math.max(0, now - mmdb.builtAt))} ago`;
+    return now - mmdb.builtAt > 60 * DAY ? warn(age, 'Download a newer one, by a timer.') : pass(age);
+  },
+  'metrics.listen'({ config }) {
+    const listen = config.metrics_listen;
+    if (listen === null) return skipped('metrics are off');
+    return hostReach(hostOf(listen)) !== 'public'
+      ? pass(listen)
+      : fail(
+          `${listen} shows metrics to strangers`,
+          'Listen on 127.0.0.1 or an inner address in GPD_METRICS_LISTEN.',
+        );
+  },
+  'server.health'({ server, version }) {
+    if (!server.health) return skipped(`no server answers at ${server.url}`);
+    return server.health.version === version
+      ? pass(`gpd ${version} answers at ${server.url}`)
+      : warn(`gpd ${server.health.version} runs, and this is ${version}`, 'Restart the server.');
+  },
+  'server.ready'({ server }) {
+    if (!server.health) return skipped(`no server answers at ${server.url}`);
+    return noneOf(server.notReady, 'it is ready', fail('not ready', 'Look at its log for reload-failed.'));
+  },
+  'oidc.issuer'({ config }) {
+    if (config.oidc_issuer !== null) return pass(config.oidc_issuer);
+    return warn('every /privacy request is answered 401', missingOidcSettings(config).join(' '));
+  },
+  'oidc.audience'({ config }) {
+    if (config.oidc_issuer === null) return skipped('no issuer is set');
+    return config.oidc_audience !== null
+      ? pass(config.oidc_audience)
+      : fail('every /privacy request is answered 401', missingOidcSettings(config).join(' '));
+  },
+  'oidc.discovery': judgeOidc(
+    NOT_READ,
+    NEVER,
+    () => 'the discovery document is there',
+    'Check GPD_OIDC_ISSUER, and that this machine reaches the identity provider.',
+  ),
+  'oidc.same-issuer': judgeOidc(
+    OTHER_ISSUER,
+    NOT_READ,
+    () => 'it names the issuer that is set',
+    'Set GPD_OIDC_ISSUER exactly as the provider writes it in its discovery document.',
+  ),
+  'oidc.keys': judgeOidc(
+    JWKS,
+    /^(?!JWKS:)/,
+    (keys) => `${keys} usable keys`,
+    'Have the provider sign with ES256, or with RS256 and 2048 bits or more.',
+  ),
+  'oidc.clock'({ oidc, config }) {
+    if (oidc?.skewMs == null) return skipped('the provider tells no time');
+    const skew = Math.abs(oidc.skewMs);
+    const said = `${span(Math.max(SECOND, skew))} apart from the identity provider`;
+    const remedy = 'Set the clock by NTP (timedatectl set-ntp true).';
+    if (skew > config.max_clock_skew * SECOND) return fail(said, remedy);
+    return skew > 30 * SECOND ? warn(said, remedy) : pass('the clocks agree');
+  },
+  'console.client'({ config, consoleSecret }) {
+    if (config.console_client_id === null && config.console_client_secret_file === null)
+      return skipped('the console has no client');
+    const remedy = 'Set GPD_OIDC_ISSUER, GPD_CONSOLE_CLIENT_ID and GPD_CONSOLE_CLIENT_SECRET_FILE together.';
+    if (config.console_client_id === null) return fail('there is a secret and no client id', remedy);
+    if (config.oidc_issuer === null) return fail('there is a client and no issuer', remedy);
+    if (!consoleSecret?.readable) return fail('the file of the client’s secret cannot be read', remedy);
+    return (consoleSecret.mode & 0o077) === 0
+      ? pass(config.console_client_id)
+      : fail('others may read the client’s secret', `chmod 0600 ${consoleSecret.path}, and make a new one.`);
+  },
+};

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CHECKS, examine } from '../../../src/ops/doctor/doctor.ts';
-import type { DatabaseFacts, Facts, OidcFacts, TenantFacts } from '../../../src/ops/doctor/facts.ts';
+import type { DatabaseFacts, Facts } from '../../../src/ops/doctor/gather.ts';
+import type { TenantFacts } from '../../../src/ops/doctor/gather-tenants.ts';
 import type { Pooling } from '../../../src/ops/doctor/inspect-store.ts';
 import { DAY, HOUR, makeFacts, makeFile, makeTenant, NOW } from './support.ts';
 
@@ -31,7 +32,7 @@ const log = (parts: object): Change => {
 const agent = (parts: object): Change => ({ agents: base.agents.map((one) => ({ ...one, ...parts })) });
 const webhook = (parts: object): Change => ({ webhooks: base.webhooks.map((one) => ({ ...one, ...parts })) });
 const tls = (parts: object): Change => ({ tls: base.tls && { ...base.tls, ...parts } });
-const oidc = (parts: Partial<OidcFacts>): Change => ({ oidc: base.oidc && { ...base.oidc, ...parts } });
+const oidc = (parts: Partial<Facts['oidc']>): Change => ({ oidc: base.oidc && { ...base.oidc, ...parts } });
 const stranger = (at: number, trusted = '10.0.0.1'): Change => data({ stranger: { at, trusted } });
 
 const failing = (kid: string | null, since = NOW - 3 * HOUR): Change =>
@@ -135,8 +136,8 @@ const ROWS: readonly Row[] = [
     database({ epochLength: { days: 30, before: 7, changedAt: NOW - 2 * DAY } }),
     /changed from 7 to 30 2 days ago/,
   ],
-  ['rights.erasures', 'fail', database({ erasures: { incomplete: 2 } }), /2 erasures/],
-  ['rights.contests', 'fail', database({ contests: { overdue: 1 } }), /1 contests/],
+  ['rights.erasures', 'fail', database({ incompleteErasures: 2 }), /2 erasures/],
+  ['rights.contests', 'fail', database({ overdueContests: 1 }), /1 contests/],
   ['url.base', 'warn', config({ base_url: null, host: '0.0.0.0' }), /not set/],
   ['url.https', 'fail', config({ base_url: 'http://id.shop.example' }), /plain http/],
   ['url.authorities', 'fail', config({ authorities: ['https://x.example'] }), /https:\/\/x\.example/],
@@ -226,7 +227,7 @@ describe('gpd doctor', () => {
     const { ok, counts, checks } = examine(base);
     expect(checks.filter(({ status }) => status === 'warn' || status === 'fail')).toEqual([]);
     expect(ok).toBe(true);
-    expect(counts.pass + counts.skipped).toBe(CHECKS.length);
+    expect(counts.pass + counts.skipped).toBe(Object.keys(CHECKS).length);
     // Not on this database, or not yet.
     expect(checks.filter(({ status }) => status === 'skipped').map(({ id }) => id)).toEqual([
       'database.encrypted',
@@ -243,9 +244,8 @@ describe('gpd doctor', () => {
   });
 
   it('has at least 40 checks, each with its own name and a way to speak up', () => {
-    const ids = CHECKS.map(({ id }) => id);
+    const ids = Object.keys(CHECKS);
     expect(ids.length).toBeGreaterThanOrEqual(40);
-    expect(new Set(ids).size).toBe(ids.length);
     expect([...new Set(ROWS.map(([id]) => id))].sort()).toEqual([...ids].sort());
   });
 

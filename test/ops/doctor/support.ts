@@ -1,5 +1,7 @@
 import { loadConfig } from '../../../src/config.ts';
-import type { Facts, FileFact, LogFacts, TenantFacts } from '../../../src/ops/doctor/facts.ts';
+import type { Facts } from '../../../src/ops/doctor/gather.ts';
+import type { FileFact } from '../../../src/ops/doctor/gather-files.ts';
+import type { TenantFacts } from '../../../src/ops/doctor/gather-tenants.ts';
 
 /** An installation at which nothing is wrong, and what a test changes of it. */
 
@@ -8,10 +10,10 @@ export const HOUR = 3_600_000;
 export const DAY = 24 * HOUR;
 
 export function makeFile(parts: Partial<FileFact> = {}): FileFact {
-  return { path: '/data/x', uid: 990, mode: 0o600, size: 1e6, modifiedAt: NOW, readable: true, ...parts };
+  return { path: '/data/x', uid: 990, mode: 0o600, size: 1e6, readable: true, ...parts };
 }
 
-const makeLog = (): LogFacts => ({
+const makeLog = (): NonNullable<TenantFacts['log']> => ({
   origin: 'id.shop.example/ledger/shop',
   entries: 12,
   size: 12,
@@ -124,8 +126,8 @@ export function makeFacts(): Facts {
       clockAheadMs: 0,
       forgottenTo: NOW - HOUR,
       undoneErasures: 0,
-      erasures: { incomplete: 0 },
-      contests: { overdue: 0 },
+      incompleteErasures: 0,
+      overdueContests: 0,
     },
     tenants: [makeTenant()],
     damagedTenants: [],
