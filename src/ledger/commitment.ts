@@ -1,11 +1,60 @@
+import { canonicalJson } from '../lib/canonical-json.ts';
 import { hmacSha256Text } from '../lib/hash.ts';
-import { lp4 } from './length-prefix.ts';
 
-const VERDICT = 'gpd/verdict/v1';
-const AUDIT = 'gpd/audit/v1';
+/** Contract section 7: what the log says of a person, a verdict or a row of the audit log without telling any of it. */
 
-function commit(salt: Uint8Array, parts: readonly string[]): string {
-  return hmacSha256Text(salt, lp4(parts));
+/** What was decided and on what ground. Kept beside the log and destroyed on erasure. */
+export interface EntryDetail {
+  /** The policy version that was shown; null for an entry of no policy. */
+  readonly policyVersion: number | null;
+  readonly gpc: boolean;
+  /** Who wrote it, for example the scope of the key. */
+  readonly source: string;
+  /** RFC 3339 in UTC, or null when it does not expire. */
+  readonly expiresAt: string | null;
+}
+
+/** All that opens an entry. Without the key nobody can, not even who knows the rest. */
+export interface Opening {
+  /** 32 bytes, the principal's own. */
+  readonly key: Uint8Array;
+  /** 16 bytes, the entry's own: two entries of one principal do not look alike. */
+  readonly salt: Uint8Array;
+  /** Well-formed Unicode. */
+  readonly principalId: string;
+  readonly detail: EntryDetail;
+}
+
+/**
+ * lp4 of each part in turn (contract section 7): 4-byte big-endian length, then the bytes, so that no two lists of parts
+ * give one message. Text is UTF-8: a lone surrogate would be replaced, so callers pass well-formed Unicode only.
+ */
+function lp4(parts: readonly (string | Uint8Array)[]): Buffer {
+  const bytes = Buffer.allocUnsafe(parts.reduce((sum, part) => sum + 4 + Buffer.byteLength(part), 0));
+  let at = 0;
+  for (const part of parts) {
+    const size = Buffer.byteLength(part);
+    bytes.writeUInt32BE(size, at);
+    if (typeof part === 'string') bytes.write(part, at + 4);
+    else bytes.set(part, at + 4);
+    at += 4 + size;
+  }
+  return bytes;
+}
+
+function commit(key: Uint8Array, parts: readonly (string | Uint8Array)[]): string {
+  return hmacSha256Text(key, lp4(parts));
+}
+
+/** C1: base64url of HMAC-SHA-256(key, lp4("gpd/subject/v1") || lp4(principalId) || lp4(salt)). */
+export function commitSubject({ key, salt, principalId }: Omit<Opening, 'detail'>): string {
+  return commit(key, ['gpd/subject/v1', principalId, salt]);
+}
+
+/** C2: base64url of HMAC-SHA-256(key, lp4("gpd/body/v1") || lp4(JCS(detail)) || lp4(salt)). */
+export function commitBody({ key, salt, detail }: Omit<Opening, 'principalId'>): string {
+  const { policyVersion, gpc, source, expiresAt } = detail;
+  return commit(key, ['gpd/body/v1', canonicalJson({ policyVersion, gpc, source, expiresAt }), salt]);
 }
 
 /**
@@ -14,10 +63,10 @@ function commit(salt: Uint8Array, parts: readonly string[]): string {
  * Without the salt it says nothing; the hourly `verdicts.sealed` root is built from these.
  */
 export function commitVerdict(salt: Uint8Array, kid: string, requestId: string, verdict: string): string {
-  return commit(salt, [VERDICT, kid, requestId, verdict]);
+  return commit(salt, ['gpd/verdict/v1', kid, requestId, verdict]);
 }
 
 /** Commitment to one row of the audit log, in the same manner; `row` is its text. The hourly `audit.sealed` root is built from these. */
 export function commitAudit(salt: Uint8Array, kid: string, row: string): string {
-  return commit(salt, [AUDIT, kid, row]);
+  return commit(salt, ['gpd/audit/v1', kid, row]);
 }

@@ -1,6 +1,6 @@
 import { canonicalJson, type Json } from '../lib/canonical-json.ts';
 import { isoTime } from '../lib/clock.ts';
-import { commitBody, commitSubject, type Opening } from './personal-commitment.ts';
+import { commitBody, commitSubject, type Opening } from './commitment.ts';
 import { MAX_ENTRY_BYTES } from './tile-bytes.ts';
 import { parseVkey } from './vkey.ts';
 
@@ -28,29 +28,6 @@ export const IMPERSONAL_TYPES = [
 export type PersonalType = (typeof PERSONAL_TYPES)[number];
 export type ImpersonalType = (typeof IMPERSONAL_TYPES)[number];
 
-interface Common {
-  readonly v: 1;
-  /** RFC 3339 in UTC, whole seconds. */
-  readonly time: string;
-  /** A purpose id; null where an entry is of none. */
-  readonly purpose: string | null;
-}
-
-export interface PersonalEntry extends Common {
-  readonly type: PersonalType;
-  /** C1, see `commitSubject`. */
-  readonly subject: string;
-  /** C2, see `commitBody`. */
-  readonly body: string;
-}
-
-export interface ImpersonalEntry extends Common {
-  readonly type: ImpersonalType;
-  readonly body: { readonly [key: string]: Json };
-}
-
-export type LedgerEntry = PersonalEntry | ImpersonalEntry;
-
 export interface EntryHead<Type> {
   readonly type: Type;
   /** Epoch milliseconds; the entry keeps the second. */
@@ -76,7 +53,10 @@ export function personalEntry(head: EntryHead<PersonalType>, opening: Opening): 
   return encodeEntry({ v: 1, type, time: entryTime(at), purpose, subject, body: commitBody(opening) });
 }
 
-export function impersonalEntry(head: EntryHead<ImpersonalType>, body: ImpersonalEntry['body']): Buffer {
+export function impersonalEntry(
+  head: EntryHead<ImpersonalType>,
+  body: { readonly [key: string]: Json },
+): Buffer {
   const { type, at, purpose } = head;
   return encodeEntry({ v: 1, type, time: entryTime(at), purpose, body });
 }

@@ -1,11 +1,4 @@
 import { EMPTY_ROOT, nodeHash } from './merkle.ts';
-import {
-  consistencyRanges,
-  inclusionRanges,
-  type PerfectSubtree,
-  perfectSubtrees,
-  type Range,
-} from './ranges.ts';
 import { TILE_HEIGHT, TILE_WIDTH } from './tile-path.ts';
 
 /**
@@ -15,6 +8,74 @@ import { TILE_HEIGHT, TILE_WIDTH } from './tile-path.ts';
 export interface HashReader {
   /** The hashes start..end-1 of a level, all within one tile of 256. */
   read(tileLevel: number, start: number, end: number): Promise<readonly Buffer[]>;
+}
+
+/** The leaves start..end-1. */
+interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The 2^height leaves from index * 2^height on. */
+interface PerfectSubtree {
+  readonly height: number;
+  readonly index: number;
+}
+
+/** Where RFC 6962 parts a tree of two leaves or more: after the largest power of two smaller than its size. */
+function halvesOf({ start, end }: Range): readonly [left: Range, right: Range] {
+  let left = 1;
+  while (left * 2 < end - start) left *= 2;
+  const split = start + left;
+  return [
+    { start, end: split },
+    { start: split, end },
+  ];
+}
+
+/** PATH(index, D[0:size]) of RFC 6962 section 2.1.1: the runs under the hashes of the proof, leaf's sibling first. */
+function inclusionRanges(index: number, size: number): readonly Range[] {
+  const siblings: Range[] = [];
+  for (let within: Range = { start: 0, end: size }; within.end - within.start > 1; ) {
+    const [left, right] = halvesOf(within);
+    const isLeft = index < left.end;
+    siblings.push(isLeft ? right : left);
+    within = isLeft ? left : right;
+  }
+  return siblings.reverse();
+}
+
+/**
+ * PROOF(size1, D[0:size2]) of RFC 6962 section 2.1.2, in the order of the proof. The old root itself is left out when
+ * it is a whole subtree of the new tree: the verifier has it.
+ */
+function consistencyRanges(size1: number, size2: number): readonly Range[] {
+  const ranges: Range[] = [];
+  let within: Range = { start: 0, end: size2 };
+  while (within.end > size1) {
+    const [left, right] = halvesOf(within);
+    const isLeft = size1 <= left.end;
+    ranges.push(isLeft ? right : left);
+    within = isLeft ? left : right;
+  }
+  if (within.start > 0) ranges.push(within);
+  return ranges.reverse();
+}
+
+/** Left to right, so largest first. Holds for the ranges of this file, which start at a multiple of their largest part. */
+function perfectSubtrees({ start, end }: Range): readonly PerfectSubtree[] {
+  const parts: PerfectSubtree[] = [];
+  for (let from = start; from < end; ) {
+    let leaves = 1;
+    let height = 0;
+    while (leaves * 2 <= end - from) {
+      leaves *= 2;
+      height += 1;
+    }
+    parts.push({ height, index: from / leaves });
+    from += leaves;
+  }
+  return parts;
 }
 
 /** The stored hashes that a perfect subtree is the root of: 2^0 to 2^7 of them, in one tile. */

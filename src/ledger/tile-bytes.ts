@@ -1,5 +1,3 @@
-import { TILE_WIDTH } from './tile-path.ts';
-
 /** C2SP tlog-tiles: the bytes that are served, as application/octet-stream. */
 
 const LENGTH_BYTES = 2;
@@ -23,17 +21,4 @@ export function encodeEntryBundle(entries: readonly Uint8Array[]): Buffer {
       return [length, entry];
     }),
   );
-}
-
-/** Null when the bytes are not whole entries, 1 to 256 of them. */
-export function decodeEntryBundle(bytes: Buffer): Buffer[] | null {
-  const entries: Buffer[] = [];
-  for (let at = 0; at < bytes.length; ) {
-    if (at + LENGTH_BYTES > bytes.length) return null;
-    const start = at + LENGTH_BYTES;
-    at = start + bytes.readUInt16BE(at);
-    if (at > bytes.length) return null;
-    entries.push(bytes.subarray(start, at));
-  }
-  return entries.length >= 1 && entries.length <= TILE_WIDTH ? entries : null;
 }

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import type { Opening } from '../../src/ledger/commitment.ts';
 import { commitVerdict } from '../../src/ledger/commitment.ts';
 import {
   entryTime,
@@ -12,9 +13,8 @@ import {
 import { EMPTY_FRONTIER, frontierRoot } from '../../src/ledger/frontier.ts';
 import { EMPTY_ROOT, leafHash } from '../../src/ledger/merkle.ts';
 import { makeNoteSigner } from '../../src/ledger/note.ts';
-import { openPersonalEntry, parseEntry } from '../../src/ledger/parse-entry.ts';
-import type { Opening } from '../../src/ledger/personal-commitment.ts';
 import { addCommitments, sealedBody } from '../../src/ledger/sealed-root.ts';
+import { openPersonalEntry, parseEntry } from '../support/log-reader.ts';
 import { fc } from '../support/property.ts';
 import { flipBit, naiveRoot } from './support.ts';
 

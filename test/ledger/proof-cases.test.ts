@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { verifyConsistency, verifyInclusion } from '../../src/ledger/verify.ts';
+import { verifyConsistency } from '../../src/ledger/verify.ts';
+import { verifyInclusion } from '../support/log-reader.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { type ConsistencyCase, type InclusionCase, missingProofCases, readProofCases } from './support.ts';
 

@@ -3,7 +3,8 @@ import { signCheckpoint } from '../../src/ledger/checkpoint.ts';
 import { leafHash } from '../../src/ledger/merkle.ts';
 import { makeNoteSigner } from '../../src/ledger/note.ts';
 import { inclusionProof, rootAt } from '../../src/ledger/proofs.ts';
-import { formatTlogProof, parseTlogProof, verifyTlogProof } from '../../src/ledger/tlog-proof.ts';
+import { formatTlogProof } from '../../src/ledger/tlog-proof.ts';
+import { parseTlogProof, verifyTlogProof } from '../support/log-reader.ts';
 import { makeLog } from './support.ts';
 
 const signer = makeNoteSigner('consent.example/ledger/shop', Buffer.alloc(32, 3));

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { formatCheckpoint, verifyCheckpoint } from '../../src/ledger/checkpoint.ts';
+import { commitSubject } from '../../src/ledger/commitment.ts';
 import { genesisEntry, impersonalEntry } from '../../src/ledger/entries.ts';
 import { appendLeaves, EMPTY_FRONTIER, frontierRoot } from '../../src/ledger/frontier.ts';
 import { leafHash } from '../../src/ledger/merkle.ts';
-import { openPersonalEntry, parseEntry } from '../../src/ledger/parse-entry.ts';
-import { commitSubject } from '../../src/ledger/personal-commitment.ts';
 import { consistencyProof, inclusionProof, rootAt } from '../../src/ledger/proofs.ts';
-import { decodeEntryBundle, encodeEntryBundle, encodeHashTile } from '../../src/ledger/tile-bytes.ts';
+import { encodeEntryBundle, encodeHashTile } from '../../src/ledger/tile-bytes.ts';
 import { formatTilePath } from '../../src/ledger/tile-path.ts';
-import { formatTlogProof, verifyTlogProof } from '../../src/ledger/tlog-proof.ts';
+import { formatTlogProof } from '../../src/ledger/tlog-proof.ts';
 import { verifyConsistency } from '../../src/ledger/verify.ts';
 import { parseVkey } from '../../src/ledger/vkey.ts';
+import { decodeEntryBundle, openPersonalEntry, parseEntry, verifyTlogProof } from '../support/log-reader.ts';
 import { flipBit, ledgerVector, makeLog, vectorEntries } from './support.ts';
 
 const vkey = ledgerVector('vkey').toString().trimEnd();

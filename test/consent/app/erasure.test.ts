@@ -1,9 +1,9 @@
 import { createHash, createPublicKey } from 'node:crypto';
 import { compactVerify, importJWK, type JWK } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { verifyTlogProof } from '../../../src/ledger/tlog-proof.ts';
 import { dumpDatabase } from '../../support/database.ts';
 import { expectError } from '../../support/expect.ts';
+import { verifyTlogProof } from '../../support/log-reader.ts';
 import { type Api, PURPOSE, startApi } from './support/api.ts';
 import { leafOf, readCheckpoint, readExport, treeHead } from './support/naive-log.ts';
 

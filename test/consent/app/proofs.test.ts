@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { verifyTlogProof } from '../../../src/ledger/tlog-proof.ts';
 import { flipBit } from '../../ledger/support.ts';
 import { expectError } from '../../support/expect.ts';
+import { verifyTlogProof } from '../../support/log-reader.ts';
 import { describeWithTool } from '../../support/tools.ts';
 import { type Api, startApi } from './support/api.ts';
 import { audit, missingAuditor } from './support/auditor.ts';

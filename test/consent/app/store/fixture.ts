@@ -9,12 +9,12 @@ import { findOpening, sealTerms } from '../../../../src/consent/terms-store.ts';
 import type { Database } from '../../../../src/db/db.ts';
 import { principalKeyContext } from '../../../../src/keys/contexts.ts';
 import { makeMasterKey } from '../../../../src/keys/master-key.ts';
-import { openPersonalEntry } from '../../../../src/ledger/parse-entry.ts';
 import { makeCheckpointBook } from '../../../../src/log/checkpoint-files.ts';
 import { readEntries, readHead, type StoredEntry } from '../../../../src/log/read-store.ts';
 import { createTenant } from '../../../../src/ops/new-tenant-service.ts';
 import type { ConsentChoice } from '../../../../src/schema/consent.ts';
 import { tempDir } from '../../../support/command.ts';
+import { openPersonalEntry } from '../../../support/log-reader.ts';
 import { NOW } from '../../../support/make.ts';
 import { leafOf, treeHead } from '../support/naive-log.ts';
 
