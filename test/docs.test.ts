@@ -3,8 +3,9 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { CHECKS } from '../src/ops/doctor/doctor.ts';
-import type { Expiry, TableName } from '../src/rights/subject-data.ts';
+import type { TableName } from '../src/rights/subject-data.ts';
 import { rowOf, TABLES } from '../src/rights/subject-folds.ts';
+import type { Expiry } from '../src/rights/subject-table.ts';
 import { environmentName, SETTING_NAMES } from '../src/schema/settings.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));

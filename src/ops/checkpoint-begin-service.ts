@@ -22,7 +22,7 @@ export async function beginCheckpoints(
       const rules = { kid, days: settings['retention.days'], now: clock() };
       // Signed first: what does not extend an earlier checkpoint is not written to.
       await currentCheckpoint(deps, kid, 0, 0);
-      await sayRetainedBefore(database, kid, rules.now, cutoffsOf(rules).cutoff);
+      await sayRetainedBefore(database, kid, rules.now, cutoffsOf(rules).retention);
       await markCheckpointed(database, masterKey, kid);
     } catch (error) {
       onFault(kid, error);

@@ -1,61 +1,9 @@
-import type { ERASURE_SCOPES } from '../schema/rights.ts';
+import type { SubjectTable } from './subject-table.ts';
 
 /**
  * The map of a person: every table of the schema, and what erasure, holds, retention, exports, a restore and offboarding do with
  * it. All of them are folds over this page; a test compares it with the migrated schema on both databases.
  */
-
-type Scope = (typeof ERASURE_SCOPES)[number];
-
-/** Columns that name a person: device, request, visitorId, keyed reference of a principal, any of these. */
-export type PersonColumn = 'durable' | 'request_id' | 'visitor_id' | 'principal' | 'subject';
-
-/**
- * How an erasure finds rows. `export`: exports about the person; `contest`: of contested requests; `override`: of devices and of the
- * requests that were named; `link`: of a principal; `request`, `durable`: of these; `principal`, `key`: with the consent evidence.
- */
-export type Way = 'export' | 'contest' | 'override' | 'link' | 'request' | 'durable' | 'principal' | 'key';
-
-/**
- * `retention`: after `retention.days`; `decision`: with the decision in the retention; `verdict-hour`, `audit-hour`: with all of its
- * hour; `audit`: with the audit log; `time`: housekeeping; `act`: somebody does something; `tenant`: with the tenant.
- */
-export type Expiry =
-  | 'retention'
-  | 'decision'
-  | 'verdict-hour'
-  | 'audit-hour'
-  | 'audit'
-  | 'time'
-  | 'act'
-  | 'tenant';
-
-export interface SubjectTable {
-  readonly key: readonly string[];
-  /** Its line on the receipt. */
-  readonly scope: Scope | null;
-  readonly names: readonly PersonColumn[];
-  /** Empty: an erasure leaves it alone. */
-  readonly found: readonly Way[];
-  /** Deleted with the rows of this table (ON DELETE CASCADE). */
-  readonly with?: string;
-  /** A legal hold may keep its rows. */
-  readonly held: boolean;
-  /** A person asks for it by a visitorId: a hold that keeps it keeps the visitorId too. */
-  readonly byVisitor?: true;
-  /** A device may have one row a visit: a large erasure marks them and deletes them in steps. */
-  readonly stepped?: true;
-  readonly expires: readonly Expiry[];
-  /** Which exports contain it: the person's, and the tenant's when it leaves. */
-  readonly exported: readonly ('person' | 'tenant')[];
-  /** After a restore its ids are compared with the tombstones. */
-  readonly reapplied: boolean;
-  /**
-   * With the tenant: `emptied` in steps; `scanned`: the same, but no index leads there from a tenant; `cascades` with the tenant's
-   * row; `stays`: of the installation.
-   */
-  readonly tenant: 'emptied' | 'scanned' | 'cascades' | 'stays';
-}
 
 const NOBODY = { scope: null, names: [], found: [], held: false, exported: [], reapplied: false } as const;
 /** Counts and evidence that name nobody. */
@@ -68,6 +16,8 @@ const HELD = { held: true, reapplied: true, tenant: 'emptied', exported: ['perso
 const VERDICT = { ...HELD, byVisitor: true, expires: ['retention'] } as const;
 const SHREDDED = { ...NOBODY, names: ['principal'], found: ['principal'], reapplied: true } as const;
 const EVIDENCE = { scope: 'consent', exported: ['person', 'tenant'], tenant: 'emptied' } as const;
+/** By the device the person asks for the outcome of a contest, and an erasure finds the statement. */
+const LEADS_TO_CONTEST = { keptBy: [['contests', 'durable']], walked: true } as const;
 
 /** People first, in the order in which an erasure empties them. */
 export const SUBJECT_DATA = {
@@ -81,6 +31,7 @@ export const SUBJECT_DATA = {
     scope: 'contests',
     names: ['durable', 'request_id'],
     found: ['contest'],
+    ages: { since: ['resolved_at', '<'], where: { status: 'resolved' } },
   },
   overrides: {
     ...VERDICT,
@@ -97,6 +48,7 @@ export const SUBJECT_DATA = {
     names: ['durable', 'request_id'],
     found: ['request'],
     stepped: true,
+    ages: { since: ['decided_at', '<'], keptBy: [['open contests', 'request_id']] },
   },
   links: {
     ...HELD,
@@ -106,6 +58,14 @@ export const SUBJECT_DATA = {
     found: ['link', 'request'],
     stepped: true,
     expires: ['retention'],
+    ages: {
+      since: ['linked_at', '<'],
+      keptBy: [
+        ['decisions', 'request_id'],
+        ['contests', 'request_id'],
+      ],
+      walked: true,
+    },
   },
   signal_summaries: {
     ...HELD,
@@ -133,6 +93,7 @@ export const SUBJECT_DATA = {
     scope: 'sightings',
     names: ['durable'],
     found: ['durable'],
+    ages: { since: ['last_at', '<'], ...LEADS_TO_CONTEST },
   },
   visitor_index: {
     ...VERDICT,
@@ -140,6 +101,8 @@ export const SUBJECT_DATA = {
     scope: 'visitor-index',
     names: ['visitor_id', 'durable'],
     found: ['durable'],
+    // Of ended epochs; those of a device that is forgotten go with it.
+    ages: { since: ['ends_at', '<='], ...LEADS_TO_CONTEST },
   },
   network_marks: {
     ...HELD,
@@ -224,7 +187,7 @@ export const SUBJECT_DATA = {
   verdict_seals: { ...COUNTED, key: ['kid', 'hour'], expires: ['verdict-hour'] },
   erased_verdicts: { ...COUNTED, key: ['kid', 'hour', 'position'], expires: ['verdict-hour'] },
   audit_seals: { ...COUNTED, key: ['kid', 'hour'], expires: ['audit-hour'] },
-  audit_log: { ...COUNTED, key: ['seq'], expires: ['audit'] },
+  audit_log: { ...COUNTED, key: ['seq'], expires: ['audit'], ages: { since: ['at', '<'] } },
 
   tenants: { ...SETTING, key: ['kid'] },
   tenant_secrets: { ...SETTING, key: ['kid', 'purpose'] },

@@ -1,5 +1,6 @@
 import { ERASURE_SCOPES } from '../schema/rights.ts';
-import { SUBJECT_DATA, type SubjectTable, type TableName, type Way } from './subject-data.ts';
+import { SUBJECT_DATA, type TableName } from './subject-data.ts';
+import type { SubjectTable, Way } from './subject-table.ts';
 
 /** The lists that features need, read off the map of a person. */
 
@@ -57,6 +58,7 @@ export const DEVICES_OF_REQUESTS = tablesWhere(
 /** Rows that name a request and that a hold may keep. */
 export const HELD_BY_REQUEST = tablesWhere(({ held, names }) => held && names.includes('request_id'));
 
-export type RetainedTable = {
-  [T in TableName]: 'retention' extends (typeof SUBJECT_DATA)[T]['expires'][number] ? T : never;
+/** What retention deletes row by row. */
+export type AgingTable = {
+  [T in TableName]: (typeof SUBJECT_DATA)[T] extends { readonly ages: object } ? T : never;
 }[TableName];

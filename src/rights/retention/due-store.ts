@@ -4,19 +4,23 @@ import { DAY } from '../../lib/clock.ts';
 import { AUDIT_DAYS_MS, floorHour } from '../../log/fold.ts';
 import { heldWith } from '../erase/holds-store.ts';
 import { countOf } from '../erase/rows-store.ts';
-import type { TableName } from '../subject-data.ts';
-import { type RetainedTable, rowOf } from '../subject-folds.ts';
+import { type AgingTable, rowOf } from '../subject-folds.ts';
 
-/** What a tenant's retention takes away now, and how much that is. */
+/** What a tenant's retention takes away now, and how much that is: a fold over the map of a person. */
 
-export interface RetentionCounts {
-  decisions: number;
-  contests: number;
-  links: number;
-  sightings: number;
-  visitorIndex: number;
-  audit: number;
-}
+/** How a result calls the tables, in its order, which is also that of the work. */
+export const COUNTED = {
+  decisions: 'decisions',
+  contests: 'contests',
+  links: 'links',
+  sightings: 'sightings',
+  visitor_index: 'visitorIndex',
+  audit_log: 'audit',
+} as const satisfies Record<AgingTable, string>;
+
+export const AGING = Object.keys(COUNTED) as AgingTable[];
+
+export type RetentionCounts = Record<(typeof COUNTED)[AgingTable], number>;
 
 export interface RetentionRules {
   readonly kid: string;
@@ -26,158 +30,81 @@ export interface RetentionRules {
 }
 
 /** Whole hours: what was sealed together leaves together. */
-export function cutoffsOf({ now, days }: RetentionRules): {
-  readonly cutoff: number;
-  readonly auditCutoff: number;
-} {
-  return { cutoff: floorHour(now - days * DAY), auditCutoff: floorHour(now - AUDIT_DAYS_MS) };
+export function cutoffsOf({ now, days }: Omit<RetentionRules, 'kid'>) {
+  return { retention: floorHour(now - days * DAY), audit: floorHour(now - AUDIT_DAYS_MS) };
 }
 
-function holdOn(db: Knex, table: TableName): Knex.QueryBuilder {
-  const { scope } = rowOf(table);
-  return db('legal_holds')
-    .whereRaw('legal_holds.kid = ??.kid AND legal_holds.durable = ??.durable', [table, table])
-    .whereIn('legal_holds.scope', scope === null ? [] : [...heldWith(scope)]);
-}
+type Cutoffs = ReturnType<typeof cutoffsOf>;
 
 /** A legal hold on this kind of data of the row's device: retention leaves it as an erasure does. */
-export function unlessHeld(query: Knex.QueryBuilder, db: Knex, table: TableName): Knex.QueryBuilder {
-  return query.whereNotExists(holdOn(db, table));
+export function unlessHeld(query: Knex.QueryBuilder, db: Knex, table: AgingTable): Knex.QueryBuilder {
+  const { scope, names } = rowOf(table);
+  if (scope === null || !names.includes('durable')) return query;
+  return query.whereNotExists(
+    db('legal_holds')
+      .whereRaw('legal_holds.kid = ??.kid AND legal_holds.durable = ??.durable', [table, table])
+      .whereIn('legal_holds.scope', [...heldWith(scope)]),
+  );
 }
 
-const openContest = (db: Knex): Knex.QueryBuilder =>
-  db('contests')
-    .whereRaw('contests.kid = decisions.kid AND contests.request_id = decisions.request_id')
-    .where('contests.status', 'open');
-
-/**
- * A contest of the row's device, or of its request, that stays. What it names stays with it: by that the person asks for the
- * outcome, and an erasure finds the statement.
- */
-function keptContest(
+/** Narrows rows of the table to those that are due. */
+function whereDue(
+  query: Knex.QueryBuilder,
   db: Knex,
-  table: string,
-  by: 'durable' | 'request_id',
-  cutoff: number,
+  table: AgingTable,
+  cutoffs: Cutoffs,
 ): Knex.QueryBuilder {
-  return db('contests')
-    .whereRaw('contests.kid = ??.kid AND contests.?? = ??.??', [table, by, table, by])
-    .where((kept) => {
-      kept
-        .where('contests.status', 'open')
-        .orWhere('contests.resolved_at', '>=', cutoff)
-        .orWhereExists(holdOn(db, 'contests'));
-    });
+  const { ages, expires } = rowOf(table);
+  if (ages === undefined) throw new Error(`${table} does not age`);
+  const [column, is] = ages.since;
+  query
+    .where({ ...ages.where })
+    .where(`${table}.${column}`, is, cutoffs[expires.includes('audit') ? 'audit' : 'retention']);
+  for (const [rows, by] of ages.keptBy ?? []) {
+    const keeper = rows === 'open contests' ? 'contests' : rows;
+    const names = [keeper, table, keeper, by, table, by];
+    const kept = db(keeper).whereRaw('??.kid = ??.kid AND ??.?? = ??.??', names);
+    if (rows === 'open contests') kept.where('contests.status', 'open');
+    else kept.whereNot((gone) => void whereDue(gone, db, keeper, cutoffs));
+    query.whereNotExists(kept);
+  }
+  return unlessHeld(query, db, table);
 }
 
-export function dueDecisions(db: Knex, kid: string, cutoff: number): Knex.QueryBuilder {
-  const query = db('decisions')
-    .where({ kid })
-    .where('decided_at', '<', cutoff)
-    .whereNotExists(openContest(db));
-  return unlessHeld(query, db, 'decisions');
-}
+export const dueRows = (db: Knex, table: AgingTable, kid: string, cutoffs: Cutoffs): Knex.QueryBuilder =>
+  whereDue(db(table).where({ kid }), db, table, cutoffs);
 
 /** Of the oldest decision that nothing but time keeps. */
 export async function oldestDueDecision(
-  database: Database,
+  { read }: Database,
   kid: string,
   now: number,
 ): Promise<number | null> {
-  const query = dueDecisions(database.read, kid, now).orderBy('decided_at').limit(1);
-  const row = (await query.first('decided_at')) as { decided_at: unknown } | undefined;
-  return row === undefined ? null : Number(row.decided_at);
+  const due = dueRows(read, 'decisions', kid, { retention: now, audit: now });
+  const [at] = (await due.orderBy('decided_at').limit(1).pluck('decided_at')) as number[];
+  return at ?? null;
 }
 
-export function dueContests(db: Knex, kid: string, cutoff: number): Knex.QueryBuilder {
-  const query = db('contests').where({ kid, status: 'resolved' }).where('resolved_at', '<', cutoff);
-  return unlessHeld(query, db, 'contests');
-}
-
-export function dueSightings(db: Knex, kid: string, cutoff: number): Knex.QueryBuilder {
-  const query = db('sightings')
+/** Visitor ids go with their device, too. */
+function planned(db: Knex, table: AgingTable, kid: string, cutoffs: Cutoffs): Knex.QueryBuilder {
+  const due = dueRows(db, table, kid, cutoffs);
+  if (table !== 'visitor_index') return due;
+  const gone = dueRows(db, 'sightings', kid, cutoffs).whereRaw('sightings.durable = visitor_index.durable');
+  const either = db(table)
     .where({ kid })
-    .where('last_at', '<', cutoff)
-    .whereNotExists(keptContest(db, 'sightings', 'durable', cutoff));
-  return unlessHeld(query, db, 'sightings');
-}
-
-/** Links whose decision is gone, or goes, and of which no contest stays. */
-export function dueLinks(db: Knex, kid: string, cutoff: number): Knex.QueryBuilder {
-  const stays = db('decisions')
-    .whereRaw('decisions.kid = links.kid AND decisions.request_id = links.request_id')
-    .where((kept) => {
-      kept
-        .where('decided_at', '>=', cutoff)
-        .orWhereExists(openContest(db))
-        .orWhereExists(holdOn(db, 'decisions'));
-    });
-  return db('links')
-    .where({ kid })
-    .where('linked_at', '<', cutoff)
-    .whereNotExists(stays)
-    .whereNotExists(keptContest(db, 'links', 'request_id', cutoff));
-}
-
-/** Visitor ids of ended epochs, and those that `more` adds. */
-export function dueVisitorIds(
-  db: Knex,
-  { kid }: RetentionRules,
-  cutoff: number,
-  more: (due: Knex.QueryBuilder) => void = () => {},
-): Knex.QueryBuilder {
-  const query = db('visitor_index')
-    .where({ kid })
-    .where((due) => {
-      due.where('ends_at', '<=', cutoff);
-      more(due);
-    })
-    .whereNotExists(keptContest(db, 'visitor_index', 'durable', cutoff));
-  return unlessHeld(query, db, 'visitor_index');
-}
-
-/** The same, with those of devices that go. */
-function allDueVisitorIds(db: Knex, rules: RetentionRules, cutoff: number): Knex.QueryBuilder {
-  const gone = dueSightings(db, rules.kid, cutoff).whereRaw('sightings.durable = visitor_index.durable');
-  return dueVisitorIds(db, rules, cutoff, (due) => {
-    due.orWhereExists(gone);
-  });
-}
-
-export const dueAudit = (db: Knex, kid: string, cutoff: number): Knex.QueryBuilder =>
-  db('audit_log').where({ kid }).where('at', '<', cutoff);
-
-/** What an entry says of what is about to go. */
-export async function countSealed(
-  database: Database,
-  rules: RetentionRules,
-): Promise<{ readonly decisions: number; readonly audit: number }> {
-  const { kid } = rules;
-  const { cutoff, auditCutoff } = cutoffsOf(rules);
-  return {
-    decisions: await countOf(dueDecisions(database.read, kid, cutoff)),
-    audit: await countOf(dueAudit(database.read, kid, auditCutoff)),
-  };
+    .where((ids) => void ids.whereIn('visitor_id', due.select('visitor_id')).orWhereExists(gone));
+  return unlessHeld(either, db, table);
 }
 
 /** What `retain` would take away, by reads that hold nobody up. */
-export async function planRetention(database: Database, rules: RetentionRules): Promise<RetentionCounts> {
-  const { kid } = rules;
-  const { cutoff, auditCutoff } = cutoffsOf(rules);
-  const { read } = database;
-  const due = {
-    decisions: dueDecisions(read, kid, cutoff),
-    contests: dueContests(read, kid, cutoff),
-    links: dueLinks(read, kid, cutoff),
-    sightings: dueSightings(read, kid, cutoff),
-    visitor_index: allDueVisitorIds(read, rules, cutoff),
-  } satisfies Record<RetainedTable, Knex.QueryBuilder>;
-  return {
-    decisions: await countOf(due.decisions),
-    contests: await countOf(due.contests),
-    links: await countOf(due.links),
-    sightings: await countOf(due.sightings),
-    visitorIndex: await countOf(due.visitor_index),
-    audit: await countOf(dueAudit(read, kid, auditCutoff)),
-  };
+export async function planRetention(
+  { read }: Database,
+  rules: RetentionRules,
+  tables: readonly AgingTable[] = AGING,
+): Promise<RetentionCounts> {
+  const cutoffs = cutoffsOf(rules);
+  const counts: Partial<RetentionCounts> = {};
+  for (const table of tables)
+    counts[COUNTED[table]] = await countOf(planned(read, table, rules.kid, cutoffs));
+  return counts as RetentionCounts;
 }

@@ -1,21 +1,19 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
-import { remove, removeWalking } from '../../db/purge.ts';
+import { type Removal, type Row, remove, removeWalking } from '../../db/purge.ts';
 import { whereAmong } from '../../db/sql.ts';
 import { entryTime, impersonalEntry } from '../../ledger/entries.ts';
 import { appendOne, lockHead } from '../../log/append-store.ts';
 import { LogDamaged } from '../../log/read-store.ts';
-import type { Expiry, TableName } from '../subject-data.ts';
-import { tablesWhere } from '../subject-folds.ts';
+import type { TableName } from '../subject-data.ts';
+import { type AgingTable, rowOf, tablesWhere } from '../subject-folds.ts';
+import type { Expiry } from '../subject-table.ts';
 import {
-  countSealed,
+  AGING,
+  COUNTED,
   cutoffsOf,
-  dueAudit,
-  dueContests,
-  dueDecisions,
-  dueLinks,
-  dueSightings,
-  dueVisitorIds,
+  dueRows,
+  planRetention,
   type RetentionCounts,
   type RetentionRules,
   unlessHeld,
@@ -35,18 +33,18 @@ const WITH_DECISIONS = expiring('decision');
  */
 async function announce(database: Database, rules: RetentionRules): Promise<void> {
   const { kid, now } = rules;
-  const { cutoff, auditCutoff } = cutoffsOf(rules);
-  const counts = await countSealed(database, rules);
+  const cutoffs = cutoffsOf(rules);
+  const { decisions, audit } = await planRetention(database, rules, ['decisions', 'audit_log']);
   await database.transaction(async (tx) => {
     await lockHead(tx, kid);
     let seals = 0;
     for (const [tables, before] of [
-      [OF_VERDICT_HOURS, cutoff],
-      [OF_AUDIT_HOURS, auditCutoff],
+      [OF_VERDICT_HOURS, cutoffs.retention],
+      [OF_AUDIT_HOURS, cutoffs.audit],
     ] as const)
       for (const table of tables) seals += await tx(table).where({ kid }).where('hour', '<', before).delete();
-    if (seals + counts.decisions + counts.audit === 0) return;
-    await sayRetained(tx, kid, now, { before: cutoff, ...counts });
+    if (seals + decisions + audit === 0) return;
+    await sayRetained(tx, kid, now, { before: cutoffs.retention, decisions, audit });
   });
 }
 
@@ -70,42 +68,6 @@ async function sayRetained(
   await appendOne(tx, kid, impersonalEntry({ type: 'retention.applied', at: now, purpose: null }, body));
 }
 
-/** Decisions under an open contest stay until it is resolved, those under a legal hold until it is released. */
-function removeDecisions(database: Database, kid: string, cutoff: number): Promise<number> {
-  return remove(database, {
-    table: 'decisions',
-    key: ['kid', 'request_id'],
-    due: (db) => dueDecisions(db, kid, cutoff),
-    // Filing a contest takes this lock: none is filed against a decision that is just going.
-    before: (tx) => lockHead(tx, kid),
-    also: async (tx, rows) => {
-      const ids = rows.map((row) => String(row['request_id']));
-      for (const table of WITH_DECISIONS) await tx(table).where({ kid }).whereIn('request_id', ids).delete();
-    },
-  });
-}
-
-function removeContests(database: Database, kid: string, cutoff: number): Promise<number> {
-  return remove(database, {
-    table: 'contests',
-    key: ['contest_id'],
-    due: (db) => dueContests(db, kid, cutoff),
-  });
-}
-
-function removeLinks(database: Database, kid: string, cutoff: number): Promise<number> {
-  return removeWalking(
-    database,
-    {
-      table: 'links',
-      key: ['kid', 'request_id'],
-      due: (db) => dueLinks(db, kid, cutoff),
-      before: (tx) => lockHead(tx, kid),
-    },
-    { within: { kid }, order: 'request_id' },
-  );
-}
-
 /** Visitor ids of devices that are known no more; those of ended epochs go by themselves. */
 async function removeIdsOf(tx: Knex.Transaction, kid: string, durables: readonly string[]): Promise<number> {
   const query = tx('visitor_index')
@@ -116,59 +78,45 @@ async function removeIdsOf(tx: Knex.Transaction, kid: string, durables: readonly
   return whereAmong(tx('visitor_index').where({ kid }), tx, 'visitor_id', ids).delete();
 }
 
-/** No index leads to the last visit, which changes with every one: both tables are walked. */
-async function removeDevices(
-  database: Database,
-  rules: RetentionRules,
-  cutoff: number,
-): Promise<{ readonly sightings: number; readonly visitorIndex: number }> {
-  const { kid } = rules;
-  // As for a decision: none is contested while what leads to it goes.
-  const before = (tx: Knex.Transaction): Promise<void> => lockHead(tx, kid);
-  let ids = 0;
-  const sightings = await removeWalking(
-    database,
-    {
-      table: 'sightings',
-      key: ['kid', 'durable'],
-      due: (db) => dueSightings(db, kid, cutoff),
-      before,
-      also: async (tx, rows) => {
-        const durables = rows.map((row) => String(row['durable']));
-        ids += await removeIdsOf(tx, kid, durables);
-      },
-    },
-    { within: { kid }, order: 'durable' },
-  );
-  const ended = await removeWalking(
-    database,
-    {
-      table: 'visitor_index',
-      key: ['kid', 'visitor_id'],
-      due: (db) => dueVisitorIds(db, rules, cutoff),
-      before,
-    },
-    { within: { kid }, order: 'visitor_id' },
-  );
-  return { sightings, visitorIndex: ids + ended };
+/** What goes with rows that are due. @returns visitor ids among it */
+async function takeAlong(
+  tx: Knex.Transaction,
+  table: AgingTable,
+  kid: string,
+  rows: readonly Row[],
+): Promise<number> {
+  const ids = rows.map((row) => String(row[rowOf(table).key.at(-1) ?? '']));
+  if (table === 'sightings') return removeIdsOf(tx, kid, ids);
+  for (const other of table === 'decisions' ? WITH_DECISIONS : [])
+    await tx(other).where({ kid }).whereIn('request_id', ids).delete();
+  return 0;
 }
 
 /** What the rules of one tenant take away now. */
 export async function retain(database: Database, rules: RetentionRules): Promise<RetentionCounts> {
   const { kid } = rules;
-  const { cutoff, auditCutoff } = cutoffsOf(rules);
+  const cutoffs = cutoffsOf(rules);
   await announce(database, rules).catch((error: unknown) => {
     // What the law wants gone does not wait until somebody has mended a log.
     if (!(error instanceof LogDamaged)) throw error;
   });
-  const decisions = await removeDecisions(database, kid, cutoff);
-  const contests = await removeContests(database, kid, cutoff);
-  const links = await removeLinks(database, kid, cutoff);
-  const devices = await removeDevices(database, rules, cutoff);
-  const audit = await remove(database, {
-    table: 'audit_log',
-    key: ['seq'],
-    due: (db) => dueAudit(db, kid, auditCutoff),
-  });
-  return { decisions, contests, links, ...devices, audit };
+  const counts = Object.fromEntries(Object.values(COUNTED).map((name) => [name, 0])) as RetentionCounts;
+  for (const table of AGING) {
+    const { key, ages } = rowOf(table);
+    const removal: Removal = {
+      table,
+      key,
+      due: (db) => dueRows(db, table, kid, cutoffs),
+      // Filing a contest takes this lock: none is filed against what is just going.
+      ...(ages?.keptBy && { before: (tx) => lockHead(tx, kid) }),
+      also: async (tx, rows) => {
+        counts.visitorIndex += await takeAlong(tx, table, kid, rows);
+      },
+    };
+    const order = key.at(-1) ?? '';
+    counts[COUNTED[table]] += await (ages?.walked
+      ? removeWalking(database, removal, { within: { kid }, order })
+      : remove(database, removal));
+  }
+  return counts;
 }

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { rowsOf } from '../../../src/db/sql.ts';
 import { missingTables } from '../../../src/ops/doctor/inspect-store.ts';
-import type { PersonColumn, TableName } from '../../../src/rights/subject-data.ts';
+import type { TableName } from '../../../src/rights/subject-data.ts';
 import { rowOf, TABLES, TENANT_DATA_TABLES, tablesWhere } from '../../../src/rights/subject-folds.ts';
+import type { PersonColumn } from '../../../src/rights/subject-table.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { makeHouse } from '../../ops/contract/house.ts';
 
