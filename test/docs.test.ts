@@ -3,9 +3,6 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { CHECKS } from '../src/ops/doctor/doctor.ts';
-import type { TableName } from '../src/rights/subject-data.ts';
-import { rowOf, TABLES } from '../src/rights/subject-folds.ts';
-import type { Expiry } from '../src/rights/subject-table.ts';
 import { environmentName, SETTING_NAMES } from '../src/schema/settings.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -45,43 +42,6 @@ describe('docs/dependencies.md', () => {
   it('gives a reason for every dependency, and for nothing else', () => {
     expect(named(runTime)).toEqual(Object.keys(manifest.dependencies));
     expect(named(development)).toEqual(Object.keys(manifest.devDependencies));
-  });
-});
-
-describe('docs/rights.md', () => {
-  const [, section = ''] = /^## Storage inventory$([\s\S]*?)^## /m.exec(read('docs/rights.md')) ?? [];
-  const [inventory = '', operation = ''] = section.split('Of the operation,');
-  const tablesIn = (text: string): TableName[] =>
-    [...text.matchAll(/`([a-z_]+)`/g)].map((name) => name[1] as TableName);
-  const rows = [...inventory.matchAll(/^\| (`.*?) \|.*\| (.*) \|$/gm)].map(
-    ([, names = '', erasedBy = '']) => [tablesIn(names), erasedBy] as const,
-  );
-  const ofOperation = tablesIn(operation);
-
-  it('has every table once', () => {
-    const named = [...rows.flatMap(([tables]) => tables), ...ofOperation];
-    expect(named.sort()).toEqual([...TABLES].sort());
-  });
-
-  it.each(rows)('says what takes away the rows of %j', (tables, erasedBy) => {
-    const some = (is: (row: ReturnType<typeof rowOf>) => boolean): boolean =>
-      tables.some((table) => is(rowOf(table)));
-    const expires = (...by: readonly Expiry[]): boolean =>
-      some((row) => row.expires.some((expiry) => by.includes(expiry)));
-    const erased = some((row) => row.found.length > 0 || row.with !== undefined);
-    const words = [/\berase\b/, /\bretention\b/, /\btime\b/].map((word) => word.test(erasedBy));
-    const timed = expires('time', 'audit', 'audit-hour', 'verdict-hour');
-    expect(words, erasedBy).toEqual([erased, expires('retention'), timed]);
-  });
-
-  it('counts no table of a visitor to the operation', () => {
-    const of = ({ names, found, expires }: ReturnType<typeof rowOf>) => ({
-      names,
-      found,
-      timed: expires.includes('time'),
-    });
-    for (const table of ofOperation)
-      expect(of(rowOf(table)), table).toEqual({ names: [], found: [], timed: false });
   });
 });
 

@@ -3,6 +3,9 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { ERRORS } from '../../lib/errors.ts';
+import type { TableName } from '../../rights/subject-data.ts';
+import { rowOf, TABLES, tablesWhere } from '../../rights/subject-folds.ts';
+import type { SubjectTable } from '../../rights/subject-table.ts';
 import { openApiDocument } from '../../schema/openapi.ts';
 import { environmentName, SETTING_NAMES, SETTINGS } from '../../schema/settings.ts';
 import { VERSION } from '../../version.ts';
@@ -45,6 +48,49 @@ function settingsPage(): string {
   ].join('\n');
 }
 
+const INVENTORY = 'docs/rights.md';
+
+/** What takes its rows away, in the words of the inventory. */
+const TAKEN_BY: Readonly<Record<string, (row: SubjectTable) => boolean>> = {
+  erase: ({ found }) => found.some((way) => way !== 'principal' && way !== 'key'),
+  'erase (the principal’s session, a dpo)': ({ found }) =>
+    found.length > 0 && found.every((way) => way === 'principal' || way === 'key'),
+  // It names a device and a request, and keeps the override.
+  forget: ({ found }) =>
+    ['export', 'contest', 'request', 'durable'].some((way) => found.includes(way as 'request')),
+  retention: ({ expires }) => expires.includes('retention'),
+  time: ({ expires }) => expires.some((by) => ['time', 'audit', 'audit-hour', 'verdict-hour'].includes(by)),
+};
+
+function takenBy(tables: readonly TableName[]): string {
+  const rows = tables.flatMap((table) => [rowOf(table), rowOf((rowOf(table).with ?? table) as TableName)]);
+  const words = Object.keys(TAKEN_BY).filter((word) => rows.some((row) => TAKEN_BY[word]?.(row)));
+  if (words.length > 0) return words.join(', ');
+  return rows.some(({ expires }) => expires.includes('tenant')) ? 'offboarding' : 'as “kept” says';
+}
+
+/** Fills the last column of the inventory from the map of a person, and lists the tables that it leaves out. */
+function rightsPage(page: string): string {
+  const named = new Set<string>();
+  const lines = page.split('\n').map((line) => {
+    const [first = '', ...cells] = line.split(' | ');
+    const tables = TABLES.filter((table) => first.includes(`\`${table}\``));
+    if (!first.startsWith('| `') || tables.length === 0) return line;
+    for (const table of tables) named.add(table);
+    return `${[first, ...cells.slice(0, -1), takenBy(tables)].join(' | ')} |`;
+  });
+  const others = TABLES.filter((table) => !named.has(table));
+  const personal = tablesWhere(
+    ({ names, found, expires }) => names.length + found.length > 0 || expires.includes('time'),
+  );
+  const missing = personal.filter((table) => !named.has(table));
+  if (missing.length > 0)
+    throw new CommandFailed('failure', `${INVENTORY} says nothing of ${missing.join(', ')}: add rows`);
+  const at = lines.findIndex((line) => line.startsWith('Of the operation,'));
+  lines[at + 2] = others.map((table) => `\`${table}\``).join(', ');
+  return lines.join('\n');
+}
+
 const MAN = 'docs/man';
 
 function manPages(program: Command): Readonly<Record<string, string>> {
@@ -57,6 +103,7 @@ function pages(program: Command): Readonly<Record<string, string>> {
     ...manPages(program),
     'docs/errors.md': errorsPage(),
     'docs/settings.md': settingsPage(),
+    [INVENTORY]: rightsPage(read(pathOf(INVENTORY)) ?? ''),
     'docs/openapi.json': `${JSON.stringify(openApiDocument(VERSION), null, 2)}\n`,
   };
 }
