@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { Command } from 'commander';
 import type { Config } from '../config.ts';
 import { makeConsent } from '../consent/consent-make.ts';
 import type { ConsentService } from '../consent/service.ts';
@@ -16,12 +15,8 @@ export interface ConsentContext {
 }
 
 /** The consent API's own operations on the database, for one tenant and one command. */
-export function withConsent<T>(
-  command: Command,
-  kid: string,
-  work: (context: ConsentContext) => Promise<T>,
-): Promise<T> {
-  return withStore(command, async (store, config) => {
+export function withConsent<T>(kid: string, work: (context: ConsentContext) => Promise<T>): Promise<T> {
+  return withStore(async (store, config) => {
     const directory = await readDirectory(store);
     const tenant = directory.consentTenant(kid);
     if (!tenant) throw noSuchTenant(kid);

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
 import { baseUrl, type Config } from '../config.ts';
 import { openArchiveSigner } from '../rights/dsar/archive-signer-service.ts';
 import { unnamedIn } from '../rights/dsar/dsar.ts';
@@ -11,10 +10,10 @@ import type { TenantSettings } from '../tenants/settings.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { whileRunning } from './broken-off.ts';
 import { expectNoFile, writeNewFile } from './new-file.ts';
-import { CommandFailed, print, say } from './output.ts';
+import { CommandFailed, print, say, wantsJson } from './output.ts';
 import { makeReporter } from './reporter.ts';
 import { type RightsContext, type TargetOptions, targetBody, withRights } from './rights-context.ts';
-import { checkKid, noSuchTenant, wantsJson, withStore } from './run.ts';
+import { checkKid, noSuchTenant, withStore } from './run.ts';
 import type { Progress } from './ui/progress.tsx';
 
 export interface ExportOptions extends TargetOptions {
@@ -94,14 +93,14 @@ async function settingsOf({ store }: RightsContext, kid: string): Promise<Tenant
   return tenant.settings;
 }
 
-export async function exportArchive(options: ExportOptions, command: Command): Promise<void> {
+export async function exportArchive(options: ExportOptions): Promise<void> {
   const kid = checkKid(options.tenant);
   const target = targetBody(options);
   if (options.out === '-') throw new CommandFailed('usage', '--out takes a file: an archive is no text');
   const file = resolve(options.out);
   expectNoFile(file);
   const recipient = recipientOf(options.encryptTo);
-  await withRights(command, async (context) => {
+  await withRights(async (context) => {
     const { role, ref } = context.operatorOf(kid);
     const { store, config } = context;
     const exports = makeExports({ ...context, clock: Date.now, signer: signerOf(store, config) });
@@ -120,7 +119,7 @@ export async function exportArchive(options: ExportOptions, command: Command): P
       ),
     );
     const { decisions, sha256, size, encrypted, signer } = written;
-    print(wantsJson(command), { file, decisions, sha256, size, encrypted, signer }, () => [
+    print({ file, decisions, sha256, size, encrypted, signer }, () => [
       `${file}  ${decisions.toLocaleString('en')} ${decisions === 1 ? 'decision' : 'decisions'}, ${size.toLocaleString('en')} bytes${encrypted ? ', encrypted' : ''}`,
       `SHA-256  ${sha256}`,
     ]);
@@ -129,12 +128,12 @@ export async function exportArchive(options: ExportOptions, command: Command): P
   });
 }
 
-export async function printCertificate(command: Command): Promise<void> {
-  await withStore(command, async (store, config) => {
+export async function printCertificate(): Promise<void> {
+  await withStore(async (store, config) => {
     const signer = await signerOf(store, config)();
     const { fingerprint, notAfter } = signer;
     const value = { certificate: signer.certificate, fingerprint, notAfter: notAfter.toISOString() };
-    print(wantsJson(command), value, () => [signer.certificate.trimEnd()]);
-    if (!wantsJson(command)) say(`SHA-256 fingerprint ${fingerprint}, valid until ${value.notAfter}`);
+    print(value, () => [signer.certificate.trimEnd()]);
+    if (!wantsJson()) say(`SHA-256 fingerprint ${fingerprint}, valid until ${value.notAfter}`);
   });
 }

@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { VERSION } from '../version.ts';
 import { type Io, io, withIo } from './io.ts';
 import { EXIT, printable } from './output.ts';
-import { fail } from './run.ts';
+import { checkKid, fail } from './run.ts';
 
 /** In the order that help shows them in. */
 const COMMANDS = {
@@ -48,6 +48,8 @@ async function registerAsked(program: Command, argv: readonly string[]): Promise
 /** Every subcommand takes --json and throws instead of leaving, so that the exit code is ours. */
 function adopt(command: Command): void {
   command.exitOverride();
+  for (const argument of command.registeredArguments)
+    if (argument.required && argument.name() === 'kid') argument.argParser(checkKid);
   if (command.parent !== null && command.commands.length === 0) {
     command.option('--json', 'one JSON value on stdout').option('--config <file>', 'configuration file');
   }
@@ -75,6 +77,9 @@ export function run(argv: readonly string[], streams: Io): Promise<number> {
       const program = makeProgram();
       await registerAsked(program, argv);
       adopt(program);
+      program.hook('preAction', (_program, command) => {
+        streams.asked = command.optsWithGlobals();
+      });
       await program.parseAsync([...argv], { from: 'user' });
     } catch (error) {
       if (error instanceof CommanderError) streams.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;

@@ -12,6 +12,8 @@ export interface Io {
   readonly stderr: Written;
   /** What the command ends with (contract section 9). */
   exitCode: number;
+  /** What every command takes, as this one was given it. */
+  asked: { readonly config?: string; readonly json?: boolean };
   /** Ends the process at once, where it is the command's own: a server that failed half-way has timers that would keep it. */
   leave(): void;
 }
@@ -27,6 +29,7 @@ const own: Io = {
     return process.stdin;
   },
   exitCode: 0,
+  asked: {},
   leave: () => process.exit(own.exitCode),
 };
 

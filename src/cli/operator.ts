@@ -1,5 +1,4 @@
 import { userInfo } from 'node:os';
-import type { Command } from 'commander';
 import type { Config } from '../config.ts';
 import type { Act, InstallationAct } from '../lib/act.ts';
 import type { OpenedStore, OpenOptions } from '../tenants/installation-files.ts';
@@ -26,7 +25,6 @@ export interface OperatorContext {
 
 /** Opens the store for a command that changes something on an operator's word. */
 export function withOperator<T>(
-  command: Command,
   work: (context: OperatorContext) => Promise<T>,
   options: OpenOptions = {},
 ): Promise<T> {
@@ -43,5 +41,5 @@ export function withOperator<T>(
       byAll: () => ({ actorOf, at: Date.now() }),
     });
   };
-  return withStore(command, run, options);
+  return withStore(run, options);
 }

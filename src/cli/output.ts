@@ -47,9 +47,13 @@ export function printLine(text: string): void {
   io().stdout.write(`${printable(text)}\n`);
 }
 
+export function wantsJson(): boolean {
+  return io().asked.json === true;
+}
+
 /** One JSON value for `--json`, else the lines for a person. */
-export function print(json: boolean, value: unknown, lines: () => readonly string[]): void {
-  if (json) printLine(printableJson(JSON.stringify(value)));
+export function print(value: unknown, lines: () => readonly string[]): void {
+  if (wantsJson()) printLine(printableJson(JSON.stringify(value)));
   else for (const line of lines()) printLine(line);
 }
 

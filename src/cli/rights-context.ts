@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { Command } from 'commander';
 import type { Config } from '../config.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import { makeCheckpointBook } from '../log/checkpoint-files.ts';
@@ -26,7 +25,6 @@ export interface RightsContext extends RightsServices {
 
 /** The rights services on the database, for one command. */
 export function withRights<T>(
-  command: Command,
   work: (context: RightsContext) => Promise<T>,
   options: OpenOptions = {},
 ): Promise<T> {
@@ -53,7 +51,7 @@ export function withRights<T>(
       operatorOf: (kid) => ({ kid, role: 'operator', ref: by(kid).ref }),
     });
   };
-  return withOperator(command, run, options);
+  return withOperator(run, options);
 }
 
 export interface TargetOptions {

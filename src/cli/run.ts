@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { type Config, ConfigError, loadConfig, type ServiceManager, serviceManager } from '../config.ts';
 import { sealStates } from '../consent/state-mac-service.ts';
 import { driverError, errorCode } from '../db/availability.ts';
@@ -19,13 +18,8 @@ import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { io, onTerminal } from './io.ts';
 import { CommandFailed, EXIT, type ExitName, printable, say } from './output.ts';
 
-export interface GlobalOptions {
-  readonly config?: string;
-  readonly json?: boolean;
-}
-
-export function configFor(command: Command, flags: Partial<Record<SettingName, unknown>> = {}): Config {
-  const { config } = command.optsWithGlobals<GlobalOptions>();
+export function configFor(flags: Partial<Record<SettingName, unknown>> = {}): Config {
+  const { config } = io().asked;
   return loadConfig({
     environment: io().env,
     flags,
@@ -37,17 +31,12 @@ export function startedBy(): ServiceManager {
   return serviceManager(io().env, process.pid);
 }
 
-export function wantsJson(command: Command): boolean {
-  return command.optsWithGlobals<GlobalOptions>().json === true;
-}
-
 /** Opens the store for one command and closes it whatever happens. */
 export async function withStore<T>(
-  command: Command,
   work: (store: OpenedStore, config: Config) => Promise<T>,
   options: OpenOptions = {},
 ): Promise<T> {
-  const config = configFor(command);
+  const config = configFor();
   const store = await openStore(config, options);
   try {
     await sealStates(store);

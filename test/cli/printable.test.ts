@@ -10,9 +10,12 @@ const ESC = '\u001b';
 const HOSTILE = `Ads${ESC}[1A${ESC}[2K${ESC}]0;pwned\u0007\r\u009b1A\u202egpj\u2066\u007f`;
 const STEERING = /(?!\n)[\p{Cc}\p{Cf}\u2028\u2029]/u;
 
-async function written(work: () => void): Promise<{ stdout: string; stderr: string }> {
+async function written(
+  work: () => void,
+  asked: Io['asked'] = {},
+): Promise<{ stdout: string; stderr: string }> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const streams: Io = { env: {}, stdin: new PassThrough(), stdout, stderr, exitCode: 0, leave: () => {} };
+  const streams = { env: {}, stdin: new PassThrough(), stdout, stderr, exitCode: 0, asked, leave: () => {} };
   await withIo(streams, () => Promise.resolve(work()));
   const read = (stream: PassThrough): string => String((stream.read() as Buffer | null) ?? '');
   return { stdout: read(stdout), stderr: read(stderr) };
@@ -45,7 +48,7 @@ it('keeps columns aligned by what is shown', async () => {
 
 it('escapes in JSON what JSON allows, and changes no value', async () => {
   const value = { text: `${HOSTILE}\u2028\u{e0041}ü\u{1f600}`, [HOSTILE]: 1 };
-  const { stdout } = await written(() => print(true, value, () => []));
+  const { stdout } = await written(() => print(value, () => []), { json: true });
   expect(stdout).not.toMatch(STEERING);
   expect(stdout).toContain('ü\u{1f600}');
   expect(JSON.parse(stdout)).toEqual(value);

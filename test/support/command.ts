@@ -134,6 +134,7 @@ export async function runGpd(args: readonly string[], options: RunOptions = {}):
     stdout,
     stderr,
     exitCode: 0,
+    asked: {},
     leave: () => {},
   });
   return { code, signal: null, stdout: stdout.text(), stderr: stderr.text() };

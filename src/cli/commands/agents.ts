@@ -7,7 +7,7 @@ import { iso } from '../../lib/clock.ts';
 import { io } from '../io.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, EXIT, print, say, table } from '../output.ts';
-import { confirm, type DestructiveFlags, wantsJson, withStore } from '../run.ts';
+import { confirm, type DestructiveFlags, withStore } from '../run.ts';
 
 function describe(directory: AgentDirectory): Record<string, unknown> {
   return {
@@ -51,22 +51,22 @@ async function readPinned(file: string): Promise<AgentKey[]> {
   return keys;
 }
 
-function printDirectory(command: Command, directory: AgentDirectory): void {
-  print(wantsJson(command), describe(directory), () => [
+function printDirectory(directory: AgentDirectory): void {
+  print(describe(directory), () => [
     `${agentOrigin(directory.url)}  ${directory.source}, ${directory.keys.length} keys`,
   ]);
 }
 
-async function add(urlText: string, options: { readonly jwks?: string }, command: Command): Promise<void> {
+async function add(urlText: string, options: { readonly jwks?: string }): Promise<void> {
   const url = checkUrl(urlText);
   const pinned = options.jwks === undefined ? null : await readPinned(options.jwks);
-  await withOperator(command, async ({ store: { database }, byAll }) => {
+  await withOperator(async ({ store: { database }, byAll }) => {
     const by = byAll();
     const now = by.at;
     if (pinned) {
       const directory = { ...newDirectory(url, 'pinned', now), keys: pinned, fetchedAt: now };
       await addDirectory(database, directory, by);
-      printDirectory(command, directory);
+      printDirectory(directory);
       return;
     }
     const before = (await listDirectories(database)).find((known) => known.url === url);
@@ -75,15 +75,15 @@ async function add(urlText: string, options: { readonly jwks?: string }, command
     await addDirectory(database, start, by);
     const { directory, ok } = await refreshDirectory(database, start, Date.now);
     if (!ok) say(`gpd: ${url}: ${directory.failure}; it is listed, and a running server tries again`);
-    printDirectory(command, directory);
+    printDirectory(directory);
     if (!ok) io().exitCode = EXIT.incomplete;
   });
 }
 
-async function list(_options: unknown, command: Command): Promise<void> {
-  await withStore(command, async ({ database }) => {
+async function list(): Promise<void> {
+  await withStore(async ({ database }) => {
     const directories = await listDirectories(database);
-    print(wantsJson(command), directories.map(describe), () =>
+    print(directories.map(describe), () =>
       table([
         ['AGENT', 'SOURCE', 'KEYS', 'FETCHED', 'LAST FAILURE'],
         ...directories.map((directory) => [
@@ -98,26 +98,26 @@ async function list(_options: unknown, command: Command): Promise<void> {
   });
 }
 
-async function remove(urlText: string, options: DestructiveFlags, command: Command): Promise<void> {
+async function remove(urlText: string, options: DestructiveFlags): Promise<void> {
   const url = checkUrl(urlText);
-  await withOperator(command, async ({ store: { database }, byAll }) => {
+  await withOperator(async ({ store: { database }, byAll }) => {
     const known = (await listDirectories(database)).some((directory) => directory.url === url);
     if (!known)
       throw new CommandFailed('notFound', `${urlText} is not on the list; \`gpd agents list\` shows it`);
     const said = { agentId: agentOrigin(url), url };
     if (options.dryRun === true) {
-      print(wantsJson(command), { ...said, dryRun: true }, () => [`would be removed: ${said.agentId}`]);
+      print({ ...said, dryRun: true }, () => [`would be removed: ${said.agentId}`]);
       return;
     }
     await confirm(options, `Removing ${said.agentId}: its signatures no longer verify`);
     await removeDirectory(database, url, byAll());
-    print(wantsJson(command), { ...said, removed: true }, () => [`${said.agentId} is removed`]);
+    print({ ...said, removed: true }, () => [`${said.agentId} is removed`]);
   });
 }
 
-async function refresh(urlText: string | undefined, _options: unknown, command: Command): Promise<void> {
+async function refresh(urlText: string | undefined): Promise<void> {
   const url = urlText === undefined ? null : checkUrl(urlText);
-  await withStore(command, async ({ database }) => {
+  await withStore(async ({ database }) => {
     const all = await listDirectories(database);
     const chosen = all.filter(
       (directory) => directory.source !== 'pinned' && (url === null || directory.url === url),
@@ -132,7 +132,6 @@ async function refresh(urlText: string | undefined, _options: unknown, command: 
       chosen.map((directory) => refreshDirectory(database, directory, Date.now)),
     );
     print(
-      wantsJson(command),
       results.map(({ directory }) => describe(directory)),
       () =>
         results.map(

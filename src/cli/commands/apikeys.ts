@@ -8,15 +8,7 @@ import { KEY_SCOPES, type KeyScope } from '../../schema/route.ts';
 import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, table } from '../output.ts';
-import {
-  checkKid,
-  confirmOnTerminal,
-  type DestructiveFlags,
-  noSuchTenant,
-  requireTenant,
-  wantsJson,
-  withStore,
-} from '../run.ts';
+import { confirmOnTerminal, type DestructiveFlags, noSuchTenant, requireTenant, withStore } from '../run.ts';
 
 function checkScope(text: string): KeyScope {
   const scope = KEY_SCOPES.find((known) => known === text);
@@ -37,11 +29,9 @@ function describe(key: ApiKey): Record<string, unknown> {
 }
 
 async function create(
-  kidText: string,
+  kid: string,
   options: { readonly scope: string; readonly name: string },
-  command: Command,
 ): Promise<void> {
-  const kid = checkKid(kidText);
   const scope = checkScope(options.scope);
   const secret = makeApiKeySecret(scope, randomBytes);
   const createdAt = Date.now();
@@ -56,17 +46,17 @@ async function create(
     revokedAt: null,
     lastUsedOn: null,
   };
-  await withOperator(command, async ({ store, by }) => {
+  await withOperator(async ({ store, by }) => {
     if (!(await makeApiKeyStore(store.database).insert(key, by(kid)))) throw noSuchTenant(kid);
-    print(wantsJson(command), { id, scope, key: secret }, () => [secret]);
+    print({ id, scope, key: secret }, () => [secret]);
   });
 }
 
-async function list(kid: string | undefined, _options: unknown, command: Command): Promise<void> {
-  await withStore(command, async ({ database }) => {
+async function list(kid: string | undefined): Promise<void> {
+  await withStore(async ({ database }) => {
     await requireTenant(database, kid);
     const keys = (await makeApiKeyStore(database).list(kid)).map(describe);
-    print(wantsJson(command), keys, () =>
+    print(keys, () =>
       table([
         ['ID', 'KID', 'SCOPE', 'NAME', 'LAST USED', 'REVOKED'],
         ...keys.map((key) =>
@@ -84,13 +74,13 @@ async function list(kid: string | undefined, _options: unknown, command: Command
   });
 }
 
-async function revoke(id: string, options: DestructiveFlags, command: Command): Promise<void> {
-  await withOperator(command, async ({ store: opened, config, by }) => {
+async function revoke(id: string, options: DestructiveFlags): Promise<void> {
+  await withOperator(async ({ store: opened, config, by }) => {
     const store = makeApiKeyStore(opened.database);
     const known = (await store.list()).find((key) => key.id === id);
     if (!known) throw new CommandFailed('notFound', `there is no key ${id}; \`gpd apikeys list\` shows them`);
     if (options.dryRun === true) {
-      print(wantsJson(command), { ...describe(known), dryRun: true }, () => [
+      print({ ...describe(known), dryRun: true }, () => [
         `would be revoked: ${id}, ${known.scope} of ${known.kid} (${known.name})`,
       ]);
       return;
@@ -100,9 +90,7 @@ async function revoke(id: string, options: DestructiveFlags, command: Command): 
     const act = by(known.kid);
     const key = (await store.revoke(id, act)) ?? known;
     await appendCut(outsideOf(opened, config), { event: 'apikey.revoked', tenant: known.kid, id }, act.at);
-    print(wantsJson(command), describe(key), () => [
-      `${id} is revoked; running servers refuse it within 5 s`,
-    ]);
+    print(describe(key), () => [`${id} is revoked; running servers refuse it within 5 s`]);
   });
 }
 

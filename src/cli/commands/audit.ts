@@ -4,7 +4,6 @@ import { listAudit } from '../../audit/store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import { withRights } from '../rights-context.ts';
-import { checkKid, wantsJson } from '../run.ts';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 10_000;
@@ -25,19 +24,18 @@ function checkLimit(text: string | undefined): number {
 }
 
 async function list(
-  kidText: string,
+  kid: string,
   options: { readonly action?: string; readonly limit?: string },
-  command: Command,
 ): Promise<void> {
   const action = checkAction(options.action);
   const limit = checkLimit(options.limit);
-  await withRights(command, async ({ store, operatorOf }) => {
-    const { kid } = operatorOf(checkKid(kidText));
+  await withRights(async ({ store, operatorOf }) => {
+    operatorOf(kid);
     const rows = (await listAudit(store.database, kid, { action }, limit)).map((row) => ({
       ...row,
       at: isoTime(row.at),
     }));
-    print(wantsJson(command), rows, () =>
+    print(rows, () =>
       table([
         ['AT', 'ROLE', 'ACTION', 'ACTOR', 'DETAIL'],
         ...rows.map((row) => [

@@ -4,26 +4,26 @@ import { VERSION } from '../../version.ts';
 import { leavingNothing } from '../broken-off.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print } from '../output.ts';
-import { configFor, wantsJson } from '../run.ts';
+import { configFor } from '../run.ts';
 import { makeStageLine } from '../stage-line.ts';
 
 /** @throws {CommandFailed} where the database is not a file */
-export function requireFileDatabase(command: Command, what: string): void {
-  if (configFor(command).database_url === null) return;
+export function requireFileDatabase(what: string): void {
+  if (configFor().database_url === null) return;
   throw new CommandFailed('failure', `the data are in PostgreSQL: ${what}; docs/operate.md says how`);
 }
 
-async function backup(name: string, _options: unknown, command: Command): Promise<void> {
-  requireFileDatabase(command, 'back them up with pg_dump');
+async function backup(name: string): Promise<void> {
+  requireFileDatabase('back them up with pg_dump');
   const file = resolve(name);
   const { makeBackup } = await import('../../ops/backup.ts');
-  await withOperator(command, async ({ store, config, byAll }) => {
+  await withOperator(async ({ store, config, byAll }) => {
     const line = makeStageLine(Date.now);
     const options = { version: VERSION, by: byAll(), onProgress: line.update };
     const made = await leavingNothing(() => makeBackup(store, config, file, options)).finally(() =>
       line.end(),
     );
-    print(wantsJson(command), made, () => [
+    print(made, () => [
       `backup    ${made.file}`,
       `size      ${made.bytes.toLocaleString('en')} bytes, encrypted, read back and compared`,
       `as of     ${made.createdAt}`,

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { CommandFailed, print } from '../output.ts';
-import { wantsJson } from '../run.ts';
 
 /** `gpd completion bash|zsh|fish`: made from the commands that there are, so that it cannot lag behind them. */
 
@@ -73,11 +72,11 @@ export function registerCompletion(program: Command): void {
   program
     .command('completion <shell>')
     .description('a completion script for bash, zsh or fish')
-    .action((shell: string, _options: unknown, command: Command) => {
+    .action((shell: string) => {
       if (!Object.hasOwn(SHELLS, shell))
         throw new CommandFailed('usage', `${shell}: one of ${Object.keys(SHELLS).join(', ')}`);
       const nodes = nodesOf(program, 'gpd');
       const lines = SHELLS[shell as keyof typeof SHELLS](nodes);
-      print(wantsJson(command), { shell, script: `${lines.join('\n')}\n` }, () => lines);
+      print({ shell, script: `${lines.join('\n')}\n` }, () => lines);
     });
 }

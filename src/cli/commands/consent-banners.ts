@@ -3,18 +3,17 @@ import { listBanners } from '../../consent/banner-store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { print, table } from '../output.ts';
-import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';
+import { noSuchTenant, withStore } from '../run.ts';
 
 /** What people were shown, to be held against `banner.published` in the log. */
-async function banners(kidText: string, _options: unknown, command: Command): Promise<void> {
-  const kid = checkKid(kidText);
-  await withStore(command, async ({ database }) => {
+async function banners(kid: string): Promise<void> {
+  await withStore(async ({ database }) => {
     if (!(await makeTenantStore(database).get(kid))) throw noSuchTenant(kid);
     const shown = (await listBanners(database, kid)).map(({ publishedAt, ...banner }) => ({
       ...banner,
       publishedAt: isoTime(publishedAt),
     }));
-    print(wantsJson(command), shown, () =>
+    print(shown, () =>
       table([
         ['ENTRY', 'SINCE', 'TEXTS', 'SCRIPT'],
         ...shown.map(({ seq, publishedAt, textsSha256, scriptSha256 }) => [

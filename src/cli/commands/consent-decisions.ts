@@ -17,25 +17,18 @@ import {
 import { withConsent } from '../consent-context.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, table } from '../output.ts';
-import { checkKid, noSuchTenant, requireTenant, wantsJson } from '../run.ts';
+import { noSuchTenant, requireTenant } from '../run.ts';
 
 function usage(what: string, message: string | undefined): CommandFailed {
   return new CommandFailed('usage', `${what}: ${message ?? 'not valid'}`);
 }
 
-async function check(
-  kidText: string,
-  principalId: string,
-  purpose: string,
-  _options: unknown,
-  command: Command,
-): Promise<void> {
-  const kid = checkKid(kidText);
+async function check(kid: string, principalId: string, purpose: string): Promise<void> {
   const parsed = canProcessRequestSchema.safeParse({ principalId, purpose });
   if (!parsed.success) throw usage('principal or purpose', parsed.error.issues[0]?.message);
-  await withConsent(command, kid, async ({ service, tenant }) => {
+  await withConsent(kid, async ({ service, tenant }) => {
     const decision = await service.check(tenant, parsed.data);
-    print(wantsJson(command), decision, () => [
+    print(decision, () => [
       `${decision.allowed ? 'allowed' : 'not allowed'}: ${decision.reason}`,
       `proof: entry ${decision.proof.seq}, ${decision.proof.hash}`,
     ]);
@@ -48,19 +41,12 @@ interface WriteFlags {
 }
 
 function write(action: WriteAction) {
-  return async (
-    kidText: string,
-    principalId: string,
-    purposes: string[],
-    flags: WriteFlags,
-    command: Command,
-  ): Promise<void> => {
-    const kid = checkKid(kidText);
+  return async (kid: string, principalId: string, purposes: string[], flags: WriteFlags): Promise<void> => {
     const version = flags.policyVersion === undefined ? {} : { policyVersion: Number(flags.policyVersion) };
     const gpc = flags.gpc === undefined ? {} : { gpc: flags.gpc };
     const parsed = consentWriteSchema.safeParse({ principalId, purposes, ...version, ...gpc });
     if (!parsed.success) throw usage('principal or purposes', parsed.error.issues[0]?.message);
-    await withConsent(command, kid, async ({ service, tenant }) => {
+    await withConsent(kid, async ({ service, tenant }) => {
       const request = {
         action,
         body: parsed.data,
@@ -69,7 +55,7 @@ function write(action: WriteAction) {
         idempotencyKey: null,
       } as const;
       const answer = await service.write(tenant, request);
-      print(wantsJson(command), answer, () =>
+      print(answer, () =>
         answer.entries.map((entry) => `${entry.purpose}  entry ${entry.seq}  ${entry.hash}`),
       );
     });
@@ -92,19 +78,13 @@ async function collectHistory(
   return events;
 }
 
-async function history(
-  kidText: string,
-  principalText: string,
-  _options: unknown,
-  command: Command,
-): Promise<void> {
-  const kid = checkKid(kidText);
+async function history(kid: string, principalText: string): Promise<void> {
   const parsed = principalRequestSchema.safeParse({ principalId: principalText });
   if (!parsed.success) throw usage('principal', parsed.error.issues[0]?.message);
   const { principalId } = parsed.data;
-  await withConsent(command, kid, async ({ service, tenant }) => {
+  await withConsent(kid, async ({ service, tenant }) => {
     const events = await collectHistory(service, tenant, principalId);
-    print(wantsJson(command), { principalId, events }, () =>
+    print({ principalId, events }, () =>
       table([
         ['ENTRY', 'TIME', 'PURPOSE', 'EVENT'],
         ...events.map((event) => [String(event.seq), event.time, event.purpose, event.type]),
@@ -118,11 +98,10 @@ interface PolicyFlags {
   readonly material?: boolean;
 }
 
-async function policies(kidText: string, flags: PolicyFlags, command: Command): Promise<void> {
-  const kid = checkKid(kidText);
+async function policies(kid: string, flags: PolicyFlags): Promise<void> {
   if (flags.material === true && flags.publish === undefined)
     throw new CommandFailed('usage', '--material goes with --publish FILE');
-  await withOperator(command, async ({ store, by }) => {
+  await withOperator(async ({ store, by }) => {
     const { database } = store;
     await requireTenant(database, kid);
     if (flags.publish !== undefined) {
@@ -140,7 +119,7 @@ async function policies(kidText: string, flags: PolicyFlags, command: Command): 
       material,
       publishedAt: isoTime(publishedAt),
     }));
-    print(wantsJson(command), list, () =>
+    print(list, () =>
       table([
         ['VERSION', 'PUBLISHED', 'MATERIAL', 'SHA-256 OF THE TEXT'],
         ...list.map((policy) => [

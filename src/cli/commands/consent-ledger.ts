@@ -12,15 +12,7 @@ import { planGoingOn } from '../../ops/restore-checkpoints-service.ts';
 import { withConsent } from '../consent-context.ts';
 import { io } from '../io.ts';
 import { CommandFailed, EXIT, print, printableJson, say } from '../output.ts';
-import {
-  checkKid,
-  confirm,
-  type DestructiveFlags,
-  noSuchTenant,
-  requireTenant,
-  wantsJson,
-  withStore,
-} from '../run.ts';
+import { confirm, type DestructiveFlags, noSuchTenant, requireTenant, withStore } from '../run.ts';
 
 const SAY_EVERY = 50_000;
 
@@ -37,13 +29,8 @@ function readAgainst(file: string | undefined, vkey: string): Checkpoint[] {
   return kept;
 }
 
-async function verify(
-  kidText: string,
-  options: { readonly against?: string },
-  command: Command,
-): Promise<void> {
-  const kid = checkKid(kidText);
-  await withConsent(command, kid, async ({ store: { database, serverSecret }, config, tenant: keys }) => {
+async function verify(kid: string, options: { readonly against?: string }): Promise<void> {
+  await withConsent(kid, async ({ store: { database, serverSecret }, config, tenant: keys }) => {
     let said = 0;
     const onProgress = (done: number): void => {
       if (done - said < SAY_EVERY) return;
@@ -55,7 +42,7 @@ async function verify(
     const result = await verifyLog(database, kid, { trusted: { book, keys, against }, onProgress });
     if (!result) throw noSuchTenant(kid);
     const { size, root, ok, problems } = result;
-    print(wantsJson(command), result, () => [
+    print(result, () => [
       `entries  ${size.toLocaleString('en')}`,
       `root     ${root}`,
       ...(ok
@@ -68,13 +55,8 @@ async function verify(
   });
 }
 
-async function exportLog(
-  kidText: string,
-  options: { readonly out?: string },
-  command: Command,
-): Promise<void> {
-  const kid = checkKid(kidText);
-  await withStore(command, async ({ database }) => {
+async function exportLog(kid: string, options: { readonly out?: string }): Promise<void> {
+  await withStore(async ({ database }) => {
     if ((await readHead(database, kid)) === null) throw noSuchTenant(kid);
     const lines = Readable.from(entryLines(database, kid));
     if (options.out === undefined) {
@@ -94,14 +76,13 @@ async function exportLog(
         ? new CommandFailed('conflict', `${options.out} is already there, and nothing was changed`)
         : error;
     }
-    print(wantsJson(command), { kid, file: options.out }, () => [`written to ${options.out}`]);
+    print({ kid, file: options.out }, () => [`written to ${options.out}`]);
   });
 }
 
 /** Where entries were lost outside of gpd, or checkpoints.log was: what is there is signed, and nothing is hidden by it. */
-async function acceptLoss(kidText: string, options: DestructiveFlags, command: Command): Promise<void> {
-  const kid = checkKid(kidText);
-  await withStore(command, async ({ database, masterKey, serverSecret }, config) => {
+async function acceptLoss(kid: string, options: DestructiveFlags): Promise<void> {
+  await withStore(async ({ database, masterKey, serverSecret }, config) => {
     await requireTenant(database, kid);
     const book = makeCheckpointBook(config.data_dir, serverSecret);
     const { lines, lost } = await planGoingOn({ database, masterKey, book, now: Date.now() }, kid);
@@ -111,15 +92,11 @@ async function acceptLoss(kidText: string, options: DestructiveFlags, command: C
       await forgetLaterCheckpoints(database, kid);
       await book.keepAfterLoss(lines);
     }
-    print(
-      wantsJson(command),
-      { kid, accepted: lines.length > 0, signed, dryRun: options.dryRun === true },
-      () => [
-        lines.length === 0
-          ? `the log of ${kid} extends what was signed; nothing was changed`
-          : `the log of ${kid} is signed as it is now${signed === null ? '' : `; ${signed} entries were signed before`}`,
-      ],
-    );
+    print({ kid, accepted: lines.length > 0, signed, dryRun: options.dryRun === true }, () => [
+      lines.length === 0
+        ? `the log of ${kid} extends what was signed; nothing was changed`
+        : `the log of ${kid} is signed as it is now${signed === null ? '' : `; ${signed} entries were signed before`}`,
+    ]);
   });
 }
 

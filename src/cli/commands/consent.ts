@@ -6,7 +6,7 @@ import { DEFAULT_TTL_DAYS, type Purpose } from '../../tenants/tenant.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, table } from '../output.ts';
-import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';
+import { noSuchTenant, withStore } from '../run.ts';
 import { registerConsentBanners } from './consent-banners.ts';
 import { registerConsentDecisions } from './consent-decisions.ts';
 import { registerConsentLedger } from './consent-ledger.ts';
@@ -40,27 +40,23 @@ function checkPurpose(id: string, flags: PurposeFlags, before: Purpose | undefin
   };
 }
 
-async function set(kidText: string, id: string, flags: PurposeFlags, command: Command): Promise<void> {
-  const kid = checkKid(kidText);
-  await withOperator(command, async ({ store, by }) => {
+async function set(kid: string, id: string, flags: PurposeFlags): Promise<void> {
+  await withOperator(async ({ store, by }) => {
     const { database } = store;
     const before = (await makeTenantStore(database).purposes(kid)).find((purpose) => purpose.id === id);
     const purpose = checkPurpose(id, flags, before);
     const terms = (await stateMacs(store)).get(kid);
     if (!terms || !(await savePurposes(database, terms, [purpose], by(kid)))) throw noSuchTenant(kid);
-    print(wantsJson(command), { kid, ...purpose }, () => [
-      `${kid}: purpose ${purpose.id} saved (gpc ${purpose.gpc})`,
-    ]);
+    print({ kid, ...purpose }, () => [`${kid}: purpose ${purpose.id} saved (gpc ${purpose.gpc})`]);
   });
 }
 
-async function list(kidText: string, _options: unknown, command: Command): Promise<void> {
-  const kid = checkKid(kidText);
-  await withStore(command, async ({ database }) => {
+async function list(kid: string): Promise<void> {
+  await withStore(async ({ database }) => {
     const store = makeTenantStore(database);
     if (!(await store.get(kid))) throw noSuchTenant(kid);
     const purposes = await store.purposes(kid);
-    print(wantsJson(command), purposes, () =>
+    print(purposes, () =>
       table([
         ['PURPOSE', 'TITLE', 'GPC', 'DAYS'],
         ...purposes.map((purpose) => [purpose.id, purpose.title, purpose.gpc, String(purpose.ttlDays)]),

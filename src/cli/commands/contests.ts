@@ -12,18 +12,15 @@ import { OUTCOMES, reasonSchema } from '../../schema/rights.ts';
 import { tenantsSince } from '../../tenants/tenant-store.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import { withRights } from '../rights-context.ts';
-import { checkKid, confirm, noSuchTenant, wantsJson } from '../run.ts';
+import { checkKid, confirm, noSuchTenant } from '../run.ts';
 
 const PAGE = 1000;
 
 /** The words of the console: a due date reads the same in both. */
 const views = fileURLToPath(new URL('../../../views', import.meta.url));
 
-async function list(
-  options: { readonly tenant?: string; readonly all?: boolean },
-  command: Command,
-): Promise<void> {
-  await withRights(command, async ({ store, words, operatorOf }) => {
+async function list(options: { readonly tenant?: string; readonly all?: boolean }): Promise<void> {
+  await withRights(async ({ store, words, operatorOf }) => {
     const { database } = store;
     const tenants = [...(await tenantsSince(database)).keys()];
     const wanted = options.tenant === undefined ? tenants : [operatorOf(checkKid(options.tenant)).kid];
@@ -40,7 +37,7 @@ async function list(
     const shown = contests.map((contest) => ({ tenant: contest.kid, ...contestResponse(contest) }));
     const t = loadStrings(views);
     const now = Date.now();
-    print(wantsJson(command), shown, () =>
+    print(shown, () =>
       shown.length === 0
         ? ['no contest waits']
         : table([
@@ -59,8 +56,8 @@ async function list(
   });
 }
 
-async function show(contestId: string, _options: unknown, command: Command): Promise<void> {
-  await withRights(command, async ({ store, api, words }) => {
+async function show(contestId: string): Promise<void> {
+  await withRights(async ({ store, api, words }) => {
     const contest = await findContest(store.database.read, words, contestId);
     if (!contest) throw new CommandFailed('notFound', 'there is no contest of that id');
     const stored = await findDecision(store.database, contest.kid, contest.requestId);
@@ -74,7 +71,7 @@ async function show(contestId: string, _options: unknown, command: Command): Pro
           )
         : null;
     const answer = { tenant: contest.kid, ...contestResponse(contest), decision };
-    print(wantsJson(command), answer, () => [
+    print(answer, () => [
       ...table([
         ['contest', contest.contestId],
         ['tenant', contest.kid],
@@ -102,20 +99,19 @@ async function resolve(
     readonly yes?: boolean;
     readonly dryRun?: boolean;
   },
-  command: Command,
 ): Promise<void> {
   const outcome = OUTCOMES.find((name) => name === options.outcome);
   if (outcome === undefined)
     throw new CommandFailed('usage', 'say what you decided: --outcome upheld or --outcome overturned');
   const reason = reasonSchema.safeParse(options.reason ?? '');
   if (!reason.success) throw new CommandFailed('usage', '--reason: say why, in 20 to 4,000 characters');
-  await withRights(command, async ({ store, api, words, operatorOf }) => {
+  await withRights(async ({ store, api, words, operatorOf }) => {
     const contest = await findContest(store.database.read, words, contestId);
     if (!contest) throw new CommandFailed('notFound', 'there is no contest of that id');
     if (!api.ingestTenantOf(contest.kid)) throw noSuchTenant(contest.kid);
     if (options.dryRun === true) {
       const plan = { contestId, tenant: contest.kid, status: contest.status, outcome, dryRun: true };
-      print(wantsJson(command), plan, () => [
+      print(plan, () => [
         contest.status === 'resolved'
           ? `${contestId} is resolved already: ${contest.outcome}`
           : `would resolve ${contestId} as ${outcome}`,
@@ -126,7 +122,7 @@ async function resolve(
     await confirm(options, `this resolves the contest as ${outcome}, for good`);
     const ruling = { contestId, outcome, reason: reason.data, version: null } as const;
     const resolved = await api.contests.resolve(operatorOf(contest.kid), ruling);
-    print(wantsJson(command), contestResponse(resolved), () => [
+    print(contestResponse(resolved), () => [
       resolved.status === 'resolved'
         ? `${contestId} is resolved: ${outcome}`
         : `${contestId}: proposed ${outcome}; this tenant wants a second person to confirm it`,

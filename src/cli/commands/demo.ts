@@ -2,16 +2,16 @@ import type { Command } from 'commander';
 import type { RunningApp } from '../../ops/running.ts';
 import { io } from '../io.ts';
 import { print } from '../output.ts';
-import { configFor, fail, wantsJson } from '../run.ts';
+import { configFor, fail } from '../run.ts';
 import { untilSignal } from './serve.ts';
 
-async function start(options: { readonly port?: string }, command: Command): Promise<RunningApp> {
+async function start(options: { readonly port?: string }): Promise<RunningApp> {
   const [{ prepareDemo }, { startApp }, { describeFault, makeLogger }] = await Promise.all([
     import('../../demo/demo.ts'),
     import('../../app.ts'),
     import('../../ops/log.ts'),
   ]);
-  const demo = await prepareDemo(configFor(command, { port: options.port }));
+  const demo = await prepareDemo(configFor({ port: options.port }));
   const log = makeLogger('warn');
   const app = await startApp(demo.config, {
     log,
@@ -23,7 +23,7 @@ async function start(options: { readonly port?: string }, command: Command): Pro
   });
   const urls = { shop: `${app.url}/demo`, console: `${app.url}/console` };
   const { users } = demo;
-  print(wantsJson(command), { urls, users }, () => [
+  print({ urls, users }, () => [
     `shop page   ${urls.shop}`,
     `console     ${urls.console}`,
     ...users.map(({ name, about }) => `  sign in as ${name.padEnd(14)} ${about}`),
@@ -38,10 +38,10 @@ export function registerDemo(program: Command): void {
     .command('demo')
     .description('try everything in a throw-away data directory')
     .option('--port <port>', 'port to listen on; 0 takes a free one')
-    .action(async (options: { readonly port?: string }, command: Command) => {
+    .action(async (options: { readonly port?: string }) => {
       const signalled = untilSignal(['SIGTERM', 'SIGINT', 'SIGHUP']);
       try {
-        const app = await Promise.race([start(options, command), signalled]);
+        const app = await Promise.race([start(options), signalled]);
         await signalled;
         if (typeof app === 'object') await app.stop(1000);
       } catch (error) {

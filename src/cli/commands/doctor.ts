@@ -5,7 +5,7 @@ import type { Report, Result } from '../../ops/doctor/doctor.ts';
 import { VERSION } from '../../version.ts';
 import { io } from '../io.ts';
 import { CommandFailed, EXIT, print, table } from '../output.ts';
-import { configFor, wantsJson } from '../run.ts';
+import { configFor } from '../run.ts';
 
 interface Options {
   readonly url?: string;
@@ -29,20 +29,20 @@ function lines({ checks, counts }: Report, all: boolean): string[] {
   return [...withRemedies, `${checks.length} checks: ${total}`];
 }
 
-async function doctor(options: Options, command: Command): Promise<void> {
+async function doctor(options: Options): Promise<void> {
   const { url } = options;
   if (url !== undefined && parseUrl(url) === null)
     throw new CommandFailed('usage', '--url takes the address of a server');
   // Loaded for this command alone: a server's start does not wait for it.
   const { examine } = await import('../../ops/doctor/doctor.ts');
   const { gatherFacts } = await import('../../ops/doctor/gather.ts');
-  const facts = await gatherFacts(configFor(command), {
+  const facts = await gatherFacts(configFor(), {
     version: VERSION,
     now: Date.now(),
     ...(url === undefined ? {} : { url: new URL(url).origin }),
   });
   const report = examine(facts);
-  print(wantsJson(command), report, () => lines(report, options.all === true));
+  print(report, () => lines(report, options.all === true));
   if (!report.ok) io().exitCode = EXIT.failure;
 }
 

@@ -13,13 +13,9 @@ export function registerDsar(program: Command): void {
     .option('--principal <id>', 'their id in the consent ledger')
     .requiredOption('--out <file>', 'where to write; it must not be there yet')
     .option('--encrypt-to <cert>', 'encrypt it to this certificate (RSA, PEM or DER)')
-    .action(async (options: ExportOptions, command: Command) =>
-      (await import('../dsar-export.ts')).exportArchive(options, command),
-    );
+    .action(async (options: ExportOptions) => (await import('../dsar-export.ts')).exportArchive(options));
   dsar
     .command('certificate')
     .description('print the certificate that signs archives, for recipients to pin')
-    .action(async (_options: unknown, command: Command) =>
-      (await import('../dsar-export.ts')).printCertificate(command),
-    );
+    .action(async () => (await import('../dsar-export.ts')).printCertificate());
 }

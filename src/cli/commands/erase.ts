@@ -6,7 +6,7 @@ import type { ErasureReceipt } from '../../schema/rights.ts';
 import { io } from '../io.ts';
 import { CommandFailed, EXIT, print, table } from '../output.ts';
 import { type RightsContext, type TargetOptions, targetBody, withRights } from '../rights-context.ts';
-import { checkKid, confirm, wantsJson } from '../run.ts';
+import { checkKid, confirm } from '../run.ts';
 
 const MAX_LIST = 1000;
 
@@ -25,8 +25,8 @@ function requireTenantOption(options: { readonly tenant?: string }): string {
   return checkKid(options.tenant);
 }
 
-function printReceipt(command: Command, receipt: ErasureReceipt): void {
-  print(wantsJson(command), receipt, () => [
+function printReceipt(receipt: ErasureReceipt): void {
+  print(receipt, () => [
     `receipt  ${receipt.receiptId}`,
     `erased   ${receipt.erasedAt}`,
     '',
@@ -47,7 +47,7 @@ function printReceipt(command: Command, receipt: ErasureReceipt): void {
 /** An erasure may spend what the disk keeps for it. */
 const ERASING = { mayOpenReserve: true } as const;
 
-async function erase(options: EraseOptions, command: Command): Promise<void> {
+async function erase(options: EraseOptions): Promise<void> {
   const kid = requireTenantOption(options);
   const body = targetBody(options);
   const run = async ({ api, store, operatorOf }: RightsContext): Promise<void> => {
@@ -58,23 +58,23 @@ async function erase(options: EraseOptions, command: Command): Promise<void> {
       const decisions = planned.decisions?.erased ?? 0;
       const consent = target.principal !== null;
       const plan = { tenant: kid, dryRun: true, devices: target.durables.length, decisions, consent };
-      print(wantsJson(command), plan, () => [
+      print(plan, () => [
         `would erase ${plan.devices} device(s) with ${decisions} decision(s)${consent ? ' and shred the consent record' : ''}`,
         'Nothing was changed.',
       ]);
       return;
     }
     await confirm(options, `this erases what tenant ${kid} holds about this person, and cannot be undone`);
-    printReceipt(command, await api.eraseFor(by, body));
+    printReceipt(await api.eraseFor(by, body));
   };
-  await withRights(command, run, ERASING);
+  await withRights(run, ERASING);
 }
 
-async function status(receiptId: string, _options: unknown, command: Command): Promise<void> {
-  await withRights(command, async ({ eraser }) => {
+async function status(receiptId: string): Promise<void> {
+  await withRights(async ({ eraser }) => {
     const receipt = await eraser.status(receiptId);
     if (!receipt) throw new CommandFailed('notFound', 'there is no receipt of that id');
-    printReceipt(command, receipt);
+    printReceipt(receipt);
   });
 }
 
@@ -85,11 +85,11 @@ function nameUnreadable(receiptIds: readonly string[]): void {
   throw new CommandFailed('failure', `stored receipts cannot be read: ${ids}; restore a backup`);
 }
 
-async function list(kidText: string, _options: unknown, command: Command): Promise<void> {
-  await withRights(command, async ({ eraser, operatorOf }) => {
-    const { kid } = operatorOf(checkKid(kidText));
+async function list(kid: string): Promise<void> {
+  await withRights(async ({ eraser, operatorOf }) => {
+    operatorOf(kid);
     const { receipts, unreadable } = await eraser.list(kid, MAX_LIST);
-    print(wantsJson(command), receipts, () =>
+    print(receipts, () =>
       table([
         ['RECEIPT', 'ERASED', 'BY', 'STATE'],
         ...receipts.map(({ receiptId, erasedAt, requestedBy, incomplete }) => [
@@ -104,15 +104,15 @@ async function list(kidText: string, _options: unknown, command: Command): Promi
   });
 }
 
-async function resume(_options: unknown, command: Command): Promise<void> {
-  await withRights(command, async ({ eraser, held }) => {
+async function resume(): Promise<void> {
+  await withRights(async ({ eraser, held }) => {
     const { receipts: resumed, failures } = await eraser.resume();
     const receipts = [...resumed, ...(await held.resume())];
     const open = receipts.filter(({ incomplete }) => incomplete).length;
     const failed = failures.filter(({ kid }) => kid !== null).length;
     const all = receipts.length + failed;
     const nothing = failures.length === 0 ? ['every erasure is complete'] : [];
-    print(wantsJson(command), { resumed: all, incomplete: open + failed }, () => [
+    print({ resumed: all, incomplete: open + failed }, () => [
       ...(all === 0 ? nothing : [`${receipts.length - open} of ${all} erasures are complete now`]),
       ...(open > 0 ? [HELD] : []),
     ]);

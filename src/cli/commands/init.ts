@@ -4,7 +4,7 @@ import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
 import { createTenant } from '../../ops/new-tenant-service.ts';
 import { initialiseStore } from '../../tenants/installation-files.ts';
 import { print } from '../output.ts';
-import { checkKid, configFor, wantsJson } from '../run.ts';
+import { checkKid, configFor } from '../run.ts';
 import { checkOrigins, collect } from './tenants.ts';
 
 interface InitOptions {
@@ -18,10 +18,10 @@ export function registerInit(program: Command): void {
     .description('make the data directory, the master key, the database and the first tenant')
     .requiredOption('--tenant <kid>', 'the first tenant')
     .option('--origin <url>', 'an origin of its pages; repeat it for more', collect, [])
-    .action(async (options: InitOptions, command: Command) => {
+    .action(async (options: InitOptions) => {
       const kid = checkKid(options.tenant);
       const origins = checkOrigins(options.origin);
-      const config = configFor(command);
+      const config = configFor();
       const store = await initialiseStore(config);
       try {
         const key = await createTenant(store, makeCheckpointBook(config.data_dir, store.serverSecret), {
@@ -32,7 +32,7 @@ export function registerInit(program: Command): void {
         });
         const dataDir = config.data_dir;
         const made = { kid, origins, dataDir, generation: key?.generation, publicKey: key?.publicKey };
-        print(wantsJson(command), made, () => [
+        print(made, () => [
           `data directory  ${dataDir}`,
           `tenant          ${kid}`,
           `seal key        generation ${key?.generation}, published`,

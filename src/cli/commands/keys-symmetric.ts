@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import type { Command } from 'commander';
 import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/contexts.ts';
 import { makeTenantStore, readTenantSecret, saveTenantSecret } from '../../tenants/tenant-store.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print } from '../output.ts';
-import { checkKid, confirmOnTerminal, type DestructiveFlags, noSuchTenant, wantsJson } from '../run.ts';
+import { confirmOnTerminal, type DestructiveFlags, noSuchTenant } from '../run.ts';
 import { readSharedKey } from '../shared-key.ts';
 
 interface SymmetricFlags extends DestructiveFlags {
@@ -12,8 +11,7 @@ interface SymmetricFlags extends DestructiveFlags {
 }
 
 /** The legacy shared key. A second one replaces the first, which opens nothing any more. */
-export async function symmetric(kidText: string, options: SymmetricFlags, command: Command): Promise<void> {
-  const kid = checkKid(kidText);
+export async function symmetric(kid: string, options: SymmetricFlags): Promise<void> {
   const given = options.import === undefined ? randomBytes(32) : await readSharedKey(options.import);
   if (given?.length !== 32) {
     throw new CommandFailed(
@@ -21,12 +19,12 @@ export async function symmetric(kidText: string, options: SymmetricFlags, comman
       '--import takes a file with the base64 of 32 bytes, or - for standard input',
     );
   }
-  await withOperator(command, async ({ store: { database, masterKey }, by }) => {
+  await withOperator(async ({ store: { database, masterKey }, by }) => {
     const replaces = (await readTenantSecret(database, kid, SYMMETRIC_SECRET)) !== null;
     if (options.dryRun === true) {
       const kids = await makeTenantStore(database).kids();
       if (!kids.includes(kid)) throw noSuchTenant(kid);
-      print(wantsJson(command), { kid, dryRun: true, replaces }, () => [
+      print({ kid, dryRun: true, replaces }, () => [
         replaces ? `would replace the shared key of ${kid}` : `would be the first shared key of ${kid}`,
       ]);
       return;
@@ -37,6 +35,6 @@ export async function symmetric(kidText: string, options: SymmetricFlags, comman
     const wrapped = masterKey.wrap(given, tenantSecretContext(kid, SYMMETRIC_SECRET));
     if (!(await saveTenantSecret(database, kid, SYMMETRIC_SECRET, wrapped, by(kid)))) throw noSuchTenant(kid);
     const key = given.toString('base64');
-    print(wantsJson(command), { kid, key }, () => [key]);
+    print({ kid, key }, () => [key]);
   });
 }

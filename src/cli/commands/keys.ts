@@ -12,15 +12,7 @@ import { makeSealKeyStore } from '../../tenants/seal-key-store.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, type ExitName, print, say, table } from '../output.ts';
-import {
-  checkKid,
-  confirm,
-  confirmOnTerminal,
-  type DestructiveFlags,
-  noSuchTenant,
-  wantsJson,
-  withStore,
-} from '../run.ts';
+import { confirm, confirmOnTerminal, type DestructiveFlags, noSuchTenant, withStore } from '../run.ts';
 import { symmetric } from './keys-symmetric.ts';
 
 const DEFAULT_GRACE = '7d';
@@ -62,20 +54,17 @@ function maker(store: Store, kid: string, now: number) {
     makeGeneration(kid, generation, state, { masterKey: store.masterKey, now });
 }
 
-function printKey(command: Command, key: Generation): void {
+function printKey(key: Generation): void {
   const { kid, generation, state, publicKey } = key;
-  print(wantsJson(command), { kid, generation, state, publicKey }, () => [
-    `${kid} generation ${generation}: ${state}`,
-  ]);
+  print({ kid, generation, state, publicKey }, () => [`${kid} generation ${generation}: ${state}`]);
 }
 
-async function generate(kidText: string, _options: unknown, command: Command): Promise<void> {
-  const kid = checkKid(kidText);
-  await withOperator(command, async ({ store, by }) => {
+async function generate(kid: string): Promise<void> {
+  await withOperator(async ({ store, by }) => {
     const act = by(kid);
     const make = maker(store, kid, act.at);
     const plan = await makeSealKeyStore(store.database).change(kid, (keys) => planGenerate(keys, make), act);
-    printKey(command, accepted(kid, plan));
+    printKey(accepted(kid, plan));
   });
 }
 
@@ -84,11 +73,10 @@ interface RotateFlags extends DestructiveFlags {
   readonly force?: boolean;
 }
 
-async function rotate(kidText: string, options: RotateFlags, command: Command): Promise<void> {
-  const kid = checkKid(kidText);
+async function rotate(kid: string, options: RotateFlags): Promise<void> {
   const graceMs = parseDuration(options.grace);
   if (graceMs === null) throw new CommandFailed('usage', '--grace takes 30s, 15m, 12h or 7d');
-  await withOperator(command, async ({ store, config, by }) => {
+  await withOperator(async ({ store, config, by }) => {
     const act = by(kid);
     const now = act.at;
     const keyStore = makeSealKeyStore(store.database);
@@ -102,7 +90,7 @@ async function rotate(kidText: string, options: RotateFlags, command: Command): 
       const changed = planned.ok
         ? planned.changed.map(({ generation, state }) => ({ generation, state }))
         : [];
-      print(wantsJson(command), { kid, dryRun: true, changed }, () =>
+      print({ kid, dryRun: true, changed }, () =>
         changed.map((key) => `would be ${key.state}: generation ${key.generation}`),
       );
       return;
@@ -115,18 +103,18 @@ async function rotate(kidText: string, options: RotateFlags, command: Command): 
     }
     const changed = await keyStore.change(kid, plan, act);
     await buryKeys(outsideOf(store, config), changed, act.at);
-    printKey(command, accepted(kid, changed));
+    printKey(accepted(kid, changed));
   });
 }
 
-async function list(kid: string | undefined, _options: unknown, command: Command): Promise<void> {
-  await withStore(command, async ({ database }) => {
+async function list(kid: string | undefined): Promise<void> {
+  await withStore(async ({ database }) => {
     const all = await makeTenantStore(database).kids();
     const kids = all.filter((name) => kid === undefined || name === kid);
     if (kid !== undefined && kids.length === 0) throw noSuchTenant(kid);
     const store = makeSealKeyStore(database);
     const keys = (await Promise.all(kids.map((name) => store.list(name)))).flat();
-    print(wantsJson(command), keys.map(describe), () =>
+    print(keys.map(describe), () =>
       table([
         ['KID', 'GEN', 'STATE', 'CREATED', 'OPENS UNTIL'],
         ...keys.map((key) => [
@@ -141,24 +129,18 @@ async function list(kid: string | undefined, _options: unknown, command: Command
   });
 }
 
-async function destroy(
-  kidText: string,
-  gen: string,
-  options: DestructiveFlags,
-  command: Command,
-): Promise<void> {
-  const kid = checkKid(kidText);
+async function destroy(kid: string, gen: string, options: DestructiveFlags): Promise<void> {
   const generation = Number(gen);
   if (!Number.isSafeInteger(generation) || generation < 1) {
     throw new CommandFailed('usage', 'a generation is a whole number from 1');
   }
-  await withOperator(command, async ({ store, config, by }) => {
+  await withOperator(async ({ store, config, by }) => {
     const keyStore = makeSealKeyStore(store.database);
     const keys = await keyStore.list(kid);
     if (keys.length === 0) throw noSuchTenant(kid);
     const result = accepted(kid, planDestroy(keys, generation, Date.now()));
     if (options.dryRun === true) {
-      print(wantsJson(command), { kid, generation, dryRun: true, state: result.state }, () => [
+      print({ kid, generation, dryRun: true, state: result.state }, () => [
         `would be destroyed: ${kid} generation ${generation}; nothing sealed to it would open again`,
       ]);
       return;
@@ -167,7 +149,7 @@ async function destroy(
     const act = by(kid);
     const plan = await keyStore.change(kid, (current) => planDestroy(current, generation, act.at), act);
     await buryKeys(outsideOf(store, config), plan, act.at);
-    printKey(command, accepted(kid, plan));
+    printKey(accepted(kid, plan));
   });
 }
 
@@ -208,16 +190,11 @@ export function registerKeys(program: Command): void {
     )
     .option('--yes', 'do not ask')
     .option('--dry-run', 'say what would change')
-    .action(async (options: DestructiveFlags & { newKeyFile?: string }, command: Command) => {
-      await rewrapCommand(options, command);
-    });
+    .action(rewrapCommand);
 }
 
-async function rewrapCommand(
-  options: DestructiveFlags & { readonly newKeyFile?: string },
-  command: Command,
-): Promise<void> {
-  await withOperator(command, async ({ store, config, byAll }) => {
+async function rewrapCommand(options: DestructiveFlags & { readonly newKeyFile?: string }): Promise<void> {
+  await withOperator(async ({ store, config, byAll }) => {
     if (options.dryRun !== true) {
       await confirm(
         options,
@@ -233,7 +210,7 @@ async function rewrapCommand(
       say(
         `From now on gpd needs GPD_MASTER_KEY_FILE=${resolve(result.masterKey)}, or that file as its systemd credential: the key that is set now opens this database no more.`,
       );
-    print(wantsJson(command), result, () => [
+    print(result, () => [
       `${options.dryRun === true ? 'would be wrapped anew' : 'wrapped anew'}: ${result.secrets} secrets, ${result.sealKeys} seal keys`,
       `master key: ${result.masterKey}`,
       ...(options.dryRun === true ? [] : ['Its recovery key is another one: gpd master-key escrow']),

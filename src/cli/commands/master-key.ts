@@ -6,7 +6,7 @@ import { confirmRecoveryKey, printRecoveryKey, recoverMasterKey } from '../../op
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
 import { io } from '../io.ts';
 import { CommandFailed, print, say } from '../output.ts';
-import { configFor, wantsJson, withStore } from '../run.ts';
+import { configFor, withStore } from '../run.ts';
 
 /** `gpd master-key`: the recovery key on paper. A secret comes by standard input, never by an argument. */
 
@@ -28,11 +28,11 @@ async function typedKey(): Promise<Buffer> {
   return read.key;
 }
 
-async function escrow(_options: unknown, command: Command): Promise<void> {
-  await withStore(command, (store, config) => {
+async function escrow(): Promise<void> {
+  await withStore((store, config) => {
     const printed = printRecoveryKey(store, config);
     const { groups, fingerprint } = printed;
-    print(wantsJson(command), printed, () => [
+    print(printed, () => [
       `# gpd recovery key 1, ${groups.length} groups, fingerprint ${fingerprint}`,
       '# With a backup it is all that is needed to read everything: keep it locked up, away from the backups.',
       ...Array.from({ length: Math.ceil(groups.length / GROUPS_A_LINE) }, (_, i) =>
@@ -44,9 +44,9 @@ async function escrow(_options: unknown, command: Command): Promise<void> {
   });
 }
 
-async function confirm(_options: unknown, command: Command): Promise<void> {
+async function confirm(): Promise<void> {
   const key = await typedKey();
-  await withStore(command, async (store, config) => {
+  await withStore(async (store, config) => {
     const { matches, fingerprint } = await confirmRecoveryKey(store, config, key, Date.now());
     if (!matches) {
       throw new CommandFailed(
@@ -54,20 +54,20 @@ async function confirm(_options: unknown, command: Command): Promise<void> {
         'this is the recovery key of another master key: print that of this one by gpd master-key escrow',
       );
     }
-    print(wantsJson(command), { confirmed: true, fingerprint }, () => [
+    print({ confirmed: true, fingerprint }, () => [
       `the paper holds the master key of these data, fingerprint ${fingerprint}`,
     ]);
   });
 }
 
-async function recover(options: { readonly out?: string }, command: Command): Promise<void> {
-  const config = configFor(command);
+async function recover(options: { readonly out?: string }): Promise<void> {
+  const config = configFor();
   const file = options.out === undefined ? masterKeyPath(config) : resolve(options.out);
   if (existsSync(file))
     throw new CommandFailed('conflict', `${file} is already there, and nothing was changed`);
   const key = await typedKey();
   const recovered = await recoverMasterKey(config, key, options.out === undefined ? undefined : file);
-  print(wantsJson(command), recovered, () => [
+  print(recovered, () => [
     `master key   ${recovered.file}`,
     `fingerprint  ${recovered.fingerprint}`,
     recovered.opens ? 'It opens the data that are there.' : 'Next: gpd restore FILE',

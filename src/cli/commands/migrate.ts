@@ -6,7 +6,7 @@ import { migrate, schemaState, UnknownSchema } from '../../db/migrate.ts';
 import { openData } from '../../tenants/data-lock-files.ts';
 import { notInitialised } from '../../tenants/installation-files.ts';
 import { print } from '../output.ts';
-import { configFor, wantsJson } from '../run.ts';
+import { configFor } from '../run.ts';
 
 /** @throws {UnknownSchema} as the real one would */
 async function wouldApply(database: Database): Promise<readonly string[]> {
@@ -20,14 +20,14 @@ export function registerMigrate(program: Command): void {
     .command('migrate')
     .description('bring the database schema up to date (`serve` does it too)')
     .option('--dry-run', 'say what would be applied')
-    .action(async (options: { readonly dryRun?: boolean }, command: Command) => {
-      const config = configFor(command);
+    .action(async (options: { readonly dryRun?: boolean }) => {
+      const config = configFor();
       if (config.database_url === null && !existsSync(sqliteFile(config))) throw notInitialised(config);
       const database = await openData(config);
       try {
         const dryRun = options.dryRun === true;
         const applied = dryRun ? await wouldApply(database) : await migrate(database);
-        print(wantsJson(command), { applied, dryRun }, () =>
+        print({ applied, dryRun }, () =>
           applied.length === 0
             ? ['the schema is up to date']
             : applied.map((name) => `${dryRun ? 'would apply' : 'applied'} ${name}`),

@@ -11,7 +11,7 @@ import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import { readPolicyFile } from '../policy-file.ts';
-import { checkKid, noSuchTenant, wantsJson } from '../run.ts';
+import { noSuchTenant } from '../run.ts';
 
 interface PolicyOptions {
   readonly set?: string;
@@ -41,12 +41,11 @@ function ruleTable(policies: TenantPolicies): string[] {
 }
 
 /** Without an option it shows; --set and --clear change the live policy, or with --shadow the one that is tried out. */
-async function policy(kidText: string, options: PolicyOptions, command: Command): Promise<void> {
-  const kid = checkKid(kidText);
+async function policy(kid: string, options: PolicyOptions): Promise<void> {
   if (options.set !== undefined && options.clear === true)
     throw new CommandFailed('usage', 'either --set or --clear');
   const next = options.set === undefined ? null : readPolicyFile(options.set);
-  await withOperator(command, async ({ store: { database }, by }) => {
+  await withOperator(async ({ store: { database }, by }) => {
     if (!(await makeTenantStore(database).get(kid))) throw noSuchTenant(kid);
     const mode: PolicyMode = options.shadow === true ? 'shadow' : 'live';
     if (next || options.clear === true) await savePolicy(database, kid, mode, next, by(kid));
@@ -62,7 +61,7 @@ async function policy(kidText: string, options: PolicyOptions, command: Command)
       shadow: policies.shadow ?? null,
       shadowCounts: counts,
     };
-    print(wantsJson(command), shown, () => [
+    print(shown, () => [
       ...ruleTable(policies),
       '',
       `live policy ${live.version}${shadow ? `, shadow policy ${shadow.version}` : ', no shadow policy'}`,

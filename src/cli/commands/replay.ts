@@ -10,7 +10,7 @@ import { offlineRunner, type Runner, remoteRunner } from '../replay/runners.ts';
 import { makeSlots } from '../replay/slots.ts';
 import { count, newTally, type Tally } from '../replay/tally.ts';
 import { makeReporter } from '../reporter.ts';
-import { wantsJson, withStore } from '../run.ts';
+import { withStore } from '../run.ts';
 
 interface ReplayOptions {
   readonly url?: string;
@@ -59,10 +59,10 @@ async function replayFile(file: string, run: Runner, concurrency: number): Promi
   }
 }
 
-function report(tally: Tally, withPolicy: boolean, command: Command): void {
+function report(tally: Tally, withPolicy: boolean): void {
   const { total, byReason, byClass, changed, mismatches, examples } = tally;
   const summary = { total, byReason, byClass, mismatches, ...(withPolicy ? { changed } : {}) };
-  print(wantsJson(command), summary, () => {
+  print(summary, () => {
     const rows = (counts: Record<string, number>): string[][] =>
       Object.entries(counts)
         .sort((a, b) => b[1] - a[1])
@@ -89,7 +89,7 @@ export function registerReplay(program: Command): void {
     .option('--url <url>', 'send them to this server')
     .option('--policy <file>', 'say which verdicts this policy would change')
     .option('--concurrency <n>', 'requests under way at once, with --url', '1')
-    .action(async (file: string, options: ReplayOptions, command: Command) => {
+    .action(async (file: string, options: ReplayOptions) => {
       const concurrency = Number(options.concurrency);
       if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > 256) {
         throw new CommandFailed('usage', '--concurrency takes 1 to 256');
@@ -103,10 +103,10 @@ export function registerReplay(program: Command): void {
         throw new CommandFailed('usage', '--url takes the address of a server');
       const tally =
         url === undefined
-          ? await withStore(command, async (store, config) =>
+          ? await withStore(async (store, config) =>
               replayFile(file, await offlineRunner(store, config, policy), 1),
             )
           : await replayFile(file, remoteRunner(url), concurrency);
-      report(tally, policy !== null, command);
+      report(tally, policy !== null);
     });
 }

@@ -5,7 +5,7 @@ import { sqliteFile } from '../../config.ts';
 import { leavingNothing } from '../broken-off.ts';
 import { accountName } from '../operator.ts';
 import { CommandFailed, print, say } from '../output.ts';
-import { configFor, confirm, wantsJson } from '../run.ts';
+import { configFor, confirm } from '../run.ts';
 import { makeStageLine } from '../stage-line.ts';
 import { requireFileDatabase } from './backup.ts';
 
@@ -15,11 +15,11 @@ interface Options {
   readonly dryRun?: boolean;
 }
 
-async function restore(name: string, options: Options, command: Command): Promise<void> {
-  requireFileDatabase(command, 'restore them with pg_restore');
+async function restore(name: string, options: Options): Promise<void> {
+  requireFileDatabase('restore them with pg_restore');
   const file = resolve(name);
   if (!existsSync(file)) throw new CommandFailed('notFound', `there is no file ${file}`);
-  const config = configFor(command);
+  const config = configFor();
   const dryRun = options.dryRun === true;
   const replaces = existsSync(sqliteFile(config));
   if (!dryRun && replaces) {
@@ -34,7 +34,7 @@ async function restore(name: string, options: Options, command: Command): Promis
     ...(options.keyFile === undefined ? {} : { keyFile: options.keyFile }),
   };
   const restored = await leavingNothing(() => restoreBackup(config, file, asked)).finally(() => line.end());
-  print(wantsJson(command), restored, () => [
+  print(restored, () => [
     dryRun ? `${file} is whole and would be restored` : `restored  ${restored.dataDir}`,
     `as of     ${restored.createdAt}, by gpd ${restored.gpd}`,
     `erasures  ${restored.erasuresToRepeat} came after it; the server repeats them before it listens`,

@@ -8,7 +8,7 @@ import { TOLD_AHEAD_MS } from '../../ops/clock-watch.ts';
 import { runRetention } from '../../ops/retention.ts';
 import { readStoredSteady } from '../../ops/steady-store.ts';
 import { CommandFailed, print, say, table } from '../output.ts';
-import { wantsJson, withStore } from '../run.ts';
+import { withStore } from '../run.ts';
 
 interface Options {
   readonly dryRun?: boolean;
@@ -32,11 +32,11 @@ async function believedTime(database: Database, trusted: boolean): Promise<numbe
   return now;
 }
 
-async function run(options: Options, command: Command): Promise<void> {
-  await withStore(command, async ({ database }) => {
+async function run(options: Options): Promise<void> {
+  await withStore(async ({ database }) => {
     const now = await believedTime(database, options.yes === true);
     const { results, failures } = await runRetention(database, now, options.dryRun);
-    print(wantsJson(command), results, () => [
+    print(results, () => [
       ...table([
         ['TENANT', 'DECISIONS', 'CONTESTS', 'LINKS', 'SIGHTINGS', 'INDEX', 'AUDIT'],
         ...results.map((row) =>

@@ -10,7 +10,7 @@ import { makeSealKeyStore } from '../../tenants/seal-key-store.ts';
 import { readTenantSecret } from '../../tenants/tenant-store.ts';
 import { io } from '../io.ts';
 import { CommandFailed, printLine } from '../output.ts';
-import { checkKid, noSuchTenant, withStore } from '../run.ts';
+import { noSuchTenant, withStore } from '../run.ts';
 
 interface SealOptions {
   readonly url?: string;
@@ -34,13 +34,8 @@ function completePlaintext(input: string): Buffer {
   return Buffer.from(JSON.stringify(filled));
 }
 
-async function sealFromStore(
-  kid: string,
-  plaintext: Buffer,
-  symmetric: boolean,
-  command: Command,
-): Promise<SealedBundle> {
-  return withStore(command, async ({ database, masterKey }) => {
+async function sealFromStore(kid: string, plaintext: Buffer, symmetric: boolean): Promise<SealedBundle> {
+  return withStore(async ({ database, masterKey }) => {
     if (symmetric) {
       const wrapped = await readTenantSecret(database, kid, SYMMETRIC_SECRET);
       if (wrapped === null) {
@@ -76,15 +71,14 @@ export function registerSeal(program: Command): void {
     .description('seal a plaintext from standard input; prints the bundle')
     .option('--url <url>', 'take the public key from this server instead of the database')
     .option('--symmetric', 'the legacy form, under the shared key')
-    .action(async (kidText: string, options: SealOptions, command: Command) => {
-      const kid = checkKid(kidText);
+    .action(async (kid: string, options: SealOptions) => {
       if (options.symmetric === true && options.url !== undefined) {
         throw new CommandFailed('usage', 'a shared key is never handed out by a server: leave out --url');
       }
       const plaintext = completePlaintext(await text(io().stdin));
       const bundle =
         options.url === undefined
-          ? await sealFromStore(kid, plaintext, options.symmetric === true, command)
+          ? await sealFromStore(kid, plaintext, options.symmetric === true)
           : await sealFromServer(kid, plaintext, options.url);
       printLine(JSON.stringify(bundle));
     });

@@ -3,8 +3,8 @@ import { startApp } from '../../app.ts';
 import { describeFault, makeLogger } from '../../ops/log.ts';
 import { makeSupervisor } from '../../ops/systemd/supervisor.ts';
 import { io } from '../io.ts';
-import { printLine } from '../output.ts';
-import { configFor, fail, startedBy, wantsJson } from '../run.ts';
+import { printLine, wantsJson } from '../output.ts';
+import { configFor, fail, startedBy } from '../run.ts';
 
 interface ServeOptions {
   readonly host?: string;
@@ -31,8 +31,8 @@ export function untilSignal(
   });
 }
 
-async function serve(options: ServeOptions, command: Command): Promise<void> {
-  const config = configFor(command, { host: options.host, port: options.port });
+async function serve(options: ServeOptions): Promise<void> {
+  const config = configFor({ host: options.host, port: options.port });
   const log = makeLogger(config.log_level);
   const supervisor = makeSupervisor(startedBy(), log);
   try {
@@ -47,7 +47,7 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
     });
     const signalled = untilSignal();
     log.info({ event: 'listening', url: app.url, port: app.port });
-    if (wantsJson(command)) printLine(JSON.stringify({ url: app.url, port: app.port }));
+    if (wantsJson()) printLine(JSON.stringify({ url: app.url, port: app.port }));
     supervisor.ready(app);
     const signal = await signalled;
     supervisor.stopping();

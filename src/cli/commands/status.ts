@@ -3,7 +3,7 @@ import { parseUrl } from '../../lib/url.ts';
 import type { Status } from '../../ops/status.ts';
 import { VERSION } from '../../version.ts';
 import { CommandFailed, print, table } from '../output.ts';
-import { wantsJson, withStore } from '../run.ts';
+import { withStore } from '../run.ts';
 
 const n = (count: number): string => count.toLocaleString('en');
 
@@ -46,13 +46,13 @@ export function checkUrl(url: string | undefined): string | undefined {
   throw new CommandFailed('usage', '--url takes an http or https address');
 }
 
-async function status(options: { readonly url?: string }, command: Command): Promise<void> {
+async function status(options: { readonly url?: string }): Promise<void> {
   const url = checkUrl(options.url);
   const { readStatus } = await import('../../ops/status.ts');
-  await withStore(command, async (store, config) => {
+  await withStore(async (store, config) => {
     const asked = url === undefined ? undefined : new URL(url).origin;
     const found = await readStatus(store, config, { version: VERSION, now: Date.now(), url: asked });
-    print(wantsJson(command), found, () => lines(found));
+    print(found, () => lines(found));
   });
 }
 

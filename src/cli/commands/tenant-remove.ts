@@ -14,7 +14,7 @@ import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { io } from '../io.ts';
 import { CommandFailed, EXIT, print, say, table } from '../output.ts';
 import { type RightsContext, withRights } from '../rights-context.ts';
-import { checkKid, confirm, noSuchTenant, wantsJson } from '../run.ts';
+import { confirm, noSuchTenant } from '../run.ts';
 
 interface RemoveOptions {
   readonly export?: string;
@@ -72,16 +72,15 @@ async function exportTenant(
   return files;
 }
 
-async function remove(kidText: string, options: RemoveOptions, command: Command): Promise<void> {
-  const kid = checkKid(kidText);
-  await withRights(command, async (context) => {
+async function remove(kid: string, options: RemoveOptions): Promise<void> {
+  await withRights(async (context) => {
     const { config } = context;
     const { database } = context.store;
     const outside = outsideOf(context.store, config);
     const tenant = await makeTenantStore(database).get(kid);
     if (options.dryRun === true) {
       if (!tenant) throw noSuchTenant(kid);
-      print(wantsJson(command), { kid, dryRun: true, origins: tenant.settings.origins }, () => [
+      print({ kid, dryRun: true, origins: tenant.settings.origins }, () => [
         `would remove tenant ${kid} with all its verdicts, contests, consent records, keys and its log`,
         'Nothing was changed.',
       ]);
@@ -100,7 +99,7 @@ async function remove(kidText: string, options: RemoveOptions, command: Command)
     if (!counts) throw noSuchTenant(kid);
     await database.vacuum();
     const incomplete = !(await database.truncateLog());
-    print(wantsJson(command), { kid, removed: counts, exported: files, incomplete }, () => [
+    print({ kid, removed: counts, exported: files, incomplete }, () => [
       ...table(
         Object.entries(counts)
           .filter(([, count]) => count > 0)

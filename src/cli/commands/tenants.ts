@@ -12,7 +12,7 @@ import {
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, table } from '../output.ts';
-import { checkKid, noSuchTenant, wantsJson, withStore } from '../run.ts';
+import { noSuchTenant, withStore } from '../run.ts';
 import { registerPolicy } from './policy.ts';
 import { registerTenantRemove } from './tenant-remove.ts';
 
@@ -31,10 +31,9 @@ export function checkOrigins(origins: readonly string[]): string[] {
   });
 }
 
-async function add(kidText: string, options: { readonly origin: string[] }, command: Command): Promise<void> {
-  const kid = checkKid(kidText);
+async function add(kid: string, options: { readonly origin: string[] }): Promise<void> {
   const origins = checkOrigins(options.origin);
-  await withStore(command, async (store, config) => {
+  await withStore(async (store, config) => {
     const key = await createTenant(store, makeCheckpointBook(config.data_dir, store.serverSecret), {
       kid,
       origins,
@@ -43,14 +42,12 @@ async function add(kidText: string, options: { readonly origin: string[] }, comm
     });
     if (!key) throw new CommandFailed('conflict', `there is a tenant ${kid} already`);
     const made = { kid, origins, generation: key.generation, publicKey: key.publicKey };
-    print(wantsJson(command), made, () => [
-      `tenant ${kid} added, seal key generation ${key.generation} published`,
-    ]);
+    print(made, () => [`tenant ${kid} added, seal key generation ${key.generation} published`]);
   });
 }
 
-async function list(_options: unknown, command: Command): Promise<void> {
-  await withStore(command, async ({ database }) => {
+async function list(): Promise<void> {
+  await withStore(async ({ database }) => {
     const store = makeTenantStore(database);
     const tenants = await store.list();
     const rows = tenants.map(({ kid, createdAt, settings }) => ({
@@ -58,7 +55,7 @@ async function list(_options: unknown, command: Command): Promise<void> {
       createdAt: isoTime(createdAt),
       settings,
     }));
-    print(wantsJson(command), rows, () =>
+    print(rows, () =>
       table([
         ['KID', 'SINCE', 'ORIGINS'],
         ...rows.map((row) => [
@@ -102,22 +99,16 @@ function checkSettings(values: object): TenantSettings {
   throw new CommandFailed('usage', `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'not valid'}`);
 }
 
-async function set(
-  kidText: string,
-  assignments: readonly string[],
-  _options: unknown,
-  command: Command,
-): Promise<void> {
-  const kid = checkKid(kidText);
+async function set(kid: string, assignments: readonly string[]): Promise<void> {
   const values = Object.fromEntries(assignments.map(parseAssignment));
-  await withOperator(command, async ({ store, by }) => {
+  await withOperator(async ({ store, by }) => {
     const settings = await makeTenantStore(store.database).saveSettings(
       kid,
       (before) => checkSettings({ ...before, ...values }),
       by(kid),
     );
     if (!settings) throw noSuchTenant(kid);
-    print(wantsJson(command), { kid, settings }, () =>
+    print({ kid, settings }, () =>
       table(Object.keys(values).map((name) => [name, shown(settings[name as keyof typeof settings])])),
     );
   });

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { makeFolder } from '../../db/durable-files.ts';
 import { CommandFailed, print } from '../output.ts';
-import { configFor, wantsJson } from '../run.ts';
+import { configFor } from '../run.ts';
 import { collect } from './tenants.ts';
 
 interface TlsOptions {
@@ -37,18 +37,18 @@ function write(directory: string, files: Readonly<Record<string, string>>): Reco
 
 export function registerTls(program: Command): void {
   const tls = program.command('tls').description('certificates for https without a proxy');
-  const directoryOf = (options: TlsOptions, command: Command): string =>
-    options.out === undefined ? join(configFor(command).data_dir, 'tls') : resolve(options.out);
+  const directoryOf = (options: TlsOptions): string =>
+    options.out === undefined ? join(configFor().data_dir, 'tls') : resolve(options.out);
   tls
     .command('init')
     .description('make a private CA and a certificate signed by it')
     .option('--host <name>', 'a name or address of the server; repeat it for more', collect, [])
     .option('--out <dir>', 'where to write (default: tls in the data directory)')
-    .action(async (options: TlsOptions, command: Command) => {
+    .action(async (options: TlsOptions) => {
       const { makeSelfSigned } = await import('../../ops/tls.ts');
       const hosts = checkHosts(options.host);
-      const paths = write(directoryOf(options, command), makeSelfSigned(hosts, Date.now()).files);
-      print(wantsJson(command), { hosts, ...paths }, () => [
+      const paths = write(directoryOf(options), makeSelfSigned(hosts, Date.now()).files);
+      print({ hosts, ...paths }, () => [
         `certificate  ${paths['server.crt']}`,
         `private key  ${paths['server.key']}`,
         `Browsers trust it once they trust ${paths['ca.crt']}.`,
@@ -60,11 +60,11 @@ export function registerTls(program: Command): void {
     .description('make a private key and a signing request for a CA of your choice')
     .option('--host <name>', 'a name or address of the server; repeat it for more', collect, [])
     .option('--out <dir>', 'where to write (default: tls in the data directory)')
-    .action(async (options: TlsOptions, command: Command) => {
+    .action(async (options: TlsOptions) => {
       const { makeSigningRequest } = await import('../../ops/tls.ts');
       const hosts = checkHosts(options.host);
-      const paths = write(directoryOf(options, command), makeSigningRequest(hosts).files);
-      print(wantsJson(command), { hosts, ...paths }, () => [
+      const paths = write(directoryOf(options), makeSigningRequest(hosts).files);
+      print({ hosts, ...paths }, () => [
         `signing request  ${paths['server.csr']}`,
         `private key      ${paths['server.key']}`,
       ]);

@@ -4,8 +4,8 @@ import type { Config } from '../../config.ts';
 import { databaseLocation } from '../../config.ts';
 import { probe } from '../../egress/probe.ts';
 import { io } from '../io.ts';
-import { CommandFailed, print, printLine } from '../output.ts';
-import { configFor, wantsJson, withStore } from '../run.ts';
+import { CommandFailed, print, printLine, wantsJson } from '../output.ts';
+import { configFor, withStore } from '../run.ts';
 import { parseExposition } from '../top/exposition.ts';
 import { type Reading, type TopView, viewOf, viewOfCounts } from '../top/view.ts';
 import { checkUrl } from './status.ts';
@@ -43,11 +43,11 @@ async function fromMetrics(url: string): Promise<NextView> {
   };
 }
 
-async function show(next: NextView, title: string, command: Command): Promise<void> {
+async function show(next: NextView, title: string): Promise<void> {
   const { drawTop, topText } = await import('../ui/top.tsx');
-  if (wantsJson(command) || !io().stdout.isTTY || !io().stdin.isTTY) {
+  if (wantsJson() || !io().stdout.isTTY || !io().stdin.isTTY) {
     const view = await next();
-    print(wantsJson(command), view, () => topText(view));
+    print(view, () => topText(view));
     return;
   }
   const drawn = drawTop(title);
@@ -66,13 +66,13 @@ async function show(next: NextView, title: string, command: Command): Promise<vo
   printLine('');
 }
 
-async function top(options: { readonly url?: string }, command: Command): Promise<void> {
-  const url = metricsUrl(configFor(command), checkUrl(options.url));
+async function top(options: { readonly url?: string }): Promise<void> {
+  const url = metricsUrl(configFor(), checkUrl(options.url));
   if (url !== null) {
-    await show(await fromMetrics(url), `gpd top  ${url}`, command);
+    await show(await fromMetrics(url), `gpd top  ${url}`);
     return;
   }
-  await withStore(command, async ({ database }, config) => {
+  await withStore(async ({ database }, config) => {
     const { readStock, readTraffic } = await import('../../ops/metrics/stock-store.ts');
     let first = true;
     const next: NextView = async () => {
@@ -82,7 +82,7 @@ async function top(options: { readonly url?: string }, command: Command): Promis
       const { lastMinute, byClass } = await readTraffic(database, Date.now());
       return viewOfCounts({ lastMinute, byClass, ...stock });
     };
-    await show(next, 'gpd top  from the database; set GPD_METRICS_LISTEN to see more', command);
+    await show(next, 'gpd top  from the database; set GPD_METRICS_LISTEN to see more');
   });
 }
 

@@ -9,15 +9,7 @@ import { formatWebhookSecret } from '../../webhooks/signature.ts';
 import { countOutbox, insertWebhook, listWebhooks, removeWebhook, replayFrom } from '../../webhooks/store.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, table } from '../output.ts';
-import {
-  checkKid,
-  confirm,
-  type DestructiveFlags,
-  noSuchTenant,
-  requireTenant,
-  wantsJson,
-  withStore,
-} from '../run.ts';
+import { confirm, type DestructiveFlags, noSuchTenant, requireTenant, withStore } from '../run.ts';
 import { collect } from './tenants.ts';
 
 interface AddOptions {
@@ -48,25 +40,24 @@ function noSuchWebhook(id: string): CommandFailed {
   return new CommandFailed('notFound', `there is no webhook ${id}; \`gpd webhooks list\` shows them`);
 }
 
-async function add(kidText: string, urlText: string, options: AddOptions, command: Command): Promise<void> {
-  const kid = checkKid(kidText);
+async function add(kid: string, urlText: string, options: AddOptions): Promise<void> {
   const allowPrivate = options.allowPrivate === true;
   const url = checkTarget(urlText, allowPrivate);
   const events = checkEvents(options.event);
   const createdAt = Date.now();
   const id = `wh_${makeUlid(() => createdAt, randomBytes)}`;
   const key = randomBytes(SECRET_BYTES);
-  await withOperator(command, async ({ store: { database, masterKey }, by }) => {
+  await withOperator(async ({ store: { database, masterKey }, by }) => {
     const wrappedSecret = masterKey.wrap(key, webhookSecretContext(kid, id));
     const webhook = { kid, id, url, events, allowPrivate, wrappedSecret, createdAt };
     if (!(await insertWebhook(database, webhook, by(kid)))) throw noSuchTenant(kid);
     const secret = formatWebhookSecret(key);
-    print(wantsJson(command), { id, kid, url, events, secret }, () => [secret]);
+    print({ id, kid, url, events, secret }, () => [secret]);
   });
 }
 
-async function list(kid: string | undefined, _options: unknown, command: Command): Promise<void> {
-  await withStore(command, async ({ database }) => {
+async function list(kid: string | undefined): Promise<void> {
+  await withStore(async ({ database }) => {
     await requireTenant(database, kid);
     const webhooks = await listWebhooks(database, kid);
     const counts = new Map<string, Record<string, number>>();
@@ -83,7 +74,7 @@ async function list(kid: string | undefined, _options: unknown, command: Command
       createdAt: isoTime(webhook.createdAt),
       outbox: counts.get(webhook.id) ?? {},
     }));
-    print(wantsJson(command), rows, () =>
+    print(rows, () =>
       table([
         ['ID', 'KID', 'URL', 'WAITING', 'FAILED'],
         ...rows.map((row) => [
@@ -98,47 +89,35 @@ async function list(kid: string | undefined, _options: unknown, command: Command
   });
 }
 
-async function replay(
-  kidText: string,
-  id: string,
-  options: { readonly from: string },
-  command: Command,
-): Promise<void> {
-  const kid = checkKid(kidText);
+async function replay(kid: string, id: string, options: { readonly from: string }): Promise<void> {
   const from = Number(options.from);
   if (!Number.isSafeInteger(from) || from < 0)
     throw new CommandFailed('usage', '--from takes the seq of an event');
-  await withStore(command, async ({ database }) => {
+  await withStore(async ({ database }) => {
     const known = (await listWebhooks(database, kid)).some((webhook) => webhook.id === id);
     if (!known) throw noSuchWebhook(id);
     const events = await replayFrom(database, kid, id, from, Date.now());
-    print(wantsJson(command), { id, events }, () => [`${events} events wait to be sent again`]);
+    print({ id, events }, () => [`${events} events wait to be sent again`]);
   });
 }
 
-async function remove(
-  kidText: string,
-  id: string,
-  options: DestructiveFlags,
-  command: Command,
-): Promise<void> {
-  const kid = checkKid(kidText);
+async function remove(kid: string, id: string, options: DestructiveFlags): Promise<void> {
   if (options.dryRun !== true) {
     await confirm(options, `Removing ${id}: what waits for it is not sent any more`);
   }
-  await withOperator(command, async ({ store: { database }, by }) => {
+  await withOperator(async ({ store: { database }, by }) => {
     if (options.dryRun === true) {
       const known = (await listWebhooks(database, kid)).find((webhook) => webhook.id === id);
       if (!known) throw noSuchWebhook(id);
       const outbox = await countOutbox(database, kid);
       const waiting = outbox.find(({ webhook, state }) => webhook === id && state === 'waiting')?.count ?? 0;
-      print(wantsJson(command), { id, dryRun: true, url: known.url, waiting }, () => [
+      print({ id, dryRun: true, url: known.url, waiting }, () => [
         `would be removed: ${id} to ${known.url}; ${waiting} events wait for it`,
       ]);
       return;
     }
     if (!(await removeWebhook(database, kid, id, by(kid)))) throw noSuchWebhook(id);
-    print(wantsJson(command), { id, removed: true }, () => [`${id} is removed`]);
+    print({ id, removed: true }, () => [`${id} is removed`]);
   });
 }
 
