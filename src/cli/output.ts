@@ -57,6 +57,18 @@ export function print(value: unknown, lines: () => readonly string[]): void {
   else for (const line of lines()) printLine(line);
 }
 
+/** One JSON value for `--json`, else a line for each of `rows` under the names of the columns. */
+export function printTable<Row>(
+  value: unknown,
+  rows: readonly Row[],
+  columns: Readonly<Record<string, (row: Row) => string | number>>,
+): void {
+  const cells = Object.values(columns);
+  print(value, () =>
+    table([Object.keys(columns), ...rows.map((row) => cells.map((cell) => `${cell(row)}`))]),
+  );
+}
+
 /** Aligned columns, no box art. */
 export function table(texts: readonly (readonly string[])[]): string[] {
   const rows = texts.map((cells) => cells.map((cell) => printable(cell).replaceAll('\n', '\u{fffd}')));

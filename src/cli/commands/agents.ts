@@ -6,18 +6,12 @@ import { type AgentDirectory, addDirectory, listDirectories, removeDirectory } f
 import { iso } from '../../lib/clock.ts';
 import { io } from '../io.ts';
 import { withOperator } from '../operator.ts';
-import { CommandFailed, EXIT, print, say, table } from '../output.ts';
+import { CommandFailed, EXIT, print, printTable, say } from '../output.ts';
 import { confirm, type DestructiveFlags, withStore } from '../run.ts';
 
-function describe(directory: AgentDirectory): Record<string, unknown> {
-  return {
-    agentId: agentOrigin(directory.url),
-    url: directory.url,
-    source: directory.source,
-    keys: directory.keys.map((key) => key.thumbprint),
-    fetchedAt: iso(directory.fetchedAt),
-    failure: directory.failure,
-  };
+function describe({ url, source, keys, fetchedAt, failure }: AgentDirectory) {
+  const thumbprints = keys.map(({ thumbprint }) => thumbprint);
+  return { agentId: agentOrigin(url), url, source, keys: thumbprints, fetchedAt: iso(fetchedAt), failure };
 }
 
 function checkUrl(text: string): string {
@@ -83,18 +77,13 @@ async function add(urlText: string, options: { readonly jwks?: string }): Promis
 async function list(): Promise<void> {
   await withStore(async ({ database }) => {
     const directories = await listDirectories(database);
-    print(directories.map(describe), () =>
-      table([
-        ['AGENT', 'SOURCE', 'KEYS', 'FETCHED', 'LAST FAILURE'],
-        ...directories.map((directory) => [
-          agentOrigin(directory.url),
-          directory.source,
-          String(directory.keys.length),
-          iso(directory.fetchedAt) ?? 'never',
-          directory.failure ?? '',
-        ]),
-      ]),
-    );
+    printTable(directories.map(describe), directories, {
+      AGENT: ({ url }) => agentOrigin(url),
+      SOURCE: ({ source }) => source,
+      KEYS: ({ keys }) => keys.length,
+      FETCHED: ({ fetchedAt }) => iso(fetchedAt) ?? 'never',
+      'LAST FAILURE': ({ failure }) => failure ?? '',
+    });
   });
 }
 

@@ -7,7 +7,7 @@ import { appendCut, outsideOf } from '../../rights/erase/tombstone-files.ts';
 import { KEY_SCOPES, type KeyScope } from '../../schema/route.ts';
 import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
 import { withOperator } from '../operator.ts';
-import { CommandFailed, print, table } from '../output.ts';
+import { CommandFailed, print, printTable } from '../output.ts';
 import { confirmOnTerminal, type DestructiveFlags, noSuchTenant, requireTenant, withStore } from '../run.ts';
 
 function checkScope(text: string): KeyScope {
@@ -16,16 +16,9 @@ function checkScope(text: string): KeyScope {
   throw new CommandFailed('usage', `--scope takes one of ${KEY_SCOPES.join(', ')}`);
 }
 
-function describe(key: ApiKey): Record<string, unknown> {
-  return {
-    id: key.id,
-    kid: key.kid,
-    scope: key.scope,
-    name: key.name,
-    createdAt: isoTime(key.createdAt),
-    revokedAt: iso(key.revokedAt),
-    lastUsedAt: key.lastUsedOn,
-  };
+function describe({ id, kid, scope, name, createdAt, revokedAt, lastUsedOn }: ApiKey) {
+  const times = { createdAt: isoTime(createdAt), revokedAt: iso(revokedAt), lastUsedAt: lastUsedOn };
+  return { id, kid, scope, name, ...times };
 }
 
 async function create(
@@ -56,21 +49,14 @@ async function list(kid: string | undefined): Promise<void> {
   await withStore(async ({ database }) => {
     await requireTenant(database, kid);
     const keys = (await makeApiKeyStore(database).list(kid)).map(describe);
-    print(keys, () =>
-      table([
-        ['ID', 'KID', 'SCOPE', 'NAME', 'LAST USED', 'REVOKED'],
-        ...keys.map((key) =>
-          [
-            key['id'],
-            key['kid'],
-            key['scope'],
-            key['name'],
-            key['lastUsedAt'] ?? 'never',
-            key['revokedAt'] ?? '',
-          ].map(String),
-        ),
-      ]),
-    );
+    printTable(keys, keys, {
+      ID: ({ id }) => id,
+      KID: (key) => key.kid,
+      SCOPE: ({ scope }) => scope,
+      NAME: ({ name }) => name,
+      'LAST USED': ({ lastUsedAt }) => lastUsedAt ?? 'never',
+      REVOKED: ({ revokedAt }) => revokedAt ?? '',
+    });
   });
 }
 

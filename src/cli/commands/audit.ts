@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { AUDIT_ACTIONS, type AuditAction } from '../../audit/audit.ts';
 import { listAudit } from '../../audit/store.ts';
 import { isoTime } from '../../lib/clock.ts';
-import { CommandFailed, print, table } from '../output.ts';
+import { CommandFailed, printTable } from '../output.ts';
 import { withRights } from '../rights-context.ts';
 
 const DEFAULT_LIMIT = 100;
@@ -35,18 +35,13 @@ async function list(
       ...row,
       at: isoTime(row.at),
     }));
-    print(rows, () =>
-      table([
-        ['AT', 'ROLE', 'ACTION', 'ACTOR', 'DETAIL'],
-        ...rows.map((row) => [
-          row.at,
-          row.role,
-          row.action,
-          row.actor.slice(0, 10),
-          JSON.stringify(row.detail),
-        ]),
-      ]),
-    );
+    printTable(rows, rows, {
+      AT: (row) => row.at,
+      ROLE: (row) => row.role,
+      ACTION: (row) => row.action,
+      ACTOR: (row) => row.actor.slice(0, 10),
+      DETAIL: (row) => JSON.stringify(row.detail),
+    });
   });
 }
 

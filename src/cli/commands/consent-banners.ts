@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { listBanners } from '../../consent/banner-store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
-import { print, table } from '../output.ts';
+import { printTable } from '../output.ts';
 import { noSuchTenant, withStore } from '../run.ts';
 
 /** What people were shown, to be held against `banner.published` in the log. */
@@ -13,17 +13,12 @@ async function banners(kid: string): Promise<void> {
       ...banner,
       publishedAt: isoTime(publishedAt),
     }));
-    print(shown, () =>
-      table([
-        ['ENTRY', 'SINCE', 'TEXTS', 'SCRIPT'],
-        ...shown.map(({ seq, publishedAt, textsSha256, scriptSha256 }) => [
-          String(seq),
-          publishedAt.slice(0, 19),
-          textsSha256.slice(0, 16),
-          scriptSha256.slice(0, 16),
-        ]),
-      ]),
-    );
+    printTable(shown, shown, {
+      ENTRY: ({ seq }) => seq,
+      SINCE: ({ publishedAt }) => publishedAt.slice(0, 19),
+      TEXTS: ({ textsSha256 }) => textsSha256.slice(0, 16),
+      SCRIPT: ({ scriptSha256 }) => scriptSha256.slice(0, 16),
+    });
   });
 }
 

@@ -16,7 +16,7 @@ import {
 } from '../../schema/consent.ts';
 import { withConsent } from '../consent-context.ts';
 import { withOperator } from '../operator.ts';
-import { CommandFailed, print, table } from '../output.ts';
+import { CommandFailed, print, printTable } from '../output.ts';
 import { noSuchTenant, requireTenant } from '../run.ts';
 
 function usage(what: string, message: string | undefined): CommandFailed {
@@ -84,12 +84,12 @@ async function history(kid: string, principalText: string): Promise<void> {
   const { principalId } = parsed.data;
   await withConsent(kid, async ({ service, tenant }) => {
     const events = await collectHistory(service, tenant, principalId);
-    print({ principalId, events }, () =>
-      table([
-        ['ENTRY', 'TIME', 'PURPOSE', 'EVENT'],
-        ...events.map((event) => [String(event.seq), event.time, event.purpose, event.type]),
-      ]),
-    );
+    printTable({ principalId, events }, events, {
+      ENTRY: ({ seq }) => seq,
+      TIME: ({ time }) => time,
+      PURPOSE: ({ purpose }) => purpose,
+      EVENT: ({ type }) => type,
+    });
   });
 }
 
@@ -119,17 +119,12 @@ async function policies(kid: string, flags: PolicyFlags): Promise<void> {
       material,
       publishedAt: isoTime(publishedAt),
     }));
-    print(list, () =>
-      table([
-        ['VERSION', 'PUBLISHED', 'MATERIAL', 'SHA-256 OF THE TEXT'],
-        ...list.map((policy) => [
-          String(policy.version),
-          policy.publishedAt,
-          policy.material ? 'yes' : 'no',
-          policy.sha256,
-        ]),
-      ]),
-    );
+    printTable(list, list, {
+      VERSION: ({ version }) => version,
+      PUBLISHED: ({ publishedAt }) => publishedAt,
+      MATERIAL: ({ material }) => (material ? 'yes' : 'no'),
+      'SHA-256 OF THE TEXT': ({ sha256 }) => sha256,
+    });
   });
 }
 

@@ -5,7 +5,7 @@ import { purposeIdSchema } from '../../schema/bundle.ts';
 import { DEFAULT_TTL_DAYS, type Purpose } from '../../tenants/tenant.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { withOperator } from '../operator.ts';
-import { CommandFailed, print, table } from '../output.ts';
+import { CommandFailed, print, printTable } from '../output.ts';
 import { noSuchTenant, withStore } from '../run.ts';
 import { registerConsentBanners } from './consent-banners.ts';
 import { registerConsentDecisions } from './consent-decisions.ts';
@@ -56,12 +56,12 @@ async function list(kid: string): Promise<void> {
     const store = makeTenantStore(database);
     if (!(await store.get(kid))) throw noSuchTenant(kid);
     const purposes = await store.purposes(kid);
-    print(purposes, () =>
-      table([
-        ['PURPOSE', 'TITLE', 'GPC', 'DAYS'],
-        ...purposes.map((purpose) => [purpose.id, purpose.title, purpose.gpc, String(purpose.ttlDays)]),
-      ]),
-    );
+    printTable(purposes, purposes, {
+      PURPOSE: ({ id }) => id,
+      TITLE: ({ title }) => title,
+      GPC: ({ gpc }) => gpc,
+      DAYS: ({ ttlDays }) => ttlDays,
+    });
   });
 }
 

@@ -10,7 +10,7 @@ import { findContest, listContests } from '../../rights/contests/store.ts';
 import { describeDecision } from '../../rights/dsar/service.ts';
 import { OUTCOMES, reasonSchema } from '../../schema/rights.ts';
 import { tenantsSince } from '../../tenants/tenant-store.ts';
-import { CommandFailed, print, table } from '../output.ts';
+import { CommandFailed, print, printTable, table } from '../output.ts';
 import { withRights } from '../rights-context.ts';
 import { checkKid, confirm, noSuchTenant } from '../run.ts';
 
@@ -37,22 +37,16 @@ async function list(options: { readonly tenant?: string; readonly all?: boolean 
     const shown = contests.map((contest) => ({ tenant: contest.kid, ...contestResponse(contest) }));
     const t = loadStrings(views);
     const now = Date.now();
-    print(shown, () =>
-      shown.length === 0
-        ? ['no contest waits']
-        : table([
-            ['CONTEST', 'TENANT', 'STATUS', 'OUTCOME', 'DUE', 'CLASS', 'CLAIMED BY'],
-            ...contests.map((contest) => [
-              contest.contestId,
-              contest.kid,
-              contest.status,
-              contest.outcome ?? '',
-              contest.status === 'open' ? dueIn(t, contest.dueAt, now).text : '',
-              contest.class,
-              activeClaim(contest, now)?.label ?? '',
-            ]),
-          ]),
-    );
+    if (shown.length === 0) return print(shown, () => ['no contest waits']);
+    printTable(shown, contests, {
+      CONTEST: ({ contestId }) => contestId,
+      TENANT: ({ kid }) => kid,
+      STATUS: ({ status }) => status,
+      OUTCOME: ({ outcome }) => outcome ?? '',
+      DUE: ({ status, dueAt }) => (status === 'open' ? dueIn(t, dueAt, now).text : ''),
+      CLASS: (contest) => contest.class,
+      'CLAIMED BY': (contest) => activeClaim(contest, now)?.label ?? '',
+    });
   });
 }
 

@@ -4,7 +4,7 @@ import { UnreadableErasure } from '../../rights/erase/receipts-store.ts';
 import { KEEP_NOTHING } from '../../rights/erase/service.ts';
 import type { ErasureReceipt } from '../../schema/rights.ts';
 import { io } from '../io.ts';
-import { CommandFailed, EXIT, print, table } from '../output.ts';
+import { CommandFailed, EXIT, print, printTable, table } from '../output.ts';
 import { type RightsContext, type TargetOptions, targetBody, withRights } from '../rights-context.ts';
 import { checkKid, confirm } from '../run.ts';
 
@@ -89,17 +89,12 @@ async function list(kid: string): Promise<void> {
   await withRights(async ({ eraser, operatorOf }) => {
     operatorOf(kid);
     const { receipts, unreadable } = await eraser.list(kid, MAX_LIST);
-    print(receipts, () =>
-      table([
-        ['RECEIPT', 'ERASED', 'BY', 'STATE'],
-        ...receipts.map(({ receiptId, erasedAt, requestedBy, incomplete }) => [
-          receiptId,
-          erasedAt,
-          requestedBy,
-          incomplete ? 'incomplete' : 'complete',
-        ]),
-      ]),
-    );
+    printTable(receipts, receipts, {
+      RECEIPT: ({ receiptId }) => receiptId,
+      ERASED: ({ erasedAt }) => erasedAt,
+      BY: ({ requestedBy }) => requestedBy,
+      STATE: ({ incomplete }) => (incomplete ? 'incomplete' : 'complete'),
+    });
     nameUnreadable(unreadable);
   });
 }

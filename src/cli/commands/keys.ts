@@ -11,7 +11,7 @@ import { masterKeyPath } from '../../tenants/master-key-files.ts';
 import { makeSealKeyStore } from '../../tenants/seal-key-store.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { withOperator } from '../operator.ts';
-import { CommandFailed, type ExitName, print, say, table } from '../output.ts';
+import { CommandFailed, type ExitName, print, printTable, say } from '../output.ts';
 import { confirm, confirmOnTerminal, type DestructiveFlags, noSuchTenant, withStore } from '../run.ts';
 import { symmetric } from './keys-symmetric.ts';
 
@@ -30,17 +30,11 @@ const REFUSALS: Readonly<Record<KeyRefusal, readonly [ExitName, string]>> = {
   'no-such-generation': ['notFound', 'there is no such generation; `gpd keys list` shows them'],
 };
 
-function describe(key: Generation): Record<string, unknown> {
-  return {
-    kid: key.kid,
-    generation: key.generation,
-    state: key.state,
-    publicKey: key.publicKey,
-    createdAt: iso(key.createdAt),
-    publishedAt: iso(key.publishedAt),
-    retiresAt: iso(key.retiresAt),
-    destroyedAt: iso(key.destroyedAt),
-  };
+function describe(key: Generation) {
+  const { kid, generation, state, publicKey } = key;
+  const [createdAt, publishedAt] = [iso(key.createdAt), iso(key.publishedAt)];
+  const [retiresAt, destroyedAt] = [iso(key.retiresAt), iso(key.destroyedAt)];
+  return { kid, generation, state, publicKey, createdAt, publishedAt, retiresAt, destroyedAt };
 }
 
 function accepted(kid: string, plan: KeyPlan | null): Generation {
@@ -114,18 +108,13 @@ async function list(kid: string | undefined): Promise<void> {
     if (kid !== undefined && kids.length === 0) throw noSuchTenant(kid);
     const store = makeSealKeyStore(database);
     const keys = (await Promise.all(kids.map((name) => store.list(name)))).flat();
-    print(keys.map(describe), () =>
-      table([
-        ['KID', 'GEN', 'STATE', 'CREATED', 'OPENS UNTIL'],
-        ...keys.map((key) => [
-          key.kid,
-          String(key.generation),
-          key.state,
-          isoTime(key.createdAt).slice(0, 10),
-          iso(key.retiresAt) ?? '',
-        ]),
-      ]),
-    );
+    printTable(keys.map(describe), keys, {
+      KID: (key) => key.kid,
+      GEN: ({ generation }) => generation,
+      STATE: ({ state }) => state,
+      CREATED: ({ createdAt }) => isoTime(createdAt).slice(0, 10),
+      'OPENS UNTIL': ({ retiresAt }) => iso(retiresAt) ?? '',
+    });
   });
 }
 

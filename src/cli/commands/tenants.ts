@@ -11,7 +11,7 @@ import {
 } from '../../tenants/settings.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { withOperator } from '../operator.ts';
-import { CommandFailed, print, table } from '../output.ts';
+import { CommandFailed, print, printTable, table } from '../output.ts';
 import { noSuchTenant, withStore } from '../run.ts';
 import { registerPolicy } from './policy.ts';
 import { registerTenantRemove } from './tenant-remove.ts';
@@ -55,16 +55,11 @@ async function list(): Promise<void> {
       createdAt: isoTime(createdAt),
       settings,
     }));
-    print(rows, () =>
-      table([
-        ['KID', 'SINCE', 'ORIGINS'],
-        ...rows.map((row) => [
-          row.kid,
-          row.createdAt.slice(0, 10),
-          row.settings.origins.join(' ') || '(none)',
-        ]),
-      ]),
-    );
+    printTable(rows, rows, {
+      KID: ({ kid }) => kid,
+      SINCE: ({ createdAt }) => createdAt.slice(0, 10),
+      ORIGINS: ({ settings }) => settings.origins.join(' ') || '(none)',
+    });
     const damaged = (await store.kids()).filter((kid) => !tenants.some((tenant) => tenant.kid === kid));
     if (damaged.length > 0)
       throw new CommandFailed(

@@ -8,7 +8,7 @@ import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
 import { formatWebhookSecret } from '../../webhooks/signature.ts';
 import { countOutbox, insertWebhook, listWebhooks, removeWebhook, replayFrom } from '../../webhooks/store.ts';
 import { withOperator } from '../operator.ts';
-import { CommandFailed, print, table } from '../output.ts';
+import { CommandFailed, print, printTable } from '../output.ts';
 import { confirm, type DestructiveFlags, noSuchTenant, requireTenant, withStore } from '../run.ts';
 import { collect } from './tenants.ts';
 
@@ -66,26 +66,16 @@ async function list(kid: string | undefined): Promise<void> {
         counts.set(webhook, { ...counts.get(webhook), [state]: count });
       }
     }
-    const rows = webhooks.map((webhook) => ({
-      id: webhook.id,
-      kid: webhook.kid,
-      url: webhook.url,
-      events: webhook.events,
-      createdAt: isoTime(webhook.createdAt),
-      outbox: counts.get(webhook.id) ?? {},
-    }));
-    print(rows, () =>
-      table([
-        ['ID', 'KID', 'URL', 'WAITING', 'FAILED'],
-        ...rows.map((row) => [
-          row.id,
-          row.kid,
-          row.url,
-          String(row.outbox['waiting'] ?? 0),
-          String(row.outbox['failed'] ?? 0),
-        ]),
-      ]),
-    );
+    const rows = webhooks.map(({ id, kid: of, url, events, createdAt }) => {
+      return { id, kid: of, url, events, createdAt: isoTime(createdAt), outbox: counts.get(id) ?? {} };
+    });
+    printTable(rows, rows, {
+      ID: ({ id }) => id,
+      KID: (row) => row.kid,
+      URL: ({ url }) => url,
+      WAITING: ({ outbox }) => outbox['waiting'] ?? 0,
+      FAILED: ({ outbox }) => outbox['failed'] ?? 0,
+    });
   });
 }
 
