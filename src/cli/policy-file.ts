@@ -1,18 +1,12 @@
-import { readFileSync } from 'node:fs';
 import { unknownRules } from '../ingest/classify/policy.ts';
 import { type TenantPolicy, tenantPolicySchema } from '../schema/policy.ts';
 import { makeMonitorMatcher } from '../tenants/monitors.ts';
 import { CommandFailed } from './output.ts';
+import { readJsonFile } from './run.ts';
 
 /** Reads a policy: {"weights": {"M7": 0.05}, "off": ["T12"], "monitors": {"agents": [], "networks": []}}. */
 export function readPolicyFile(file: string): TenantPolicy {
-  let value: unknown;
-  try {
-    value = JSON.parse(readFileSync(file, 'utf8')) as unknown;
-  } catch {
-    throw new CommandFailed('usage', `${file} cannot be read as JSON`);
-  }
-  const parsed = tenantPolicySchema.safeParse(value);
+  const parsed = tenantPolicySchema.safeParse(readJsonFile(file));
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
     throw new CommandFailed(

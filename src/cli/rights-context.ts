@@ -9,6 +9,7 @@ import type { OpenOptions, Store } from '../tenants/installation-files.ts';
 import { readDirectory } from './directory.ts';
 import { type OperatorContext, withOperator } from './operator.ts';
 import { CommandFailed, say } from './output.ts';
+import { checked } from './run.ts';
 
 export interface RightsContext extends RightsServices {
   readonly store: Store;
@@ -71,7 +72,5 @@ export function targetBody(options: TargetOptions): EraseTargetBody {
   if (Object.keys(body).length !== 1) {
     throw new CommandFailed('usage', 'name one person: --visitor ID, --request ID or --principal ID');
   }
-  const parsed = eraseTargetSchema.safeParse(body);
-  if (parsed.success) return parsed.data;
-  throw new CommandFailed('usage', `the id: ${parsed.error.issues[0]?.message ?? 'it names nobody'}`);
+  return checked(eraseTargetSchema, body, 'the id: ');
 }

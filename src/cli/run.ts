@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import type { ZodType } from 'zod';
 import { type Config, ConfigError, loadConfig, type ServiceManager, serviceManager } from '../config.ts';
 import { sealStates } from '../consent/state-mac-service.ts';
 import { driverError, errorCode } from '../db/availability.ts';
@@ -46,13 +48,22 @@ export async function withStore<T>(
   }
 }
 
-export function checkKid(text: string): string {
-  const parsed = kidSchema.safeParse(text);
-  if (parsed.success) return parsed.data;
-  throw new CommandFailed(
-    'usage',
-    `${JSON.stringify(text)}: ${parsed.error.issues[0]?.message ?? 'not a kid'}`,
-  );
+/** @throws {CommandFailed} `usage`, which begins with `what` */
+export function checked<T>(schema: ZodType<T>, value: unknown, what: string): T {
+  const { data, error } = schema.safeParse(value);
+  if (error) throw new CommandFailed('usage', `${what}${error.issues[0]?.message}`);
+  return data;
+}
+
+export const checkKid = (text: string): string => checked(kidSchema, text, `${JSON.stringify(text)}: `);
+
+/** The JSON that a file holds. */
+export function readJsonFile(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as unknown;
+  } catch {
+    throw new CommandFailed('usage', `${file} cannot be read as JSON`);
+  }
 }
 
 export function noSuchTenant(kid: string): CommandFailed {

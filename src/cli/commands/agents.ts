@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { type AgentKey, agentOrigin, directoryUrl, readJwks } from '../../agents/directory.ts';
 import { newDirectory, refreshDirectory } from '../../agents/service.ts';
@@ -7,7 +6,7 @@ import { iso } from '../../lib/clock.ts';
 import { io } from '../io.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, EXIT, print, printTable, say } from '../output.ts';
-import { confirm, type DestructiveFlags, withStore } from '../run.ts';
+import { confirm, type DestructiveFlags, readJsonFile, withStore } from '../run.ts';
 
 function describe({ url, source, keys, fetchedAt, failure }: AgentDirectory) {
   const thumbprints = keys.map(({ thumbprint }) => thumbprint);
@@ -24,13 +23,7 @@ function checkUrl(text: string): string {
 }
 
 async function readPinned(file: string): Promise<AgentKey[]> {
-  let document: unknown;
-  try {
-    document = JSON.parse(readFileSync(file, 'utf8')) as unknown;
-  } catch {
-    throw new CommandFailed('usage', `${file} cannot be read as JSON`);
-  }
-  const keys = await readJwks(document);
+  const keys = await readJwks(readJsonFile(file));
   if (!keys)
     throw new CommandFailed(
       'usage',

@@ -17,17 +17,12 @@ import {
 import { withConsent } from '../consent-context.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, printTable } from '../output.ts';
-import { noSuchTenant, requireTenant } from '../run.ts';
-
-function usage(what: string, message: string | undefined): CommandFailed {
-  return new CommandFailed('usage', `${what}: ${message ?? 'not valid'}`);
-}
+import { checked, noSuchTenant, requireTenant } from '../run.ts';
 
 async function check(kid: string, principalId: string, purpose: string): Promise<void> {
-  const parsed = canProcessRequestSchema.safeParse({ principalId, purpose });
-  if (!parsed.success) throw usage('principal or purpose', parsed.error.issues[0]?.message);
+  const asked = checked(canProcessRequestSchema, { principalId, purpose }, 'principal or purpose: ');
   await withConsent(kid, async ({ service, tenant }) => {
-    const decision = await service.check(tenant, parsed.data);
+    const decision = await service.check(tenant, asked);
     print(decision, () => [
       `${decision.allowed ? 'allowed' : 'not allowed'}: ${decision.reason}`,
       `proof: entry ${decision.proof.seq}, ${decision.proof.hash}`,
@@ -44,16 +39,10 @@ function write(action: WriteAction) {
   return async (kid: string, principalId: string, purposes: string[], flags: WriteFlags): Promise<void> => {
     const version = flags.policyVersion === undefined ? {} : { policyVersion: Number(flags.policyVersion) };
     const gpc = flags.gpc === undefined ? {} : { gpc: flags.gpc };
-    const parsed = consentWriteSchema.safeParse({ principalId, purposes, ...version, ...gpc });
-    if (!parsed.success) throw usage('principal or purposes', parsed.error.issues[0]?.message);
+    const value = { principalId, purposes, ...version, ...gpc };
+    const body = checked(consentWriteSchema, value, 'principal or purposes: ');
     await withConsent(kid, async ({ service, tenant }) => {
-      const request = {
-        action,
-        body: parsed.data,
-        source: 'cli',
-        caller: 'cli',
-        idempotencyKey: null,
-      } as const;
+      const request = { action, body, source: 'cli', caller: 'cli', idempotencyKey: null } as const;
       const answer = await service.write(tenant, request);
       print(answer, () =>
         answer.entries.map((entry) => `${entry.purpose}  entry ${entry.seq}  ${entry.hash}`),
@@ -79,9 +68,7 @@ async function collectHistory(
 }
 
 async function history(kid: string, principalText: string): Promise<void> {
-  const parsed = principalRequestSchema.safeParse({ principalId: principalText });
-  if (!parsed.success) throw usage('principal', parsed.error.issues[0]?.message);
-  const { principalId } = parsed.data;
+  const { principalId } = checked(principalRequestSchema, { principalId: principalText }, 'principal: ');
   await withConsent(kid, async ({ service, tenant }) => {
     const events = await collectHistory(service, tenant, principalId);
     printTable({ principalId, events }, events, {
@@ -105,13 +92,10 @@ async function policies(kid: string, flags: PolicyFlags): Promise<void> {
     const { database } = store;
     await requireTenant(database, kid);
     if (flags.publish !== undefined) {
-      const parsed = policyRequestSchema.safeParse({
-        text: readText(flags.publish),
-        material: flags.material === true,
-      });
-      if (!parsed.success) throw usage(flags.publish, parsed.error.issues[0]?.message);
+      const value = { text: readText(flags.publish), material: flags.material === true };
+      const policy = checked(policyRequestSchema, value, `${flags.publish}: `);
       const terms = (await stateMacs(store)).get(kid);
-      if (!terms || !(await publishPolicy(database, terms, parsed.data, by(kid)))) throw noSuchTenant(kid);
+      if (!terms || !(await publishPolicy(database, terms, policy, by(kid)))) throw noSuchTenant(kid);
     }
     const list = (await listPolicies(database, kid)).map(({ version, sha256, material, publishedAt }) => ({
       version,

@@ -6,7 +6,7 @@ import { DEFAULT_TTL_DAYS, type Purpose } from '../../tenants/tenant.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, printTable } from '../output.ts';
-import { noSuchTenant, withStore } from '../run.ts';
+import { checked, noSuchTenant, withStore } from '../run.ts';
 import { registerConsentBanners } from './consent-banners.ts';
 import { registerConsentDecisions } from './consent-decisions.ts';
 import { registerConsentLedger } from './consent-ledger.ts';
@@ -20,9 +20,6 @@ interface PurposeFlags {
 }
 
 function checkPurpose(id: string, flags: PurposeFlags, before: Purpose | undefined): Purpose {
-  const parsed = purposeIdSchema.safeParse(id);
-  if (!parsed.success)
-    throw new CommandFailed('usage', parsed.error.issues[0]?.message ?? 'not a purpose id');
   const gpc = flags.gpc ?? before?.gpc ?? 'opt-out';
   if (gpc !== 'opt-out' && gpc !== 'ignore')
     throw new CommandFailed('usage', '--gpc takes opt-out or ignore');
@@ -31,7 +28,7 @@ function checkPurpose(id: string, flags: PurposeFlags, before: Purpose | undefin
     throw new CommandFailed('usage', '--ttl-days takes a whole number of days from 1');
   }
   return {
-    id: parsed.data,
+    id: checked(purposeIdSchema, id, ''),
     title: flags.title,
     description: flags.description ?? before?.description ?? '',
     lawfulBasis: flags.lawfulBasis ?? before?.lawfulBasis ?? 'consent',

@@ -1,10 +1,23 @@
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
 import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/contexts.ts';
+import { decodeBase64 } from '../../lib/base64.ts';
 import { makeTenantStore, readTenantSecret, saveTenantSecret } from '../../tenants/tenant-store.ts';
+import { io } from '../io.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print } from '../output.ts';
 import { confirmOnTerminal, type DestructiveFlags, noSuchTenant } from '../run.ts';
-import { readSharedKey } from '../shared-key.ts';
+
+/** From a file, or - for standard input; never from an argument, which every user of the machine sees. Null: no base64. */
+async function readSharedKey(file: string): Promise<Buffer | null> {
+  try {
+    const content = file === '-' ? await text(io().stdin) : readFileSync(file, 'latin1');
+    return decodeBase64(content.trim());
+  } catch {
+    return null;
+  }
+}
 
 interface SymmetricFlags extends DestructiveFlags {
   readonly import?: string;

@@ -1,10 +1,10 @@
-import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { readRecoveryKey } from '../../keys/recovery-key.ts';
 import { confirmRecoveryKey, printRecoveryKey, recoverMasterKey } from '../../ops/escrow.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
 import { io } from '../io.ts';
+import { expectNoFile } from '../new-file.ts';
 import { CommandFailed, print, say } from '../output.ts';
 import { configFor, withStore } from '../run.ts';
 
@@ -63,8 +63,7 @@ async function confirm(): Promise<void> {
 async function recover(options: { readonly out?: string }): Promise<void> {
   const config = configFor();
   const file = options.out === undefined ? masterKeyPath(config) : resolve(options.out);
-  if (existsSync(file))
-    throw new CommandFailed('conflict', `${file} is already there, and nothing was changed`);
+  expectNoFile(file);
   const key = await typedKey();
   const recovered = await recoverMasterKey(config, key, options.out === undefined ? undefined : file);
   print(recovered, () => [

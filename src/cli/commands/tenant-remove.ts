@@ -1,4 +1,4 @@
-import { createWriteStream, existsSync, writeFileSync } from 'node:fs';
+import { createWriteStream, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -12,6 +12,7 @@ import { removeTenant } from '../../rights/tenant-removal-store.ts';
 import { tenantRows } from '../../rights/tenant-rows-store.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { io } from '../io.ts';
+import { expectNoFile } from '../new-file.ts';
 import { CommandFailed, EXIT, print, say, table } from '../output.ts';
 import { type RightsContext, withRights } from '../rights-context.ts';
 import { confirm, noSuchTenant } from '../run.ts';
@@ -49,8 +50,7 @@ async function exportTenant(
   kid: string,
   directory: string,
 ): Promise<string[]> {
-  if (existsSync(directory))
-    throw new CommandFailed('conflict', `${directory} is already there, and nothing was changed`);
+  expectNoFile(directory);
   const { size, texts } = await signLog(log, kid);
   makeFolder(directory);
   const files: string[] = [];

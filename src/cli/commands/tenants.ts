@@ -12,7 +12,7 @@ import {
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, printTable, table } from '../output.ts';
-import { noSuchTenant, withStore } from '../run.ts';
+import { checked, noSuchTenant, withStore } from '../run.ts';
 import { registerPolicy } from './policy.ts';
 import { registerTenantRemove } from './tenant-remove.ts';
 
@@ -21,14 +21,7 @@ export function collect(value: string, previous: readonly string[]): string[] {
 }
 
 export function checkOrigins(origins: readonly string[]): string[] {
-  return origins.map((text) => {
-    const parsed = originSchema.safeParse(text);
-    if (parsed.success) return parsed.data;
-    throw new CommandFailed(
-      'usage',
-      `--origin ${text}: ${parsed.error.issues[0]?.message ?? 'not an origin'}`,
-    );
-  });
+  return origins.map((text) => checked(originSchema, text, `--origin ${text}: `));
 }
 
 async function add(kid: string, options: { readonly origin: string[] }): Promise<void> {
