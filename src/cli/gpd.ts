@@ -56,8 +56,9 @@ function adopt(command: Command): void {
   for (const child of command.commands) adopt(child);
 }
 
-function makeProgram(): Command {
-  return new Command('gpd')
+/** The commands that this call needs. */
+export async function makeProgram(argv: readonly string[]): Promise<Command> {
+  const program = new Command('gpd')
     .description('Self-hosted device identification with consent that can be proven.')
     .version(VERSION)
     .option('--config <file>', 'configuration file (default: gpd.toml here, if there is one)')
@@ -68,15 +69,16 @@ function makeProgram(): Command {
       writeErr: (text) => void io().stderr.write(printable(text)),
     })
     .exitOverride();
+  await registerAsked(program, argv);
+  adopt(program);
+  return program;
 }
 
 /** Runs one command, as `gpd ARGV` does. @returns the exit code (contract section 9); it never throws */
 export function run(argv: readonly string[], streams: Io): Promise<number> {
   return withIo(streams, async () => {
     try {
-      const program = makeProgram();
-      await registerAsked(program, argv);
-      adopt(program);
+      const program = await makeProgram(argv);
       program.hook('preAction', (_program, command) => {
         streams.asked = command.optsWithGlobals();
       });

@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { exampleFault } from '../../src/cli/man/examples.ts';
+import { makeProgram } from '../../src/cli/gpd.ts';
+import { NOTES } from '../../src/cli/man/notes.ts';
 import { example, page, plain, prose } from '../../src/cli/man/roff.ts';
 import { SETTING_NAMES } from '../../src/schema/settings.ts';
 import { gpdJson, runGpd } from '../support/command.ts';
 import { describeWithTool } from '../support/tools.ts';
+import { exampleFault } from './support/man-examples.ts';
 
 const MAN = fileURLToPath(new URL('../../docs/man', import.meta.url));
 /** Bold and italics of a terminal that prints on paper. */
@@ -95,6 +97,16 @@ describe('text of a page', () => {
 });
 
 describe('an example', () => {
+  it('of a page can be typed, and the commands beside it are there', async () => {
+    const all = await makeProgram(['dev']);
+    const shown = all.createHelp().visibleCommands(all);
+    const names = shown.map((command) => command.name());
+    for (const [name, { examples, see = [] }] of Object.entries(NOTES)) {
+      expect(names).toEqual(expect.arrayContaining([name, ...see]));
+      expect(examples.map((line) => exampleFault(all, line))).toEqual(examples.map(() => null));
+    }
+  });
+
   const program = new Command('gpd').option('--json');
   program.command('keys').command('rotate <kid>').option('--grace <duration>').option('--force');
 

@@ -1,6 +1,5 @@
 import type { Command, Option } from 'commander';
 import { EXIT } from '../output.ts';
-import { exampleFault } from './examples.ts';
 import { NOTES } from './notes.ts';
 import { bold, type Entry, entries, example, italic, page, paragraphs, prose, type Section } from './roff.ts';
 
@@ -169,19 +168,8 @@ function mainPage(program: Command, version: string): string {
   );
 }
 
-function checkNotes(program: Command): void {
-  const known = new Set(shownCommands(program).map((command) => command.name()));
-  for (const [name, { examples, see = [] }] of Object.entries(NOTES)) {
-    const unknown = [name, ...see].find((word) => !known.has(word));
-    if (unknown !== undefined) throw new Error(`man/notes.ts: there is no command ${unknown}`);
-    const fault = examples.map((line) => exampleFault(program, line)).find((found) => found !== null);
-    if (fault) throw new Error(`man/notes.ts: ${fault}`);
-  }
-}
-
 /** By file name. */
 export function commandPages(program: Command, version: string): Readonly<Record<string, string>> {
-  checkNotes(program);
   const pages = shownCommands(program).map((command): [string, string] => [
     `${pageName(command.name())}.1`,
     commandPage(command, version),

@@ -1,4 +1,4 @@
-/** What the one line of a command's help cannot say. Every example is checked against the commands that there are. */
+/** What the one line of a command's help cannot say. test/cli/man.test.ts holds every example against the commands that there are. */
 
 interface Note {
   readonly text: readonly string[];
