@@ -121,6 +121,8 @@ func (r *run) call(ctx context.Context, name string, args, options object) (any,
 		return nil, r.fromEnv(args)
 	case "verifyProof":
 		return verifyProof(args)
+	case "verifyConsistency":
+		return nil, verifyConsistency(args)
 	case "verifyWebhook":
 		return verifyWebhook(args)
 	}
@@ -149,7 +151,22 @@ func verifyProof(args object) (any, error) {
 		whole := int64(seq)
 		options.Seq = &whole
 	}
+	asWire(args["witnesses"], &options.Witnesses)
+	if least, ok := args["minWitnesses"].(float64); ok {
+		options.MinWitnesses = int(least)
+		if least == 0 {
+			// Go's zero is "all": what a Go program can ask for at most in its place.
+			options.MinWitnesses = -1
+		}
+	}
 	return consent.VerifyProof(args["proof"].(string), options)
+}
+
+func verifyConsistency(args object) error {
+	var proof []string
+	asWire(args["proof"], &proof)
+	oldSize, newSize := int64(args["oldSize"].(float64)), int64(args["newSize"].(float64))
+	return consent.VerifyConsistency(oldSize, args["oldRoot"].(string), newSize, args["newRoot"].(string), proof)
 }
 
 func verifyWebhook(args object) (any, error) {

@@ -1,8 +1,11 @@
 package consent
 
-import "crypto/sha256"
+import (
+	"bytes"
+	"crypto/sha256"
+)
 
-// RFC 6962 hashes, and RFC 9162 section 2.1.3.2.
+// RFC 6962 hashes, and RFC 9162 sections 2.1.3.2 and 2.1.4.2.
 
 func leafHash(entry []byte) []byte {
 	hash := sha256.New()
@@ -41,4 +44,39 @@ func rootOf(leaf []byte, index, size int64, path [][]byte) ([]byte, bool) {
 		node, last = node>>1, last>>1
 	}
 	return hash, last == 0
+}
+
+// isExtension tells whether the older tree, of one entry or more, is how the newer one began.
+func isExtension(oldSize int64, oldRoot []byte, newSize int64, newRoot []byte, proof [][]byte) bool {
+	if oldSize >= newSize {
+		return oldSize == newSize && len(proof) == 0 && bytes.Equal(oldRoot, newRoot)
+	}
+	if len(proof) == 0 {
+		return false
+	}
+	start, rest := proof[0], proof[1:]
+	if oldSize&(oldSize-1) == 0 {
+		// A whole subtree is its own start, and is not sent.
+		start, rest = oldRoot, proof
+	}
+	node, last := oldSize-1, newSize-1
+	for node&1 == 1 {
+		node, last = node>>1, last>>1
+	}
+	before, after := start, start
+	for _, sibling := range rest {
+		if last == 0 {
+			return false
+		}
+		if node&1 == 0 && node != last {
+			after = nodeHash(after, sibling)
+		} else {
+			before, after = nodeHash(sibling, before), nodeHash(sibling, after)
+			for node&1 == 0 && node != 0 {
+				node, last = node>>1, last>>1
+			}
+		}
+		node, last = node>>1, last>>1
+	}
+	return last == 0 && bytes.Equal(before, oldRoot) && bytes.Equal(after, newRoot)
 }

@@ -4,18 +4,23 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// C2SP signed-note with Ed25519 keys: https://c2sp.org/signed-note
+// C2SP signed-note with Ed25519 keys: https://c2sp.org/signed-note, and cosignatures: https://c2sp.org/tlog-cosignature
 
 const (
 	algorithmEd25519 = 1
-	keyIDBytes       = 4
-	maxSignatures    = 64
+	// algorithmCosignature is over a time and the note, by a witness.
+	algorithmCosignature = 4
+	keyIDBytes           = 4
+	timeBytes            = 8
+	maxSignatures        = 64
 )
 
 type verifierKey struct {
@@ -29,14 +34,14 @@ func isName(text string) bool {
 	return text != "" && utf8.ValidString(text) && strings.IndexFunc(text, isForeign) < 0
 }
 
-// parseVerifierKey reads name+hex(id)+base64(0x01 ‖ public key). Base64 has pluses of its own: the first two part it.
-func parseVerifierKey(text string) (verifierKey, bool) {
+// parseVerifierKey reads name+hex(id)+base64(algorithm ‖ public key). Base64 has pluses of its own: the first two part it.
+func parseVerifierKey(text string, algorithm byte) (verifierKey, bool) {
 	parts := strings.SplitN(strings.TrimSpace(text), "+", 3)
 	if len(parts) != 3 || !isName(parts[0]) {
 		return verifierKey{}, false
 	}
 	typed, ok := decodeBase64(parts[2])
-	if !ok || len(typed) != 1+ed25519.PublicKeySize || typed[0] != algorithmEd25519 {
+	if !ok || len(typed) != 1+ed25519.PublicKeySize || typed[0] != algorithm {
 		return verifierKey{}, false
 	}
 	digest := sha256.Sum256(append([]byte(parts[0]+"\n"), typed...))
@@ -87,17 +92,43 @@ func parseNote(note string) (signedNote, bool) {
 	return parsed, true
 }
 
+// linesOf is what the lines say that claim to be of this key, without its id.
+func (n signedNote) linesOf(key verifierKey) [][]byte {
+	var lines [][]byte
+	for _, signature := range n.signatures {
+		if signature.name == key.name && bytes.HasPrefix(signature.bytes, key.id) {
+			lines = append(lines, signature.bytes[keyIDBytes:])
+		}
+	}
+	return lines
+}
+
 // isBy: at least one signature is of this key, and each that claims to be is right.
 func (n signedNote) isBy(key verifierKey) bool {
-	isSigned := false
-	for _, signature := range n.signatures {
-		if signature.name != key.name || !bytes.HasPrefix(signature.bytes, key.id) {
-			continue
-		}
-		if !ed25519.Verify(key.public, []byte(n.text), signature.bytes[keyIDBytes:]) {
+	lines := n.linesOf(key)
+	for _, signature := range lines {
+		if !ed25519.Verify(key.public, []byte(n.text), signature) {
 			return false
 		}
-		isSigned = true
 	}
-	return isSigned
+	return len(lines) > 0
+}
+
+// cosignedAt is when this witness cosigned the note last, in epoch seconds; false unless it did, and each line of it is right.
+func (n signedNote) cosignedAt(key verifierKey) (int64, bool) {
+	latest, lines := int64(0), n.linesOf(key)
+	for _, line := range lines {
+		if len(line) != timeBytes+ed25519.SignatureSize {
+			return 0, false
+		}
+		time := binary.BigEndian.Uint64(line)
+		message := fmt.Sprintf("cosignature/v1\ntime %d\n%s", time, n.text)
+		if time > maxSafeInteger || !ed25519.Verify(key.public, []byte(message), line[timeBytes:]) {
+			return 0, false
+		}
+		if int64(time) > latest {
+			latest = int64(time)
+		}
+	}
+	return latest, len(lines) > 0
 }

@@ -19,6 +19,17 @@ type ProofOptions struct {
 	// Type is such as "consent.granted"; not asked for when empty, like Hash and Purpose.
 	Type    string
 	Purpose string
+	// Witnesses are verifier keys that you trust, pinned like VKey; nil asks for none.
+	Witnesses []string
+	// MinWitnesses is how many of them have to have cosigned; 0 is all.
+	MinWitnesses int
+}
+
+// Cosigner is a witness that cosigned a checkpoint.
+type Cosigner struct {
+	Name string `json:"name"`
+	// Time in epoch seconds at which it saw this tree as the longest of the log.
+	Time int64 `json:"time"`
 }
 
 // ProvenEntry is what a proof proves.
@@ -32,6 +43,8 @@ type ProvenEntry struct {
 	// Size and Root are those of the log that the checkpoint signs.
 	Size int64  `json:"size"`
 	Root string `json:"root"`
+	// Witnesses are those of ProofOptions.Witnesses that cosigned.
+	Witnesses []Cosigner `json:"witnesses"`
 }
 
 const maxPath = 63
@@ -117,15 +130,52 @@ func (found ProvenEntry) is(expected ProofOptions) bool {
 // VerifyProof checks a c2sp.org/tlog-proof@v1 with its entry, offline (SPEC.md section 6). It fails with kind proof; the Code says
 // which check failed.
 func VerifyProof(text string, options ProofOptions) (ProvenEntry, error) {
-	found, code := verifyProof(text, options)
+	least := options.MinWitnesses
+	if least == 0 {
+		least = len(options.Witnesses)
+	}
+	asked := options.Witnesses != nil || options.MinWitnesses != 0
+	if asked && (least < 1 || least > len(options.Witnesses)) {
+		return ProvenEntry{}, hinted("VerifyProof", KindConfig, "MinWitnesses is 1 to the number of Witnesses")
+	}
+	found, code := verifyProof(text, options, least)
 	if code != "" {
 		return ProvenEntry{}, coded("VerifyProof", KindProof, code)
 	}
 	return found, nil
 }
 
-func verifyProof(text string, options ProofOptions) (ProvenEntry, string) {
-	key, ok := parseVerifierKey(options.VKey)
+// witnessKeys: one that is there twice would count twice, and the log's own is no witness of it.
+func witnessKeys(own verifierKey, texts []string) ([]verifierKey, bool) {
+	keys := []verifierKey{}
+	seen := map[string]bool{string(own.public): true}
+	for _, text := range texts {
+		key, ok := parseVerifierKey(text, algorithmCosignature)
+		if !ok || seen[string(key.public)] {
+			return nil, false
+		}
+		seen[string(key.public)] = true
+		keys = append(keys, key)
+	}
+	return keys, true
+}
+
+func cosignersOf(note signedNote, keys []verifierKey) []Cosigner {
+	cosigners := []Cosigner{}
+	for _, key := range keys {
+		if time, ok := note.cosignedAt(key); ok {
+			cosigners = append(cosigners, Cosigner{key.name, time})
+		}
+	}
+	return cosigners
+}
+
+func verifyProof(text string, options ProofOptions, least int) (ProvenEntry, string) {
+	key, ok := parseVerifierKey(options.VKey, algorithmEd25519)
+	if !ok {
+		return ProvenEntry{}, "malformed-key"
+	}
+	witnesses, ok := witnessKeys(key, options.Witnesses)
 	if !ok {
 		return ProvenEntry{}, "malformed-key"
 	}
@@ -147,6 +197,10 @@ func verifyProof(text string, options ProofOptions) (ProvenEntry, string) {
 	if point.origin != key.name {
 		return ProvenEntry{}, "other-log"
 	}
+	cosigners := cosignersOf(signed, witnesses)
+	if len(cosigners) < least {
+		return ProvenEntry{}, "not-witnessed"
+	}
 	leaf := leafHash(proof.entry)
 	root, ok := rootOf(leaf, proof.index, point.size, proof.path)
 	if !ok || !bytes.Equal(root, point.root) {
@@ -159,9 +213,36 @@ func verifyProof(text string, options ProofOptions) (ProvenEntry, string) {
 	found := ProvenEntry{
 		Seq: proof.index, Hash: hex.EncodeToString(leaf), Entry: entry,
 		Origin: point.origin, Size: point.size, Root: hex.EncodeToString(root),
+		Witnesses: cosigners,
 	}
 	if !found.is(options) {
 		return ProvenEntry{}, "unexpected-entry"
 	}
 	return found, ""
+}
+
+func decodeHex(text string) ([]byte, bool) {
+	decoded, err := hex.DecodeString(text)
+	return decoded, err == nil && len(decoded) == 32 && hex.EncodeToString(decoded) == text
+}
+
+// VerifyConsistency: a log of newSize entries begins with all of one of oldSize, as two checkpoints tell them (RFC 9162 section
+// 2.1.4.2). All hashes are lower-case hex. It fails with kind proof and the Code "malformed-proof" or "not-consistent".
+func VerifyConsistency(oldSize int64, oldRoot string, newSize int64, newRoot string, proof []string) error {
+	before, isOld := decodeHex(oldRoot)
+	after, isNew := decodeHex(newRoot)
+	isSizes := oldSize >= 1 && newSize >= 1 && oldSize <= maxSafeInteger && newSize <= maxSafeInteger
+	whole := isOld && isNew && isSizes && len(proof) <= maxPath
+	path := make([][]byte, 0, len(proof))
+	for _, text := range proof {
+		hash, ok := decodeHex(text)
+		path, whole = append(path, hash), whole && ok
+	}
+	if !whole {
+		return coded("VerifyConsistency", KindProof, "malformed-proof")
+	}
+	if !isExtension(oldSize, before, newSize, after, path) {
+		return coded("VerifyConsistency", KindProof, "not-consistent")
+	}
+	return nil
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** RFC 6962 hashes, and RFC 9162 section 2.1.3.2. */
+/** RFC 6962 hashes, and RFC 9162 sections 2.1.3.2 and 2.1.4.2. */
 
 const digest = (...parts: readonly Uint8Array[]): Buffer => {
   const hash = createHash('sha256');
@@ -44,4 +44,45 @@ export function isIncluded(
     last = half(last);
   }
   return last === 0 && root.equals(hash);
+}
+
+function isPowerOfTwo(n: number): boolean {
+  let rest = n;
+  while (rest % 2 === 0) rest /= 2;
+  return rest === 1;
+}
+
+export interface Tree {
+  readonly size: number;
+  readonly root: Buffer;
+}
+
+/** Whether the older tree, of one entry or more, is how the newer one began. */
+export function isExtension(older: Tree, newer: Tree, proof: readonly Uint8Array[]): boolean {
+  if (older.size >= newer.size)
+    return older.size === newer.size && proof.length === 0 && older.root.equals(newer.root);
+  // A whole subtree is its own start, and is not sent.
+  const [start, ...rest] = isPowerOfTwo(older.size) && proof.length > 0 ? [older.root, ...proof] : proof;
+  if (start === undefined) return false;
+  let node = older.size - 1;
+  let last = newer.size - 1;
+  const rise = (): void => {
+    node = half(node);
+    last = half(last);
+  };
+  while (isOdd(node)) rise();
+  let before: Uint8Array = start;
+  let after: Uint8Array = start;
+  for (const sibling of rest) {
+    if (last === 0) return false;
+    if (isOdd(node) || node === last) {
+      before = digest(NODE, sibling, before);
+      after = digest(NODE, sibling, after);
+      while (!isOdd(node) && node !== 0) rise();
+    } else {
+      after = digest(NODE, after, sibling);
+    }
+    rise();
+  }
+  return last === 0 && older.root.equals(before) && newer.root.equals(after);
 }

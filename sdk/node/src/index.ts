@@ -2,7 +2,13 @@
 export { ConsentClient } from './client.ts';
 export { ConsentError, ERROR_KINDS, type ErrorKind } from './errors.ts';
 export type { ClientOptions } from './options.ts';
-export { type ProofExpectations, type ProvenEntry, verifyProof } from './proof.ts';
+export {
+  type Cosigner,
+  type ProofExpectations,
+  type ProvenEntry,
+  verifyConsistency,
+  verifyProof,
+} from './proof.ts';
 export type {
   CallOptions,
   Check,

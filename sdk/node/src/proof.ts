@@ -1,8 +1,16 @@
 import { decodeBase64, parseDecimal } from './base64.ts';
 import { isRecord, type JsonRecord, parseJson } from './body.ts';
 import { ConsentError } from './errors.ts';
-import { isIncluded, leafHash } from './inclusion.ts';
-import { isSignedBy, parseNote, parseVkey } from './note.ts';
+import { isExtension, isIncluded, leafHash } from './inclusion.ts';
+import {
+  cosignedAt,
+  isSignedBy,
+  parseNote,
+  parseVkey,
+  parseWitnessKey,
+  type SignedNote,
+  type VerifierKey,
+} from './note.ts';
 
 /** c2sp.org/tlog-proof@v1 with its entry, checked offline (SPEC.md section 6). */
 
@@ -15,6 +23,16 @@ export interface ProofExpectations {
   /** Such as `consent.granted`. */
   readonly type?: string | undefined;
   readonly purpose?: string | undefined;
+  /** Verifier keys of witnesses that you trust, pinned like `vkey`; without them no witness is asked for. */
+  readonly witnesses?: readonly string[] | undefined;
+  /** How many of them have to have cosigned; all. */
+  readonly minWitnesses?: number | undefined;
+}
+
+export interface Cosigner {
+  readonly name: string;
+  /** Epoch seconds at which it saw this tree as the longest of the log. */
+  readonly time: number;
 }
 
 export interface ProvenEntry {
@@ -27,6 +45,8 @@ export interface ProvenEntry {
   /** Of the log that the checkpoint signs. */
   readonly size: number;
   readonly root: string;
+  /** Which of the `witnesses` cosigned. */
+  readonly witnesses: readonly Cosigner[];
 }
 
 const MAX_PATH = 63;
@@ -81,10 +101,35 @@ function isExpected(found: ProvenEntry, { seq, hash, type, purpose }: ProofExpec
   );
 }
 
+/** How many witnesses are asked for. @throws {ConsentError} config: a list without a key would ask for none */
+function leastOf({ witnesses, minWitnesses }: ProofExpectations): number {
+  if (witnesses === undefined && minWitnesses === undefined) return 0;
+  const known = Array.isArray(witnesses) ? witnesses.length : 0;
+  const least = minWitnesses ?? known;
+  if (Number.isInteger(least) && least >= 1 && least <= known) return least;
+  throw new ConsentError('verifyProof', 'config', { hint: 'minWitnesses is 1 to the number of witnesses' });
+}
+
+/** A key that is there twice would count twice, and the log's own is no witness of it. */
+function witnessKeys(own: VerifierKey, texts: readonly string[]): VerifierKey[] {
+  const keys = texts.map(parseWitnessKey).filter((key) => key !== null);
+  const different = new Set([own, ...keys].map(({ publicKey }) => publicKey.toString('hex')));
+  if (different.size !== texts.length + 1) throw refusal('malformed-key');
+  return keys;
+}
+
+const cosignersOf = (note: SignedNote, keys: readonly VerifierKey[]): Cosigner[] =>
+  keys.flatMap((key) => {
+    const time = cosignedAt(note, key);
+    return time === null ? [] : [{ name: key.name, time }];
+  });
+
 /** @throws {ConsentError} proof; its `code` says which check failed */
 export function verifyProof(text: string, expected: ProofExpectations): ProvenEntry {
+  const least = leastOf(expected);
   const key = parseVkey(expected.vkey);
   if (key === null) throw refusal('malformed-key');
+  const keys = witnessKeys(key, expected.witnesses ?? []);
   const proof = parse(text);
   if (proof === null) throw refusal('malformed-proof');
   const note = parseNote(proof.checkpoint);
@@ -94,12 +139,41 @@ export function verifyProof(text: string, expected: ProofExpectations): ProvenEn
   if (checkpoint === null) throw refusal('malformed-checkpoint');
   const { origin, size, root } = checkpoint;
   if (origin !== key.name) throw refusal('other-log');
+  const witnesses = cosignersOf(note, keys);
+  if (witnesses.length < least) throw refusal('not-witnessed');
   const leaf = leafHash(proof.entry);
   if (!isIncluded(proof.index, size, leaf, proof.path, root)) throw refusal('not-included');
   const entry = parseEntry(proof.entry);
   if (entry === null) throw refusal('malformed-entry');
   const seq = proof.index;
-  const found = { seq, hash: leaf.toString('hex'), entry, origin, size, root: root.toString('hex') };
+  const hash = leaf.toString('hex');
+  const found = { seq, hash, entry, origin, size, root: root.toString('hex'), witnesses };
   if (!isExpected(found, expected)) throw refusal('unexpected-entry');
   return found;
+}
+
+const parseHex = (text: unknown): Buffer | null =>
+  typeof text === 'string' && /^[0-9a-f]{64}$/.test(text) ? Buffer.from(text, 'hex') : null;
+
+const isSize = (size: number): boolean => Number.isSafeInteger(size) && size >= 1;
+
+/**
+ * That a log of `newSize` entries begins with all of one of `oldSize`, as two checkpoints tell them (RFC 9162 section 2.1.4.2).
+ * All hashes are lower-case hex.
+ * @throws {ConsentError} proof, `malformed-proof` or `not-consistent`
+ */
+export function verifyConsistency(
+  oldSize: number,
+  oldRoot: string,
+  newSize: number,
+  newRoot: string,
+  proof: readonly string[],
+): void {
+  const refuse = (code: string): ConsentError => new ConsentError('verifyConsistency', 'proof', { code });
+  const [before, after, ...hashes] = [oldRoot, newRoot, ...proof].map(parseHex);
+  const path = hashes.filter((hash) => hash !== null);
+  const isWhole = path.length === proof.length && path.length <= MAX_PATH;
+  if (!isSize(oldSize) || !isSize(newSize) || !before || !after || !isWhole) throw refuse('malformed-proof');
+  if (!isExtension({ size: oldSize, root: before }, { size: newSize, root: after }, path))
+    throw refuse('not-consistent');
 }

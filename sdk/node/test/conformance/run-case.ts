@@ -7,7 +7,7 @@ import { inspect } from 'node:util';
 import { ConsentClient } from '../../src/client.ts';
 import { ConsentError } from '../../src/errors.ts';
 import type { ClientOptions } from '../../src/options.ts';
-import { verifyProof } from '../../src/proof.ts';
+import { verifyConsistency, verifyProof } from '../../src/proof.ts';
 import type { CallOptions, Check, ConsentWrite } from '../../src/types.ts';
 import { verifyWebhook, type WebhookHeaders } from '../../src/webhook.ts';
 import type { Case, Range, RequestsExpectation, Step } from './case.ts';
@@ -49,6 +49,8 @@ const CALLS: Readonly<Record<string, (run: Run, args: Args, options: CallOptions
   close: (run) => clientOf(run).close(),
   verifyProof: (_run, { proof, ...expected }) =>
     verifyProof(String(proof), expected as unknown as { vkey: string }),
+  verifyConsistency: (_run, { oldSize, oldRoot, newSize, newRoot, proof }) =>
+    verifyConsistency(Number(oldSize), String(oldRoot), Number(newSize), String(newRoot), proof as string[]),
   verifyWebhook: (_run, { body, headers, ...options }) =>
     verifyWebhook(String(body), headers as WebhookHeaders, options as unknown as { secrets: string[] }),
   configure: (run, args) => {

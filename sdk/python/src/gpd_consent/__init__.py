@@ -3,11 +3,12 @@
 from ._async_client import AsyncConsentClient
 from ._client import ConsentClient
 from ._errors import ConsentError, ErrorKind
-from ._proof import verify_proof
+from ._proof import verify_consistency, verify_proof
 from ._protocols import AsyncConsent, Consent
 from ._types import (
     Check,
     ConsentState,
+    Cosigner,
     Decision,
     Health,
     History,
@@ -33,6 +34,7 @@ __all__ = [
     "ConsentClient",
     "ConsentError",
     "ConsentState",
+    "Cosigner",
     "Decision",
     "ErrorKind",
     "Health",
@@ -48,6 +50,7 @@ __all__ = [
     "WriteEntry",
     "WriteResult",
     "__version__",
+    "verify_consistency",
     "verify_proof",
     "verify_webhook",
 ]

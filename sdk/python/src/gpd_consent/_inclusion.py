@@ -1,4 +1,4 @@
-"""RFC 6962 hashes, and RFC 9162 section 2.1.3.2."""
+"""RFC 6962 hashes, and RFC 9162 sections 2.1.3.2 and 2.1.4.2."""
 
 from __future__ import annotations
 
@@ -32,3 +32,34 @@ def is_included(index: int, size: int, leaf: bytes, path: Sequence[bytes], root:
         node //= 2
         last //= 2
     return last == 0 and found == root
+
+
+def is_extension(
+    old_size: int, old_root: bytes, new_size: int, new_root: bytes, proof: Sequence[bytes]
+) -> bool:
+    """Whether the older tree, of one entry or more, is how the newer one began."""
+    if old_size >= new_size:
+        return old_size == new_size and not proof and old_root == new_root
+    if not proof:
+        return False
+    # A whole subtree is its own start, and is not sent.
+    whole = old_size & (old_size - 1) == 0
+    start, rest = (old_root, proof) if whole else (proof[0], proof[1:])
+    node, last = old_size - 1, new_size - 1
+    while node % 2 == 1:
+        node //= 2
+        last //= 2
+    before = after = start
+    for sibling in rest:
+        if last == 0:
+            return False
+        if node % 2 == 1 or node == last:
+            before, after = _node_hash(sibling, before), _node_hash(sibling, after)
+            while node % 2 == 0 and node != 0:
+                node //= 2
+                last //= 2
+        else:
+            after = _node_hash(after, sibling)
+        node //= 2
+        last //= 2
+    return last == 0 and before == old_root and after == new_root

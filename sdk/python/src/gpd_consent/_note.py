@@ -1,4 +1,4 @@
-"""C2SP signed-note with Ed25519 keys: https://c2sp.org/signed-note"""
+"""C2SP signed-note with Ed25519 keys, and cosignatures: c2sp.org/signed-note, c2sp.org/tlog-cosignature."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ import unicodedata
 from dataclasses import dataclass
 
 from ._base64 import decode_base64
+from ._json import MAX_INTEGER
 
-_ED25519 = 0x01
+ED25519 = 0x01
+COSIGNATURE = 0x04
+"""Over a time and the note, by a witness."""
 _KEY_ID_BYTES = 4
+_TIME_BYTES = 8
 _MAX_SIGNATURES = 64
 _VKEY = re.compile(r"([^+]*)\+([0-9a-f]{8})\+(.*)", re.DOTALL)
 _SIGNATURE = re.compile(r"\u2014 (\S+) (\S+)")
@@ -39,14 +43,14 @@ def _is_name(text: str) -> bool:
     return text != "" and not any(char == "+" or char.isspace() or _is_control(char) for char in text)
 
 
-def parse_vkey(text: object) -> VerifierKey | None:
-    """`name+hex(id)+base64(0x01 || public key)`. Base64 has pluses of its own, so the first two part it."""
+def parse_vkey(text: object, kind: int = ED25519) -> VerifierKey | None:
+    """`name+hex(id)+base64(kind || public key)`. Base64 has pluses of its own, so the first two part it."""
     found = _VKEY.fullmatch(text.strip()) if isinstance(text, str) else None
     if found is None:
         return None
     name, digits, encoded = found.groups()
     typed = decode_base64(encoded)
-    if not _is_name(name) or typed is None or len(typed) != 33 or typed[0] != _ED25519:
+    if not _is_name(name) or typed is None or len(typed) != 33 or typed[0] != kind:
         return None
     key_id = hashlib.sha256(f"{name}\n".encode("utf-8", "surrogatepass") + typed).digest()[:_KEY_ID_BYTES]
     return VerifierKey(name, key_id, typed[1:]) if key_id.hex() == digits else None
@@ -73,20 +77,39 @@ def parse_note(note: str) -> Note | None:
     return Note(note[: gap + 1], tuple(signatures))
 
 
-def is_signed_by(note: Note, key: VerifierKey) -> bool:
-    """At least one signature is of this key, and each that claims to be is right."""
+def _lines_of(note: Note, key: VerifierKey) -> list[bytes]:
+    """What the lines say that claim to be of this key, without its id."""
+    return [
+        data[_KEY_ID_BYTES:] for name, data in note.signatures if name == key.name and data.startswith(key.id)
+    ]
+
+
+def _verifies(message: str, key: VerifierKey, signature: bytes) -> bool:
     # Only who verifies proofs needs the extra.
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-    own = [
-        data[_KEY_ID_BYTES:] for name, data in note.signatures if name == key.name and data.startswith(key.id)
-    ]
-    message = note.text.encode("utf-8")
     try:
-        public_key = Ed25519PublicKey.from_public_bytes(key.public_key)
-        for signature in own:
-            public_key.verify(signature, message)
+        Ed25519PublicKey.from_public_bytes(key.public_key).verify(signature, message.encode("utf-8"))
     except (InvalidSignature, ValueError):
         return False
-    return len(own) > 0
+    return True
+
+
+def is_signed_by(note: Note, key: VerifierKey) -> bool:
+    """At least one signature is of this key, and each that claims to be is right."""
+    own = _lines_of(note, key)
+    return len(own) > 0 and all(_verifies(note.text, key, signature) for signature in own)
+
+
+def cosigned_at(note: Note, key: VerifierKey) -> int | None:
+    """When this witness cosigned the note last, in epoch seconds; None unless each line of it is right."""
+    latest: int | None = None
+    for line in _lines_of(note, key):
+        time = int.from_bytes(line[:_TIME_BYTES], "big")
+        message = f"cosignature/v1\ntime {time}\n{note.text}"
+        is_time = len(line) == _TIME_BYTES + 64 and time <= MAX_INTEGER
+        if not is_time or not _verifies(message, key, line[_TIME_BYTES:]):
+            return None
+        latest = max(latest or 0, time)
+    return latest

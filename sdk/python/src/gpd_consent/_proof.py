@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import importlib.util
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ._base64 import decode_base64, parse_decimal
 from ._errors import ConsentError
-from ._inclusion import is_included, leaf_hash
-from ._json import JsonObject, is_object, parse_json
-from ._note import is_signed_by, parse_note, parse_vkey
-from ._types import ProvenEntry
+from ._inclusion import is_extension, is_included, leaf_hash
+from ._json import MAX_INTEGER, JsonObject, is_object, parse_json
+from ._note import COSIGNATURE, Note, VerifierKey, cosigned_at, is_signed_by, parse_note, parse_vkey
+from ._types import Cosigner, ProvenEntry
 
 _METHOD = "verify_proof"
 _MAX_PATH = 63
+_HEX = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,30 @@ def _refusal(code: str) -> ConsentError:
     return ConsentError(_METHOD, "proof", code=code)
 
 
+def _least_of(witnesses: object, min_witnesses: object) -> int:
+    """How many witnesses are asked for. A list without a key would ask for none, and is refused."""
+    if witnesses is None and min_witnesses is None:
+        return 0
+    known = len(witnesses) if isinstance(witnesses, (list, tuple)) else 0
+    least = known if min_witnesses is None else min_witnesses
+    if type(least) is not int or not 1 <= least <= known:
+        raise ConsentError(_METHOD, "config", hint="min_witnesses is 1 to the number of witnesses")
+    return least
+
+
+def _witness_keys(own: VerifierKey, texts: Sequence[str]) -> list[VerifierKey]:
+    """A key that is there twice would count twice, and the log's own is no witness of it."""
+    keys = [key for key in (parse_vkey(text, COSIGNATURE) for text in texts) if key is not None]
+    if len({key.public_key for key in (own, *keys)}) != len(texts) + 1:
+        raise _refusal("malformed-key")
+    return keys
+
+
+def _cosigners_of(note: Note, keys: Sequence[VerifierKey]) -> tuple[Cosigner, ...]:
+    times = [(key.name, cosigned_at(note, key)) for key in keys]
+    return tuple(Cosigner(name, time) for name, time in times if time is not None)
+
+
 def verify_proof(
     text: str,
     *,
@@ -81,19 +108,24 @@ def verify_proof(
     hash: str | None = None,
     type: str | None = None,
     purpose: str | None = None,
+    witnesses: Sequence[str] | None = None,
+    min_witnesses: int | None = None,
 ) -> ProvenEntry:
     """Offline. `vkey` is the log's verifier key, got once by another way than the proof, and kept.
 
-    Give `seq` and `hash` of the decision's proof: without them a true proof of another entry passes. Raises a
-    ConsentError of kind `proof`, whose code says which check failed.
+    Give `seq` and `hash` of the decision's proof: without them a true proof of another entry passes.
+    `witnesses` are verifier keys that you trust, pinned like `vkey`; `min_witnesses` of them, all by default,
+    have to have cosigned. Raises a ConsentError of kind `proof`, whose code says which check failed.
     """
     if importlib.util.find_spec("cryptography") is None:
         raise ConsentError(
             _METHOD, "config", code="no-cryptography", hint="pip install 'gpd-consent[proofs]'"
         )
+    least = _least_of(witnesses, min_witnesses)
     key = parse_vkey(vkey)
     if key is None:
         raise _refusal("malformed-key")
+    keys = _witness_keys(key, witnesses or ())
     proof = _parse(text)
     if proof is None:
         raise _refusal("malformed-proof")
@@ -108,14 +140,46 @@ def verify_proof(
     origin, size, root = checkpoint
     if origin != key.name:
         raise _refusal("other-log")
+    cosigners = _cosigners_of(note, keys)
+    if len(cosigners) < least:
+        raise _refusal("not-witnessed")
     leaf = leaf_hash(proof.entry)
     if not is_included(proof.index, size, leaf, proof.path, root):
         raise _refusal("not-included")
     entry = _parse_entry(proof.entry)
     if entry is None:
         raise _refusal("malformed-entry")
-    found = ProvenEntry(proof.index, leaf.hex(), entry, origin, size, root.hex())
+    found = ProvenEntry(proof.index, leaf.hex(), entry, origin, size, root.hex(), cosigners)
     asked = ((seq, found.seq), (hash, found.hash), (type, entry["type"]), (purpose, entry.get("purpose")))
     if any(expected is not None and expected != actual for expected, actual in asked):
         raise _refusal("unexpected-entry")
     return found
+
+
+def _parse_hex(text: object) -> bytes | None:
+    return bytes.fromhex(text) if isinstance(text, str) and _HEX.fullmatch(text) else None
+
+
+def _is_size(size: object) -> bool:
+    return type(size) is int and 1 <= size <= MAX_INTEGER
+
+
+def verify_consistency(
+    old_size: int, old_root: str, new_size: int, new_root: str, proof: Sequence[str]
+) -> None:
+    """That a log of `new_size` entries begins with all of one of `old_size`, as two checkpoints tell them.
+
+    RFC 9162 section 2.1.4.2. All hashes are lower-case hex. Raises a ConsentError of kind `proof`, whose
+    code is `malformed-proof` or `not-consistent`.
+    """
+
+    def refusal(code: str) -> ConsentError:
+        return ConsentError("verify_consistency", "proof", code=code)
+
+    before, after = _parse_hex(old_root), _parse_hex(new_root)
+    path = [found for found in map(_parse_hex, proof) if found is not None]
+    is_whole = len(path) == len(proof) <= _MAX_PATH
+    if not _is_size(old_size) or not _is_size(new_size) or before is None or after is None or not is_whole:
+        raise refusal("malformed-proof")
+    if not is_extension(old_size, before, new_size, after, path):
+        raise refusal("not-consistent")

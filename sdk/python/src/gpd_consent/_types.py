@@ -141,6 +141,13 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True)
+class Cosigner:
+    name: str
+    time: int
+    """Epoch seconds at which it saw this tree as the longest of the log."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProvenEntry:
     seq: int
     hash: str
@@ -151,6 +158,8 @@ class ProvenEntry:
     size: int
     """Of the log that the checkpoint signs."""
     root: str
+    witnesses: tuple[Cosigner, ...] = ()
+    """Which of the `witnesses` cosigned."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,15 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from gpd_consent import AsyncConsentClient, Check, ConsentClient, Verdict, verify_proof, verify_webhook
+from gpd_consent import (
+    AsyncConsentClient,
+    Check,
+    ConsentClient,
+    Verdict,
+    verify_consistency,
+    verify_proof,
+    verify_webhook,
+)
 
 Client = ConsentClient | AsyncConsentClient
 
@@ -33,8 +41,11 @@ _NAMES = {
     "idempotencyKey": "idempotency_key",
     "toleranceSeconds": "tolerance_seconds",
     "onUnavailable": "on_unavailable",
+    "minWitnesses": "min_witnesses",
+    "witnesses": "witnesses",
     "proof": "text",
     **{name: name for name in ("purpose", "purposes", "gpc", "cursor", "limit", "seq", "hash", "type")},
+    **{name: name for name in ("oldSize", "oldRoot", "newSize", "newRoot")},
     **{name: name for name in ("vkey", "body", "headers", "secrets", "now", "retries", "url", "key")},
 }
 _MILLISECONDS = {"timeoutMs": "timeout", "writeTimeoutMs": "write_timeout"}
@@ -53,9 +64,15 @@ def to_python(words: dict[str, Any]) -> dict[str, Any]:
     return named
 
 
+def _verify_consistency(**words: Any) -> None:
+    verify_consistency(words["oldSize"], words["oldRoot"], words["newSize"], words["newRoot"], words["text"])
+
+
 def call_of(name: str, client: Client | None) -> Callable[..., Any]:
     if name == "verifyProof":
         return verify_proof
+    if name == "verifyConsistency":
+        return _verify_consistency
     if name == "verifyWebhook":
         return verify_webhook
     assert client is not None, "this case has no client"

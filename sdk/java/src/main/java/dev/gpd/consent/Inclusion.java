@@ -1,8 +1,9 @@
 package dev.gpd.consent;
 
+import java.util.Arrays;
 import java.util.List;
 
-/** RFC 6962 hashes, and RFC 9162 section 2.1.3.2. */
+/** RFC 6962 hashes, and RFC 9162 sections 2.1.3.2 and 2.1.4.2. */
 final class Inclusion {
   private static final byte[] LEAF = {0};
   private static final byte[] NODE = {1};
@@ -36,5 +37,40 @@ final class Inclusion {
       last >>= 1;
     }
     return last == 0 ? hash : null;
+  }
+
+  record Tree(long size, byte[] root) {}
+
+  /** Whether the older tree, of one entry or more, is how the newer one began. */
+  static boolean isExtension(Tree older, Tree newer, List<byte[]> proof) {
+    if (older.size() >= newer.size()) {
+      return older.size() == newer.size() && proof.isEmpty() && Arrays.equals(older.root(), newer.root());
+    }
+    if (proof.isEmpty()) return false;
+    // A whole subtree is its own start, and is not sent.
+    boolean isWhole = Long.bitCount(older.size()) == 1;
+    byte[] before = isWhole ? older.root() : proof.get(0);
+    byte[] after = before;
+    long node = older.size() - 1;
+    long last = newer.size() - 1;
+    int odd = Long.numberOfTrailingZeros(older.size());
+    node >>= odd;
+    last >>= odd;
+    for (byte[] sibling : isWhole ? proof : proof.subList(1, proof.size())) {
+      if (last == 0) return false;
+      if ((node & 1) == 0 && node != last) {
+        after = Bytes.sha256(NODE, after, sibling);
+      } else {
+        before = Bytes.sha256(NODE, sibling, before);
+        after = Bytes.sha256(NODE, sibling, after);
+        while ((node & 1) == 0 && node != 0) {
+          node >>= 1;
+          last >>= 1;
+        }
+      }
+      node >>= 1;
+      last >>= 1;
+    }
+    return last == 0 && Arrays.equals(before, older.root()) && Arrays.equals(after, newer.root());
   }
 }

@@ -2,12 +2,18 @@ package dev.gpd.consent;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.regex.Pattern;
 
 /** c2sp.org/tlog-proof@v1 with its entry, checked offline (SPEC.md section 6). */
 public final class Proofs {
   private static final int MAX_PATH = 63;
+  private static final Pattern HEX = Pattern.compile("[0-9a-f]{64}");
 
   private Proofs() {}
 
@@ -66,22 +72,87 @@ public final class Proofs {
         && (options.purpose() == null || options.purpose().equals(found.entry().get("purpose")));
   }
 
+  /** A key that is there twice would count twice, and the log's own is no witness of it. */
+  private static List<SignedNote.Key> witnessKeys(SignedNote.Key own, List<String> texts) {
+    List<SignedNote.Key> keys = new ArrayList<>();
+    Set<String> seen = new HashSet<>(Set.of(Bytes.hex(own.publicKey())));
+    for (String text : texts) {
+      SignedNote.Key key = required(SignedNote.key(text, SignedNote.COSIGNATURE), "malformed-key");
+      require(seen.add(Bytes.hex(key.publicKey())), "malformed-key");
+      keys.add(key);
+    }
+    return keys;
+  }
+
+  private static int leastOf(ProofOptions options) {
+    if (options.witnesses() == null && options.minWitnesses() == null) return 0;
+    int known = options.witnesses() == null ? 0 : options.witnesses().size();
+    int least = options.minWitnesses() == null ? known : options.minWitnesses();
+    if (least >= 1 && least <= known) return least;
+    throw ConsentException.hinted(
+        "Proofs.verify", ErrorKind.CONFIG, "minWitnesses is 1 to the number of witnesses");
+  }
+
+  private static List<ProvenEntry.Cosigner> cosigners(SignedNote note, List<SignedNote.Key> keys) {
+    List<ProvenEntry.Cosigner> cosigners = new ArrayList<>();
+    for (SignedNote.Key key : keys) {
+      Long time = note.cosignedAt(key);
+      if (time != null) cosigners.add(new ProvenEntry.Cosigner(key.name(), time));
+    }
+    return cosigners;
+  }
+
   /** @throws ConsentException proof; its code says which check failed */
   public static ProvenEntry verify(String text, ProofOptions options) {
-    SignedNote.Key key = required(SignedNote.key(options.vkey()), "malformed-key");
+    int least = leastOf(options);
+    SignedNote.Key key = required(SignedNote.key(options.vkey(), SignedNote.ED25519), "malformed-key");
+    List<SignedNote.Key> witnesses = options.witnesses() == null ? List.of() : witnessKeys(key, options.witnesses());
     Parsed proof = required(parse(text), "malformed-proof");
     SignedNote note = required(SignedNote.parse(proof.checkpoint()), "malformed-checkpoint");
     require(note.isBy(key), "not-signed");
     Checkpoint checkpoint = required(checkpoint(note.text()), "malformed-checkpoint");
     require(checkpoint.origin().equals(key.name()), "other-log");
+    List<ProvenEntry.Cosigner> cosigners = cosigners(note, witnesses);
+    require(cosigners.size() >= least, "not-witnessed");
     byte[] leaf = Inclusion.leafHash(proof.entry());
     byte[] root = Inclusion.root(leaf, proof.index(), checkpoint.size(), proof.path());
     require(Arrays.equals(root, checkpoint.root()), "not-included");
     Map<String, Object> entry = required(entry(proof.entry()), "malformed-entry");
     ProvenEntry found =
         new ProvenEntry(
-            proof.index(), Bytes.hex(leaf), entry, checkpoint.origin(), checkpoint.size(), Bytes.hex(root));
+            proof.index(),
+            Bytes.hex(leaf),
+            entry,
+            checkpoint.origin(),
+            checkpoint.size(),
+            Bytes.hex(root),
+            List.copyOf(cosigners));
     require(isExpected(found, options), "unexpected-entry");
     return found;
+  }
+
+  private static byte[] hashOfHex(String text) {
+    return text != null && HEX.matcher(text).matches() ? HexFormat.of().parseHex(text) : null;
+  }
+
+  /**
+   * That a log of {@code newSize} entries begins with all of one of {@code oldSize}, as two checkpoints tell them (RFC 9162 section
+   * 2.1.4.2). All hashes are lower-case hex.
+   *
+   * @throws ConsentException proof, with the code malformed-proof or not-consistent
+   */
+  public static void verifyConsistency(
+      long oldSize, String oldRoot, long newSize, String newRoot, List<String> proof) {
+    List<byte[]> path = proof.stream().map(Proofs::hashOfHex).toList();
+    byte[] before = hashOfHex(oldRoot);
+    byte[] after = hashOfHex(newRoot);
+    boolean isSizes = Math.min(oldSize, newSize) >= 1 && Math.max(oldSize, newSize) <= Json.MAX_SAFE_INTEGER;
+    boolean isPath = path.size() <= MAX_PATH && path.stream().noneMatch(Objects::isNull);
+    String code = null;
+    if (before == null || after == null || !isSizes || !isPath) code = "malformed-proof";
+    else if (!Inclusion.isExtension(new Inclusion.Tree(oldSize, before), new Inclusion.Tree(newSize, after), path)) {
+      code = "not-consistent";
+    }
+    if (code != null) throw ConsentException.of("Proofs.verifyConsistency", ErrorKind.PROOF, code);
   }
 }

@@ -1,5 +1,6 @@
 package dev.gpd.consent;
 
+import java.nio.ByteBuffer;
 import java.security.GeneralSecurityException;
 import java.security.KeyFactory;
 import java.security.PublicKey;
@@ -10,14 +11,18 @@ import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 
-/** C2SP signed-note with Ed25519 keys: https://c2sp.org/signed-note */
+/** C2SP signed-note with Ed25519 keys: https://c2sp.org/signed-note, and cosignatures: https://c2sp.org/tlog-cosignature */
 record SignedNote(String text, List<Line> signatures) {
   record Line(String name, byte[] bytes) {}
 
   /** @param publicKey 32 bytes */
   record Key(String name, byte[] id, byte[] publicKey) {}
 
-  private static final int ED25519 = 1;
+  static final int ED25519 = 1;
+  /** Over a time and the note, by a witness. */
+  static final int COSIGNATURE = 4;
+
+  private static final int TIME_BYTES = 8;
   private static final int KEY_ID_BYTES = 4;
   private static final int MAX_SIGNATURES = 64;
   private static final byte[] SPKI_PREFIX = HexFormat.of().parseHex("302a300506032b6570032100");
@@ -30,12 +35,12 @@ record SignedNote(String text, List<Line> signatures) {
     return !text.isEmpty() && text.codePoints().noneMatch(SignedNote::isForeign);
   }
 
-  /** name+hex(id)+base64(0x01 || public key), or null. Base64 has pluses of its own: the first two part it. */
-  static Key key(String text) {
+  /** name+hex(id)+base64(type || public key), or null. Base64 has pluses of its own: the first two part it. */
+  static Key key(String text, int type) {
     String[] parts = text == null ? new String[0] : text.strip().split("\\+", 3);
     if (parts.length != 3 || !isName(parts[0])) return null;
     byte[] typed = Bytes.ofBase64(parts[2]);
-    if (typed == null || typed.length != 33 || typed[0] != ED25519) return null;
+    if (typed == null || typed.length != 33 || typed[0] != type) return null;
     byte[] id = Arrays.copyOf(Bytes.sha256(Bytes.utf8(parts[0] + "\n"), typed), KEY_ID_BYTES);
     return Bytes.hex(id).equals(parts[1]) ? new Key(parts[0], id, Arrays.copyOfRange(typed, 1, 33)) : null;
   }
@@ -63,25 +68,45 @@ record SignedNote(String text, List<Line> signatures) {
     return new SignedNote(note.substring(0, gap + 1), signatures);
   }
 
-  /** At least one signature is of this key, and each that claims to be is right. */
-  boolean isBy(Key key) {
-    List<Line> own =
-        signatures.stream()
-            .filter(one -> one.name().equals(key.name()))
-            .filter(one -> Arrays.equals(Arrays.copyOf(one.bytes(), KEY_ID_BYTES), key.id()))
-            .toList();
-    return !own.isEmpty() && own.stream().allMatch(one -> verifies(key, one));
+  /** What the lines say that claim to be of this key, without its id. */
+  private List<byte[]> linesOf(Key key) {
+    return signatures.stream()
+        .filter(one -> one.name().equals(key.name()))
+        .map(Line::bytes)
+        .filter(bytes -> Arrays.equals(Arrays.copyOf(bytes, KEY_ID_BYTES), key.id()))
+        .map(bytes -> Arrays.copyOfRange(bytes, KEY_ID_BYTES, bytes.length))
+        .toList();
   }
 
-  private boolean verifies(Key key, Line line) {
+  /** At least one signature is of this key, and each that claims to be is right. */
+  boolean isBy(Key key) {
+    List<byte[]> own = linesOf(key);
+    return !own.isEmpty() && own.stream().allMatch(line -> verifies(text, key, line));
+  }
+
+  /** When this witness cosigned the note last, in epoch seconds; null unless it did, and each line of it is right. */
+  Long cosignedAt(Key key) {
+    Long latest = null;
+    for (byte[] line : linesOf(key)) {
+      if (line.length != TIME_BYTES + 64) return null;
+      long time = ByteBuffer.wrap(line).getLong();
+      byte[] signature = Arrays.copyOfRange(line, TIME_BYTES, line.length);
+      boolean isTime = time >= 0 && time <= Json.MAX_SAFE_INTEGER;
+      if (!isTime || !verifies("cosignature/v1\ntime " + time + "\n" + text, key, signature)) return null;
+      latest = latest == null ? time : Math.max(latest, time);
+    }
+    return latest;
+  }
+
+  private static boolean verifies(String message, Key key, byte[] line) {
     byte[] der = Arrays.copyOf(SPKI_PREFIX, SPKI_PREFIX.length + 32);
     System.arraycopy(key.publicKey(), 0, der, SPKI_PREFIX.length, 32);
     try {
       PublicKey parsed = KeyFactory.getInstance("Ed25519").generatePublic(new X509EncodedKeySpec(der));
       Signature signature = Signature.getInstance("Ed25519");
       signature.initVerify(parsed);
-      signature.update(Bytes.utf8(text));
-      return signature.verify(line.bytes(), KEY_ID_BYTES, line.bytes().length - KEY_ID_BYTES);
+      signature.update(Bytes.utf8(message));
+      return signature.verify(line);
     } catch (GeneralSecurityException none) {
       return false;
     }

@@ -144,6 +144,7 @@ final class Invocation {
       case "verifyProof" -> {
         return verifyProof(args);
       }
+      case "verifyConsistency" -> verifyConsistency(args);
       case "verifyWebhook" -> {
         return verifyWebhook(args);
       }
@@ -180,8 +181,19 @@ final class Invocation {
             whole(args.get("seq")),
             (String) args.get("hash"),
             (String) args.get("type"),
-            (String) args.get("purpose"));
+            (String) args.get("purpose"),
+            args.get("witnesses") == null ? null : texts(args.get("witnesses")),
+            args.get("minWitnesses") == null ? null : whole(args.get("minWitnesses")).intValue());
     return Proofs.verify((String) args.get("proof"), options);
+  }
+
+  private static void verifyConsistency(Map<String, Object> args) {
+    Proofs.verifyConsistency(
+        whole(args.get("oldSize")),
+        (String) args.get("oldRoot"),
+        whole(args.get("newSize")),
+        (String) args.get("newRoot"),
+        texts(args.get("proof")));
   }
 
   private static Object verifyWebhook(Map<String, Object> args) {
