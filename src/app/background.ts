@@ -3,6 +3,7 @@ import { keepCheckpoints } from '../log/checkpoint-service.ts';
 import { thinCheckpoints } from '../log/checkpoint-store.ts';
 import type { watchSkew } from '../ops/clock-skew-service.ts';
 import { startHousekeeping } from '../ops/housekeeping.ts';
+import { buryKeys, outsideOf } from '../rights/erase/tombstone-files.ts';
 import type { RightsServices } from '../rights/services-make.ts';
 import { type DispatcherDeps, startDispatcher } from '../webhooks/service.ts';
 import type { Platform } from './platform.ts';
@@ -30,7 +31,7 @@ export function startWebhooks(platform: Platform, findDecision: DispatcherDeps['
 
 /** What time alone makes due. */
 export function startUpkeep(platform: Platform, { eraser, held }: RightsServices, skew: SkewWatch) {
-  const { database, clock, store, keyUse, log, logFault, options, book, tenantOf } = platform;
+  const { config, database, clock, store, keyUse, log, logFault, options, book, tenantOf } = platform;
   const checkpoints = { database, book, keysOf: tenantOf, clock };
   return startHousekeeping({
     database,
@@ -39,6 +40,7 @@ export function startUpkeep(platform: Platform, { eraser, held }: RightsServices
     resumeHeldErasures: (kid) => held.resumeStale(kid),
     refillReserve: () => store.reserve.refill(),
     flushKeyUse: keyUse.flush,
+    buryKeys: (plan, now) => buryKeys(outsideOf(platform, config), plan, now),
     keepCheckpoints: (kid) => keepCheckpoints(checkpoints, kid),
     async thinCheckpoints(now) {
       await thinCheckpoints(database, now);

@@ -32,7 +32,7 @@ export type Settings = Awaited<ReturnType<typeof readSettings>>;
 
 /** An older backup may have brought back what was erased: erased again before anybody is answered. */
 async function openRights(platform: Platform): Promise<RightsServices> {
-  const { config, database, tenantOf, log, logFault, refresh } = platform;
+  const { config, database, tenantOf, log, logFault, refresh, clock } = platform;
   const rights = makeRights(platform, { onFault: logFault('erasure-held-up') });
   const { eraser } = rights;
   const again = await reapplyErasures({
@@ -41,6 +41,7 @@ async function openRights(platform: Platform): Promise<RightsServices> {
     logKey: erasureLogKey(platform.serverSecret),
     tenantOf,
     eraser,
+    clock,
     onBroken: (reason) => log.error({ event: 'erasure-log-broken', reason }),
   });
   if (again > 0) {

@@ -11,6 +11,7 @@ import type { CheckpointBook } from '../log/checkpoint-files.ts';
 import { makeLogService } from '../log/service.ts';
 import { openArchiveSigner } from '../rights/dsar/archive-signer-service.ts';
 import { makeExports } from '../rights/dsar/exports-make.ts';
+import { outsideOf } from '../rights/erase/tombstone-files.ts';
 import type { RightsServices } from '../rights/services-make.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { consoleRoutes } from './console-router.ts';
@@ -82,6 +83,7 @@ export function composeConsole(parts: ConsoleParts): ConsoleApp {
     t,
     render: makeRender({ ...base, t }),
     held,
+    outside: outsideOf({ database, serverSecret: parts.serverSecret }, config),
     provider: makeProvider({ ...base, clientSecret }),
     words,
     contests: rights.contests,

@@ -6,6 +6,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Scope } from '../rights/erase/erasure.ts';
 import type { HeldErasures } from '../rights/erase/held-service.ts';
 import { allHolds, type LegalHold, listHolds, placeHold, releaseHold } from '../rights/erase/hold-store.ts';
+import { appendCut, type OutsideLog } from '../rights/erase/tombstone-files.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
 import { actorOf, requireTenant, type Staff } from './staff.ts';
 
@@ -16,6 +17,8 @@ export interface HoldContext {
   readonly held: HeldErasures;
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly clock: Clock;
+  /** Survives a restore. */
+  readonly outside: OutsideLog;
 }
 
 /** How a page names a hold: a device by its keyed reference, and a kind of data. */
@@ -89,7 +92,7 @@ export async function deviceHolds(
 }
 
 export async function placeHolds(
-  { database, tenantOf, clock }: HoldContext,
+  { database, tenantOf, clock, outside }: HoldContext,
   staff: Staff,
   { durable, scopes, basis }: Pick<LegalHold, 'durable' | 'basis'> & { readonly scopes: readonly Scope[] },
 ): Promise<void> {
@@ -101,6 +104,7 @@ export async function placeHolds(
     const detail = { scopes: [...scopes] };
     await writeAudit(tx, { kid, at, actor: actorOf(staff), action: 'hold.placed', object, detail });
   });
+  await appendCut(outside, { event: 'hold.placed', tenant: kid, device: object, scopes: [...scopes] }, at);
 }
 
 /**
@@ -108,7 +112,7 @@ export async function placeHolds(
  * @returns the receipt of the erasure that had waited, if one had; null: there is no such hold
  */
 export async function endHold(
-  { database, held, tenantOf, clock }: HoldContext,
+  { database, held, tenantOf, clock, outside }: HoldContext,
   staff: Staff,
   place: HoldPlace,
 ): Promise<{ readonly receipt: ErasureReceipt | null } | null> {
@@ -126,6 +130,8 @@ export async function endHold(
     return gone;
   });
   if (!released) return null;
+  const line = { tenant: kid, device: place.device, scopes: [scope] };
+  await appendCut(outside, { event: 'hold.released', ...line }, now);
   const receipts = released.waited ? await held.ofDevice(actor, kid, durable) : [];
   return { receipt: receipts.at(-1) ?? null };
 }

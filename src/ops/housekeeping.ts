@@ -36,7 +36,11 @@ import { RETENTION, retainTenant } from './retention.ts';
 const OUTBOX_MS = 7 * DAY;
 
 /** Overwrites the private keys of generations whose grace is over. */
-async function sweepKeys(database: Database, kid: string, now: number): Promise<void> {
+async function sweepKeys(
+  { database, buryKeys }: Pick<HousekeepingDeps, 'database' | 'buryKeys'>,
+  kid: string,
+  now: number,
+): Promise<void> {
   const store = makeSealKeyStore(database);
   if (planSweep(await store.list(kid), now).length === 0) return;
   const plan = (keys: readonly Generation[]): KeyPlan => {
@@ -44,7 +48,7 @@ async function sweepKeys(database: Database, kid: string, now: number): Promise<
     const [result] = changed;
     return result ? { ok: true, changed, result } : { ok: false, why: 'no-such-generation' };
   };
-  await store.change(kid, plan, { role: 'system', ref: 'grace-over', at: now });
+  await buryKeys(await store.change(kid, plan, { role: 'system', ref: 'grace-over', at: now }), now);
 }
 
 export interface HousekeepingDeps {
@@ -63,6 +67,8 @@ export interface HousekeepingDeps {
   readonly flushKeyUse: () => Promise<void>;
   /** Signs a checkpoint of a log where one is due, and takes over those of other nodes. */
   readonly keepCheckpoints: (kid: string) => Promise<unknown>;
+  /** Writes down, where a restore does not reach, which seal keys were destroyed. */
+  readonly buryKeys: (plan: KeyPlan | null, now: number) => Promise<void>;
   readonly thinCheckpoints: (now: number) => Promise<void>;
   readonly clock: Clock;
   /** Milliseconds that no change of the clock touches. */
@@ -101,7 +107,7 @@ function jobsOf(deps: HousekeepingDeps): readonly Job[] {
       every: MINUTE,
       run: ({ now, steady }) => purgeNetworks(database, now, steady),
     },
-    { name: 'destroy-keys', every: MINUTE, each: (kid, { steady }) => sweepKeys(database, kid, steady) },
+    { name: 'destroy-keys', every: MINUTE, each: (kid, { steady }) => sweepKeys(deps, kid, steady) },
     { name: 'resume-erasures', every: MINUTE, together: deps.resumeErasures },
     { name: 'resume-held-erasures', every: MINUTE, each: deps.resumeHeldErasures },
     { name: 'flush-key-use', every: MINUTE, run: deps.flushKeyUse },

@@ -17,7 +17,7 @@ import {
   mergeLines,
 } from '../rights/erase/erasure-chain-service.ts';
 import { putLogHead, readLogHead } from '../rights/erase/erasure-head-store.ts';
-import { countUndone, readErasureLines, requireWhole } from '../rights/erase/erasure-log-files.ts';
+import { countUndone, lostHolds, readErasureLines, requireWhole } from '../rights/erase/erasure-log-files.ts';
 import { tombstoneFile } from '../rights/erase/tombstone-files.ts';
 import { readServerSecret } from '../tenants/installation-files.ts';
 import { operatorsOf } from '../tenants/operators-service.ts';
@@ -91,6 +91,7 @@ async function mergeLogs(
 export interface Prepared {
   readonly rewrapped: boolean;
   readonly undone: number;
+  readonly holds: number;
   readonly going: Going;
   /** Of erasures.log. */
   readonly lines: readonly string[];
@@ -128,7 +129,8 @@ export async function prepareStaged(
     if (other) await rewrapAll(database, masterKey, makeMasterKey(other, randomBytes), secret, act);
     const going = { lost: plan.lost, write: () => book.keepAfterLoss(plan.lines) };
     const undone = await countUndone(database, log.tombstones);
-    return { rewrapped: other !== null, undone, going, lines, back };
+    const holds = (await lostHolds(database, log.holds, by.at)).length;
+    return { rewrapped: other !== null, undone, holds, going, lines, back };
   } finally {
     await database.close();
   }

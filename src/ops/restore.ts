@@ -43,6 +43,8 @@ export interface Restored extends CameBack {
   readonly lostEntries: readonly LostEntries[];
   /** Erasures that came after the backup: `gpd serve` repeats them before it listens. */
   readonly erasuresToRepeat: number;
+  /** Legal holds that were placed or released after the backup: the same. */
+  readonly holdsToRepeat: number;
   /** The data were wrapped with the master key of the data directory instead of the backup's. */
   readonly rewrapped: boolean;
   readonly dryRun: boolean;
@@ -125,7 +127,7 @@ async function restoreFrom(
     );
     options.onProgress('checking', 0, 0);
     const made = await prepareStaged({ file, head, keys }, config, { path: staged, carried }, options.by);
-    const { rewrapped, undone, going, lines, back } = made;
+    const { rewrapped, undone, holds, going, lines, back } = made;
     await foldOrThrow(staged);
     syncPath(staged);
     const { createdAt, gpd } = head.header;
@@ -135,7 +137,7 @@ async function restoreFrom(
       await going.write();
       await putInPlace(config, staged, lines);
     }
-    return { ...said, ...back, lostEntries: going.lost, erasuresToRepeat: undone };
+    return { ...said, ...back, lostEntries: going.lost, erasuresToRepeat: undone, holdsToRepeat: holds };
   } finally {
     removeStaging(staged);
   }

@@ -38,6 +38,11 @@ async function restore(name: string, options: Options): Promise<void> {
     dryRun ? `${file} is whole and would be restored` : `restored  ${restored.dataDir}`,
     `as of     ${restored.createdAt}, by gpd ${restored.gpd}`,
     `erasures  ${restored.erasuresToRepeat} came after it; the server repeats them before it listens`,
+    ...(restored.holdsToRepeat === 0
+      ? []
+      : [
+          `holds     ${restored.holdsToRepeat} were placed or released after it; the server repeats that too`,
+        ]),
     ...restored.lostEntries.map(
       ({ kid, signed, entries }) =>
         `log       ${kid} goes on from ${entries} entries; ${signed} were signed, and who kept that can prove it`,

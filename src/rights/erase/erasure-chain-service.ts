@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { afterLine, NO_LINES, openLine, sealLine } from '../../db/chained-line.ts';
 import { hmacSha256, sha256 } from '../../lib/hash.ts';
+import { ERASURE_SCOPES } from '../../schema/rights.ts';
 
 /** The lines of DATA_DIR/erasures.log, held against their chain and against the count that the database keeps. Pure. */
 
@@ -40,9 +41,22 @@ const cutSchema = z.discriminatedUnion('event', [
   }),
 ]);
 export type Cut = z.infer<typeof cutSchema>;
-export type OutsideLine = Tombstone | Cut;
 
-const lineSchema = z.union([tombstoneSchema, cutSchema]);
+/** Of a legal hold: an older backup would lose it, or hold again what was released. */
+const holdSchema = z.object({
+  v: z.literal(1),
+  event: z.enum(['hold.placed', 'hold.released']),
+  tenant: z.string(),
+  at: z.string(),
+  /** Keyed reference. */
+  device: z.string(),
+  scopes: z.array(z.enum(ERASURE_SCOPES)),
+});
+export type HoldLine = z.infer<typeof holdSchema>;
+export type OutsideLine = Tombstone | Cut | HoldLine;
+
+const lineSchema = z.union([tombstoneSchema, cutSchema, holdSchema]);
+const isHold = (line: OutsideLine): line is HoldLine => 'device' in line;
 
 /** How many lines there are, and a hash over all of them. */
 export interface LogHead {
@@ -67,6 +81,7 @@ export const firstOf = (lines: readonly string[]): string =>
 export interface ErasureLog {
   readonly tombstones: readonly Tombstone[];
   readonly cuts: readonly Cut[];
+  readonly holds: readonly HoldLine[];
   /** Without their MACs. */
   readonly bodies: readonly string[];
   readonly head: LogHead;
@@ -123,7 +138,8 @@ export function checkLines(
   else if (!fits) problems.push(`the first ${kept?.lines} lines are not those that the database knows`);
   return {
     tombstones: parsed.filter((line): line is Tombstone => 'receiptId' in line),
-    cuts: parsed.filter((line): line is Cut => 'event' in line),
+    cuts: parsed.filter((line): line is Cut => 'event' in line && !isHold(line)),
+    holds: parsed.filter(isHold),
     bodies,
     head,
     problem: problems[0] ?? null,

@@ -1,8 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { listAudit } from '../../audit/store.ts';
 import { type Config, ConfigError } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
+import { AUDIT_DAYS_MS } from '../../log/fold.ts';
 import { tenantsSince } from '../../tenants/tenant-store.ts';
-import { completeLines, type ErasureLog, type Tombstone } from './erasure-chain-service.ts';
+import { completeLines, type ErasureLog, type HoldLine, type Tombstone } from './erasure-chain-service.ts';
 import { knownReceipts } from './receipts-store.ts';
 import { tombstoneFile } from './tombstone-files.ts';
 
@@ -36,4 +38,20 @@ export async function countUndone(database: Database, tombstones: readonly Tombs
   const receipts = await database.read.schema.hasTable('erasures');
   const known = receipts ? await knownReceipts(database, ids) : new Set<string>();
   return buried.length + ids.length - known.size;
+}
+
+/** Of which the database's audit log tells nothing, although it still would: the database is older than they are. */
+export async function lostHolds(
+  database: Database,
+  holds: readonly HoldLine[],
+  now: number,
+): Promise<HoldLine[]> {
+  const lost: HoldLine[] = [];
+  for (const line of holds) {
+    const { tenant: kid, device: object, event: action } = line;
+    const at = Date.parse(line.at);
+    if (at < now - AUDIT_DAYS_MS) continue;
+    if ((await listAudit(database, kid, { action, object, from: at }, 1)).length === 0) lost.push(line);
+  }
+  return lost;
 }

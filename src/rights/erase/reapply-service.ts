@@ -1,18 +1,22 @@
 import { rightsRef } from '../../audit/reference.ts';
+import { writeAudit } from '../../audit/store.ts';
 import type { ConsentTenant } from '../../consent/tenant.ts';
 import type { Database } from '../../db/db.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { removeTenant } from '../tenant-removal-store.ts';
 import { applyCuts } from './cuts-store.ts';
-import type { Cut, Tombstone } from './erasure-chain-service.ts';
+import type { Cut, HoldLine, Tombstone } from './erasure-chain-service.ts';
+import { lostHolds } from './erasure-log-files.ts';
 import { heldIds } from './held-ids-store.ts';
+import { placeHold, releaseHold } from './hold-store.ts';
 import { knownReceipts } from './receipts-store.ts';
 import type { EraseService } from './service.ts';
 import { readOutsideLog } from './tombstone-files.ts';
 
 /**
- * An older backup brings back what was erased after it was made. Before the server listens, every tombstone whose
- * receipt the database does not know is applied again.
+ * An older backup brings back what was erased after it was made, and loses the legal holds since. Before the server listens,
+ * every tombstone whose receipt the database does not know, and every hold that its audit log does not, is applied again.
  */
 export interface ReapplyDeps {
   readonly database: Database;
@@ -22,31 +26,41 @@ export interface ReapplyDeps {
   readonly onBroken: (problem: string) => void;
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly eraser: EraseService;
+  readonly clock: Clock;
 }
 
-/** By reference: one device may have been erased more than once, and each time something else was kept. */
-type Wanted = Map<string, Tombstone[]>;
+/** What names its subject by reference. */
+type Line = Tombstone | HoldLine;
 
-/** The ids behind the references, by receipt. */
+/** By reference: one device may have been erased more than once, and each time something else was kept. */
+type Wanted = Map<string, Line[]>;
+
+interface Ids {
+  readonly durables: Set<string>;
+  readonly requests: Set<string>;
+}
+
+/** The ids behind the references of each line. */
 async function resolve(
   deps: ReapplyDeps,
   tenant: ConsentTenant,
-  tombstones: readonly Tombstone[],
-): Promise<Map<string, { durables: Set<string>; requests: Set<string> }>> {
+  lines: readonly Line[],
+): Promise<Map<Line, Ids>> {
   const wanted: Wanted = new Map();
-  const found = new Map<string, { durables: Set<string>; requests: Set<string> }>();
-  for (const tombstone of tombstones) {
-    found.set(tombstone.receiptId, { durables: new Set(), requests: new Set() });
-    for (const { kind, ref } of tombstone.refs)
-      if (kind === 'durable' || kind === 'request') wanted.set(ref, [...(wanted.get(ref) ?? []), tombstone]);
+  const found = new Map<Line, Ids>();
+  for (const line of lines) {
+    found.set(line, { durables: new Set(), requests: new Set() });
+    const refs = 'device' in line ? [{ kind: 'durable', ref: line.device }] : line.refs;
+    for (const { kind, ref } of refs)
+      if (kind === 'durable' || kind === 'request') wanted.set(ref, [...(wanted.get(ref) ?? []), line]);
   }
   for (const [kind, column] of [
     ['durable', 'durable'],
     ['request', 'request_id'],
   ] as const) {
     for await (const id of heldIds(deps.database, tenant.kid, column)) {
-      for (const { receiptId } of wanted.get(rightsRef(tenant.rightsKey, kind, id)) ?? []) {
-        const ids = found.get(receiptId);
+      for (const line of wanted.get(rightsRef(tenant.rightsKey, kind, id)) ?? []) {
+        const ids = found.get(line);
         (kind === 'durable' ? ids?.durables : ids?.requests)?.add(id);
       }
     }
@@ -54,14 +68,40 @@ async function resolve(
   return found;
 }
 
+/** Its basis, in a person's own words, is not in a log that names nobody. */
+async function reapplyHold(
+  { database }: ReapplyDeps,
+  line: HoldLine,
+  durables: Iterable<string>,
+): Promise<void> {
+  const { tenant: kid, device: object, scopes, event: action } = line;
+  const at = Date.parse(line.at);
+  const basis = `A hold placed on ${line.at.slice(0, 10)}; a restore lost its basis.`;
+  const devices = [...durables];
+  await database.transaction(async (tx) => {
+    for (const key of devices.flatMap((durable) => scopes.map((scope) => ({ kid, durable, scope })))) {
+      if (action === 'hold.released') await releaseHold(tx, key, at);
+      else await placeHold(tx, { ...key, basis, createdAt: at });
+    }
+    const detail = { scopes: devices.length > 0 ? [...scopes] : [] };
+    await writeAudit(tx, { kid, at, actor: { role: 'system', ref: 'restore' }, action, object, detail });
+  });
+}
+
+/** In the order in which it happened: a hold keeps what was to be erased after it, and not what was before. */
 async function reapplyTenant(
   deps: ReapplyDeps,
   tenant: ConsentTenant,
-  tombstones: readonly Tombstone[],
+  lines: readonly Line[],
 ): Promise<void> {
-  const found = await resolve(deps, tenant, tombstones);
-  for (const { receiptId, subject, requestedBy, at, refs, keep } of tombstones) {
-    const ids = found.get(receiptId);
+  const found = await resolve(deps, tenant, lines);
+  for (const line of lines.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at))) {
+    const ids = found.get(line);
+    if ('device' in line) {
+      await reapplyHold(deps, line, ids?.durables ?? []);
+      continue;
+    }
+    const { receiptId, subject, requestedBy, at, refs, keep } = line;
     const principal = refs.find((ref) => ref.kind === 'principal')?.ref ?? null;
     await deps.eraser.erase({
       tenant,
@@ -99,9 +139,9 @@ async function reapplyOffboarding(deps: ReapplyDeps, tombstones: readonly Tombst
 
 /** Returns how many lines were applied again. */
 export async function reapplyErasures(deps: ReapplyDeps): Promise<number> {
-  const { tombstones, cuts, problem } = await readOutsideLog(deps);
+  const { tombstones, cuts, holds, problem } = await readOutsideLog(deps);
   if (problem !== null) deps.onBroken(problem);
-  return (await reapplyCuts(deps, cuts)) + (await reapplyTombstones(deps, tombstones));
+  return (await reapplyCuts(deps, cuts)) + (await reapplyLines(deps, tombstones, holds));
 }
 
 /** `gpd restore` has done it; a database that was put in place otherwise begins here. */
@@ -113,8 +153,12 @@ async function reapplyCuts({ database }: ReapplyDeps, cuts: readonly Cut[]): Pro
   });
 }
 
-async function reapplyTombstones(deps: ReapplyDeps, tombstones: readonly Tombstone[]): Promise<number> {
-  if (tombstones.length === 0) return 0;
+async function reapplyLines(
+  deps: ReapplyDeps,
+  tombstones: readonly Tombstone[],
+  holds: readonly HoldLine[],
+): Promise<number> {
+  if (tombstones.length + holds.length === 0) return 0;
   const ids = [...new Set(tombstones.map(({ receiptId }) => receiptId))];
   const known = await knownReceipts(deps.database, ids);
   const lost = new Map(
@@ -122,8 +166,9 @@ async function reapplyTombstones(deps: ReapplyDeps, tombstones: readonly Tombsto
       .filter(({ receiptId, refs }) => !known.has(receiptId) && !refs.some(({ kind }) => kind === 'tenant'))
       .map((line) => [line.receiptId, line]),
   );
-  const byTenant = new Map<string, Tombstone[]>();
-  for (const line of lost.values()) byTenant.set(line.tenant, [...(byTenant.get(line.tenant) ?? []), line]);
+  const byTenant = new Map<string, Line[]>();
+  for (const line of [...lost.values(), ...(await lostHolds(deps.database, holds, deps.clock()))])
+    byTenant.set(line.tenant, [...(byTenant.get(line.tenant) ?? []), line]);
   let applied = await reapplyOffboarding(deps, tombstones);
   for (const [kid, lines] of byTenant) {
     const tenant = deps.tenantOf(kid);

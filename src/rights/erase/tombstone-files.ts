@@ -13,6 +13,7 @@ import {
   ERASURES,
   type ErasureLog,
   erasureLogKey,
+  type HoldLine,
   type LogHead,
   NO_HEAD,
   type OutsideLine,
@@ -109,8 +110,12 @@ export async function readOutsideLog({ database, dataDir, logKey }: OutsideLog):
 type WithoutMoment<T> = T extends unknown ? Omit<T, 'v' | 'at'> : never;
 
 /** What a restore must not undo either. */
-export function appendCut(outside: OutsideLog, cut: WithoutMoment<Cut>, now: number): Promise<void> {
-  return appendLine(outside, { v: 1, at: isoTime(now), ...cut } as Cut);
+export function appendCut(
+  outside: OutsideLog,
+  cut: WithoutMoment<Cut | HoldLine>,
+  now: number,
+): Promise<void> {
+  return appendLine(outside, { v: 1, at: isoTime(now), ...cut } as Cut | HoldLine);
 }
 
 /** Seal keys that a plan destroyed: an older backup would publish them again. */

@@ -20,6 +20,7 @@ export function makeHouse(database: Database, begin = NOW, over: Partial<Houseke
     refillReserve: () => Promise.resolve(),
     noteSkew: () => Promise.resolve(),
     flushKeyUse: () => Promise.resolve(),
+    buryKeys: () => Promise.resolve(),
     keepCheckpoints: () => Promise.resolve(),
     thinCheckpoints: () => Promise.resolve(),
     clock: () => now,

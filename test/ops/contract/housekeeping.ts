@@ -43,8 +43,15 @@ export function housekeepingContract(make: MakeDatabase): void {
     });
 
     it('a fault of one tenant stops that tenant’s job alone, and is complained of once', async () => {
-      const house = makeHouse(db.database);
+      const buried: string[] = [];
+      const house = makeHouse(db.database, NOW, {
+        buryKeys: (plan) => {
+          for (const { kid, state } of plan?.ok ? plan.changed : []) buried.push(`${kid} ${state}`);
+          return Promise.resolve();
+        },
+      });
       expect(await house.round()).toEqual(['seal-verdicts aaa', 'retention bbb']);
+      expect(buried.toSorted()).toEqual(KIDS.map((kid) => `${kid} destroyed`));
       for (const kid of KIDS) expect(await privateKeyOf(db.database, kid), kid).toBeNull();
       // The other one went with its decision.
       expect(await countOf(db.database, 'verdict_seals', 'ccc')).toBe(1);

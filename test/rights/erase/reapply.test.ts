@@ -1,11 +1,13 @@
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { rightsRef } from '../../../src/audit/reference.ts';
+import { endHold, placeHolds } from '../../../src/console/holds-service.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { insertOverride } from '../../../src/rights/contests/store.ts';
 import { NOTHING } from '../../../src/rights/erase/erasure.ts';
 import { makeHeldErasures } from '../../../src/rights/erase/held-service.ts';
-import { placeHold, releaseHold } from '../../../src/rights/erase/hold-store.ts';
+import { listHolds, placeHold, releaseHold } from '../../../src/rights/erase/hold-store.ts';
 import { reapplyErasures } from '../../../src/rights/erase/reapply-service.ts';
 import { tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
@@ -52,4 +54,70 @@ it('finds a request that only an override and a waiting erasure name', async () 
   for (const table of ['overrides', 'held_erasures'])
     expect(await database.read(table).where({ kid: KID }), table).toEqual([]);
   await database.close();
+});
+
+const STAFF = { kid: KID, role: 'dpo', ref: 'd', label: 'Dora' } as const;
+
+/** The data directory of a dpo who places and releases holds. */
+async function dpo() {
+  const { dataDir } = await initGpd();
+  const opened = await open(dataDir);
+  const { database, tenant } = opened;
+  await record(database, 'a');
+  const eraser = eraserOn(database, dataDir);
+  const held = makeHeldErasures({ ...opened, eraser, clock: Date.now });
+  const outside = { database, dataDir, logKey: REAPPLY.logKey };
+  const context = { ...opened, clock: Date.now, held, outside };
+  return {
+    ...opened,
+    dataDir,
+    eraser,
+    place: () => placeHolds(context, STAFF, { durable: 'mine', scopes: ['decisions'], basis: 'case 12' }),
+    release: () =>
+      endHold(context, STAFF, { device: rightsRef(tenant.rightsKey, 'durable', 'mine'), scope: 'decisions' }),
+  };
+}
+
+/** A start on what a restore left. @returns how many lines it applied */
+async function startOn(dataDir: string) {
+  const { database, tenantOf } = await open(dataDir);
+  const applied = await reapplyErasures({
+    ...REAPPLY,
+    database,
+    dataDir,
+    tenantOf,
+    eraser: eraserOn(database, dataDir),
+  });
+  const holds = await listHolds(database, KID, { limit: 10 });
+  const decisions = await database.read('decisions').where({ kid: KID });
+  await database.close();
+  return { applied, holds, decisions };
+}
+
+it('places a hold again that the backup does not know, before the erasure that it kept something of', async () => {
+  const { database, dataDir, place, eraser, tenant } = await dpo();
+  const bringBack = await backUp(database, dataDir);
+  await place();
+  await eraser.erase(requestOf(tenant));
+  await database.close();
+  bringBack();
+
+  const again = await startOn(dataDir);
+  expect(again.applied).toBe(2);
+  expect(again.decisions).toHaveLength(1);
+  expect(again.holds).toMatchObject([
+    { durable: 'mine', scope: 'decisions', requestedBy: 'subject', basis: expect.stringMatching(/lost/) },
+  ]);
+  expect(await startOn(dataDir)).toMatchObject({ applied: 0, holds: [{ durable: 'mine' }] });
+});
+
+it('releases a hold again that the backup still has, and leaves one alone that was placed and released', async () => {
+  const { database, dataDir, place, release } = await dpo();
+  await place();
+  const bringBack = await backUp(database, dataDir);
+  await release();
+  await database.close();
+  expect(await startOn(dataDir)).toMatchObject({ applied: 0, holds: [] });
+  bringBack();
+  expect(await startOn(dataDir)).toMatchObject({ applied: 1, holds: [] });
 });

@@ -26,6 +26,7 @@ export const tombstonesOf = async (database: Database, dataDir: string): Promise
 /** What the start asks for beside the eraser; a broken log is a failure. */
 export const REAPPLY = {
   logKey: LOG_KEY,
+  clock: Date.now,
   onBroken(problem: string): never {
     throw new Error(problem);
   },
