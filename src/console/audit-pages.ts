@@ -3,9 +3,9 @@ import { pipeline } from 'node:stream/promises';
 import { AUDIT_ACTIONS, type AuditFilter, type AuditRow } from '../audit/audit.ts';
 import type { ActorRole } from '../lib/act.ts';
 import { DAY, isoTime } from '../lib/clock.ts';
-import { type AuditContext, exportAudit, readAudit } from './audit-service.ts';
+import { exportAudit, readAudit } from './audit-service.ts';
+import type { Context } from './context.ts';
 import type { PageTable } from './page-table.ts';
-import type { Render } from './render.ts';
 import type { Posted, Visit } from './session-guard.ts';
 import { csvLine } from './text.ts';
 
@@ -65,10 +65,6 @@ async function* csv(pages: AsyncIterable<readonly AuditRow[]>): AsyncGenerator<s
   }
 }
 
-interface Context extends AuditContext {
-  readonly render: Render;
-}
-
 async function showAudit(context: Context, { request, response, staff }: Visit): Promise<void> {
   const filter = readFilter(request.query);
   const rows = await readAudit(context, staff, filter, PAGE + 1);
@@ -96,7 +92,7 @@ async function sendCsv(context: Context, { response, staff, form }: Posted): Pro
   await pipeline(Readable.from(csv(pages)), response);
 }
 
-export const auditPages: PageTable<Context> = {
+export const auditPages: PageTable = {
   pages: { '/audit': ['dpo', showAudit] },
   // A form and not a link: it leaves a row in the log, and the row is this person's.
   forms: { '/audit/export': ['dpo', sendCsv] },

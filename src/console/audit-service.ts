@@ -1,20 +1,14 @@
 import type { AuditFilter, AuditRow } from '../audit/audit.ts';
 import { listAudit, recordAudit } from '../audit/store.ts';
-import type { Database } from '../db/db.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { Context } from './context.ts';
 import { actorOf, type Staff } from './staff.ts';
 
 /** Reading the audit log; that it was exported is in it. */
 
-export interface AuditContext {
-  readonly database: Database;
-  readonly clock: Clock;
-}
-
 const PAGE = 1000;
 
 export function readAudit(
-  { database }: AuditContext,
+  { database }: Context,
   { kid }: Staff,
   filter: AuditFilter,
   limit: number,
@@ -23,7 +17,7 @@ export function readAudit(
 }
 
 async function* pagesOf(
-  { database }: AuditContext,
+  { database }: Context,
   { kid }: Staff,
   filter: AuditFilter,
 ): AsyncGenerator<readonly AuditRow[]> {
@@ -37,7 +31,7 @@ async function* pagesOf(
 
 /** Every row that fits, and one more that says that they were exported. */
 export async function exportAudit(
-  context: AuditContext,
+  context: Context,
   staff: Staff,
   filter: AuditFilter,
 ): Promise<AsyncIterable<readonly AuditRow[]>> {

@@ -1,11 +1,11 @@
 import { Refusal } from '../lib/errors.ts';
 import { activeClaim, type Contest } from '../rights/contests/contest.ts';
 import { OUTCOMES, reasonSchema } from '../schema/rights.ts';
-import { askSubject, type CaseContext, type CaseView, readCase, resolveCase } from './cases-service.ts';
+import { askSubject, type CaseView, readCase, resolveCase } from './cases-service.ts';
+import type { Context } from './context.ts';
 import { keepTyped } from './drafts-service.ts';
 import { field } from './form.ts';
 import type { PageTable } from './page-table.ts';
-import type { Render } from './render.ts';
 import type { Posted, Visit } from './session-guard.ts';
 import type { Draft } from './session-store.ts';
 import type { Translate } from './strings-files.ts';
@@ -18,11 +18,6 @@ const TEMPLATES = ['shared', 'tool', 'agreed', 'driven'] as const;
 const DONE = ['claimed', 'released', 'asked', 'resolved', 'proposed', 'changed', 'unchanged', 'started'];
 const LOST = ['claimed-by-another', 'stale-version', 'already-resolved', 'self-review-denied'];
 const CONTEST_ID = /^con_[0-9A-HJKMNP-TV-Z]{26}$/;
-
-interface Context extends CaseContext {
-  readonly render: Render;
-  readonly t: Translate;
-}
 
 const linkOf = ({ contest }: CaseView): string => `/console/contests/${contest.contestId}`;
 
@@ -152,13 +147,13 @@ async function showCase(context: Context, visit: Visit): Promise<void> {
 
 async function claim(context: Context, posted: Posted, view: CaseView): Promise<void> {
   const { staff } = posted;
-  await context.contests.claim(staff, view.contest.contestId, staff.label);
+  await context.rights.contests.claim(staff, view.contest.contestId, staff.label);
   await keep(context, posted, view, Object.values(typedIn(posted)));
   done(posted, view, 'claimed');
 }
 
 async function release(context: Context, posted: Posted, view: CaseView): Promise<void> {
-  await context.contests.release(posted.staff, view.contest.contestId);
+  await context.rights.contests.release(posted.staff, view.contest.contestId);
   await keep(context, posted, view, Object.values(typedIn(posted)));
   if (posted.form.get('from') === 'queue') posted.response.redirect(303, '/console/queue?done=released');
   else done(posted, view, 'released');
@@ -203,7 +198,7 @@ async function resolve(context: Context, posted: Posted, view: CaseView): Promis
   done(posted, view, doneBy(after, view.contest, staff.ref));
 }
 
-export const casePages: PageTable<Context> = {
+export const casePages: PageTable = {
   pages: { '/contests/:id': ['reviewer', showCase] },
   forms: {
     '/contests/:id/claim': ['reviewer', onCase(claim)],

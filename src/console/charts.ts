@@ -1,4 +1,3 @@
-import { DAY, HOUR } from '../lib/clock.ts';
 import type { TallyRow } from '../rights/tally-store.ts';
 
 /** Charts as numbers for a template: bars from zero, direct labels, and no count of few people. */
@@ -84,13 +83,8 @@ export function barChart(
   return { slots, series, top, width: WIDTH, height: HEIGHT };
 }
 
-/** The last `count` hours, the running one among them. */
-export function lastHours(now: number, count: number): readonly number[] {
-  const last = Math.floor(now / HOUR) * HOUR;
-  return Array.from({ length: count }, (_, i) => last - (count - 1 - i) * HOUR);
-}
-
-export function lastDays(now: number, count: number): readonly number[] {
-  const last = Math.floor(now / DAY) * DAY;
-  return Array.from({ length: count }, (_, i) => last - (count - 1 - i) * DAY);
+/** When the last `count` of them began, the running one among them. */
+export function lastSlots(now: number, step: number, count: number): readonly number[] {
+  const last = Math.floor(now / step) * step;
+  return Array.from({ length: count }, (_, i) => last - (count - 1 - i) * step);
 }

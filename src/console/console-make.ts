@@ -15,9 +15,10 @@ import { outsideOf } from '../rights/erase/tombstone-files.ts';
 import type { RightsServices } from '../rights/services-make.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { consoleRoutes } from './console-router.ts';
-import { makeJobs } from './jobs-service.ts';
+import type { SignInLimits } from './context.ts';
+import { type Jobs, makeJobs } from './jobs-service.ts';
 import { makeRender } from './render.ts';
-import { makeProvider, type SignInLimits } from './sign-in-service.ts';
+import { makeProvider } from './sign-in-service.ts';
 import { loadStrings } from './strings-files.ts';
 
 /** Hands the console its services. */
@@ -44,10 +45,8 @@ export interface ConsoleParts {
 
 const bannerFiles = new URL('../../dist/banner/', import.meta.url);
 
-export interface ConsoleApp {
+export interface ConsoleApp extends Pick<Jobs, 'stop'> {
   readonly router: Router;
-  /** Ends the jobs that this process works at. */
-  stop(): Promise<void>;
 }
 
 function exportsOf(parts: ConsoleParts) {
@@ -84,9 +83,8 @@ export function composeConsole(parts: ConsoleParts): ConsoleApp {
     render: makeRender({ ...base, t }),
     held,
     outside: outsideOf({ database, serverSecret: parts.serverSecret }, config),
-    provider: makeProvider({ ...base, clientSecret }),
+    provider: makeProvider(base, clientSecret),
     words,
-    contests: rights.contests,
     rights,
     exports: exportsOf(parts),
     jobs,

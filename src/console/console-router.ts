@@ -1,42 +1,21 @@
 import type { Router } from 'express';
 import { exactRouter } from '../http/exact-router.ts';
 import { Refusal } from '../lib/errors.ts';
-import type { EraseService } from '../rights/erase/service.ts';
 import { auditPages } from './audit-pages.ts';
 import { casePages } from './case-pages.ts';
-import type { CaseContext } from './cases-service.ts';
+import type { Context } from './context.ts';
 import { insightPages } from './insight-pages.ts';
-import type { InsightContext } from './insight-service.ts';
 import { jobPages } from './job-pages.ts';
 import { openPages, sessionPages } from './login-pages.ts';
 import { type PageTable, register } from './page-table.ts';
 import { previewFiles, previewPages } from './preview-pages.ts';
 import { queuePages } from './queue-pages.ts';
-import type { QueueContext } from './queue-service.ts';
-import { errorPage, type GuardContext } from './session-guard.ts';
-import type { SignInContext, SignInLimits } from './sign-in-service.ts';
-import type { Translate } from './strings-files.ts';
+import { errorPage } from './session-guard.ts';
 import { subjectPages } from './subject-pages.ts';
-import type { SubjectContext } from './subjects-service.ts';
 
 /** The console under /console: every page, its role and its address, from top to bottom. */
 
-/** What the pages and their services are handed. */
-export interface ConsoleContext
-  extends GuardContext,
-    SignInContext,
-    QueueContext,
-    CaseContext,
-    InsightContext,
-    SubjectContext {
-  readonly keys: SignInContext['keys'] & { readonly login: Uint8Array };
-  readonly signInLimits: SignInLimits;
-  readonly eraser: EraseService;
-  readonly t: Translate;
-  readonly views: string;
-}
-
-export const TABLES: readonly PageTable<ConsoleContext>[] = [
+export const TABLES: readonly PageTable[] = [
   sessionPages,
   queuePages,
   casePages,
@@ -65,7 +44,7 @@ function otherMethods(pages: Router): void {
   }
 }
 
-export function consoleRoutes(context: ConsoleContext): Router {
+export function consoleRoutes(context: Context): Router {
   const pages = exactRouter();
   openPages(pages, context);
   previewFiles(pages, context);

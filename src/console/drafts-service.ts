@@ -1,16 +1,9 @@
-import type { Database } from '../db/db.ts';
-import type { Clock } from '../lib/clock.ts';
 import { type ContestWords, NO_WORDS } from '../rights/contests/contest-text.ts';
+import type { Context } from './context.ts';
 import { type Draft, deleteDrafts, draftsOf, saveDraft } from './session-store.ts';
 import type { Staff } from './staff.ts';
 
 /** What staff typed and did not send, for a day: sealed as the words of its contest are. */
-
-export interface DraftContext {
-  readonly database: Database;
-  readonly words: ContestWords;
-  readonly clock: Clock;
-}
 
 type Author = Pick<Staff, 'kid' | 'ref'>;
 
@@ -18,7 +11,7 @@ type Author = Pick<Staff, 'kid' | 'ref'>;
 const MAX_KEPT = 16_000;
 
 /** An empty text takes away what was kept. @returns whether it is kept: not of a contest that is not there */
-async function keepDraft(context: DraftContext, by: Author, contestId: string, draft: Draft) {
+async function keepDraft(context: Context, by: Author, contestId: string, draft: Draft) {
   const { database, words, clock } = context;
   const { kid, ref } = by;
   const { kind, outcome, text } = draft;
@@ -32,7 +25,7 @@ async function keepDraft(context: DraftContext, by: Author, contestId: string, d
 
 /** @returns whether all that was typed is kept */
 export async function keepTyped(
-  context: DraftContext,
+  context: Context,
   by: Author,
   contestId: string,
   typed: readonly (Draft | null)[],
@@ -57,13 +50,13 @@ function openDraft(words: ContestWords, kid: string, contestId: string, sealed: 
 }
 
 export async function readDrafts(
-  { database, words }: DraftContext,
+  { database, words }: Context,
   { kid, ref }: Author,
   contestId: string,
 ): Promise<readonly Draft[]> {
   const drafts = await draftsOf(database, kid, ref, contestId);
-  return drafts.flatMap(({ kind, outcome, text: sealed }) => {
-    const text = openDraft(words, kid, contestId, sealed);
-    return text === null ? [] : [{ kind, outcome, text }];
+  return drafts.flatMap((draft) => {
+    const text = openDraft(words, kid, contestId, draft.text);
+    return text === null ? [] : [{ ...draft, text }];
   });
 }

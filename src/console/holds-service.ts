@@ -2,24 +2,16 @@ import { displayHandle, rightsRef } from '../audit/reference.ts';
 import { writeAudit } from '../audit/store.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
-import type { Clock } from '../lib/clock.ts';
 import type { Scope } from '../rights/erase/erasure.ts';
-import type { HeldErasures } from '../rights/erase/held-service.ts';
 import { allHolds, type LegalHold, listHolds, placeHold, releaseHold } from '../rights/erase/hold-store.ts';
-import { appendCut, type OutsideLog } from '../rights/erase/tombstone-files.ts';
+import { appendCut } from '../rights/erase/tombstone-files.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
+import type { Context } from './context.ts';
 import { actorOf, requireTenant, type Staff } from './staff.ts';
 
 /** Legal holds (GDPR articles 17(3) and 18(2)): placed by a dpo, a device and scope each; a release erases what had waited. */
 
-export interface HoldContext {
-  readonly database: Database;
-  readonly held: HeldErasures;
-  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
-  readonly clock: Clock;
-  /** Survives a restore. */
-  readonly outside: OutsideLog;
-}
+type HoldContext = Pick<Context, 'database' | 'held' | 'tenantOf' | 'clock' | 'outside'>;
 
 /** How a page names a hold: a device by its keyed reference, and a kind of data. */
 export interface HoldPlace {
@@ -27,27 +19,12 @@ export interface HoldPlace {
   readonly scope: string;
 }
 
-export interface HoldView extends HoldPlace {
-  readonly handle: string;
-  readonly scope: Scope;
-  readonly basis: string;
-  readonly createdAt: number;
-  /** Who asked for the erasure that waits for it. */
-  readonly requestedBy: string | null;
-}
-
-export interface HoldPage {
-  readonly holds: readonly HoldView[];
-  /** There are younger ones. */
-  readonly more: boolean;
-}
-
 /** Holds that are shown on a page. */
 const PAGE = 100;
 /** A device has one of each scope at most. */
 const OF_DEVICE = 20;
 
-function viewOf(tenant: ConsentTenant, hold: LegalHold): HoldView {
+function viewOf(tenant: ConsentTenant, hold: LegalHold) {
   const { durable, scope, basis, createdAt, requestedBy } = hold;
   return {
     device: rightsRef(tenant.rightsKey, 'durable', durable),
@@ -55,6 +32,7 @@ function viewOf(tenant: ConsentTenant, hold: LegalHold): HoldView {
     scope,
     basis,
     createdAt,
+    /** Who asked for the erasure that waits for it. */
     requestedBy,
   };
 }
@@ -75,18 +53,16 @@ export async function readHolds(
   { database, tenantOf }: HoldContext,
   { kid }: Staff,
   after: HoldPlace | null,
-): Promise<HoldPage> {
+) {
   const tenant = requireTenant(tenantOf, kid);
   const from = after && (await find(database, tenant, after));
   const found = await listHolds(database, kid, { after: from, limit: PAGE + 1 });
-  return { holds: found.slice(0, PAGE).map((hold) => viewOf(tenant, hold)), more: found.length > PAGE };
+  const holds = found.slice(0, PAGE).map((hold) => viewOf(tenant, hold));
+  // More: there are younger ones.
+  return { holds, more: found.length > PAGE };
 }
 
-export async function deviceHolds(
-  { database }: HoldContext,
-  tenant: ConsentTenant,
-  durable: string,
-): Promise<readonly HoldView[]> {
+export async function deviceHolds({ database }: HoldContext, tenant: ConsentTenant, durable: string) {
   const holds = await listHolds(database, tenant.kid, { durable, limit: OF_DEVICE });
   return holds.map((hold) => viewOf(tenant, hold));
 }

@@ -1,10 +1,10 @@
 import { DAY, HOUR } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { visitorClassSchema } from '../schema/responses.ts';
-import { barChart, cellOf, lastDays, lastHours } from './charts.ts';
+import { barChart, cellOf, lastSlots } from './charts.ts';
+import type { Context } from './context.ts';
 import {
   type GenerationView,
-  type InsightContext,
   type OverviewView,
   readKeys,
   readLedger,
@@ -14,7 +14,7 @@ import {
 } from './insight-service.ts';
 import type { PageTable } from './page-table.ts';
 import { framing, readLanguage } from './preview-pages.ts';
-import { type Render, usualPolicy } from './render.ts';
+import { usualPolicy } from './render.ts';
 import type { Posted, Visit } from './session-guard.ts';
 
 /** Overview, ledger, keys and purposes: what there is, in numbers with their denominators. */
@@ -48,13 +48,9 @@ function languageName(code: string): string {
   return new Intl.DisplayNames([code], { type: 'language' }).of(code) ?? code;
 }
 
-interface Context extends InsightContext {
-  readonly render: Render;
-}
-
 async function showOverview(context: Context, { response, staff, now }: Visit): Promise<void> {
-  const hours = lastHours(now, HOURS);
-  const days = lastDays(now, DAYS);
+  const hours = lastSlots(now, HOUR, HOURS);
+  const days = lastSlots(now, DAY, DAYS);
   const from = { verdicts: hours[0] ?? now, consent: days[0] ?? now };
   const view = await readOverview(context, staff, from);
   const { floor } = view;
@@ -99,7 +95,7 @@ async function showTerms(context: Context, { request, response, staff }: Visit):
   context.render(response, 'terms', { here: 'terms', ...terms, language, languageName, policy });
 }
 
-export const insightPages: PageTable<Context> = {
+export const insightPages: PageTable = {
   pages: {
     '/overview': ['reviewer', showOverview],
     '/ledger': ['reviewer', showLedger],

@@ -1,47 +1,22 @@
-import type { Config } from '../config.ts';
 import { bannerAnswer } from '../consent/banner-service.ts';
-import type { Embed } from '../consent/embed.ts';
-import type { ConsentTenant } from '../consent/tenant.ts';
-import { type ConsentPolicy, listPolicies } from '../consent/terms-store.ts';
+import { listPolicies } from '../consent/terms-store.ts';
 import { verifyLog } from '../consent/verify-service.ts';
 import type { Database } from '../db/db.ts';
 import { ruleText } from '../ingest/classify/policy.ts';
 import type { Generation } from '../keys/generation.ts';
-import { type Clock, DAY } from '../lib/clock.ts';
+import { DAY } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
-import type { CheckpointBook } from '../log/checkpoint-files.ts';
 import { readHead } from '../log/read-store.ts';
-import type { LogService } from '../log/service.ts';
 import { COUNT_CAP, openByDue } from '../rights/contests/queue-store.ts';
 import { oldestDecision } from '../rights/dsar/trail-store.ts';
-import {
-  type RuleReview,
-  readTallies,
-  ruleReviews,
-  type TallyRow,
-  talliedUntil,
-} from '../rights/tally-store.ts';
-import type { BannerResponse } from '../schema/banner.ts';
+import { readTallies, ruleReviews, talliedUntil } from '../rights/tally-store.ts';
 import { readKeyTraffic } from '../tenants/key-traffic-store.ts';
 import { makeSealKeyStore } from '../tenants/seal-key-store.ts';
-import type { Purpose } from '../tenants/tenant.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
-import type { Jobs } from './jobs-service.ts';
+import type { Context } from './context.ts';
 import type { Staff } from './staff.ts';
 
 /** What the overview, the ledger, the keys and the purposes show. */
-
-export interface InsightContext {
-  readonly config: Config;
-  readonly database: Database;
-  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
-  readonly jobs: Jobs;
-  readonly log: LogService;
-  readonly book: CheckpointBook;
-  /** The banner as it was built. */
-  readonly embed: Embed;
-  readonly clock: Clock;
-}
 
 export interface GenerationView extends Omit<Generation, 'kid' | 'publicKey' | 'wrappedPrivate'> {
   /** In the last 30 days. */
@@ -49,44 +24,10 @@ export interface GenerationView extends Omit<Generation, 'kid' | 'publicKey' | '
   readonly lastAt: number | null;
 }
 
-export interface OverviewView {
-  readonly verdicts: readonly TallyRow[];
-  readonly countedUntil: number | null;
-  readonly consent: readonly TallyRow[];
-  readonly due: Readonly<Record<'late' | 'two' | 'seven' | 'later', number>>;
-  readonly rules: readonly (RuleReview & { readonly text: string })[];
-  readonly keys: readonly GenerationView[];
-  readonly floor: number;
-  readonly cap: number;
-  readonly retention: { readonly days: number; readonly oldest: number | null };
-}
-
-export interface LedgerView {
-  readonly origin: string;
-  readonly vkey: string;
-  readonly size: number;
-  readonly root: string;
-  readonly checkpoint: string;
-  readonly isPublic: boolean;
-}
-
-export interface TermsView {
-  readonly purposes: readonly Purpose[];
-  readonly policies: readonly (ConsentPolicy & { readonly text: string })[];
-  /** That the banner speaks. */
-  readonly languages: readonly string[];
-}
-
-export interface BannerView {
-  readonly language: string;
-  readonly banner: BannerResponse;
-  readonly words: unknown;
-}
-
 const TRAFFIC_DAYS = 30;
 
 export async function readKeys(
-  { database, clock }: InsightContext,
+  { database, clock }: Context,
   { kid }: Staff,
 ): Promise<readonly GenerationView[]> {
   const [generations, traffic] = await Promise.all([
@@ -106,7 +47,7 @@ export async function readKeys(
   }));
 }
 
-async function dueSoon(database: Database, kid: string, now: number): Promise<OverviewView['due']> {
+async function dueSoon(database: Database, kid: string, now: number) {
   const bounds = [
     [0, now],
     [now, now + 2 * DAY],
@@ -118,10 +59,10 @@ async function dueSoon(database: Database, kid: string, now: number): Promise<Ov
 }
 
 export async function readOverview(
-  context: InsightContext,
+  context: Context,
   staff: Staff,
   from: { readonly verdicts: number; readonly consent: number },
-): Promise<OverviewView> {
+) {
   const { database, tenantOf, config, clock } = context;
   const { kid } = staff;
   const [verdicts, consent, countedUntil, due, rules, keys, oldest] = await Promise.all([
@@ -146,10 +87,9 @@ export async function readOverview(
   };
 }
 
-export async function readLedger(
-  { database, log, tenantOf }: InsightContext,
-  { kid }: Staff,
-): Promise<LedgerView | null> {
+export type OverviewView = Awaited<ReturnType<typeof readOverview>>;
+
+export async function readLedger({ database, log, tenantOf }: Context, { kid }: Staff) {
   const checkpoint = await log.checkpoint(kid);
   const head = await readHead(database, kid);
   if (!head || checkpoint === null) return null;
@@ -160,7 +100,7 @@ export async function readLedger(
 
 /** @returns the id of the job */
 export async function startVerify(
-  { database, jobs, book, tenantOf }: InsightContext,
+  { database, jobs, book, tenantOf }: Context,
   staff: Staff,
 ): Promise<string> {
   const job = await jobs.open(staff, 'verify', []);
@@ -175,21 +115,18 @@ export async function startVerify(
   return job.id;
 }
 
-export async function readTerms({ database, embed }: InsightContext, { kid }: Staff): Promise<TermsView> {
+export async function readTerms({ database, embed }: Context, { kid }: Staff) {
   const [purposes, policies, { languages }] = await Promise.all([
     makeTenantStore(database).purposes(kid),
     listPolicies(database, kid),
+    // Languages that the banner speaks.
     embed.manifest(),
   ]);
   return { purposes, policies: [...policies].reverse(), languages };
 }
 
 /** The answer that the tenant's banner would get; nothing enters the ledger. */
-export async function readBanner(
-  { tenantOf, embed }: InsightContext,
-  { kid }: Staff,
-  asked: string,
-): Promise<BannerView> {
+export async function readBanner({ tenantOf, embed }: Context, { kid }: Staff, asked: string) {
   const tenant = tenantOf(kid);
   const { languages } = await embed.manifest();
   if (!tenant) throw new Refusal('not-found');

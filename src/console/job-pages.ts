@@ -1,20 +1,15 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Refusal } from '../lib/errors.ts';
-import type { Jobs, JobView } from './jobs-service.ts';
+import type { Context } from './context.ts';
+import type { JobView } from './jobs-service.ts';
 import type { PageTable } from './page-table.ts';
-import type { Render } from './render.ts';
 import type { Visit } from './session-guard.ts';
 
 /** The page of a job: it reloads itself until there is something to fetch or to read. */
 
 const JOB_ID = /^[0-9a-f]{32}$/;
 const RELOAD_SECONDS = 2;
-
-interface Context {
-  readonly jobs: Jobs;
-  readonly render: Render;
-}
 
 async function readJob({ jobs }: Context, { request, staff }: Visit): Promise<JobView> {
   const { id } = request.params;
@@ -42,6 +37,6 @@ async function sendFile(context: Context, visit: Visit): Promise<void> {
   await pipeline(Readable.from(context.jobs.read(visit.staff, id)), visit.response);
 }
 
-export const jobPages: PageTable<Context> = {
+export const jobPages: PageTable = {
   pages: { '/jobs/:id': ['reviewer', showJob], '/jobs/:id/file': ['dpo', sendFile] },
 };

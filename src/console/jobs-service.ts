@@ -45,50 +45,18 @@ export interface JobView {
   readonly total: number;
   readonly startedAt: number;
   /** Of an export that is done. */
-  readonly file: {
-    readonly name: string;
-    readonly type: string;
-    readonly bytes: number;
-  } | null;
+  readonly file: { readonly name: string; readonly type: string; readonly bytes: number } | null;
   readonly result: unknown;
 }
 
-export interface OpenedJob {
-  readonly id: string;
-  /** There was nothing to do. */
-  drop(): Promise<void>;
-  run(work: (report: Report) => Promise<unknown>): void;
-  /** The same, with a file that the person who began it may fetch. */
-  runFile(file: ExportFile): void;
-}
-
-export interface JobDeps {
+interface Context {
   readonly database: Database;
   readonly keys: ExportKeys;
   readonly random: Random;
   readonly clock: Clock;
   readonly onJobFault: (error: unknown) => void;
-}
-
-export interface Jobs {
-  /** One's own jobs alone, whichever node works at them. */
-  get(staff: Staff, id: string): Promise<JobView | null>;
-  /** The bytes of its file. @throws {Refusal} `not-found` when it was deleted meanwhile */
-  read(staff: Staff, id: string): AsyncIterable<Uint8Array>;
-  /** @throws {Unavailable} when too many run already */
-  open(staff: Staff, kind: JobView['kind'], subjects: readonly string[]): Promise<OpenedJob>;
-  /** Ends what this process works at. */
-  stop(): Promise<void>;
-}
-
-interface Working {
-  readonly abort: AbortController;
-  readonly ended: Promise<void>;
-}
-
-interface Context extends JobDeps {
   /** What this process works at, by hash. */
-  readonly working: Map<string, Working>;
+  readonly working: Map<string, { readonly abort: AbortController; readonly ended: Promise<void> }>;
 }
 
 interface Progress {
@@ -180,12 +148,7 @@ async function* read(context: Context, staff: Staff, id: string): AsyncGenerator
   yield* openExport({ ...context, id }, bytes);
 }
 
-async function open(
-  context: Context,
-  staff: Staff,
-  kind: JobView['kind'],
-  subjects: readonly string[],
-): Promise<OpenedJob> {
+async function open(context: Context, staff: Staff, kind: JobView['kind'], subjects: readonly string[]) {
   const { database, random, clock } = context;
   const id = random(16).toString('hex');
   const hash = hashOf(id);
@@ -194,23 +157,32 @@ async function open(
     throw new Unavailable('too many jobs of this tenant are running', 10);
   return {
     id,
-    drop: () => deleteJob(database, hash),
-    run: (task) => work(context, id, (progress) => task(reporter(progress))),
-    runFile: (file) => workAtFile(context, id, file),
+    /** There was nothing to do. */
+    drop: (): Promise<void> => deleteJob(database, hash),
+    run: (task: (report: Report) => Promise<unknown>): void =>
+      work(context, id, (progress) => task(reporter(progress))),
+    /** The same, with a file that the person who began it may fetch. */
+    runFile: (file: ExportFile): void => workAtFile(context, id, file),
   };
 }
 
-async function stop({ working }: Context): Promise<void> {
-  for (const { abort } of working.values()) abort.abort(new JobGone());
-  await Promise.all([...working.values()].map(({ ended }) => ended));
-}
-
-export function makeJobs(deps: JobDeps): Jobs {
+export function makeJobs(deps: Omit<Context, 'working'>) {
   const context: Context = { ...deps, working: new Map() };
   return {
-    get: (staff, id) => get(context, staff, id),
-    read: (staff, id) => read(context, staff, id),
-    open: (staff, kind, subjects) => open(context, staff, kind, subjects),
-    stop: () => stop(context),
+    /** One's own jobs alone, whichever node works at them. */
+    get: (staff: Staff, id: string) => get(context, staff, id),
+    /** The bytes of its file. @throws {Refusal} `not-found` when it was deleted meanwhile */
+    read: (staff: Staff, id: string) => read(context, staff, id),
+    /** @throws {Unavailable} when too many run already */
+    open: (staff: Staff, kind: JobView['kind'], subjects: readonly string[]) =>
+      open(context, staff, kind, subjects),
+    /** Ends what this process works at. */
+    async stop(): Promise<void> {
+      const working = [...context.working.values()];
+      for (const { abort } of working) abort.abort(new JobGone());
+      await Promise.all(working.map(({ ended }) => ended));
+    },
   };
 }
+
+export type Jobs = ReturnType<typeof makeJobs>;

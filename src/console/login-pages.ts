@@ -1,10 +1,10 @@
 import type { Request, Response, Router } from 'express';
 import { CONSOLE_ABSOLUTE_MS } from '../auth/console-session.ts';
-import type { Switching } from '../auth/login.ts';
-import { LoginRefused } from '../auth/login.ts';
+import { LoginRefused, type Switching } from '../auth/login.ts';
 import { cookieValues, cookieNames as sentNames } from '../http/cookies.ts';
 import { limitClients } from '../http/limit-clients.ts';
 import { Unavailable } from '../lib/errors.ts';
+import type { Context } from './context.ts';
 import {
   cookieNames,
   LOGIN_MS,
@@ -16,22 +16,11 @@ import {
   setCookie,
 } from './cookies.ts';
 import type { PageTable } from './page-table.ts';
-import { type GuardContext, isSignedIn, type Posted, sessionOf, type Visit } from './session-guard.ts';
+import { isSignedIn, type Posted, sessionOf, type Visit } from './session-guard.ts';
 import { endSession, listSessions, revokeSession } from './sessions-service.ts';
-import {
-  finishSignIn,
-  missingConsoleSettings,
-  type SignInContext,
-  type SignInLimits,
-  signOutAddress,
-} from './sign-in-service.ts';
+import { finishSignIn, missingConsoleSettings, signOutAddress } from './sign-in-service.ts';
 
 /** Sign-in and sign-out. Everything that can go wrong has a page that says what to do. */
-
-interface Context extends GuardContext, SignInContext {
-  readonly keys: SignInContext['keys'] & { readonly login: Uint8Array };
-  readonly signInLimits: SignInLimits;
-}
 
 /** Sign-ins that may be under way in one browser. */
 const MAX_PENDING = 8;
@@ -180,7 +169,7 @@ export function openPages(router: Router, context: Context): void {
   });
 }
 
-export const sessionPages: PageTable<Context> = {
+export const sessionPages: PageTable = {
   pages: {
     '/': ['reviewer', (_context, { response }) => response.redirect(303, '/console/queue')],
     '/help': ['reviewer', ({ render }, { response }) => render(response, 'help')],

@@ -1,22 +1,19 @@
 import type { Router } from 'express';
 import type { StaffRole } from '../auth/console-session.ts';
-import { type GuardContext, type Posted, type Visit, withForm, withSession } from './session-guard.ts';
+import type { Context } from './context.ts';
+import { type Posted, type Visit, withForm, withSession } from './session-guard.ts';
 
-type Answers<Context, Asked> = Readonly<
+type Answers<Asked> = Readonly<
   Record<string, readonly [role: StaffRole, answer: (context: Context, asked: Asked) => unknown]>
 >;
 
 /** Pages and forms of one group by their paths: who may, and what answers. */
-export interface PageTable<Context> {
-  readonly pages?: Answers<Context, Visit>;
-  readonly forms?: Answers<Context, Posted>;
+export interface PageTable {
+  readonly pages?: Answers<Visit>;
+  readonly forms?: Answers<Posted>;
 }
 
-export function register<Context extends GuardContext>(
-  router: Router,
-  context: Context,
-  { pages = {}, forms = {} }: PageTable<Context>,
-): void {
+export function register(router: Router, context: Context, { pages = {}, forms = {} }: PageTable): void {
   for (const [path, [role, show]] of Object.entries(pages))
     router.get(
       path,

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { Response, Router } from 'express';
 import { languageSchema } from '../schema/banner.ts';
-import { type InsightContext, readBanner } from './insight-service.ts';
+import type { Context } from './context.ts';
+import { readBanner } from './insight-service.ts';
 import type { PageTable } from './page-table.ts';
-import type { Render } from './render.ts';
 import type { Visit } from './session-guard.ts';
 
 /**
@@ -34,19 +34,15 @@ export function readLanguage(value: unknown): string {
   return read.success ? read.data : 'en';
 }
 
-interface Context extends InsightContext {
-  readonly render: Render;
-}
-
 async function showBanner(context: Context, { request, response, staff }: Visit): Promise<void> {
   const shown = await readBanner(context, staff, readLanguage(request.query['lang']));
   response.set({ 'x-frame-options': 'SAMEORIGIN' });
   context.render(response, 'banner', { ...shown, policy });
 }
 
-export const previewPages: PageTable<Context> = { pages: { '/banner': ['reviewer', showBanner] } };
+export const previewPages: PageTable = { pages: { '/banner': ['reviewer', showBanner] } };
 
-export function previewFiles(router: Router, { views }: { readonly views: string }): void {
+export function previewFiles(router: Router, { views }: Context): void {
   for (const name of FILES) {
     router.get(`/banner/${name}`, (_request, response: Response) => {
       response.set({ 'cross-origin-resource-policy': 'cross-origin', 'cache-control': 'no-cache' });

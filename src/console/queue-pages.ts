@@ -8,9 +8,9 @@ import {
   type QueueRow,
 } from '../rights/contests/queue.ts';
 import { visitorClassSchema } from '../schema/responses.ts';
+import type { Context } from './context.ts';
 import type { PageTable } from './page-table.ts';
-import { findCase, type QueueContext, readQueue } from './queue-service.ts';
-import type { Render } from './render.ts';
+import { findCase, readQueue } from './queue-service.ts';
 import type { Visit } from './session-guard.ts';
 
 /** The review queue: every filter is in the address, so that a view can be kept and sent. */
@@ -69,10 +69,6 @@ function linkTo(wanted: Wanted, cursor: QueueCursor | null): string {
   return `/console/queue${text === '' ? '' : `?${text}`}`;
 }
 
-interface Context extends QueueContext {
-  readonly render: Render;
-}
-
 /** Where the page after `rows` begins; null on the last page. */
 function nextAfter(rows: readonly QueueRow[]): QueueCursor | null {
   const last = rows[PAGE - 1];
@@ -111,4 +107,4 @@ async function showQueue(context: Context, { request, response, staff, now }: Vi
   });
 }
 
-export const queuePages: PageTable<Context> = { pages: { '/queue': ['reviewer', showQueue] } };
+export const queuePages: PageTable = { pages: { '/queue': ['reviewer', showQueue] } };

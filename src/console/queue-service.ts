@@ -1,39 +1,14 @@
-import type { Database } from '../db/db.ts';
-import type { Clock } from '../lib/clock.ts';
 import { isPlainText } from '../lib/plain-text.ts';
-import type { ContestWords } from '../rights/contests/contest-text.ts';
 import type { QueueQuery, QueueRow } from '../rights/contests/queue.ts';
-import {
-  COUNT_CAP,
-  type QueueCounts,
-  queueCounts,
-  queuePage,
-  resolvedPage,
-  type Workload,
-  workload,
-} from '../rights/contests/queue-store.ts';
+import { COUNT_CAP, queueCounts, queuePage, resolvedPage, workload } from '../rights/contests/queue-store.ts';
 import { contestOf, findContest } from '../rights/contests/store.ts';
+import type { Context } from './context.ts';
 import type { Staff } from './staff.ts';
 
 /** The review queue. */
 
-export interface QueueContext {
-  readonly database: Database;
-  readonly words: ContestWords;
-  readonly clock: Clock;
-}
-
-export interface QueueView {
-  readonly rows: readonly QueueRow[];
-  readonly counts: QueueCounts;
-  /** Of the colleagues, for a dpo. */
-  readonly load: readonly Workload[];
-  /** Counts above this are shown as "more than". */
-  readonly cap: number;
-}
-
 async function resolvedRows(
-  { database, words }: QueueContext,
+  { database, words }: Context,
   { kid }: Staff,
   query: QueueQuery,
 ): Promise<readonly QueueRow[]> {
@@ -42,11 +17,11 @@ async function resolvedRows(
 }
 
 export async function readQueue(
-  context: QueueContext,
+  context: Context,
   staff: Staff,
   state: 'open' | 'resolved',
   query: QueueQuery,
-): Promise<QueueView> {
+) {
   const { database, words, clock } = context;
   const { kid, ref: me, role } = staff;
   const viewer = { kid, me, now: clock() };
@@ -58,12 +33,13 @@ export async function readQueue(
     queueCounts(database, viewer),
     role === 'dpo' ? workload(database, kid, viewer.now) : [],
   ]);
+  // Load: of the colleagues, for a dpo. Counts above the cap are shown as "more than".
   return { rows, counts, load, cap: COUNT_CAP };
 }
 
 /** By the id of a contest or of a request. */
 export async function findCase(
-  { database, words }: QueueContext,
+  { database, words }: Context,
   { kid }: Staff,
   id: string,
 ): Promise<string | null> {

@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 import { AUDIT_ACTIONS } from '../audit/audit.ts';
-import { isoTime } from '../lib/clock.ts';
+import { type Clock, isoTime } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
 import { ago, dueIn } from './due.ts';
 import type { Translate } from './strings-files.ts';
@@ -40,13 +40,7 @@ function utc(at: number): string {
   return `${isoTime(at).slice(0, 16).replace('T', ' ')} UTC`;
 }
 
-export interface RenderDeps {
-  readonly t: Translate;
-  readonly random: Random;
-  readonly clock: () => number;
-}
-
-export function makeRender({ t, random, clock }: RenderDeps): Render {
+export function makeRender({ t, random, clock }: { t: Translate; random: Random; clock: Clock }): Render {
   const number = new Intl.NumberFormat('en-US');
   return (response, view, values = {}, status = 200) => {
     const nonce = random(16).toString('base64');

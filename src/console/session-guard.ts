@@ -3,22 +3,16 @@ import { type ConsoleSession, isLiveSession, type StaffRole } from '../auth/cons
 import { cookieValues } from '../http/cookies.ts';
 import { toRefusal } from '../http/reply.ts';
 import { Refusal } from '../lib/errors.ts';
+import type { Context } from './context.ts';
 import { cookieNames } from './cookies.ts';
-import { type DraftContext, keepTyped } from './drafts-service.ts';
+import { keepTyped } from './drafts-service.ts';
 import { type Form, field, isSameOrigin, readForm, sameToken } from './form.ts';
-import { type Render, safeRequestId } from './render.ts';
-import { enterSession, findSession, type SessionContext } from './sessions-service.ts';
+import { safeRequestId } from './render.ts';
+import { enterSession, findSession } from './sessions-service.ts';
 import type { Staff } from './staff.ts';
 import { contestOfPath, typedOf } from './typed.ts';
 
 /** The guard of every page and form: a session, and a role that may. */
-
-export interface GuardContext extends SessionContext, DraftContext {
-  /** The public origin; staff sign in there and nowhere else. */
-  readonly origin: () => string;
-  readonly render: Render;
-  readonly onFault: (requestId: string, error: unknown) => void;
-}
 
 export interface Visit {
   readonly request: Request;
@@ -33,24 +27,24 @@ export interface Posted extends Visit {
 }
 
 /** The session of the browser's cookie, whatever its age. */
-export async function sessionOf(context: GuardContext, request: Request): Promise<ConsoleSession | null> {
+export async function sessionOf(context: Context, request: Request): Promise<ConsoleSession | null> {
   const { session } = cookieNames(context.origin());
   const [token] = cookieValues(request.headers.cookie, session);
   return token === undefined || token.length > 128 ? null : findSession(context, token);
 }
 
-async function liveSession(context: GuardContext, request: Request, now: number) {
+async function liveSession(context: Context, request: Request, now: number) {
   const session = await sessionOf(context, request);
   return { session, live: session && isLiveSession(session, now) ? session : null };
 }
 
-export async function isSignedIn(context: GuardContext, request: Request): Promise<boolean> {
+export async function isSignedIn(context: Context, request: Request): Promise<boolean> {
   return (await liveSession(context, request, context.clock())).live !== null;
 }
 
 /** @throws {Refusal} `insufficient-scope` */
 async function admit(
-  context: GuardContext,
+  context: Context,
   response: Response,
   session: ConsoleSession,
   { role, now }: { readonly role: StaffRole; readonly now: number },
@@ -64,7 +58,7 @@ async function admit(
 
 /** GET: without a session the way leads to the sign-in and back. */
 export function withSession(
-  context: GuardContext,
+  context: Context,
   role: StaffRole,
   show: (visit: Visit) => unknown,
 ): RequestHandler {
@@ -83,7 +77,7 @@ export function withSession(
 
 /** Text that somebody was writing when their session ended is kept for them; it proves itself by the old token. */
 async function keepText(
-  context: GuardContext,
+  context: Context,
   session: ConsoleSession | null,
   request: Request,
   form: Form,
@@ -104,7 +98,7 @@ function expired({ path }: Request, form: Form, kept: boolean) {
 
 /** POST: same origin, then the session, then its token, then the role (all before anything is looked up). */
 export function withForm(
-  context: GuardContext,
+  context: Context,
   role: StaffRole,
   act: (posted: Posted) => unknown,
 ): RequestHandler {
@@ -126,7 +120,7 @@ export function withForm(
 }
 
 /** The page of whatever was thrown. */
-export function errorPage({ render, onFault }: GuardContext): ErrorRequestHandler {
+export function errorPage({ render, onFault }: Context): ErrorRequestHandler {
   return (error: unknown, request, response, _next) => {
     const requestId = safeRequestId(response);
     const refusal = refusalOf(error);

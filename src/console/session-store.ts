@@ -121,17 +121,9 @@ export async function draftsOf(
   kid: string,
   actor: string,
   contestId: string,
-): Promise<readonly StoredDraft[]> {
-  const rows = await database.read<DraftRow>('console_drafts').where({ kid, actor, contest_id: contestId });
-  return (rows as DraftRow[]).map((row) => ({
-    kid,
-    actor,
-    contestId,
-    kind: row.kind,
-    outcome: row.outcome,
-    text: row.text,
-    at: Number(row.at),
-  }));
+): Promise<readonly Draft[]> {
+  const drafts = database.read<DraftRow>('console_drafts').where({ kid, actor, contest_id: contestId });
+  return drafts.select('kind', 'outcome', 'text');
 }
 
 export async function deleteDrafts(

@@ -6,11 +6,9 @@ import {
   hashConsoleToken,
   isLiveSession,
   roleOf,
-  type StaffRole,
 } from '../auth/console-session.ts';
-import type { ConsentTenant } from '../consent/tenant.ts';
-import type { Database } from '../db/db.ts';
-import { type Clock, MINUTE } from '../lib/clock.ts';
+import { MINUTE } from '../lib/clock.ts';
+import type { Context } from './context.ts';
 import {
   deleteConsoleSession,
   findConsoleSession,
@@ -21,27 +19,12 @@ import { actorOf, type Staff } from './staff.ts';
 
 /** Sessions of staff: found by their cookie, listed, ended. */
 
-export interface SessionContext {
-  readonly database: Database;
-  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
-  readonly clock: Clock;
-}
-
-export interface SessionView {
-  readonly id: string;
-  readonly label: string;
-  readonly role: StaffRole;
-  readonly createdAt: number;
-  readonly seenAt: number;
-  readonly own: boolean;
-}
-
 const MAX_SESSIONS = 100;
 /** A write for every page view would be too many. */
 const TOUCH_MS = MINUTE;
 
 /** Whatever its age. */
-export async function findSession(context: SessionContext, token: string): Promise<ConsoleSession | null> {
+export async function findSession(context: Context, token: string): Promise<ConsoleSession | null> {
   const session = await findConsoleSession(context.database, hashConsoleToken(token));
   // A tenant that was removed has no staff any more.
   return session && context.tenantOf(session.kid) ? session : null;
@@ -49,7 +32,7 @@ export async function findSession(context: SessionContext, token: string): Promi
 
 /** Whose session it is, which is seen now. */
 export async function enterSession(
-  { database }: SessionContext,
+  { database }: Context,
   session: ConsoleSession,
   now: number,
 ): Promise<Staff> {
@@ -65,7 +48,7 @@ const staffOf = (session: ConsoleSession): Staff => ({
 });
 
 async function end(
-  { database, clock }: SessionContext,
+  { database, clock }: Context,
   by: Staff,
   hash: string,
   action: AuditAction,
@@ -78,13 +61,13 @@ async function end(
   });
 }
 
-export async function endSession(context: SessionContext, session: ConsoleSession): Promise<void> {
+export async function endSession(context: Context, session: ConsoleSession): Promise<void> {
   await end(context, staffOf(session), session.hash, 'staff.signed-out');
 }
 
 /** Live ones that a person may see: a dpo the tenant's, a reviewer their own. */
 async function within(
-  { database, clock }: SessionContext,
+  { database, clock }: Context,
   { kid, role, ref }: Staff,
 ): Promise<readonly ConsoleSession[]> {
   const all = await listConsoleSessions(database, kid, clock() - CONSOLE_ABSOLUTE_MS, MAX_SESSIONS);
@@ -94,11 +77,7 @@ async function within(
 /** The hash is the key of the table: a page shows the beginning of it. */
 const idOf = (session: ConsoleSession): string => session.hash.slice(0, 16);
 
-export async function listSessions(
-  context: SessionContext,
-  staff: Staff,
-  current: ConsoleSession,
-): Promise<readonly SessionView[]> {
+export async function listSessions(context: Context, staff: Staff, current: ConsoleSession) {
   return (await within(context, staff)).map((session) => ({
     id: idOf(session),
     label: session.label,
@@ -110,7 +89,7 @@ export async function listSessions(
 }
 
 /** @returns false when there is no such session within reach */
-export async function revokeSession(context: SessionContext, staff: Staff, id: string): Promise<boolean> {
+export async function revokeSession(context: Context, staff: Staff, id: string): Promise<boolean> {
   const found = (await within(context, staff)).find((session) => idOf(session) === id);
   return found ? end(context, staff, found.hash, 'staff.session-revoked') : false;
 }

@@ -12,47 +12,16 @@ import type { Claims } from '../auth/jwt.ts';
 import type { LoginBegun, LoginProvider, VerifiedLogin } from '../auth/login.ts';
 import type { Config } from '../config.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
-import type { Database } from '../db/db.ts';
-import type { Limiter } from '../http/hot.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { Random } from '../lib/random.ts';
 import { environmentName } from '../schema/settings.ts';
+import type { Context } from './context.ts';
 import { openIdToken, sealIdToken } from './id-token.ts';
 import { insertConsoleSession } from './session-store.ts';
 
 /** Sign-in of staff: from the identity provider's claims to a session, with its row in the audit log. */
 
-export interface ProviderOptions {
-  readonly config: Config;
-  /** Of the OIDC client; null when the console is not configured. */
-  readonly clientSecret: string | null;
-  readonly origin: () => string;
-  readonly random: Random;
-  readonly onLoginFault: (error: unknown) => void;
-}
-
-export interface SignInLimits {
-  /** By client. */
-  readonly limiter: Limiter;
-  /** Whether a state comes back for the first time, on any node. @param until when its sign-in expires */
-  readonly isFirstUse: (state: string, until: number) => Promise<boolean>;
-}
-
-export interface SignInContext {
-  readonly config: Config;
-  readonly database: Database;
-  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly provider: () => Promise<LoginProvider>;
-  readonly onLoginFault: (error: unknown) => void;
-  /** Derived from the server's secret. */
-  readonly keys: { readonly idToken: Uint8Array };
-}
-
 /** Who came back from the identity provider, or why nobody did. */
 export type SignIn =
-  | { readonly ok: true; readonly token: string; readonly expiresAt: number }
+  | { readonly ok: true; readonly token: string }
   | { readonly ok: false; readonly why: 'no-role' | 'no-tenant' | 'unknown-tenant' };
 
 /** Sentences that say what to set, as `gpd doctor` says it too; none when the console is configured. */
@@ -67,10 +36,20 @@ export function missingConsoleSettings(config: Config): readonly string[] {
     .map((name) => `${environmentName(name)}: ${what[name]}`);
 }
 
-/** Loaded with the first sign-in; it repeats its discovery by itself. */
-export function makeProvider(options: ProviderOptions): () => Promise<LoginProvider> {
-  const { oidc_issuer: issuer, console_client_id: clientId } = options.config;
-  const { clientSecret, origin, random, onLoginFault: onFault } = options;
+/**
+ * Loaded with the first sign-in; it repeats its discovery by itself.
+ * @param clientSecret of the OIDC client; null when the console is not configured
+ */
+export function makeProvider(
+  {
+    config,
+    origin,
+    random,
+    onLoginFault: onFault,
+  }: Pick<Context, 'config' | 'origin' | 'random' | 'onLoginFault'>,
+  clientSecret: string | null,
+): () => Promise<LoginProvider> {
+  const { oidc_issuer: issuer, console_client_id: clientId } = config;
   let provider: Promise<LoginProvider> | null = null;
   return () => {
     if (issuer === null || clientId === null || clientSecret === null)
@@ -78,15 +57,7 @@ export function makeProvider(options: ProviderOptions): () => Promise<LoginProvi
     const redirectUri = (): string => `${origin()}/console/callback`;
     const signedOutUri = (): string => `${origin()}/console/signed-out`;
     provider ??= import('../egress/oidc-login.ts').then(({ makeLoginProvider }) =>
-      makeLoginProvider({
-        issuer,
-        clientId,
-        clientSecret,
-        redirectUri,
-        signedOutUri,
-        random,
-        onFault,
-      }),
+      makeLoginProvider({ issuer, clientId, clientSecret, redirectUri, signedOutUri, random, onFault }),
     );
     return provider;
   };
@@ -132,13 +103,8 @@ function claimantOf(config: Config, claims: Claims): Claimant | null {
   }
 }
 
-interface Identity {
-  readonly claimant: Claimant | null;
-  readonly claims: Claims;
-}
-
 /** Role, tenant and name from the ID token; where it does not say all, from userinfo too. */
-async function identify({ config, onLoginFault }: SignInContext, login: VerifiedLogin): Promise<Identity> {
+async function identify({ config, onLoginFault }: Context, login: VerifiedLogin) {
   const claimant = claimantOf(config, login.claims);
   const whole = claimant && isStaff(claimant) && claimant.tenant !== null && isNamed(login.claims);
   if (whole) return { claimant, claims: login.claims };
@@ -149,16 +115,11 @@ async function identify({ config, onLoginFault }: SignInContext, login: Verified
   return { claimant: claimantOf(config, claims), claims };
 }
 
-interface NewSession {
-  readonly claimant: Claimant;
-  readonly label: string;
-  readonly idToken: string;
-}
-
 async function openSession(
-  { database, clock, random, keys }: SignInContext,
+  { database, clock, random, keys }: Context,
   tenant: ConsentTenant,
-  { claimant, label, idToken }: NewSession,
+  { claimant, claims }: { readonly claimant: Claimant; readonly claims: Claims },
+  idToken: string,
 ): Promise<SignIn> {
   const now = clock();
   const { kid } = tenant;
@@ -168,7 +129,7 @@ async function openSession(
     hash,
     kid,
     actor: actorRef(tenant.rightsKey, claimant.issuer, claimant.sub),
-    label,
+    label: labelOf(claims, claimant),
     roles: [...claimant.roles].filter((role) => role !== 'subject'),
     csrf: makeConsoleToken(random),
     idToken: sealIdToken(keys.idToken, random, hash, idToken),
@@ -181,27 +142,23 @@ async function openSession(
     const actor = { role: roleOf(session), ref: session.actor };
     await writeAudit(tx, { kid, at: now, actor, action: 'staff.signed-in', object: null, detail: {} });
   });
-  return { ok: true, token, expiresAt: session.expiresAt };
+  return { ok: true, token };
 }
 
 /** @throws {LoginRefused}, {Unavailable} */
-export async function finishSignIn(
-  context: SignInContext,
-  callback: URL,
-  begun: LoginBegun,
-): Promise<SignIn> {
+export async function finishSignIn(context: Context, callback: URL, begun: LoginBegun): Promise<SignIn> {
   const login = await (await context.provider()).finish(callback, begun);
   const { claimant, claims } = await identify(context, login);
   if (!claimant || !isStaff(claimant)) return { ok: false, why: 'no-role' };
   if (claimant.tenant === null) return { ok: false, why: 'no-tenant' };
   const tenant = context.tenantOf(claimant.tenant);
   if (!tenant) return { ok: false, why: 'unknown-tenant' };
-  return openSession(context, tenant, { claimant, label: labelOf(claims, claimant), idToken: login.idToken });
+  return openSession(context, tenant, { claimant, claims }, login.idToken);
 }
 
 /** Where the browser signs out at the provider too; null: nowhere. */
 export async function signOutAddress(
-  { provider, keys }: SignInContext,
+  { provider, keys }: Context,
   { hash, idToken }: ConsoleSession,
 ): Promise<string | null> {
   return (await provider()).endSession(openIdToken(keys.idToken, hash, idToken));

@@ -1,18 +1,16 @@
 import { Refusal } from '../lib/errors.ts';
 import type { Scope } from '../rights/erase/erasure.ts';
-import type { EraseService } from '../rights/erase/service.ts';
 import { ERASURE_SCOPES, type ErasureReceipt, eraseTargetSchema, reasonSchema } from '../schema/rights.ts';
+import type { Context } from './context.ts';
 import { type Form, field } from './form.ts';
 import { endHold, type HoldPlace, readHolds } from './holds-service.ts';
 import type { PageTable } from './page-table.ts';
-import type { Render } from './render.ts';
 import type { Posted, Visit } from './session-guard.ts';
 import {
   eraseSubject,
   findSubject,
   holdSubject,
   planErase,
-  type SubjectContext,
   type SubjectKey,
   startExport,
 } from './subjects-service.ts';
@@ -43,11 +41,6 @@ function requireKey(form: Form): SubjectKey {
 
 /** As it was typed, forgiving about spaces, dashes and capitals. */
 const bare = (text: string): string => text.replace(/[\s-]/g, '').toLowerCase();
-
-interface Context extends SubjectContext {
-  readonly eraser: EraseService;
-  readonly render: Render;
-}
 
 const START = { here: 'subjects', view: null, missed: false, problem: null, kind: 'visitor', id: '' };
 
@@ -162,7 +155,7 @@ async function showReceipt({ eraser, render }: Context, { request, response, sta
   render(response, 'receipt', { here: 'receipts', receipt: dated(receipt), done });
 }
 
-export const subjectPages: PageTable<Context> = {
+export const subjectPages: PageTable = {
   pages: {
     '/subjects': ['dpo', ({ render }, { response }) => render(response, 'subjects', START)],
     '/holds': ['dpo', showHolds],

@@ -4,56 +4,23 @@ import { recordAudit } from '../audit/store.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
 import { Refusal } from '../lib/errors.ts';
-import { type DsarDevice, unnamedIn } from '../rights/dsar/dsar.ts';
-import type { makeStaffExports } from '../rights/dsar/staff-export-service.ts';
-import { deviceTrail, type TrailEntry } from '../rights/dsar/trail-store.ts';
-import { type ErasureTarget, type Scope, type ScopeResult, scopeResults } from '../rights/erase/erasure.ts';
+import { unnamedIn } from '../rights/dsar/dsar.ts';
+import { deviceTrail } from '../rights/dsar/trail-store.ts';
+import { type ErasureTarget, type Scope, scopeResults } from '../rights/erase/erasure.ts';
 import { planErasure } from '../rights/erase/plan-service.ts';
 import { KEEP_NOTHING } from '../rights/erase/service.ts';
-import type { RightsApi } from '../rights/service.ts';
 import { HOLDABLE } from '../rights/subject-folds.ts';
-import type { ContestResponse, ErasureReceipt } from '../schema/rights.ts';
-import { deviceHolds, type HoldContext, type HoldView, placeHolds } from './holds-service.ts';
-import type { Jobs } from './jobs-service.ts';
+import type { ErasureReceipt } from '../schema/rights.ts';
+import type { Context } from './context.ts';
+import { deviceHolds, placeHolds } from './holds-service.ts';
 import { actorOf, requireTenant, type Staff } from './staff.ts';
 
 /** A dpo at work on one subject: find, plan, erase, export. Every step is in the audit log, by keyed reference. */
-
-export interface SubjectContext extends HoldContext {
-  readonly rights: Pick<RightsApi, 'findTarget' | 'eraseFor'>;
-  readonly exports: ReturnType<typeof makeStaffExports>;
-  readonly jobs: Jobs;
-}
 
 /** How a dpo names a subject. */
 export interface SubjectKey {
   readonly kind: 'visitor' | 'request' | 'principal';
   readonly id: string;
-}
-
-export interface SubjectView {
-  readonly key: SubjectKey;
-  readonly handle: string;
-  readonly device: DsarDevice | null;
-  readonly decisions: number;
-  readonly latest: readonly TrailEntry[];
-  readonly contests: readonly Pick<ContestResponse, 'contestId' | 'filedAt' | 'outcome'>[];
-  readonly links: number;
-  readonly hasOverride: boolean;
-  readonly consentEvents: number;
-  readonly shared: boolean;
-  readonly holds: readonly HoldView[];
-  /** Settings without which an export names nobody who is responsible. */
-  readonly unnamed: readonly string[];
-  /** Scopes that a hold can keep; none when no device is known. */
-  readonly holdable: readonly Scope[];
-}
-
-export interface ErasurePlan {
-  readonly key: SubjectKey;
-  readonly handle: string;
-  readonly scopes: readonly ScopeResult[];
-  readonly shared: boolean;
 }
 
 const LATEST = 10;
@@ -68,11 +35,7 @@ const subjectsOf = ({ durables, requests, principal }: ErasureTarget): readonly 
 const bodyOf = ({ kind, id }: SubjectKey) => ({ [`${kind}Id`]: id });
 
 /** Another tenant's request looks like none. */
-async function targetOf(
-  { rights }: SubjectContext,
-  { kid }: Staff,
-  key: SubjectKey,
-): Promise<ErasureTarget | null> {
+async function targetOf({ rights }: Context, { kid }: Staff, key: SubjectKey): Promise<ErasureTarget | null> {
   try {
     return await rights.findTarget(kid, bodyOf(key));
   } catch (error) {
@@ -87,7 +50,7 @@ function handleOf(tenant: ConsentTenant, target: ErasureTarget): string {
 }
 
 async function noteSearch(
-  { database, clock }: SubjectContext,
+  { database, clock }: Context,
   staff: Staff,
   detail: AuditEvent['detail'],
   object: string | null = null,
@@ -104,11 +67,7 @@ async function isShared(database: Database, kid: string, durable: string | undef
 }
 
 /** Null: nothing is held. Searching is audited. */
-export async function findSubject(
-  context: SubjectContext,
-  staff: Staff,
-  key: SubjectKey,
-): Promise<SubjectView | null> {
+export async function findSubject(context: Context, staff: Staff, key: SubjectKey) {
   const { database, tenantOf, exports } = context;
   const { kid } = staff;
   const tenant = requireTenant(tenantOf, kid);
@@ -131,17 +90,15 @@ export async function findSubject(
     consentEvents: head.consent?.history.length ?? 0,
     shared: await isShared(database, kid, durable),
     holds: durable === undefined ? [] : await deviceHolds(context, tenant, durable),
+    /** Settings without which an export names nobody who is responsible. */
     unnamed: unnamedIn(tenant.settings),
+    /** Scopes that a hold can keep; none when no device is known. */
     holdable: durable === undefined ? [] : HOLDABLE,
   };
 }
 
 /** Preview of what would be deleted. */
-export async function planErase(
-  context: SubjectContext,
-  staff: Staff,
-  key: SubjectKey,
-): Promise<ErasurePlan | null> {
+export async function planErase(context: Context, staff: Staff, key: SubjectKey) {
   const { database } = context;
   const { kid } = staff;
   const tenant = requireTenant(context.tenantOf, kid);
@@ -157,7 +114,7 @@ export async function planErase(
 }
 
 export function eraseSubject(
-  { rights }: SubjectContext,
+  { rights }: Context,
   { kid, ref }: Staff,
   key: SubjectKey,
 ): Promise<ErasureReceipt> {
@@ -166,7 +123,7 @@ export function eraseSubject(
 
 /** @returns the id of the job; null when nothing is held */
 async function exportTarget(
-  { exports, jobs }: SubjectContext,
+  { exports, jobs }: Context,
   staff: Staff,
   key: SubjectKey,
   target: ErasureTarget,
@@ -197,7 +154,7 @@ async function exportTarget(
  * @returns the id of the job; `unnamed` when it would name nobody; null when nothing is held
  */
 export async function startExport(
-  context: SubjectContext,
+  context: Context,
   staff: Staff,
   key: SubjectKey,
   unnamed: boolean,
@@ -212,7 +169,7 @@ export async function startExport(
 
 /** @returns false when no device of the subject is known */
 export async function holdSubject(
-  context: SubjectContext,
+  context: Context,
   staff: Staff,
   key: SubjectKey,
   hold: { readonly scopes: readonly Scope[]; readonly basis: string },

@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts';
-import type { SignInLimits } from '../console/sign-in-service.ts';
+import type { SignInLimits } from '../console/context.ts';
 import type { Database } from '../db/db.ts';
 import type { ConsentLimits } from '../http/caller.ts';
 import type { Limiter } from '../http/hot.ts';

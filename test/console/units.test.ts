@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { AUDIT_ACTIONS } from '../../src/audit/audit.ts';
-import { barChart, cellOf, lastHours } from '../../src/console/charts.ts';
+import { barChart, cellOf, lastSlots } from '../../src/console/charts.ts';
 import {
   cookieNames,
   mayServe,
@@ -107,7 +107,7 @@ describe('the clock of a contest', () => {
 });
 
 describe('charts', () => {
-  const hours = lastHours(NOW, 3);
+  const hours = lastSlots(NOW, HOUR, 3);
   const at = (i: number): number => hours[i]!;
   it('bars begin at zero on one scale, and few people are an outline up to the floor', () => {
     const counts = [
