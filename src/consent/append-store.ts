@@ -14,17 +14,6 @@ import { idempotencyId, loadAnswers, saveAnswers } from './idempotency-store.ts'
 import type { PlannedEntry } from './plan-write.ts';
 import { applyToPrincipal, loadPrincipals, type Principal, savePrincipals } from './principals-store.ts';
 
-/**
- * Appends to the tenant's log, in the order of commits, without gaps. Durable before it answers; entries, openings and
- * state commit together. A known Idempotency-Key answers what it answered before, `conflict` for another body, or `erased`.
- * Requests share a commit, and no failure: what is wrong with one principal or tenant is theirs alone.
- * @throws {Unavailable} when nothing was written
- * @throws {TenantGone}
- */
-export interface ConsentAppender {
-  append(request: AppendRequest): Promise<Appended | 'conflict' | 'erased'>;
-}
-
 const MAX_BATCH = 200;
 const MAX_WAITING = 10_000;
 const SALT_BYTES = 16;
@@ -93,27 +82,12 @@ async function saveEntries(tx: HotTransaction, kid: string, placed: readonly Pla
   await insertMany(tx, head, openings);
   const state = new Map<string, Bindings>();
   for (const { seq, hash, entry, request } of placed) {
+    const { principal, now: at, stateMac } = request;
+    const { purpose, choice } = entry;
     const { policyVersion, expiresAt } = entry.detail;
-    const row = [
-      kid,
-      request.principal,
-      entry.purpose,
-      entry.choice,
-      policyVersion,
-      expiresAt,
-      request.now,
-      seq,
-      hash,
-      request.stateMac.ofState(request.principal, entry.purpose, {
-        choice: entry.choice,
-        policyVersion,
-        expiresAt,
-        at: request.now,
-        seq,
-        hash,
-      }),
-    ];
-    state.set(`${request.principal}|${entry.purpose}`, row);
+    const mac = stateMac.ofState(principal, purpose, { choice, policyVersion, expiresAt, at, seq, hash });
+    const row = [kid, principal, purpose, choice, policyVersion, expiresAt, at, seq, hash, mac];
+    state.set(`${principal}|${purpose}`, row);
   }
   await insertMany(
     tx,
@@ -204,17 +178,25 @@ async function appendBatch(database: Database, batch: Batch): Promise<(Answer | 
   });
 }
 
-export interface GroupedAppender extends ConsentAppender {
-  idle(): Promise<void>;
-}
-
 /** Group commit into the logs: a node drains its queue under the lock, inserts once, commits, then answers. */
-export function makeConsentAppender(database: Database): GroupedAppender {
+export function makeConsentAppender(database: Database) {
   const group = makeGroup<AppendRequest, Answer>({
     name: 'consent',
     run: (batch) => appendBatch(database, batch),
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
   });
-  return { append: (request) => group.submit(request), idle: () => group.idle() };
+  return {
+    /**
+     * Appends to the tenant's log, in the order of commits, without gaps. Durable before it answers; entries, openings and
+     * state commit together. A known Idempotency-Key answers what it answered before, `conflict` for another body, or `erased`.
+     * Requests share a commit, and no failure: what is wrong with one principal or tenant is theirs alone.
+     * @throws {Unavailable} when nothing was written
+     * @throws {TenantGone}
+     */
+    append: (request: AppendRequest): Promise<Answer> => group.submit(request),
+    idle: () => group.idle(),
+  };
 }
+
+export type ConsentAppender = ReturnType<typeof makeConsentAppender>;

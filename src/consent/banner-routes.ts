@@ -1,12 +1,8 @@
 import type { Response } from 'express';
 import { FOREVER, SHORT, sendBuilt } from '../http/built-file.ts';
-import { hasGpcHeader } from '../http/network.ts';
 import type { Handlers } from '../http/register.ts';
 import { Refusal } from '../lib/errors.ts';
-import { languageSchema } from '../schema/banner.ts';
-import type { BannerService } from './banner-service.ts';
 import type { Embed } from './embed.ts';
-import type { ConsentTenant } from './tenant.ts';
 
 const SCRIPT = 'text/javascript';
 
@@ -35,24 +31,6 @@ export function embedRoutes({ files, manifest }: Embed): Handlers<EmbedRoute> {
       // A script of another version still finds words, and falls back to its own English for what they lack.
       const cache = asked === version ? FOREVER : SHORT;
       sendBuilt(response, await files(`${language}.json`), { type: 'application/json', cache });
-    },
-  };
-}
-
-/** What the banner of one tenant shows. */
-export function bannerRoutes(deps: {
-  readonly banners: BannerService;
-  /** @throws {TenantGone} */
-  readonly tenantOf: (kid: string) => ConsentTenant;
-}): Handlers<'banner'> {
-  return {
-    banner({ caller, query, headers }) {
-      const language = languageSchema.safeParse(query['lang'] ?? 'en');
-      if (!language.success) {
-        throw new Refusal('invalid-request', { details: ['lang: two or three small letters, as in "de"'] });
-      }
-      const request = { language: language.data, gpc: hasGpcHeader(headers) };
-      return deps.banners.banner(deps.tenantOf(caller.kid), request);
     },
   };
 }

@@ -8,14 +8,14 @@ import type { ConsentTenant } from './tenant.ts';
 
 /** What the consent banner of a tenant is told, and the log is told that it was. */
 
-export interface BannerDeps {
+interface Deps {
   readonly database: Database;
   readonly clock: Clock;
   /** SHA-256 of the script that this server hands out, lower-case hex. */
   readonly script: () => Promise<string>;
 }
 
-export interface BannerRequest {
+interface BannerRequest {
   /** Primary subtag of the language that the banner speaks. */
   readonly language: string;
   /** The request carried Sec-GPC: 1. */
@@ -53,12 +53,7 @@ export function bannerAnswer(tenant: ConsentTenant, { language, gpc }: BannerReq
   };
 }
 
-export interface BannerService {
-  /** Nothing is shown that the log does not know of. @throws {Unavailable} when it cannot be told */
-  banner(tenant: ConsentTenant, request: BannerRequest): Promise<BannerResponse>;
-}
-
-export function makeBannerService({ database, clock, script }: BannerDeps): BannerService {
+export function makeBannerService({ database, clock, script }: Deps) {
   /** What this process knows to be in the log, by kid; a failure is forgotten and tried again. */
   const told = new Map<string, { tenant: ConsentTenant; hash: string; done: Promise<unknown> }>();
 
@@ -83,9 +78,12 @@ export function makeBannerService({ database, clock, script }: BannerDeps): Bann
   }
 
   return {
-    async banner(tenant, request) {
+    /** Nothing is shown that the log does not know of. @throws {Unavailable} when it cannot be told */
+    async banner(tenant: ConsentTenant, request: BannerRequest): Promise<BannerResponse> {
       await publish(tenant, await script());
       return bannerAnswer(tenant, request);
     },
   };
 }
+
+export type BannerService = ReturnType<typeof makeBannerService>;

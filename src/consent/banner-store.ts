@@ -16,15 +16,12 @@ export interface ShownBanner {
 }
 
 interface BannerRow {
-  readonly revision: number;
-  readonly texts_sha256: string;
-  readonly script_sha256: string;
-}
-
-interface StoredBanner extends BannerRow {
   readonly kid: string;
   readonly seq: number;
+  readonly revision: number;
   readonly texts: string;
+  readonly texts_sha256: string;
+  readonly script_sha256: string;
   readonly published_at: number;
 }
 
@@ -57,18 +54,10 @@ export function publishBanner(
   });
 }
 
-export interface PublishedBanner {
-  readonly seq: number;
-  readonly texts: string;
-  readonly textsSha256: string;
-  readonly scriptSha256: string;
-  readonly publishedAt: number;
-}
-
 /** Newest first: what people were shown, to be held against the log. */
-export async function listBanners(database: Database, kid: string): Promise<readonly PublishedBanner[]> {
-  const rows = await database.read<StoredBanner>('banners').where({ kid }).orderBy('seq', 'desc');
-  return (rows as StoredBanner[]).map((row) => ({
+export async function listBanners(database: Database, kid: string) {
+  const rows = await database.read<BannerRow>('banners').where({ kid }).orderBy('seq', 'desc');
+  return (rows as BannerRow[]).map((row) => ({
     seq: Number(row.seq),
     texts: row.texts,
     textsSha256: row.texts_sha256,

@@ -5,7 +5,7 @@ import type { ConsentTenant } from './tenant.ts';
 
 /** What this node does not know, another one may have defined a moment ago: looked up before it is refused. */
 
-export interface FreshDeps {
+interface Deps {
   readonly service: Pick<ConsentService, 'check' | 'checkAll' | 'checkTerms'>;
   /** @throws {TenantGone} */
   readonly tenantOf: (kid: string) => ConsentTenant;
@@ -13,30 +13,24 @@ export interface FreshDeps {
   readonly refresh: () => Promise<void>;
 }
 
-export interface FreshConsent {
-  check(kid: string, request: Check): Promise<DecisionAnswer>;
-  checkAll(kid: string, checks: readonly Check[]): Promise<readonly DecisionAnswer[]>;
-  /** @throws {Refusal} `unknown-purpose`, `invalid-request` */
-  checkTerms(kid: string, body: ConsentWrite): Promise<void>;
-}
-
 const isUnknown = ({ reason }: DecisionAnswer): boolean => reason === 'unknown-purpose';
 
-export function makeFreshConsent({ service, tenantOf, refresh }: FreshDeps): FreshConsent {
+export function makeFreshConsent({ service, tenantOf, refresh }: Deps) {
   return {
-    async check(kid, request) {
+    async check(kid: string, request: Check): Promise<DecisionAnswer> {
       const answer = await service.check(tenantOf(kid), request);
       if (!isUnknown(answer)) return answer;
       await refresh();
       return service.check(tenantOf(kid), request);
     },
-    async checkAll(kid, checks) {
+    async checkAll(kid: string, checks: readonly Check[]): Promise<readonly DecisionAnswer[]> {
       const answers = await service.checkAll(tenantOf(kid), checks);
       if (!answers.some(isUnknown)) return answers;
       await refresh();
       return service.checkAll(tenantOf(kid), checks);
     },
-    async checkTerms(kid, body) {
+    /** @throws {Refusal} `unknown-purpose`, `invalid-request` */
+    async checkTerms(kid: string, body: ConsentWrite): Promise<void> {
       try {
         service.checkTerms(tenantOf(kid), body);
       } catch (error) {
@@ -47,3 +41,5 @@ export function makeFreshConsent({ service, tenantOf, refresh }: FreshDeps): Fre
     },
   };
 }
+
+export type FreshConsent = ReturnType<typeof makeFreshConsent>;

@@ -10,7 +10,6 @@ export type WriteSource = 'backend' | 'session' | 'browser' | 'cli';
 
 export interface WriteCommand {
   readonly action: WriteAction;
-  readonly principalId: string;
   readonly purposes: readonly string[];
   readonly policyVersion: number;
   /** Undefined: the write says nothing about GPC, and what is known stays. */

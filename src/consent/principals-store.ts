@@ -33,17 +33,26 @@ const readPrincipals = makeReads({
   columns: ['principal', 'wrapped_key', 'gpc', 'gpc_except', 'erased_at', 'mac'],
 });
 
+/** What is known of a principal, as the columns have it. */
+export interface PrincipalColumns {
+  readonly gpc: unknown;
+  readonly gpc_except: string | null;
+  readonly erased_at: number | null;
+}
+
+export const toPrincipalRow = ({ gpc, gpc_except, erased_at }: PrincipalColumns): PrincipalRow => ({
+  gpc: isTrue(gpc),
+  except: gpc_except,
+  erasedAt: erased_at === null ? null : Number(erased_at),
+});
+
 const NEW: PrincipalRow = { gpc: false, except: null, erasedAt: null };
 /** The signal is taken as given: a write must not make a forged row believed, and a withdrawal has to go through. */
 const FORGED: PrincipalRow = { ...NEW, gpc: true };
 
 function readRow(kid: string, mac: StateMac | undefined, cells: Cells): PrincipalRow {
-  const [principal, , gpc, except = null, erasedAt = null, stored] = cells;
-  const row: PrincipalRow = {
-    gpc: isTrue(gpc),
-    except: except as string | null,
-    erasedAt: erasedAt === null ? null : Number(erasedAt),
-  };
+  const [principal, , gpc, gpc_except, erased_at, stored] = cells;
+  const row = toPrincipalRow({ gpc, gpc_except, erased_at } as PrincipalColumns);
   if (mac && macFits(stored, mac.ofPrincipal(String(principal), row))) return row;
   tellInvalid(kid);
   return FORGED;

@@ -2,9 +2,8 @@ import { CompactSign, importJWK } from 'jose';
 import type { Database } from '../db/db.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import { readEntries } from '../log/read-store.ts';
-import type { IssuedReceipt } from '../schema/consent.ts';
+import type { ConsentReceiptAnswer, IssuedReceipt } from '../schema/consent.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
-import { consentReceipt } from './receipt.ts';
 import type { ConsentTenant } from './tenant.ts';
 import { findOpening } from './terms-store.ts';
 
@@ -26,37 +25,42 @@ export async function issueReceipt(
   if (asked && asked.principal !== opening.principal) return 'not-yours';
   const stored = await makeTenantStore(database).get(tenant.kid);
   const settings = stored?.settings;
-  const purpose = tenant.purposes.find(({ id }) => id === opening.purpose);
+  const origin = tenant.signer.name;
+  const gone = { id: opening.purpose, title: opening.purpose, description: '', lawfulBasis: 'consent' };
+  const { id, title, description, lawfulBasis } =
+    tenant.purposes.find((purpose) => purpose.id === opening.purpose) ?? gone;
   const policy = tenant.policies.find(({ version }) => version === opening.detail.policyVersion);
-  const receipt = consentReceipt({
-    origin: tenant.signer.name,
-    seq,
-    hash: entry.hash,
-    choice: opening.choice,
-    at: isoTime(opening.at),
+  const { policyVersion, expiresAt, gpc, source } = opening.detail;
+  const receipt: ConsentReceiptAnswer = {
+    '@context': 'https://w3id.org/dpv',
+    schemaVersion: 'ISO/IEC TS 27560:2023',
+    receiptId: `${origin}/${seq}`,
     issuedAt: isoTime(clock()),
     // A secret key names no principal by an entry's number: the tenant knows whom it asked for.
-    principalId: asked?.principalId ?? opening.principal,
-    detail: opening.detail,
-    purpose: purpose ?? {
-      id: opening.purpose,
-      title: opening.purpose,
-      description: '',
-      lawfulBasis: 'consent',
-    },
-    policySha256: policy?.sha256 ?? null,
-    notice: {
-      controller: settings?.['notice.controller'] ?? '',
+    piiPrincipalId: asked?.principalId ?? opening.principal,
+    piiController: {
+      name: settings?.['notice.controller'] ?? '',
       contact: settings?.['notice.contact'] ?? '',
-      recipients: settings?.['notice.recipients'] ?? '',
-      transfers: settings?.['notice.transfers'] ?? '',
-      authority: settings?.['notice.authority'] ?? '',
     },
-  });
+    recipients: settings?.['notice.recipients'] ?? '',
+    transfers: settings?.['notice.transfers'] ?? '',
+    supervisoryAuthority: settings?.['notice.authority'] ?? '',
+    consent: {
+      status: opening.choice,
+      time: isoTime(opening.at),
+      expiresAt,
+      gpc,
+      source,
+      policyVersion,
+      policySha256: policy?.sha256 ?? null,
+      purpose: { id, title, description, lawfulBasis },
+    },
+    proof: { log: origin, seq, hash: entry.hash },
+  };
   const { publicX, seed } = tenant.receiptKey;
   const jwk = { kty: 'OKP', crv: 'Ed25519', x: publicX } as const;
   const key = await importJWK({ ...jwk, d: seed }, 'EdDSA');
-  const header = { alg: 'EdDSA', typ: 'consent-receipt+jws', kid: tenant.signer.name };
+  const header = { alg: 'EdDSA', typ: 'consent-receipt+jws', kid: origin };
   const jws = await new CompactSign(Buffer.from(JSON.stringify(receipt)))
     .setProtectedHeader(header)
     .sign(key);

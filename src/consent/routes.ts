@@ -5,10 +5,10 @@ import { charge } from '../http/limiter.ts';
 import { hasGpcHeader } from '../http/network.ts';
 import type { Call, Handlers } from '../http/register.ts';
 import { Refusal } from '../lib/errors.ts';
+import { languageSchema } from '../schema/banner.ts';
 import type { ConsentWrite, WriteResponse } from '../schema/consent.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
 import type { Routes } from '../schema/routes.ts';
-import { bannerRoutes } from './banner-routes.ts';
 import type { BannerService } from './banner-service.ts';
 import type { FreshConsent } from './fresh-service.ts';
 import type { WriteAction, WriteSource } from './plan-write.ts';
@@ -16,9 +16,17 @@ import { browserPrincipalId } from './principal.ts';
 import { issueReceipt } from './receipts-service.ts';
 import type { ConsentService } from './service.ts';
 import type { ConsentTenant } from './tenant.ts';
-import { type TermsRouteDeps, termsRoutes } from './terms-routes.ts';
+import {
+  definePurposes,
+  policiesOf,
+  publishNextPolicy,
+  purposesOf,
+  type TermsDeps,
+} from './terms-service.ts';
 
-export interface ConsentRouteDeps extends TermsRouteDeps {
+export interface ConsentRouteDeps extends TermsDeps {
+  /** @throws {TenantGone} */
+  readonly tenantOf: (kid: string) => ConsentTenant;
   readonly service: ConsentService;
   readonly fresh: FreshConsent;
   readonly banners: BannerService;
@@ -109,13 +117,28 @@ type Served =
   | 'erasePrincipal'
   | 'session'
   | 'banner'
-  | keyof ReturnType<typeof termsRoutes>;
+  | 'purposes'
+  | 'savePurposes'
+  | 'policies'
+  | 'publishPolicy';
 
 export function consentRoutes(deps: ConsentRouteDeps): Handlers<Served> {
   const { service, fresh, tenantOf } = deps;
   return {
-    ...termsRoutes(deps),
-    ...bannerRoutes(deps),
+    // Purposes and policy versions: any key reads them, an operator's writes them.
+    purposes: ({ caller }) => purposesOf(deps, caller.kid),
+    savePurposes: ({ caller, body }) =>
+      definePurposes(deps, tenantOf(caller.kid), body.purposes, caller.key.id),
+    policies: ({ caller }) => policiesOf(deps, caller.kid),
+    publishPolicy: ({ caller, body }) => publishNextPolicy(deps, tenantOf(caller.kid), body, caller.key.id),
+    banner({ caller, query, headers }) {
+      const language = languageSchema.safeParse(query['lang'] ?? 'en');
+      if (!language.success) {
+        throw new Refusal('invalid-request', { details: ['lang: two or three small letters, as in "de"'] });
+      }
+      const request = { language: language.data, gpc: hasGpcHeader(headers) };
+      return deps.banners.banner(tenantOf(caller.kid), request);
+    },
     async checkBatch({ caller, body: { checks } }) {
       const decisions = await fresh.checkAll(caller.kid, checks);
       return { results: decisions.map((decision, i) => ({ id: checks[i]?.id ?? '', ...decision })) };

@@ -1,4 +1,4 @@
-import type { PrincipalSession } from '../auth/session.ts';
+import type { z } from 'zod';
 import type { Database } from '../db/db.ts';
 import { ConsentStateInvalid } from '../db/state-invalid.ts';
 import { outboxContext } from '../keys/contexts.ts';
@@ -9,9 +9,10 @@ import { hmacSha256 } from '../lib/hash.ts';
 import type { Random } from '../lib/random.ts';
 import type {
   ConsentWrite,
+  canProcessRequestSchema,
   DecisionAnswer,
   HistoryResponse,
-  SessionResponse,
+  historyRequestSchema,
   StateResponse,
   WriteResponse,
 } from '../schema/consent.ts';
@@ -29,11 +30,7 @@ import { listHistory, listState } from './terms-store.ts';
 
 /** The consent API's operations over one tenant, behind authentication (contract section 7). */
 
-export interface Check {
-  readonly principalId: string;
-  readonly purpose: string;
-  readonly minSeq?: number | undefined;
-}
+export type Check = z.infer<typeof canProcessRequestSchema>;
 
 export interface WriteRequest {
   readonly action: WriteAction;
@@ -44,36 +41,14 @@ export interface WriteRequest {
   readonly idempotencyKey: string | null;
 }
 
-export interface HistoryPage {
-  readonly cursor?: string | undefined;
-  readonly limit?: number | undefined;
-}
+type HistoryPage = Omit<z.infer<typeof historyRequestSchema>, 'principalId'>;
 
-export interface ConsentServiceDeps {
+interface Deps {
   readonly database: Database;
   readonly reader: ConsentStateReader;
   readonly appender: ConsentAppender;
   readonly clock: Clock;
   readonly random: Random;
-}
-
-export interface ConsentService {
-  check(tenant: ConsentTenant, request: Check): Promise<DecisionAnswer>;
-  /** All of them of one snapshot, in the order of the checks. */
-  checkAll(tenant: ConsentTenant, checks: readonly Check[]): Promise<readonly DecisionAnswer[]>;
-  /** What a write names has to exist. @throws {Refusal} */
-  checkTerms(tenant: ConsentTenant, body: ConsentWrite): void;
-  write(tenant: ConsentTenant, request: WriteRequest): Promise<WriteResponse>;
-  /** Whether the principal ever said anything. */
-  knows(tenant: ConsentTenant, principalId: string): Promise<boolean>;
-  state(tenant: ConsentTenant, principalId: string): Promise<StateResponse>;
-  history(tenant: ConsentTenant, principalId: string, page: HistoryPage): Promise<HistoryResponse>;
-  /** @param keyId the API key that opens it, and ends it */
-  openSession(tenant: ConsentTenant, principalId: string, keyId: string): Promise<SessionResponse>;
-  readSession(
-    tenantOf: (kid: string) => ConsentTenant | undefined,
-    token: string,
-  ): Promise<PrincipalSession | null>;
 }
 
 const MIN_SEQ_WAIT_MS = 250;
@@ -109,7 +84,7 @@ function queryOf(tenant: ConsentTenant, { principalId, purpose }: Check): StateQ
 }
 
 async function check(
-  { reader, clock }: ConsentServiceDeps,
+  { reader, clock }: Deps,
   tenant: ConsentTenant,
   request: Check,
 ): Promise<DecisionAnswer> {
@@ -127,7 +102,7 @@ async function check(
 }
 
 async function checkAll(
-  { reader, clock }: ConsentServiceDeps,
+  { reader, clock }: Deps,
   tenant: ConsentTenant,
   checks: readonly Check[],
 ): Promise<readonly DecisionAnswer[]> {
@@ -154,7 +129,7 @@ function checkTerms(tenant: ConsentTenant, body: ConsentWrite): void {
 }
 
 async function write(
-  { appender, clock }: ConsentServiceDeps,
+  { appender, clock }: Deps,
   tenant: ConsentTenant,
   { action, body, source, idempotencyKey: key, caller }: WriteRequest,
 ): Promise<WriteResponse> {
@@ -165,7 +140,7 @@ async function write(
   const policyVersion = policyVersionOf(tenant, body.policyVersion);
   const now = clock();
   const entries = planWrite(
-    { action, principalId, purposes, policyVersion, gpc, source },
+    { action, purposes, policyVersion, gpc, source },
     (purpose) => tenant.termsOf(purpose) ?? { gpc: 'opt-out', ttlDays: 1 },
     now,
   );
@@ -194,11 +169,7 @@ async function write(
   return { entries: answer.entries, seq: last.seq, hash: last.hash };
 }
 
-async function state(
-  deps: ConsentServiceDeps,
-  tenant: ConsentTenant,
-  principalId: string,
-): Promise<StateResponse> {
+async function state(deps: Deps, tenant: ConsentTenant, principalId: string): Promise<StateResponse> {
   const rows = await listState(deps.database, tenant.kid, refOf(tenant, principalId));
   const said = new Map(rows.map((row) => [row.purpose, row]));
   const checks = tenant.purposes.map(({ id }) => ({ principalId, purpose: id }));
@@ -212,7 +183,7 @@ async function state(
 }
 
 async function history(
-  { database }: ConsentServiceDeps,
+  { database }: Deps,
   tenant: ConsentTenant,
   principalId: string,
   { cursor, limit = HISTORY_PAGE }: HistoryPage,
@@ -234,16 +205,26 @@ async function history(
   };
 }
 
-export function makeConsentService(deps: ConsentServiceDeps): ConsentService {
+export function makeConsentService(deps: Deps) {
+  const { database } = deps;
   return {
+    /** What a write names has to exist. @throws {Refusal} */
     checkTerms,
-    check: (tenant, request) => check(deps, tenant, request),
-    checkAll: (tenant, checks) => checkAll(deps, tenant, checks),
-    write: (tenant, request) => write(deps, tenant, request),
-    knows: (tenant, principalId) => knowsPrincipal(deps.database, tenant.kid, refOf(tenant, principalId)),
-    state: (tenant, principalId) => state(deps, tenant, principalId),
-    history: (tenant, principalId, page) => history(deps, tenant, principalId, page),
-    openSession: (tenant, principalId, keyId) => openSession(deps, tenant, principalId, keyId),
-    readSession: (tenantOf, token) => readSession(deps, tenantOf, token),
+    check: (tenant: ConsentTenant, request: Check) => check(deps, tenant, request),
+    /** All of them of one snapshot, in the order of the checks. */
+    checkAll: (tenant: ConsentTenant, checks: readonly Check[]) => checkAll(deps, tenant, checks),
+    write: (tenant: ConsentTenant, request: WriteRequest) => write(deps, tenant, request),
+    /** Whether the principal ever said anything. */
+    knows: (tenant: ConsentTenant, id: string) => knowsPrincipal(database, tenant.kid, refOf(tenant, id)),
+    state: (tenant: ConsentTenant, principalId: string) => state(deps, tenant, principalId),
+    history: (tenant: ConsentTenant, principalId: string, page: HistoryPage) =>
+      history(deps, tenant, principalId, page),
+    /** @param keyId the API key that opens it, and ends it */
+    openSession: (tenant: ConsentTenant, principalId: string, keyId: string) =>
+      openSession(deps, tenant, principalId, keyId),
+    readSession: (tenantOf: (kid: string) => ConsentTenant | undefined, token: string) =>
+      readSession(deps, tenantOf, token),
   };
 }
+
+export type ConsentService = ReturnType<typeof makeConsentService>;

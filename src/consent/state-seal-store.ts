@@ -1,10 +1,11 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { bumpTenant } from '../db/revision.ts';
-import { type Bindings, insertMany, isTrue } from '../db/sql.ts';
+import { type Bindings, insertMany } from '../db/sql.ts';
 import { takeHead } from '../log/append-store.ts';
-import type { ConsentChoice } from '../schema/consent.ts';
+import { type PrincipalColumns, toPrincipalRow } from './principals-store.ts';
 import { macFits, type StateMac } from './state-mac.ts';
+import { type StateColumns, toStateRow } from './state-store.ts';
 import { sealTerms, type TermsOf } from './terms-store.ts';
 
 /** The rows that carry MACs, page by page: given theirs at the first start of this version (ADR 0042), and looked through by doctor. */
@@ -21,33 +22,24 @@ interface Sealed {
   readonly macOf: (mac: StateMac, row: Row) => string;
 }
 
-const orNull = (cell: Cell | undefined): number | null => (cell == null ? null : Number(cell));
-
 const SEALED: readonly Sealed[] = [
   {
     table: 'consent_principals',
     key: ['principal'],
     columns: ['kid', 'principal', 'wrapped_key', 'gpc', 'gpc_except', 'erased_at'],
     macOf: (mac, row) =>
-      mac.ofPrincipal(String(row['principal']), {
-        gpc: isTrue(row['gpc']),
-        except: row['gpc_except'] as string | null,
-        erasedAt: orNull(row['erased_at']),
-      }),
+      mac.ofPrincipal(String(row['principal']), toPrincipalRow(row as unknown as PrincipalColumns)),
   },
   {
     table: 'consent_state',
     key: ['principal', 'purpose'],
     columns: ['kid', 'principal', 'purpose', 'choice', 'policy_version', 'expires_at', 'at', 'seq', 'hash'],
     macOf: (mac, row) =>
-      mac.ofState(String(row['principal']), String(row['purpose']), {
-        choice: row['choice'] as ConsentChoice,
-        policyVersion: Number(row['policy_version']),
-        expiresAt: orNull(row['expires_at']),
-        at: Number(row['at']),
-        seq: Number(row['seq']),
-        hash: String(row['hash']),
-      }),
+      mac.ofState(
+        String(row['principal']),
+        String(row['purpose']),
+        toStateRow(row as unknown as StateColumns),
+      ),
   },
 ];
 

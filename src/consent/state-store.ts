@@ -1,11 +1,11 @@
 import type { Database } from '../db/db.ts';
 import { Fault, makeGroup } from '../db/group-commit.ts';
-import { askedRows, type Bindings, isTrue, runHot } from '../db/sql.ts';
+import { askedRows, type Bindings, runHot } from '../db/sql.ts';
 import { ConsentStateInvalid } from '../db/state-invalid.ts';
 import { logLost } from '../db/tenant-hold.ts';
 import type { PrincipalState } from './decide.ts';
-import { isOptedOut } from './principals-store.ts';
-import { macFits, type StateMac } from './state-mac.ts';
+import { isOptedOut, type PrincipalColumns, toPrincipalRow } from './principals-store.ts';
+import { macFits, type StateMac, type StateRow } from './state-mac.ts';
 
 export interface StateQuery {
   readonly kid: string;
@@ -15,34 +15,41 @@ export interface StateQuery {
   readonly mac: StateMac;
 }
 
-/**
- * Reads are batched and always from the database: a withdrawal that was answered is seen by the very next read on every
- * node.
- */
-export interface ConsentStateReader {
-  /** @throws {ConsentStateInvalid} where a row does not carry its MAC */
-  read(query: StateQuery): Promise<PrincipalState>;
-  /** All of them from one snapshot. */
-  readAll(queries: readonly StateQuery[]): Promise<readonly PrincipalState[]>;
-}
-
 const MAX_BATCH = 400;
 /** A net below the gate of the lane, which is narrower. */
 const MAX_WAITING = 2000;
 
-interface Row {
-  readonly i: number;
-  readonly principal: string | null;
-  readonly gpc: unknown;
-  readonly gpc_except: string | null;
-  readonly erased_at: number | null;
-  readonly principal_mac: string | null;
-  readonly choice: NonNullable<PrincipalState['event']>['choice'] | null;
+/** What somebody said last of a purpose, as the columns have it. */
+export interface StateColumns {
+  readonly choice: StateRow['choice'];
   readonly policy_version: number;
   readonly expires_at: number | null;
   readonly at: number;
   readonly seq: number;
   readonly hash: string;
+}
+
+export const toStateRow = ({
+  choice,
+  policy_version,
+  expires_at,
+  at,
+  seq,
+  hash,
+}: StateColumns): StateRow => ({
+  choice,
+  policyVersion: Number(policy_version),
+  expiresAt: expires_at === null ? null : Number(expires_at),
+  at: Number(at),
+  seq: Number(seq),
+  hash,
+});
+
+interface Row extends PrincipalColumns, Omit<StateColumns, 'choice'> {
+  readonly i: number;
+  readonly principal: string | null;
+  readonly principal_mac: string | null;
+  readonly choice: StateRow['choice'] | null;
   readonly mac: string | null;
   readonly size: number;
   readonly head_hash: string;
@@ -58,21 +65,12 @@ const SELECT = `
   LEFT JOIN consent_principals p ON p.kid = q.kid AND p.principal = q.principal
   LEFT JOIN consent_state s ON s.kid = q.kid AND s.principal = q.principal AND s.purpose = q.purpose`;
 
-const orNull = (value: unknown): number | null => (value === null ? null : Number(value));
-
 /** A row is taken apart once, and what its MAC is held against is what a decision sees. */
 function toState(row: Row, { kid, principal, purpose, mac }: StateQuery): PrincipalState | Fault {
-  const { choice, hash } = row;
-  const who = { gpc: isTrue(row.gpc), except: row.gpc_except, erasedAt: orNull(row.erased_at) };
+  const { choice } = row;
+  const who = toPrincipalRow(row);
   const head = { seq: Number(row.size) - 1, hash: row.head_hash };
-  const said = choice !== null && {
-    choice,
-    policyVersion: Number(row.policy_version),
-    expiresAt: orNull(row.expires_at),
-    at: Number(row.at),
-    seq: Number(row.seq),
-    hash,
-  };
+  const said = choice !== null && toStateRow({ ...row, choice });
   const known = row.principal !== null;
   // No event without its principal: that row has the signal.
   const fits = known ? macFits(row.principal_mac, mac.ofPrincipal(principal, who)) : !said;
@@ -99,8 +97,11 @@ async function readBatch(
   });
 }
 
-/** One keyed read for all checks that wait: the state, the principal and the head of the log in one row. */
-export function makeConsentStateReader(database: Database): ConsentStateReader {
+/**
+ * One keyed read for all checks that wait: the state, the principal and the head of the log in one row. Always from the
+ * database: a withdrawal that was answered is seen by the very next read on every node.
+ */
+export function makeConsentStateReader(database: Database) {
   const group = makeGroup<StateQuery, PrincipalState>({
     name: 'decide',
     run: (queries) => readBatch(database, queries),
@@ -108,8 +109,10 @@ export function makeConsentStateReader(database: Database): ConsentStateReader {
     maxWaiting: MAX_WAITING,
   });
   return {
-    read: (query) => group.submit(query),
-    async readAll(queries) {
+    /** @throws {ConsentStateInvalid} where a row does not carry its MAC */
+    read: (query: StateQuery) => group.submit(query),
+    /** All of them from one snapshot. */
+    async readAll(queries: readonly StateQuery[]): Promise<readonly PrincipalState[]> {
       const states = await readBatch(database, queries);
       return states.map((state) => {
         if (state instanceof Fault) throw state.reason;
@@ -118,3 +121,5 @@ export function makeConsentStateReader(database: Database): ConsentStateReader {
     },
   };
 }
+
+export type ConsentStateReader = ReturnType<typeof makeConsentStateReader>;

@@ -45,48 +45,38 @@ export interface ConsentTenant {
   readonly webhooksFor: (event: WebhookEvent) => readonly string[];
 }
 
-export interface ConsentTenantParts {
-  readonly kid: string;
-  readonly since: number;
-  readonly origins: ReadonlySet<string>;
+type Known = 'kid' | 'since' | 'origins' | 'purposes' | 'policies' | 'settings' | 'revision' | 'webhooksFor';
+
+interface ConsentTenantParts extends Pick<ConsentTenant, Known> {
   readonly keys: TenantKeys;
-  readonly purposes: readonly Purpose[];
-  readonly policies: readonly ConsentPolicy[];
   readonly termsMac: string | null;
   readonly logOrigin: string;
   readonly ledger: LogSecret;
-  readonly settings: TenantSettings;
-  readonly revision: number;
-  readonly webhooksFor: ConsentTenant['webhooksFor'];
   readonly random: Random;
 }
 
 export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
-  const { kid, since, origins, keys, purposes, policies } = parts;
+  const { keys, termsMac, logOrigin, ledger, random, ...known } = parts;
+  const { kid, purposes, policies } = known;
   const terms = new Map(purposes.map((purpose) => [purpose.id, purpose]));
   const versions = policies.map((policy) => policy.version);
   const material = policies.filter((policy) => policy.material).map((policy) => policy.version);
   const stateMac = makeStateMac(kid, keys.state);
-  const { seed, checkpointed } = parts.ledger;
-  const signer = makeNoteSigner(parts.logOrigin, seed);
+  const { seed, checkpointed } = ledger;
+  const signer = makeNoteSigner(logOrigin, seed);
   return {
-    kid,
-    since,
-    origins,
+    ...known,
     principalKey: keys.principal,
     principalWrap: keys.principalWrap,
-    wrapper: makeMasterKey(keys.principalWrap, parts.random),
+    wrapper: makeMasterKey(keys.principalWrap, random),
     stateMac,
     rightsKey: keys.rights,
-    settings: parts.settings,
-    termsFit: macFits(parts.termsMac, stateMac.ofTerms({ purposes, policies })),
+    termsFit: macFits(termsMac, stateMac.ofTerms({ purposes, policies })),
     rules: {
       gpcOf: (purpose) => terms.get(purpose)?.gpc,
       currentVersion: Math.max(0, ...versions),
       materialVersion: Math.max(0, ...material),
     },
-    purposes,
-    policies,
     termsOf: (purpose) => terms.get(purpose),
     signer,
     checkpointed,
@@ -94,8 +84,6 @@ export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
       publicX: parseVkey(signer.vkey)?.publicKey.toString('base64url') ?? '',
       seed: seed.toString('base64url'),
     },
-    ledgerPublic: parts.settings['ledger.public'],
-    revision: parts.revision,
-    webhooksFor: parts.webhooksFor,
+    ledgerPublic: known.settings['ledger.public'],
   };
 }

@@ -12,7 +12,8 @@ import { type AppendedEntry, appendOne } from '../log/append-store.ts';
 import type { ConsentChoice } from '../schema/consent.ts';
 import type { Purpose } from '../tenants/tenant.ts';
 import { type PurposeRow, purposeToRow, rowToPurpose } from '../tenants/tenant-store.ts';
-import { macFits, type StateMac } from './state-mac.ts';
+import { macFits, type StateMac, type StateRow } from './state-mac.ts';
+import { type StateColumns, toStateRow } from './state-store.ts';
 
 /** Purposes and policies are defined in the open: the log says so, and running servers see it within 5 s. */
 
@@ -147,40 +148,16 @@ export async function listPolicies(
   return rows.map((row) => ({ ...rowToConsentPolicy(row), text: row.text }));
 }
 
-export interface StateEntry {
-  readonly purpose: string;
-  readonly choice: ConsentChoice;
-  readonly policyVersion: number;
-  readonly expiresAt: number | null;
-  readonly at: number;
-  readonly seq: number;
-  readonly hash: string;
-}
-
 export async function listState(
   database: Database,
   kid: string,
   principal: string,
-): Promise<readonly StateEntry[]> {
-  const rows = await database.read('consent_state').where({ kid, principal }).orderBy('purpose');
-  return (rows as Record<string, never>[]).map((row) => ({
-    purpose: row['purpose'] as unknown as string,
-    choice: row['choice'] as unknown as ConsentChoice,
-    policyVersion: Number(row['policy_version']),
-    expiresAt: row['expires_at'] === null ? null : Number(row['expires_at']),
-    at: Number(row['at']),
-    seq: Number(row['seq']),
-    hash: row['hash'] as unknown as string,
-  }));
-}
-
-export interface HistoryEvent {
-  readonly seq: number;
-  readonly purpose: string;
-  readonly choice: ConsentChoice;
-  readonly at: number;
-  readonly salt: string;
-  readonly detail: EntryDetail;
+): Promise<readonly (StateRow & { readonly purpose: string })[]> {
+  const rows: readonly (StateColumns & { readonly purpose: string })[] = await database
+    .read('consent_state')
+    .where({ kid, principal })
+    .orderBy('purpose');
+  return rows.map((row) => ({ purpose: row.purpose, ...toStateRow(row) }));
 }
 
 interface OpeningRow {
@@ -194,9 +171,9 @@ interface OpeningRow {
   readonly detail: string;
 }
 
-function rowToEvent(row: OpeningRow): HistoryEvent {
-  const { purpose, choice, at, salt } = row;
-  return { seq: Number(row.seq), purpose, choice, at, salt, detail: JSON.parse(row.detail) as EntryDetail };
+function rowToEvent({ principal, purpose, choice, at, salt, ...row }: OpeningRow) {
+  const detail = JSON.parse(row.detail) as EntryDetail;
+  return { seq: Number(row.seq), principal, purpose, choice, at, salt, detail };
 }
 
 /** Newest first, before `cursor`. */
@@ -205,7 +182,7 @@ export async function listHistory(
   kid: string,
   principal: string,
   page: { readonly before: number | null; readonly limit: number },
-): Promise<readonly HistoryEvent[]> {
+) {
   const query = database.read<OpeningRow>('consent_openings').where({ kid, principal });
   if (page.before !== null) query.where('seq', '<', page.before);
   const rows = await query.orderBy('seq', 'desc').limit(page.limit);
@@ -213,11 +190,7 @@ export async function listHistory(
 }
 
 /** What opens one entry, with whose it is; null: no personal entry, or erased. */
-export async function findOpening(
-  database: Database,
-  kid: string,
-  seq: number,
-): Promise<(HistoryEvent & { readonly principal: string }) | null> {
+export async function findOpening(database: Database, kid: string, seq: number) {
   const row = await database.read<OpeningRow>('consent_openings').where({ kid, seq }).first();
-  return row ? { ...rowToEvent(row as OpeningRow), principal: (row as OpeningRow).principal } : null;
+  return row ? rowToEvent(row as OpeningRow) : null;
 }

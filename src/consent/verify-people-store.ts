@@ -10,7 +10,8 @@ import { iso } from '../lib/clock.ts';
 import { parseStored } from '../log/fold.ts';
 import type { Problems } from '../log/problem.ts';
 import type { StoredEntry } from '../log/read-store.ts';
-import { isOptedOut } from './principals-store.ts';
+import { isOptedOut, type PrincipalColumns } from './principals-store.ts';
+import { type StateColumns, toStateRow } from './state-store.ts';
 
 /**
  * Openings against what their entries commit to, then the rows that checks read against the last opening of each principal and
@@ -99,15 +100,9 @@ export async function checkOpenings(
   return missing;
 }
 
-interface StateRow {
+interface StateRow extends StateColumns {
   readonly principal: string;
   readonly purpose: string;
-  readonly choice: string;
-  readonly policy_version: number;
-  readonly expires_at: number | null;
-  readonly at: number;
-  readonly seq: number;
-  readonly hash: string;
   readonly opening: string | null;
   readonly owner: string | null;
   readonly about: string | null;
@@ -119,13 +114,14 @@ interface StateRow {
 function isSaid(row: StateRow): boolean {
   if (row.opening === null || row.leaf !== row.hash) return false;
   const { policyVersion, expiresAt } = JSON.parse(row.opening) as EntryDetail;
+  const state = toStateRow(row);
   return (
     row.owner === row.principal &&
     row.about === row.purpose &&
-    row.was === row.choice &&
-    Number(row.told_at) === Number(row.at) &&
-    policyVersion === Number(row.policy_version) &&
-    expiresAt === iso(row.expires_at === null ? null : Number(row.expires_at))
+    row.was === state.choice &&
+    Number(row.told_at) === state.at &&
+    policyVersion === state.policyVersion &&
+    expiresAt === iso(state.expiresAt)
   );
 }
 
@@ -152,12 +148,9 @@ export async function checkState({ database, kid, problems }: PeopleCheck): Prom
   }
 }
 
-interface PrincipalRow {
+interface PrincipalRow extends PrincipalColumns {
   readonly principal: string;
   readonly wrapped_key: string | null;
-  readonly gpc: unknown;
-  readonly gpc_except: string | null;
-  readonly erased_at: number | null;
   /** Of the last opening. */
   readonly detail: string | null;
   readonly purpose: string | null;

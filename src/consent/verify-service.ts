@@ -157,8 +157,8 @@ async function checkLog(database: Database, kid: string, options: VerifyOptions)
     checkClaims(claims, frontier.size, roots, problems);
     checkGenesis(fold, trusted?.keys.signer.vkey ?? head.vkey, problems);
     await checkPeople(check, frontier.size, unopened);
-    await checkPolicies(database, kid, fold, problems);
-    await checkPurposes(database, kid, fold, problems);
+    await checkPolicies(check, fold);
+    await checkPurposes(check, fold);
     await checkSealedHours(database, kid, frontier.size, fold, problems);
   }
   const { found } = problems;

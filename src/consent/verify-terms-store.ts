@@ -9,12 +9,13 @@ import type { ConsentPolicyRow } from './terms-store.ts';
 
 /** Policies and purposes as the rows have them, against the last entry that says so. */
 
-async function policyProblem(
-  database: Database,
-  kid: string,
-  version: number,
-  fold: Fold,
-): Promise<string | null> {
+interface TermsCheck {
+  readonly database: Database;
+  readonly kid: string;
+  readonly problems: Problems;
+}
+
+async function policyProblem({ database, kid }: TermsCheck, version: number, fold: Fold) {
   const entry = fold.policies.get(version);
   const row = await database
     .read<ConsentPolicyRow & { text: string }>('consent_policies')
@@ -29,26 +30,17 @@ async function policyProblem(
 }
 
 /** A text may be long: one is read at a time. */
-export async function checkPolicies(
-  database: Database,
-  kid: string,
-  fold: Fold,
-  problems: Problems,
-): Promise<void> {
+export async function checkPolicies(check: TermsCheck, fold: Fold): Promise<void> {
+  const { database, kid, problems } = check;
   const rows = (await database.read('consent_policies').where({ kid }).pluck('version')) as unknown[];
   const versions = new Set([...fold.policies.keys(), ...rows.map(Number)]);
   for (const version of [...versions].sort((a, b) => a - b)) {
-    const what = await policyProblem(database, kid, version, fold);
+    const what = await policyProblem(check, version, fold);
     if (what !== null) problems.add('policy-changed', what, fold.policies.get(version)?.seq);
   }
 }
 
-export async function checkPurposes(
-  database: Database,
-  kid: string,
-  fold: Fold,
-  problems: Problems,
-): Promise<void> {
+export async function checkPurposes({ database, kid, problems }: TermsCheck, fold: Fold): Promise<void> {
   const rows = new Map(
     (await makeTenantStore(database).purposes(kid)).map((purpose) => [purpose.id, purpose]),
   );

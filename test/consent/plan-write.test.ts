@@ -12,7 +12,6 @@ const termsOf = (purpose: string): PurposeTerms => terms[purpose]!;
 function plan(over: Partial<WriteCommand>) {
   const command: WriteCommand = {
     action: 'grant',
-    principalId: 'u-1',
     purposes: ['ads'],
     policyVersion: 4,
     gpc: undefined,
