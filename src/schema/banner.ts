@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { purposeIdSchema } from './bundle.ts';
+import { purposeAnswerSchema } from './consent.ts';
 
 /** What the consent banner asks the server for, and what it is told. */
 
@@ -17,15 +17,7 @@ export const bannerResponseSchema = z.object({
   /** The tenant's own words; empty: the banner's. */
   title: z.string(),
   body: z.string(),
-  purposes: z.array(
-    z.object({
-      id: purposeIdSchema,
-      title: z.string(),
-      description: z.string(),
-      gpc: z.enum(['opt-out', 'ignore']),
-      ttlDays: z.int(),
-    }),
-  ),
+  purposes: z.array(purposeAnswerSchema.omit({ lawfulBasis: true })),
   /** The request carried Sec-GPC. */
   gpc: z.boolean(),
 });

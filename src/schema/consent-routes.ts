@@ -63,6 +63,9 @@ const WRITE = {
   ],
 } as const;
 
+const READ = { method: 'get', credential: ANY_KEY, cors: 'api', errors: PROTECTED } as const;
+const POST = { method: 'post', cors: 'api', errors: WITH_BODY } as const;
+
 /** The number of an entry. */
 export const SEQ = {
   text: 'Number of the entry in the log.',
@@ -74,25 +77,22 @@ export const SEQ = {
 
 export const CONSENT_ROUTES = {
   check: {
-    method: 'post',
+    ...POST,
     path: '/v1/consent/can-process',
     summary: 'May this processing happen? A denial is a 200.',
     credential: READERS,
-    cors: 'api',
     lane: true,
     request: canProcessRequestSchema,
     responses: { 200: { text: 'The decision, why, and with what proof', schema: decisionSchema } },
     errors: [...WITH_BODY, 'unavailable'],
   },
   checkBatch: {
-    method: 'post',
+    ...POST,
     path: '/v1/consent/can-process/batch',
     summary: 'Up to 100 decisions of one snapshot.',
     credential: READERS,
-    cors: 'api',
     request: batchRequestSchema,
     responses: { 200: { text: 'The decisions by id', schema: batchResponseSchema } },
-    errors: WITH_BODY,
   },
   grant: { ...WRITE, path: '/v1/consent/grant', summary: 'Record a grant.', counted: 'by-client' },
   deny: { ...WRITE, path: '/v1/consent/deny', summary: 'Record a denial.', counted: 'by-client' },
@@ -103,33 +103,28 @@ export const CONSENT_ROUTES = {
     summary: 'Record a withdrawal; the very next check is denied.',
   },
   state: {
-    method: 'post',
+    ...POST,
     path: '/v1/consent/state',
     summary: 'What a principal said last, purpose by purpose.',
     credential: OWN_READERS,
-    cors: 'api',
     request: principalRequestSchema,
     responses: { 200: { text: 'The state', schema: stateResponseSchema } },
     errors: [...WITH_BODY, 'not-your-principal'],
   },
   history: {
-    method: 'post',
+    ...POST,
     path: '/v1/consent/history',
     summary: 'What a principal said, newest first.',
     credential: OWN_READERS,
-    cors: 'api',
     request: historyRequestSchema,
     responses: { 200: { text: 'A page of events', schema: historyResponseSchema } },
     errors: [...WITH_BODY, 'not-your-principal'],
   },
   purposes: {
-    method: 'get',
+    ...READ,
     path: '/v1/consent/purposes',
     summary: 'The purposes of the tenant.',
-    credential: ANY_KEY,
-    cors: 'api',
     responses: { 200: { text: 'The purposes of the tenant.', schema: purposesResponseSchema } },
-    errors: PROTECTED,
   },
   savePurposes: {
     method: 'put',
@@ -142,31 +137,24 @@ export const CONSENT_ROUTES = {
     errors: WITH_BODY,
   },
   policies: {
-    method: 'get',
+    ...READ,
     path: '/v1/consent/policies',
     summary: 'The policy versions of the tenant.',
-    credential: ANY_KEY,
-    cors: 'api',
     responses: { 200: { text: 'The policy versions of the tenant.', schema: policiesResponseSchema } },
-    errors: PROTECTED,
   },
   publishPolicy: {
-    method: 'post',
+    ...POST,
     path: '/v1/consent/policies',
     summary: 'Publish the next policy version.',
     credential: ['operator'],
-    cors: 'api',
     request: policyRequestSchema,
     responses: { 201: { text: 'The version with the SHA-256 of its text', schema: publishedPolicySchema } },
-    errors: WITH_BODY,
   },
   banner: {
-    method: 'get',
+    ...READ,
     path: '/v1/consent/banner',
     counted: 'by-client',
     summary: 'What the consent banner shows. The log knows of it before it is shown.',
-    credential: ANY_KEY,
-    cors: 'api',
     optionalQuery: {
       lang: { text: 'Primary subtag of the language; default `en`.', schema: languageSchema },
     },
@@ -186,23 +174,19 @@ export const CONSENT_ROUTES = {
     errors: [...PROTECTED, 'not-found', 'not-your-principal'],
   },
   session: {
-    method: 'post',
+    ...POST,
     path: '/v1/sessions',
     summary: 'Open a session for one principal, for at most 15 minutes.',
     credential: ['secret'],
-    cors: 'api',
     request: principalRequestSchema,
     responses: { 201: { text: 'The session’s token', schema: sessionResponseSchema } },
-    errors: WITH_BODY,
   },
   erasePrincipal: {
-    method: 'post',
+    ...POST,
     path: '/v1/principals/erase',
     summary: 'Erase one’s own consent record; the log keeps entries that open no more.',
     credential: ['session'],
-    cors: 'api',
     request: emptyRequestSchema,
     responses: { 200: { text: 'The receipt', schema: erasureReceiptSchema } },
-    errors: WITH_BODY,
   },
 } as const satisfies Readonly<Record<string, Route>>;

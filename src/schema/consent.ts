@@ -161,7 +161,7 @@ export const historyResponseSchema = z.object({
 });
 export type HistoryResponse = Answer<typeof historyResponseSchema>;
 
-const purposeAnswerSchema = z.object({
+export const purposeAnswerSchema = z.object({
   id: purposeIdSchema,
   title: z.string(),
   description: z.string(),

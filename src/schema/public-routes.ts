@@ -17,6 +17,9 @@ import type { Route } from './route.ts';
 const SCRIPT = { text: 'JavaScript', type: 'text/javascript' };
 const VERSION = { text: 'As /v1/embed.json names it.', schema: z.string() };
 
+/** The same for everybody, to every origin. */
+const OPEN = { method: 'get', credential: 'none', cors: 'open', errors: [] } as const;
+
 export const PUBLIC_ROUTES = {
   ingest: {
     method: 'post',
@@ -40,11 +43,9 @@ export const PUBLIC_ROUTES = {
     errors: ['request-timeout', 'payload-too-large', 'unsupported-media-type', 'rate-limited', 'unavailable'],
   },
   pubkey: {
-    method: 'get',
+    ...OPEN,
     path: '/_fp/pubkey',
     summary: 'The published seal key of a tenant.',
-    credential: 'none',
-    cors: 'open',
     query: { kid: { text: 'The tenant.', schema: kidSchema } },
     responses: { 200: { text: 'The key', schema: pubKeyResponseSchema } },
     errors: ['missing-kid', 'unknown-kid'],
@@ -60,57 +61,41 @@ export const PUBLIC_ROUTES = {
     errors: ['unauthenticated', 'insufficient-scope', 'no-such-decision', 'rate-limited'],
   },
   agentScript: {
-    method: 'get',
+    ...OPEN,
     path: '/v1/agent.js',
     summary: 'The browser agent as an ES module.',
-    credential: 'none',
-    cors: 'open',
     responses: { 200: SCRIPT },
-    errors: [],
   },
   classicScript: {
-    method: 'get',
+    ...OPEN,
     path: '/v1/agent.classic.js',
     summary: 'The browser agent as a classic script.',
-    credential: 'none',
-    cors: 'open',
     responses: { 200: SCRIPT },
-    errors: [],
   },
   workerScript: {
-    method: 'get',
+    ...OPEN,
     path: '/v1/agent-worker.js',
     summary: 'The agent’s worker, to be served from the page’s own origin.',
-    credential: 'none',
-    cors: 'open',
     responses: { 200: SCRIPT },
-    errors: [],
   },
   embedScript: {
-    method: 'get',
+    ...OPEN,
     path: '/v1/embed.js',
     summary: 'The consent banner, as it is now.',
-    credential: 'none',
-    cors: 'open',
     responses: { 200: SCRIPT },
-    errors: [],
   },
   pinnedScript: {
-    method: 'get',
+    ...OPEN,
     path: '/v1/embed/{version}/embed.js',
     summary: 'The consent banner at an address whose bytes never change, for a page that pins them.',
-    credential: 'none',
-    cors: 'open',
     params: { version: VERSION },
     responses: { 200: SCRIPT },
     errors: ['not-found'],
   },
   embedLanguage: {
-    method: 'get',
+    ...OPEN,
     path: '/v1/embed/{version}/{language}.json',
     summary: 'The banner’s words in one language.',
-    credential: 'none',
-    cors: 'open',
     params: {
       version: VERSION,
       language: { text: 'Primary subtag of the language.', schema: languageSchema },
@@ -119,22 +104,16 @@ export const PUBLIC_ROUTES = {
     errors: ['not-found'],
   },
   embedManifest: {
-    method: 'get',
+    ...OPEN,
     path: '/v1/embed.json',
     summary: 'The pinned address of the banner with its integrity hash.',
-    credential: 'none',
-    cors: 'open',
     responses: { 200: { text: 'Address, hash and languages', schema: embedManifestSchema } },
-    errors: [],
   },
   embedTypes: {
-    method: 'get',
+    ...OPEN,
     path: '/v1/embed.d.ts',
     summary: 'TypeScript types of the banner’s page API.',
-    credential: 'none',
-    cors: 'open',
     responses: { 200: { text: 'TypeScript declarations', type: 'text/plain' } },
-    errors: [],
   },
   health: {
     method: 'get',
@@ -158,13 +137,10 @@ export const PUBLIC_ROUTES = {
     errors: [],
   },
   openapi: {
-    method: 'get',
+    ...OPEN,
     path: '/openapi.json',
     summary: 'This document.',
-    credential: 'none',
-    cors: 'open',
     responses: { 200: { text: 'OpenAPI 3.1', type: 'application/json' } },
-    errors: [],
   },
   reference: {
     method: 'get',

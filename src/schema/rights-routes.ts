@@ -20,6 +20,8 @@ import type { Route } from './route.ts';
 const BODY = ['invalid-json', 'invalid-request', 'payload-too-large', 'unsupported-media-type'] as const;
 const PROTECTED = ['rate-limited', 'unauthenticated', 'unavailable', ...BODY] as const;
 
+const OWN = { method: 'post', credential: 'oidc', cors: 'api' } as const;
+
 export const RIGHTS_ROUTES = {
   me: {
     method: 'post',
@@ -56,21 +58,17 @@ export const RIGHTS_ROUTES = {
     errors: [],
   },
   contest: {
-    method: 'post',
+    ...OWN,
     path: '/privacy/contest',
     summary: 'File a contest against an automated decision about oneself (GDPR article 22(3)).',
-    credential: 'oidc',
-    cors: 'api',
     request: contestRequestSchema,
     responses: { 202: { text: 'Filed; a second contest answers the first', schema: contestResponseSchema } },
     errors: [...PROTECTED, 'subject-not-identified', 'subject-only', 'no-such-decision', 'not-your-decision'],
   },
   resolve: {
-    method: 'post',
+    ...OWN,
     path: '/privacy/contest/resolve',
     summary: 'Resolve a contest as a reviewer or dpo of the tenant.',
-    credential: 'oidc',
-    cors: 'api',
     request: resolveRequestSchema,
     responses: { 200: { text: 'The record as it is now', schema: contestResponseSchema } },
     errors: [
@@ -86,11 +84,9 @@ export const RIGHTS_ROUTES = {
     ],
   },
   dsar: {
-    method: 'post',
+    ...OWN,
     path: '/privacy/dsar',
     summary: 'Everything that is held about oneself, each decision explained (GDPR article 15).',
-    credential: 'oidc',
-    cors: 'api',
     request: emptyRequestSchema,
     responses: {
       200: {
@@ -102,11 +98,9 @@ export const RIGHTS_ROUTES = {
     errors: [...PROTECTED, 'subject-not-identified', 'staff-export-elsewhere', 'no-data'],
   },
   erase: {
-    method: 'post',
+    ...OWN,
     path: '/privacy/erase',
     summary: 'Erase what is held about oneself, or as a dpo about somebody of the tenant (GDPR article 17).',
-    credential: 'oidc',
-    cors: 'api',
     request: eraseTargetSchema,
     responses: { 200: { text: 'The receipt, scope by scope', schema: erasureReceiptSchema } },
     errors: [

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { parseDuration } from '../lib/duration.ts';
 import {
   claim,
   dailyWindow,
@@ -185,11 +184,3 @@ export const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[];
 export function environmentName(name: SettingName): string {
   return `GPD_${name.toUpperCase()}`;
 }
-
-/** Durations on the command line: 30s, 15m, 12h, 7d. */
-export const durationSchema = z.string().transform((text, context) => {
-  const ms = parseDuration(text);
-  if (ms !== null) return ms;
-  context.addIssue('write a duration as 30s, 15m, 12h or 7d');
-  return z.NEVER;
-});

@@ -1,11 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  durationSchema,
-  environmentName,
-  SETTING_NAMES,
-  SETTINGS,
-  type SettingName,
-} from '../../src/schema/settings.ts';
+import { environmentName, SETTING_NAMES, SETTINGS, type SettingName } from '../../src/schema/settings.ts';
 
 const parse = (name: SettingName, value: unknown): unknown => {
   const result = SETTINGS[name].schema.safeParse(value);
@@ -135,12 +129,5 @@ describe('the name of a claim', () => {
 
   it.each(['', 'a\nb', 'x'.repeat(257)])('may not be %j', (name) => {
     expect(parse('oidc_tenant_claim', name)).toBe('refused');
-  });
-});
-
-describe('a duration on the command line', () => {
-  it('is milliseconds, or refused with the forms that it takes', () => {
-    expect(durationSchema.parse('7d')).toBe(604_800_000);
-    expect(durationSchema.safeParse('1w').error?.issues[0]?.message).toContain('7d');
   });
 });
