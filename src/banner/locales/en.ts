@@ -1,6 +1,4 @@
-import type { Words } from '../view/words.ts';
-
-export const words: Words = {
+export const words = {
   title: 'Your choice',
   body: 'Nothing is collected before you choose. You can change your mind at any time.',
   accept: 'Accept',
