@@ -9,7 +9,7 @@ import { collectInput } from './input.ts';
 import { collectMedia } from './media.ts';
 import { collectPage } from './page.ts';
 import { patchedNatives } from './patched.ts';
-import { type Full, pause } from './read.ts';
+import { type Group, pause } from './read.ts';
 import { collectScreen } from './screen.ts';
 import { automationGlobals, notificationMismatch, processType } from './tells.ts';
 import { collectTime } from './time.ts';
@@ -19,7 +19,6 @@ import { collectWorker } from './worker.ts';
 /** Version of the names and of the lists behind them (signals.md section 1). */
 const COLLECTOR = '1';
 
-type Group<K extends keyof Signals> = Full<NonNullable<Signals[K]>>;
 export type CollectedGroups = { readonly [K in keyof Signals]: Group<K> | null } & {
   readonly collector: string;
 };

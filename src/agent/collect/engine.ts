@@ -1,6 +1,5 @@
-import type { Signals } from '../../schema/signals.ts';
 import { shortHash } from '../bytes.ts';
-import { type Full, number, text, within } from './read.ts';
+import { type Group, number, text, within } from './read.ts';
 
 const HASH_MS = 1500;
 
@@ -38,7 +37,7 @@ function evalLength(): number {
   return Function.prototype.toString.call(Reflect.get(globalThis, 'eval')).length;
 }
 
-export async function collectEngine(): Promise<Full<NonNullable<Signals['engine']>>> {
+export async function collectEngine(): Promise<Group<'engine'>> {
   return {
     evalLength: number(evalLength),
     errorMessage: text(nullAccess),

@@ -1,7 +1,6 @@
-import type { Signals } from '../../schema/signals.ts';
-import { attempt, type Full, flag, text } from './read.ts';
+import { attempt, flag, type Group, text } from './read.ts';
 
-export type Frame = Full<NonNullable<Signals['frame']>>;
+export type Frame = Group<'frame'>;
 export type FrameRealm = Window & typeof globalThis;
 
 export interface Framed<T> {

@@ -1,9 +1,8 @@
-import type { Signals } from '../../schema/signals.ts';
 import { browserGpc, isRefused, passGate } from '../gate.ts';
 import type { ConsentReceipt } from '../types.ts';
-import type { Full } from './read.ts';
+import type { Group } from './read.ts';
 
-type Input = Full<NonNullable<Signals['input']>>;
+type Input = Group<'input'>;
 
 let seen: Input | null = null;
 

@@ -1,5 +1,4 @@
-import type { Signals } from '../../schema/signals.ts';
-import { attempt, type Full, flag } from './read.ts';
+import { attempt, flag, type Group } from './read.ts';
 
 const matches = (query: string): boolean => matchMedia(`(${query})`).matches;
 
@@ -8,7 +7,7 @@ function firstOf<const V extends string>(feature: string, values: readonly V[]):
   return attempt(() => values.find((value) => matches(`${feature}: ${value}`)) ?? null);
 }
 
-export function collectMedia(): Full<NonNullable<Signals['media']>> {
+export function collectMedia(): Group<'media'> {
   return {
     pointer: firstOf('pointer', ['fine', 'coarse', 'none']),
     hover: flag(() => matches('hover: hover')),

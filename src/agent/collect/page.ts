@@ -1,8 +1,7 @@
-import type { Signals } from '../../schema/signals.ts';
 import { nav, type UaData } from './navigator.ts';
-import { attempt, type Brand, brands, type Full, flag, number, text, texts, within } from './read.ts';
+import { attempt, type Brand, brands, flag, type Group, number, text, texts, within } from './read.ts';
 
-type Page = Full<NonNullable<Signals['page']>>;
+type Page = Group<'page'>;
 
 const HINTS = ['architecture', 'bitness', 'model', 'platformVersion', 'fullVersionList'] as const;
 /** Generous: these values are part of the identity, and null for a slow machine would be another visitor. */

@@ -1,3 +1,5 @@
+import type { Signals } from '../../schema/signals.ts';
+
 /*
  * Readers of one fact each: whatever a browser lacks, or a defense makes throw, is null and costs nothing else.
  * The lengths are those of src/schema/signals.ts.
@@ -7,8 +9,10 @@ const TEXT_MAX = 2048;
 const ITEM_MAX = 512;
 const ITEMS_MAX = 256;
 
+type Full<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> };
+
 /** The fields of a group, every one there and null where nothing is known. */
-export type Full<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> };
+export type Group<K extends keyof Signals> = Full<NonNullable<Signals[K]>>;
 
 export function attempt<T>(read: () => T): NonNullable<T> | null {
   try {

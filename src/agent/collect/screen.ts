@@ -1,7 +1,6 @@
-import type { Signals } from '../../schema/signals.ts';
-import { type Full, number } from './read.ts';
+import { type Group, number } from './read.ts';
 
-export function collectScreen(): Full<NonNullable<Signals['screen']>> {
+export function collectScreen(): Group<'screen'> {
   return {
     width: number(() => screen.width),
     height: number(() => screen.height),

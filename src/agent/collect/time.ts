@@ -1,5 +1,4 @@
-import type { Signals } from '../../schema/signals.ts';
-import { type Full, number, pause, text, within } from './read.ts';
+import { type Group, number, pause, text, within } from './read.ts';
 
 /** About a millisecond of spinning; a coarser clock than that is met by waiting instead. */
 const SPINS = 20_000;
@@ -49,7 +48,7 @@ function timeZone(): string {
 }
 
 /** `offsetMinutes` counts east of Greenwich, as RFC 3339 does and unlike getTimezoneOffset. */
-export async function collectTime(): Promise<Full<NonNullable<Signals['time']>>> {
+export async function collectTime(): Promise<Group<'time'>> {
   return {
     zone: text(timeZone),
     offsetMinutes: number(() => 0 - new Date().getTimezoneOffset()),

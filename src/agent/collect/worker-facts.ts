@@ -1,10 +1,9 @@
-import type { Signals } from '../../schema/signals.ts';
 import { consoleReadsStacks } from './console-tell.ts';
 import { nav } from './navigator.ts';
-import { attempt, brands, type Full, flag, number, text, texts } from './read.ts';
+import { attempt, brands, flag, type Group, number, text, texts } from './read.ts';
 import { unmaskedRenderer } from './webgl.ts';
 
-export type WorkerFacts = Full<NonNullable<Signals['worker']>>;
+export type WorkerFacts = Group<'worker'>;
 
 /** Runs inside the worker: the same questions, asked where a disguise of the page seldom reaches. */
 export function workerFacts(): WorkerFacts {
