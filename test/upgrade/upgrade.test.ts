@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/db/db.ts';
 import { KID } from '../support/constants.ts';
 import { expectCore, post } from '../support/expect.ts';
-import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { missingPostgres, sharedPostgres } from '../support/postgres.ts';
 import { desktopChrome } from '../support/samples.ts';
 import { makePlaintext, seal } from '../support/seal.ts';
 import { describeWithTool } from '../support/tools.ts';
@@ -69,15 +69,9 @@ describe('an upgrade on SQLite', () => {
 });
 
 describeWithTool('an upgrade on PostgreSQL', await missingPostgres(), () => {
-  let server: PostgresServer;
-  beforeAll(async () => {
-    server = await startPostgres();
-  }, SLOW);
-  afterAll(() => server.stop());
-
   it.each(named)(
     'from %s keeps every row',
-    async (_release, rung) => upgradeFrom(rung, await server.freshUrl()),
+    async (_release, rung) => upgradeFrom(rung, await sharedPostgres().freshUrl()),
     SLOW,
   );
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type Database, openDatabase } from '../../../src/db/db.ts';
 import { migrate } from '../../../src/db/migrate.ts';
 import { runDir } from '../../support/command.ts';
-import type { PostgresServer } from '../../support/postgres.ts';
+import type { SharedPostgres } from '../../support/postgres.ts';
 import type { MakeDatabase, TestDatabase } from './database.ts';
 
 /** Databases for a contract, each its own. A migrated one is a copy: that takes a tenth of what the migrations take. */
@@ -50,7 +50,7 @@ export async function onSqlite(): Promise<MakeDatabase> {
   };
 }
 
-export async function onPostgres(server: PostgresServer): Promise<MakeDatabase> {
+export async function onPostgres(server: Pick<SharedPostgres, 'freshUrl'>): Promise<MakeDatabase> {
   const template = await migrated(await server.freshUrl());
   return async (schema = 'present') => {
     const location = await server.freshUrl(schema === 'present' ? template : undefined);

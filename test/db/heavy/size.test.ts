@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe } from 'vitest';
+import { beforeAll, describe } from 'vitest';
 import { sizeContract } from '../../log/contract/size.ts';
-import { missingPostgres, type PostgresServer, startPostgres } from '../../support/postgres.ts';
+import { missingPostgres, sharedPostgres } from '../../support/postgres.ts';
 import { describeWithTool } from '../../support/tools.ts';
 import type { MakeDatabase } from '../contract/database.ts';
 import { onPostgres, onSqlite } from '../contract/makers.ts';
@@ -12,13 +12,10 @@ describe('many rows on SQLite', () => {
 });
 
 describeWithTool('many rows on PostgreSQL', await missingPostgres(), () => {
-  let server: PostgresServer;
   let there: MakeDatabase;
   beforeAll(async () => {
-    server = await startPostgres();
-    there = await onPostgres(server);
+    there = await onPostgres(sharedPostgres());
   });
-  afterAll(() => server.stop());
 
   sizeContract((schema) => there(schema));
 });

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { gpdJson, runProgram, tempDir } from '../../support/command.ts';
 import { KID, ORIGIN } from '../../support/constants.ts';
 import { post } from '../../support/expect.ts';
-import { missingPostgres, type PostgresServer, startPostgres } from '../../support/postgres.ts';
+import { missingPostgres, sharedPostgres } from '../../support/postgres.ts';
 import { type GpdProcess, startProcess } from '../../support/process.ts';
 import { makeLaterProgram } from '../../support/program.ts';
 import { makeBundle } from '../../support/seal.ts';
@@ -28,21 +28,16 @@ export async function up(knex) {
 const NEXT = '29991231_01_next.js';
 
 describeWithTool('an upgrade beside a running server', await missingPostgres(), () => {
-  let server: PostgresServer;
   const running: GpdProcess[] = [];
-  beforeAll(async () => {
-    server = await startPostgres();
-  }, SLOW);
   afterAll(async () => {
     for (const gpd of running) await gpd.kill9();
-    await server.stop();
   });
 
   it(
     'the old one answers all through it and after it, and does not start again',
     async () => {
       const dataDir = join(tempDir('data'), 'gpd-data');
-      const settings = { GPD_DATABASE_URL: await server.freshUrl() };
+      const settings = { GPD_DATABASE_URL: await sharedPostgres().freshUrl() };
       const env = { GPD_DATA_DIR: dataDir, ...settings };
       const made = await gpdJson<{ publicKey: string }>(['init', '--tenant', KID, '--origin', ORIGIN], {
         env,

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { serviceManager } from '../../../../src/config.ts';
 import { type Database, openDatabase } from '../../../../src/db/db.ts';
 import { migrate } from '../../../../src/db/migrate.ts';
@@ -9,7 +9,7 @@ import { answers } from '../../../../src/db/probe.ts';
 import { startWatchdog } from '../../../../src/ops/systemd/watchdog.ts';
 import { tempDir } from '../../../support/command.ts';
 import { lockDatabase } from '../../../support/database.ts';
-import { missingPostgres, type PostgresServer, startPostgres } from '../../../support/postgres.ts';
+import { missingPostgres, sharedPostgres } from '../../../support/postgres.ts';
 import { describeWithTool } from '../../../support/tools.ts';
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -138,14 +138,8 @@ describe('the probe of an SQLite database', () => {
 });
 
 describeWithTool('the probe of a PostgreSQL database', await missingPostgres(), () => {
-  let server: PostgresServer;
-  beforeAll(async () => {
-    server = await startPostgres();
-    return () => server.stop();
-  }, 60_000);
-
   it('is not answered by a server that hangs, is by one that refuses, and again when it goes on', async () => {
-    const { hostname, port, pathname, username, password } = new URL(await server.freshUrl());
+    const { hostname, port, pathname, username, password } = new URL(await sharedPostgres().freshUrl());
     const pipes = new Set<Socket>();
     const proxy = createServer((inner) => {
       const outer = connect(Number(port), hostname);
