@@ -1,35 +1,23 @@
 import { randomBytes } from 'node:crypto';
-import type { ApiKey } from '../auth/api-key.ts';
 import { type ConsentTenant, makeConsentTenant } from '../consent/tenant.ts';
 import { applyPolicy, DEFAULT_POLICY } from '../ingest/classify/policy.ts';
-import type { KeyMaterial } from '../ingest/opening/messages.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import { LEDGER_SECRET, ROOT_SECRET, SYMMETRIC_SECRET, tenantSecretContext } from '../keys/contexts.ts';
 import { type Generation, isLive, liveGenerations, wrapContext } from '../keys/generation.ts';
 import type { MasterKey } from '../keys/master-key.ts';
 import type { Clock } from '../lib/clock.ts';
-import { type LogSecret, readLogSecret } from '../log/new-log.ts';
+import { readLogSecret } from '../log/new-log.ts';
 import type { PubKeyResponse } from '../schema/responses.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import { ASYMMETRIC_ALG } from '../seal/constants.ts';
 import { makeOpener, makeSymmetricOpener, type Opener } from '../seal/open.ts';
 import type { OnOpened } from '../tenants/key-use-service.ts';
 import { makeMonitorMatcher } from '../tenants/monitors.ts';
-import { deriveTenantKeys, type TenantKeys } from '../tenants/tenant.ts';
-import type { Webhook } from '../webhooks/store.ts';
+import { deriveTenantKeys } from '../tenants/tenant.ts';
 import type { TenantSnapshot } from './snapshot-store.ts';
 
 /** One tenant as this process knows it, its keys unwrapped. */
-export interface Entry {
-  readonly tenant: IngestTenant;
-  readonly consent: ConsentTenant;
-  readonly publicKey: PubKeyResponse | null;
-  readonly apiKeys: readonly ApiKey[];
-  readonly webhooks: readonly Webhook[];
-  /** Copies: what is sent to a thread takes the whole of its buffer along. */
-  readonly material: KeyMaterial;
-  readonly isLive: (generation: number) => boolean;
-}
+export type Entry = ReturnType<typeof makeEntry>;
 
 /** Epoch keys are few and asked for with every bundle. */
 function memoiseEpochs(derive: (epoch: number) => Buffer): (epoch: number) => Buffer {
@@ -72,14 +60,9 @@ export interface EntryDeps {
   readonly onOpened: OnOpened;
 }
 
-interface Unwrapped {
-  readonly derived: TenantKeys;
-  readonly ledger: LogSecret;
-  readonly symmetric: Buffer | null;
-  readonly openers: readonly Opened[];
-}
+type Unwrapped = ReturnType<typeof unwrap>;
 
-function unwrap(snapshot: TenantSnapshot, deps: EntryDeps): Unwrapped {
+function unwrap(snapshot: TenantSnapshot, deps: EntryDeps) {
   const { kid } = snapshot.tenant;
   const secret = (purpose: string): Buffer | null => {
     const wrapped = snapshot.secrets.get(purpose);
@@ -127,11 +110,14 @@ function makeIngestTenant(
 }
 
 /** @throws {WrongMasterKey} */
-export function makeEntry(snapshot: TenantSnapshot, deps: EntryDeps): Entry {
+export function makeEntry(snapshot: TenantSnapshot, deps: EntryDeps) {
   const { kid, createdAt: since, settings } = snapshot.tenant;
   const unwrapped = unwrap(snapshot, deps);
   const { openers, symmetric, ledger, derived } = unwrapped;
   const published = snapshot.keys.find((key) => key.state === 'published');
+  const publicKey: PubKeyResponse | null = published
+    ? { kid, alg: ASYMMETRIC_ALG, publicKey: published.publicKey }
+    : null;
   const { webhooks } = snapshot;
   const webhooksFor = (event: WebhookEvent): readonly string[] =>
     webhooks.filter((webhook) => webhook.events.includes(event)).map((webhook) => webhook.id);
@@ -153,13 +139,14 @@ export function makeEntry(snapshot: TenantSnapshot, deps: EntryDeps): Entry {
   return {
     tenant: makeIngestTenant(snapshot, unwrapped, deps.clock, consent),
     consent,
+    /** Copies: what is sent to a thread takes the whole of its buffer along. */
     material: {
       generations: openers.map(({ key: { generation }, privateKey }) => ({ generation, privateKey })),
       symmetric: symmetric && new Uint8Array(symmetric),
     },
-    isLive: (generation) =>
+    isLive: (generation: number) =>
       openers.some(({ key }) => key.generation === generation && isLive(key, deps.clock())),
-    publicKey: published ? { kid, alg: ASYMMETRIC_ALG, publicKey: published.publicKey } : null,
+    publicKey,
     webhooks,
     apiKeys: snapshot.apiKeys,
   };

@@ -1,7 +1,5 @@
-import type { RequestListener } from 'node:http';
 import type { Router } from 'express';
 import type { ConsentApi } from '../consent/consent-make.ts';
-import type { ConsoleApp } from '../console/console-make.ts';
 import type { RightsServices } from '../rights/services-make.ts';
 import { VERSION } from '../version.ts';
 import type { Platform } from './platform.ts';
@@ -14,13 +12,8 @@ export interface PagesNeeds extends Pick<RoutesDeps, 'notReady' | 'swept' | 'fin
   readonly extra: readonly Router[];
 }
 
-export interface Pages {
-  readonly listener: RequestListener;
-  readonly console: ConsoleApp;
-}
-
 /** Express and all that it serves. Loaded while the server starts, not before: the hot lanes answer first. */
-export async function loadPages(platform: Platform, needs: PagesNeeds): Promise<Pages> {
+export async function loadPages(platform: Platform, needs: PagesNeeds) {
   const { config, directory, address, limiters, logFault, onFault } = platform;
   const { consent, clientSecret, extra, rights: services, ...rest } = needs;
   const { makeRoutes } = await import('./routes.ts');

@@ -15,19 +15,6 @@ const INTERVAL_MS = SECOND;
 /** What was loaded is older than the contract allows, whether looks failed or hang. */
 const STALE_MS = 5 * SECOND;
 
-export interface Polling {
-  /** No look came to an end for so long that what is in memory may be old. */
-  stale(): boolean;
-  /**
-   * A look that begins after this call: for what a caller names and this node does not know yet, and for what it changed
-   * itself. Callers at one time share it. @throws {Unavailable} when the database cannot be read
-   */
-  readonly refresh: () => Promise<void>;
-  /** The master key of now: `keys rewrap` may have changed it since the start. */
-  masterKey(): MasterKey;
-  stop(): Promise<void>;
-}
-
 export interface PollOptions {
   /** After `keys rewrap` the file holds another key than the one this process started with. */
   readonly rereadMasterKey: () => Uint8Array;
@@ -90,14 +77,20 @@ export async function startPolling(
   directory: LiveDirectory,
   masterKey: MasterKey,
   options: PollOptions,
-): Promise<Polling> {
+) {
   const poll: Poll = { database, directory, options, masterKey, revision: -1, lookedAt: 0 };
   await look(poll);
   const { interval: ms = INTERVAL_MS, onFault } = options;
   const looks = every(() => look(poll), { ms, timer: setInterval, onFault });
   return {
+    /** No look came to an end for so long that what is in memory may be old. */
     stale: () => performance.now() - poll.lookedAt > STALE_MS,
+    /** The master key of now: `keys rewrap` may have changed it since the start. */
     masterKey: () => poll.masterKey,
+    /**
+     * A look that begins after this call: for what a caller names and this node does not know yet, and for what it changed
+     * itself. Callers at one time share it. @throws {Unavailable} when the database cannot be read
+     */
     async refresh() {
       try {
         await looks.soon();

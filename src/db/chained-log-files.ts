@@ -34,18 +34,7 @@ export interface ChainedLogOptions {
   readonly unsealedFirst?: boolean;
 }
 
-export interface ChainedLog {
-  exists(): boolean;
-  /** Reads what another process appended; a missing file is empty. @throws {BrokenChain} */
-  refresh(): Promise<void>;
-  /**
-   * Durable before it returns. `next` is asked behind the lock, once all lines are read; null appends nothing.
-   * @throws {BrokenChain} {Unavailable}
-   */
-  append(next: () => object | null): Promise<void>;
-  /** Puts those lines that `keep` wants, the last one in any case, and then `more` in place of the file. @throws {BrokenChain} */
-  rewrite(keep: (body: unknown) => boolean, more?: readonly object[]): Promise<void>;
-}
+export type ChainedLog = ReturnType<typeof makeChainedLog>;
 
 /** How far a file was read. */
 interface Tail {
@@ -197,7 +186,7 @@ async function writeAnew(
   await file.sync();
 }
 
-export function makeChainedLog(options: ChainedLogOptions): ChainedLog {
+export function makeChainedLog(options: ChainedLogOptions) {
   const { path } = options;
   let tail: Tail | null = null;
 
@@ -218,8 +207,13 @@ export function makeChainedLog(options: ChainedLogOptions): ChainedLog {
 
   return {
     exists: () => isThere(path),
+    /** Reads what another process appended; a missing file is empty. @throws {BrokenChain} */
     refresh: () => inTurn(path, readWhereThere),
-    append: (next) =>
+    /**
+     * Durable before it returns. `next` is asked behind the lock, once all lines are read; null appends nothing.
+     * @throws {BrokenChain} {Unavailable}
+     */
+    append: (next: () => object | null) =>
       locked(path, async () => {
         await readWhereThere();
         const body = next();
@@ -230,7 +224,8 @@ export function makeChainedLog(options: ChainedLogOptions): ChainedLog {
         });
         options.onLine(JSON.parse(JSON.stringify(body)));
       }),
-    rewrite: (keep, more = []) =>
+    /** Puts those lines that `keep` wants, the last one in any case, and then `more` in place of the file. @throws {BrokenChain} */
+    rewrite: (keep: (body: unknown) => boolean, more: readonly object[] = []) =>
       locked(path, async () => {
         await readWhereThere();
         const temporary = temporaryFile(unguessable(path));

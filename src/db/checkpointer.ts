@@ -19,12 +19,6 @@ interface Progress {
   readonly checkpointed: number;
 }
 
-export interface Checkpointer {
-  /** A transaction was committed. */
-  committed(): void;
-  close(): Promise<void>;
-}
-
 async function checkpoint(connection: Knex): Promise<void> {
   const [progress] = (await runSqlite(connection, 'PRAGMA wal_checkpoint(NOOP)', [])) as readonly Progress[];
   if (!progress || progress.log - progress.checkpointed < MIN_PAGES) return;
@@ -59,7 +53,7 @@ export async function truncateWal(connection: Knex): Promise<boolean> {
 }
 
 /** @param connect to the same file; called once there is something to do */
-export function makeCheckpointer(connect: () => Knex): Checkpointer {
+export function makeCheckpointer(connect: () => Knex) {
   let connection: Knex | null = null;
   let commits = 0;
   let timer: NodeJS.Timeout | null = null;
@@ -86,6 +80,7 @@ export function makeCheckpointer(connect: () => Knex): Checkpointer {
   }
 
   return {
+    /** A transaction was committed. */
     committed() {
       commits += 1;
       schedule();

@@ -10,16 +10,7 @@ import type { Database } from './db.ts';
  * DATA_DIR/reserve takes up room on the disk that nobody else may have, and gives it to an erasure when there is no
  * other left: deleting needs room in the write-ahead log, and the law does not wait for a larger disk (ADR 0013).
  */
-export interface DiskReserve {
-  /** The database for everything that may wait: refused while an erasure spends what was reserved for it. */
-  guard(database: Database): Database;
-  /** Steps of one erasure; a step that finds the disk full is done again with the reserve given up. */
-  during<T>(work: (attempt: <S>(step: () => Promise<S>) => Promise<S>) => Promise<T>): Promise<T>;
-  /** Gives it up where the disk is so full that not even the database would open. */
-  openUp(): void;
-  /** Makes it whole where there is room for others beside it. */
-  refill(): Promise<void>;
-}
+export type DiskReserve = ReturnType<typeof makeDiskReserve>;
 
 const MEGA = 1024 * 1024;
 /** SQLite's shared memory and the first pages of a log. */
@@ -93,7 +84,7 @@ function guardUnless(isSpent: () => boolean, database: Database): Database {
 }
 
 /** @param megabytes 0: no reserve is kept, and one that is there is left alone */
-export function makeDiskReserve(dataDir: string, megabytes: number): DiskReserve {
+export function makeDiskReserve(dataDir: string, megabytes: number) {
   const size = megabytes * MEGA;
   let erasing = 0;
   let spent = false;
@@ -111,9 +102,11 @@ export function makeDiskReserve(dataDir: string, megabytes: number): DiskReserve
   }
 
   return {
-    guard: (database) => guardUnless(() => spent, database),
+    /** The database for everything that may wait: refused while an erasure spends what was reserved for it. */
+    guard: (database: Database) => guardUnless(() => spent, database),
 
-    async during(work) {
+    /** Steps of one erasure; a step that finds the disk full is done again with the reserve given up. */
+    async during<T>(work: (attempt: <S>(step: () => Promise<S>) => Promise<S>) => Promise<T>) {
       erasing += 1;
       try {
         return await work(attempt);
@@ -128,10 +121,12 @@ export function makeDiskReserve(dataDir: string, megabytes: number): DiskReserve
       }
     },
 
+    /** Gives it up where the disk is so full that not even the database would open. */
     openUp() {
       if (freeBytes(dataDir) < TO_OPEN) owed = giveUp(dataDir);
     },
 
+    /** Makes it whole where there is room for others beside it. */
     async refill() {
       const missing = size - reserveSize(dataDir);
       if (missing <= 0 || !(owed || freeBytes(dataDir) >= missing + BESIDE)) return;

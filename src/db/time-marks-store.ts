@@ -31,14 +31,7 @@ export async function readForgottenTo(database: Database): Promise<number | null
   return value === null ? null : Number(value);
 }
 
-export interface TimeMarks {
-  /** Nonces that expired before it may be forgotten. */
-  readonly forgotten: number;
-  /** Where the hours of a tenant's verdicts that are sealed end. */
-  readonly sealed: (kid: string) => number;
-  /** When the tenant was made; null: no such tenant. */
-  readonly since: (kid: string) => number | null;
-}
+export type TimeMarks = ReturnType<typeof toTimeMarks>;
 
 const MARKS = `SELECT q.kid AS kid, t.created_at AS since, CASE q.kid
       WHEN '' THEN (SELECT MAX(CAST(value AS bigint)) FROM meta WHERE name IN ('${FORGOTTEN}', '${RESTORED}'))
@@ -64,14 +57,21 @@ const LOCKED_MARKS: Read = {
 export const markedKids = (kids: Iterable<string>): Bindings[] => ['', ...new Set(kids)].map((kid) => [kid]);
 
 /** @param cells of {@link TIME_MARKS} */
-export function toTimeMarks(cells: readonly Cells[]): TimeMarks {
+export function toTimeMarks(cells: readonly Cells[]) {
   const found = new Map(cells.map(([kid, mark, since]) => [kid, { mark, since }]));
   const markOf = (kid: string): number => Number(found.get(kid)?.mark ?? Number.NEGATIVE_INFINITY);
-  const since: TimeMarks['since'] = (kid) => {
+  const since = (kid: string): number | null => {
     const at = found.get(kid)?.since;
     return at == null ? null : Number(at);
   };
-  return { forgotten: markOf(''), sealed: markOf, since };
+  return {
+    /** Nonces that expired before it may be forgotten. */
+    forgotten: markOf(''),
+    /** Where the hours of a tenant's verdicts that are sealed end. */
+    sealed: markOf,
+    /** When the tenant was made; null: no such tenant. */
+    since,
+  };
 }
 
 const readMarks = makeReads(TIME_MARKS);

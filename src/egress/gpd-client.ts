@@ -35,18 +35,8 @@ export async function fetchPublicKey(base: string, kid: string): Promise<Buffer 
   return Buffer.from(pubKeyResponseSchema.parse(await response.json()).publicKey, 'base64');
 }
 
-export interface RemoteAnswer {
-  readonly status: number;
-  readonly reason: string;
-  readonly class: string | null;
-}
-
 /** Sends one bundle; `reason` is the error code where the core did not answer. */
-export async function postBundle(
-  base: string,
-  body: string,
-  headers: Readonly<Record<string, string>>,
-): Promise<RemoteAnswer> {
+export async function postBundle(base: string, body: string, headers: Readonly<Record<string, string>>) {
   const url = new URL('/_fp/i/v1', base);
   const response = await call(url, {
     method: 'POST',

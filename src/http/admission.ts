@@ -3,11 +3,7 @@
  * turn of the event loop opens all that arrived during the turn before, and each takes longer than the last. Asked once
  * the body is there, so that who sends slowly holds no place.
  */
-export interface Gate {
-  readonly isFull: () => boolean;
-  /** Holds a place until the work that began is done, however it ends. */
-  readonly hold: <Result>(work: Promise<Result>) => Promise<Result>;
-}
+export type Gate = ReturnType<typeof makeGate>;
 
 /**
  * What a lane works on at once. Half a second of bundles on two processors, and yet three seconds on a machine with a
@@ -15,11 +11,12 @@ export interface Gate {
  */
 export const MAX_UNDER_WAY = 1000;
 
-export function makeGate(places = MAX_UNDER_WAY): Gate {
+export function makeGate(places = MAX_UNDER_WAY) {
   let held = 0;
   return {
     isFull: () => held >= places,
-    async hold(work) {
+    /** Holds a place until the work that began is done, however it ends. */
+    async hold<Result>(work: Promise<Result>) {
       held += 1;
       try {
         return await work;

@@ -6,18 +6,14 @@ import { Refusal } from '../lib/errors.ts';
 import { sha256Text } from '../lib/hash.ts';
 
 /** A file that the build made for browsers, and the same compressed: the level that costs most is paid once. */
-export interface BuiltFile {
-  readonly body: Buffer;
-  readonly gzipped: Buffer;
-  readonly etag: string;
-}
+type BuiltFile = Awaited<ReturnType<typeof read>>;
 
 export const SHORT = 'public, max-age=300';
 export const FOREVER = 'public, max-age=31536000, immutable';
 
 const compress = promisify(gzip);
 
-async function read(url: URL): Promise<BuiltFile> {
+async function read(url: URL) {
   let body: Buffer;
   try {
     body = await readFile(url);

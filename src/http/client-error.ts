@@ -15,14 +15,6 @@ interface Queued extends Exchange {
   readonly before: ServerResponse | null;
 }
 
-export interface ClientErrors {
-  /** The newest request of its connection. */
-  began(exchange: Exchange): void;
-  /** Not all of it has arrived, or was read. */
-  hasUnread(socket: Socket): boolean;
-  onError(error: NodeJS.ErrnoException, socket: Socket): void;
-}
-
 function refuse(socket: Socket, code: ErrorCode, requestId: string): void {
   const body = JSON.stringify(errorBody(code));
   const head = [
@@ -41,7 +33,7 @@ function afterwards(response: ServerResponse | null, next: () => void): void {
   else next();
 }
 
-export function makeClientErrors(makeRequestId: () => string): ClientErrors {
+export function makeClientErrors(makeRequestId: () => string) {
   const newest = new WeakMap<Socket, Queued>();
   const refused = new WeakSet<Socket>();
 
@@ -53,7 +45,8 @@ export function makeClientErrors(makeRequestId: () => string): ClientErrors {
   }
 
   return {
-    began({ request, response }) {
+    /** The newest request of its connection. */
+    began({ request, response }: Exchange) {
       const before = newest.get(request.socket)?.response ?? null;
       newest.set(request.socket, {
         request,
@@ -61,8 +54,9 @@ export function makeClientErrors(makeRequestId: () => string): ClientErrors {
         before: before?.writableFinished === true ? null : before,
       });
     },
-    hasUnread: (socket) => newest.get(socket)?.request.complete === false,
-    onError(error, socket) {
+    /** Not all of it has arrived, or was read. */
+    hasUnread: (socket: Socket) => newest.get(socket)?.request.complete === false,
+    onError(error: NodeJS.ErrnoException, socket: Socket) {
       if (!socket.writable || error.code === 'ECONNRESET') {
         socket.destroy();
         return;

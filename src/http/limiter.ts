@@ -19,16 +19,12 @@ export async function charge(limiter: Limiter, key: string): Promise<void> {
   refuseOver(await limiter(key));
 }
 
-export interface WatchedLimiter {
-  readonly charge: Limiter;
-  /** Seconds that a client over its limit has to wait still; charges nothing, and 0 for everybody else. */
-  readonly spent: (key: string) => number;
-}
+export type WatchedLimiter = ReturnType<typeof watchLimiter>;
 
 const MAX_SPENT = 10_000;
 
 /** Remembers who is over the limit: they cost neither a counter nor a look-up until their window ends. */
-export function watchLimiter(limiter: Limiter, now: () => number = () => performance.now()): WatchedLimiter {
+export function watchLimiter(limiter: Limiter, now: () => number = () => performance.now()) {
   const until = new Map<string, number>();
   function spent(key: string): number {
     const left = (until.get(key) ?? 0) - now();
@@ -37,8 +33,9 @@ export function watchLimiter(limiter: Limiter, now: () => number = () => perform
     return 0;
   }
   return {
+    /** Seconds that a client over its limit has to wait still; charges nothing, and 0 for everybody else. */
     spent,
-    async charge(key) {
+    async charge(key: string) {
       const known = spent(key);
       if (known > 0) return known;
       const wait = await limiter(key);

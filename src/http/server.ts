@@ -1,15 +1,8 @@
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
-import type { Address, Range } from '../lib/ip.ts';
+import type { Range } from '../lib/ip.ts';
 import { makeSlotList, type SlotList } from '../lib/slot-list.ts';
 import { dropSeveralCredentials } from './authorization.ts';
 import { readBody } from './body.ts';
@@ -53,15 +46,7 @@ export interface ServerDeps {
 }
 
 /** Set on every request before a handler runs. */
-export interface RequestFacts {
-  readonly headers: IncomingHttpHeaders;
-  readonly requestId: string;
-  readonly limitKey: string;
-  readonly networkKey: string;
-  readonly client: Address | null;
-  readonly ja4: string | null;
-  readonly https: boolean;
-}
+type RequestFacts = ReturnType<typeof readFacts>;
 
 const facts = new WeakMap<IncomingMessage, RequestFacts>();
 
@@ -87,7 +72,7 @@ function namesOneHost(request: IncomingMessage): boolean {
   return names === 1 || (names === 0 && request.httpVersion !== '1.1');
 }
 
-function readFacts(deps: ServerDeps, client: Client, request: IncomingMessage): RequestFacts {
+function readFacts(deps: ServerDeps, client: Client, request: IncomingMessage) {
   const { socket } = request;
   if (client.strangerForwarded) deps.onStrangerForwarded();
   const encrypted = 'encrypted' in socket && socket.encrypted === true;
@@ -134,11 +119,7 @@ async function runLane(
   }
 }
 
-export interface RunningServer {
-  readonly server: Server;
-  /** Readiness is false from here on; connections finish what they began, then close. */
-  drain(deadlineMs: number): Promise<void>;
-}
+export type RunningServer = ReturnType<typeof makeServer>;
 
 const OPTIONS = {
   requestTimeout: REQUEST_TIMEOUT_MS,
@@ -196,7 +177,7 @@ function makeListener(
   };
 }
 
-export function makeServer(deps: ServerDeps): RunningServer {
+export function makeServer(deps: ServerDeps) {
   let draining = false;
   const open = makeSlotList<ServerResponse>();
   const clientErrors = makeClientErrors(deps.makeRequestId);
@@ -223,7 +204,8 @@ export function makeServer(deps: ServerDeps): RunningServer {
   server.on('checkExpectation', listener);
   return {
     server,
-    drain(deadlineMs) {
+    /** Readiness is false from here on; connections finish what they began, then close. */
+    drain(deadlineMs: number) {
       draining = true;
       for (const response of open.list())
         if (!response.headersSent) response.setHeader('Connection', 'close');

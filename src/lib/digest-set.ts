@@ -7,12 +7,7 @@ const FIRST_SLOTS = 1024;
 /** Filled past this part, the table doubles. */
 const MAX_LOAD = 0.75;
 
-export interface DigestSet {
-  /** True when `text` was not there before. */
-  add(text: string): boolean;
-  /** What the table takes. */
-  bytes(): number;
-}
+export type DigestSet = ReturnType<typeof makeDigestSet>;
 
 type Table = Uint32Array<ArrayBuffer>;
 
@@ -48,12 +43,13 @@ function doubled(table: Table): Table {
  * are a thousand, however long the texts are.
  * @param salt unknown to who wrote the texts: nobody can choose where they fall
  */
-export function makeDigestSet(salt: string): DigestSet {
+export function makeDigestSet(salt: string) {
   let table: Table = new Uint32Array(FIRST_SLOTS * WORDS);
   let size = 0;
   const digest = new Uint32Array(WORDS);
   return {
-    add(text) {
+    /** True when `text` was not there before. */
+    add(text: string) {
       const hash = sha256(salt + text);
       for (let i = 0; i < WORDS; i += 1) digest[i] = hash.readUInt32LE(i * WORD_BYTES);
       // All zeros is a free slot.
@@ -65,6 +61,7 @@ export function makeDigestSet(salt: string): DigestSet {
       if (size > (table.length / WORDS) * MAX_LOAD) table = doubled(table);
       return true;
     },
+    /** What the table takes. */
     bytes: () => table.byteLength,
   };
 }

@@ -10,14 +10,9 @@ export interface EveryOptions {
   readonly onFault: (error: unknown) => void;
 }
 
-export interface Every {
-  /** A run that begins after this call, and after one under way; callers at one time share it. @throws what the task throws */
-  readonly soon: () => Promise<void>;
-  /** Resolves when nothing runs any more. */
-  readonly stop: () => Promise<void>;
-}
+export type Every = ReturnType<typeof every>;
 
-export function every(task: () => Promise<void>, { ms, timer, onFault }: EveryOptions): Every {
+export function every(task: () => Promise<void>, { ms, timer, onFault }: EveryOptions) {
   let running = false;
   let failing = false;
   let last: Promise<void> = Promise.resolve();
@@ -52,7 +47,9 @@ export function every(task: () => Promise<void>, { ms, timer, onFault }: EveryOp
   }, ms);
   ticking.unref();
   return {
+    /** A run that begins after this call, and after one under way; callers at one time share it. @throws what the task throws */
     soon,
+    /** Resolves when nothing runs any more. */
     async stop() {
       ticking.close();
       await Promise.allSettled([next]);

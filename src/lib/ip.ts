@@ -51,13 +51,7 @@ export function networkKey(address: Address): string {
   return `${parts.map((part) => part.toString(16)).join(':')}::/48`;
 }
 
-export interface ResolvedClient {
-  readonly address: Address | null;
-  /** The peer is a trusted proxy: what it says of the client is believed. */
-  readonly behindProxy: boolean;
-  /** A forwarding header came from a peer that is not trusted: it was ignored. */
-  readonly strangerForwarded: boolean;
-}
+export type ResolvedClient = ReturnType<typeof resolveClient>;
 
 /** The hops of X-Forwarded-For, or else the `for` parameters of Forwarded (RFC 7239), oldest first. */
 export function forwardedHops(
@@ -80,7 +74,7 @@ export function resolveClient(
   peer: string | undefined,
   hops: readonly string[] | null,
   trusted: readonly Range[],
-): ResolvedClient {
+) {
   let client = peer === undefined ? null : parseAddress(peer);
   const behindProxy = client !== null && inRanges(client, trusted);
   if (!behindProxy) return { address: client, behindProxy, strangerForwarded: hops !== null };
@@ -89,7 +83,13 @@ export function resolveClient(
     if (!hop) break;
     client = hop;
   }
-  return { address: client, behindProxy, strangerForwarded: false };
+  return {
+    address: client,
+    /** The peer is a trusted proxy: what it says of the client is believed. */
+    behindProxy,
+    /** A forwarding header came from a peer that is not trusted: it was ignored. */
+    strangerForwarded: false,
+  };
 }
 
 /** `localhost` or an address of this machine; brackets around IPv6 are taken. */

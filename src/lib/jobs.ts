@@ -85,21 +85,19 @@ function causeOf(error: unknown): string {
 }
 
 /** Complains once per cause: again only when it changed, or after it recovered. */
-export interface Complaints {
-  /** @param ran names of the jobs that were tried */
-  note(ran: readonly string[], failures: readonly Failure[]): void;
-}
+export type Complaints = ReturnType<typeof makeComplaints>;
 
 /** A database that cannot be reached fails every job: one cause, told once. */
 const DATABASE = 'database';
 
-export function makeComplaints(onFailure: (failure: Failure) => void): Complaints {
+export function makeComplaints(onFailure: (failure: Failure) => void) {
   const told = new Map<string, string>();
   let failing: readonly Failure[] = [];
   const subjectOf = ({ job, kid, error }: Failure): string =>
     error instanceof Unavailable ? DATABASE : `${job} ${kid ?? ''}`;
   return {
-    note(ran, failures) {
+    /** @param ran names of the jobs that were tried */
+    note(ran: readonly string[], failures: readonly Failure[]) {
       failing = [...failing.filter(({ job }) => !ran.includes(job)), ...failures];
       const tried = new Set<string>();
       for (const failure of failures) {

@@ -32,11 +32,7 @@ export function parseSteadyMemory(text: string): SteadyMemory | null {
   }
 }
 
-export interface SteadyClock {
-  readonly now: Clock;
-  /** As of the last look. */
-  memory(): SteadyMemory;
-}
+export type SteadyClock = ReturnType<typeof makeSteadyClock>;
 
 /** How far the clock was ahead of what was believed. */
 export const aheadOf = ({ jumps }: Pick<SteadyMemory, 'jumps'>): number =>
@@ -76,7 +72,7 @@ export function makeSteadyClock(
   monotonic: () => number,
   last: SteadyMemory | null = null,
   start = { wall: clock(), ticks: monotonic() },
-): SteadyClock {
+) {
   let { wall, ticks } = start;
   let jumps = jumpsAtStart(wall, last);
   return {
@@ -92,6 +88,7 @@ export function makeSteadyClock(
       jumps = jumps.filter(({ stood }) => stood < BELIEVED_AFTER_MS);
       return wall - aheadOf({ jumps });
     },
+    /** As of the last look. */
     memory: () => ({ steady: wall - aheadOf({ jumps }), jumps }),
   };
 }

@@ -1,7 +1,7 @@
 import type { Database } from '../db/db.ts';
 import { readForgottenTo } from '../db/time-marks-store.ts';
 import { type Clock, HOUR, MINUTE } from '../lib/clock.ts';
-import { aheadOf, makeSteadyClock, type SteadyClock } from '../lib/steady-clock.ts';
+import { aheadOf, makeSteadyClock } from '../lib/steady-clock.ts';
 import { readSteadyMemory } from './steady-store.ts';
 
 /**
@@ -16,11 +16,7 @@ export const TOLD_AHEAD_MS = HOUR;
 /** Nodes' clocks differ a little. */
 export const TOLD_FORGOTTEN_MS = MINUTE;
 
-export interface ClockWatch {
-  readonly steady: SteadyClock;
-  /** The steady time; each change of the clock is reported once. */
-  look(): Promise<number>;
-}
+export type ClockWatch = Awaited<ReturnType<typeof watchClock>>;
 
 /** The steady clock of a server, held against what the last one wrote down. @throws when the database cannot be read */
 export async function watchClock(
@@ -28,7 +24,7 @@ export async function watchClock(
   clock: Clock,
   monotonic: () => number,
   onEvent: (event: ClockEvent, ms: number) => void,
-): Promise<ClockWatch> {
+) {
   // Before the first await: a clock that is set in the meantime has jumped.
   const start = { wall: clock(), ticks: monotonic() };
   const steady = makeSteadyClock(clock, monotonic, await readSteadyMemory(database), start);
@@ -36,6 +32,7 @@ export async function watchClock(
   let isForgotten = false;
   return {
     steady,
+    /** The steady time; each change of the clock is reported once. */
     async look() {
       const now = steady.now();
       const ahead = aheadOf(steady.memory());

@@ -26,16 +26,14 @@ function fingerprintOf(masterKey: MasterKey): string {
     .toString('hex');
 }
 
-export interface Printed {
-  readonly groups: readonly string[];
-  /** May be written on the backups that this key opens. */
-  readonly fingerprint: string;
-}
-
 /** The store has been opened with this very file. */
-export function printRecoveryKey(store: Store, config: Config): Printed {
+export function printRecoveryKey(store: Store, config: Config) {
   const key = readMasterKey(config);
-  return { groups: writeRecoveryKey(key), fingerprint: fingerprintOf(store.masterKey) };
+  return {
+    groups: writeRecoveryKey(key),
+    /** May be written on the backups that this key opens. */
+    fingerprint: fingerprintOf(store.masterKey),
+  };
 }
 
 const noteSchema = z.object({ fingerprint: z.string(), at: z.number() });
@@ -87,18 +85,11 @@ async function opensDatabase(config: Config, masterKey: MasterKey): Promise<bool
   }
 }
 
-export interface Recovered {
-  readonly file: string;
-  readonly fingerprint: string;
-  /** Whether it opens the data that are there; null: there are none yet. */
-  readonly opens: true | null;
-}
-
 /**
  * Writes the file of the master key, of mode 0600, where none is.
  * @throws {ConfigError} when it is not the key of the data that are there; then nothing is written
  */
-export async function recoverMasterKey(config: Config, key: Buffer, out?: string): Promise<Recovered> {
+export async function recoverMasterKey(config: Config, key: Buffer, out?: string) {
   const file = out ?? masterKeyPath(config);
   const masterKey = makeMasterKey(key, randomBytes);
   const opens = await opensDatabase(config, masterKey);
@@ -106,5 +97,10 @@ export async function recoverMasterKey(config: Config, key: Buffer, out?: string
     throw new ConfigError('this is the recovery key of another master key: it does not open these data');
   if (out === undefined) makeFolder(dirname(file));
   writeMasterKeyFile(file, key);
-  return { file, fingerprint: fingerprintOf(masterKey), opens };
+  return {
+    file,
+    fingerprint: fingerprintOf(masterKey),
+    /** Whether it opens the data that are there; null: there are none yet. */
+    opens,
+  };
 }

@@ -130,13 +130,6 @@ export interface Swept {
   readonly retentionAt: string | null;
 }
 
-export interface Housekeeping {
-  readonly swept: () => Swept;
-  /** Runs what is due; of two calls the second waits. */
-  round(): Promise<void>;
-  stop(): Promise<void>;
-}
-
 /** Not in the table: looking at the clock before all jobs, and writing down how they went. */
 const CLOCK = 'look-at-clock';
 const RECORD = 'record-round';
@@ -205,7 +198,7 @@ async function runRound(rounds: Rounds): Promise<void> {
 }
 
 /** Runs each job when it is due until stopped; one at a time. */
-export function startHousekeeping(deps: HousekeepingDeps): Housekeeping {
+export function startHousekeeping(deps: HousekeepingDeps) {
   const { monotonic = () => performance.now(), interval = MINUTE, onFailure } = deps;
   const complaints = makeComplaints(onFailure);
   const rounds: Rounds = {
@@ -232,6 +225,7 @@ export function startHousekeeping(deps: HousekeepingDeps): Housekeeping {
   });
   return {
     swept: () => rounds.swept,
+    /** Runs what is due; of two calls the second waits. */
     round: loop.soon,
     async stop() {
       rounds.stopping = true;

@@ -1,21 +1,11 @@
 import type { Config } from '../config.ts';
-import type { SignInLimits } from '../console/context.ts';
 import type { Database } from '../db/db.ts';
-import type { ConsentLimits } from '../http/caller.ts';
 import type { Limiter } from '../http/hot.ts';
 import { makeMemoryLimiter, makeSharedLimiter, unlimited, watchLimiter } from '../http/limiter.ts';
 import { type Clock, DAY } from '../lib/clock.ts';
 import { hmacSha256, sha256Text } from '../lib/hash.ts';
 import type { RateSpec } from '../schema/setting-kinds.ts';
 import { makeSharedCounter } from './rate-store.ts';
-
-export interface Limiters {
-  readonly ingest: Limiter;
-  readonly consent: ConsentLimits;
-  /** One bucket for /me and /privacy, by client. */
-  readonly privacy: Limiter;
-  readonly signIn: SignInLimits;
-}
 
 /** Clients come back: their hashes of the day are kept, so many at most. */
 const MAX_KNOWN = 10_000;
@@ -37,12 +27,7 @@ export function makeDaySalt(serverSecret: Uint8Array, label: string, clock: Cloc
 }
 
 /** One node counts in memory; on PostgreSQL there may be several, and they count together (contract section 8). */
-export function makeLimiters(
-  config: Config,
-  database: Database,
-  serverSecret: Uint8Array,
-  clock: Clock,
-): Limiters {
+export function makeLimiters(config: Config, database: Database, serverSecret: Uint8Array, clock: Clock) {
   const count = makeSharedCounter(database);
   const shared = database.kind === 'postgres';
   const make = (bucket: string, spec: RateSpec | null): Limiter => {
@@ -55,11 +40,12 @@ export function makeLimiters(
   const { rate_consent_client, rate_consent_withdraw, rate_consent_new } = config;
   return {
     ingest: byClient(make('ingest', config.rate_ingest)),
+    /** One bucket for /me and /privacy, by client. */
     privacy: byClient(make('privacy', config.rate_privacy)),
     signIn: {
       limiter: byClient(make('login', config.rate_login)),
       // A row: one node's memory would forget it with a restart, and no other node would know.
-      isFirstUse: async (state, until) =>
+      isFirstUse: async (state: string, until: number) =>
         (await count({ bucket: 'login-state', client: sha256Text(state), windowEnds: until })) === 1,
     },
     consent: {

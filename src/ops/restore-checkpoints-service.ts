@@ -26,11 +26,6 @@ export interface Going {
   readonly write: () => Promise<void>;
 }
 
-interface GoingOn {
-  readonly lines: readonly NewCheckpoint[];
-  readonly lost: readonly LostEntries[];
-}
-
 interface GoOnDeps {
   readonly database: Database;
   readonly masterKey: MasterKey;
@@ -51,7 +46,7 @@ async function goOn(deps: GoOnDeps, kid: string, head: LogHead, { seed, checkpoi
 }
 
 /** Of the tenants whose rows can be read: the others are not served either. */
-export async function planGoingOn(deps: GoOnDeps, only?: string): Promise<GoingOn> {
+export async function planGoingOn(deps: GoOnDeps, only?: string) {
   const { database, masterKey } = deps;
   const lines: NewCheckpoint[] = [];
   const lost: LostEntries[] = [];

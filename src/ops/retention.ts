@@ -1,5 +1,5 @@
 import type { Database } from '../db/db.ts';
-import { type Failure, reasonOf, runJobs } from '../lib/jobs.ts';
+import { reasonOf, runJobs } from '../lib/jobs.ts';
 import { planRetention, type RetentionCounts } from '../rights/retention/due-store.ts';
 import { retain } from '../rights/retention/store.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
@@ -20,13 +20,8 @@ export async function retainTenant(
   return (dryRun ? planRetention : retain)(database, rules);
 }
 
-export interface RetentionRun {
-  readonly results: readonly (RetentionCounts & { readonly kid: string })[];
-  readonly failures: readonly Failure[];
-}
-
 /** Retention of every tenant, now; of one that fails the others' goes on. */
-export async function runRetention(database: Database, now: number, dryRun = false): Promise<RetentionRun> {
+export async function runRetention(database: Database, now: number, dryRun = false) {
   const results: (RetentionCounts & { kid: string })[] = [];
   const job = {
     name: RETENTION,

@@ -14,14 +14,6 @@ import {
 } from '../tenants/master-key-files.ts';
 import { countWrapped, rewrapAll } from './rewrap-store.ts';
 
-export interface RewrapResult {
-  readonly secrets: number;
-  readonly sealKeys: number;
-  /** The file that holds the new master key. */
-  readonly masterKey: string;
-  readonly dryRun: boolean;
-}
-
 /** Where the new key lies, and whether it takes the old one's place. */
 function newKey(
   config: Config,
@@ -46,7 +38,7 @@ export async function rewrap(
   store: Store,
   config: Config,
   options: { readonly dryRun: boolean; readonly newKeyFile?: string; readonly by: InstallationAct },
-): Promise<RewrapResult> {
+) {
   const next = newKey(config, options.newKeyFile);
   const pending = pendingKeyPath(next.path);
   if (options.dryRun) {
@@ -62,5 +54,5 @@ export async function rewrap(
   const to = makeMasterKey(key, randomBytes);
   const counts = await rewrapAll(store.database, store.masterKey, to, store.serverSecret, options.by);
   if (next.inPlace) replaceMasterKeyFile(next.path);
-  return { ...counts, masterKey: next.path, dryRun: false };
+  return { ...counts /** The file that holds the new master key. */, masterKey: next.path, dryRun: false };
 }

@@ -7,39 +7,14 @@ import { gatherServer, localUrl } from './doctor/gather-outside.ts';
 import { incompleteErasures, overdueContests } from './doctor/inspect-store.ts';
 import { readStock, readTraffic, type Stock, type Traffic } from './metrics/stock-store.ts';
 
-export interface Status {
-  readonly version: string;
-  readonly at: string;
-  readonly server: {
-    readonly url: string;
-    readonly running: boolean;
-    readonly ready: boolean;
-    /** Of the running server; null: none runs. */
-    readonly version: string | null;
-    readonly notReady: readonly string[];
-  };
-  readonly database: {
-    readonly kind: 'sqlite' | 'postgres';
-    readonly bytes: number;
-    readonly walBytes: number;
-    readonly schema: string;
-    readonly lastBackupAt: string | null;
-  };
-  readonly tenants: number;
-  readonly decisions: Traffic;
-  readonly ledgerEntries: number;
-  readonly webhooks: { readonly waiting: number; readonly failed: number };
-  /** Null: these tables are not there yet. */
-  readonly overdueContests: number | null;
-  readonly incompleteErasures: number | null;
-}
+export type Status = Awaited<ReturnType<typeof readStatus>>;
 
 /** The running server's health through its URL, and what the database holds. */
 export async function readStatus(
   store: Store,
   config: Config,
   options: { readonly version: string; readonly now: number; readonly url: string | undefined },
-): Promise<Status> {
+) {
   const { database } = store;
   const { version, now, url = localUrl(config) } = options;
   const [server, stock, traffic]: [Awaited<ReturnType<typeof gatherServer>>, Stock, Traffic] =
@@ -70,6 +45,7 @@ export async function readStatus(
     decisions: traffic,
     ledgerEntries: stock.ledgerEntries,
     webhooks: { waiting: stock.webhooksWaiting, failed: stock.webhooksFailed },
+    /** Null: these tables are not there yet. */
     overdueContests: await overdueContests(database, now),
     incompleteErasures: await incompleteErasures(database, now),
   };

@@ -18,15 +18,6 @@ function childOf<Child>(find: (a: string, b: string) => Child): (a: string, b?: 
   };
 }
 
-export interface Meters {
-  readonly registry: Registry;
-  request(route: string, status: number, seconds: number): void;
-  ingest(reason: string, visitorClass: string | null): void;
-  check(reason: string): void;
-  invalidState(): void;
-  batch(group: string, size: number, waiting: number): void;
-}
-
 const COUNTERS = {
   requests: ['gpd_requests_total', 'Requests that were answered, by route and status.', ['route', 'status']],
   ingests: ['gpd_ingest_total', 'Bundles that reached the core, by reason.', ['reason']],
@@ -44,7 +35,7 @@ const HISTOGRAMS = {
   sizes: ['gpd_batch_size', 'Items that share one transaction or one query, by group.', 'group', SIZES],
 } as const;
 
-export function makeMeters(): Meters {
+export function makeMeters() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
@@ -80,17 +71,17 @@ export function makeMeters(): Meters {
   const depth = childOf((group) => waiting.labels(group));
   return {
     registry,
-    request(route, status, seconds) {
+    request(route: string, status: number, seconds: number) {
       request(route, String(status)).inc();
       duration(route).observe(seconds);
     },
-    ingest(reason, visitorClass) {
+    ingest(reason: string, visitorClass: string | null) {
       ingest(reason).inc();
       if (visitorClass !== null) verdict(visitorClass).inc();
     },
-    check: (reason) => check(reason).inc(),
+    check: (reason: string) => check(reason).inc(),
     invalidState: () => invalid.inc(),
-    batch(group, count, left) {
+    batch(group: string, count: number, left: number) {
       size(group).observe(count);
       depth(group).set(left);
     },

@@ -16,17 +16,7 @@ import { registerStock } from './stock.ts';
 import { readStock } from './stock-store.ts';
 
 /** GPD_METRICS_LISTEN and GPD_OTLP_ENDPOINT: loaded only where one is set, so that nobody else pays for it. */
-export interface Metrics {
-  readonly onAnswered: (path: string, status: number, seconds: number) => void;
-  /** The same function, with its answers counted. */
-  countIngest<Args extends unknown[]>(
-    ingest: (...args: Args) => Promise<IngestAnswer>,
-  ): (...args: Args) => Promise<IngestAnswer>;
-  countChecks<Args extends unknown[], Answer extends { readonly reason: string }>(
-    check: (...args: Args) => Promise<Answer>,
-  ): (...args: Args) => Promise<Answer>;
-  stop(): Promise<void>;
-}
+export type Metrics = Awaited<ReturnType<typeof startMetrics>>;
 
 export interface MetricsDeps {
   readonly database: Database;
@@ -82,11 +72,7 @@ function refusedAs(error: unknown): string {
 }
 
 /** @throws {ConfigError} when it cannot listen there */
-export async function startMetrics(
-  config: Config,
-  listen: Where | null,
-  deps: MetricsDeps,
-): Promise<Metrics> {
+export async function startMetrics(config: Config, listen: Where | null, deps: MetricsDeps) {
   const meters = makeMeters();
   const read = () => readStock(deps.database, databaseLocation(config));
   registerStock(meters.registry, { read, onFault: deps.onFault });
@@ -104,19 +90,23 @@ export async function startMetrics(
   subscribe(BATCHES, onBatch);
   subscribe(STATE_INVALID, onInvalid);
   return {
-    onAnswered: (path, status, seconds) => meters.request(label(path), status, seconds),
+    onAnswered: (path: string, status: number, seconds: number) =>
+      meters.request(label(path), status, seconds),
     // No function that waits holds the arguments: one of them is the bundle.
+    /** The same function, with its answers counted. */
     countIngest:
-      (ingest) =>
-      (...args) =>
+      <Args extends unknown[]>(ingest: (...args: Args) => Promise<IngestAnswer>) =>
+      (...args: Args) =>
         ingest(...args).then((answer) => {
           const { reason, class: visitorClass } = answer.response;
           meters.ingest(reason, reason === 'ok' ? visitorClass : null);
           return answer;
         }),
     countChecks:
-      (check) =>
-      async (...args) => {
+      <Args extends unknown[], Answer extends { readonly reason: string }>(
+        check: (...args: Args) => Promise<Answer>,
+      ) =>
+      async (...args: Args) => {
         try {
           const answer = await check(...args);
           meters.check(answer.reason);

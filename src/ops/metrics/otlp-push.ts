@@ -11,10 +11,6 @@ const EVERY_MS = MINUTE;
 /** A drain has 15 s in all (contract section 10): what is under way and the last values may take this much of it each. */
 const LIMIT_MS = 2000;
 
-export interface OtlpPush {
-  stop(): Promise<void>;
-}
-
 export interface OtlpDeps {
   readonly registry: Registry;
   readonly version: string;
@@ -24,7 +20,7 @@ export interface OtlpDeps {
 }
 
 /** `endpoint` as OTEL_EXPORTER_OTLP_ENDPOINT has it: the path of the signal comes behind. */
-export function startOtlpPush(endpoint: string, deps: OtlpDeps): OtlpPush {
+export function startOtlpPush(endpoint: string, deps: OtlpDeps) {
   const { registry, version, clock, everyMs = EVERY_MS } = deps;
   const context = { version, instance: randomUUID(), startedAt: clock() };
   // The operator names the collector, which mostly lies inside; no redirect is followed, and its answer is not read.

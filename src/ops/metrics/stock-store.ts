@@ -4,15 +4,7 @@ import { rowsOf } from '../../db/sql.ts';
 
 /** How much of everything there is, for metrics and `gpd status`: cheap enough to ask every few seconds. */
 
-export interface Stock {
-  readonly tenants: number;
-  readonly ledgerEntries: number;
-  readonly webhooksWaiting: number;
-  readonly webhooksFailed: number;
-  readonly databaseBytes: number;
-  /** Of SQLite's write-ahead log. */
-  readonly walBytes: number;
-}
+export type Stock = Awaited<ReturnType<typeof readStock>>;
 
 const SQL = `SELECT (SELECT count(*) FROM tenants) AS tenants,
   (SELECT coalesce(sum(size), 0) FROM ledger_heads) AS entries,
@@ -34,7 +26,7 @@ async function bytesOf(database: Database, location: string): Promise<number> {
 }
 
 /** @param location the file of an SQLite database */
-export async function readStock(database: Database, location: string): Promise<Stock> {
+export async function readStock(database: Database, location: string) {
   const [row] = rowsOf<Row>(await database.read.raw(SQL));
   return {
     tenants: Number(row?.tenants ?? 0),
@@ -42,21 +34,15 @@ export async function readStock(database: Database, location: string): Promise<S
     webhooksWaiting: Number(row?.waiting ?? 0),
     webhooksFailed: Number(row?.failed ?? 0),
     databaseBytes: await bytesOf(database, location),
+    /** Of SQLite's write-ahead log. */
     walBytes: database.kind === 'sqlite' ? sizeOf(`${location}-wal`) : 0,
   };
 }
 
-export interface Traffic {
-  readonly total: number;
-  readonly lastMinute: number;
-  readonly lastHour: number;
-  readonly lastDay: number;
-  /** Of the last day. */
-  readonly byClass: Readonly<Record<string, number>>;
-}
+export type Traffic = Awaited<ReturnType<typeof readTraffic>>;
 
 /** Decisions that are kept, by when they were made. Reads the whole table: for a person who asks. */
-export async function readTraffic(database: Database, now: number): Promise<Traffic> {
+export async function readTraffic(database: Database, now: number) {
   const since = (ms: number) =>
     database.read.raw('SUM(CASE WHEN decided_at > ? THEN 1 ELSE 0 END)', [now - ms]);
   const [row] = (await database.read('decisions').select({
@@ -77,6 +63,7 @@ export async function readTraffic(database: Database, now: number): Promise<Traf
     lastMinute: number(row?.['minute']),
     lastHour: number(row?.['hour']),
     lastDay: number(row?.['day']),
+    /** Of the last day. */
     byClass: Object.fromEntries(classes.map((found) => [found.class, number(found.n)])),
   };
 }

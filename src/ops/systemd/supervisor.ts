@@ -3,25 +3,18 @@ import type { ServiceManager } from '../../config.ts';
 import { SECOND } from '../../lib/clock.ts';
 import type { RunningApp } from '../running.ts';
 import { makeNotifier } from './notify.ts';
-import { type GivenSockets, takeSockets } from './sockets.ts';
+import { takeSockets } from './sockets.ts';
 import { startWatchdog } from './watchdog.ts';
-
-/** `gpd serve` as a unit of Type=notify (systemd.service(5)): what it is told, and when. */
-export interface Supervisor {
-  readonly sockets: GivenSockets;
-  /** Migrated, loaded and listening; from here on a sign of life is expected. */
-  ready(app: RunningApp): void;
-  stopping(): void;
-  /** The last word is told. */
-  close(): Promise<void>;
-}
 
 /** A start lasts as long as its migrations do: while it gets on, it is given more time. */
 const EXTEND_EVERY_MS = 10 * SECOND;
 const EXTEND = `EXTEND_TIMEOUT_USEC=${3 * EXTEND_EVERY_MS * 1000}`;
 
-/** @throws {ConfigError} when a socket of the unit is for nothing here */
-export function makeSupervisor(by: ServiceManager, log: Logger): Supervisor {
+/**
+ * `gpd serve` as a unit of Type=notify (systemd.service(5)): what it is told, and when.
+ * @throws {ConfigError} when a socket of the unit is for nothing here
+ */
+export function makeSupervisor(by: ServiceManager, log: Logger) {
   const sockets = takeSockets(by.sockets);
   const notifier = makeNotifier(by.notifySocket, (why) => log.warn({ event: 'notify-failed', why }));
   notifier.send('STATUS=starting');
@@ -36,7 +29,8 @@ export function makeSupervisor(by: ServiceManager, log: Logger): Supervisor {
   };
   return {
     sockets,
-    ready(app) {
+    /** Migrated, loaded and listening; from here on a sign of life is expected. */
+    ready(app: RunningApp) {
       clearInterval(starting);
       const said = (): string[] => {
         const wrong = app.notReady();
@@ -58,6 +52,7 @@ export function makeSupervisor(by: ServiceManager, log: Logger): Supervisor {
       watchdog?.stop();
       notifier.send(...tell('draining'), 'STOPPING=1');
     },
+    /** The last word is told. */
     async close() {
       clearInterval(starting);
       watchdog?.stop();
