@@ -32,12 +32,13 @@ export const tenantSecretContexts = (kid: string, purpose: string): readonly Wra
     ? [tenantSecretContext(kid, purpose), bound('tenant_secrets', kid, purpose)]
     : [tenantSecretContext(kid, purpose)];
 
-/** With the context that it was wrapped under, which for a root may still be that of before the MACs. @throws {WrongMasterKey} */
-export function openTenantSecret(
+/** With that of the contexts that it was wrapped under. @throws {WrongMasterKey} */
+export function openUnder(
   masterKey: MasterKey,
-  { kid, purpose, wrapped }: { readonly kid: string; readonly purpose: string; readonly wrapped: string },
+  wrapped: string,
+  contexts: readonly WrapContext[],
 ): { readonly secret: Buffer; readonly context: WrapContext } {
-  for (const context of tenantSecretContexts(kid, purpose)) {
+  for (const context of contexts) {
     try {
       return { secret: masterKey.unwrap(wrapped, context), context };
     } catch (error) {
@@ -46,6 +47,12 @@ export function openTenantSecret(
   }
   throw new WrongMasterKey();
 }
+
+/** Of a root the context may still be that of before the MACs. @throws {WrongMasterKey} */
+export const openTenantSecret = (
+  masterKey: MasterKey,
+  { kid, purpose, wrapped }: { readonly kid: string; readonly purpose: string; readonly wrapped: string },
+) => openUnder(masterKey, wrapped, tenantSecretContexts(kid, purpose));
 
 export function webhookSecretContext(kid: string, id: string): WrapContext {
   return bound('webhooks', kid, id);

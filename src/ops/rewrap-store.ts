@@ -5,9 +5,10 @@ import { writeMeta } from '../db/meta-store.ts';
 import { bumpTenant } from '../db/revision.ts';
 import {
   archiveSignerContext,
-  openTenantSecret,
+  openUnder,
   SERVER_SECRET,
   serverSecretContext,
+  tenantSecretContexts,
   webhookSecretContext,
 } from '../keys/contexts.ts';
 import { wrapContext } from '../keys/generation.ts';
@@ -17,61 +18,58 @@ import { hasArchiveSigner, rewrapArchiveSigner } from '../rights/dsar/archive-si
 
 /** Everything that the master key wraps, wrapped anew in one transaction. */
 
+/** Where secrets of tenants stand: by kid and `part`, each wrapped under one of `contexts`. */
+const PLACES = [
+  {
+    table: 'tenant_secrets',
+    part: 'purpose',
+    column: 'wrapped',
+    nameOf: (purpose: string) => purpose,
+    contexts: tenantSecretContexts,
+  },
+  {
+    table: 'seal_keys',
+    part: 'generation',
+    column: 'wrapped_private',
+    nameOf: (generation: string) => `seal key ${generation}`,
+    contexts: (kid: string, generation: string) => [wrapContext(kid, Number(generation))],
+  },
+  {
+    table: 'webhooks',
+    part: 'id',
+    column: 'wrapped_secret',
+    nameOf: (id: string) => `webhook ${id}`,
+    contexts: (kid: string, id: string) => [webhookSecretContext(kid, id)],
+  },
+] as const;
+
+export async function allWrapped(db: Knex) {
+  const all = await Promise.all(
+    PLACES.map(async ({ table, part, column, nameOf, contexts }) => {
+      type Row = { kid: string; part: string; wrapped: string };
+      const rows = (await db(table).whereNotNull(column).select('kid', { part, wrapped: column })) as Row[];
+      return rows.map(({ kid, part: value, wrapped }) => ({
+        name: `${nameOf(value)} of ${kid}`,
+        table,
+        key: { kid, [part]: value },
+        column,
+        wrapped,
+        contexts: contexts(kid, value),
+      }));
+    }),
+  );
+  return all.flat();
+}
+
 export interface RewrapCounts {
   readonly secrets: number;
   readonly sealKeys: number;
 }
 
-interface SecretRow {
-  readonly kid: string;
-  readonly purpose: string;
-  readonly wrapped: string;
-}
-
-interface KeyRow {
-  readonly kid: string;
-  readonly generation: number;
-  readonly wrapped_private: string;
-}
-
-interface WebhookRow {
-  readonly kid: string;
-  readonly id: string;
-  readonly wrapped_secret: string;
-}
-
-type Rewrap = (wrapped: string, context: Parameters<MasterKey['wrap']>[1]) => string;
-
-async function rewrapSecrets(tx: Knex.Transaction, from: MasterKey, to: MasterKey): Promise<number> {
-  const secrets = await tx('tenant_secrets').select<SecretRow[]>('kid', 'purpose', 'wrapped');
-  for (const row of secrets) {
-    const { secret, context } = openTenantSecret(from, row);
-    const { kid, purpose } = row;
-    await tx('tenant_secrets')
-      .where({ kid, purpose })
-      .update({ wrapped: to.wrap(secret, context) });
-  }
-  return secrets.length;
-}
-
-async function rewrapWebhooks(tx: Knex.Transaction, rewrap: Rewrap): Promise<number> {
-  const webhooks = await tx('webhooks').select<WebhookRow[]>('kid', 'id', 'wrapped_secret');
-  for (const { kid, id, wrapped_secret } of webhooks) {
-    const next = rewrap(wrapped_secret, webhookSecretContext(kid, id));
-    await tx('webhooks').where({ kid, id }).update({ wrapped_secret: next });
-  }
-  return webhooks.length;
-}
-
-async function rewrapSealKeys(tx: Knex.Transaction, rewrap: Rewrap): Promise<number> {
-  const keys = await tx('seal_keys')
-    .whereNotNull('wrapped_private')
-    .select<KeyRow[]>('kid', 'generation', 'wrapped_private');
-  for (const { kid, generation, wrapped_private } of keys) {
-    const next = rewrap(wrapped_private, wrapContext(kid, generation));
-    await tx('seal_keys').where({ kid, generation }).update({ wrapped_private: next });
-  }
-  return keys.length;
+/** With the archive's signer and the server's own secret. */
+function countsOf(all: Awaited<ReturnType<typeof allWrapped>>, signers: number): RewrapCounts {
+  const sealKeys = all.filter(({ table }) => table === 'seal_keys').length;
+  return { secrets: all.length - sealKeys + signers + 1, sealKeys };
 }
 
 export function rewrapAll(
@@ -81,27 +79,26 @@ export function rewrapAll(
   serverSecret: Uint8Array,
   by: InstallationAct,
 ): Promise<RewrapCounts> {
-  const rewrap: Rewrap = (wrapped, context) => to.wrap(from.unwrap(wrapped, context), context);
   return database.transaction(async (tx) => {
     const kids = await tx('tenants').select<{ kid: string }[]>('kid').orderBy('kid');
     for (const { kid } of kids) await bumpTenant(tx, kid);
-    const secrets = (await rewrapSecrets(tx, from, to)) + (await rewrapWebhooks(tx, rewrap));
-    const sealKeys = await rewrapSealKeys(tx, rewrap);
-    const signers = await rewrapArchiveSigner(tx, (wrapped) => rewrap(wrapped, archiveSignerContext));
+    const all = await allWrapped(tx);
+    for (const { table, key, column, wrapped, contexts } of all) {
+      const { secret, context } = openUnder(from, wrapped, contexts);
+      await tx(table)
+        .where(key)
+        .update({ [column]: to.wrap(secret, context) });
+    }
+    const signers = await rewrapArchiveSigner(tx, (wrapped) =>
+      to.wrap(from.unwrap(wrapped, archiveSignerContext), archiveSignerContext),
+    );
     await writeMeta(tx, SERVER_SECRET, to.wrap(serverSecret, serverSecretContext));
     await writeActForAll(tx, by, 'key.rotated', { key: 'master' });
-    return { secrets: secrets + signers + 1, sealKeys };
+    return countsOf(all, signers);
   });
 }
 
 /** How many there are, for `--dry-run`. */
 export async function countWrapped(database: Database): Promise<RewrapCounts> {
-  const count = async (query: Knex.QueryBuilder): Promise<number> => {
-    const rows = (await query.count({ n: '*' })) as { n: number }[];
-    return Number(rows[0]?.n ?? 0);
-  };
-  const { read } = database;
-  const signers = (await hasArchiveSigner(database)) ? 1 : 0;
-  const secrets = (await count(read('tenant_secrets'))) + (await count(read('webhooks'))) + signers + 1;
-  return { secrets, sealKeys: await count(read('seal_keys').whereNotNull('wrapped_private')) };
+  return countsOf(await allWrapped(database.read), (await hasArchiveSigner(database)) ? 1 : 0);
 }

@@ -5,8 +5,8 @@ import { LAST_BACKUP, LAST_RETENTION, LAST_SWEEP, readMeta } from '../../db/meta
 import { schemaState } from '../../db/migrate.ts';
 import { readForgottenTo } from '../../db/time-marks-store.ts';
 import { readEpochLength } from '../../ingest/epoch-length-store.ts';
-import { SERVER_SECRET, serverSecretContext } from '../../keys/contexts.ts';
-import { type MasterKey, makeMasterKey } from '../../keys/master-key.ts';
+import { openUnder, SERVER_SECRET, serverSecretContext } from '../../keys/contexts.ts';
+import { type MasterKey, makeMasterKey, type WrapContext } from '../../keys/master-key.ts';
 import { HOUR } from '../../lib/clock.ts';
 import { aheadOf } from '../../lib/steady-clock.ts';
 import type { ErasureLog } from '../../rights/erase/erasure-chain-service.ts';
@@ -14,6 +14,7 @@ import { countUndone } from '../../rights/erase/erasure-log-files.ts';
 import { countOrphanRows } from '../../rights/tenant-rows-store.ts';
 import { type Escrow, readEscrow } from '../escrow.ts';
 import { readJobFailures } from '../job-store.ts';
+import { allWrapped } from '../rewrap-store.ts';
 import { readStoredSteady } from '../steady-store.ts';
 import {
   countOrphans,
@@ -27,7 +28,6 @@ import {
   readPooling,
   readPragmas,
 } from './inspect-store.ts';
-import { allWrapped, type Wrapped } from './wrapped-store.ts';
 
 async function lastBackupAt(database: Database): Promise<number | null> {
   const value = await readMeta(database, LAST_BACKUP);
@@ -101,15 +101,13 @@ export interface Tried {
 
 export const UNTRIED: Tried = { opens: null, unopened: [], escrow: null };
 
-function opens(masterKey: MasterKey, { wrapped, contexts }: Omit<Wrapped, 'name'>): boolean {
-  return contexts.some((context) => {
-    try {
-      masterKey.unwrap(wrapped, context).fill(0);
-      return true;
-    } catch {
-      return false;
-    }
-  });
+function opens(masterKey: MasterKey, wrapped: string, contexts: readonly WrapContext[]): boolean {
+  try {
+    openUnder(masterKey, wrapped, contexts).secret.fill(0);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Tries the master key on all that it should open. */
@@ -117,8 +115,9 @@ export async function tryMasterKey(database: Database, key: Buffer | null): Prom
   const wrapped = key && (await readMeta(database, SERVER_SECRET));
   if (!key || wrapped === null) return UNTRIED;
   const masterKey = makeMasterKey(key, randomBytes);
-  const fits = opens(masterKey, { wrapped, contexts: [serverSecretContext] });
-  const unopened = fits ? (await allWrapped(database)).filter((secret) => !opens(masterKey, secret)) : [];
+  const fits = opens(masterKey, wrapped, [serverSecretContext]);
+  const all = fits ? await allWrapped(database.read) : [];
+  const unopened = all.filter((secret) => !opens(masterKey, secret.wrapped, secret.contexts));
   const escrow = await readEscrow(database, masterKey);
   return { opens: fits, unopened: unopened.map(({ name }) => name), escrow };
 }
