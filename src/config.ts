@@ -186,26 +186,22 @@ export function loadConfig(options: LoadOptions): Config {
 }
 
 /** What a service manager hands to the process it starts (sd_notify(3), sd_listen_fds(3)). */
-export interface ServiceManager {
-  /** Null: nobody wants to be told. */
-  readonly notifySocket: string | null;
-  /** How long it waits for a sign of life. */
-  readonly watchdogMs: number | null;
-  /** Listening sockets, from descriptor 3 on, with the names that their units give them. */
-  readonly sockets: readonly { readonly fd: number; readonly name: string }[];
-}
+export type ServiceManager = ReturnType<typeof serviceManager>;
 
 const FIRST_SOCKET = 3;
 
 /** What is meant for another process, a parent that did not clear its environment, is passed over. */
-export function serviceManager(environment: Environment, pid: number): ServiceManager {
+export function serviceManager(environment: Environment, pid: number) {
   const isOurs = (name: string): boolean => environment[name] === undefined || environment[name] === `${pid}`;
   const microseconds = Number(environment['WATCHDOG_USEC'] ?? 0);
   const count = environment['LISTEN_PID'] === `${pid}` ? Number(environment['LISTEN_FDS'] ?? 0) : 0;
   const names = (environment['LISTEN_FDNAMES'] ?? '').split(':');
   return {
+    /** Null: nobody wants to be told. */
     notifySocket: environment['NOTIFY_SOCKET'] || null,
+    /** How long it waits for a sign of life. */
     watchdogMs: microseconds > 0 && isOurs('WATCHDOG_PID') ? microseconds / 1000 : null,
+    /** Listening sockets, from descriptor 3 on, with the names that their units give them. */
     sockets: Array.from({ length: Number.isSafeInteger(count) && count > 0 ? count : 0 }, (_, i) => ({
       fd: FIRST_SOCKET + i,
       name: names[i] ?? '',

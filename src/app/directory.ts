@@ -1,40 +1,14 @@
 import type { ApiKey } from '../auth/api-key.ts';
 import { hashApiKey } from '../auth/api-key.ts';
-import type { ConsentTenant } from '../consent/tenant.ts';
 import type { KeyChanges } from '../ingest/opening/messages.ts';
-import type { IngestTenant } from '../ingest/ports.ts';
 import { type MasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { PubKeyResponse } from '../schema/responses.ts';
 import type { OnOpened } from '../tenants/key-use-service.ts';
-import type { Webhook } from '../webhooks/store.ts';
 import { type Entry, type EntryDeps, makeEntry } from './directory-entry.ts';
 import type { DamagedTenant, SnapshotPage } from './snapshot-store.ts';
 
 /** All tenants as this process knows them, at most one poll behind the database. */
-export interface Directory {
-  readonly tenant: (kid: string) => IngestTenant | undefined;
-  readonly consentTenant: (kid: string) => ConsentTenant | undefined;
-  readonly publicKey: (kid: string) => PubKeyResponse | null;
-  /** Null: it is not known here, and may have been made since the last poll. */
-  readonly apiKey: (secret: string) => ApiKey | 'revoked' | null;
-  readonly knowsOrigin: (origin: string) => boolean;
-  readonly webhook: (kid: string, id: string) => Webhook | undefined;
-  /** Another thread opened a bundle: counts it. False: the generation is live no more, and the bundle was not opened. */
-  readonly noteOpened: (kid: string, generation: number) => boolean;
-  readonly hasWebhooks: boolean;
-  readonly size: number;
-}
-
-export interface LiveDirectory extends Directory {
-  /**
-   * Takes what changed. A tenant that cannot be read is no longer served: in its row a key may have been revoked.
-   * @param rightKey what does not open is the tenant's own damage
-   * @returns the damaged tenants among those that changed
-   * @throws {WrongMasterKey} otherwise, and keeps what was
-   */
-  apply(page: SnapshotPage, masterKey: MasterKey, rightKey?: boolean): readonly DamagedTenant[];
-}
+export type LiveDirectory = ReturnType<typeof makeDirectory>;
 
 /** @throws {WrongMasterKey} before anything changed */
 function takePage(
@@ -68,23 +42,25 @@ export function makeDirectory(
   clock: Clock,
   onOpened: OnOpened = () => {},
   onKeys: (changes: KeyChanges) => void = () => {},
-): LiveDirectory {
+) {
   let entries = new Map<string, Entry>();
   let apiKeys = new Map<string, ApiKey>();
   let origins = new Set<string>();
   let hasWebhooks = false;
   return {
-    tenant: (kid) => entries.get(kid)?.tenant,
-    consentTenant: (kid) => entries.get(kid)?.consent,
-    publicKey: (kid) => entries.get(kid)?.publicKey ?? null,
-    apiKey(secret) {
+    tenant: (kid: string) => entries.get(kid)?.tenant,
+    consentTenant: (kid: string) => entries.get(kid)?.consent,
+    publicKey: (kid: string) => entries.get(kid)?.publicKey ?? null,
+    /** Null: it is not known here, and may have been made since the last poll. */
+    apiKey(secret: string): ApiKey | 'revoked' | null {
       const key = apiKeys.get(hashApiKey(secret));
       if (!key) return null;
       return key.revokedAt === null ? key : 'revoked';
     },
-    knowsOrigin: (origin) => origins.has(origin),
-    webhook: (kid, id) => entries.get(kid)?.webhooks.find((webhook) => webhook.id === id),
-    noteOpened(kid, generation) {
+    knowsOrigin: (origin: string) => origins.has(origin),
+    webhook: (kid: string, id: string) => entries.get(kid)?.webhooks.find((webhook) => webhook.id === id),
+    /** Another thread opened a bundle: counts it. False: the generation is live no more, and the bundle was not opened. */
+    noteOpened(kid: string, generation: number) {
       const entry = entries.get(kid);
       if (!entry?.isLive(generation)) return false;
       onOpened(entry.tenant, generation);
@@ -96,7 +72,13 @@ export function makeDirectory(
     get size() {
       return entries.size;
     },
-    apply(page, masterKey, rightKey = false) {
+    /**
+     * Takes what changed. A tenant that cannot be read is no longer served: in its row a key may have been revoked.
+     * @param rightKey what does not open is the tenant's own damage
+     * @returns the damaged tenants among those that changed
+     * @throws {WrongMasterKey} otherwise, and keeps what was
+     */
+    apply(page: SnapshotPage, masterKey: MasterKey, rightKey = false): readonly DamagedTenant[] {
       if (page.kids === null) return [];
       const changed = takePage(entries, page, { masterKey, clock, onOpened }, rightKey);
       entries = changed.entries;

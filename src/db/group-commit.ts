@@ -47,12 +47,6 @@ export interface GroupOptions<Item, Result> {
   readonly concurrency?: number;
 }
 
-export interface Group<Item, Result> {
-  submit(item: Item): Promise<Result>;
-  /** Resolves when nothing waits and nothing is in flight. */
-  idle(): Promise<void>;
-}
-
 /**
  * Runs a batch and answers its items. One that throws is retried in halves, until the failing item is alone.
  * @param onAway told when the database is away
@@ -85,7 +79,7 @@ async function answer<Item, Result>(
  * While one batch is in flight the next one gathers, and shares its refusal when the database is away; any other failure is
  * nobody's but the item's that has it. There is no timer: an idle server adds no delay, a loaded one shares the fsync.
  */
-export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>): Group<Item, Result> {
+export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>) {
   const concurrency = options.concurrency ?? 1;
   let waiting: Waiting<Item, Result>[] = [];
   let inFlight = 0;
@@ -128,7 +122,7 @@ export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>): Gr
   }
 
   return {
-    submit(item) {
+    submit(item: Item): Promise<Result> {
       if (waiting.length >= options.maxWaiting)
         return Promise.reject(new Unavailable('too much is waiting', 1));
       return new Promise((resolve, reject) => {
@@ -136,6 +130,8 @@ export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>): Gr
         schedule();
       });
     },
-    idle: () => (isIdle() ? Promise.resolve() : new Promise((resolve) => void onIdle.push(resolve))),
+    /** Resolves when nothing waits and nothing is in flight. */
+    idle: (): Promise<void> =>
+      isIdle() ? Promise.resolve() : new Promise((resolve) => void onIdle.push(resolve)),
   };
 }

@@ -24,20 +24,15 @@ const source: Knex.MigrationSource<string> = {
   },
 };
 
-export interface SchemaState {
-  readonly pending: readonly string[];
-  /** Applied by another gpd, newer or never released: this one must not touch the data. */
-  readonly unknown: readonly string[];
-}
-
 /** Cheap enough for every start: one table read and one directory listing. */
-export async function schemaState(database: Database): Promise<SchemaState> {
+export async function schemaState(database: Database) {
   const names = await migrationNames();
   const exists = await database.read.schema.hasTable('knex_migrations');
   const rows = exists ? await database.read('knex_migrations').select<{ name: string }[]>('name') : [];
   const applied = new Set(rows.map((row) => row.name));
   return {
     pending: names.filter((name) => !applied.has(name)),
+    /** Applied by another gpd, newer or never released: this one must not touch the data. */
     unknown: [...applied].filter((name) => !names.includes(name)),
   };
 }

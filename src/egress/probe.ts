@@ -4,20 +4,14 @@ import { SECOND } from '../lib/clock.ts';
 
 const TIMEOUT_MS = 3 * SECOND;
 
-export interface Probe {
-  readonly status: number;
-  /** The answer's own time; null: it tells none. */
-  readonly date: number | null;
-  readonly text: string;
-}
-
 /** Null: nobody answers there. Redirects are not followed. */
-export async function probe(url: string): Promise<Probe | null> {
+export async function probe(url: string) {
   try {
     const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) });
     const date = Date.parse(response.headers.get('date') ?? '');
     return {
       status: response.status,
+      /** The answer's own time; null: it tells none. */
       date: Number.isNaN(date) ? null : date,
       text: await response.text(),
     };

@@ -1,16 +1,5 @@
 /** The network tier as the classifier sees it: header facts behind the trust boundary. Nothing of it is stored. */
-export interface NetworkFacts {
-  readonly userAgent: string | null;
-  readonly acceptLanguage: string | null;
-  readonly secChUa: string | null;
-  readonly secChUaPlatform: string | null;
-  readonly secFetchSite: string | null;
-  /** JA4 as a trusted proxy hands it over; only its parts a and b are looked at. */
-  readonly ja4: string | null;
-  readonly https: boolean;
-  /** The client's network is one of a hosting provider; null: nobody knows. */
-  readonly hosting: boolean | null;
-}
+export type NetworkFacts = ReturnType<typeof readNetwork>;
 
 export type HeaderMap = Readonly<Record<string, string | readonly string[] | undefined>>;
 
@@ -31,7 +20,7 @@ export interface RequestTier {
   readonly hosting: boolean | null;
 }
 
-export function readNetwork(tier: RequestTier): NetworkFacts {
+export function readNetwork(tier: RequestTier) {
   const { headers, https, ja4, hosting } = tier;
   return {
     userAgent: headerText(headers, 'user-agent'),
@@ -39,8 +28,10 @@ export function readNetwork(tier: RequestTier): NetworkFacts {
     secChUa: headerText(headers, 'sec-ch-ua'),
     secChUaPlatform: headerText(headers, 'sec-ch-ua-platform'),
     secFetchSite: headerText(headers, 'sec-fetch-site'),
+    /** JA4 as a trusted proxy hands it over; only its parts a and b are looked at. */
     ja4,
     https,
+    /** The client's network is one of a hosting provider; null: nobody knows. */
     hosting,
   };
 }

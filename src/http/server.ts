@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
 import type { Range } from '../lib/ip.ts';
-import { makeSlotList, type SlotList } from '../lib/slot-list.ts';
+import { makeSlotList } from '../lib/slot-list.ts';
 import { dropSeveralCredentials } from './authorization.ts';
 import { readBody } from './body.ts';
 import { type Client, countHeader, headerText, makeClientReader } from './client.ts';
@@ -137,7 +137,7 @@ const MAX_CONTINUE_BYTES = 32_768;
 interface Listening {
   readonly clientOf: ReturnType<typeof makeClientReader>;
   readonly clientErrors: ReturnType<typeof makeClientErrors>;
-  readonly open: SlotList<ServerResponse>;
+  readonly open: ReturnType<typeof makeSlotList<ServerResponse>>;
   readonly isDraining: () => boolean;
 }
 

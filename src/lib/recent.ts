@@ -1,16 +1,10 @@
-/** Values that are of use for a short while only. */
-export interface Recent<Value> {
-  get(key: string): Value | undefined;
-  /** False when it holds as many as it may: nothing is kept then. */
-  set(key: string, value: Value): boolean;
-}
-
 /**
- * Keeps a value for at least `ms` after it was set or read, and forgets it by the time of twice as long, without a timer.
+ * Values that are of use for a short while only: each is kept for at least `ms` after it was set or read, and forgotten by
+ * the time of twice as long, without a timer.
  * @param most so many within `ms`
  * @param now milliseconds that no clock change touches
  */
-export function makeRecent<Value>(ms: number, most: number, now: () => number): Recent<Value> {
+export function makeRecent<Value>(ms: number, most: number, now: () => number) {
   let young = new Map<string, Value>();
   let old = new Map<string, Value>();
   let begun = now();
@@ -28,7 +22,7 @@ export function makeRecent<Value>(ms: number, most: number, now: () => number): 
     return true;
   }
   return {
-    get(key) {
+    get(key: string) {
       turnOver();
       const found = young.get(key);
       if (found !== undefined) return found;
@@ -36,6 +30,7 @@ export function makeRecent<Value>(ms: number, most: number, now: () => number): 
       if (kept !== undefined) set(key, kept);
       return kept;
     },
+    /** False when it holds as many as it may: nothing is kept then. */
     set,
   };
 }

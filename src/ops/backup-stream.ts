@@ -3,7 +3,6 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import {
   type BackupCipher,
-  type BackupHeader,
   CHUNK_BYTES,
   headerLength,
   PREAMBLE_BYTES,
@@ -56,10 +55,7 @@ export async function* sealBytes(source: Bytes, cipher: BackupCipher): AsyncGene
 }
 
 /** Where the parts begin, and what the file says of itself. */
-export interface BackupHead {
-  readonly header: BackupHeader;
-  readonly bytes: Buffer;
-}
+export type BackupHead = Awaited<ReturnType<typeof readHead>>;
 
 async function readFully(handle: FileHandle, length: number, at: number): Promise<Buffer> {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, at);
@@ -67,7 +63,7 @@ async function readFully(handle: FileHandle, length: number, at: number): Promis
 }
 
 /** @throws {DamagedBackup} when the file is no backup */
-export async function readHead(file: string): Promise<BackupHead> {
+export async function readHead(file: string) {
   const handle = await open(file, 'r');
   try {
     const preamble = await readFully(handle, PREAMBLE_BYTES, 0);

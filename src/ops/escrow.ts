@@ -54,17 +54,17 @@ export async function confirmRecoveryKey(
   return { matches, fingerprint };
 }
 
-export interface Escrow {
-  readonly confirmedAt: number;
-  /** False: of another master key, the one before `keys rewrap`. */
-  readonly current: boolean;
-}
+export type Escrow = NonNullable<Awaited<ReturnType<typeof readEscrow>>>;
 
 /** Null: nobody ever confirmed one. */
-export async function readEscrow(database: Database, masterKey: MasterKey): Promise<Escrow | null> {
+export async function readEscrow(database: Database, masterKey: MasterKey) {
   const note = noteSchema.safeParse(JSON.parse((await readMeta(database, ESCROW)) ?? 'null'));
   if (!note.success) return null;
-  return { confirmedAt: note.data.at, current: note.data.fingerprint === fingerprintOf(masterKey) };
+  return {
+    confirmedAt: note.data.at,
+    /** False: of another master key, the one before `keys rewrap`. */
+    current: note.data.fingerprint === fingerprintOf(masterKey),
+  };
 }
 
 /** Null: there is no database yet that it could be tried on. */

@@ -9,7 +9,7 @@ import { refusalOf, schemaState } from '../db/migrate.ts';
 import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
 import { SECOND } from '../lib/clock.ts';
 import { equalBytes } from '../lib/hash.ts';
-import { applyCuts, type CameBack, cutOff } from '../rights/erase/cuts-store.ts';
+import { applyCuts, cutOff } from '../rights/erase/cuts-store.ts';
 import {
   checkLines,
   type ErasureLog,
@@ -23,7 +23,7 @@ import { readServerSecret } from '../tenants/installation-files.ts';
 import { operatorsOf } from '../tenants/operators-service.ts';
 import { BackupFailed } from './backup-failed.ts';
 import { type BackupHead, DamagedBackup } from './backup-stream.ts';
-import { type Going, planGoingOn } from './restore-checkpoints-service.ts';
+import { planGoingOn } from './restore-checkpoints-service.ts';
 import { openBook } from './restore-swap.ts';
 import { rewrapAll } from './rewrap-store.ts';
 import { leastSkew } from './skew-store.ts';
@@ -88,23 +88,13 @@ async function mergeLogs(
   return { lines, log: checkLines(lines, key) };
 }
 
-export interface Prepared {
-  readonly rewrapped: boolean;
-  readonly undone: number;
-  readonly holds: number;
-  readonly going: Going;
-  /** Of erasures.log. */
-  readonly lines: readonly string[];
-  readonly back: CameBack;
-}
-
 /** Opens the copy under its own key, and wraps it with the directory's where that is another. */
 export async function prepareStaged(
   { file, head, keys }: Source,
   config: Config,
   staged: { readonly path: string; readonly carried: readonly string[] },
   by: { readonly account: string; readonly at: number },
-): Promise<Prepared> {
+) {
   const database = await openDatabase({ location: staged.path });
   try {
     const masterKey = makeMasterKey(keys.backup, randomBytes);

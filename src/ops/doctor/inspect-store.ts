@@ -48,14 +48,7 @@ export async function isEncrypted(database: Database): Promise<boolean | null> {
 }
 
 /** What lies between this process and PostgreSQL. */
-export interface Pooling {
-  /** A pooler answers: the backend is not the one that the connection was made to. */
-  readonly pooled: boolean;
-  /** Whether it keeps a transaction together. */
-  readonly transactions: boolean;
-  /** The time limit of a statement outside of a transaction, as PostgreSQL writes it; `0` is none. */
-  readonly readLimit: string;
-}
+export type Pooling = NonNullable<Awaited<ReturnType<typeof readPooling>>>;
 
 interface RawConnection {
   readonly processID: number;
@@ -77,7 +70,7 @@ async function keepsTransactions(database: Database): Promise<boolean> {
 }
 
 /** Null on SQLite. */
-export async function readPooling(database: Database): Promise<Pooling | null> {
+export async function readPooling(database: Database) {
   if (database.kind === 'sqlite') return null;
   const client = database.read.client as RawClient;
   const connection = await client.acquireConnection();
@@ -86,8 +79,11 @@ export async function readPooling(database: Database): Promise<Pooling | null> {
     const [limit] = (await connection.query('SHOW statement_timeout')).rows;
     return {
       // A pooler tells a number of its own, by which a query is cancelled through it.
+      /** A pooler answers: the backend is not the one that the connection was made to. */
       pooled: pid?.['pid'] !== connection.processID,
+      /** Whether it keeps a transaction together. */
       transactions: await keepsTransactions(database),
+      /** The time limit of a statement outside of a transaction, as PostgreSQL writes it; `0` is none. */
       readLimit: String(limit?.['statement_timeout']),
     };
   } finally {

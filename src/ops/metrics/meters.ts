@@ -18,50 +18,46 @@ function childOf<Child>(find: (a: string, b: string) => Child): (a: string, b?: 
   };
 }
 
-const COUNTERS = {
-  requests: ['gpd_requests_total', 'Requests that were answered, by route and status.', ['route', 'status']],
-  ingests: ['gpd_ingest_total', 'Bundles that reached the core, by reason.', ['reason']],
-  verdicts: ['gpd_verdicts_total', 'Verdicts of accepted bundles, by class.', ['class']],
-  checks: ['gpd_consent_checks_total', 'Single consent checks, by reason.', ['reason']],
-} as const;
-
-const HISTOGRAMS = {
-  durations: [
-    'gpd_request_seconds',
-    'Seconds from the head of a request to the end of its answer.',
-    'route',
-    SECONDS,
-  ],
-  sizes: ['gpd_batch_size', 'Items that share one transaction or one query, by group.', 'group', SIZES],
-} as const;
-
 export function makeMeters() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
-  const counter = (which: keyof typeof COUNTERS) => {
-    const [name, help, labelNames] = COUNTERS[which];
-    const made = new Counter<string>({ name, help, labelNames: [...labelNames], registers });
+  const counter = (name: string, help: string, ...labelNames: string[]) => {
+    const made = new Counter({ name, help, labelNames, registers });
     return childOf((...labels) => made.labels(...labels.slice(0, labelNames.length)));
   };
-  const histogram = (which: keyof typeof HISTOGRAMS) => {
-    const [name, help, label, buckets] = HISTOGRAMS[which];
-    const made = new Histogram({ name, help, labelNames: [label], buckets: [...buckets], registers });
+  const histogram = (name: string, help: string, label: string, buckets: number[]) => {
+    const made = new Histogram({ name, help, labelNames: [label], buckets, registers });
     return childOf((value) => made.labels(value));
   };
-  const request = counter('requests');
-  const duration = histogram('durations');
-  const ingest = counter('ingests');
-  const verdict = counter('verdicts');
+  const request = counter(
+    'gpd_requests_total',
+    'Requests that were answered, by route and status.',
+    'route',
+    'status',
+  );
+  const duration = histogram(
+    'gpd_request_seconds',
+    'Seconds from the head of a request to the end of its answer.',
+    'route',
+    SECONDS,
+  );
+  const ingest = counter('gpd_ingest_total', 'Bundles that reached the core, by reason.', 'reason');
+  const verdict = counter('gpd_verdicts_total', 'Verdicts of accepted bundles, by class.', 'class');
   // At 0 from the start: a rise that begins with a new series is no rise to a rate.
   for (const reason of Object.keys(INGEST_STATUS)) ingest(reason).inc(0);
-  const check = counter('checks');
+  const check = counter('gpd_consent_checks_total', 'Single consent checks, by reason.', 'reason');
   const invalid = new Counter({
     name: 'gpd_consent_state_invalid_total',
     help: 'Rows that consent is decided from and that did not carry their MAC.',
     registers,
   });
-  const size = histogram('sizes');
+  const size = histogram(
+    'gpd_batch_size',
+    'Items that share one transaction or one query, by group.',
+    'group',
+    SIZES,
+  );
   const waiting = new Gauge({
     name: 'gpd_batch_waiting',
     help: 'Items that waited when the last batch began, by group.',
