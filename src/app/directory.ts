@@ -52,7 +52,7 @@ export function makeDirectory(
     consentTenant: (kid: string) => entries.get(kid)?.consent,
     publicKey: (kid: string) => entries.get(kid)?.publicKey ?? null,
     /** Null: it is not known here, and may have been made since the last poll. */
-    apiKey(secret: string): ApiKey | 'revoked' | null {
+    apiKey: (secret: string): ApiKey | 'revoked' | null => {
       const key = apiKeys.get(hashApiKey(secret));
       if (!key) return null;
       return key.revokedAt === null ? key : 'revoked';

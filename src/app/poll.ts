@@ -91,7 +91,7 @@ export async function startPolling(
      * A look that begins after this call: for what a caller names and this node does not know yet, and for what it changed
      * itself. Callers at one time share it. @throws {Unavailable} when the database cannot be read
      */
-    async refresh() {
+    refresh: async () => {
       try {
         await looks.soon();
       } catch (error) {

@@ -35,7 +35,7 @@ export function watchLimiter(limiter: Limiter, now: () => number = () => perform
   return {
     /** Seconds that a client over its limit has to wait still; charges nothing, and 0 for everybody else. */
     spent,
-    async charge(key: string) {
+    charge: async (key: string) => {
       const known = spent(key);
       if (known > 0) return known;
       const wait = await limiter(key);

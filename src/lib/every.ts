@@ -50,7 +50,7 @@ export function every(task: () => Promise<void>, { ms, timer, onFault }: EveryOp
     /** A run that begins after this call, and after one under way; callers at one time share it. @throws what the task throws */
     soon,
     /** Resolves when nothing runs any more. */
-    async stop() {
+    stop: async () => {
       ticking.close();
       await Promise.allSettled([next]);
       await Promise.allSettled([last]);
