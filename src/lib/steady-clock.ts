@@ -32,8 +32,6 @@ export function parseSteadyMemory(text: string): SteadyMemory | null {
   }
 }
 
-export type SteadyClock = ReturnType<typeof makeSteadyClock>;
-
 /** How far the clock was ahead of what was believed. */
 export const aheadOf = ({ jumps }: Pick<SteadyMemory, 'jumps'>): number =>
   jumps.reduce((total, { ms }) => total + ms, 0);

@@ -20,12 +20,6 @@ export interface LostEntries {
   readonly entries: number;
 }
 
-export interface Going {
-  readonly lost: readonly LostEntries[];
-  /** Before the database changes places: a crash in between makes no line void that it needs. */
-  readonly write: () => Promise<void>;
-}
-
 interface GoOnDeps {
   readonly database: Database;
   readonly masterKey: MasterKey;

@@ -117,6 +117,7 @@ export async function prepareStaged(
       return applyCuts(tx, log.cuts);
     });
     if (other) await rewrapAll(database, masterKey, makeMasterKey(other, randomBytes), secret, act);
+    // Written before the database changes places: a crash in between makes no line void that it needs.
     const going = { lost: plan.lost, write: () => book.keepAfterLoss(plan.lines) };
     const undone = await countUndone(database, log.tombstones);
     const holds = (await lostHolds(database, log.holds, by.at)).length;
