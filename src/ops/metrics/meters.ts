@@ -18,10 +18,7 @@ function childOf<Child>(find: (a: string, b: string) => Child): (a: string, b?: 
   };
 }
 
-export function makeMeters() {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  const registers = [registry];
+function familiesOf(registers: Registry[]) {
   const counter = (name: string, help: string, ...labelNames: string[]) => {
     const made = new Counter({ name, help, labelNames, registers });
     return childOf((...labels) => made.labels(...labels.slice(0, labelNames.length)));
@@ -30,6 +27,14 @@ export function makeMeters() {
     const made = new Histogram({ name, help, labelNames: [label], buckets, registers });
     return childOf((value) => made.labels(value));
   };
+  return { counter, histogram };
+}
+
+export function makeMeters() {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  const { counter, histogram } = familiesOf(registers);
   const request = counter(
     'gpd_requests_total',
     'Requests that were answered, by route and status.',
