@@ -7,7 +7,7 @@ import type { Database } from '../db/db.ts';
 import { UnknownSchema } from '../db/migrate.ts';
 import { SqliteUnloadable } from '../db/sqlite-client.ts';
 import { type ERRORS, OutcomeUnknown, Refusal, Unavailable } from '../lib/errors.ts';
-import { BackupFailed } from '../ops/backup-failed.ts';
+import { BackupFailed } from '../ops/backup-stream.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import type { SettingName } from '../schema/settings.ts';
 import {

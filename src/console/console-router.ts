@@ -1,5 +1,5 @@
 import type { Router } from 'express';
-import { exactRouter } from '../http/exact-router.ts';
+import { exactRouter } from '../http/methods.ts';
 import { Refusal } from '../lib/errors.ts';
 import { auditPages } from './audit-pages.ts';
 import { casePages } from './case-pages.ts';

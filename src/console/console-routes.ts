@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express';
 import type { Config } from '../config.ts';
-import { exactRouter } from '../http/exact-router.ts';
+import { exactRouter } from '../http/methods.ts';
 import type { ConsoleApp, ConsoleParts } from './console-make.ts';
 
 /** The console is loaded when somebody opens it: an appliance that only ingests does not pay for it in memory or start. */

@@ -2,7 +2,7 @@ import type { Request, Response, Router } from 'express';
 import { CONSOLE_ABSOLUTE_MS } from '../auth/console-session.ts';
 import { LoginRefused, type Switching } from '../auth/login.ts';
 import { cookieValues, cookieNames as sentNames } from '../http/cookies.ts';
-import { limitClients } from '../http/limit-clients.ts';
+import { limitClients } from '../http/json-route.ts';
 import { Unavailable } from '../lib/errors.ts';
 import type { Context } from './context.ts';
 import {

@@ -8,11 +8,11 @@ import {
   errorCode,
   isIoError,
   isTransient,
+  snapshotOn,
   withAvailability,
 } from './availability.ts';
 import { makeCheckpointer, truncateWal } from './checkpointer.ts';
 import { poolableClient } from './postgres-client.ts';
-import { snapshotOn } from './read-snapshot.ts';
 import type { HotTransaction } from './sql.ts';
 import { immediateSqliteClient } from './sqlite-client.ts';
 import { AUTO_VACUUM, createSqlite, type SqliteConnection } from './sqlite-file.ts';

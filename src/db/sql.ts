@@ -1,8 +1,7 @@
 import type { Knex } from 'knex';
 import { chunksOf } from '../lib/chunks.ts';
 import { runSqlite } from './sqlite-client.ts';
-import type { Together } from './sqlite-together.ts';
-import type { SqliteTransaction } from './sqlite-transaction.ts';
+import type { SqliteTransaction, Together } from './sqlite-transaction.ts';
 
 /** What the hot statements share: multi-row SQL that both databases take, with its text made once a shape. */
 

@@ -1,6 +1,5 @@
 import type { Knex } from 'knex';
 import { type Connection, onConnection, type Rows, runPrepared } from './sqlite-prepared.ts';
-import { defineTogether, runTogether, type Together } from './sqlite-together.ts';
 
 /**
  * A transaction that knex knows nothing of: the object that knex makes for one costs more than the statements of a batch
@@ -57,4 +56,52 @@ export function runSqliteTransaction<T>(
     await defineTogether(connection);
     return runOn(connection, work);
   });
+}
+
+/**
+ * Several statements in one step. Each step of a connection is a turn of the thread pool and one of the event loop,
+ * which cost more than a small statement does; a trigger runs its statements without them. The trigger and the view that it
+ * stands on are temporary: they are the connection's own and in no file (sqlite.org/lang_createtrigger.html).
+ */
+export interface Together {
+  readonly view: string;
+  /** Each takes one parameter and answers no rows. */
+  readonly statements: readonly string[];
+}
+
+/** Of a connection: false is wanted, and to be defined before its next transaction, as a rollback would undo it inside of one. */
+const known = new WeakMap<Connection, Map<Together, boolean>>();
+
+function define(connection: Connection, { view, statements }: Together): Promise<void> {
+  const columns = statements.map((_, i) => `p${i}`).join(', ');
+  const nothing = statements.map(() => 'NULL').join(', ');
+  const body = statements.map((sql, i) => `${sql.replace('?', `NEW.p${i}`)};`).join('\n');
+  const ddl = `CREATE TEMP VIEW IF NOT EXISTS ${view} (${columns}) AS SELECT ${nothing};
+    CREATE TEMP TRIGGER IF NOT EXISTS ${view}_all INSTEAD OF INSERT ON ${view} BEGIN ${body} END;`;
+  return new Promise((resolve, reject) => {
+    connection.exec(ddl, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+/** Before a transaction: what an earlier one wanted is there from now on. */
+export async function defineTogether(connection: Connection): Promise<void> {
+  for (const [together, isDefined] of known.get(connection) ?? []) {
+    if (isDefined) continue;
+    await define(connection, together);
+    known.get(connection)?.set(together, true);
+  }
+}
+
+/** In a transaction. One by one the first time, and together from the next transaction on. */
+export async function runTogether(connection: Connection, together: Together, bindings: Rows): Promise<Rows> {
+  const { view, statements } = together;
+  const ofConnection = known.get(connection) ?? new Map<Together, boolean>();
+  known.set(connection, ofConnection);
+  if (ofConnection.get(together) === true) {
+    const values = statements.map(() => '?').join(', ');
+    return runPrepared(connection, `INSERT INTO ${view} VALUES (${values})`, bindings);
+  }
+  ofConnection.set(together, false);
+  for (const [i, sql] of statements.entries()) await runPrepared(connection, sql, [bindings[i]]);
+  return [];
 }

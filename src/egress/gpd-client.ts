@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { SECOND } from '../lib/clock.ts';
 import { pubKeyResponseSchema } from '../schema/responses.ts';
 
 /** Calls from the command line to a gpd server that the operator named. */
@@ -50,4 +51,24 @@ export async function postBundle(base: string, body: string, headers: Readonly<R
     reason: reason ?? error ?? `status-${response.status}`,
     class: visitorClass ?? null,
   };
+}
+
+/** Short questions to servers that the operator named, for `gpd doctor` and `gpd status`. */
+
+const PROBE_MS = 3 * SECOND;
+
+/** Null: nobody answers there. Redirects are not followed. */
+export async function probe(url: string) {
+  try {
+    const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(PROBE_MS) });
+    const date = Date.parse(response.headers.get('date') ?? '');
+    return {
+      status: response.status,
+      /** The answer's own time; null: it tells none. */
+      date: Number.isNaN(date) ? null : date,
+      text: await response.text(),
+    };
+  } catch {
+    return null;
+  }
 }

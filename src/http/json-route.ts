@@ -1,12 +1,15 @@
-import type { Request, Router } from 'express';
+import type { Request, RequestHandler, Router } from 'express';
 import type { z } from 'zod';
 import { Refusal } from '../lib/errors.ts';
 import { MAX_BODY_BYTES } from '../schema/bundle.ts';
 import { ALL_ROUTES } from '../schema/routes.ts';
 import { readBody } from './body.ts';
 import { API_CORS, corsHeaders, type KnowsOrigin, preflightHeaders } from './cors.ts';
-import { exactRouter } from './exact-router.ts';
+import type { Limiter } from './hot.ts';
 import { declaresTooMuch, isPlainJson, parseBody } from './json-body.ts';
+import { charge } from './limiter.ts';
+import { exactRouter } from './methods.ts';
+import { requestFacts } from './server.ts';
 
 /** Size, media type, JSON, shape — after authorisation, before anything else. @throws {Refusal} */
 export async function readJson<Schema extends z.ZodType>(
@@ -43,4 +46,12 @@ export function apiCors(knowsOrigin: KnowsOrigin): Router {
     response.set(corsHeaders(request.headers, knowsOrigin));
     next();
   });
+}
+
+/** A bucket a client, before anything else is looked at: 429 past it. */
+export function limitClients(limiter: Limiter): RequestHandler {
+  return async (request, _response, next) => {
+    await charge(limiter, requestFacts(request).limitKey);
+    next();
+  };
 }

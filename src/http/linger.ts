@@ -1,4 +1,6 @@
+import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { Server as NetServer } from 'node:net';
 
 /**
  * Closing on bytes that nobody read resets the connection, and the peer may lose the answer it was sent. So our half is
@@ -48,4 +50,20 @@ export function makeLinger(hasUnread: (socket: Socket) => boolean): (socket: Soc
       else destroySoon();
     };
   };
+}
+
+/** A kept connection that says nothing for so long while the server drains is closed; an answer closes its own. */
+const SILENT_MS = 1000;
+
+/**
+ * Takes nobody new and waits until every connection is closed, at the deadline by force.
+ * Not http's own close(), which ends idle connections at once: a balancer may be sending on one of them.
+ */
+export async function drainConnections(server: Server, deadlineMs: number): Promise<void> {
+  const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
+  // After what has arrived was read: a busy loop may be late with it.
+  const silent = setTimeout(() => setImmediate(() => server.closeIdleConnections()), SILENT_MS);
+  await new Promise<void>((resolve) => void NetServer.prototype.close.call(server, () => resolve()));
+  clearTimeout(deadline);
+  clearTimeout(silent);
 }

@@ -1,4 +1,4 @@
-import type { Router } from 'express';
+import { Router } from 'express';
 import { Refusal } from '../lib/errors.ts';
 import type { Route } from '../schema/route.ts';
 import { ALL_ROUTES, allowedMethods } from '../schema/routes.ts';
@@ -20,4 +20,9 @@ export function refuseOtherMethods(router: Router): void {
       throw new Refusal('method-not-allowed', { headers });
     });
   }
+}
+
+/** Paths are compared by case: a proxy that keeps /console from strangers has to keep /CONSOLE from them as well. */
+export function exactRouter(): Router {
+  return Router({ caseSensitive: true });
 }

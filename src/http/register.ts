@@ -8,9 +8,8 @@ import type { Credential, Parameter, Route, RouteAnswer } from '../schema/route.
 import { headerName, ROUTE_NAMES, ROUTES, type RouteName, type Routes } from '../schema/routes.ts';
 import { type AuthorizeDeps, authorize, type Caller, type KeyCaller, type SessionCaller } from './caller.ts';
 import { open } from './cors.ts';
-import { exactRouter } from './exact-router.ts';
 import { readJson } from './json-route.ts';
-import { expressPath, refuseOtherMethods } from './methods.ts';
+import { exactRouter, expressPath, refuseOtherMethods } from './methods.ts';
 import { requestFacts } from './server.ts';
 
 /**

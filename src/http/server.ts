@@ -4,13 +4,11 @@ import type { Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
 import type { Range } from '../lib/ip.ts';
 import { makeSlotList } from '../lib/slot-list.ts';
-import { dropSeveralCredentials } from './authorization.ts';
 import { readBody } from './body.ts';
-import { type Client, countHeader, headerText, makeClientReader } from './client.ts';
+import { type Client, countHeader, dropSeveralCredentials, headerText, makeClientReader } from './client.ts';
 import { makeClientErrors } from './client-error.ts';
-import { drainConnections } from './drain.ts';
 import type { HotHandler, HotReply } from './hot.ts';
-import { makeLinger } from './linger.ts';
+import { drainConnections, makeLinger } from './linger.ts';
 import { errorReply, HSTS_SECONDS } from './reply.ts';
 import { literalTarget, originForm, pathOf } from './target.ts';
 

@@ -1,3 +1,5 @@
+import type { Clock } from './clock.ts';
+
 /** A source of `size` unpredictable bytes; `node:crypto.randomBytes` in production, a seeded one in tests. */
 export type Random = (size: number) => Buffer;
 
@@ -19,4 +21,27 @@ export function poolRandom(random: Random): Random {
     at += size;
     return pool.subarray(at - size, at);
   };
+}
+
+const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
+const PAIRS = Array.from({ length: 1024 }, (_, i) => ALPHABET.charAt(i >> 5) + ALPHABET.charAt(i & 31));
+
+/** Crockford base32 of the low `digits` × 5 bits of a non-negative safe integer. */
+function base32(value: number, digits: 8 | 10): string {
+  let text = '';
+  let rest = value;
+  for (let i = 0; i < digits; i += 2) {
+    text = (PAIRS[rest % 1024] as string) + text;
+    rest = Math.floor(rest / 1024);
+  }
+  return text;
+}
+
+/** A ULID: 48 bits of milliseconds, 80 random bits; 26 characters that sort by time. */
+export function makeUlid(clock: Clock, random: Random): string {
+  const bytes = random(10);
+  const high = bytes.readUIntBE(0, 5);
+  const low = bytes.readUIntBE(5, 5);
+  return base32(clock(), 10) + base32(high, 8) + base32(low, 8);
 }

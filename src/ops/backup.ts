@@ -25,8 +25,7 @@ import type { InstallationAct } from '../lib/act.ts';
 import { isoTime } from '../lib/clock.ts';
 import { readErasureLines } from '../rights/erase/erasure-log-files.ts';
 import type { Store } from '../tenants/installation-files.ts';
-import { BackupFailed } from './backup-failed.ts';
-import { DamagedBackup, meter, openBytes, readHead, sealBytes } from './backup-stream.ts';
+import { BackupFailed, DamagedBackup, meter, openBytes, readHead, sealBytes } from './backup-stream.ts';
 
 export const DATABASE_PART = 'gpd.db';
 export const ERASURES_PART = 'erasures.log';

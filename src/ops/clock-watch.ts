@@ -2,7 +2,7 @@ import type { Database } from '../db/db.ts';
 import { readForgottenTo } from '../db/time-marks-store.ts';
 import { type Clock, HOUR, MINUTE } from '../lib/clock.ts';
 import { aheadOf, makeSteadyClock } from '../lib/steady-clock.ts';
-import { readSteadyMemory } from './steady-store.ts';
+import { readSteadyMemory } from './job-store.ts';
 
 /**
  * `clock-ahead`: the clock jumped, or was ahead at the start, and is not believed yet; what cannot be taken back waits.

@@ -1,7 +1,8 @@
+import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
-import { LAST_RETENTION, LAST_SWEEP, writeMeta } from '../db/meta-store.ts';
-import type { SteadyMemory } from '../lib/steady-clock.ts';
-import { writeSteadyMemory } from './steady-store.ts';
+import { LAST_RETENTION, LAST_SWEEP, readMeta, writeMeta } from '../db/meta-store.ts';
+import { parseSteadyMemory, type SteadyMemory } from '../lib/steady-clock.ts';
+import { newestDecision } from './doctor/inspect-store.ts';
 
 /** How the housekeeping of all nodes together goes: what `gpd doctor` asks, whether a server runs or not. */
 
@@ -66,4 +67,26 @@ export async function readJobFailures(database: Database): Promise<readonly Stor
   return rows.map(({ kid, job, since, failed_at, reason }) => {
     return { job, kid: kid === '' ? null : kid, reason, since: Number(since), failedAt: Number(failed_at) };
   });
+}
+
+/** What the steady clock of the last server knew: a start is held against it. */
+
+const NAME = 'steady-clock';
+
+/** Null: no server ever wrote it, or nobody can read what is there. */
+export async function readStoredSteady(database: Database): Promise<SteadyMemory | null> {
+  const text = await readMeta(database, NAME);
+  return text === null ? null : parseSteadyMemory(text);
+}
+
+/** The same; without one, the time of the newest decision. */
+export async function readSteadyMemory(database: Database): Promise<SteadyMemory | null> {
+  const stored = await readStoredSteady(database);
+  if (stored) return stored;
+  const newest = await newestDecision(database);
+  return newest === null ? null : { steady: newest, jumps: [] };
+}
+
+export function writeSteadyMemory(tx: Knex.Transaction, { steady, jumps }: SteadyMemory): Promise<void> {
+  return writeMeta(tx, NAME, JSON.stringify({ steady, jumps }));
 }

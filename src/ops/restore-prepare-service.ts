@@ -21,8 +21,7 @@ import { countUndone, lostHolds, readErasureLines, requireWhole } from '../right
 import { tombstoneFile } from '../rights/erase/tombstone-files.ts';
 import { readServerSecret } from '../tenants/installation-files.ts';
 import { operatorsOf } from '../tenants/operators-service.ts';
-import { BackupFailed } from './backup-failed.ts';
-import { type BackupHead, DamagedBackup } from './backup-stream.ts';
+import { BackupFailed, type BackupHead, DamagedBackup } from './backup-stream.ts';
 import { planGoingOn } from './restore-checkpoints-service.ts';
 import { openBook } from './restore-swap.ts';
 import { rewrapAll } from './rewrap-store.ts';

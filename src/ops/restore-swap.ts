@@ -12,7 +12,7 @@ import { makeMasterKey } from '../keys/master-key.ts';
 import { type CheckpointBook, checkpointFile, makeCheckpointBook } from '../log/checkpoint-files.ts';
 import { tombstoneFile } from '../rights/erase/tombstone-files.ts';
 import { readMasterKey } from '../tenants/master-key-files.ts';
-import { BackupFailed, inUse } from './backup-failed.ts';
+import { BackupFailed, inUse } from './backup-stream.ts';
 
 /** The last step of a restore: one database takes the other's place. */
 

@@ -18,8 +18,7 @@ import {
   writeMasterKeyFile,
 } from '../tenants/master-key-files.ts';
 import { DATABASE_PART, ERASURES_PART, type OnProgress, requireRoom } from './backup.ts';
-import { inUse } from './backup-failed.ts';
-import { type BackupHead, DamagedBackup, openBytes, readHead } from './backup-stream.ts';
+import { type BackupHead, DamagedBackup, inUse, openBytes, readHead } from './backup-stream.ts';
 import type { LostEntries } from './restore-checkpoints-service.ts';
 import { type Keys, prepareStaged, type Source } from './restore-prepare-service.ts';
 import { claimOld, foldOrThrow, putInPlace } from './restore-swap.ts';

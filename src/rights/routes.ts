@@ -2,9 +2,9 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Router } from 'express';
 import type { Claimant } from '../auth/claims.ts';
-import { exactRouter } from '../http/exact-router.ts';
 import type { Limiter } from '../http/hot.ts';
-import { limitClients } from '../http/limit-clients.ts';
+import { limitClients } from '../http/json-route.ts';
+import { exactRouter } from '../http/methods.ts';
 import type { Handler, Handlers } from '../http/register.ts';
 import { Refusal } from '../lib/errors.ts';
 import {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseDailyWindow } from '../lib/daily-window.ts';
+import { parseDailyWindow } from '../lib/duration.ts';
 import { isLoopback, parseRange } from '../lib/ip.ts';
 import { parseUrl } from '../lib/url.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
 import { errorCode } from '../db/availability.ts';
 import { type Database, type DatabaseOptions, openDatabase } from '../db/db.ts';
-import { lockFile, type Release } from '../db/file-lock.ts';
+import { lockFile, type Release } from '../db/shared-file-lock.ts';
 import { requireSqlite } from '../db/sqlite-client.ts';
 import { Unavailable } from '../lib/errors.ts';
 

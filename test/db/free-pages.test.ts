@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import sqlite3 from 'sqlite3';
 import { expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../src/db/db.ts';
-import { releaseFreePages } from '../../src/db/free-pages.ts';
+import { releaseFreePages } from '../../src/db/file-copy.ts';
 import { rowsOf } from '../../src/db/sql.ts';
 import { tempDir } from '../support/command.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { HOUR } from '../../src/lib/clock.ts';
-import { isWithin, parseDailyWindow } from '../../src/lib/daily-window.ts';
+import { isWithin, parseDailyWindow } from '../../src/lib/duration.ts';
 
 const MIDNIGHT = Date.UTC(2026, 10, 22);
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { makeUlid } from '../../src/lib/ulid.ts';
+import { makeUlid } from '../../src/lib/random.ts';
 import { seededRandom } from '../support/make.ts';
 import { fc } from '../support/property.ts';
 

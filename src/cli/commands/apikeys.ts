@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { type ApiKey, hashApiKey, makeApiKeySecret } from '../../auth/api-key.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
-import { makeUlid } from '../../lib/ulid.ts';
+import { makeUlid } from '../../lib/random.ts';
 import { appendCut, outsideOf } from '../../rights/erase/tombstone-files.ts';
 import { KEY_SCOPES, type KeyScope } from '../../schema/route.ts';
 import { makeApiKeyStore } from '../../tenants/api-key-store.ts';

@@ -5,8 +5,8 @@ import { Unavailable } from '../../lib/errors.ts';
 import { reasonOf } from '../../lib/jobs.ts';
 import { makeSteadyClock } from '../../lib/steady-clock.ts';
 import { TOLD_AHEAD_MS } from '../../ops/clock-watch.ts';
+import { readStoredSteady } from '../../ops/job-store.ts';
 import { runRetention } from '../../ops/retention.ts';
-import { readStoredSteady } from '../../ops/steady-store.ts';
 import { CommandFailed, print, say, table } from '../output.ts';
 import { withStore } from '../run.ts';
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Config } from '../../config.ts';
 import { databaseLocation } from '../../config.ts';
-import { probe } from '../../egress/probe.ts';
+import { probe } from '../../egress/gpd-client.ts';
 import { io } from '../io.ts';
 import { CommandFailed, print, printLine, wantsJson } from '../output.ts';
 import { configFor, withStore } from '../run.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { webhookSecretContext } from '../../keys/contexts.ts';
 import { isoTime } from '../../lib/clock.ts';
-import { makeUlid } from '../../lib/ulid.ts';
+import { makeUlid } from '../../lib/random.ts';
 import { parseUrl } from '../../lib/url.ts';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
 import { formatWebhookSecret } from '../../webhooks/signature.ts';

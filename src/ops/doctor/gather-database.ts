@@ -13,9 +13,8 @@ import type { ErasureLog } from '../../rights/erase/erasure-chain-service.ts';
 import { countUndone } from '../../rights/erase/erasure-log-files.ts';
 import { countOrphanRows } from '../../rights/tenant-rows-store.ts';
 import { type Escrow, readEscrow } from '../escrow.ts';
-import { readJobFailures } from '../job-store.ts';
+import { readJobFailures, readStoredSteady } from '../job-store.ts';
 import { allWrapped } from '../rewrap-store.ts';
-import { readStoredSteady } from '../steady-store.ts';
 import {
   countOrphans,
   databaseVersion,

@@ -1,18 +1,17 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { Registry } from 'prom-client';
 import { type Config, ConfigError, databaseLocation } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
 import { BATCHES, type BatchBegun } from '../../db/group-commit.ts';
 import { STATE_INVALID } from '../../db/state-invalid.ts';
+import { errorReply } from '../../http/reply.ts';
 import type { IngestAnswer } from '../../ingest/respond.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ALL_ROUTES } from '../../schema/routes.ts';
-import { makeMeters } from './meters.ts';
+import { makeMeters, registerStock } from './meters.ts';
 import { startOtlpPush } from './otlp-push.ts';
 import { makeRouteLabel } from './route-label.ts';
-import { makeMetricsServer } from './server.ts';
-import { registerStock } from './stock.ts';
 import { readStock } from './stock-store.ts';
 
 /** GPD_METRICS_LISTEN and GPD_OTLP_ENDPOINT: loaded only where one is set, so that nobody else pays for it. */
@@ -122,4 +121,36 @@ export async function startMetrics(config: Config, listen: Where | null, deps: M
       await Promise.all([stopServer(), push?.stop()]);
     },
   };
+}
+
+/** GET /metrics on a listener of its own: nothing of it is reachable where browsers are. */
+export function makeMetricsServer(deps: {
+  readonly contentType: string;
+  readonly text: () => Promise<string>;
+  readonly onFault: (error: unknown) => void;
+}): Server {
+  return createServer(
+    { requestTimeout: 5000, headersTimeout: 5000, maxHeaderSize: 8192 },
+    (request, response) => {
+      const path = (request.url ?? '/').split('?', 1)[0];
+      const send = (status: number, headers: Readonly<Record<string, string>>, body: string): void => {
+        response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) });
+        response.end(request.method === 'HEAD' ? '' : body);
+      };
+      const refuse = (reply: ReturnType<typeof errorReply>): void =>
+        send(reply.status, reply.headers, reply.body);
+      if (path !== '/metrics') refuse(errorReply('not-found'));
+      else if (request.method !== 'GET' && request.method !== 'HEAD')
+        refuse(errorReply('method-not-allowed', { allow: 'GET, HEAD' }));
+      else {
+        deps.text().then(
+          (text) => send(200, { 'content-type': deps.contentType, 'cache-control': 'no-store' }, text),
+          (error: unknown) => {
+            deps.onFault(error);
+            refuse(errorReply('internal'));
+          },
+        );
+      }
+    },
+  );
 }

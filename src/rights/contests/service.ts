@@ -9,7 +9,7 @@ import type { Actor } from '../../lib/act.ts';
 import { type Clock, iso, isoTime } from '../../lib/clock.ts';
 import { Refusal, TenantGone } from '../../lib/errors.ts';
 import type { Random } from '../../lib/random.ts';
-import { makeUlid } from '../../lib/ulid.ts';
+import { makeUlid } from '../../lib/random.ts';
 import { lockHead } from '../../log/append-store.ts';
 import type { ContestResponse, Ruling } from '../../schema/rights.ts';
 import type { WebhookEvent } from '../../schema/webhooks.ts';

@@ -1,11 +1,11 @@
 import { statSync } from 'node:fs';
 import { idsInFile, type Needles } from '../../db/byte-scan.ts';
 import type { Database } from '../../db/db.ts';
-import { releaseFreePages } from '../../db/free-pages.ts';
+import { releaseFreePages } from '../../db/file-copy.ts';
 import { makeGroup } from '../../db/group-commit.ts';
 import { LAST_REWRITE, readMeta, writeMeta } from '../../db/meta-store.ts';
 import { type Clock, HOUR } from '../../lib/clock.ts';
-import { type DailyWindow, isWithin } from '../../lib/daily-window.ts';
+import { type DailyWindow, isWithin } from '../../lib/duration.ts';
 import { idsInUse } from './find-store.ts';
 
 /**

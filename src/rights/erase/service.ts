@@ -3,7 +3,7 @@ import type { PrincipalSession } from '../../auth/session.ts';
 import type { DiskReserve } from '../../db/disk-reserve-files.ts';
 import { HOUR, isoTime, MINUTE, SECOND } from '../../lib/clock.ts';
 import type { Fault } from '../../lib/jobs.ts';
-import { makeUlid } from '../../lib/ulid.ts';
+import { makeUlid } from '../../lib/random.ts';
 import type { ErasureReceipt } from '../../schema/rights.ts';
 import { type CleanDeps, makeCleaner } from './clean-service.ts';
 import {

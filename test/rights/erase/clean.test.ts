@@ -1,7 +1,7 @@
 import { expect, it, vi } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
-import { parseDailyWindow } from '../../../src/lib/daily-window.ts';
+import { parseDailyWindow } from '../../../src/lib/duration.ts';
 import { NOTHING } from '../../../src/rights/erase/erasure.ts';
 import { KID } from '../../support/constants.ts';
 import { makeEntry } from '../../support/make.ts';
