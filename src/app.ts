@@ -7,7 +7,7 @@ import { answers } from './db/probe.ts';
 import { makeServer } from './http/server.ts';
 import { makeDecisionFinder } from './ingest/decisions-service.ts';
 import { SECOND } from './lib/clock.ts';
-import { makeUlid } from './lib/ulid.ts';
+import { makeUlid } from './lib/random.ts';
 import { listen } from './ops/listen.ts';
 import type { AppOptions, RunningApp } from './ops/running.ts';
 import { makeStrangerNote } from './ops/strangers.ts';

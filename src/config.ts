@@ -12,10 +12,7 @@ import {
 /** The only reader of the environment. Precedence: flag, environment, gpd.toml, default (contract section 9). */
 
 export class ConfigError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'ConfigError';
-  }
+  override readonly name = 'ConfigError';
 }
 
 /** Read by the SDKs' `fromEnv`, not by the server. */

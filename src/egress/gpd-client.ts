@@ -12,10 +12,7 @@ const answerSchema = z.looseObject({
 });
 
 class RemoteFailed extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'RemoteFailed';
-  }
+  override readonly name = 'RemoteFailed';
 }
 
 async function call(url: URL, init: RequestInit): Promise<Response> {

@@ -5,10 +5,7 @@ import { type Address, inRanges, parseAddress, parseRange } from '../lib/ip.ts';
 /** Every outgoing byte to an address that somebody else named passes here: what is checked is what is connected to. */
 
 export class EgressRefused extends Error {
-  constructor(why: string) {
-    super(why);
-    this.name = 'EgressRefused';
-  }
+  override readonly name = 'EgressRefused';
 }
 
 export type AllowAddress = (address: Address) => boolean;

@@ -4,10 +4,7 @@
  */
 
 export class JsonRefused extends Error {
-  constructor(why: string) {
-    super(why);
-    this.name = 'JsonRefused';
-  }
+  override readonly name = 'JsonRefused';
 }
 
 const QUOTE = 0x22;

@@ -34,17 +34,6 @@ export type Stage = 'copying' | 'writing' | 'reading back' | 'checking';
 /** `done` of `total` bytes of a stage. */
 export type OnProgress = (stage: Stage, done: number, total: number) => void;
 
-export interface BackupMade {
-  readonly file: string;
-  readonly bytes: number;
-  readonly databaseBytes: number;
-  readonly createdAt: string;
-  readonly gpd: string;
-  readonly schema: string;
-  readonly erasures: number;
-  readonly verified: true;
-}
-
 const COPY_LOOK_MS = 250;
 
 /** @throws {BackupFailed} */
@@ -148,12 +137,7 @@ function requirePlace(config: Config, file: string, used: number): void {
 }
 
 /** Copies, encrypts, reads back and compares. */
-async function fillPartial(
-  store: Store,
-  config: Config,
-  partial: string,
-  options: BackupOptions,
-): Promise<Omit<BackupMade, 'file' | 'bytes'>> {
+async function fillPartial(store: Store, config: Config, partial: string, options: BackupOptions) {
   const copy = stagingFile(config.data_dir, DATABASE_PART);
   try {
     // Read before the copy begins: what is in these lines is done in the copy, what comes later is done again.
@@ -194,12 +178,7 @@ async function fillPartial(
  * One encrypted file of everything but the master key, while servers run; read back and compared before it gets its name.
  * @throws {BackupFailed}
  */
-export async function makeBackup(
-  store: Store,
-  config: Config,
-  file: string,
-  options: BackupOptions,
-): Promise<BackupMade> {
+export async function makeBackup(store: Store, config: Config, file: string, options: BackupOptions) {
   const folder = dirname(file);
   if (existsSync(file)) throw new BackupFailed(`${file} is already there, and nothing was changed`, true);
   if (!existsSync(folder)) throw new BackupFailed(`there is no directory ${folder}: make it first`);

@@ -102,6 +102,7 @@ export async function prepareStaged(
     const plan = await planGoingOn({ database, masterKey, book, now: by.at });
     const logKey = erasureLogKey(secret);
     const { lines, log } = await mergeLogs(config, keys.current, staged.carried, logKey);
+    // The data are wrapped with the master key of the data directory instead of the backup's.
     const other = keys.current !== null && !equalBytes(keys.current, keys.backup) ? keys.current : null;
     // The backup that a database came from is its last one: it was noted after the copy was taken.
     const last = JSON.stringify({ at: Date.parse(head.header.createdAt), bytes: statSync(file).size });

@@ -7,7 +7,6 @@ import { type Config, ConfigError, sqliteFile } from '../config.ts';
 import { removeLeftStaging, removeStaging, stagingFile, syncPath } from '../db/durable-files.ts';
 import { openBackup } from '../keys/backup-format.ts';
 import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
-import type { CameBack } from '../rights/erase/cuts-store.ts';
 import { completeLines } from '../rights/erase/erasure-chain-service.ts';
 import { withDataAlone } from '../tenants/data-lock-files.ts';
 import { makeDataDirectory } from '../tenants/installation-files.ts';
@@ -19,7 +18,6 @@ import {
 } from '../tenants/master-key-files.ts';
 import { DATABASE_PART, ERASURES_PART, type OnProgress, requireRoom } from './backup.ts';
 import { type BackupHead, DamagedBackup, inUse, openBytes, readHead } from './backup-stream.ts';
-import type { LostEntries } from './restore-checkpoints-service.ts';
 import { type Keys, prepareStaged, type Source } from './restore-prepare-service.ts';
 import { claimOld, foldOrThrow, putInPlace } from './restore-swap.ts';
 
@@ -31,22 +29,6 @@ export interface RestoreOptions {
   readonly onProgress: OnProgress;
   /** Account at the command line, and the time. */
   readonly by: { readonly account: string; readonly at: number };
-}
-
-export interface Restored extends CameBack {
-  readonly file: string;
-  readonly dataDir: string;
-  readonly createdAt: string;
-  readonly gpd: string;
-  /** Logs of which a checkpoint over more entries was signed: anyone who kept it can prove that they are missing. */
-  readonly lostEntries: readonly LostEntries[];
-  /** Erasures that came after the backup: `gpd serve` repeats them before it listens. */
-  readonly erasuresToRepeat: number;
-  /** Legal holds that were placed or released after the backup: the same. */
-  readonly holdsToRepeat: number;
-  /** The data were wrapped with the master key of the data directory instead of the backup's. */
-  readonly rewrapped: boolean;
-  readonly dryRun: boolean;
 }
 
 function readKeys(config: Config, keyFile: string | undefined): Keys {
@@ -108,11 +90,7 @@ async function unpack(
   return completeLines(lines.toString());
 }
 
-async function restoreFrom(
-  { file, head, keys }: Source,
-  config: Config,
-  options: RestoreOptions,
-): Promise<Restored> {
+async function restoreFrom({ file, head, keys }: Source, config: Config, options: RestoreOptions) {
   if (!options.dryRun) await claimOld(sqliteFile(config));
   const staged = stagingFile(config.data_dir, 'restore.db');
   try {
@@ -136,7 +114,15 @@ async function restoreFrom(
       await going.write();
       await putInPlace(config, staged, lines);
     }
-    return { ...said, ...back, lostEntries: going.lost, erasuresToRepeat: undone, holdsToRepeat: holds };
+    return {
+      ...said,
+      ...back,
+      /** Logs of which a checkpoint over more entries was signed: anyone who kept it can prove that they are missing. */
+      lostEntries: going.lost,
+      /** What came after the backup: `gpd serve` repeats it before it listens. */
+      erasuresToRepeat: undone,
+      holdsToRepeat: holds,
+    };
   } finally {
     removeStaging(staged);
   }
@@ -147,11 +133,7 @@ async function restoreFrom(
  * anything is touched; the old database stays aside until the new one has opened.
  * @throws {BackupFailed} {DamagedBackup} {ConfigError}
  */
-export async function restoreBackup(
-  config: Config,
-  file: string,
-  options: RestoreOptions,
-): Promise<Restored> {
+export async function restoreBackup(config: Config, file: string, options: RestoreOptions) {
   const source = { file, head: await readHead(file), keys: readKeys(config, options.keyFile) };
   const made = !existsSync(config.data_dir);
   makeDataDirectory(config);
