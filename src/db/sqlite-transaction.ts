@@ -84,7 +84,7 @@ function define(connection: Connection, { view, statements }: Together): Promise
 }
 
 /** Before a transaction: what an earlier one wanted is there from now on. */
-export async function defineTogether(connection: Connection): Promise<void> {
+async function defineTogether(connection: Connection): Promise<void> {
   for (const [together, isDefined] of known.get(connection) ?? []) {
     if (isDefined) continue;
     await define(connection, together);
@@ -93,7 +93,7 @@ export async function defineTogether(connection: Connection): Promise<void> {
 }
 
 /** In a transaction. One by one the first time, and together from the next transaction on. */
-export async function runTogether(connection: Connection, together: Together, bindings: Rows): Promise<Rows> {
+async function runTogether(connection: Connection, together: Together, bindings: Rows): Promise<Rows> {
   const { view, statements } = together;
   const ofConnection = known.get(connection) ?? new Map<Together, boolean>();
   known.set(connection, ofConnection);

@@ -87,6 +87,6 @@ export async function readSteadyMemory(database: Database): Promise<SteadyMemory
   return newest === null ? null : { steady: newest, jumps: [] };
 }
 
-export function writeSteadyMemory(tx: Knex.Transaction, { steady, jumps }: SteadyMemory): Promise<void> {
+function writeSteadyMemory(tx: Knex.Transaction, { steady, jumps }: SteadyMemory): Promise<void> {
   return writeMeta(tx, NAME, JSON.stringify({ steady, jumps }));
 }

@@ -124,7 +124,7 @@ export async function startMetrics(config: Config, listen: Where | null, deps: M
 }
 
 /** GET /metrics on a listener of its own: nothing of it is reachable where browsers are. */
-export function makeMetricsServer(deps: {
+function makeMetricsServer(deps: {
   readonly contentType: string;
   readonly text: () => Promise<string>;
   readonly onFault: (error: unknown) => void;
