@@ -16,29 +16,24 @@ function addressOf([value, parameters]: Item): string | null {
   return typeof value === 'string' && isDirectory ? value : null;
 }
 
-function dictionaryMember(header: string, key: string): string | null {
+/** Null for what is not well-formed. */
+function readable<T>(parse: () => T): T | null {
   try {
-    const member = parseDictionary(header).get(key);
-    return member === undefined || isInnerList(member) ? null : addressOf(member);
+    return parse();
   } catch {
     return null;
   }
 }
 
-function hasMember(header: string, key: string): boolean {
-  try {
-    return parseDictionary(header).has(key);
-  } catch {
-    return false;
+function addressIn(header: string, key: unknown, label: string): string | null {
+  if (key === undefined) {
+    const legacy = readable(() => parseItem(header));
+    return legacy && addressOf(legacy);
   }
-}
-
-function bareString(header: string): string | null {
-  try {
-    return addressOf(parseItem(header));
-  } catch {
-    return null;
-  }
+  const members = readable(() => parseDictionary(header));
+  if (typeof key !== 'string' || (key !== label && members?.has(label))) return null;
+  const member = members?.get(key);
+  return member === undefined || isInnerList(member) ? null : addressOf(member);
 }
 
 /**
@@ -54,12 +49,6 @@ export function coveredDirectory(
   const covered = components.filter((component) => component.name === 'signature-agent');
   const [component] = covered;
   if (covered.length !== 1 || component === undefined) return null;
-  const { key } = component.parameters;
-  if (key === undefined) {
-    const legacy = bareString(header);
-    return legacy === null ? null : directoryUrl(legacy);
-  }
-  if (typeof key !== 'string' || (key !== label && hasMember(header, label))) return null;
-  const member = dictionaryMember(header, key);
-  return member === null ? null : directoryUrl(member);
+  const address = addressIn(header, component.parameters['key'], label);
+  return address === null ? null : directoryUrl(address);
 }

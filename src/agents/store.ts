@@ -8,6 +8,7 @@ import { type Bindings, insertMany } from '../db/sql.ts';
 import { raiseForgotten, readTimeMarks } from '../db/time-marks-store.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import { MINUTE } from '../lib/clock.ts';
+import { type Columns, fromColumns, toColumns } from '../lib/columns.ts';
 import type { AgentKey } from './directory.ts';
 import type { BotAuthDeps, SignatureClaim } from './verify.ts';
 
@@ -25,15 +26,7 @@ export interface AgentDirectory {
   readonly createdAt: number;
 }
 
-interface DirectoryRow {
-  readonly url: string;
-  readonly source: DirectorySource;
-  readonly keys: string;
-  readonly fetched_at: number | null;
-  readonly tried_at: number | null;
-  readonly failure: string | null;
-  readonly created_at: number;
-}
+type DirectoryRow = Columns<Omit<AgentDirectory, 'keys'> & { readonly keys: string }>;
 
 /** Null for a damaged row: it must not hide the other directories. */
 function parseKeys(keys: string): AgentKey[] | null {
@@ -47,27 +40,8 @@ function parseKeys(keys: string): AgentKey[] | null {
 
 function fromRow(row: DirectoryRow): AgentDirectory {
   const keys = parseKeys(row.keys);
-  return {
-    url: row.url,
-    source: row.source,
-    keys: keys ?? [],
-    fetchedAt: row.fetched_at,
-    triedAt: row.tried_at,
-    failure: keys ? row.failure : 'its stored keys cannot be read',
-    createdAt: row.created_at,
-  };
-}
-
-function toRow(directory: AgentDirectory): DirectoryRow {
-  return {
-    url: directory.url,
-    source: directory.source,
-    keys: JSON.stringify(directory.keys),
-    fetched_at: directory.fetchedAt,
-    tried_at: directory.triedAt,
-    failure: directory.failure,
-    created_at: directory.createdAt,
-  };
+  const failure = keys ? row.failure : 'its stored keys cannot be read';
+  return { ...fromColumns<AgentDirectory>({ ...row, keys: keys ?? [] }), failure };
 }
 
 export async function listDirectories(database: Database): Promise<AgentDirectory[]> {
@@ -76,7 +50,10 @@ export async function listDirectories(database: Database): Promise<AgentDirector
 }
 
 const put = (tx: Knex.Transaction, directory: AgentDirectory): Knex.QueryBuilder =>
-  tx('agent_directories').insert(toRow(directory)).onConflict('url').merge();
+  tx('agent_directories')
+    .insert(toColumns({ ...directory, keys: JSON.stringify(directory.keys) }))
+    .onConflict('url')
+    .merge();
 
 /** Nodes agree on the time within so much. */
 const NODE_SKEW_MS = MINUTE;

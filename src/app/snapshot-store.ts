@@ -5,8 +5,9 @@ import type { Database } from '../db/db.ts';
 import { readRevision } from '../db/revision.ts';
 import { type PolicyRow, rowsToPolicies, type TenantPolicies } from '../ingest/policy-store.ts';
 import type { Generation } from '../keys/generation.ts';
-import { type ApiKeyRow, rowToApiKey } from '../tenants/api-key-store.ts';
-import { rowToGeneration, type SealKeyRow } from '../tenants/seal-key-store.ts';
+import { fromColumns } from '../lib/columns.ts';
+import type { ApiKeyRow } from '../tenants/api-key-store.ts';
+import type { SealKeyRow } from '../tenants/seal-key-store.ts';
 import type { Purpose, Tenant } from '../tenants/tenant.ts';
 import { type PurposeRow, rowToPurpose, rowToTenant } from '../tenants/tenant-store.ts';
 import { rowToWebhook, type Webhook, type WebhookRow } from '../webhooks/store.ts';
@@ -91,9 +92,9 @@ async function readChanged(read: Knex, revision: number, since: number): Promise
     tenant: rowToTenant(row),
     revision: Number(row.revision),
     secrets: new Map((secrets.get(row.kid) ?? []).map((secret) => [secret.purpose, secret.wrapped])),
-    keys: (keys.get(row.kid) ?? []).map(rowToGeneration),
+    keys: (keys.get(row.kid) ?? []).map((key) => fromColumns<Generation>(key)),
     purposes: (purposes.get(row.kid) ?? []).map(rowToPurpose),
-    apiKeys: (apiKeys.get(row.kid) ?? []).map(rowToApiKey),
+    apiKeys: (apiKeys.get(row.kid) ?? []).map((key) => fromColumns<ApiKey>(key)),
     webhooks: (webhooks.get(row.kid) ?? []).map(rowToWebhook),
     consentPolicies: (consentPolicies.get(row.kid) ?? []).map(rowToConsentPolicy),
     termsMac: row.terms_mac as string | null,

@@ -27,37 +27,26 @@ export function publicNames(config: Config, url: string): readonly string[] {
   return [host, ...config.authorities, ...local].map((name) => name.toLowerCase().replace(/:443$/, ''));
 }
 
-export interface IngestParts {
-  readonly tenants: TenantLookup;
+type Given = 'tenants' | 'now' | 'leastSkewMs' | 'recorder' | 'issueToken' | 'proveConsent' | 'random';
+
+export interface IngestParts extends Pick<IngestDeps, Given> {
   readonly findAgentKey: FindAgentKey;
   readonly claimAgentNonce: BotAuthDeps['claimNonce'];
   readonly authorities: () => readonly string[];
-  readonly now: IngestDeps['now'];
-  readonly leastSkewMs: IngestDeps['leastSkewMs'];
-  readonly recorder: IngestDeps['recorder'];
-  readonly issueToken: IngestDeps['issueToken'];
-  readonly proveConsent: IngestDeps['proveConsent'];
-  readonly random: Random;
 }
 
 /** What the server and `gpd replay` share of the pipeline's needs. */
 export function makeIngestDeps(config: Config, parts: IngestParts): IngestDeps {
-  const { tenants, recorder, issueToken, proveConsent, now, leastSkewMs } = parts;
+  const { findAgentKey, claimAgentNonce, authorities, ...given } = parts;
   const botAuth = {
-    policy: { authorities: parts.authorities, maxValiditySeconds: MAX_VALIDITY_SECONDS },
-    findKey: parts.findAgentKey,
-    claimNonce: parts.claimAgentNonce,
+    policy: { authorities, maxValiditySeconds: MAX_VALIDITY_SECONDS },
+    findKey: findAgentKey,
+    claimNonce: claimAgentNonce,
   };
   return {
-    tenants,
-    recorder,
-    issueToken,
-    proveConsent,
-    now,
+    ...given,
     botAuth: (request, at) => verifyBotAuth(botAuth, request, at),
-    random: parts.random,
     maxSkewMs: config.max_clock_skew * SECOND,
-    leastSkewMs,
     epochDays: config.epoch_days,
     attestation: {
       maxNetworksPerDay: config.max_networks_per_day,

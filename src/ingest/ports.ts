@@ -7,6 +7,7 @@ import type { Plaintext, SealedBundle } from '../schema/bundle.ts';
 import type { VisitorClass } from '../schema/responses.ts';
 import type { AttestationLimits, Spread } from './attestation.ts';
 import type { Policy } from './classify/policy.ts';
+import type { Identity } from './identity.ts';
 import type { SummaryRequest } from './summary.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -60,11 +61,7 @@ export interface DeviceQuery {
   readonly day: number;
 }
 
-export interface Identified {
-  /** The part of the durableId after `kid|`. */
-  readonly durable: string;
-  readonly visitorId: string;
-  readonly epoch: number;
+export interface Identified extends Identity {
   readonly epochEndsAt: number;
   readonly network: string;
   readonly day: number;

@@ -63,9 +63,7 @@ function decideOn(
   return {
     kid: tenant.kid,
     identified: identity && {
-      durable: identity.durable,
-      visitorId: identity.visitorId,
-      epoch: identity.epoch,
+      ...identity,
       epochEndsAt: epochEnd(identity.epoch, deps.epochDays),
       network,
       day,
@@ -75,8 +73,7 @@ function decideOn(
     shadow: shadow && { policyVersion: shadow.policyVersion, class: shadow.class, day },
     salt: deps.random(SALT_BYTES).toString('base64url'),
     summary: classified.summary && {
-      signals: classified.summary.signals,
-      joint: classified.summary.joint,
+      ...classified.summary,
       newDevice: !known.seen,
       counts: !known.marked,
       expiresAt: now + SUMMARY_TTL_MS,

@@ -57,33 +57,29 @@ export async function readServerSecret(database: Database, masterKey: MasterKey)
   return wrapped === null ? null : masterKey.unwrap(wrapped, serverSecretContext);
 }
 
+type Unlocked = Pick<Store, 'masterKey' | 'serverSecret'>;
+
 /** `keys rewrap` died between its two writes: the database already speaks the new key. */
-async function finishRewrap(
-  database: Database,
-  path: string,
-): Promise<{ masterKey: MasterKey; secret: Buffer } | null> {
+async function finishRewrap(database: Database, path: string): Promise<Unlocked | null> {
   if (!existsSync(pendingKeyPath(path))) return null;
   const key = parseMasterKey(readFileSync(pendingKeyPath(path)));
   if (!key) return null;
   const masterKey = makeMasterKey(key, randomBytes);
-  const secret = await readServerSecret(database, masterKey).catch((error: unknown) => {
+  const serverSecret = await readServerSecret(database, masterKey).catch((error: unknown) => {
     if (error instanceof WrongMasterKey) return null;
     throw error;
   });
-  if (!secret) return null;
+  if (!serverSecret) return null;
   replaceMasterKeyFile(path);
-  return { masterKey, secret };
+  return { masterKey, serverSecret };
 }
 
-async function unlock(
-  database: Database,
-  config: Config,
-): Promise<{ masterKey: MasterKey; secret: Buffer } | null> {
+async function unlock(database: Database, config: Config): Promise<Unlocked | null> {
   const path = masterKeyPath(config);
   const masterKey = makeMasterKey(readMasterKey(config), randomBytes);
   try {
-    const secret = await readServerSecret(database, masterKey);
-    return secret && { masterKey, secret };
+    const serverSecret = await readServerSecret(database, masterKey);
+    return serverSecret && { masterKey, serverSecret };
   } catch (error) {
     if (!(error instanceof WrongMasterKey)) throw error;
     const finished = await finishRewrap(database, path);
@@ -110,9 +106,7 @@ export async function openStore(config: Config, options: OpenOptions = {}): Prom
     }
     const unlocked = await unlock(database, config);
     if (!unlocked) throw notInitialised(config);
-    const { masterKey, secret } = unlocked;
-    const erasing = { database, reserve };
-    return { database: reserve.guard(database), erasing, reserve, masterKey, serverSecret: secret };
+    return { database: reserve.guard(database), erasing: { database, reserve }, reserve, ...unlocked };
   } catch (error) {
     await database.close();
     throw error;

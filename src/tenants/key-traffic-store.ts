@@ -33,11 +33,7 @@ export async function addKeyTraffic(database: Database, uses: readonly KeyUse[])
   });
 }
 
-export interface KeyTraffic {
-  readonly generation: number;
-  readonly bundles: number;
-  readonly lastAt: number;
-}
+type KeyTraffic = Pick<KeyUse, 'generation' | 'bundles' | 'lastAt'>;
 
 /** Since that day, by generation. */
 export async function readKeyTraffic(

@@ -4,30 +4,10 @@ import type { Database } from '../db/db.ts';
 import { bump, bumpTenant } from '../db/revision.ts';
 import type { Generation } from '../keys/generation.ts';
 import type { Act } from '../lib/act.ts';
-import { generationToRow } from './seal-key-store.ts';
+import { type Columns, fromColumns, toColumns } from '../lib/columns.ts';
 import type { TenantSettings } from './settings.ts';
 import { settingForAudit, TENANT_SETTING_NAMES, tenantSettingsSchema } from './settings.ts';
 import type { Purpose, Tenant } from './tenant.ts';
-
-/**
- * Tenants and their purposes. Every change bumps the revision that running servers poll, in its own transaction.
- * An unknown kid is null or false, never an exception.
- */
-export interface TenantStore {
-  /** Of every tenant, in order, also where the rest of its row cannot be read. */
-  kids(): Promise<readonly string[]>;
-  /** The tenants whose rows can be read, in the order of their kids. */
-  list(): Promise<readonly Tenant[]>;
-  /** @throws where the row cannot be read */
-  get(kid: string): Promise<Tenant | null>;
-  /** The change is handed what is stored now, and what differs is in the audit log. @returns what is stored then */
-  saveSettings(
-    kid: string,
-    change: (settings: TenantSettings) => TenantSettings,
-    by: Act,
-  ): Promise<TenantSettings | null>;
-  purposes(kid: string): Promise<readonly Purpose[]>;
-}
 
 interface TenantRow {
   readonly kid: string;
@@ -35,15 +15,7 @@ interface TenantRow {
   readonly settings: string;
 }
 
-export interface PurposeRow {
-  readonly kid: string;
-  readonly id: string;
-  readonly title: string;
-  readonly description: string;
-  readonly lawful_basis: string;
-  readonly gpc: 'opt-out' | 'ignore';
-  readonly ttl_days: number;
-}
+export type PurposeRow = Columns<Purpose & { readonly kid: string }>;
 
 export function rowToTenant(row: TenantRow): Tenant {
   const settings = tenantSettingsSchema.parse(JSON.parse(row.settings));
@@ -59,14 +31,12 @@ function readable<T>(read: () => T): T[] {
   }
 }
 
-export function rowToPurpose(row: PurposeRow): Purpose {
-  const { id, title, description, gpc } = row;
-  return { id, title, description, lawfulBasis: row.lawful_basis, gpc, ttlDays: row.ttl_days };
+export function rowToPurpose({ kid: _of, ...row }: PurposeRow): Purpose {
+  return fromColumns<Purpose>(row);
 }
 
 export function purposeToRow(kid: string, purpose: Purpose): PurposeRow {
-  const { id, title, description, gpc } = purpose;
-  return { kid, id, title, description, lawful_basis: purpose.lawfulBasis, gpc, ttl_days: purpose.ttlDays };
+  return toColumns({ kid, ...purpose });
 }
 
 /** All that a tenant is made of; written whole or not at all. */
@@ -86,26 +56,38 @@ export async function insertTenant(tx: Knex.Transaction, made: NewTenant): Promi
   await tx('tenant_secrets').insert(
     Object.entries(made.secrets).map(([purpose, wrapped]) => ({ kid, purpose, wrapped })),
   );
-  await tx('seal_keys').insert(generationToRow(made.key));
+  await tx('seal_keys').insert(toColumns(made.key));
   return true;
 }
 
-export function makeTenantStore(database: Database): TenantStore {
+/**
+ * Tenants and their purposes. Every change bumps the revision that running servers poll, in its own transaction.
+ * An unknown kid is null or false, never an exception.
+ */
+export function makeTenantStore(database: Database) {
   const { read } = database;
   return {
-    async kids() {
+    /** Of every tenant, in order, also where the rest of its row cannot be read. */
+    async kids(): Promise<readonly string[]> {
       const rows = await read<TenantRow>('tenants').select('kid').orderBy('kid');
       return rows.map(({ kid }) => kid);
     },
-    async list() {
+    /** The tenants whose rows can be read, in the order of their kids. */
+    async list(): Promise<readonly Tenant[]> {
       const rows = await read<TenantRow>('tenants').select('kid', 'created_at', 'settings').orderBy('kid');
       return rows.flatMap((row) => readable(() => rowToTenant(row)));
     },
-    async get(kid) {
+    /** @throws where the row cannot be read */
+    async get(kid: string): Promise<Tenant | null> {
       const row = await read<TenantRow>('tenants').where({ kid }).first();
       return row ? rowToTenant(row) : null;
     },
-    saveSettings: (kid, change, by) =>
+    /** The change is handed what is stored now, and what differs is in the audit log. @returns what is stored then */
+    saveSettings: (
+      kid: string,
+      change: (settings: TenantSettings) => TenantSettings,
+      by: Act,
+    ): Promise<TenantSettings | null> =>
       database.transaction(async (tx) => {
         if (!(await bumpTenant(tx, kid))) return null;
         const row = (await tx<TenantRow>('tenants').where({ kid }).first()) as TenantRow;
@@ -121,7 +103,7 @@ export function makeTenantStore(database: Database): TenantStore {
         }
         return after;
       }),
-    async purposes(kid) {
+    async purposes(kid: string): Promise<readonly Purpose[]> {
       const rows = await read<PurposeRow>('purposes').where({ kid }).orderBy('id');
       return rows.map(rowToPurpose);
     },
