@@ -39,17 +39,13 @@ async function recordAll(
   return outcomes.map((entry): Outcome => (entry instanceof Fault ? entry : (written.shift() as Recorded)));
 }
 
-export interface GroupedRecorder extends Recorder {
-  idle(): Promise<void>;
-}
-
 /**
  * Group commit: one transaction of a few multi-row statements for all bundles that wait, the look-up of their devices
  * first. On SQLite the writer's connection has the pages of those devices at hand, and they are written next; a reader
  * has to read all of them again after every commit.
  * @param monotonic milliseconds that no change of the clock touches
  */
-export function makeRecorder(database: Database, monotonic: () => number): GroupedRecorder {
+export function makeRecorder(database: Database, monotonic: () => number) {
   const totals = makeTotals(monotonic);
   const recordBatch = (sightings: readonly Sighting[]): Promise<Outcome[]> =>
     database.hotTransaction((tx) => recordAll(tx, totals, sightings));
@@ -59,8 +55,6 @@ export function makeRecorder(database: Database, monotonic: () => number): Group
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
   });
-  return {
-    record: (sighting) => group.submit(sighting),
-    idle: () => group.idle(),
-  };
+  const record: Recorder['record'] = (sighting) => group.submit(sighting);
+  return { record, idle: () => group.idle() };
 }

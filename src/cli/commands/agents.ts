@@ -87,10 +87,8 @@ async function remove(urlText: string, options: DestructiveFlags): Promise<void>
     if (!known)
       throw new CommandFailed('notFound', `${urlText} is not on the list; \`gpd agents list\` shows it`);
     const said = { agentId: agentOrigin(url), url };
-    if (options.dryRun === true) {
-      print({ ...said, dryRun: true }, () => [`would be removed: ${said.agentId}`]);
-      return;
-    }
+    if (options.dryRun === true)
+      return print({ ...said, dryRun: true }, () => [`would be removed: ${said.agentId}`]);
     await confirm(options, `Removing ${said.agentId}: its signatures no longer verify`);
     await removeDirectory(database, url, byAll());
     print({ ...said, removed: true }, () => [`${said.agentId} is removed`]);

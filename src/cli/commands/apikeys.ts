@@ -66,10 +66,9 @@ async function revoke(id: string, options: DestructiveFlags): Promise<void> {
     const known = (await store.list()).find((key) => key.id === id);
     if (!known) throw new CommandFailed('notFound', `there is no key ${id}; \`gpd apikeys list\` shows them`);
     if (options.dryRun === true) {
-      print({ ...describe(known), dryRun: true }, () => [
+      return print({ ...describe(known), dryRun: true }, () => [
         `would be revoked: ${id}, ${known.scope} of ${known.kid} (${known.name})`,
       ]);
-      return;
     }
     // At once in a script: a key that leaked is not to wait for a flag.
     await confirmOnTerminal(options, `Revoking ${id} of ${known.kid} (${known.name}): its callers get 401`);

@@ -1,13 +1,14 @@
 import type { Command } from 'commander';
+import { listBanners } from '../../consent/banner-store.ts';
 import { stateMacs } from '../../consent/state-mac-service.ts';
 import { savePurposes } from '../../consent/terms-store.ts';
+import { isoTime } from '../../lib/clock.ts';
 import { purposeIdSchema } from '../../schema/bundle.ts';
 import { DEFAULT_TTL_DAYS, type Purpose } from '../../tenants/tenant.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, printTable } from '../output.ts';
 import { checked, noSuchTenant, withStore } from '../run.ts';
-import { registerConsentBanners } from './consent-banners.ts';
 import { registerConsentDecisions } from './consent-decisions.ts';
 import { registerConsentLedger } from './consent-ledger.ts';
 
@@ -62,6 +63,23 @@ async function list(kid: string): Promise<void> {
   });
 }
 
+/** What people were shown, to be held against `banner.published` in the log. */
+async function banners(kid: string): Promise<void> {
+  await withStore(async ({ database }) => {
+    if (!(await makeTenantStore(database).get(kid))) throw noSuchTenant(kid);
+    const shown = (await listBanners(database, kid)).map(({ publishedAt, ...banner }) => ({
+      ...banner,
+      publishedAt: isoTime(publishedAt),
+    }));
+    printTable(shown, shown, {
+      ENTRY: ({ seq }) => seq,
+      SINCE: ({ publishedAt }) => publishedAt.slice(0, 19),
+      TEXTS: ({ textsSha256 }) => textsSha256.slice(0, 16),
+      SCRIPT: ({ scriptSha256 }) => scriptSha256.slice(0, 16),
+    });
+  });
+}
+
 export function registerConsent(program: Command): void {
   const consent = program
     .command('consent')
@@ -79,5 +97,8 @@ export function registerConsent(program: Command): void {
     .action(set);
   registerConsentDecisions(consent);
   registerConsentLedger(consent);
-  registerConsentBanners(consent);
+  consent
+    .command('banners <kid>')
+    .description('what the banner showed and since when; --json has the texts')
+    .action(banners);
 }

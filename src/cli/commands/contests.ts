@@ -12,7 +12,7 @@ import { OUTCOMES, reasonSchema } from '../../schema/rights.ts';
 import { tenantsSince } from '../../tenants/tenant-store.ts';
 import { CommandFailed, print, printTable, table } from '../output.ts';
 import { withRights } from '../rights-context.ts';
-import { checkKid, confirm, noSuchTenant } from '../run.ts';
+import { checkKid, confirm, type DestructiveFlags, noSuchTenant } from '../run.ts';
 
 const PAGE = 1000;
 
@@ -87,12 +87,7 @@ async function show(contestId: string): Promise<void> {
 
 async function resolve(
   contestId: string,
-  options: {
-    readonly outcome?: string;
-    readonly reason?: string;
-    readonly yes?: boolean;
-    readonly dryRun?: boolean;
-  },
+  options: DestructiveFlags & { readonly outcome?: string; readonly reason?: string },
 ): Promise<void> {
   const outcome = OUTCOMES.find((name) => name === options.outcome);
   if (outcome === undefined)
@@ -105,13 +100,12 @@ async function resolve(
     if (!api.ingestTenantOf(contest.kid)) throw noSuchTenant(contest.kid);
     if (options.dryRun === true) {
       const plan = { contestId, tenant: contest.kid, status: contest.status, outcome, dryRun: true };
-      print(plan, () => [
+      return print(plan, () => [
         contest.status === 'resolved'
           ? `${contestId} is resolved already: ${contest.outcome}`
           : `would resolve ${contestId} as ${outcome}`,
         'Nothing was changed.',
       ]);
-      return;
     }
     await confirm(options, `this resolves the contest as ${outcome}, for good`);
     const ruling = { contestId, outcome, reason: reason.data, version: null } as const;

@@ -6,7 +6,7 @@ import type { ErasureReceipt } from '../../schema/rights.ts';
 import { io } from '../io.ts';
 import { CommandFailed, EXIT, print, printTable, table } from '../output.ts';
 import { type RightsContext, type TargetOptions, targetBody, withRights } from '../rights-context.ts';
-import { checkKid, confirm } from '../run.ts';
+import { checkKid, confirm, type DestructiveFlags } from '../run.ts';
 
 const MAX_LIST = 1000;
 
@@ -14,10 +14,8 @@ const MAX_LIST = 1000;
 const HELD =
   'Another program reads the database: end it, or the disk is too full to rewrite it; see docs/operate/erasure-incomplete.md.';
 
-interface EraseOptions extends TargetOptions {
+interface EraseOptions extends TargetOptions, DestructiveFlags {
   readonly tenant?: string;
-  readonly yes?: boolean;
-  readonly dryRun?: boolean;
 }
 
 function requireTenantOption(options: { readonly tenant?: string }): string {
@@ -58,11 +56,10 @@ async function erase(options: EraseOptions): Promise<void> {
       const decisions = planned.decisions?.erased ?? 0;
       const consent = target.principal !== null;
       const plan = { tenant: kid, dryRun: true, devices: target.durables.length, decisions, consent };
-      print(plan, () => [
+      return print(plan, () => [
         `would erase ${plan.devices} device(s) with ${decisions} decision(s)${consent ? ' and shred the consent record' : ''}`,
         'Nothing was changed.',
       ]);
-      return;
     }
     await confirm(options, `this erases what tenant ${kid} holds about this person, and cannot be undone`);
     printReceipt(await api.eraseFor(by, body));

@@ -1,11 +1,8 @@
 import type { Command } from 'commander';
-import { baseUrl } from '../../config.ts';
-import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
-import { createTenant } from '../../ops/new-tenant-service.ts';
 import { initialiseStore } from '../../tenants/installation-files.ts';
 import { print } from '../output.ts';
 import { checkKid, configFor } from '../run.ts';
-import { checkOrigins, collect } from './tenants.ts';
+import { checkOrigins, collect, makeTenant } from './tenants.ts';
 
 interface InitOptions {
   readonly tenant: string;
@@ -24,12 +21,7 @@ export function registerInit(program: Command): void {
       const config = configFor();
       const store = await initialiseStore(config);
       try {
-        const key = await createTenant(store, makeCheckpointBook(config.data_dir, store.serverSecret), {
-          kid,
-          origins,
-          baseUrl: baseUrl(config),
-          now: Date.now(),
-        });
+        const key = await makeTenant(store, config, kid, origins);
         const dataDir = config.data_dir;
         const made = { kid, origins, dataDir, generation: key?.generation, publicKey: key?.publicKey };
         print(made, () => [

@@ -37,10 +37,9 @@ export async function symmetric(kid: string, options: SymmetricFlags): Promise<v
     if (options.dryRun === true) {
       const kids = await makeTenantStore(database).kids();
       if (!kids.includes(kid)) throw noSuchTenant(kid);
-      print({ kid, dryRun: true, replaces }, () => [
+      return print({ kid, dryRun: true, replaces }, () => [
         replaces ? `would replace the shared key of ${kid}` : `would be the first shared key of ${kid}`,
       ]);
-      return;
     }
     if (replaces) {
       await confirmOnTerminal(options, `${kid} has a shared key; nothing sealed under it opens with another`);

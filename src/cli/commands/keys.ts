@@ -84,10 +84,9 @@ async function rotate(kid: string, options: RotateFlags): Promise<void> {
       const changed = planned.ok
         ? planned.changed.map(({ generation, state }) => ({ generation, state }))
         : [];
-      print({ kid, dryRun: true, changed }, () =>
+      return print({ kid, dryRun: true, changed }, () =>
         changed.map((key) => `would be ${key.state}: generation ${key.generation}`),
       );
-      return;
     }
     if (options.force === true) {
       await confirmOnTerminal(
@@ -129,10 +128,9 @@ async function destroy(kid: string, gen: string, options: DestructiveFlags): Pro
     if (keys.length === 0) throw noSuchTenant(kid);
     const result = accepted(kid, planDestroy(keys, generation, Date.now()));
     if (options.dryRun === true) {
-      print({ kid, generation, dryRun: true, state: result.state }, () => [
+      return print({ kid, generation, dryRun: true, state: result.state }, () => [
         `would be destroyed: ${kid} generation ${generation}; nothing sealed to it would open again`,
       ]);
-      return;
     }
     await confirm(options, `Destroying generation ${generation} of ${kid}: nothing sealed to it opens again`);
     const act = by(kid);

@@ -5,14 +5,12 @@ import { sqliteFile } from '../../config.ts';
 import { leavingNothing } from '../broken-off.ts';
 import { accountName } from '../operator.ts';
 import { CommandFailed, print, say } from '../output.ts';
-import { configFor, confirm } from '../run.ts';
+import { configFor, confirm, type DestructiveFlags } from '../run.ts';
 import { makeStageLine } from '../stage-line.ts';
 import { requireFileDatabase } from './backup.ts';
 
-interface Options {
+interface Options extends DestructiveFlags {
   readonly keyFile?: string;
-  readonly yes?: boolean;
-  readonly dryRun?: boolean;
 }
 
 async function restore(name: string, options: Options): Promise<void> {

@@ -8,12 +8,7 @@ import { TOLD_AHEAD_MS } from '../../ops/clock-watch.ts';
 import { readStoredSteady } from '../../ops/job-store.ts';
 import { runRetention } from '../../ops/retention.ts';
 import { CommandFailed, print, say, table } from '../output.ts';
-import { withStore } from '../run.ts';
-
-interface Options {
-  readonly dryRun?: boolean;
-  readonly yes?: boolean;
-}
+import { type DestructiveFlags, withStore } from '../run.ts';
 
 /** What the last server believed holds for a command too, which cannot wait and see whether the clock stands. */
 async function believedTime(database: Database, trusted: boolean): Promise<number> {
@@ -32,7 +27,7 @@ async function believedTime(database: Database, trusted: boolean): Promise<numbe
   return now;
 }
 
-async function run(options: Options): Promise<void> {
+async function run(options: DestructiveFlags): Promise<void> {
   await withStore(async ({ database }) => {
     const now = await believedTime(database, options.yes === true);
     const { results, failures } = await runRetention(database, now, options.dryRun);

@@ -15,12 +15,10 @@ import { io } from '../io.ts';
 import { expectNoFile } from '../new-file.ts';
 import { CommandFailed, EXIT, print, say, table } from '../output.ts';
 import { type RightsContext, withRights } from '../rights-context.ts';
-import { confirm, noSuchTenant } from '../run.ts';
+import { confirm, type DestructiveFlags, noSuchTenant } from '../run.ts';
 
-interface RemoveOptions {
+interface RemoveOptions extends DestructiveFlags {
   readonly export?: string;
-  readonly yes?: boolean;
-  readonly dryRun?: boolean;
 }
 
 /** What the tenant may keep: its rows as NDJSON, a file a table, without keys or counters that mean nothing elsewhere. */
@@ -80,11 +78,10 @@ async function remove(kid: string, options: RemoveOptions): Promise<void> {
     const tenant = await makeTenantStore(database).get(kid);
     if (options.dryRun === true) {
       if (!tenant) throw noSuchTenant(kid);
-      print({ kid, dryRun: true, origins: tenant.settings.origins }, () => [
+      return print({ kid, dryRun: true, origins: tenant.settings.origins }, () => [
         `would remove tenant ${kid} with all its verdicts, contests, consent records, keys and its log`,
         'Nothing was changed.',
       ]);
-      return;
     }
     const what = `this removes tenant ${kid} with all it has, its log and its keys, and cannot be undone`;
     await confirm(options, what);

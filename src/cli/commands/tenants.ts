@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
-import { baseUrl, nearest } from '../../config.ts';
+import { baseUrl, type Config, nearest } from '../../config.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
 import { createTenant } from '../../ops/new-tenant-service.ts';
+import type { Store } from '../../tenants/installation-files.ts';
 import {
   originSchema,
   TENANT_SETTING_NAMES,
@@ -24,15 +25,16 @@ export function checkOrigins(origins: readonly string[]): string[] {
   return origins.map((text) => checked(originSchema, text, `--origin ${text}: `));
 }
 
+/** With its published key; null: there is one already. */
+export function makeTenant(store: Store, config: Config, kid: string, origins: readonly string[]) {
+  const book = makeCheckpointBook(config.data_dir, store.serverSecret);
+  return createTenant(store, book, { kid, origins, baseUrl: baseUrl(config), now: Date.now() });
+}
+
 async function add(kid: string, options: { readonly origin: string[] }): Promise<void> {
   const origins = checkOrigins(options.origin);
   await withStore(async (store, config) => {
-    const key = await createTenant(store, makeCheckpointBook(config.data_dir, store.serverSecret), {
-      kid,
-      origins,
-      baseUrl: baseUrl(config),
-      now: Date.now(),
-    });
+    const key = await makeTenant(store, config, kid, origins);
     if (!key) throw new CommandFailed('conflict', `there is a tenant ${kid} already`);
     const made = { kid, origins, generation: key.generation, publicKey: key.publicKey };
     print(made, () => [`tenant ${kid} added, seal key generation ${key.generation} published`]);

@@ -101,10 +101,9 @@ async function remove(kid: string, id: string, options: DestructiveFlags): Promi
       if (!known) throw noSuchWebhook(id);
       const outbox = await countOutbox(database, kid);
       const waiting = outbox.find(({ webhook, state }) => webhook === id && state === 'waiting')?.count ?? 0;
-      print({ id, dryRun: true, url: known.url, waiting }, () => [
+      return print({ id, dryRun: true, url: known.url, waiting }, () => [
         `would be removed: ${id} to ${known.url}; ${waiting} events wait for it`,
       ]);
-      return;
     }
     if (!(await removeWebhook(database, kid, id, by(kid)))) throw noSuchWebhook(id);
     print({ id, removed: true }, () => [`${id} is removed`]);

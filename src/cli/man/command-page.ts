@@ -111,7 +111,7 @@ function commandPage(command: Command, version: string): string {
   const all = [...actions(command, path)];
   return page({ name: pageName(name), section: 1, about, version }, [
     { title: 'SYNOPSIS', lines: all.flatMap(([c, p], i) => [...(i === 0 ? [] : ['.br']), synopsis(c, p)]) },
-    { title: 'DESCRIPTION', lines: paragraphs([sentence(capital(about)), ...(note?.text ?? [])]) },
+    { title: 'DESCRIPTION', lines: paragraphs([sentence(capital(about)), ...(note ? [note.text] : [])]) },
     { title: 'COMMANDS', lines: subcommands(command, path) },
     { title: 'OPTIONS', lines: entries([...ownOptions(command).map(optionEntry), ...COMMON_ENTRIES]) },
     { title: 'EXIT STATUS', lines: exitStatus() },

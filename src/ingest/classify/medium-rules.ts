@@ -61,40 +61,33 @@ function languageDiffers({ signals, network, defenses }: Facts): boolean {
 const drawsInSoftware = ({ signals }: Facts): boolean =>
   /llvmpipe|softpipe|SwiftShader|Basic Render/i.test(signals.graphics?.renderer ?? '');
 
-const row = (kind: 'M' | 'W', id: string, weight: number, text: string, fires: Rule['fires']): Rule => ({
-  id,
-  kind,
-  weight,
-  text,
-  fires,
-});
+const medium = (id: string, weight: number, text: string, fires: Rule['fires']): Rule => {
+  return { id, kind: 'M', weight, text, fires };
+};
 
 export const MEDIUM_RULES: readonly Rule[] = [
   stating(
     'window-outgrows-screen',
-    row('M', 'M1', 0.15, 'The window is larger than the screen it stands on.', outerExceedsScreen),
+    medium('M1', 0.15, 'The window is larger than the screen it stands on.', outerExceedsScreen),
   ),
-  row(
-    'M',
+  medium(
     'M2',
     0.2,
     'A debugger is attached; people who have developer tools open look the same.',
     ({ signals }) => signals.tells?.cdp === true || signals.worker?.cdp === true,
   ),
-  row(
-    'M',
+  medium(
     'M4',
     0.15,
     'Two answers about notifications contradict each other.',
     // On an insecure origin the two differ honestly; the agent cannot seal there.
     (facts) => facts.signals.tells?.notificationMismatch === true && !isWebView(facts),
   ),
-  stating('no-pointer', row('M', 'M5', 0.15, 'A desktop browser without any pointing device.', noPointer)),
-  row('M', 'M6', 0.1, 'A desktop Chromium without the object that it always has.', noChromeObject),
+  stating('no-pointer', medium('M5', 0.15, 'A desktop browser without any pointing device.', noPointer)),
+  medium('M6', 0.1, 'A desktop Chromium without the object that it always has.', noChromeObject),
   stating(
     'no-graphics-hardware',
-    row(
-      'M',
+    medium(
       'M7',
       0.1,
       'Graphics are drawn in software, as in a virtual machine.',
@@ -102,25 +95,23 @@ export const MEDIUM_RULES: readonly Rule[] = [
       (facts) => /SwiftShader/i.test(facts.signals.graphics?.renderer ?? '') && !showsDeveloperTools(facts),
     ),
   ),
-  row('M', 'M8', 0.15, 'The request names no language, which browsers always do.', languageMissing),
+  medium('M8', 0.15, 'The request names no language, which browsers always do.', languageMissing),
   stating(
     'no-pointer',
-    row(
-      'M',
+    medium(
       'M9',
       0.15,
       'A desktop browser with neither a pointing device nor graphics hardware.',
       (facts) => noPointer(facts) && (drawsInSoftware(facts) || noWebGl(facts)),
     ),
   ),
-  row(
-    'M',
+  medium(
     'M10',
     0.15,
     'A debugger is attached to the page and not to its worker, as developer tools never are.',
     ({ signals }) => signals.tells?.debugsPageAlone === true,
   ),
-  row('M', 'N2', 0.25, 'The request lacks headers that this browser always sends.', hintsMissing),
+  medium('N2', 0.25, 'The request lacks headers that this browser always sends.', hintsMissing),
 ];
 
 const screenIs = ({ signals }: Facts, width: number, height: number): boolean =>
@@ -148,33 +139,31 @@ function noWebGl({ signals }: Facts): boolean {
   return signals.graphics !== null && signals.graphics.renderer == null && signals.graphics.vendor == null;
 }
 
+const weak = (id: string, text: string, fires: Rule['fires'], weight = 0.02): Rule => {
+  return { id, kind: 'W', weight, text, fires };
+};
+
 export const WEAK_RULES: readonly Rule[] = [
-  row('W', 'W1', 0.02, 'The screen is 800 by 600.', (facts) => screenIs(facts, 800, 600)),
-  row('W', 'W2', 0.02, 'Window, page and screen have one size.', windowFillsScreen),
-  row('W', 'W3', 0.02, 'The page is larger than its window.', innerExceedsOuter),
-  row(
-    'W',
+  weak('W1', 'The screen is 800 by 600.', (facts) => screenIs(facts, 800, 600)),
+  weak('W2', 'Window, page and screen have one size.', windowFillsScreen),
+  weak('W3', 'The page is larger than its window.', innerExceedsOuter),
+  weak(
     'W4',
-    0.02,
     'A desktop browser without plug-ins.',
     ({ signals, agent }) => signals.page?.pluginCount === 0 && !agent.mobile && agent.engine !== 'unknown',
   ),
-  stating('no-graphics-hardware', row('W', 'W5', 0.02, 'Graphics are drawn in software.', drawsInSoftware)),
-  row('W', 'W6', 0.02, 'The clock is set to UTC.', ({ signals }) => signals.time?.zone === 'UTC'),
-  row(
-    'W',
+  stating('no-graphics-hardware', weak('W5', 'Graphics are drawn in software.', drawsInSoftware)),
+  weak('W6', 'The clock is set to UTC.', ({ signals }) => signals.time?.zone === 'UTC'),
+  weak(
     'W9',
-    0.02,
     'The page runs inside an application and not in a browser of its own.',
     ({ signals }) => signals.tells?.processType != null || /\bElectron\//.test(signals.page?.userAgent ?? ''),
   ),
-  stating('no-graphics-hardware', row('W', 'W8', 0.02, 'The browser has no 3D graphics.', noWebGl)),
-  row(
-    'W',
+  stating('no-graphics-hardware', weak('W8', 'The browser has no 3D graphics.', noWebGl)),
+  weak(
     'N4',
-    0.02,
     'The connection comes from a hosting provider, as servers do and some private networks too.',
     ({ network }) => network.hosting === true,
   ),
-  row('W', 'N3', 0.1, 'The request asks for another language than the page.', languageDiffers),
+  weak('N3', 'The request asks for another language than the page.', languageDiffers, 0.1),
 ];

@@ -167,13 +167,9 @@ export function headerAgent({ network }: Facts): ReturnType<typeof readAgent> {
   return readAgent(network.userAgent);
 }
 
-const tamper = (id: string, weight: number, text: string, fires: Rule['fires']): Rule => ({
-  id,
-  kind: 'T',
-  weight,
-  text,
-  fires,
-});
+const tamper = (id: string, weight: number, text: string, fires: Rule['fires']): Rule => {
+  return { id, kind: 'T', weight, text, fires };
+};
 
 /** In the phone view of developer tools a computer contradicts the phone it shows. */
 const outsidePhoneView =
