@@ -1,7 +1,7 @@
 import type { ConsentState, SmartSignals, VisitorClass } from '../schema/responses.ts';
 import type { Classification } from './classify/classify.ts';
-import { confidenceOf, type Identity } from './identity.ts';
-import type { KnownDevice } from './ports.ts';
+import { confidenceOf } from './identity.ts';
+import type { Identity, KnownDevice } from './ports.ts';
 import type { Verdict } from './verdict.ts';
 
 export interface DecideInput {

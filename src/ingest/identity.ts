@@ -1,19 +1,12 @@
 import { DAY } from '../lib/clock.ts';
 import { hmacSha256, hmacSha256Text } from '../lib/hash.ts';
 import type { Signals } from '../schema/signals.ts';
-import type { IngestTenant } from './ports.ts';
+import type { Identity, IngestTenant } from './ports.ts';
 import { aboveFloor, stableInputs, type Unusable } from './stable.ts';
 import type { AgentFacts } from './user-agent.ts';
 
 /** Half of the HMAC: 22 characters of base64url (contract 3.4). */
 const VISITOR_ID_BYTES = 16;
-
-export interface Identity {
-  /** The part of the durableId after `kid|`; it never leaves the server. */
-  readonly durable: string;
-  readonly visitorId: string;
-  readonly epoch: number;
-}
 
 export function currentEpoch(now: number, epochDays: number): number {
   return Math.floor(now / (epochDays * DAY));

@@ -7,7 +7,6 @@ import type { Plaintext, SealedBundle } from '../schema/bundle.ts';
 import type { VisitorClass } from '../schema/responses.ts';
 import type { AttestationLimits, Spread } from './attestation.ts';
 import type { Policy } from './classify/policy.ts';
-import type { Identity } from './identity.ts';
 import type { SummaryRequest } from './summary.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -59,6 +58,13 @@ export interface DeviceQuery {
   readonly network: string;
   /** Days since 1970 in UTC. */
   readonly day: number;
+}
+
+export interface Identity {
+  /** The part of the durableId after `kid|`; it never leaves the server. */
+  readonly durable: string;
+  readonly visitorId: string;
+  readonly epoch: number;
 }
 
 export interface Identified extends Identity {

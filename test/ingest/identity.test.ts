@@ -1,12 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import {
-  confidenceOf,
-  currentEpoch,
-  type Identity,
-  identify,
-  visitorIdOf,
-} from '../../src/ingest/identity.ts';
+import { confidenceOf, currentEpoch, identify, visitorIdOf } from '../../src/ingest/identity.ts';
+import type { Identity } from '../../src/ingest/ports.ts';
 import { readAgent } from '../../src/ingest/user-agent.ts';
 import { sha256 } from '../../src/lib/hash.ts';
 import { makeIngestTenant, NOW } from '../support/make.ts';
