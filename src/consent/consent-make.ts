@@ -85,6 +85,6 @@ export function makeConsentApi(parts: ConsentApiParts): ConsentApi {
     consent: { ...authorization, check: (kid, request) => fresh.check(kid, request), knowsOrigin },
     routes: { database, clock, refresh, tenantOf, service, fresh, banners, limits, eraseOwn },
     embed,
-    log: { ...log, isPublic: (kid) => parts.tenantOf(kid)?.ledgerPublic === true },
+    log: { ...log, isPublic: (kid) => parts.tenantOf(kid)?.settings['ledger.public'] === true },
   };
 }

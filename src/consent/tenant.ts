@@ -37,8 +37,6 @@ export interface ConsentTenant {
   readonly checkpointed: boolean;
   /** The log's key again, in the spelling of a JWK. */
   readonly receiptKey: { readonly publicX: string; readonly seed: string };
-  /** `ledger.public`: the log is open to everybody. */
-  readonly ledgerPublic: boolean;
   /** Of the tenant's last change. */
   readonly revision: number;
   /** Ids of the webhooks that want this event. */
@@ -84,6 +82,5 @@ export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
       publicX: parseVkey(signer.vkey)?.publicKey.toString('base64url') ?? '',
       seed: seed.toString('base64url'),
     },
-    ledgerPublic: known.settings['ledger.public'],
   };
 }

@@ -47,11 +47,6 @@ export interface VerifyOptions {
 
 type Claim = Pick<Checkpoint, 'size' | 'root'> & { readonly from: string };
 
-interface Claims {
-  readonly head: LogHead | null;
-  readonly claims: readonly Claim[];
-}
-
 async function readBook({ book, keys }: Trusted, problems: Problems): Promise<readonly KeptCheckpoint[]> {
   try {
     return await book.all(keys.signer.vkey);
@@ -64,11 +59,9 @@ async function readBook({ book, keys }: Trusted, problems: Problems): Promise<re
 
 /** All that was signed, read before the head: a server may append entries and sign them meanwhile. */
 async function claimsOf(
-  database: Database,
-  kid: string,
+  { database, kid, problems }: PeopleCheck,
   trusted: Trusted | undefined,
-  problems: Problems,
-): Promise<Claims> {
+): Promise<{ readonly head: LogHead | null; readonly claims: readonly Claim[] }> {
   const kept = trusted ? await readBook(trusted, problems) : [];
   const stored = await listCheckpoints(database, kid);
   const head = await readHead(database, kid);
@@ -92,12 +85,7 @@ async function claimsOf(
 }
 
 /** Would the next checkpoint be signed? */
-async function checkBase(
-  database: Database,
-  kid: string,
-  { book, keys }: Trusted,
-  problems: Problems,
-): Promise<void> {
+async function checkBase({ database, kid, problems }: PeopleCheck, { book, keys }: Trusted): Promise<void> {
   try {
     const base = await baseOf({ database, book }, kid, keys);
     if (base && base.head.size > 0 && !base.head.checkpoint)
@@ -140,11 +128,11 @@ async function checkPeople(check: PeopleCheck, size: number, unopened: number | 
 async function checkLog(database: Database, kid: string, options: VerifyOptions): Promise<LogCheck | null> {
   const { trusted, onProgress = () => {} } = options;
   const problems = collectProblems();
-  const { head, claims } = await claimsOf(database, kid, trusted, problems);
-  if (!head) return null;
-  if (trusted) await checkBase(database, kid, trusted, problems);
-  const fold = emptyFold();
   const check: PeopleCheck = { database, kid, wrapKey: trusted?.keys.principalWrap ?? null, problems };
+  const { head, claims } = await claimsOf(check, trusted);
+  if (!head) return null;
+  if (trusted) await checkBase(check, trusted);
+  const fold = emptyFold();
   let unopened: number | null = null;
   const onPage = async (page: readonly StoredEntry[]): Promise<void> => {
     for (const { seq, entry } of page) addEntry(fold, seq, parseStored(entry));

@@ -94,7 +94,7 @@ export async function readLedger({ database, log, tenantOf }: Context, { kid }: 
   const head = await readHead(database, kid);
   if (!head || checkpoint === null) return null;
   const { origin, vkey, size } = head;
-  const isPublic = tenantOf(kid)?.ledgerPublic ?? false;
+  const isPublic = tenantOf(kid)?.settings['ledger.public'] ?? false;
   return { origin, vkey, size, root: head.root.toString('base64'), checkpoint, isPublic };
 }
 
