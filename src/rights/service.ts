@@ -9,17 +9,11 @@ import type { IngestTenant } from '../ingest/ports.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { Random } from '../lib/random.ts';
-import type {
-  ContestFiling,
-  ContestResponse,
-  EraseTargetBody,
-  ErasureReceipt,
-  Ruling,
-} from '../schema/rights.ts';
+import type { ContestFiling, EraseTargetBody, ErasureReceipt, Ruling } from '../schema/rights.ts';
 import type { ContestWords } from './contests/contest-text.ts';
 import { contestResponse, makeContestService, type Reviewer } from './contests/service.ts';
 import { isContested } from './contests/store.ts';
-import { dsarJson, makeDsarService } from './dsar/service.ts';
+import { dsarJson, gather } from './dsar/service.ts';
 import { type ErasureTarget, NOTHING, type Requester } from './erase/erasure.ts';
 import { type EraseService, KEEP_NOTHING } from './erase/service.ts';
 import { durableOfVisitor, linkedRequests } from './link-store.ts';
@@ -44,34 +38,7 @@ export interface Eraser {
   readonly ref: string;
 }
 
-export interface RightsApi {
-  readonly contests: ReturnType<typeof makeContestService>;
-  readonly dsars: ReturnType<typeof makeDsarService>;
-  readonly ingestTenantOf: RightsApiDeps['ingestTenantOf'];
-  /** Keyed reference of the caller, in this tenant. */
-  refOf(kid: string, claimant: Claimant): string;
-  /** The person a dpo or an operator means. An unknown target matches no rows. @throws {Refusal} `cross-tenant-denied` */
-  findTarget(kid: string, body: EraseTargetBody): Promise<ErasureTarget>;
-  /** @throws {Refusal} `subject-not-identified` */
-  identify(claimant: Claimant): Promise<Reach>;
-  fileContest(claimant: Claimant, reach: Reach, filing: ContestFiling): Promise<ContestResponse>;
-  resolveContest(
-    claimant: Claimant,
-    kid: string,
-    role: Reviewer['role'],
-    ruling: Ruling,
-  ): Promise<ContestResponse>;
-  /** @throws {Refusal} `not-your-data` when they name a visitorId that is not theirs */
-  eraseOwn(claimant: Claimant, reach: Reach, visitorId: string | undefined): Promise<ErasureReceipt>;
-  eraseFor(by: Eraser, body: EraseTargetBody): Promise<ErasureReceipt>;
-  /** @throws {Refusal} `no-data` */
-  exportOwn(claimant: Claimant, reach: Reach): Promise<AsyncIterable<string>>;
-}
-
-interface Context extends RightsApiDeps {
-  readonly contests: RightsApi['contests'];
-  readonly dsars: RightsApi['dsars'];
-}
+export type RightsApi = ReturnType<typeof makeRightsApi>;
 
 /** A token may name a tenant that is not there: staff of it find nothing, and nothing is theirs. */
 function refOf({ tenantOf }: RightsApiDeps, kid: string, claimant: Claimant): string {
@@ -107,6 +74,7 @@ async function targetOfRequest(database: Database, kid: string, requestId: strin
   return { ...NOTHING, requests: [requestId], durables: alone ? [] : [durable] };
 }
 
+/** The person a dpo or an operator means. An unknown target matches no rows. @throws {Refusal} `cross-tenant-denied` */
 async function findTarget(deps: RightsApiDeps, kid: string, body: EraseTargetBody): Promise<ErasureTarget> {
   const { database } = deps;
   const { visitorId, requestId, durableId, principalId } = body;
@@ -126,6 +94,7 @@ async function findTarget(deps: RightsApiDeps, kid: string, body: EraseTargetBod
   return { durables: [], requests, principal: { ref: principal, id: principalId }, linksOf: principal };
 }
 
+/** @throws {Refusal} `subject-not-identified` */
 function identify(deps: RightsApiDeps, claimant: Claimant): Promise<Reach> {
   const { database } = deps;
   return identifySubject(
@@ -138,18 +107,7 @@ function identify(deps: RightsApiDeps, claimant: Claimant): Promise<Reach> {
   );
 }
 
-async function fileContest(
-  context: Context,
-  claimant: Claimant,
-  reach: Reach,
-  filing: ContestFiling,
-): Promise<ContestResponse> {
-  const { requestId, statement = null } = filing;
-  if (!context.tenantOf(reach.kid)) throw new Refusal('no-such-decision');
-  const filedBy = refOf(context, reach.kid, claimant);
-  return contestResponse(await context.contests.file(reach, { requestId, statement }, filedBy));
-}
-
+/** @throws {Refusal} `not-your-data` when they name a visitorId that is not theirs */
 async function eraseOwn(
   deps: RightsApiDeps,
   claimant: Claimant,
@@ -188,14 +146,18 @@ async function eraseFor(
   });
 }
 
-async function exportOwn(context: Context, claimant: Claimant, reach: Reach): Promise<AsyncIterable<string>> {
-  const dsar = await context.dsars.gather(reach);
-  const tenant = context.tenantOf(reach.kid);
-  if (!dsar || !tenant) throw new Refusal('no-data');
-  await recordAudit(context.database, {
+/** @throws {Refusal} `no-data` */
+async function exportOwn(
+  deps: RightsApiDeps,
+  claimant: Claimant,
+  reach: Reach,
+): Promise<AsyncIterable<string>> {
+  const dsar = await gather(deps, reach);
+  if (!dsar) throw new Refusal('no-data');
+  await recordAudit(deps.database, {
     kid: reach.kid,
-    at: context.clock(),
-    actor: { role: 'subject', ref: refOf(context, reach.kid, claimant) },
+    at: deps.clock(),
+    actor: { role: 'subject', ref: refOf(deps, reach.kid, claimant) },
     object: dsar.head.subject.reference,
     action: 'dsar.exported',
     detail: { decisions: dsar.total },
@@ -203,23 +165,29 @@ async function exportOwn(context: Context, claimant: Claimant, reach: Reach): Pr
   return dsarJson(dsar);
 }
 
-export function makeRightsApi(deps: RightsApiDeps): RightsApi {
-  const context = { ...deps, contests: makeContestService(deps), dsars: makeDsarService(deps) };
-  const { contests, dsars, ingestTenantOf } = context;
+export function makeRightsApi(deps: RightsApiDeps) {
+  const contests = makeContestService(deps);
   return {
     contests,
-    dsars,
-    ingestTenantOf,
-    refOf: (kid, claimant) => refOf(context, kid, claimant),
-    findTarget: (kid, body) => findTarget(context, kid, body),
-    identify: (claimant) => identify(context, claimant),
-    fileContest: (claimant, reach, filing) => fileContest(context, claimant, reach, filing),
-    async resolveContest(claimant, kid, role, ruling) {
-      const reviewer = { kid, role, ref: refOf(context, kid, claimant) };
+    ingestTenantOf: deps.ingestTenantOf,
+    gather: (reach: Reach) => gather(deps, reach),
+    /** Keyed reference of the caller, in this tenant. */
+    refOf: (kid: string, claimant: Claimant) => refOf(deps, kid, claimant),
+    findTarget: (kid: string, body: EraseTargetBody) => findTarget(deps, kid, body),
+    identify: (claimant: Claimant) => identify(deps, claimant),
+    async fileContest(claimant: Claimant, reach: Reach, filing: ContestFiling) {
+      const { requestId, statement = null } = filing;
+      if (!deps.tenantOf(reach.kid)) throw new Refusal('no-such-decision');
+      const filedBy = refOf(deps, reach.kid, claimant);
+      return contestResponse(await contests.file(reach, { requestId, statement }, filedBy));
+    },
+    async resolveContest(claimant: Claimant, kid: string, role: Reviewer['role'], ruling: Ruling) {
+      const reviewer = { kid, role, ref: refOf(deps, kid, claimant) };
       return contestResponse(await contests.resolve(reviewer, ruling));
     },
-    eraseOwn: (claimant, reach, visitorId) => eraseOwn(context, claimant, reach, visitorId),
-    eraseFor: (by, body) => eraseFor(context, by, body),
-    exportOwn: (claimant, reach) => exportOwn(context, claimant, reach),
+    eraseOwn: (claimant: Claimant, reach: Reach, visitorId: string | undefined) =>
+      eraseOwn(deps, claimant, reach, visitorId),
+    eraseFor: (by: Eraser, body: EraseTargetBody) => eraseFor(deps, by, body),
+    exportOwn: (claimant: Claimant, reach: Reach) => exportOwn(deps, claimant, reach),
   };
 }

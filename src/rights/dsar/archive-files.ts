@@ -8,9 +8,8 @@ import { type Digest, digesting, makeManifest } from './archive-manifest.ts';
 import { makePages } from './archive-pages.ts';
 import type { ArchiveSigner } from './archive-signer-service.ts';
 import { CSV_HEADER, decisionRecord } from './decisions-csv.ts';
-import type { DsarDecision } from './dsar.ts';
 import { makeEnveloper, type Recipient } from './envelope.ts';
-import { type Dsar, dsarJson } from './service.ts';
+import { type Dsar, type DsarDecision, dsarJson } from './service.ts';
 import { openSpool, type Spool } from './spool-files.ts';
 
 /**

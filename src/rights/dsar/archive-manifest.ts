@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Policy } from '../../ingest/classify/policy.ts';
-import type { DsarHead } from './dsar.ts';
+import type { DsarHead } from './service.ts';
 
 /** `manifest.json`: what is in the archive and the hash of each file, so that one signature covers all of them. */
 

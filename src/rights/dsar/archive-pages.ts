@@ -5,7 +5,8 @@ import ejs from 'ejs';
 import { type Policy, RULES } from '../../ingest/classify/policy.ts';
 import { CLASS_MEANINGS, CSV_MEANINGS, DEFENSE_MEANINGS, FIELD_MEANINGS, KIND_MEANINGS } from './codebook.ts';
 import { CSV_COLUMNS } from './decisions-csv.ts';
-import { classText, type DsarDecision, type DsarHead } from './dsar.ts';
+import { classText } from './dsar.ts';
+import type { DsarDecision, DsarHead } from './service.ts';
 import { visibleText } from './visible-text.ts';
 
 /** The two pages of the archive: no script, nothing loaded from anywhere, one style sheet that their own policy names. */

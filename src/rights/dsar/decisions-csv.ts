@@ -1,5 +1,5 @@
 import type { ContestResponse } from '../../schema/rights.ts';
-import type { DsarDecision } from './dsar.ts';
+import type { DsarDecision } from './service.ts';
 import { visibleText } from './visible-text.ts';
 
 /** `decisions.csv` of the archive: RFC 4180, one row a decision, safe to open in a spreadsheet. */

@@ -1,99 +1,17 @@
-import type { ContestResponse } from '../../schema/rights.ts';
+import type { TenantSettings } from '../../tenants/settings.ts';
 
-/** The answer to an access request (GDPR articles 15 and 22(3), contract 6.5). */
+/** Words of the answer to an access request (GDPR articles 15 and 22(3), contract 6.5). */
 
-export interface ExplainedRule {
-  readonly id: string;
-  readonly weight: number;
-  /** What it counted as. */
-  readonly kind: string;
-  readonly text: string;
-}
-
-export interface DsarDecision {
-  readonly requestId: string;
-  readonly decidedAt: string;
-  readonly class: string;
-  /** As a person would say it. */
-  readonly classText: string;
-  readonly visitorId: string | null;
-  readonly declaredAgentId: string | null;
-  readonly confidence: number;
-  readonly suspectScore: number;
-  readonly smartSignals: object;
-  readonly needsAttestation: boolean;
-  readonly consentState: object;
-  readonly rules: readonly ExplainedRule[];
-  readonly defenses: readonly string[];
-  readonly policyVersion: string;
-  /** An earlier review decided instead of the rules. */
-  readonly overridden: boolean;
-  /** A contest is open: nobody should act on the decision. */
-  readonly restricted: boolean;
-  readonly contestId: string | null;
-  readonly whatWouldHaveChanged: {
-    readonly text: string;
-    readonly decisive: readonly { readonly id: string; readonly class: string }[];
-    readonly withoutAll: string | null;
-  };
-  readonly howToContest: string;
-  readonly signals: unknown;
-}
-
-export interface DsarNotice {
-  readonly controller: string;
-  readonly contact: string;
-  readonly purposes: string;
-  readonly categories: string;
-  readonly recipients: string;
-  readonly transfers: string;
-  readonly retention: string;
-  readonly source: string;
-  readonly rights: string;
-  readonly authority: string;
-  readonly automatedDecisions: string;
-}
-
-export interface DsarDevice {
-  readonly firstSeenAt: string | null;
-  readonly lastSeenAt: string | null;
-  readonly seen: number;
-  readonly visitorIds: readonly { readonly visitorId: string; readonly epoch: number }[];
-  readonly networksByDay: readonly { readonly day: string; readonly networks: number }[];
-}
-
-export interface DsarSubject {
-  /** Keyed reference, the same that a receipt of erasure names. */
-  readonly reference: string;
-  readonly tenant: string;
-  readonly visitorId: string | null;
-  readonly device: DsarDevice | null;
-  readonly linkedRequests: readonly { readonly requestId: string; readonly linkedAt: string }[];
-}
-
-/** Everything but the decisions, which come in pages. */
-export interface DsarHead {
-  readonly subject: DsarSubject;
-  readonly generatedAt: string;
-  readonly override: { readonly neverAutomation: true; readonly createdAt: string } | null;
-  readonly contests: readonly ContestResponse[];
-  readonly consent: {
-    readonly principalId: string;
-    readonly state: readonly object[];
-    readonly history: readonly object[];
-  } | null;
-  readonly notice: DsarNotice;
-}
-
-export interface NoticeSettings {
-  readonly 'notice.controller': string;
-  readonly 'notice.contact': string;
-  readonly 'notice.purposes': string;
-  readonly 'notice.recipients': string;
-  readonly 'notice.transfers': string;
-  readonly 'notice.authority': string;
-  readonly 'retention.days': number;
-}
+type NoticeSettings = Pick<
+  TenantSettings,
+  | 'notice.controller'
+  | 'notice.contact'
+  | 'notice.purposes'
+  | 'notice.recipients'
+  | 'notice.transfers'
+  | 'notice.authority'
+  | 'retention.days'
+>;
 
 const UNSET = 'The controller has not said so here yet; ask the contact above.';
 
@@ -107,7 +25,7 @@ export function unnamedIn(settings: Pick<NoticeSettings, (typeof NAMING)[number]
 }
 
 /** GDPR article 15(1) and (2); what only the controller knows comes from the tenant's settings. */
-export function makeNotice(settings: NoticeSettings, purposeTitles: readonly string[]): DsarNotice {
+export function makeNotice(settings: NoticeSettings, purposeTitles: readonly string[]) {
   const said = (text: string, fallback = UNSET): string => (isEmpty(text) ? fallback : text);
   return {
     controller: said(settings['notice.controller'], 'The operator of this site.'),

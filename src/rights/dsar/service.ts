@@ -12,15 +12,7 @@ import type { Contest } from '../contests/contest.ts';
 import type { ContestWords } from '../contests/contest-text.ts';
 import { contestResponse } from '../contests/service.ts';
 import type { Reach } from '../subject.ts';
-import {
-  besideRulesText,
-  changeText,
-  classText,
-  type DsarDecision,
-  type DsarDevice,
-  type DsarHead,
-  makeNotice,
-} from './dsar.ts';
+import { besideRulesText, changeText, classText, makeNotice } from './dsar.ts';
 import {
   countDecisions,
   type HeldDecision,
@@ -42,11 +34,10 @@ export interface DsarDeps {
   readonly words: ContestWords;
 }
 
-export interface Dsar {
-  readonly head: DsarHead;
-  readonly total: number;
-  decisions(): AsyncGenerator<readonly DsarDecision[]>;
-}
+export type DsarDecision = ReturnType<typeof describeDecision>;
+export type Dsar = NonNullable<Awaited<ReturnType<typeof gather>>>;
+/** Everything but the decisions, which come in pages. */
+export type DsarHead = Dsar['head'];
 
 const HISTORY_PAGE = 500;
 const HOW_TO_CONTEST =
@@ -55,7 +46,7 @@ const HOW_TO_CONTEST =
 const dateOf = (day: number): string => isoTime(day * DAY).slice(0, 10);
 const timeOf = (at: number): string | null => (at === 0 ? null : isoTime(at));
 
-function describeDevice(device: HeldDevice): DsarDevice {
+function describeDevice(device: HeldDevice) {
   return {
     firstSeenAt: timeOf(device.firstSeenAt),
     lastSeenAt: timeOf(device.lastSeenAt),
@@ -66,7 +57,7 @@ function describeDevice(device: HeldDevice): DsarDevice {
 }
 
 /** No rule made a difference where a review or an agent's signature decided: that is said, and what the rules would have. */
-function whatWouldHaveChanged(verdict: Verdict): DsarDecision['whatWouldHaveChanged'] {
+function whatWouldHaveChanged(verdict: Verdict) {
   const { overridden, declaredAgentId } = verdict;
   if (overridden || declaredAgentId !== null) {
     return { text: besideRulesText(classByRules(verdict)), decisive: [], withoutAll: null };
@@ -75,11 +66,7 @@ function whatWouldHaveChanged(verdict: Verdict): DsarDecision['whatWouldHaveChan
   return { text: changeText(counterfactual, ruleText), ...counterfactual };
 }
 
-export function describeDecision(
-  held: HeldDecision,
-  tenant: IngestTenant,
-  contest: Contest | undefined,
-): DsarDecision {
+export function describeDecision(held: HeldDecision, tenant: IngestTenant, contest: Contest | undefined) {
   const { verdict } = held;
   const { durable, epoch } = verdict;
   return {
@@ -98,6 +85,7 @@ export function describeDecision(
     defenses: verdict.defenses,
     policyVersion: verdict.policyVersion,
     overridden: verdict.overridden,
+    // Nobody should act on the decision.
     restricted: contest?.status === 'open',
     contestId: contest?.contestId ?? null,
     whatWouldHaveChanged: whatWouldHaveChanged(verdict),
@@ -153,7 +141,8 @@ function referenceOf({ rightsKey }: ConsentTenant, { durable, principal, linked 
   return rightsRef(rightsKey, 'principal', principal ?? request);
 }
 
-async function gather(deps: DsarDeps, reach: Reach): Promise<Dsar | null> {
+/** Null when nothing at all is held. */
+export async function gather(deps: DsarDeps, reach: Reach) {
   const { kid } = reach;
   const tenant = deps.tenantOf(kid);
   const ingest = deps.ingestTenantOf(kid);
@@ -166,6 +155,7 @@ async function gather(deps: DsarDeps, reach: Reach): Promise<Dsar | null> {
     total,
     head: {
       subject: {
+        // The same that a receipt of erasure names.
         reference: referenceOf(tenant, reach),
         tenant: kid,
         visitorId: reach.visitorId,
@@ -173,22 +163,15 @@ async function gather(deps: DsarDeps, reach: Reach): Promise<Dsar | null> {
         linkedRequests: links.map(({ requestId, linkedAt }) => ({ requestId, linkedAt: isoTime(linkedAt) })),
       },
       generatedAt: isoTime(deps.clock()),
-      override: override && { neverAutomation: true, createdAt: isoTime(override.createdAt) },
+      override: override && { neverAutomation: true as const, createdAt: isoTime(override.createdAt) },
       contests: contests.map(contestResponse),
       consent,
       notice: makeNotice(tenant.settings, titles),
     },
-    async *decisions() {
+    async *decisions(): AsyncGenerator<readonly DsarDecision[]> {
       for await (const page of heldDecisions(deps.database, kid, where))
         yield page.map((one) => describeDecision(one, ingest, byRequest.get(one.requestId)));
     },
-  };
-}
-
-export function makeDsarService(deps: DsarDeps) {
-  return {
-    /** Null when nothing at all is held. */
-    gather: (reach: Reach): Promise<Dsar | null> => gather(deps, reach),
   };
 }
 

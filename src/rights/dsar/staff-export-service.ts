@@ -13,7 +13,7 @@ import type { Dsar } from './service.ts';
 
 export interface StaffExportDeps {
   readonly database: Database;
-  readonly api: Pick<RightsApi, 'findTarget' | 'dsars'>;
+  readonly api: Pick<RightsApi, 'findTarget' | 'gather'>;
   readonly archive: ReturnType<typeof makeDsarArchive>;
   readonly clock: Clock;
 }
@@ -24,7 +24,7 @@ export function makeStaffExports(deps: StaffExportDeps) {
   /** The same of a target that was found before. */
   function gather(kid: string, body: EraseTargetBody, target: ErasureTarget): Promise<Dsar | null> {
     const { durables, requests, principal } = target;
-    return api.dsars.gather({
+    return api.gather({
       kid,
       durable: durables[0] ?? null,
       visitorId: body.visitorId ?? null,

@@ -38,19 +38,7 @@ export interface Presented {
 const MAX_TOKEN = 2048;
 const MAX_SESSIONS = 4;
 
-export interface MeService {
-  /** The token alone, for what decides about the rest of the body after it. @throws {Refusal} 401 */
-  check(presented: Presented): void;
-  /**
-   * Erases the durable id behind the token, and that request alone where the id may be other people's too. Open
-   * contests and an override stay. Again within the token's life: the same answer.
-   */
-  forget(presented: Presented): Promise<Forgotten>;
-  /** @throws {Refusal} `no-retained-data` */
-  view(presented: Presented): Promise<TransparencyView>;
-  /** Links the request behind the token with the session's principal. @throws {Refusal} 401, `claimed-by-another` */
-  link(session: PrincipalSession, presented: Presented): Promise<LinkResponse>;
-}
+export type MeService = ReturnType<typeof makeMeService>;
 
 interface Opened {
   readonly tenant: ConsentTenant;
@@ -74,6 +62,10 @@ function actorOf({ tenant, requestId }: Opened): Actor {
   return { role: 'subject', ref: rightsRef(tenant.rightsKey, 'request', requestId) };
 }
 
+/**
+ * Erases the durable id behind the token, and that request alone where the id may be other people's too. Open
+ * contests and an override stay. Again within the token's life: the same answer.
+ */
 async function forget({ database, eraser }: MeDeps, opened: Opened): Promise<Forgotten> {
   const { tenant, requestId } = opened;
   const found = await findDecision(database, tenant.kid, requestId);
@@ -95,6 +87,7 @@ async function forget({ database, eraser }: MeDeps, opened: Opened): Promise<For
   return { forgotten: true };
 }
 
+/** @throws {Refusal} `no-retained-data` */
 async function view(deps: MeDeps, opened: Opened): Promise<TransparencyView> {
   const { database, clock, kAnonymityFloor } = deps;
   const { tenant, requestId } = opened;
@@ -117,6 +110,7 @@ async function view(deps: MeDeps, opened: Opened): Promise<TransparencyView> {
   return transparencyView(summary, { handle, purposes, kAnonymityFloor });
 }
 
+/** Links the request behind the token with the session's principal. @throws {Refusal} 401, `claimed-by-another` */
 async function link(
   { database, clock }: MeDeps,
   { tenant: { kid, rightsKey }, requestId }: Opened,
@@ -141,11 +135,14 @@ async function link(
   return { principalId, requestId, linkedAt: isoTime(made.linkedAt) };
 }
 
-export function makeMeService(deps: MeDeps): MeService {
+/** Each throws 401 for a token that is none. */
+export function makeMeService(deps: MeDeps) {
   return {
-    check: (presented) => void open(deps, presented),
-    forget: async (presented) => forget(deps, open(deps, presented)),
-    view: async (presented) => view(deps, open(deps, presented)),
-    link: async (session, presented) => link(deps, open(deps, presented), session),
+    /** The token alone, for what decides about the rest of the body after it. */
+    check: (presented: Presented): void => void open(deps, presented),
+    forget: async (presented: Presented) => forget(deps, open(deps, presented)),
+    view: async (presented: Presented) => view(deps, open(deps, presented)),
+    link: async (session: PrincipalSession, presented: Presented) =>
+      link(deps, open(deps, presented), session),
   };
 }

@@ -58,7 +58,7 @@ async function open(days: number) {
 
   /** What they read of their contests; the words of a refusal where they are told nothing. */
   const contestsOf = async (who: Claimant) => {
-    const dsar = await api.dsars.gather(await api.identify(who));
+    const dsar = await api.gather(await api.identify(who));
     return dsar?.head.contests ?? 'no-data';
   };
   return {

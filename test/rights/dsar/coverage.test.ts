@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { contestWordsOf } from '../../../src/rights/contests/contest-text.ts';
-import { makeDsarService } from '../../../src/rights/dsar/service.ts';
+import { gather } from '../../../src/rights/dsar/service.ts';
 import { tablesWhere } from '../../../src/rights/subject-folds.ts';
 import { KID } from '../../support/constants.ts';
 import { makeIngestTenant, NOW } from '../../support/make.ts';
@@ -17,13 +17,13 @@ it('an export reads every table that the map of a person says it contains, and n
   database.read.on('query', ({ sql }: { readonly sql: string }) => {
     for (const [, table = ''] of sql.matchAll(/\b(?:from|join) [`"]?(\w+)/gi)) read.add(table);
   });
-  const service = makeDsarService({
+  const deps = {
     database,
     tenantOf,
     ingestTenantOf: () => makeIngestTenant(),
     clock: () => NOW,
     words: contestWordsOf(tenantOf),
-  });
+  };
   const reach = {
     kid: KID,
     durable: 'mine',
@@ -32,7 +32,7 @@ it('an export reads every table that the map of a person says it contains, and n
     principal: 'p',
     principalId: 'paul',
   };
-  const dsar = await service.gather(reach);
+  const dsar = await gather(deps, reach);
   for await (const page of dsar?.decisions() ?? []) expect(page).toHaveLength(1);
   const personal = tablesWhere(({ found }) => found.length > 0).filter((table) => read.has(table));
   expect(personal).toEqual(tablesWhere(({ exported }) => exported.includes('person')));
