@@ -27,11 +27,6 @@ export interface StoredJob {
   readonly result: string | null;
 }
 
-interface Row extends Omit<StoredJob, 'startedAt' | 'beatAt'> {
-  readonly started_at: number;
-  readonly beat_at: number;
-}
-
 /** Parts go before their job, some at a time, so that the writer is not held for long. */
 const PARTS_A_TIME = 16;
 
@@ -59,19 +54,8 @@ export function insertJob(
       .where('beat_at', '>=', aliveSince)
       .pluck('hash')) as string[];
     if (running.length >= most) return false;
-    const row: Row = {
-      hash,
-      kid,
-      actor,
-      kind,
-      state: 'running',
-      done: 0,
-      total: 0,
-      started_at: at,
-      beat_at: at,
-      result: null,
-    };
-    await tx('console_jobs').insert(row);
+    const row = { hash, kid, actor, kind, state: 'running', started_at: at, beat_at: at, result: null };
+    await tx('console_jobs').insert({ ...row, done: 0, total: 0 });
     const subjects = [...new Set(job.subjects)].map((subject) => ({ hash, subject }));
     await inChunks(subjects, (some) => tx('console_job_subjects').insert(some));
     return true;
@@ -86,14 +70,14 @@ export async function findJob(
 ): Promise<StoredJob | null> {
   const { hash, kid, actor } = by;
   const row = await database
-    .read<Row>('console_jobs')
+    .read('console_jobs')
     .where({ hash, kid, actor })
     .where('beat_at', '>', since)
-    .first<Row | undefined>();
-  if (!row) return null;
-  const { kind, state, result } = row;
-  const [done, total, startedAt, beatAt] = [row.done, row.total, row.started_at, row.beat_at].map(Number);
-  return { hash, kid, actor, kind, state, result, done, total, startedAt, beatAt } as StoredJob;
+    .first<StoredJob | undefined>('hash', 'kid', 'actor', 'kind', 'state', 'done', 'total', 'result', {
+      startedAt: 'started_at',
+      beatAt: 'beat_at',
+    });
+  return row ?? null;
 }
 
 interface Beat {

@@ -19,10 +19,16 @@ const STEP = 5000;
 const FIRST_DAYS = 31;
 const KEEP_DAYS = 400;
 
+export interface TallyRow {
+  readonly hour: number;
+  readonly name: string;
+  readonly n: number;
+}
+
 interface Batch {
   /** Where the next one begins. */
   readonly upto: number;
-  readonly counts: readonly { readonly hour: number; readonly name: string; readonly n: number }[];
+  readonly counts: readonly TallyRow[];
   readonly full: boolean;
 }
 
@@ -139,25 +145,18 @@ export async function tally(database: Database, kid: string, now: number, steady
   );
 }
 
-export interface TallyRow {
-  readonly hour: number;
-  readonly name: string;
-  readonly n: number;
-}
-
 export async function readTallies(
   database: Database,
   kid: string,
   kind: TallyKind,
   from: number,
 ): Promise<readonly TallyRow[]> {
-  const rows = (await database
+  return (await database
     .read('tallies')
     .where({ kid, kind })
     .where('hour', '>=', from)
     .orderBy('hour')
     .select('hour', 'name', 'n')) as TallyRow[];
-  return rows.map(({ hour, name, n }) => ({ hour: Number(hour), name, n: Number(n) }));
 }
 
 /** Until when verdicts are counted; null: never yet. */
@@ -193,8 +192,8 @@ export async function countReview(
 }
 
 export async function ruleReviews(database: Database, kid: string): Promise<readonly RuleReview[]> {
-  const rows = (await database.read('rule_reviews').where({ kid })) as RuleReview[];
-  return rows.map(({ rule, upheld, overturned }) => {
-    return { rule, upheld: Number(upheld), overturned: Number(overturned) };
-  });
+  return (await database
+    .read('rule_reviews')
+    .where({ kid })
+    .select('rule', 'upheld', 'overturned')) as RuleReview[];
 }

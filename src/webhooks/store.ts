@@ -233,15 +233,10 @@ export interface OutboxCount {
 }
 
 export async function countOutbox(database: Database, kid: string): Promise<readonly OutboxCount[]> {
-  const rows = await database
+  return (await database
     .read('webhook_outbox')
     .where({ kid })
     .groupBy('webhook', 'state')
     .select('webhook', 'state')
-    .count({ count: '*' });
-  return (rows as Record<string, unknown>[]).map((row) => ({
-    webhook: String(row['webhook']),
-    state: String(row['state']),
-    count: Number(row['count']),
-  }));
+    .count({ count: '*' })) as OutboxCount[];
 }

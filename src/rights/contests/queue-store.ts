@@ -4,7 +4,7 @@ import type { Contest } from './contest.ts';
 import type { ContestWords } from './contest-text.ts';
 import { oneMonthAfter } from './due.ts';
 import { QUEUE_GROUPS, type QueueCursor, type QueueFilter, type QueueQuery, type QueueRow } from './queue.ts';
-import { type ContestRow, rowToContest } from './store.ts';
+import { type ContestRow, narrow, rowToContest } from './store.ts';
 
 /** Pages of the review queue. */
 
@@ -59,20 +59,15 @@ async function freePage(
   { kid, now }: Viewer,
   { filter, after, limit }: QueueQuery,
 ): Promise<QueueRow[]> {
-  const query = database.read<ContestRow>('contests').where({ kid, status: 'open' });
+  const query = narrow(database.read('contests').where({ kid, status: 'open' }), filter);
   query.where((free) => {
     free.whereNull('claimed_until').orWhere('claimed_until', '<=', now);
   });
-  if (filter.class !== undefined) query.where('class', filter.class);
-  if (filter.dueBefore !== undefined) query.where('due_at', '<', filter.dueBefore);
-  if (filter.filedBefore !== undefined) {
-    query.where('filed_at', '<', filter.filedBefore);
-    // The order is by due date: this ends the walk where older ones cannot come. Short months reorder within a day.
-    query.where('due_at', '<=', oneMonthAfter(filter.filedBefore) + DAY);
-  }
+  // The order is by due date: this ends the walk where older ones cannot come. Short months reorder within a day.
+  if (filter.filedBefore !== undefined) query.where('due_at', '<=', oneMonthAfter(filter.filedBefore) + DAY);
   if (after !== null) query.whereRaw(AFTER, [after.at, after.contestId]);
-  const rows = await query.orderBy(['due_at', 'contest_id']).limit(limit);
-  return (rows as ContestRow[]).map((row) => ({ group: 'free', contest: rowToContest(row, words) }));
+  const rows = (await query.orderBy(['due_at', 'contest_id']).limit(limit)) as ContestRow[];
+  return rows.map((row) => ({ group: 'free', contest: rowToContest(row, words) }));
 }
 
 /** Open contests in the order of the queue. */
@@ -110,17 +105,14 @@ export async function resolvedPage(
   kid: string,
   { filter, after, limit }: QueueQuery,
 ): Promise<readonly Contest[]> {
-  const query = database.read<ContestRow>('contests').where({ kid, status: 'resolved' });
-  if (filter.class !== undefined) query.where('class', filter.class);
-  if (filter.dueBefore !== undefined) query.where('due_at', '<', filter.dueBefore);
-  if (filter.filedBefore !== undefined) query.where('filed_at', '<', filter.filedBefore);
+  const query = narrow(database.read('contests').where({ kid, status: 'resolved' }), filter);
   if (after !== null) query.whereRaw('(resolved_at, contest_id) < (?, ?)', [after.at, after.contestId]);
   const order = [
     { column: 'resolved_at', order: 'desc' },
     { column: 'contest_id', order: 'desc' },
   ];
-  const rows = await query.orderBy(order).limit(limit);
-  return (rows as ContestRow[]).map((row) => rowToContest(row, words));
+  const rows = (await query.orderBy(order).limit(limit)) as ContestRow[];
+  return rows.map((row) => rowToContest(row, words));
 }
 
 export interface QueueCounts {

@@ -4,6 +4,7 @@ import { hasRowLocks } from '../../db/sql.ts';
 import type { Outcome } from '../../schema/rights.ts';
 import type { Claim, Contest, Proposal, ResolverRole } from './contest.ts';
 import { type ContestWords, NO_WORDS, type Words } from './contest-text.ts';
+import type { QueueFilter } from './queue.ts';
 
 export interface ContestRow {
   readonly kid: string;
@@ -32,11 +33,9 @@ export interface ContestRow {
   readonly sealed: string | null;
 }
 
-const time = (value: number | null): number | null => (value === null ? null : Number(value));
-
 function claimOf(row: ContestRow): Claim | null {
   const { claimed_by: by, claimed_label: label, claimed_until: until } = row;
-  return by === null || until === null ? null : { by, label: label ?? '', until: Number(until) };
+  return by === null || until === null ? null : { by, label: label ?? '', until };
 }
 
 function proposalOf(row: ContestRow, { proposedReason }: Words): Proposal | null {
@@ -68,20 +67,20 @@ export function rowToContest(row: ContestRow, words: ContestWords | null): Conte
     durable: row.durable,
     filedBy: row.filed_by,
     statement: said.statement,
-    filedAt: Number(row.filed_at),
-    dueAt: Number(row.due_at),
+    filedAt: row.filed_at,
+    dueAt: row.due_at,
     status: row.status,
     version: row.version,
     class: row.class,
     outcome: row.outcome,
     reason: said.reason,
-    resolvedAt: time(row.resolved_at),
+    resolvedAt: row.resolved_at,
     resolvedBy: role === null || ref === null ? null : { role, ref },
     resolvedLabel: row.resolved_label,
     claim: claimOf(row),
     proposal: proposalOf(row, said),
     question: said.question,
-    askedAt: time(row.asked_at),
+    askedAt: row.asked_at,
   };
 }
 
@@ -116,15 +115,19 @@ function contestToRow(contest: Contest, words: ContestWords): ContestRow {
   };
 }
 
+async function oneOf(query: Knex.QueryBuilder, words: ContestWords): Promise<Contest | null> {
+  const row = await query.first<ContestRow | undefined>();
+  return row ? rowToContest(row, words) : null;
+}
+
 /** The contest of a decision, if there is one. */
-export async function contestOf(
+export function contestOf(
   db: Knex,
   words: ContestWords,
   kid: string,
   requestId: string,
 ): Promise<Contest | null> {
-  const row = await db('contests').where({ kid, request_id: requestId }).first<ContestRow | undefined>();
-  return row ? rowToContest(row, words) : null;
+  return oneOf(db('contests').where({ kid, request_id: requestId }), words);
 }
 
 export async function isContested(database: Database, kid: string, requestId: string): Promise<boolean> {
@@ -136,21 +139,19 @@ export async function isContested(database: Database, kid: string, requestId: st
 }
 
 /** By its id alone: contest ids are unique over all tenants. */
-export async function findContest(db: Knex, words: ContestWords, contestId: string): Promise<Contest | null> {
-  const row = await db('contests').where({ contest_id: contestId }).first<ContestRow | undefined>();
-  return row ? rowToContest(row, words) : null;
+export function findContest(db: Knex, words: ContestWords, contestId: string): Promise<Contest | null> {
+  return oneOf(db('contests').where({ contest_id: contestId }), words);
 }
 
 /** The same, locked until the transaction ends. */
-export async function lockContest(
+export function lockContest(
   tx: Knex.Transaction,
   words: ContestWords,
   contestId: string,
 ): Promise<Contest | null> {
   const query = tx('contests').where({ contest_id: contestId });
   if (hasRowLocks(tx)) query.forUpdate();
-  const row = await query.first<ContestRow | undefined>();
-  return row ? rowToContest(row, words) : null;
+  return oneOf(query, words);
 }
 
 /** @returns false when the decision has a contest already */
@@ -194,14 +195,18 @@ export async function insertOverride(
     .ignore();
 }
 
-export interface ContestFilter {
+export interface ContestFilter extends QueueFilter {
   readonly status?: 'open' | 'resolved' | undefined;
-  readonly class?: string | undefined;
-  readonly dueBefore?: number | undefined;
-  readonly filedBefore?: number | undefined;
   readonly requestId?: string | undefined;
   /** Keyset: what comes after this one in the order of due date and id. */
   readonly after?: { readonly dueAt: number; readonly contestId: string } | undefined;
+}
+
+export function narrow(query: Knex.QueryBuilder, filter: QueueFilter): Knex.QueryBuilder {
+  if (filter.class !== undefined) query.where('class', filter.class);
+  if (filter.dueBefore !== undefined) query.where('due_at', '<', filter.dueBefore);
+  if (filter.filedBefore !== undefined) query.where('filed_at', '<', filter.filedBefore);
+  return query;
 }
 
 /** By due date, the most urgent first. */
@@ -212,14 +217,11 @@ export async function listContests(
   filter: ContestFilter,
   limit: number,
 ): Promise<readonly Contest[]> {
-  const query = database.read<ContestRow>('contests').where({ kid });
+  const query = narrow(database.read('contests').where({ kid }), filter);
   if (filter.status !== undefined) query.where('status', filter.status);
-  if (filter.class !== undefined) query.where('class', filter.class);
   if (filter.requestId !== undefined) query.where('request_id', filter.requestId);
-  if (filter.dueBefore !== undefined) query.where('due_at', '<', filter.dueBefore);
-  if (filter.filedBefore !== undefined) query.where('filed_at', '<', filter.filedBefore);
   const { after } = filter;
   if (after !== undefined) query.whereRaw('(due_at, contest_id) > (?, ?)', [after.dueAt, after.contestId]);
-  const rows = await query.orderBy(['due_at', 'contest_id']).limit(limit);
-  return (rows as ContestRow[]).map((row) => rowToContest(row, words));
+  const rows = (await query.orderBy(['due_at', 'contest_id']).limit(limit)) as ContestRow[];
+  return rows.map((row) => rowToContest(row, words));
 }

@@ -16,40 +16,28 @@ export interface HeldReach {
   readonly linked: readonly string[];
 }
 
-export interface HeldDevice {
-  readonly firstSeenAt: number;
-  readonly lastSeenAt: number;
-  readonly seen: number;
-  readonly visitorIds: readonly { readonly visitorId: string; readonly epoch: number }[];
-  /** Client networks a day, as counts; the salted marks behind today's count are counted too. */
-  readonly networks: readonly { readonly day: number; readonly networks: number }[];
-}
+export type HeldDevice = NonNullable<Awaited<ReturnType<typeof heldDevice>>>;
 
-export async function heldDevice(
-  database: Database,
-  kid: string,
-  durable: string,
-): Promise<HeldDevice | null> {
-  const { read } = database;
-  const sighting = (await read('sightings').where({ kid, durable }).first()) as
-    | { first_at: number; last_at: number; seen: number }
-    | undefined;
-  const index = (await read('visitor_index').where({ kid, durable }).orderBy('epoch')) as {
-    visitor_id: string;
-    epoch: number;
-  }[];
-  const networks = (await read('network_days').where({ kid, durable }).orderBy('day')) as {
+export async function heldDevice({ read }: Database, kid: string, durable: string) {
+  const of = { kid, durable };
+  const sighting = await read('sightings')
+    .where(of)
+    .first<{ firstSeenAt: number; lastSeenAt: number; seen: number } | undefined>({
+      firstSeenAt: 'first_at',
+      lastSeenAt: 'last_at',
+      seen: 'seen',
+    });
+  const visitorIds = (await read('visitor_index')
+    .where(of)
+    .orderBy('epoch')
+    .select({ visitorId: 'visitor_id', epoch: 'epoch' })) as { visitorId: string; epoch: number }[];
+  // Client networks a day, as counts; the salted marks behind today's count are counted too.
+  const networks = (await read('network_days').where(of).orderBy('day').select('day', 'networks')) as {
     day: number;
     networks: number;
   }[];
-  if (!sighting && index.length === 0 && networks.length === 0) return null;
-  return {
-    firstSeenAt: Number(sighting?.first_at ?? 0),
-    lastSeenAt: Number(sighting?.last_at ?? 0),
-    seen: Number(sighting?.seen ?? 0),
-    visitorIds: index.map((row) => ({ visitorId: row.visitor_id, epoch: row.epoch })),
-    networks: networks.map(({ day, networks: count }) => ({ day, networks: count })),
-  };
+  if (!sighting && visitorIds.length === 0 && networks.length === 0) return null;
+  return { firstSeenAt: 0, lastSeenAt: 0, seen: 0, ...sighting, visitorIds, networks };
 }
 
 export interface HeldOverride {
@@ -57,32 +45,19 @@ export interface HeldOverride {
   readonly requestId: string | null;
 }
 
-interface OverrideRow {
-  readonly created_at: number;
-  readonly request_id: string | null;
-}
-
-function rowToOverride(row: OverrideRow): HeldOverride {
-  return { createdAt: Number(row.created_at), requestId: row.request_id };
-}
-
-async function overrideOf(database: Database, kid: string, durable: string): Promise<HeldOverride | null> {
-  const row = (await database.read('overrides').where({ kid, durable }).first()) as OverrideRow | undefined;
-  return row ? rowToOverride(row) : null;
-}
-
 /** The override of the device, or the one that a linked request led to. */
 export async function heldOverride(
-  database: Database,
+  { read }: Database,
   kid: string,
-  reach: HeldReach,
+  { durable, linked }: HeldReach,
 ): Promise<HeldOverride | null> {
-  const own = reach.durable === null ? null : await overrideOf(database, kid, reach.durable);
+  const first = (rows: Knex.QueryBuilder): Promise<HeldOverride | undefined> =>
+    rows.where({ kid }).first({ createdAt: 'created_at', requestId: 'request_id' });
+  const own = durable === null ? undefined : await first(read('overrides').where({ durable }));
   if (own) return own;
-  for (const ids of chunksOf(reach.linked)) {
-    const query = database.read('overrides').where({ kid }).whereIn('request_id', ids);
-    const row = (await query.first()) as OverrideRow | undefined;
-    if (row) return rowToOverride(row);
+  for (const ids of chunksOf(linked)) {
+    const found = await first(read('overrides').whereIn('request_id', ids));
+    if (found) return found;
   }
   return null;
 }
@@ -111,11 +86,8 @@ export interface HeldLink {
 
 export async function heldLinks(database: Database, kid: string, principal: string): Promise<HeldLink[]> {
   const query = database.read('links').where({ kid, principal });
-  const rows = (await unmarked(query, 'links').orderBy('linked_at')) as {
-    request_id: string;
-    linked_at: number;
-  }[];
-  return rows.map((row) => ({ requestId: row.request_id, linkedAt: Number(row.linked_at) }));
+  const links = unmarked(query, 'links').orderBy('linked_at');
+  return (await links.select({ requestId: 'request_id', linkedAt: 'linked_at' })) as HeldLink[];
 }
 
 export interface HeldDecision {
@@ -145,12 +117,12 @@ async function page(
   const rows = (await unmarked(query, 'd')
     .orderBy('d.request_id', 'desc')
     .limit(PAGE)
-    .select('d.request_id', 'd.verdict', 's.summary')) as {
-    request_id: string;
+    .select({ requestId: 'd.request_id', verdict: 'd.verdict', summary: 's.summary' })) as {
+    requestId: string;
     verdict: string;
     summary: string | null;
   }[];
-  return rows.map(({ request_id: requestId, verdict, summary }) => ({
+  return rows.map(({ requestId, verdict, summary }) => ({
     requestId,
     verdict: JSON.parse(verdict) as Verdict,
     summary: summary === null ? null : (JSON.parse(summary) as unknown),

@@ -1,11 +1,12 @@
 import type { Knex } from 'knex';
+import type { Database } from '../../db/db.ts';
 import { unmarked } from '../../ingest/erasing-store.ts';
 import { inChunks } from '../../lib/chunks.ts';
 import { hourOfVerdict } from '../../log/verdict-seal-store.ts';
 import type { TableName } from '../subject-data.ts';
 import { DEVICES_OF_REQUESTS, tablesWhere } from '../subject-folds.ts';
 import type { Keep, Requester } from './erasure.ts';
-import { type Holds, holdsOn } from './holds-store.ts';
+import { type Holds, holdsOn } from './hold-store.ts';
 
 /** Finds the requests and devices of an erasure before anything is deleted. */
 
@@ -183,4 +184,41 @@ export async function whoIsMeant(tx: Knex, target: RowTarget, requests: Requests
   const contested = await contestedOf(tx, target);
   const found = await devicesFound(tx, target, stays, requests);
   return { target, requests, devices, contested, stays, holds, found };
+}
+
+const PAGE = 5000;
+
+async function* column(
+  database: Database,
+  kid: string,
+  table: TableName,
+  name: string,
+): AsyncGenerator<string> {
+  for (let after = ''; ; ) {
+    const ids = (await database
+      .read(table)
+      .where({ kid })
+      .where(name, '>', after)
+      .distinct(name)
+      .orderBy(name)
+      .limit(PAGE)
+      .pluck(name)) as string[];
+    yield* ids;
+    const last = ids.at(-1);
+    if (last === undefined || ids.length < PAGE) return;
+    after = last;
+  }
+}
+
+/**
+ * Every id of a kind that a tenant's tables hold: a tombstone names its subject by a keyed reference alone. Ids come more than
+ * once when several tables hold them.
+ */
+export async function* heldIds(
+  database: Database,
+  kid: string,
+  name: 'durable' | 'request_id',
+): AsyncGenerator<string> {
+  for (const table of tablesWhere(({ reapplied, names }) => reapplied && names.includes(name)))
+    yield* column(database, kid, table, name);
 }

@@ -1,6 +1,9 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
+import { inChunks } from '../../lib/chunks.ts';
 import { lockHead } from '../../log/append-store.ts';
+import { ERASURE_SCOPES } from '../../schema/rights.ts';
+import { LED_TO } from '../subject-folds.ts';
 import type { Requester, Scope } from './erasure.ts';
 
 /** Legal holds: what an erasure counts instead of deleting, device by device and scope by scope. */
@@ -15,37 +18,12 @@ export interface LegalHold {
   readonly requestedBy: Requester | null;
 }
 
-interface Row {
-  readonly kid: string;
-  readonly durable: string;
-  readonly scope: Scope;
-  readonly basis: string;
-  readonly created_at: number;
-  readonly requested_by: Requester | null;
-}
-
-interface ListedRow extends Row {
-  readonly waits: Requester | null;
-}
-
-function rowToHold(row: ListedRow): LegalHold {
-  const { kid, durable, scope, basis } = row;
-  return {
-    kid,
-    durable,
-    scope,
-    basis,
-    createdAt: Number(row.created_at),
-    requestedBy: row.requested_by ?? row.waits,
-  };
-}
-
 /** One that is there already keeps its basis and its time. */
 export async function placeHold(tx: Knex.Transaction, hold: Omit<LegalHold, 'requestedBy'>): Promise<void> {
   const { kid, durable, scope, basis, createdAt } = hold;
   // An erasure takes this lock too: it meets the hold, or was there before it.
   await lockHead(tx, kid);
-  const row: Row = { kid, durable, scope, basis, created_at: createdAt, requested_by: null };
+  const row = { kid, durable, scope, basis, created_at: createdAt, requested_by: null };
   await tx('legal_holds').insert(row).onConflict(['kid', 'durable', 'scope']).ignore();
 }
 
@@ -60,10 +38,12 @@ export async function releaseHold(
 ): Promise<{ readonly waited: boolean } | null> {
   const { kid, durable } = key;
   await lockHead(tx, kid);
-  const row = await tx<Row>('legal_holds').where(key).first<Row | undefined>();
+  const row = await tx('legal_holds').where(key).first<{ by: Requester | null } | undefined>({
+    by: 'requested_by',
+  });
   if (!row || (await tx('legal_holds').where(key).delete()) !== 1) return null;
-  if (row.requested_by !== null) {
-    const whole = { kid, durable, request_id: '', requested_by: row.requested_by, due_at: now };
+  if (row.by !== null) {
+    const whole = { kid, durable, request_id: '', requested_by: row.by, due_at: now };
     await tx('held_erasures').insert(whole).onConflict(['kid', 'durable', 'request_id']).merge();
   }
   const due = await tx('held_erasures').where({ kid, durable }).update({ due_at: now });
@@ -88,14 +68,15 @@ export async function listHolds(
     .whereRaw('held_erasures.kid = legal_holds.kid AND held_erasures.durable = legal_holds.durable')
     .orderBy('request_id')
     .limit(1)
-    .select('requested_by')
-    .as('waits');
-  const query = read('legal_holds').where({ kid }).select('legal_holds.*', waits);
+    .select('requested_by');
+  const query = read('legal_holds')
+    .where({ kid })
+    .select('kid', 'durable', 'scope', 'basis', { createdAt: 'created_at' })
+    .select(read.raw('coalesce(requested_by, ?) AS ??', [waits, 'requestedBy']));
   if (durable !== undefined) query.where({ durable });
   if (after !== null)
     query.whereRaw('(created_at, durable, scope) > (?, ?, ?)', [after.createdAt, after.durable, after.scope]);
-  const rows = await query.orderBy(['created_at', 'durable', 'scope']).limit(limit);
-  return (rows as ListedRow[]).map(rowToHold);
+  return (await query.orderBy(['created_at', 'durable', 'scope']).limit(limit)) as LegalHold[];
 }
 
 const PAGE = 500;
@@ -120,13 +101,6 @@ export interface HeldErasure {
   readonly requests: readonly string[];
 }
 
-interface HeldRow {
-  readonly kid: string;
-  readonly durable: string;
-  readonly request_id: string;
-  readonly requested_by: Requester;
-}
-
 /** Due no later than `before`, one entry a device and requester. */
 export async function dueErasures(
   database: Database,
@@ -135,13 +109,63 @@ export async function dueErasures(
 ): Promise<readonly HeldErasure[]> {
   const query = database.read('held_erasures').where('due_at', '<=', before);
   if (of !== undefined) query.where(of);
-  const rows = (await query.orderBy(['kid', 'durable', 'request_id'])) as HeldRow[];
+  const rows = (await query
+    .orderBy(['kid', 'durable', 'request_id'])
+    .select('kid', 'durable', { requestId: 'request_id', requestedBy: 'requested_by' })) as (Omit<
+    HeldErasure,
+    'whole' | 'requests'
+  > & { readonly requestId: string })[];
   const found = new Map<string, HeldErasure & { readonly requests: string[] }>();
-  for (const { kid, durable, request_id: requestId, requested_by: requestedBy } of rows) {
+  for (const { kid, durable, requestId, requestedBy } of rows) {
     const key = JSON.stringify([kid, durable, requestedBy]);
     const { whole = false, requests = [] } = found.get(key) ?? {};
     if (requestId !== '') requests.push(requestId);
     found.set(key, { kid, durable, requestedBy, whole: whole || requestId === '', requests });
   }
   return [...found.values()];
+}
+
+/** What legal holds keep of an erasure's rows: device by device, and not of the others that it was asked for with. */
+export interface Holds {
+  /** The basis on which these rows of the device stay; undefined: nothing keeps them. */
+  readonly basis: (scope: Scope, durable: string | null | undefined) => string | undefined;
+  readonly devices: ReadonlySet<string>;
+  readonly scopes: (durable: string) => readonly Scope[];
+  /** Devices whose whole erasure waits for a release. */
+  readonly waiting: ReadonlySet<string>;
+}
+
+/** Holds of any of these kinds keep rows of this kind, in an erasure and in retention. */
+export const heldWith = (scope: Scope): readonly Scope[] =>
+  scope === 'visitor-index' ? [scope, ...LED_TO] : [scope];
+
+/** @param counts which holds count: one placed after the mark keeps nothing that was marked */
+export async function holdsOn(
+  tx: Knex,
+  kid: string,
+  durables: readonly string[],
+  counts: (durable: string, scope: Scope) => boolean = () => true,
+): Promise<Holds> {
+  const found = new Map<string, string>();
+  const devices = new Set<string>();
+  const waiting = new Set<string>();
+  await inChunks(durables, async (some) => {
+    const rows = (await tx('legal_holds')
+      .where({ kid })
+      .whereIn('durable', [...some])
+      .select('durable', 'scope', 'basis', { requestedBy: 'requested_by' })) as LegalHold[];
+    for (const { durable, scope, basis, requestedBy } of rows) {
+      if (!counts(durable, scope)) continue;
+      found.set(`${scope} ${durable}`, basis);
+      devices.add(durable);
+      if (requestedBy !== null) waiting.add(durable);
+    }
+  });
+  const basis: Holds['basis'] = (scope, durable) =>
+    heldWith(scope)
+      .map((held) => found.get(`${held} ${durable ?? ''}`))
+      .find((known) => known !== undefined);
+  const scopes = (durable: string): Scope[] =>
+    ERASURE_SCOPES.filter((scope) => found.has(`${scope} ${durable}`));
+  return { devices, scopes, waiting, basis };
 }

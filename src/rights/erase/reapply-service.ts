@@ -8,7 +8,7 @@ import { removeTenant } from '../tenant-removal-store.ts';
 import { applyCuts } from './cuts-store.ts';
 import type { Cut, HoldLine, Tombstone } from './erasure-chain-service.ts';
 import { lostHolds } from './erasure-log-files.ts';
-import { heldIds } from './held-ids-store.ts';
+import { heldIds } from './find-store.ts';
 import { placeHold, releaseHold } from './hold-store.ts';
 import { knownReceipts } from './receipts-store.ts';
 import type { EraseService } from './service.ts';

@@ -35,16 +35,17 @@ export interface TombstoneRef {
   readonly ref: string;
 }
 
-interface Row {
-  readonly receipt_id: string;
-  readonly kid: string;
-  readonly subject: string;
-  readonly requested_by: Requester;
-  readonly erased_at: number;
+interface Row extends Omit<StoredErasure, 'scopes' | 'refs' | 'keep'> {
   readonly scopes: string;
   readonly refs: string;
-  readonly step: StoredErasure['step'];
 }
+
+const rows = (db: Knex) =>
+  db('erasures').select<Row[]>('kid', 'subject', 'scopes', 'refs', 'step', {
+    receiptId: 'receipt_id',
+    requestedBy: 'requested_by',
+    erasedAt: 'erased_at',
+  });
 
 /** It has no cause and quotes nothing: the words of a parser hold a piece of the row. */
 export class UnreadableErasure extends Error {
@@ -61,23 +62,13 @@ export class UnreadableErasure extends Error {
 /** @throws {UnreadableErasure} */
 function rowToErasure(row: Row): StoredErasure {
   try {
-    const { scopes, refs, keep } = storedErasureSchema.parse({
+    const stored = storedErasureSchema.parse({
       ...(JSON.parse(row.refs) as object),
       scopes: JSON.parse(row.scopes) as unknown,
     });
-    return {
-      receiptId: row.receipt_id,
-      kid: row.kid,
-      subject: row.subject,
-      requestedBy: row.requested_by,
-      erasedAt: Number(row.erased_at),
-      scopes: scopes as ScopeResult[],
-      refs,
-      keep,
-      step: row.step,
-    };
+    return { ...row, ...stored, scopes: stored.scopes as ScopeResult[] };
   } catch {
-    throw new UnreadableErasure(row.receipt_id, row.kid);
+    throw new UnreadableErasure(row.receiptId, row.kid);
   }
 }
 
@@ -87,10 +78,10 @@ interface StoredErasures {
 }
 
 /** One that is damaged hides no other. */
-function rowsToErasures(rows: readonly Row[]): StoredErasures {
+function rowsToErasures(found: readonly Row[]): StoredErasures {
   const erasures: StoredErasure[] = [];
   const unreadable: UnreadableErasure[] = [];
-  for (const row of rows) {
+  for (const row of found) {
     try {
       erasures.push(rowToErasure(row));
     } catch (error) {
@@ -102,7 +93,7 @@ function rowsToErasures(rows: readonly Row[]): StoredErasures {
 }
 
 export async function insertErasure(tx: Knex.Transaction, erasure: StoredErasure): Promise<void> {
-  const row: Row = {
+  const row = {
     receipt_id: erasure.receiptId,
     kid: erasure.kid,
     subject: erasure.subject,
@@ -133,9 +124,9 @@ export async function saveErasureStep(
 /** Adds the counts of one step to the receipt, in the transaction of the step. */
 export async function addStep(tx: Knex.Transaction, receiptId: string, counts: Tally): Promise<void> {
   if (!changesReceipt(counts)) return;
-  const row = await tx<Row>('erasures').where({ receipt_id: receiptId }).first<Row | undefined>();
-  if (!row) return;
-  const scopes = withStep(rowToErasure(row).scopes, counts);
+  const erasure = await findReceipt(tx, receiptId);
+  if (!erasure) return;
+  const scopes = withStep(erasure.scopes, counts);
   await tx('erasures')
     .where({ receipt_id: receiptId })
     .update({ scopes: JSON.stringify(scopes) });
@@ -146,51 +137,48 @@ export async function endSteps(database: Database, receiptId: string): Promise<S
   return database.transaction(async (tx) => {
     if (await tx('erasing').where({ receipt_id: receiptId }).first('request_id')) return null;
     await tx('erasures').where({ receipt_id: receiptId, step: 'deleting' }).update({ step: 'logged' });
-    const row = await tx<Row>('erasures').where({ receipt_id: receiptId }).first<Row | undefined>();
-    return row ? rowToErasure(row) : null;
+    return findReceipt(tx, receiptId);
   });
 }
 
-export async function findErasure(database: Database, receiptId: string): Promise<StoredErasure | null> {
-  const row = await database.read<Row>('erasures').where({ receipt_id: receiptId }).first<Row | undefined>();
+async function findReceipt(db: Knex, receiptId: string): Promise<StoredErasure | null> {
+  const row = await rows(db).where({ receipt_id: receiptId }).first<Row | undefined>();
   return row ? rowToErasure(row) : null;
 }
+
+export const findErasure = ({ read }: Database, receiptId: string): Promise<StoredErasure | null> =>
+  findReceipt(read, receiptId);
 
 /** Which of these receipts there are. */
 export async function knownReceipts(
   database: Database,
   receiptIds: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  const known = new Set<string>();
+  const known: string[] = [];
   for (const chunk of chunksOf(receiptIds)) {
-    const rows = (await database
-      .read('erasures')
-      .whereIn('receipt_id', chunk)
-      .pluck('receipt_id')) as string[];
-    for (const id of rows) known.add(id);
+    const found = database.read('erasures').whereIn('receipt_id', chunk);
+    known.push(...((await found.pluck('receipt_id')) as string[]));
   }
-  return known;
+  return new Set(known);
 }
 
 /** Those that are not done and began no later than `before`, the oldest first. */
 export async function unfinishedErasures(database: Database, before: number): Promise<StoredErasures> {
-  const rows = await database
-    .read<Row>('erasures')
+  const found = await rows(database.read)
     .whereIn('step', ['marked', 'deleting', 'rows', 'logged'])
     .where('erased_at', '<=', before)
     .orderBy(['erased_at', 'receipt_id']);
-  return rowsToErasures(rows as Row[]);
+  return rowsToErasures(found);
 }
 
 /** Newest first. */
 export async function listErasures(database: Database, kid: string, limit: number): Promise<StoredErasures> {
-  const rows = await database
-    .read<Row>('erasures')
+  const found = await rows(database.read)
     .where({ kid })
     .orderBy([
       { column: 'erased_at', order: 'desc' },
       { column: 'receipt_id', order: 'desc' },
     ])
     .limit(limit);
-  return rowsToErasures(rows as Row[]);
+  return rowsToErasures(found);
 }

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { inChunks } from '../../lib/chunks.ts';
 import { DEVICES_OF_REQUESTS, HELD_BY_REQUEST } from '../subject-folds.ts';
 import type { Meant, RowTarget } from './find-store.ts';
-import type { Holds } from './holds-store.ts';
+import type { Holds } from './hold-store.ts';
 
 /** Records what the release of a hold has to erase. */
 

@@ -9,7 +9,7 @@ import { lockHead } from '../../log/append-store.ts';
 import { hourOfVerdict, makeSealedPlaces, type SealedPlaces } from '../../log/verdict-seal-store.ts';
 import { addCount, type Scope } from './erasure.ts';
 import { type Meant, type Requests, type RowTarget, requestsBeside, whoIsMeant } from './find-store.ts';
-import { holdsOn } from './holds-store.ts';
+import { holdsOn } from './hold-store.ts';
 import { addStep, type StoredErasure } from './receipts-store.ts';
 import { basisOfRequest, makeWork, type Work } from './rows-store.ts';
 import { settleDevices, settleRequests } from './settle-store.ts';

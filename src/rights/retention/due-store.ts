@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { DAY } from '../../lib/clock.ts';
 import { AUDIT_DAYS_MS, floorHour } from '../../log/fold.ts';
-import { heldWith } from '../erase/holds-store.ts';
+import { heldWith } from '../erase/hold-store.ts';
 import { countOf } from '../erase/rows-store.ts';
 import { type AgingTable, rowOf } from '../subject-folds.ts';
 

@@ -26,7 +26,7 @@ import {
 import { countDecisions, heldContests, heldOverride } from '../../../src/rights/dsar/store.ts';
 import { DEFENCE_BASIS, type Scope } from '../../../src/rights/erase/erasure.ts';
 import type { RowTarget } from '../../../src/rights/erase/find-store.ts';
-import { heldIds } from '../../../src/rights/erase/held-ids-store.ts';
+import { heldIds } from '../../../src/rights/erase/find-store.ts';
 import {
   allHolds,
   dueErasures,
