@@ -1,8 +1,7 @@
 import type { MasterKey } from '../keys/master-key.ts';
 import { type CheckpointDeps, currentCheckpoint } from '../log/checkpoint-service.ts';
 import { markCheckpointed } from '../log/log-secret-store.ts';
-import { cutoffsOf } from '../rights/retention/due-store.ts';
-import { sayRetainedBefore } from '../rights/retention/store.ts';
+import { cutoffsOf, sayRetainedBefore } from '../rights/retention/store.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 
 /**

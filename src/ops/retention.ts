@@ -1,7 +1,6 @@
 import type { Database } from '../db/db.ts';
 import { reasonOf, runJobs } from '../lib/jobs.ts';
-import { planRetention, type RetentionCounts } from '../rights/retention/due-store.ts';
-import { retain } from '../rights/retention/store.ts';
+import { planRetention, type RetentionCounts, retain } from '../rights/retention/store.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { recordRound } from './job-store.ts';
 

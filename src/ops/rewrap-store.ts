@@ -14,7 +14,7 @@ import {
 import { wrapContext } from '../keys/generation.ts';
 import type { MasterKey } from '../keys/master-key.ts';
 import type { InstallationAct } from '../lib/act.ts';
-import { hasArchiveSigner, rewrapArchiveSigner } from '../rights/dsar/archive-signer-store.ts';
+import { readArchiveSigner, rewrapArchiveSigner } from '../rights/dsar/archive-signer-store.ts';
 
 /** Everything that the master key wraps, wrapped anew in one transaction. */
 
@@ -100,5 +100,6 @@ export function rewrapAll(
 
 /** How many there are, for `--dry-run`. */
 export async function countWrapped(database: Database): Promise<RewrapCounts> {
-  return countsOf(await allWrapped(database.read), (await hasArchiveSigner(database)) ? 1 : 0);
+  const signers = (await readArchiveSigner(database)) === null ? 0 : 1;
+  return countsOf(await allWrapped(database.read), signers);
 }

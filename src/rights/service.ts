@@ -2,18 +2,13 @@ import { actorRef } from '../audit/reference.ts';
 import { recordAudit } from '../audit/store.ts';
 import type { Claimant } from '../auth/claims.ts';
 import { principalRef } from '../consent/principal.ts';
-import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
 import { findDecision, tenantOfDecision } from '../ingest/decision-store.ts';
-import type { IngestTenant } from '../ingest/ports.ts';
-import type { Clock } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
-import type { Random } from '../lib/random.ts';
 import type { ContestFiling, EraseTargetBody, ErasureReceipt, Ruling } from '../schema/rights.ts';
-import type { ContestWords } from './contests/contest-text.ts';
-import { contestResponse, makeContestService, type Reviewer } from './contests/service.ts';
+import { type ContestDeps, contestResponse, makeContestService, type Reviewer } from './contests/service.ts';
 import { isContested } from './contests/store.ts';
-import { dsarJson, gather } from './dsar/service.ts';
+import { type DsarDeps, dsarJson, gather } from './dsar/service.ts';
 import { type ErasureTarget, NOTHING, type Requester } from './erase/erasure.ts';
 import { type EraseService, KEEP_NOTHING } from './erase/service.ts';
 import { durableOfVisitor, linkedRequests } from './link-store.ts';
@@ -21,14 +16,8 @@ import { identifySubject, type Reach } from './subject.ts';
 
 /** The privacy-rights API behind authentication: who may do what to whose data (contract section 6). */
 
-export interface RightsApiDeps {
-  readonly database: Database;
-  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
-  readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
+export interface RightsApiDeps extends ContestDeps, DsarDeps {
   readonly eraser: EraseService;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly words: ContestWords;
 }
 
 /** Who erases somebody else's data, and as what. */

@@ -14,7 +14,7 @@ import { baseOf, NotSigned } from '../../log/checkpoint-service.ts';
 import { readLogSecret } from '../../log/new-log.ts';
 import { type LogHead, readHead } from '../../log/read-store.ts';
 import { unsealedSince } from '../../log/verdict-seal-store.ts';
-import { oldestDueDecision } from '../../rights/retention/due-store.ts';
+import { oldestDueDecision } from '../../rights/retention/store.ts';
 import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
 import { makeSealKeyStore } from '../../tenants/seal-key-store.ts';
 import type { Tenant } from '../../tenants/tenant.ts';

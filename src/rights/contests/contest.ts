@@ -60,17 +60,10 @@ export interface Contest {
 /** A claim that is not renewed frees the case for others. */
 const CLAIM_MS = HOUR;
 
-export interface Filing {
-  readonly kid: string;
-  readonly contestId: string;
-  readonly requestId: string;
-  readonly durable: string | null;
-  readonly class: string;
-  readonly filedBy: string;
-  readonly statement: string | null;
-}
-
-export function fileContest(filing: Filing, now: number): Contest {
+export function fileContest(
+  filing: Pick<Contest, 'kid' | 'contestId' | 'requestId' | 'durable' | 'class' | 'filedBy' | 'statement'>,
+  now: number,
+): Contest {
   return {
     ...filing,
     filedAt: now,

@@ -18,7 +18,6 @@ import { type Reach, reaches } from '../subject.ts';
 import { countReview } from '../tally-store.ts';
 import {
   askSubject,
-  type Claim,
   type Contest,
   claimContest,
   fileContest,
@@ -137,10 +136,7 @@ async function change(
 
 const actorOf = ({ role, ref }: Reviewer): Actor => ({ role, ref });
 
-interface Filing {
-  readonly requestId: string;
-  readonly statement: string | null;
-}
+type Filing = Pick<Contest, 'requestId' | 'statement'>;
 
 async function file(deps: ContestDeps, reach: Reach, filing: Filing, filedBy: string): Promise<Contest> {
   const { words } = deps;
@@ -203,12 +199,10 @@ export function makeContestService(deps: ContestDeps) {
     file: (reach: Reach, filing: Filing, filedBy: string): Promise<Contest> =>
       file(deps, reach, filing, filedBy),
 
-    claim(reviewer: Reviewer, contestId: string, label: string): Promise<Contest> {
-      const holder: Omit<Claim, 'until'> = { by: reviewer.ref, label };
-      return noted(reviewer, contestId, 'contest.claimed', (contest, now) =>
-        claimContest(contest, holder, now),
-      );
-    },
+    claim: (reviewer: Reviewer, contestId: string, label: string): Promise<Contest> =>
+      noted(reviewer, contestId, 'contest.claimed', (contest, now) =>
+        claimContest(contest, { by: reviewer.ref, label }, now),
+      ),
 
     release: (reviewer: Reviewer, contestId: string): Promise<Contest> =>
       noted(reviewer, contestId, 'contest.released', (contest, now) =>

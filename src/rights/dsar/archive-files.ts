@@ -5,7 +5,7 @@ import { finished, pipeline } from 'node:stream/promises';
 import { ZipFile } from 'yazl';
 import type { Policy } from '../../ingest/classify/policy.ts';
 import { type Digest, digesting, makeManifest } from './archive-manifest.ts';
-import { makePages } from './archive-pages.ts';
+import { codebookPage, indexPage } from './archive-pages.ts';
 import type { ArchiveSigner } from './archive-signer-service.ts';
 import { CSV_HEADER, decisionRecord } from './decisions-csv.ts';
 import { makeEnveloper, type Recipient } from './envelope.ts';
@@ -132,13 +132,12 @@ export function makeDsarArchive(deps: ArchiveDeps) {
   ): Promise<number> {
     const { head } = dsar;
     const policy = policyOf(head.subject.tenant);
-    const pages = makePages();
     const seen: Seen = { count: 0, byClass: new Map(), shown: [], shared: false };
     await zip.add('export.json', dsarJson(observed(dsar, spool, seen, options.onProgress)));
     await zip.add('decisions.csv', spool.read());
     const facts = { head, policy, version, fingerprint: signer.fingerprint, ...seen };
-    await zip.add('index.html', once(await pages.index(facts)));
-    await zip.add('codebook.html', once(await pages.codebook(facts)));
+    await zip.add('index.html', once(await indexPage(facts)));
+    await zip.add('codebook.html', once(await codebookPage(facts)));
     const manifest = makeManifest(head, { version, policy, decisions: seen.count, files: zip.digests() });
     await zip.add('manifest.json', once(manifest));
     await zip.add('manifest.p7s', once(signer.sign(manifest)));

@@ -71,25 +71,22 @@ function columnsOf(): readonly { readonly name: string; readonly text: string }[
   }));
 }
 
-export function makePages() {
-  return {
-    index: (facts: PageFacts): Promise<string> => {
-      const { consent } = facts.head;
-      const history = consent?.history.slice(0, SHOWN_EVENTS) ?? [];
-      return render('index', { ...facts, title: 'What is held about you', history });
-    },
-    codebook: (facts: PageFacts): Promise<string> =>
-      render('codebook', {
-        head: facts.head,
-        version: facts.version,
-        policyVersion: facts.policy.version,
-        title: 'What the words mean',
-        classes: CLASS_MEANINGS,
-        kinds: KIND_MEANINGS,
-        defenses: DEFENSE_MEANINGS,
-        rules: rulesOf(facts.policy),
-        fields: FIELD_MEANINGS,
-        columns: columnsOf(),
-      }),
-  };
+export function indexPage(facts: PageFacts): Promise<string> {
+  const history = facts.head.consent?.history.slice(0, SHOWN_EVENTS) ?? [];
+  return render('index', { ...facts, title: 'What is held about you', history });
+}
+
+export function codebookPage({ head, version, policy }: PageFacts): Promise<string> {
+  return render('codebook', {
+    head,
+    version,
+    policyVersion: policy.version,
+    title: 'What the words mean',
+    classes: CLASS_MEANINGS,
+    kinds: KIND_MEANINGS,
+    defenses: DEFENSE_MEANINGS,
+    rules: rulesOf(policy),
+    fields: FIELD_MEANINGS,
+    columns: columnsOf(),
+  });
 }

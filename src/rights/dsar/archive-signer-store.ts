@@ -63,7 +63,3 @@ export async function rewrapArchiveSigner(
   await writeMeta(tx, NAME, JSON.stringify({ certificate, wrappedKey: rewrap(wrappedKey) }));
   return 1;
 }
-
-export async function hasArchiveSigner(database: Database): Promise<boolean> {
-  return (await readMeta(database, NAME)) !== null;
-}

@@ -36,8 +36,7 @@ import {
 } from '../../../src/rights/erase/hold-store.ts';
 import { eraseRows } from '../../../src/rights/erase/store.ts';
 import { durableOfVisitor, linkedRequests, linkRequest } from '../../../src/rights/link-store.ts';
-import { oldestDueDecision, planRetention } from '../../../src/rights/retention/due-store.ts';
-import { retain } from '../../../src/rights/retention/store.ts';
+import { oldestDueDecision, planRetention, retain } from '../../../src/rights/retention/store.ts';
 import { enqueue } from '../../../src/webhooks/store.ts';
 import {
   addTenant,
