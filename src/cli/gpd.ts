@@ -23,6 +23,7 @@ const COMMANDS = {
   seal: async () => (await import('./commands/seal.ts')).registerSeal,
   replay: async () => (await import('./commands/replay.ts')).registerReplay,
   webhooks: async () => (await import('./commands/webhooks.ts')).registerWebhooks,
+  witness: async () => (await import('./commands/witness.ts')).registerWitness,
   tls: async () => (await import('./commands/tls.ts')).registerTls,
   migrate: async () => (await import('./commands/migrate.ts')).registerMigrate,
   backup: async () => (await import('./commands/backup.ts')).registerBackup,

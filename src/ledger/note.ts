@@ -18,32 +18,46 @@ export interface NoteSigner {
   sign(text: string): string;
 }
 
-interface NoteSignature {
+export interface NoteSignature {
   readonly name: string;
   readonly id: Buffer;
   readonly signature: Buffer;
 }
 
-interface SignedNote {
+export interface SignedNote {
   readonly text: string;
   readonly signatures: readonly NoteSignature[];
 }
 
+interface KeyPair {
+  readonly publicKey: Buffer;
+  sign(text: string): Buffer;
+}
+
 /** @param seed the 32 bytes of an Ed25519 private key (RFC 8032) */
-export function makeNoteSigner(name: string, seed: Uint8Array): NoteSigner {
+export function openSeed(seed: Uint8Array): KeyPair {
   if (seed.length !== SEED_BYTES) throw new TypeError('an Ed25519 seed has 32 bytes');
   const der = Buffer.concat([PKCS8_PREFIX, seed]);
   const privateKey = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
   der.fill(0);
   const spki = createPublicKey(privateKey).export({ format: 'der', type: 'spki' });
-  const key = makeVerifierKey(name, spki.subarray(SPKI_PREFIX.length));
+  return {
+    publicKey: spki.subarray(SPKI_PREFIX.length),
+    sign: (text) => sign(null, Buffer.from(text), privateKey),
+  };
+}
+
+export const formatSignature = ({ name, id, signature }: NoteSignature): string =>
+  `— ${name} ${Buffer.concat([id, signature]).toString('base64')}\n`;
+
+/** @param seed as of `openSeed` */
+export function makeNoteSigner(name: string, seed: Uint8Array): NoteSigner {
+  const pair = openSeed(seed);
+  const key = makeVerifierKey(name, pair.publicKey);
   return {
     name,
     vkey: formatVkey(key),
-    sign(text) {
-      const signature = sign(null, Buffer.from(text), privateKey);
-      return `— ${name} ${Buffer.concat([key.id, signature]).toString('base64')}\n`;
-    },
+    sign: (text) => formatSignature({ name, id: key.id, signature: pair.sign(text) }),
   };
 }
 
@@ -74,15 +88,20 @@ export function parseNote(note: string): SignedNote | null {
   return { text: note.slice(0, gap + 1), signatures: signatures.filter((signature) => signature !== null) };
 }
 
+export const linesOf = ({ signatures }: SignedNote, key: VerifierKey): NoteSignature[] =>
+  signatures.filter(({ name, id }) => name === key.name && id.equals(key.id));
+
+export function isSigned(text: string, signature: Uint8Array, key: VerifierKey): boolean {
+  const der = Buffer.concat([SPKI_PREFIX, key.publicKey]);
+  const publicKey = createPublicKey({ key: der, format: 'der', type: 'spki' });
+  return verify(null, Buffer.from(text), publicKey, signature);
+}
+
 /**
  * True when the note carries a signature of this key, and each that claims to be of this key is right. Those of other
  * keys (witnesses, earlier keys) are not looked at.
  */
-export function verifyNote({ text, signatures }: SignedNote, key: VerifierKey): boolean {
-  const own = signatures.filter(({ name, id }) => name === key.name && id.equals(key.id));
-  const der = Buffer.concat([SPKI_PREFIX, key.publicKey]);
-  const publicKey = createPublicKey({ key: der, format: 'der', type: 'spki' });
-  return (
-    own.length > 0 && own.every(({ signature }) => verify(null, Buffer.from(text), publicKey, signature))
-  );
+export function verifyNote(note: SignedNote, key: VerifierKey): boolean {
+  const own = linesOf(note, key);
+  return own.length > 0 && own.every(({ signature }) => isSigned(note.text, signature, key));
 }

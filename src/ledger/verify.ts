@@ -11,6 +11,41 @@ function isPowerOfTwo(n: number): boolean {
 }
 
 /**
+ * The roots to which a proof between two different sizes leads; null when it is none. Where `newer` is the root of the larger
+ * tree, `older` is the root of that tree's first `size1` leaves, whatever was said of it: such a proof can prove a fork.
+ */
+export function consistencyRoots(
+  size1: number,
+  size2: number,
+  proof: readonly Uint8Array[],
+  root1: Uint8Array,
+): { readonly older: Uint8Array; readonly newer: Uint8Array } | null {
+  const [first, ...rest] = isPowerOfTwo(size1) && proof.length > 0 ? [root1, ...proof] : proof;
+  if (![first, ...rest].every((hash) => hash?.length === HASH_BYTES)) return null;
+  // A node of the path and the last node of the tree, both at the level reached.
+  let [node, last] = [size1 - 1, size2 - 1];
+  const rise = (): void => {
+    [node, last] = [half(node), half(last)];
+  };
+  while (isOdd(node)) rise();
+  let older = first as Uint8Array;
+  let newer = older;
+  for (const sibling of rest) {
+    if (last === 0) return null;
+    if (isOdd(node) || node === last) {
+      older = nodeHash(sibling, older);
+      newer = nodeHash(sibling, newer);
+      // At the right edge a hash may skip levels on which its node has no sibling.
+      while (!isOdd(node) && node !== 0) rise();
+    } else {
+      newer = nodeHash(newer, sibling);
+    }
+    rise();
+  }
+  return last === 0 ? { older, newer } : null;
+}
+
+/**
  * RFC 9162 section 2.1.4.2, which shares nothing with the making of proofs. Arithmetic, not bitwise operators: sizes pass
  * 2^32. False for anything that is not a proof; never a throw. `size1` = 0 is refused: every log extends the empty one, so
  * such a proof says nothing.
@@ -25,27 +60,6 @@ export function verifyConsistency(
   if (!Number.isSafeInteger(size1) || !Number.isSafeInteger(size2) || size1 < 1 || size1 > size2)
     return false;
   if (size1 === size2) return proof.length === 0 && equalBytes(root1, root2);
-  const [first, ...rest] = isPowerOfTwo(size1) && proof.length > 0 ? [root1, ...proof] : proof;
-  if (![first, ...rest].every((hash) => hash?.length === HASH_BYTES)) return false;
-  // A node of the path and the last node of the tree, both at the level reached.
-  let [node, last] = [size1 - 1, size2 - 1];
-  const rise = (): void => {
-    [node, last] = [half(node), half(last)];
-  };
-  while (isOdd(node)) rise();
-  let older = first as Uint8Array;
-  let newer = older;
-  for (const sibling of rest) {
-    if (last === 0) return false;
-    if (isOdd(node) || node === last) {
-      older = nodeHash(sibling, older);
-      newer = nodeHash(sibling, newer);
-      // At the right edge a hash may skip levels on which its node has no sibling.
-      while (!isOdd(node) && node !== 0) rise();
-    } else {
-      newer = nodeHash(newer, sibling);
-    }
-    rise();
-  }
-  return last === 0 && equalBytes(older, root1) && equalBytes(newer, root2);
+  const roots = consistencyRoots(size1, size2, proof, root1);
+  return roots !== null && equalBytes(roots.older, root1) && equalBytes(roots.newer, root2);
 }

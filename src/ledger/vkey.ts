@@ -5,11 +5,14 @@ import { sha256 } from '../lib/hash.ts';
 
 /** Signature type 0x01: Ed25519 over the text of the note. */
 const ED25519 = 0x01;
+/** Signature type 0x04: a cosignature of a witness, over a time and the text. */
+export const COSIGNATURE = 0x04;
 const PUBLIC_KEY_BYTES = 32;
 export const KEY_ID_BYTES = 4;
 
 export interface VerifierKey {
   readonly name: string;
+  readonly type: number;
   /** 4 bytes. With the name it says which key signed; it is too short to prove anything. */
   readonly id: Buffer;
   /** 32 bytes (RFC 8032). */
@@ -22,26 +25,26 @@ export function isKeyName(name: string): boolean {
 }
 
 /** @throws {TypeError} for a name that a note cannot carry, or a key that is not 32 bytes */
-export function makeVerifierKey(name: string, publicKey: Uint8Array): VerifierKey {
+export function makeVerifierKey(name: string, publicKey: Uint8Array, type = ED25519): VerifierKey {
   if (!isKeyName(name)) throw new TypeError('a key name is not empty and has no spaces and no plus');
   if (publicKey.length !== PUBLIC_KEY_BYTES) throw new TypeError('an Ed25519 public key has 32 bytes');
   const key = Buffer.from(publicKey);
-  const digest = sha256(Buffer.concat([Buffer.from(`${name}\n`), Buffer.from([ED25519]), key]));
-  return { name, id: digest.subarray(0, KEY_ID_BYTES), publicKey: key };
+  const digest = sha256(Buffer.concat([Buffer.from(`${name}\n`), Buffer.from([type]), key]));
+  return { name, type, id: digest.subarray(0, KEY_ID_BYTES), publicKey: key };
 }
 
-/** `name+hex(id)+base64(0x01 || public key)`. */
-export function formatVkey({ name, id, publicKey }: VerifierKey): string {
-  const typed = Buffer.concat([Buffer.from([ED25519]), publicKey]);
+/** `name+hex(id)+base64(type || public key)`. */
+export function formatVkey({ name, type, id, publicKey }: VerifierKey): string {
+  const typed = Buffer.concat([Buffer.from([type]), publicKey]);
   return `${name}+${id.toString('hex')}+${typed.toString('base64')}`;
 }
 
 /** Null unless every part is right, the id included. Split at the first two pluses: base64 has pluses of its own. */
-export function parseVkey(text: string): VerifierKey | null {
+export function parseVkey(text: string, type = ED25519): VerifierKey | null {
   const [, name, base64] = /^([^+]*)\+[^+]*\+(.*)$/s.exec(text) ?? [];
   if (name === undefined || base64 === undefined || !isKeyName(name)) return null;
   const typed = decodeBase64(base64);
   if (typed?.length !== 1 + PUBLIC_KEY_BYTES) return null;
-  const key = makeVerifierKey(name, typed.subarray(1));
+  const key = makeVerifierKey(name, typed.subarray(1), type);
   return formatVkey(key) === text ? key : null;
 }

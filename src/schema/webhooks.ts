@@ -8,5 +8,6 @@ export const WEBHOOK_EVENTS = [
   'consent.withdrawn',
   'consent.gpc-opt-out',
   'subject.erased',
+  'log.fork',
 ] as const;
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];

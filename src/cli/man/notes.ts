@@ -23,6 +23,11 @@ export const NOTES: Readonly<Record<string, Note>> = {
     examples: ['gpd serve --port 8080', 'gpd serve --config /etc/gpd/gpd.toml'],
     see: ['doctor', 'status', 'top'],
   },
+  witness: {
+    text: 'A witness cosigns the checkpoints of others (C2SP tlog-witness), and only such as extend what it cosigned before; its memory is `witness.log` in the data directory. `add` takes the verifier key and the first line of the checkpoints of a log. A fork is refused, and `status` shows both notes.',
+    examples: ['gpd witness serve --listen 127.0.0.1:8090', 'gpd witness status'],
+    see: ['consent', 'doctor'],
+  },
   tenants: {
     text: 'A tenant is a customer, named by its kid. A new one has one published seal key and the purpose `device-identification`. `remove` is an offboarding: everything of the tenant goes, its keys last, and a record of the removal stays.',
     examples: [

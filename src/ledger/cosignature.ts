@@ -1,0 +1,49 @@
+import { formatSignature, isSigned, linesOf, openSeed, type SignedNote } from './note.ts';
+import { COSIGNATURE, formatVkey, makeVerifierKey, type VerifierKey } from './vkey.ts';
+
+/** C2SP tlog-cosignature, `cosignature/v1`: as of a time, this checkpoint was the longest of its log that the witness knew. */
+
+const TIME_BYTES = 8;
+
+export interface Cosigner {
+  readonly vkey: string;
+  /** The signature line over the text of a checkpoint, at a time in epoch seconds. */
+  cosign(text: string, time: number): string;
+}
+
+const signedText = (text: string, time: number): string => `cosignature/v1\ntime ${time}\n${text}`;
+
+/** @param seed of a key that makes nothing but cosignatures under this name */
+export function makeCosigner(name: string, seed: Uint8Array): Cosigner {
+  const pair = openSeed(seed);
+  const key = makeVerifierKey(name, pair.publicKey, COSIGNATURE);
+  return {
+    vkey: formatVkey(key),
+    cosign(text, time) {
+      const stamp = Buffer.alloc(TIME_BYTES);
+      stamp.writeBigUInt64BE(BigInt(time));
+      const signature = Buffer.concat([stamp, pair.sign(signedText(text, time))]);
+      return formatSignature({ name, id: key.id, signature });
+    },
+  };
+}
+
+export interface Cosignature {
+  /** Epoch seconds. */
+  readonly time: number;
+  readonly line: string;
+}
+
+/** The last one of this witness; null unless it cosigned, and each line that claims to be of it is right. */
+export function cosignatureOf(note: SignedNote, key: VerifierKey): Cosignature | null {
+  const all = linesOf(note, key).map((one) => {
+    const { signature } = one;
+    const time = signature.length > TIME_BYTES ? Number(signature.readBigUInt64BE()) : Number.NaN;
+    const holds =
+      Number.isSafeInteger(time) &&
+      isSigned(signedText(note.text, time), signature.subarray(TIME_BYTES), key);
+    return holds ? { time, line: formatSignature(one) } : null;
+  });
+  const good = all.filter((one) => one !== null).sort((a, b) => b.time - a.time);
+  return good.length === all.length ? (good[0] ?? null) : null;
+}
