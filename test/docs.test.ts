@@ -31,6 +31,8 @@ const PAGES = [
   'docs/operate/master-key.md',
   'docs/operate/offboarding.md',
   'docs/operate/proxies.md',
+  'docs/verify-a-proof.md',
+  'docs/witnesses.md',
 ];
 
 describe('docs/dependencies.md', () => {

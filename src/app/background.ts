@@ -1,8 +1,10 @@
 import { SECOND } from '../lib/clock.ts';
 import { keepCheckpoints } from '../log/checkpoint-service.ts';
 import { thinCheckpoints } from '../log/checkpoint-store.ts';
+import { makeCosigning } from '../log/cosign-service.ts';
 import type { watchSkew } from '../ops/clock-skew-service.ts';
 import { startHousekeeping } from '../ops/housekeeping.ts';
+import { tellFork } from '../ops/tell-fork.ts';
 import { buryKeys, outsideOf } from '../rights/erase/tombstone-files.ts';
 import type { RightsServices } from '../rights/services-make.ts';
 import { type DispatcherDeps, startDispatcher } from '../webhooks/service.ts';
@@ -32,7 +34,25 @@ export function startWebhooks(platform: Platform, findDecision: DispatcherDeps['
 /** What time alone makes due. */
 export function startUpkeep(platform: Platform, { eraser, held }: RightsServices, skew: SkewWatch) {
   const { config, database, clock, store, keyUse, log, logFault, options, book, tenantOf } = platform;
+  const { witnesses, metrics } = platform;
   const checkpoints = { database, book, keysOf: tenantOf, clock };
+  const cosign = makeCosigning({
+    ...checkpoints,
+    witnesses,
+    onAnswer: (result) => metrics?.countCosigning(result),
+    async onFork(kid, data) {
+      const tenant = tenantOf(kid);
+      log.error({ event: 'log.fork', tenant: kid });
+      if (tenant) await tellFork(database, tenant, { origin: tenant.signer.name, ...data }, clock());
+    },
+  });
+  const keep = book.keep.bind(book);
+  // At once, beside whoever asked; the job tells what fails.
+  book.keep = async (kept, after) => {
+    const isKept = await keep(kept, after);
+    if (isKept) setImmediate(() => void cosign(kept.kid).catch(() => {}));
+    return isKept;
+  };
   return startHousekeeping({
     database,
     resumeErasures: async () => (await eraser.resumeStale()).failures,
@@ -42,6 +62,7 @@ export function startUpkeep(platform: Platform, { eraser, held }: RightsServices
     flushKeyUse: keyUse.flush,
     buryKeys: (plan, now) => buryKeys(outsideOf(platform, config), plan, now),
     keepCheckpoints: (kid) => keepCheckpoints(checkpoints, kid),
+    cosignCheckpoints: cosign,
     async thinCheckpoints(now) {
       await thinCheckpoints(database, now);
       await book.thin(now);

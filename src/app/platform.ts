@@ -9,6 +9,7 @@ import { chooseOpening } from '../ingest/opening/opening-worker.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import { poolRandom } from '../lib/random.ts';
 import { makeCheckpointBook } from '../log/checkpoint-files.ts';
+import { readPolicy } from '../log/cosign-service.ts';
 import { makeLimiters } from '../ops/limits.ts';
 import { hearInvalidStates, makeFaultLog } from '../ops/log.ts';
 import { startMetricsWhereAsked } from '../ops/metrics/start.ts';
@@ -49,6 +50,7 @@ type Base = Awaited<ReturnType<typeof openBase>>;
 
 async function openBase(config: Config, options: AppOptions) {
   const clock = options.clock ?? Date.now;
+  const witnesses = readPolicy(config);
   const store = await openStore(config, { onUnknownCommit: options.onFatal, mayOpenReserve: true });
   await sealStates(store);
   removeLeftovers(config);
@@ -71,6 +73,7 @@ async function openBase(config: Config, options: AppOptions) {
     store,
     database: store.database,
     serverSecret: store.serverSecret,
+    witnesses,
     book: makeCheckpointBook(config.data_dir, store.serverSecret),
     keyUse: makeKeyUseCounter(store.database, clock),
     metrics,

@@ -6,6 +6,7 @@ import type { Clock } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
 import type { Random } from '../lib/random.ts';
 import type { CheckpointBook } from '../log/checkpoint-files.ts';
+import type { WitnessPolicy } from '../log/checkpoint-service.ts';
 import type { LedgerDeps } from '../log/routes.ts';
 import { makeLogService } from '../log/service.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
@@ -33,6 +34,7 @@ export interface ConsentApiParts {
   /** Reads what changed in the database before this call. */
   readonly refresh: () => Promise<void>;
   readonly book: CheckpointBook;
+  readonly witnesses: WitnessPolicy;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -70,7 +72,7 @@ export function makeConsentApi(parts: ConsentApiParts): ConsentApi {
     return tenant;
   };
   const { service, idle } = makeConsent(parts);
-  const log = makeLogService({ database, book, keysOf: parts.tenantOf, clock });
+  const log = makeLogService({ database, book, keysOf: parts.tenantOf, clock, witnesses: parts.witnesses });
   const findSession = (token: string): Promise<PrincipalSession | null> =>
     isSessionToken(token) ? service.readSession(parts.tenantOf, token) : Promise.resolve(null);
   const authorization = { findApiKey, findSession, limits };

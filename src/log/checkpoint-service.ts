@@ -4,7 +4,7 @@ import { type Checkpoint, signCheckpoint, verifyCheckpoint } from '../ledger/che
 import type { NoteSigner } from '../ledger/note.ts';
 import { consistencyProof, rootAt } from '../ledger/proofs.ts';
 import { verifyConsistency } from '../ledger/verify.ts';
-import { parseVkey } from '../ledger/vkey.ts';
+import { parseVkey, type VerifierKey } from '../ledger/vkey.ts';
 import { type Clock, HOUR, SECOND } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { CheckpointBook, KeptCheckpoint } from './checkpoint-files.ts';
@@ -19,11 +19,19 @@ export interface LogKeys {
   readonly checkpointed: boolean;
 }
 
+export interface WitnessPolicy {
+  readonly witnesses: readonly { readonly key: VerifierKey; readonly url: string }[];
+  /** How many of them make a checkpoint a witnessed one. */
+  readonly least: number;
+}
+
 export interface CheckpointDeps {
   readonly database: Database;
   readonly book: CheckpointBook;
   readonly keysOf: (kid: string) => LogKeys | undefined;
   readonly clock: Clock;
+  /** GPD_WITNESSES; none where nobody asks for witnessed checkpoints. */
+  readonly witnesses?: WitnessPolicy;
 }
 
 export type CheckpointCode = 'checkpoint-missing' | 'checkpoint-not-extended' | 'vkey-changed';
@@ -42,7 +50,7 @@ export class NotSigned extends Refusal {
   }
 }
 
-type Signed = Pick<KeptCheckpoint, 'text' | 'size' | 'root' | 'signedAt'>;
+export type Signed = Pick<KeptCheckpoint, 'text' | 'size' | 'root' | 'signedAt'>;
 type Tree = Pick<Checkpoint, 'size' | 'root'>;
 
 const CHECKPOINT_EVERY_MS = SECOND;

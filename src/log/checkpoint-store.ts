@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
+import { hasRowLocks } from '../db/sql.ts';
 import { DAY } from '../lib/clock.ts';
 import type { LogHead } from './read-store.ts';
 
@@ -53,6 +54,47 @@ export async function listCheckpoints(
     note: string;
   }[];
   return rows.map(({ size, at, note }) => ({ text: note, size: Number(size), signedAt: Number(at) }));
+}
+
+/** The newest ones of at least so many entries that somebody cosigned. */
+export async function listCosigned(
+  database: Pick<Database, 'read'>,
+  kid: string,
+  atLeast: number,
+): Promise<(StoredCheckpoint & { readonly lines: string })[]> {
+  const rows = (await database
+    .read('checkpoints')
+    .where({ kid })
+    .where('size', '>=', atLeast)
+    .whereNot({ cosignatures: '' })
+    .orderBy('size', 'desc')
+    .limit(10)) as { size: number; at: number; note: string; cosignatures: string }[];
+  return rows.map(({ size, at, note, cosignatures }) => ({
+    text: note,
+    size: Number(size),
+    signedAt: Number(at),
+    lines: cosignatures,
+  }));
+}
+
+/** @param merge of the lines that are there, which another node may have added */
+export function addCosignatures(
+  database: Database,
+  kid: string,
+  { size, text }: Pick<StoredCheckpoint, 'size' | 'text'>,
+  merge: (lines: string) => readonly string[],
+): Promise<void> {
+  return database.transaction(async (tx) => {
+    const about = { kid, size, note: text };
+    const query = tx('checkpoints').where(about);
+    const row = await (hasRowLocks(tx) ? query.forUpdate() : query).first<
+      { cosignatures: string } | undefined
+    >();
+    if (row)
+      await tx('checkpoints')
+        .where(about)
+        .update({ cosignatures: merge(row.cosignatures).join('') });
+  });
 }
 
 /** Of each log one a day, those of the last day, and the last one stay. */

@@ -2,7 +2,9 @@ import { inclusionProof } from '../ledger/proofs.ts';
 import { encodeEntryBundle, encodeHashTile } from '../ledger/tile-bytes.ts';
 import { parseTilePath, tileSpan } from '../ledger/tile-path.ts';
 import { formatTlogProof } from '../ledger/tlog-proof.ts';
+import { MINUTE } from '../lib/clock.ts';
 import { type CheckpointDeps, currentCheckpoint } from './checkpoint-service.ts';
+import { lastWitnessed } from './cosign-service.ts';
 import { entryLines, makeHashReader, readEntries, readHead } from './read-store.ts';
 
 /** What a tenant's log tells: checkpoints, proofs, tiles. Nothing here is on the way of a check. */
@@ -20,10 +22,19 @@ export interface LogService {
   exportLines(kid: string): AsyncGenerator<string>;
 }
 
+/** So long a witnessed checkpoint is told in place of a newer one that is not. */
+const WITNESSED_MS = 5 * MINUTE;
+
 export function makeLogService(deps: CheckpointDeps): LogService {
   const { database } = deps;
   return {
-    checkpoint: async (kid) => (await currentCheckpoint(deps, kid, 0))?.text ?? null,
+    async checkpoint(kid) {
+      const last = await currentCheckpoint(deps, kid, 0);
+      const witnessed = last && (await lastWitnessed(deps, kid, 0));
+      // Where the witnesses are away, the log goes on without them.
+      const isFresh = witnessed && last.signedAt - witnessed.signedAt < WITNESSED_MS;
+      return (isFresh ? witnessed : last)?.text ?? null;
+    },
     async lastCheckpoint(kid) {
       const head = await readHead(database, kid);
       return head && currentCheckpoint(deps, kid, head.size);
@@ -32,7 +43,8 @@ export function makeLogService(deps: CheckpointDeps): LogService {
     async proof(kid, seq) {
       const [stored] = await readEntries(database, kid, seq, 1);
       if (stored?.seq !== seq) return null;
-      const covering = await currentCheckpoint(deps, kid, seq + 1);
+      const covering =
+        (await lastWitnessed(deps, kid, seq + 1)) ?? (await currentCheckpoint(deps, kid, seq + 1));
       if (!covering) return null;
       const hashes = await inclusionProof(seq, covering.size, makeHashReader(database, kid));
       return formatTlogProof({

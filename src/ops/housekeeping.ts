@@ -69,6 +69,8 @@ export interface HousekeepingDeps {
   readonly keepCheckpoints: (kid: string) => Promise<unknown>;
   /** Writes down, where a restore does not reach, which seal keys were destroyed. */
   readonly buryKeys: (plan: KeyPlan | null, now: number) => Promise<void>;
+  /** Asks the witnesses for what they have not cosigned yet. */
+  readonly cosignCheckpoints: (kid: string) => Promise<unknown>;
   readonly thinCheckpoints: (now: number) => Promise<void>;
   readonly clock: Clock;
   /** Milliseconds that no change of the clock touches. */
@@ -78,6 +80,9 @@ export interface HousekeepingDeps {
   readonly onFailure: (failure: Failure) => void;
   readonly onClock: (event: ClockEvent, ms: number) => void;
 }
+
+/** `gpd doctor` looks for its failures. */
+export const COSIGN = 'cosign-checkpoints';
 
 /** What time alone makes due, in the order in which it runs. Each is safe on many nodes at once. */
 function jobsOf(deps: HousekeepingDeps): readonly Job[] {
@@ -101,6 +106,7 @@ function jobsOf(deps: HousekeepingDeps): readonly Job[] {
     { name: 'seal-verdicts', every: MINUTE, each: (kid, { steady }) => sealVerdicts(database, kid, steady) },
     { name: 'seal-audit', every: MINUTE, each: (kid, { steady }) => sealAudit(database, kid, steady) },
     { name: 'keep-checkpoints', every: MINUTE, each: deps.keepCheckpoints },
+    { name: COSIGN, every: MINUTE, each: deps.cosignCheckpoints },
     { name: 'tally', every: MINUTE, each: (kid, { now, steady }) => tally(database, kid, now, steady) },
     {
       name: 'purge-networks',

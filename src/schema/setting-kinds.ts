@@ -55,6 +55,17 @@ export const httpUrl = z
   .refine((text) => /^https?:$/.test(parseUrl(text)?.protocol ?? ''), 'an http or https URL')
   .transform((text) => text.replace(/\/+$/, ''));
 
+/** `VKEY@URL`: the key's own parts are looked at where it is used. */
+export const witnesses = z
+  .union([z.array(z.string()), z.string().transform((text) => text.split(',').map((part) => part.trim()))])
+  .transform((texts) => texts.filter((text) => text !== '').map((text) => text.replace(/\/+$/, '')))
+  .superRefine((texts, context) => {
+    const bad = texts.find((text) => !/^[^+]+\+[0-9a-f]{8}\+[\w+/]+=*@https?:\/\/[^@?#\s]+$/.test(text));
+    if (bad !== undefined)
+      context.addIssue('write VKEY@URL, separated by commas; the URL without user or query');
+    if (texts.length > 64) context.addIssue('at most 64 witnesses');
+  });
+
 /** What a browser calls an origin: nothing of it is secret, as it is printed and signed. */
 export const publicOrigin = httpUrl.refine((text) => {
   const { username, password, pathname, search, hash } = new URL(text);

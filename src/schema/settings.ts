@@ -11,6 +11,7 @@ import {
   ranges,
   rate,
   wholeNumber,
+  witnesses,
   words,
 } from './setting-kinds.ts';
 
@@ -167,6 +168,16 @@ export const SETTINGS = {
     dailyWindow.nullable(),
     null,
     'HH:MM-HH:MM in UTC, for instance 02:00-04:00: when gpd may rewrite a large SQLite file, which blocks writes, once a day at most and only if an erasure needs it; unset: only by `gpd erase resume`.',
+  ),
+  witnesses: setting(
+    witnesses,
+    [],
+    'Witnesses that are asked to cosign checkpoints (C2SP tlog-witness): VKEY@URL, separated by commas.',
+  ),
+  witness_policy: setting(
+    wholeNumber(1, 64).nullable(),
+    null,
+    'How many of the witnesses have to have cosigned a checkpoint before it is told as a witnessed one; all by default.',
   ),
   otlp_endpoint: setting(
     httpUrl.nullable(),

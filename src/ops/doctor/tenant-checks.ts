@@ -1,6 +1,7 @@
 import { baseUrl } from '../../config.ts';
 import { DAY, MINUTE } from '../../lib/clock.ts';
 import { isLoopback } from '../../lib/ip.ts';
+import { COSIGN } from '../housekeeping.ts';
 import { type Checks, type Finding, fail, noneOf, pass, read, skipped, some, warn } from './check.ts';
 import type { Facts } from './gather.ts';
 import type { TenantFacts } from './gather-tenants.ts';
@@ -145,6 +146,17 @@ export const TENANT_CHECKS: Checks = {
       ),
     );
   },
+  'log.witnesses': read(({ jobFailures }, { config }) => {
+    if (config.witnesses.length === 0) return skipped('GPD_WITNESSES names none');
+    const failed = jobFailures.filter(({ job }) => job === COSIGN);
+    const names = failed.map(({ kid, reason }) => `${kid}: ${reason.replace('NotCosigned ', '')}`);
+    const isFork = names.some((name) => name.includes(': fork '));
+    const make = isFork ? fail : warn;
+    const remedy = isFork
+      ? 'Run gpd consent verify KID, and compare with what the witness keeps: docs/witnesses.md.'
+      : 'See that the witness answers at its URL and knows the log: docs/witnesses.md.';
+    return noneOf(names, 'every witness has cosigned', make('checkpoints that are not cosigned', remedy));
+  }),
   'log.origin': each(
     ({ kid, log }, { config }) =>
       log !== null && log.origin !== `${new URL(baseUrl(config)).host}/ledger/${kid}`,

@@ -32,6 +32,17 @@ function familiesOf(registers: Registry[]) {
   return { counter, histogram };
 }
 
+function countCosignings(registers: Registry[]) {
+  const { counter } = familiesOf(registers);
+  const answers = counter(
+    'gpd_cosignatures_total',
+    'Answers of witnesses to checkpoints, by result.',
+    'result',
+  );
+  for (const result of ['cosigned', 'unreachable', 'refused', 'fork']) answers(result).inc(0);
+  return (result: string): void => answers(result).inc();
+}
+
 export function makeMeters() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -83,6 +94,7 @@ export function makeMeters() {
       if (visitorClass !== null) verdict(visitorClass).inc();
     },
     check: (reason: string) => check(reason).inc(),
+    cosigning: countCosignings(registers),
     invalidState: () => invalid.inc(),
     batch(group: string, count: number, left: number) {
       size(group).observe(count);

@@ -115,6 +115,7 @@ export async function startMetrics(config: Config, listen: Where | null, deps: M
           throw error;
         }
       },
+    countCosigning: (result: string) => meters.cosigning(result),
     async stop() {
       unsubscribe(BATCHES, onBatch);
       unsubscribe(STATE_INVALID, onInvalid);

@@ -22,6 +22,7 @@ export function makeHouse(database: Database, begin = NOW, over: Partial<Houseke
     flushKeyUse: () => Promise.resolve(),
     buryKeys: () => Promise.resolve(),
     keepCheckpoints: () => Promise.resolve(),
+    cosignCheckpoints: () => Promise.resolve(),
     thinCheckpoints: () => Promise.resolve(),
     clock: () => now,
     monotonic: () => ticks,

@@ -38,6 +38,21 @@ const stranger = (at: number, trusted = '10.0.0.1'): Change => data({ stranger: 
 const failing = (kid: string | null, since = NOW - 3 * HOUR): Change =>
   database({ jobFailures: [{ job: 'seal-verdicts', kid, reason: 'Error X', since, failedAt: NOW }] });
 
+const uncosigned = (reason: string): Change => ({
+  ...config({ witnesses: ['KEY@https://dpo.example'] }),
+  ...database({
+    jobFailures: [
+      {
+        job: 'cosign-checkpoints',
+        kid: 'bad-one',
+        reason: `NotCosigned ${reason}`,
+        since: NOW,
+        failedAt: NOW,
+      },
+    ],
+  }),
+});
+
 /** What makes each check speak up; the last test counts that none is left out. */
 const ROWS: readonly Row[] = [
   ['host.node', 'fail', host({ node: 'v20.18.3' }), /20\.18/],
@@ -201,6 +216,8 @@ const ROWS: readonly Row[] = [
   ['log.entries', 'fail', log({ lastFits: false }), /bad-one/],
   ['log.entries', 'fail', log({ headFits: false }), /bad-one/],
   ['consent.state', 'fail', tenant({ stateForged: true }), /bad-one/],
+  ['log.witnesses', 'warn', uncosigned('unreachable dpo.example/w'), /bad-one: unreachable dpo/],
+  ['log.witnesses', 'fail', uncosigned('fork dpo.example/w'), /bad-one: fork dpo/],
   ['log.checkpoint', 'fail', log({ checkpointProblem: 'a line is missing' }), /bad-one: a line is missing/],
   ['log.origin', 'warn', log({ origin: 'old.example/ledger/bad-one' }), /bad-one/],
   [
@@ -232,6 +249,7 @@ describe('gpd doctor', () => {
     expect(checks.filter(({ status }) => status === 'skipped').map(({ id }) => id)).toEqual([
       'database.encrypted',
       'database.pooler',
+      'log.witnesses',
     ]);
   });
 

@@ -1,0 +1,169 @@
+import { type Config, ConfigError } from '../config.ts';
+import { addCheckpoint } from '../egress/add-checkpoint.ts';
+import { EgressRefused } from '../egress/guard.ts';
+import { parseDecimal } from '../ledger/checkpoint.ts';
+import { cosignatureOf } from '../ledger/cosignature.ts';
+import { parseNote } from '../ledger/note.ts';
+import { consistencyProof } from '../ledger/proofs.ts';
+import { COSIGNATURE, parseVkey } from '../ledger/vkey.ts';
+import { HOUR } from '../lib/clock.ts';
+import {
+  type CheckpointDeps,
+  currentCheckpoint,
+  type Signed,
+  type WitnessPolicy,
+} from './checkpoint-service.ts';
+import { addCosignatures, listCosigned } from './checkpoint-store.ts';
+import { makeHashReader } from './read-store.ts';
+
+/** Asks the witnesses of GPD_WITNESSES to cosign checkpoints (C2SP tlog-witness), and finds those that are cosigned. */
+
+/** @throws {ConfigError} */
+export function readPolicy({ witnesses: texts, witness_policy }: Config): WitnessPolicy {
+  const witnesses = texts.map((text) => {
+    const at = text.lastIndexOf('@');
+    const key = parseVkey(text.slice(0, at), COSIGNATURE);
+    if (!key) throw new ConfigError(`GPD_WITNESSES: ${text.slice(0, at)} is not the key of a witness`);
+    return { key, url: text.slice(at + 1) };
+  });
+  if (new Set(witnesses.map(({ key }) => key.publicKey.toString('hex'))).size < witnesses.length)
+    throw new ConfigError('GPD_WITNESSES: a key is there twice');
+  const least = witness_policy ?? witnesses.length;
+  if (least <= witnesses.length) return { witnesses, least };
+  throw new ConfigError(`GPD_WITNESS_POLICY: ${least} of ${witnesses.length} witnesses cannot cosign`);
+}
+
+/** The lines of the policy's witnesses under a checkpoint, and no others: who writes the database may have added some. */
+function goodLines(witnesses: WitnessPolicy['witnesses'], note: string, lines: string): readonly string[] {
+  const parsed = parseNote(`${note}${lines}`);
+  return witnesses.flatMap(({ key }) => (parsed && cosignatureOf(parsed, key)?.line) ?? []);
+}
+
+/** The last witnessed checkpoint over at least so many entries, with its cosignatures; null: there is none. */
+export async function lastWitnessed(
+  { database, witnesses }: Pick<CheckpointDeps, 'database' | 'witnesses'>,
+  kid: string,
+  atLeast: number,
+): Promise<Pick<Signed, 'text' | 'size' | 'signedAt'> | null> {
+  if (!witnesses || witnesses.witnesses.length === 0) return null;
+  for (const { lines, ...checkpoint } of await listCosigned(database, kid, atLeast)) {
+    const good = goodLines(witnesses.witnesses, checkpoint.text, lines);
+    if (good.length >= witnesses.least) return { ...checkpoint, text: checkpoint.text + good.join('') };
+  }
+  return null;
+}
+
+export type CosignFailure = 'unreachable' | 'refused' | 'fork';
+
+/** `code` names the witness: `gpd doctor` shows it. */
+class NotCosigned extends Error {
+  readonly code: string;
+  readonly why: CosignFailure;
+
+  constructor(why: CosignFailure, witness: string, detail: string) {
+    super(`${witness}: ${detail}`);
+    this.name = 'NotCosigned';
+    this.code = `${why} ${witness}`;
+    this.why = why;
+  }
+}
+
+export interface CosignDeps extends CheckpointDeps {
+  readonly witnesses: WitnessPolicy;
+  /** A witness holds a tree that this log does not extend: told once until it cosigns again. */
+  readonly onFork: (kid: string, data: object) => Promise<void>;
+  readonly onAnswer: (result: 'cosigned' | CosignFailure) => void;
+}
+
+type Witness = WitnessPolicy['witnesses'][number];
+
+/** Their 409 tells how far they are; the second answer is the last one needed, a third allows for another node of ours. */
+const TRIES = 3;
+
+async function ask(
+  deps: CosignDeps,
+  kid: string,
+  { key, url }: Witness,
+  { text, size, known }: Signed & { readonly known: number },
+): Promise<string | null> {
+  const { database } = deps;
+  const refuse = (why: CosignFailure, detail: string) => new NotCosigned(why, key.name, detail);
+  let old = known;
+  for (let i = 0; i < TRIES; i += 1) {
+    if (old > size) {
+      // Another node may have signed a longer one meanwhile.
+      const now = await currentCheckpoint(deps, kid, 0, HOUR);
+      if (now && now.size >= old) return null;
+      throw refuse('fork', `it cosigned ${old} entries, and this log has ${size}`);
+    }
+    const isStep = old > 0 && old < size;
+    const proof = isStep ? await consistencyProof(old, size, makeHashReader(database, kid)) : [];
+    const lines = [`old ${old}`, ...proof.map((hash) => hash.toString('base64'))];
+    const { status, text: said } = await addCheckpoint(url, `${lines.join('\n')}\n\n${text}`).catch(
+      (error: unknown) => {
+        throw error instanceof EgressRefused ? refuse('unreachable', error.message) : error;
+      },
+    );
+    if (status === 422) throw refuse('fork', `this log does not extend the ${old} entries that it cosigned`);
+    if (status === 200) {
+      const note = parseNote(text + said);
+      const line = note && cosignatureOf(note, key)?.line;
+      if (line) return line;
+      throw refuse('refused', 'its answer holds no cosignature of its key');
+    }
+    const told = status === 409 ? parseDecimal(said.replace(/\n$/, '')) : null;
+    if (told === null) throw refuse('refused', `it answered ${status}`);
+    if (told === old) throw refuse('fork', `it cosigned another tree of ${old} entries`);
+    old = told;
+  }
+  throw refuse('refused', 'its size changes with every answer');
+}
+
+export function makeCosigning(deps: CosignDeps) {
+  const { database, witnesses: policy, onFork, onAnswer } = deps;
+  const sizes = new Map<string, number>();
+  const forked = new Set<string>();
+  const busy = new Set<string>();
+
+  async function askOne(kid: string, witness: Witness, checkpoint: Signed): Promise<void> {
+    const id = `${kid} ${witness.url}`;
+    const known = Math.min(sizes.get(id) ?? 0, checkpoint.size);
+    try {
+      const line = await ask(deps, kid, witness, { ...checkpoint, known });
+      if (line === null) return;
+      sizes.set(id, checkpoint.size);
+      forked.delete(id);
+      onAnswer('cosigned');
+      await addCosignatures(database, kid, checkpoint, (lines) =>
+        goodLines(policy.witnesses, checkpoint.text, lines + line),
+      );
+    } catch (error) {
+      if (!(error instanceof NotCosigned)) throw error;
+      onAnswer(error.why);
+      if (error.why === 'fork' && !forked.has(id)) {
+        forked.add(id);
+        const { text: refused, size } = checkpoint;
+        await onFork(kid, { witness: witness.key.name, size, refused, reason: error.message });
+      }
+      throw error;
+    }
+  }
+
+  async function askAll(kid: string): Promise<void> {
+    const checkpoint = await currentCheckpoint(deps, kid, 0, HOUR);
+    if (!checkpoint) return;
+    const [kept] = await listCosigned(database, kid, checkpoint.size);
+    const lines = kept?.text === checkpoint.text ? kept.lines : '';
+    const missing = policy.witnesses.filter((one) => goodLines([one], checkpoint.text, lines).length === 0);
+    const asked = await Promise.allSettled(missing.map((witness) => askOne(kid, witness, checkpoint)));
+    const failed = asked.find((result) => result.status === 'rejected');
+    if (failed) throw failed.reason;
+  }
+
+  /** Asks every witness that has not cosigned the last checkpoint. @throws {NotCosigned} after all were asked */
+  return async (kid: string): Promise<void> => {
+    if (policy.witnesses.length === 0 || busy.has(kid)) return;
+    busy.add(kid);
+    await askAll(kid).finally(() => busy.delete(kid));
+  };
+}
