@@ -148,7 +148,9 @@ export function consoleContract(make: MakeDatabase): void {
       expect(await saveDraft(db.database, { ...draft, kid: 'another' })).toBe(false);
       expect(await saveDraft(db.database, draft)).toBe(true);
       expect(await saveDraft(db.database, { ...draft, text: 'two' })).toBe(true);
-      expect(await draftsOf(other, kid, 'a', contestId)).toEqual([{ ...draft, text: 'two' }]);
+      expect(await draftsOf(other, kid, 'a', contestId)).toEqual([
+        { kind: 'resolve', outcome: 'upheld', text: 'two' },
+      ]);
       expect(await draftsOf(other, kid, 'b', contestId)).toEqual([]);
       await deleteDrafts(db.database, { kid, actor: 'a', contestId }, ['ask', 'resolve']);
       expect(await draftsOf(other, kid, 'a', contestId)).toEqual([]);
