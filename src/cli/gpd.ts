@@ -32,16 +32,15 @@ const COMMANDS = {
   status: async () => (await import('./commands/status.ts')).registerStatus,
   top: async () => (await import('./commands/top.ts')).registerTop,
   completion: async () => (await import('./commands/completion.ts')).registerCompletion,
-  dev: async () => (await import('./commands/dev.ts')).registerDev,
 } satisfies Readonly<Record<string, () => Promise<(to: Command) => void>>>;
 
-/** These show every command there is. */
-const SHOW_ALL: ReadonlySet<string> = new Set(['completion', 'dev']);
+/** It shows every command there is. */
+const SHOWS_ALL = 'completion';
 
 /** To load the code of one command takes half the time: all are loaded only for who has to see them all. */
 async function registerAsked(program: Command, argv: readonly string[]): Promise<void> {
   const asked = program.parseOptions([...argv]).operands[0] ?? '';
-  const isOne = Object.hasOwn(COMMANDS, asked) && !SHOW_ALL.has(asked);
+  const isOne = Object.hasOwn(COMMANDS, asked) && asked !== SHOWS_ALL;
   const loaders = isOne ? [COMMANDS[asked as keyof typeof COMMANDS]] : Object.values(COMMANDS);
   for (const register of await Promise.all(loaders.map((load) => load()))) register(program);
 }

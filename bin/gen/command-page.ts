@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander';
-import { EXIT } from '../output.ts';
+import { EXIT } from '../../src/cli/output.ts';
 import { NOTES } from './notes.ts';
 import { bold, type Entry, entries, example, italic, page, paragraphs, prose, type Section } from './roff.ts';
 

@@ -1,4 +1,4 @@
-import { environmentName, SETTING_NAMES, SETTINGS, type SettingName } from '../../schema/settings.ts';
+import { environmentName, SETTING_NAMES, SETTINGS, type SettingName } from '../../src/schema/settings.ts';
 import { bold, entries, example, page, paragraphs } from './roff.ts';
 
 /** gpd.toml(5), from the one table of settings. */
