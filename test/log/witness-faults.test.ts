@@ -153,6 +153,12 @@ describe('add-checkpoint', () => {
     for (const size of [7, 9])
       expect((await witness.ask(`old 3\n${nonsense}\n\n${good.note(size)}`)).status).toBe(422);
     expect((await witness.ask(`old 3\n${nonsense}\n\n${good.note(3)}`)).status).toBe(422);
+    // A proof of the right shape with one other hash in it, for each of its hashes.
+    const proof = await good.prove(3, 7);
+    for (const i of proof.keys()) {
+      const changed = proof.with(i, nonsense).join('\n');
+      expect((await witness.ask(`old 3\n${changed}\n\n${good.note(7)}`)).status).toBe(422);
+    }
     expect(told.map(({ proven }) => proven)).toEqual([false]);
     expect((await witness.ask(await good.request(3, 7))).status).toBe(200);
   });

@@ -5,7 +5,7 @@ import { EMPTY_ROOT, leafHash, nodeHash } from '../../../src/ledger/merkle.ts';
 import { makeNoteSigner } from '../../../src/ledger/note.ts';
 import { type AppendedEntry, appendEntries, lockHead } from '../../../src/log/append-store.ts';
 import { makeCheckpointBook } from '../../../src/log/checkpoint-files.ts';
-import { saveCheckpoint } from '../../../src/log/checkpoint-store.ts';
+import { addCosignatures, listCosigned, saveCheckpoint } from '../../../src/log/checkpoint-store.ts';
 import { makeHashReader, readEntries, readHead } from '../../../src/log/read-store.ts';
 import { makeLogService } from '../../../src/log/service.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
@@ -150,6 +150,25 @@ export function ledgerContract(make: MakeDatabase): void {
       );
       expect(await saveCheckpoint(other, kid, { text: 'older', size: 4, signedAt: 4 }, second)).toBe(false);
       expect((await readHead(other, kid))?.checkpoint).toEqual(second);
+    });
+
+    it('keeps what two nodes got cosigned at one moment, with the checkpoint alone that it is of', async () => {
+      const kid = await addTenant(db.database, 'cosigned');
+      await append(db.database, kid, texts(5));
+      const [first, second] = [
+        { text: 'of 3', size: 3, signedAt: 1 },
+        { text: 'of 5', size: 5, signedAt: 2 },
+      ];
+      await saveCheckpoint(db.database, kid, first, null);
+      await saveCheckpoint(db.database, kid, second, first);
+      const add = (node: Database, line: string, text = 'of 5'): Promise<void> =>
+        addCosignatures(node, kid, { size: 5, text }, (lines) => [lines, line]);
+      await Promise.all([add(db.database, 'a'), add(other, 'b'), add(other, 'c', 'another of 5')]);
+      const [kept, ...more] = await listCosigned(other, kid, 0);
+      expect(more).toEqual([]);
+      expect(kept).toMatchObject(second);
+      expect(['ab', 'ba']).toContain(kept?.lines);
+      expect(await listCosigned(other, kid, 6)).toEqual([]);
     });
 
     it('tells one checkpoint a second, though two nodes sign at one moment', async () => {
