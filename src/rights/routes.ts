@@ -1,5 +1,3 @@
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { Router } from 'express';
 import type { Claimant } from '../auth/claims.ts';
 import type { Limiter } from '../http/hot.ts';
@@ -15,6 +13,7 @@ import {
 } from '../schema/rights.ts';
 import { ROUTES, type Routes } from '../schema/routes.ts';
 import { requireTenant, staffRole } from './caller.ts';
+import { sendDsar } from './dsar/dsar-routes.ts';
 import type { RightsApi } from './service.ts';
 import type { Reach } from './subject.ts';
 
@@ -57,11 +56,7 @@ const dsar = (api: RightsApi): Handler<Routes['dsar']> => ({
   async admit({ caller }) {
     const reach = await identified(api, caller, 'staff-export-elsewhere');
     return async (_call, response) => {
-      const text = await api.exportOwn(caller, reach);
-      response
-        .status(200)
-        .set({ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' });
-      await pipeline(Readable.from(text), response);
+      await sendDsar(response, await api.exportOwn(caller, reach));
     };
   },
 });

@@ -1,5 +1,4 @@
 import { actorRef } from '../audit/reference.ts';
-import { recordAudit } from '../audit/store.ts';
 import type { Claimant } from '../auth/claims.ts';
 import { principalRef } from '../consent/principal.ts';
 import type { Database } from '../db/db.ts';
@@ -8,7 +7,7 @@ import { Refusal } from '../lib/errors.ts';
 import type { ContestFiling, EraseTargetBody, ErasureReceipt, Ruling } from '../schema/rights.ts';
 import { type ContestDeps, contestResponse, makeContestService, type Reviewer } from './contests/service.ts';
 import { isContested } from './contests/store.ts';
-import { type DsarDeps, dsarJson, gather } from './dsar/service.ts';
+import { type DsarDeps, exported, gather } from './dsar/service.ts';
 import { type ErasureTarget, NOTHING, type Requester } from './erase/erasure.ts';
 import { type EraseService, KEEP_NOTHING } from './erase/service.ts';
 import { durableOfVisitor, linkedRequests } from './link-store.ts';
@@ -135,25 +134,6 @@ async function eraseFor(
   });
 }
 
-/** @throws {Refusal} `no-data` */
-async function exportOwn(
-  deps: RightsApiDeps,
-  claimant: Claimant,
-  reach: Reach,
-): Promise<AsyncIterable<string>> {
-  const dsar = await gather(deps, reach);
-  if (!dsar) throw new Refusal('no-data');
-  await recordAudit(deps.database, {
-    kid: reach.kid,
-    at: deps.clock(),
-    actor: { role: 'subject', ref: refOf(deps, reach.kid, claimant) },
-    object: dsar.head.subject.reference,
-    action: 'dsar.exported',
-    detail: { decisions: dsar.total },
-  });
-  return dsarJson(dsar);
-}
-
 export function makeRightsApi(deps: RightsApiDeps) {
   const contests = makeContestService(deps);
   return {
@@ -177,6 +157,7 @@ export function makeRightsApi(deps: RightsApiDeps) {
     eraseOwn: (claimant: Claimant, reach: Reach, visitorId: string | undefined) =>
       eraseOwn(deps, claimant, reach, visitorId),
     eraseFor: (by: Eraser, body: EraseTargetBody) => eraseFor(deps, by, body),
-    exportOwn: (claimant: Claimant, reach: Reach) => exportOwn(deps, claimant, reach),
+    exportOwn: (claimant: Claimant, reach: Reach) =>
+      exported(deps, reach, { role: 'subject', ref: refOf(deps, reach.kid, claimant) }),
   };
 }

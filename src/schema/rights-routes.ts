@@ -26,17 +26,18 @@ export const RIGHTS_ROUTES = {
   me: {
     method: 'post',
     path: '/me',
-    summary: 'What a browser may do with its transparency token: see, or be forgotten.',
+    summary: 'What a browser may do with its transparency token: see, take with it, or be forgotten.',
     credential: 'none',
     cors: 'api',
     request: meRequestSchema,
     responses: {
       200: {
-        text: 'view: a TransparencyView; forget: {forgotten: true}',
-        schema: z.union([transparencyViewSchema, forgottenSchema]),
+        text: 'view: a TransparencyView; forget: what was erased; export: as /privacy/dsar, of what the token reaches',
+        schema: z.union([transparencyViewSchema, forgottenSchema, z.looseObject({})]),
+        type: 'application/json',
       },
     },
-    errors: [...PROTECTED, 'no-retained-data'],
+    errors: [...PROTECTED, 'no-retained-data', 'no-data'],
   },
   myData: {
     method: 'get',

@@ -143,7 +143,13 @@ export const storedErasureSchema = z.object({
   keep: z.object({ openContests: z.boolean(), override: z.boolean() }),
 });
 
-export const forgottenSchema = z.object({ forgotten: z.literal(true) });
+export const forgottenSchema = z.object({
+  forgotten: z.literal(true),
+  /** The id may be other people's too: that request alone was erased. */
+  shared: z.boolean(),
+  scopes: z.array(scopeSchema),
+  receiptId: z.string(),
+});
 export type Forgotten = Answer<typeof forgottenSchema>;
 
 /** interface 2, TransparencyView. */

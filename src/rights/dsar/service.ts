@@ -1,4 +1,5 @@
 import { rightsRef } from '../../audit/reference.ts';
+import { recordAudit } from '../../audit/store.ts';
 import type { ConsentTenant } from '../../consent/tenant.ts';
 import { listHistory, listState } from '../../consent/terms-store.ts';
 import type { Database } from '../../db/db.ts';
@@ -7,7 +8,9 @@ import { ruleText } from '../../ingest/classify/policy.ts';
 import { visitorIdOf } from '../../ingest/identity.ts';
 import type { IngestTenant } from '../../ingest/ports.ts';
 import type { Verdict } from '../../ingest/verdict.ts';
+import type { Actor } from '../../lib/act.ts';
 import { type Clock, DAY, iso, isoTime } from '../../lib/clock.ts';
+import { Refusal } from '../../lib/errors.ts';
 import type { Contest } from '../contests/contest.ts';
 import type { ContestWords } from '../contests/contest-text.ts';
 import { contestResponse } from '../contests/service.ts';
@@ -137,8 +140,9 @@ async function readHeld({ database, words }: DsarDeps, reach: Reach) {
 
 function referenceOf({ rightsKey }: ConsentTenant, { durable, principal, linked }: Reach): string {
   if (durable !== null) return rightsRef(rightsKey, 'durable', durable);
+  if (principal !== null) return rightsRef(rightsKey, 'principal', principal);
   const [request = ''] = linked;
-  return rightsRef(rightsKey, 'principal', principal ?? request);
+  return rightsRef(rightsKey, 'request', request);
 }
 
 /** Null when nothing at all is held. */
@@ -173,6 +177,21 @@ export async function gather(deps: DsarDeps, reach: Reach) {
         yield page.map((one) => describeDecision(one, ingest, byRequest.get(one.requestId)));
     },
   };
+}
+
+/** For the person, with its audit row. @throws {Refusal} `no-data` */
+export async function exported(deps: DsarDeps, reach: Reach, actor: Actor): Promise<Dsar> {
+  const dsar = await gather(deps, reach);
+  if (!dsar) throw new Refusal('no-data');
+  await recordAudit(deps.database, {
+    kid: reach.kid,
+    at: deps.clock(),
+    actor,
+    object: dsar.head.subject.reference,
+    action: 'dsar.exported',
+    detail: { decisions: dsar.total },
+  });
+  return dsar;
 }
 
 /** One JSON object, written while it is read. */

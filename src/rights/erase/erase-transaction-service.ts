@@ -25,7 +25,7 @@ import {
 } from './erasure.ts';
 import { type RowTarget, sizeUp } from './find-store.ts';
 import { shredWithin } from './principal-store.ts';
-import { hasReceipt, insertErasure, type StoredErasure, type TombstoneRef } from './receipts-store.ts';
+import { insertErasure, receiptOfRequest, type StoredErasure, type TombstoneRef } from './receipts-store.ts';
 import { dropStaged, markStaged, type Staged, stageTarget } from './steps-store.ts';
 import { type ErasedRows, eraseRows } from './store.ts';
 
@@ -39,8 +39,11 @@ export interface EraseRequest {
   readonly requestedBy: Requester;
   readonly actor: Actor;
   readonly keep: Keep;
-  /** A stranger may ask again and again: what erases nothing new leaves no further receipt, audit row or tombstone. */
-  readonly once?: true;
+  /**
+   * A stranger may ask again and again: since this moment (epoch milliseconds) what erases nothing new is answered with
+   * the receipt that is there, and leaves no audit row or tombstone.
+   */
+  readonly once?: number;
   /** The receipt of an erasure that a restore took back: applied again, under its own name and date. */
   readonly again?: { readonly receiptId: string; readonly subject: string; readonly erasedAt: number };
 }
@@ -120,15 +123,17 @@ async function shredConsent(tx: Tx, { tenant, target }: EraseRequest, now: numbe
   return consentCount(target, linksOf === null ? 0 : await countOpenings(tx, kid, linksOf));
 }
 
-/** Nothing was erased, and nothing is kept that an earlier receipt does not name. */
-async function isRepeat(
+/** The receipt of the first of several equal requests; null where this one erased something, or is the first. */
+async function earlierReceipt(
   tx: Tx,
-  { kid, subject }: Pick<StoredErasure, 'kid' | 'subject'>,
-  counts: ScopeCounts,
-): Promise<boolean> {
-  const all = Object.values(counts);
-  if (all.some(({ erased }) => erased > 0)) return false;
-  return all.every(({ retained }) => retained === 0) || hasReceipt(tx, kid, subject);
+  { tenant, target, once: since }: EraseRequest,
+  { subject, counts }: { readonly subject: string; readonly counts: ScopeCounts },
+): Promise<StoredErasure | null> {
+  const [request] = target.requests;
+  const isNew = Object.values(counts).some(({ erased }) => erased > 0);
+  if (since === undefined || request === undefined || isNew) return null;
+  const { kid, rightsKey } = tenant;
+  return receiptOfRequest(tx, { kid, subject, ref: rightsRef(rightsKey, 'request', request), since });
 }
 
 async function eraseWithin(tx: Tx, request: EraseRequest, plan: Plan): Promise<Begun> {
@@ -154,8 +159,8 @@ async function eraseWithin(tx: Tx, request: EraseRequest, plan: Plan): Promise<B
     scopes: marks ? asMarked(scopes) : asPending(scopes),
     step: buries ? (again ? WITH_TOMBSTONE[first] : first) : 'done',
   };
-  if (request.once && !marks && (await isRepeat(tx, erasure, counts)))
-    return { erasure: { ...erasure, step: 'done' }, rows };
+  const earlier = marks ? null : await earlierReceipt(tx, request, { subject, counts });
+  if (earlier) return { erasure: { ...earlier, step: 'done' }, rows };
   await insertErasure(tx, erasure);
   const detail = { receiptId, scopes: scopes.filter((s) => s.count > 0).map((s) => s.scope) };
   await writeAudit(tx, { kid, at: now, actor, action: 'subject.erased', object: subject, detail });

@@ -106,8 +106,25 @@ export async function insertErasure(tx: Knex.Transaction, erasure: StoredErasure
   await tx('erasures').insert(row);
 }
 
-export async function hasReceipt(tx: Knex.Transaction, kid: string, subject: string): Promise<boolean> {
-  return (await tx('erasures').where({ kid, subject }).first('receipt_id')) !== undefined;
+/**
+ * The latest receipt of this subject, or since this moment one that names this request: once a device is erased, its
+ * request is all that leads to the receipt.
+ */
+export async function receiptOfRequest(
+  tx: Knex,
+  { kid, subject, ref, since }: Record<'kid' | 'subject' | 'ref', string> & { readonly since: number },
+): Promise<StoredErasure | null> {
+  const row = await rows(tx)
+    .where({ kid, subject })
+    .orWhere((recent) => {
+      void recent.where({ kid }).where('erased_at', '>=', since).where('refs', 'like', `%"${ref}"%`);
+    })
+    .orderBy([
+      { column: 'erased_at', order: 'desc' },
+      { column: 'receipt_id', order: 'desc' },
+    ])
+    .first<Row | undefined>();
+  return row ? rowToErasure(row) : null;
 }
 
 /** @param scopes where they change with the step */

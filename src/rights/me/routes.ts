@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { cookieValues } from '../../http/cookies.ts';
 import type { Handlers } from '../../http/register.ts';
 import { Refusal } from '../../lib/errors.ts';
+import { sendDsar } from '../dsar/dsar-routes.ts';
 import type { MeService, Presented } from './service.ts';
 
 /** POST /me and POST /v1/principals/link: what a transparency token is good for (contract 3.5 and 6.1). */
@@ -12,12 +13,14 @@ function present({ origin, cookie }: IncomingHttpHeaders, token: unknown): Prese
 
 export function meRoutes(service: MeService): Handlers<'me' | 'link'> {
   return {
-    me({ headers, body: { token, action } }) {
+    async me({ headers, body: { token, action } }, response) {
       const presented = present(headers, token);
       service.check(presented);
-      if (action === 'view') return service.view(presented);
-      if (action === 'forget') return service.forget(presented);
-      throw new Refusal('invalid-request', { details: ['action: view or forget'] });
+      response.set('cache-control', 'no-store');
+      if (action === 'view') response.json(await service.view(presented));
+      else if (action === 'forget') response.json(await service.forget(presented));
+      else if (action === 'export') await sendDsar(response, await service.export(presented));
+      else throw new Refusal('invalid-request', { details: ['action: view, forget or export'] });
     },
     link: ({ caller, headers, body }) => service.link(caller.session, present(headers, body.token)),
   };

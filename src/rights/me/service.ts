@@ -2,29 +2,27 @@ import { displayHandle, rightsRef } from '../../audit/reference.ts';
 import { recordAudit, writeAudit } from '../../audit/store.ts';
 import type { PrincipalSession } from '../../auth/session.ts';
 import type { ConsentTenant } from '../../consent/tenant.ts';
-import type { Database } from '../../db/db.ts';
-import { decisionKey, findDecision } from '../../ingest/decision-store.ts';
+import { decisionKey, findDecision, type StoredDecision } from '../../ingest/decision-store.ts';
 import { findSummary } from '../../ingest/summary-store.ts';
 import type { Actor } from '../../lib/act.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { lockHead } from '../../log/append-store.ts';
 import type { Forgotten, LinkResponse, TransparencyView } from '../../schema/rights.ts';
+import { type Dsar, type DsarDeps, exported } from '../dsar/service.ts';
+import { heldOverride } from '../dsar/store.ts';
+import { NOTHING } from '../erase/erasure.ts';
 import type { EraseService } from '../erase/service.ts';
 import { linkRequest } from '../link-store.ts';
 import { transparencyView } from './transparency.ts';
-import { openToken, type TokenSubject } from './transparency-token.ts';
+import { MAX_LIFE_MS, openToken, type TokenSubject } from './transparency-token.ts';
 
 /** What a browser may do with its transparency token (contract 3.5 and 6.1). */
 
-export interface MeDeps {
-  readonly database: Database;
+export interface MeDeps extends DsarDeps {
   readonly serverSecret: Uint8Array;
-  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly eraser: EraseService;
   readonly kAnonymityFloor: number;
-  readonly clock: Clock;
 }
 
 /** A token as it was presented. */
@@ -62,29 +60,62 @@ function actorOf({ tenant, requestId }: Opened): Actor {
   return { role: 'subject', ref: rightsRef(tenant.rightsKey, 'request', requestId) };
 }
 
+const isShared = (found: StoredDecision | null): boolean =>
+  found?.verdict.durable != null && found.verdict.needsAttestation;
+
 /**
  * Erases the durable id behind the token, and that request alone where the id may be other people's too. Open
  * contests and an override stay. Again within the token's life: the same answer.
  */
-async function forget({ database, eraser }: MeDeps, opened: Opened): Promise<Forgotten> {
+async function forget({ database, eraser, clock }: MeDeps, opened: Opened): Promise<Forgotten> {
   const { tenant, requestId } = opened;
   const found = await findDecision(database, tenant.kid, requestId);
   const durable = found?.verdict.durable ?? null;
-  const alone = found === null || durable === null || found.verdict.needsAttestation;
-  await eraser.erase({
+  const actor = actorOf(opened);
+  const { receiptId, scopes, subject } = await eraser.erase({
     tenant,
     target: {
-      durables: alone ? [] : [durable],
+      ...NOTHING,
+      durables: durable === null || isShared(found) ? [] : [durable],
       requests: [requestId],
-      principal: null,
-      linksOf: null,
     },
     requestedBy: 'subject',
-    actor: actorOf(opened),
+    actor,
     keep: { openContests: true, override: true },
-    once: true,
+    once: clock() - MAX_LIFE_MS,
   });
-  return { forgotten: true };
+  // Where nothing was left to erase, the receipt of the first time knows it.
+  const wasShared = subject === actor.ref && scopes.some(({ action }) => action !== 'none');
+  return { forgotten: true, shared: found === null ? wasShared : isShared(found), scopes, receiptId };
+}
+
+/** Its request, and its device where the id is not shared. A review that decided is told in either case. */
+async function exportAll(deps: MeDeps, opened: Opened): Promise<Dsar> {
+  const { database } = deps;
+  const { tenant, requestId } = opened;
+  const { kid } = tenant;
+  const found = await findDecision(database, kid, requestId);
+  const device = found?.verdict.durable ?? null;
+  const dsar = await exported(
+    deps,
+    {
+      kid,
+      durable: isShared(found) ? null : device,
+      visitorId: null,
+      linked: new Set([requestId]),
+      principal: null,
+      principalId: null,
+    },
+    actorOf(opened),
+  );
+  const { head } = dsar;
+  if (head.override !== null || found?.verdict.overridden !== true || device === null) return dsar;
+  const review = await heldOverride(database, kid, { durable: device, linked: [] });
+  if (!review) return dsar;
+  return {
+    ...dsar,
+    head: { ...head, override: { neverAutomation: true, createdAt: isoTime(review.createdAt) } },
+  };
 }
 
 /** @throws {Refusal} `no-retained-data` */
@@ -141,6 +172,7 @@ export function makeMeService(deps: MeDeps) {
     /** The token alone, for what decides about the rest of the body after it. */
     check: (presented: Presented): void => void open(deps, presented),
     forget: async (presented: Presented) => forget(deps, open(deps, presented)),
+    export: async (presented: Presented) => exportAll(deps, open(deps, presented)),
     view: async (presented: Presented) => view(deps, open(deps, presented)),
     link: async (session: PrincipalSession, presented: Presented) =>
       link(deps, open(deps, presented), session),

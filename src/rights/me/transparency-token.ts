@@ -7,6 +7,8 @@ import type { Random } from '../../lib/random.ts';
 /** Contract 3.5: AES-256-GCM, base64url, under a key of the day, bound to one session and one origin. */
 
 export const TOKEN_TTL_MS = 5 * MINUTE;
+/** With a clock that was ahead when it was made. */
+export const MAX_LIFE_MS = TOKEN_TTL_MS + MINUTE;
 const DAY_BYTES = 4;
 const HEAD_BYTES = DAY_BYTES + GCM_IV_BYTES;
 
@@ -71,8 +73,7 @@ export function openToken(
   if (!plaintext) return null;
   try {
     const [kid, requestId, expiresAt] = plaintextSchema.parse(JSON.parse(plaintext.toString()));
-    // Later than a token may live: made while a clock was ahead.
-    return now < expiresAt && expiresAt <= now + TOKEN_TTL_MS + MINUTE ? { kid, requestId } : null;
+    return now < expiresAt && expiresAt <= now + MAX_LIFE_MS ? { kid, requestId } : null;
   } catch {
     return null;
   }

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { transparencyViewSchema } from '../../../src/schema/rights.ts';
+import { forgottenSchema, transparencyViewSchema } from '../../../src/schema/rights.ts';
 import { ORIGIN, OTHER_ORIGIN, REASON } from '../../support/constants.ts';
 import { expectCore, expectError, post, sessionOf } from '../../support/expect.ts';
 import { ask } from '../../support/http.ts';
 import { desktopChrome } from '../../support/samples.ts';
 import { makeBundle } from '../../support/seal.ts';
-import { apiKey, keepSummaries, type Rights, startRights } from '../support/rights.ts';
+import { apiKey, keepSummaries, type Rights, startRights, type Visit } from '../support/rights.ts';
 
 let rights: Rights;
 let secret: string;
@@ -28,7 +28,7 @@ const rows = async (table: string, where: string): Promise<number> =>
   Number((await rights.sql(`SELECT COUNT(*) AS n FROM ${table} WHERE ${where}`))[0]?.['n']);
 
 describe('the token', () => {
-  it.each(['view', 'forget'])('every failure of %s is one and the same 401', async (action) => {
+  it.each(['view', 'forget', 'export'])('every failure of %s is one and the same 401', async (action) => {
     const visit = await rights.visit();
     const another = await rights.visit();
     const atOther = await rights.visit({ target: rights.other, origin: OTHER_ORIGIN });
@@ -91,13 +91,12 @@ describe('forget', () => {
     const device = 'c'.repeat(32);
     const first = await rights.visit({ device });
     const visit = await rights.visit({ device });
-    for (let i = 0; i < 2; i += 1) {
-      const reply = await rights.me(visit, 'forget');
-      expect({ status: reply.status, body: reply.json() }).toEqual({
-        status: 200,
-        body: { forgotten: true },
-      });
-    }
+    const replies = [await rights.me(visit, 'forget'), await rights.me(visit, 'forget')];
+    const [told, again] = replies.map((reply) => forgottenSchema.strict().parse(reply.json()));
+    expect(told).toMatchObject({ forgotten: true, shared: false, receiptId: expect.stringMatching(/^era_/) });
+    expect(told?.scopes.find(({ scope }) => scope === 'decisions')).toMatchObject({ count: 2 });
+    expect(again).toMatchObject({ shared: false, receiptId: told?.receiptId });
+    expect(await rows('erasures', `receipt_id = '${told?.receiptId}'`)).toBe(1);
     for (const { requestId } of [first, visit])
       expectError(await rights.decision(requestId, secret), 'no-such-decision');
     expect((await rights.visit({ device })).answer.confidence).toBe(0.6);
@@ -134,7 +133,13 @@ describe('forget', () => {
     const theirs = await rights.visit({ signals });
     const mine = await rights.visit({ signals });
     expect(mine.answer.needsAttestation).toBe(true);
-    expect((await rights.me(mine, 'forget')).status).toBe(200);
+    const told = forgottenSchema.parse((await rights.me(mine, 'forget')).json());
+    expect(told.shared).toBe(true);
+    expect(told.scopes.find(({ scope }) => scope === 'decisions')).toMatchObject({ count: 1 });
+    expect(forgottenSchema.parse((await rights.me(mine, 'forget')).json())).toMatchObject({
+      shared: true,
+      receiptId: told.receiptId,
+    });
     expectError(await rights.decision(mine.requestId, secret), 'no-such-decision');
     expect((await rights.decision(theirs.requestId, secret)).status).toBe(200);
     expect((await rights.visit({ signals })).answer.confidence).toBe(0.99);
@@ -180,6 +185,72 @@ describe('forget', () => {
     await rights.call('/privacy/erase', {}, subject);
     expectError(await rights.call('/privacy/dsar', {}, subject), 'no-data');
     expectError(await rights.decision(contested.requestId, secret), 'no-such-decision');
+  });
+});
+
+describe('export', () => {
+  interface Told {
+    readonly subject: { readonly reference: string };
+    readonly decisions: readonly { readonly requestId: string; readonly overridden: boolean }[];
+    readonly override: { readonly createdAt: string } | null;
+    readonly contests: readonly unknown[];
+    readonly consent: null;
+    readonly notice: { readonly contact: string };
+  }
+  const exported = async (visit: Visit): Promise<Told> => {
+    const reply = await rights.me(visit, 'export');
+    expect({ status: reply.status, cache: reply.headers['cache-control'] }).toEqual({
+      status: 200,
+      cache: 'no-store',
+    });
+    return reply.json() as Told;
+  };
+
+  it('tells all of the device, and the next visit finds nothing of it after a forget', async () => {
+    const device = '1a'.repeat(16);
+    const first = await rights.visit({ device });
+    const visit = await rights.visit({ device });
+    const told = await exported(visit);
+    expect(told.decisions.map(({ requestId }) => requestId)).toEqual([visit.requestId, first.requestId]);
+    expect(told.notice.contact).not.toBe('');
+    const erased = forgottenSchema.parse((await rights.me(visit, 'forget')).json());
+    const [receipt] = await rights.sql(
+      `SELECT subject FROM erasures WHERE receipt_id = '${erased.receiptId}'`,
+    );
+    expect(told.subject.reference).toBe(receipt?.['subject']);
+    expectError(await rights.me(visit, 'export'), 'no-data');
+    const rest = await exported(await rights.visit({ device }));
+    expect(rest.decisions).toHaveLength(1);
+  });
+
+  it('tells one request where the id is shared, and the review that decided it', async () => {
+    const signals = desktopChrome('2b'.repeat(16));
+    Object.assign(signals['graphics'] as object, { renderer: 'Google SwiftShader' });
+    Object.assign(signals, { tells: { webdriver: true } });
+    const theirs = await rights.visit({ signals });
+    const mine = await rights.visit({ signals });
+    expect(mine.answer.needsAttestation).toBe(true);
+    expect((await exported(mine)).decisions).toMatchObject([
+      { requestId: mine.requestId, overridden: false },
+    ]);
+    const subject = await rights.as({ gpd_role: 'subject', gpd_visitor: theirs.visitorId });
+    const filed = await rights.call('/privacy/contest', { requestId: theirs.requestId }, subject);
+    const { contestId } = filed.json() as { contestId: string };
+    const ruling = { contestId, outcome: 'overturned', reason: REASON };
+    const reviewer = await rights.as({ gpd_role: 'reviewer', sub: 'rita' });
+    expect((await rights.call('/privacy/contest/resolve', ruling, reviewer)).status).toBe(200);
+    const after = await exported(await rights.visit({ signals }));
+    expect(after).toMatchObject({ decisions: [{ overridden: true }], contests: [] });
+    expect(Date.parse(after.override?.createdAt ?? '')).not.toBeNaN();
+  });
+
+  it('leaves an audit row, and tells another tenant’s browser nothing', async () => {
+    const visit = await rights.visit();
+    const before = await rows('audit_log', "action = 'dsar.exported'");
+    await exported(visit);
+    expect(await rows('audit_log', "action = 'dsar.exported'")).toBe(before + 1);
+    const foreign = await rights.visit({ target: rights.other, origin: OTHER_ORIGIN });
+    expectError(await rights.me(foreign, 'export'), 'unauthenticated');
   });
 });
 
