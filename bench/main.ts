@@ -27,69 +27,96 @@ interface Bench {
 }
 
 const USAGE =
-  'usage: npm run bench -- [ingest|cores|overload|metrics|memory|start|consent|reads|proof|classify|replay|sdk|console|cluster|size …] [--quick] [--peers] [--json] [--assert] [--seed N]';
+  'usage: npm run bench -- [ingest|cores|overload|metrics|memory|start|consent|reads|proof|classify|replay|sdk|console|cluster|size …] [--quick|--smoke] [--peers] [--json] [--assert] [--seed N]';
 
-function makeBenches(quick: boolean, peers: boolean): ReadonlyMap<string, Bench> {
-  const ingest = quick
-    ? { pairs: 2, warmUp: 2000, count: 5000, open: 3000 }
-    : { pairs: 5, warmUp: 20_000, count: 25_000, open: 20_000 };
+type Size = 'smoke' | 'quick' | 'whole';
+
+/** How much each bench does. `smoke` shows that it still runs: nothing can be read off its figures. */
+const PLANS = {
+  smoke: {
+    ingest: { pairs: 1, warmUp: 500, count: 1500, open: 1000 },
+    cores: { pairs: 1, warmUp: 1000, count: 2000 },
+    overload: { warmUp: 1000, count: 1500, seconds: 2, bundles: 14_000 },
+    memory: 5000,
+    rounds: 2,
+    replay: { few: 1000, many: 5000, pairs: 1 },
+    people: [1000, 10_000],
+    consent: { rounds: 1, warmUp: 1000, count: 2000, open: 1000, grants: 500 },
+    proof: { many: 100_000, rounds: 2, count: 100 },
+    classify: { rounds: 1, count: 1000 },
+    sdk: { rounds: 2, count: 500 },
+    reads: {
+      rounds: 1,
+      keys: { warmUp: 500, count: 1000, open: 500 },
+      pages: { warmUp: 50, count: 100, open: 50 },
+      desk: { contests: 1000, decisions: 2000 },
+    },
+    desk: { many: { contests: 2000, decisions: 10_000 }, rounds: 3 },
+    size: { rows: 50_000, pairs: 1, warmUp: 1000, count: 2000, purgeMs: 3000 },
+    cluster: { pairs: 1, warmUp: 1000, count: 1000 },
+  },
+  quick: {
+    ingest: { pairs: 2, warmUp: 2000, count: 5000, open: 3000 },
+    cores: { pairs: 2, warmUp: 3000, count: 8000 },
+    overload: { warmUp: 3000, count: 4000, seconds: 4, bundles: 28_000 },
+    memory: 20_000,
+    rounds: 5,
+    replay: { few: 2000, many: 20_000, pairs: 1 },
+    people: [1000, 100_000],
+    consent: { rounds: 2, warmUp: 4000, count: 8000, open: 4000, grants: 2000 },
+    proof: { many: 1_000_000, rounds: 3, count: 300 },
+    classify: { rounds: 5, count: 10_000 },
+    sdk: { rounds: 5, count: 2000 },
+    reads: {
+      rounds: 2,
+      keys: { warmUp: 2000, count: 4000, open: 2000 },
+      pages: { warmUp: 100, count: 200, open: 100 },
+      desk: { contests: 2000, decisions: 4000 },
+    },
+    desk: { many: { contests: 10_000, decisions: 50_000 }, rounds: 7 },
+    size: { rows: 500_000, pairs: 1, warmUp: 3000, count: 8000, purgeMs: 10_000 },
+    cluster: { pairs: 1, warmUp: 2500, count: 2000 },
+  },
+  whole: {
+    ingest: { pairs: 5, warmUp: 20_000, count: 25_000, open: 20_000 },
+    cores: { pairs: 5, warmUp: 5000, count: 25_000 },
+    overload: { warmUp: 5000, count: 10_000, seconds: 30, bundles: 130_000 },
+    memory: 100_000,
+    rounds: 11,
+    replay: { few: 10_000, many: 100_000, pairs: 3 },
+    people: [1000, 100_000, 1_000_000],
+    consent: { rounds: 5, warmUp: 20_000, count: 40_000, open: 40_000, grants: 10_000 },
+    proof: { many: 1_000_000, rounds: 7, count: 1000 },
+    classify: { rounds: 11, count: 30_000 },
+    sdk: { rounds: 11, count: 5000 },
+    reads: {
+      rounds: 5,
+      keys: { warmUp: 10_000, count: 30_000, open: 20_000 },
+      pages: { warmUp: 500, count: 2000, open: 2000 },
+      desk: { contests: 10_000, decisions: 20_000 },
+    },
+    desk: { many: { contests: 100_000, decisions: 1_000_000 }, rounds: 21 },
+    size: { rows: 10_000_000, pairs: 3, warmUp: 5000, count: 20_000, purgeMs: 60_000 },
+    cluster: { pairs: 5, warmUp: 8000, count: 8000 },
+  },
+} as const satisfies Record<Size, object>;
+
+function makeBenches(amount: Size, peers: boolean): ReadonlyMap<string, Bench> {
+  const { ingest, overload, memory, rounds, replay, size, ...plan } = PLANS[amount];
+  const seed = 1;
   const bundles = ingest.warmUp + ingest.count + ingest.open;
-  const cores = {
-    connections: 400,
-    ...(quick ? { pairs: 2, warmUp: 3000, count: 8000 } : { pairs: 5, warmUp: 5000, count: 25_000 }),
-  };
-  const flood = quick
-    ? { warmUp: 3000, count: 4000, seconds: 4, bundles: 28_000 }
-    : { warmUp: 5000, count: 10_000, seconds: 30, bundles: 130_000 };
-  const memory = quick ? 20_000 : 100_000;
-  const rounds = quick ? 5 : 11;
-  const replay = quick ? { few: 2000, many: 20_000, pairs: 1 } : { few: 10_000, many: 100_000, pairs: 3 };
-  const people = quick ? [1000, 100_000] : [1000, 100_000, 1_000_000];
-  const consentLoad = quick
-    ? { rounds: 2, warmUp: 4000, count: 8000, open: 4000, grants: 2000 }
-    : { rounds: 5, warmUp: 20_000, count: 40_000, open: 40_000, grants: 10_000 };
-  const consent = { ...consentLoad, populations: people, peers, seed: 1 };
-  const proof = {
-    few: 1000,
-    many: 1_000_000,
-    seed: 1,
-    ...(quick ? { rounds: 3, count: 300 } : { rounds: 7, count: 1000 }),
-  };
-  const classifying = { seed: 1, ...(quick ? { rounds: 5, count: 10_000 } : { rounds: 11, count: 30_000 }) };
-  const sdk = { rounds: quick ? 5 : 11, warmUp: 5000, count: quick ? 2000 : 5000 };
-  const reads = quick
-    ? {
-        rounds: 2,
-        keys: { warmUp: 2000, count: 4000, open: 2000 },
-        pages: { warmUp: 100, count: 200, open: 100 },
-        desk: { contests: 2000, decisions: 4000 },
-        seed: 1,
-      }
-    : {
-        rounds: 5,
-        keys: { warmUp: 10_000, count: 30_000, open: 20_000 },
-        pages: { warmUp: 500, count: 2000, open: 2000 },
-        desk: { contests: 10_000, decisions: 20_000 },
-        seed: 1,
-      };
-  const desk = {
-    few: { contests: 100, decisions: 100 },
-    many: quick ? { contests: 10_000, decisions: 50_000 } : { contests: 100_000, decisions: 1_000_000 },
-    rounds: quick ? 7 : 21,
-    seed: 1,
-  };
-  const size = quick
-    ? { rows: 500_000, pairs: 1, warmUp: 3000, count: 8000, purgeMs: 10_000 }
-    : { rows: 10_000_000, pairs: 3, warmUp: 5000, count: 20_000, purgeMs: 60_000 };
-  const cluster = {
-    nodes: 4,
-    seed: 1,
-    ...(quick ? { pairs: 1, warmUp: 2500, count: 2000 } : { pairs: 5, warmUp: 8000, count: 8000 }),
-  };
+  const cores = { connections: 400, ...plan.cores };
+  const consent = { ...plan.consent, populations: plan.people, peers, seed };
+  const proof = { few: 1000, seed, ...plan.proof };
+  const classifying = { seed, ...plan.classify };
+  const sdk = { warmUp: 5000, ...plan.sdk };
+  const reads = { seed, ...plan.reads };
+  const desk = { few: { contests: 100, decisions: 100 }, seed, ...plan.desk };
+  const cluster = { nodes: 4, seed, ...plan.cluster };
   return new Map<string, Bench>([
     ['ingest', { bundles, run: (rig) => benchIngest(rig, ingest) }],
     ['cores', { bundles: cores.warmUp + cores.count, run: (rig) => benchCores(rig, cores) }],
-    ['overload', { bundles: flood.bundles, run: (rig) => benchOverload(rig, flood) }],
+    ['overload', { bundles: overload.bundles, run: (rig) => benchOverload(rig, overload) }],
     ['metrics', { bundles, run: (rig) => benchMetrics(rig, ingest) }],
     ['memory', { bundles: memory, run: (rig) => benchMemory(rig, memory) }],
     ['start', { bundles: 0, run: (rig) => benchStart(rig, rounds) }],
@@ -124,6 +151,7 @@ async function main(): Promise<number> {
     allowPositionals: true,
     options: {
       quick: { type: 'boolean', default: false },
+      smoke: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       assert: { type: 'boolean', default: false },
       seed: { type: 'string', default: '1' },
@@ -131,7 +159,8 @@ async function main(): Promise<number> {
     },
   });
   if (process.platform !== 'linux') throw new Error('the benches read /proc: run them on Linux');
-  const all = makeBenches(values.quick, values.peers);
+  const amount = values.smoke ? 'smoke' : values.quick ? 'quick' : 'whole';
+  const all = makeBenches(amount, values.peers);
   const chosen = (positionals.length > 0 ? positionals : [...all.keys()]).map((name) => {
     const bench = all.get(name);
     if (!bench) throw new Error(`there is no bench ${name}\n${USAGE}`);
@@ -141,7 +170,7 @@ async function main(): Promise<number> {
   const facts = {
     node: process.version,
     cores: cpus().length,
-    quick: values.quick,
+    amount,
     seed: Number(values.seed),
   };
   console.log(values.json ? formatJson(rows, facts) : formatTable(rows));

@@ -7,6 +7,7 @@ const ROOMS = {
   ledger: ['src/ledger/**/*.ts'],
   ingest: ['src/ingest/classify/**/*.ts', 'src/ingest/{consent-gate,envelope,freshness,identity,stable}.ts'],
   consent: ['src/consent/{decide,plan-write,principal}.ts'],
+  auth: ['src/auth/{api-key,bearer,claims,console-session,jwt,login}.ts'],
 };
 const room = process.env['MUTATE'];
 const mutate =
