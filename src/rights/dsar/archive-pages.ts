@@ -3,7 +3,6 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import ejs from 'ejs';
 import { type Policy, RULES } from '../../ingest/classify/policy.ts';
-import { CLASS_MEANINGS, CSV_MEANINGS, DEFENSE_MEANINGS, FIELD_MEANINGS, KIND_MEANINGS } from './codebook.ts';
 import { CSV_COLUMNS } from './decisions-csv.ts';
 import { classText } from './dsar.ts';
 import type { DsarDecision, DsarHead } from './service.ts';
@@ -62,31 +61,37 @@ function rulesOf(policy: Policy) {
   return RULES.map(({ id, kind, text }) => ({ id, kind, text, weight: weights.get(id) ?? null }));
 }
 
-function columnsOf(): readonly { readonly name: string; readonly text: string }[] {
-  const own = new Map(CSV_MEANINGS.map(({ name, text }) => [name, text]));
-  const fields = new Map(FIELD_MEANINGS.map(({ name, text }) => [name, text]));
-  return CSV_COLUMNS.map((name) => ({
-    name,
-    text: own.get(name) ?? fields.get(`decisions[].${name}`) ?? '',
-  }));
+type Meanings = Readonly<Record<string, string>>;
+type Codebook = Readonly<Record<'classes' | 'kinds' | 'defenses' | 'fields' | 'columns', Meanings>>;
+
+/**
+ * What every word and field of an export means, said to the person concerned: a translation is another file. Fields of
+ * export.json by path, `[]` is “each of the list”; columns of decisions.csv that are no field of a decision by the same name.
+ */
+export async function readCodebook(): Promise<Codebook> {
+  return JSON.parse(await readFile(`${VIEWS}dsar/codebook.en.json`, 'utf8')) as Codebook;
 }
+
+const listed = (meanings: Meanings) => Object.entries(meanings).map(([name, text]) => ({ name, text }));
 
 export function indexPage(facts: PageFacts): Promise<string> {
   const history = facts.head.consent?.history.slice(0, SHOWN_EVENTS) ?? [];
   return render('index', { ...facts, title: 'What is held about you', history });
 }
 
-export function codebookPage({ head, version, policy }: PageFacts): Promise<string> {
+export async function codebookPage({ head, version, policy }: PageFacts): Promise<string> {
+  const { classes, kinds, defenses, fields, columns } = await readCodebook();
+  const columnText = (name: string): string => columns[name] ?? fields[`decisions[].${name}`] ?? '';
   return render('codebook', {
     head,
     version,
     policyVersion: policy.version,
     title: 'What the words mean',
-    classes: CLASS_MEANINGS,
-    kinds: KIND_MEANINGS,
-    defenses: DEFENSE_MEANINGS,
+    classes: listed(classes),
+    kinds: listed(kinds),
+    defenses: listed(defenses),
     rules: rulesOf(policy),
-    fields: FIELD_MEANINGS,
-    columns: columnsOf(),
+    fields: listed(fields),
+    columns: CSV_COLUMNS.map((name) => ({ name, text: columnText(name) })),
   });
 }

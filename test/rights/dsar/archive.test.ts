@@ -3,12 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, it, vi } from 'vitest';
 import { RULES } from '../../../src/ingest/classify/policy.ts';
-import {
-  CLASS_MEANINGS,
-  CSV_MEANINGS,
-  DEFENSE_MEANINGS,
-  FIELD_MEANINGS,
-} from '../../../src/rights/dsar/codebook.ts';
+import { readCodebook } from '../../../src/rights/dsar/archive-pages.ts';
 import { CSV_COLUMNS } from '../../../src/rights/dsar/decisions-csv.ts';
 import { tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
@@ -190,13 +185,14 @@ describeWithTool('gpd dsar export', noUnzip, () => {
         unpack((await exportTo(`k${i}.zip`, who)).file),
       ),
     );
-    const explained = new Set(FIELD_MEANINGS.map(({ name }) => name));
+    const { classes, defenses, fields, columns } = await readCodebook();
+    const explained = new Set(Object.keys(fields));
     const there = new Set(directories.flatMap((directory) => pathsOf(exported(directory))));
     expect([...there].filter((path) => !explained.has(path))).toEqual([]);
     expect([...explained].filter((path) => !there.has(path))).toEqual([]);
     const page = read(directories[0] ?? '', 'codebook.html');
-    const meanings = [...CLASS_MEANINGS, ...DEFENSE_MEANINGS, ...FIELD_MEANINGS, ...CSV_MEANINGS];
-    const ids = [...meanings.map(({ name }) => name), ...RULES.map(({ id }) => id), ...CSV_COLUMNS];
+    const names = [classes, defenses, fields, columns].flatMap((meanings) => Object.keys(meanings));
+    const ids = [...names, ...RULES.map(({ id }) => id), ...CSV_COLUMNS];
     expect(ids.filter((id) => !page.includes(`>${id}<`))).toEqual([]);
     expect(page).not.toContain('<dd></dd>');
   });
