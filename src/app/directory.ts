@@ -50,6 +50,7 @@ export function makeDirectory(
   return {
     tenant: (kid: string) => entries.get(kid)?.tenant,
     consentTenant: (kid: string) => entries.get(kid)?.consent,
+    consentTenants: () => [...entries.values()].map(({ consent }) => consent),
     publicKey: (kid: string) => entries.get(kid)?.publicKey ?? null,
     /** Null: it is not known here, and may have been made since the last poll. */
     apiKey: (secret: string): ApiKey | 'revoked' | null => {

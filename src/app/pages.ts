@@ -34,6 +34,16 @@ export async function loadPages(platform: Platform, needs: PagesNeeds) {
   const listener = makeRoutes({
     ...rest,
     version: VERSION,
+    sites: {
+      isTenant: (kid) => directory.consentTenant(kid) !== undefined,
+      at(host) {
+        const all = directory.consentTenants();
+        if (all.length === 1) return all.map(({ kid }) => kid);
+        return all
+          .filter(({ origins }) => [...origins].some((one) => new URL(one).host === host))
+          .map(({ kid }) => kid);
+      },
+    },
     findPublicKey: (kid) => directory.publicKey(kid),
     consent,
     rights,

@@ -13,7 +13,7 @@ import { decisionRoutes } from '../ingest/decisions-routes.ts';
 import { scriptRoutes } from '../ingest/scripts-routes.ts';
 import { ledgerRoutes } from '../log/routes.ts';
 import { type HealthDeps, healthRoutes, type OpenApi, referenceRoutes } from '../ops/reference-routes.ts';
-import { myDataRoutes } from '../rights/me/my-data-routes.ts';
+import { myDataForms, myDataRoutes, type Sites } from '../rights/me/my-data-routes.ts';
 import { meRoutes } from '../rights/me/routes.ts';
 import type { Rights } from '../rights/rights-make.ts';
 import { privacyLimit, privacyRoutes } from '../rights/routes.ts';
@@ -24,6 +24,7 @@ export interface RoutesDeps {
   readonly version: string;
   readonly notReady: () => readonly string[];
   readonly swept: HealthDeps['swept'];
+  readonly sites: Sites;
   readonly findPublicKey: (kid: string) => PubKeyResponse | null;
   readonly consent: ConsentApi;
   readonly rights: Rights;
@@ -56,7 +57,7 @@ function handlersOf(deps: RoutesDeps): Handlers<ServedName> {
     ...pubkeyRoutes(deps.findPublicKey),
     ...scriptRoutes(builtFiles(agentFiles)),
     ...privacyRoutes(rights.api),
-    ...myDataRoutes((kid) => deps.findPublicKey(kid) !== null),
+    ...myDataRoutes(deps.sites),
     ...meRoutes(rights.me),
     ...consentRoutes(consent.routes),
     ...embedRoutes(consent.embed),
@@ -73,6 +74,7 @@ export function makeRoutes(deps: RoutesDeps): RequestListener {
     routers: [
       apiCors(rights.knowsOrigin),
       privacyLimit(rights.limiter),
+      myDataForms(rights.me),
       registerAll(
         { authorization: consent.authorization, authenticate: rights.authenticate },
         handlersOf(deps),

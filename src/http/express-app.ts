@@ -1,6 +1,6 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from 'express';
 import helmet from 'helmet';
-import { Refusal } from '../lib/errors.ts';
+import { ERRORS, Refusal } from '../lib/errors.ts';
 import { SenderLeft } from './body.ts';
 import { errorReply, HSTS_SECONDS, toRefusal } from './reply.ts';
 import { requestFacts } from './server.ts';
@@ -38,8 +38,13 @@ function errorHandler(onFault: (requestId: string, error: unknown) => void): Err
       response.destroy();
       return;
     }
-    const reply = errorReply(refusal?.code ?? 'internal', refusal?.headers, refusal?.details);
-    response.status(reply.status).set(reply.headers).send(reply.body);
+    const code = refusal?.code ?? 'internal';
+    const reply = errorReply(code, refusal?.headers, refusal?.details);
+    response.status(reply.status).set(reply.headers);
+    // A browser that goes to an address; programs and scripts ask for JSON or for anything.
+    if (request.accepts(['json', 'html']) === 'html')
+      response.type('html').render('error', { code, message: ERRORS[code][1] });
+    else response.send(reply.body);
   };
 }
 

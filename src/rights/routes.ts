@@ -22,7 +22,7 @@ import type { Reach } from './subject.ts';
 /** One bucket for /me and /privacy (contract section 8), before anything else is looked at. */
 export function privacyLimit(limiter: Limiter): Router {
   const limit = limitClients(limiter);
-  return exactRouter().use('/privacy', limit).all(ROUTES.me.path, limit);
+  return exactRouter().use('/privacy', limit).all(ROUTES.me.path, limit).post(ROUTES.myData.path, limit);
 }
 
 /** A subject, identified. @throws {Refusal} `refusal` without the role, then `subject-not-identified` */

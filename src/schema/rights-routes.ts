@@ -44,8 +44,14 @@ export const RIGHTS_ROUTES = {
     path: '/my-data',
     summary: 'A page for people: what this site’s device check holds about this browser.',
     credential: 'none',
-    cors: 'none',
-    query: { kid: { text: 'The tenant.', schema: kidSchema } },
+    cors: 'api',
+    query: {
+      kid: { text: 'The tenant; needless where one alone is at this host.', schema: kidSchema.optional() },
+      key: {
+        text: 'A publishable key: the page then offers to withdraw consent.',
+        schema: z.string().optional(),
+      },
+    },
     responses: { 200: { text: 'The page', type: 'text/html' } },
     errors: ['missing-kid', 'unknown-kid'],
   },

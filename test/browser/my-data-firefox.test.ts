@@ -41,7 +41,8 @@ describeInBrowser('browser/my-data in firefox', missingBrowser('firefox'), () =>
     await look();
     await page.waitForSelector('[data-testid="nothing"]');
     expect(await decisions()).toBe(1);
-    await page.click('[data-testid="forget"]');
+    await page.click('[data-testid="forget"] summary');
+    await page.click('[data-testid="forget-now"]');
     await expect.poll(status, SEEN_WITHIN).toMatch(/^Forgotten/);
     expect(await decisions()).toBe(0);
   });
@@ -50,6 +51,6 @@ describeInBrowser('browser/my-data in firefox', missingBrowser('firefox'), () =>
     await look({ 'network.cookie.cookieBehavior': 2 });
     await expect.poll(status, SEEN_WITHIN).toMatch(/did not keep the cookie/);
     expect(await page.$('[data-testid="nothing"]')).toBeNull();
-    expect(await page.$eval('[data-testid="forget"]', (button) => button.getClientRects().length)).toBe(0);
+    expect(await page.$('[data-testid="forget"]')).toBeNull();
   });
 });

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runGpd, tempDir } from '../support/command.ts';
@@ -71,6 +73,11 @@ describeInChromium('browser/my-data', () => {
     await page.getByTestId('look').click();
     await page.getByTestId('verdict').waitFor();
   };
+  /** Opens what names the loss, and confirms. */
+  const forget = async (): Promise<void> => {
+    await page.getByTestId('forget').locator('summary').click();
+    await page.getByTestId('forget-now').click();
+  };
   const rows = async (table: string): Promise<number> =>
     Number((await execute(gpd.dataDir, `SELECT COUNT(*) AS n FROM ${table}`))[0]?.['n']);
 
@@ -96,8 +103,9 @@ describeInChromium('browser/my-data', () => {
         (found) => found.length,
       );
     expect(await left()).toBe(1);
-    await page.getByTestId('forget').click();
+    await forget();
     await expect.poll(() => page.getByTestId('status').textContent()).toMatch(/^Forgotten/);
+    expect(await page.getByTestId('receipt').textContent()).toMatch(/^era_/);
     expect(await left()).toBe(0);
     expect(readFileSync(join(gpd.dataDir, 'gpd.db')).includes(request)).toBe(false);
     expect(await page.getByTestId('forget').isVisible()).toBe(false);
@@ -107,9 +115,10 @@ describeInChromium('browser/my-data', () => {
   describe('a request about it that fails is told as what it is', () => {
     /** @param status null: without its cookies */
     async function failing(action: 'view' | 'forget', status: number | null): Promise<void> {
-      await page.route('**/me', async (route) => {
+      await page.route('**/my-data', async (route) => {
         const request = route.request();
-        if (!request.postData()?.includes(action)) return route.continue();
+        const isForget = request.postData()?.includes('action=forget') === true;
+        if (isForget !== (action === 'forget')) return route.continue();
         if (status === null) {
           const { cookie: _, ...headers } = await request.allHeaders();
           return route.fulfill({ response: await route.fetch({ headers: { ...headers, cookie: '' } }) });
@@ -150,7 +159,7 @@ describeInChromium('browser/my-data', () => {
       await look();
       const before = await rows('decisions');
       await failing('forget', null);
-      await page.getByTestId('forget').click();
+      await forget();
       await expect.poll(status).toMatch(/^Nothing was erased/);
       expect(await rows('decisions')).toBe(before);
     });
@@ -159,10 +168,10 @@ describeInChromium('browser/my-data', () => {
       await open();
       await look();
       await failing('forget', code);
-      await page.getByTestId('forget').click();
+      await forget();
       await expect.poll(status).toMatch(/did not confirm/);
-      await page.unroute('**/me');
-      await page.getByTestId('forget').click();
+      await page.unroute('**/my-data');
+      await page.getByTestId('forget-now').click();
       await expect.poll(status).toMatch(/^Forgotten/);
     });
   });
@@ -191,7 +200,7 @@ describeInChromium('browser/my-data', () => {
       await page.reload();
       await look();
       await expect.poll(() => page.getByTestId('status').textContent()).toContain(text);
-      await page.getByTestId('forget').click();
+      await forget();
       await expect.poll(() => page.getByTestId('status').textContent()).toMatch(/^Forgotten/);
       await page.getByTestId('look').click();
       await expect.poll(() => page.getByTestId('status').textContent()).toContain(text);
@@ -235,13 +244,57 @@ describeInChromium('browser/my-data', () => {
     expect(await page.textContent('main')).toContain('needs JavaScript');
     const answer = await page.goto(`${base}/my-data?kid=nobody`);
     expect(answer?.status()).toBe(404);
+    expect(await page.textContent('main')).toContain('No site with that name');
+    // Two tenants are at this address.
     const missing = await page.goto(`${base}/my-data`);
-    expect(missing?.status()).toBe(400);
+    expect(missing?.status()).toBe(200);
+    expect(await page.locator('main a').allTextContents()).toEqual([KID, PROVEN]);
+    const nowhere = await page.goto(`${base}/nowhere`);
+    expect(nowhere?.status()).toBe(404);
+    expect(await page.textContent('h1')).toBe('Page not found');
+  });
+
+  it('axe finds nothing, before, with all that is held, and after a forget', async () => {
+    const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+    await open({ viewport: { width: 390, height: 844 } });
+    const violations = async (): Promise<string[]> => {
+      await page.evaluate(axe);
+      const found = (await page.evaluate('axe.run()')) as AxeResults;
+      expect(found.passes.length).toBeGreaterThan(5);
+      return found.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
+    };
+    expect(await violations()).toEqual([]);
+    await look();
+    await page.getByTestId('forget').locator('summary').click();
+    expect(await violations()).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+    await page.getByTestId('forget-now').click();
+    await page.getByTestId('forgotten').waitFor();
+    expect(await violations()).toEqual([]);
+    if (process.env['SHOTS'])
+      await page.screenshot({
+        path: join(process.env['SHOTS'], 'my-data-forgotten-390.png'),
+        fullPage: true,
+      });
+  });
+
+  it('saves what is held as a page, which opens by itself', async () => {
+    await open();
+    await look();
+    const saved = page.waitForEvent('download');
+    await page.getByTestId('save-page').click();
+    const path = await (await saved).path();
+    const html = readFileSync(path, 'utf8');
+    expect(html).toContain('What this site’s device check holds about you');
+    expect(html).toMatch(/req_[0-9A-Z]{26}/);
+    await page.getByTestId('forget').waitFor();
+    expect(problems).toEqual([]);
   });
 
   it('looks right in the light', async () => {
     await open({ viewport: { width: 1280, height: 900 } });
     await look();
+    await page.getByTestId('forget').waitFor();
     if (process.env['SHOTS'])
       await page.screenshot({ path: join(process.env['SHOTS'], 'my-data-light.png'), fullPage: true });
     expect(await page.title()).toContain('holds about you');

@@ -1,13 +1,15 @@
 import { browserGpc, PURPOSE } from '../gate.ts';
 import { identifyFrom } from '../identify.ts';
 import type { ConsentReceipt, Identified, IdentifyResult } from '../types.ts';
+import { consentsOf, type PageConsent } from './consents.ts';
 import { el } from './dom.ts';
-import { type View, verdictOf, viewOf } from './render.ts';
+import { verdictOf } from './verdict.ts';
 import { WORDS } from './words.ts';
 
 /**
  * `<div data-gpd-my-data data-kid="KID"></div>` becomes a page about what is held. It uses what every browser may use:
- * a verdict of its own, and the transparency token that came with it.
+ * a verdict of its own, once a view, and the transparency token that came with it. The server writes the page, as it
+ * does for a browser without scripts; here it is put in place.
  */
 
 interface Page {
@@ -15,28 +17,22 @@ interface Page {
   readonly endpoint: string;
   readonly status: HTMLElement;
   readonly result: HTMLElement;
-  readonly forget: HTMLButtonElement;
 }
 
-interface BannerApi {
-  readonly consent?: { receipt?: () => Promise<ConsentReceipt | null> };
-}
+const banner = (): PageConsent | undefined =>
+  (globalThis as { gpd?: { consent?: PageConsent } }).gpd?.consent;
 
 /** The person's agreement of this moment; the banner's own record where there is one, for a tenant that wants proof. */
 async function receipt(): Promise<ConsentReceipt> {
-  const banner = (globalThis as { gpd?: BannerApi }).gpd?.consent;
-  const recorded = await banner?.receipt?.().catch(() => null);
+  // Without a choice the banner's receipt waits for one, and the button is the choice.
+  const asks = banner()?.state?.().phase === 'asking';
+  const recorded = asks
+    ? null
+    : await banner()
+        ?.receipt?.()
+        .catch(() => null);
   if (recorded?.purposes.includes(PURPOSE) === true) return recorded;
   return { purposes: [PURPOSE], gpc: browserGpc(), version: 0, issuedAt: Date.now() };
-}
-
-async function me(page: Page, token: string, action: 'view' | 'forget'): Promise<Response> {
-  return fetch(`${page.endpoint}/me`, {
-    method: 'POST',
-    credentials: 'include',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ token, action }),
-  });
 }
 
 function say(page: Page, text: string): void {
@@ -66,11 +62,49 @@ function clockNote({ clockAheadMs = 0 }: Identified): string {
   return WORDS.clock(duration, clockAheadMs > 0);
 }
 
-/** The view, or null where no details are kept. @throws when the server did not say which */
-async function viewFrom(reply: Response): Promise<View | null> {
-  if (reply.ok) return (await reply.json()) as View;
-  if (reply.status === 404) return null;
-  throw new Error(String(reply.status));
+function post(page: Page, form: URLSearchParams): Promise<Response> {
+  return fetch(`${page.endpoint}/my-data`, {
+    method: 'POST',
+    credentials: 'include',
+    headers: { accept: 'text/html' },
+    body: form,
+  });
+}
+
+/** What the server wrote, in place of what is there. @returns its own summary */
+async function put(page: Page, reply: Response): Promise<string> {
+  const answer = new DOMParser().parseFromString(await reply.text(), 'text/html');
+  const held = answer.querySelector<HTMLElement>('[data-gpd-held]');
+  if (!held) throw new Error('no page');
+  held.querySelector(':scope > [role="status"]')?.remove();
+  page.result.replaceChildren(document.adoptNode(held));
+  for (const form of held.querySelectorAll('form')) {
+    form.action = `${page.endpoint}/my-data`;
+    form.addEventListener('submit', (event) => {
+      const pressed = event.submitter as HTMLButtonElement | null;
+      // A file is the browser's own business.
+      if (!pressed || pressed.dataset['plain'] !== undefined) return;
+      event.preventDefault();
+      void send(page, form, pressed);
+    });
+  }
+  return held.dataset['told'] ?? '';
+}
+
+/** A form that changes something. What fails is said, and the form stays. */
+async function send(page: Page, form: HTMLFormElement, pressed: HTMLButtonElement): Promise<void> {
+  pressed.disabled = true;
+  try {
+    const fields = new URLSearchParams(new FormData(form) as unknown as Record<string, string>);
+    fields.set(pressed.name, pressed.value);
+    const reply = await post(page, fields);
+    if (reply.ok) say(page, await put(page, reply));
+    else say(page, reply.status === 401 ? WORDS.notDone : WORDS.unconfirmed);
+  } catch {
+    say(page, WORDS.unconfirmed);
+  } finally {
+    pressed.disabled = false;
+  }
 }
 
 /** @returns what there is to say about it */
@@ -78,35 +112,18 @@ async function show(page: Page, result: Identified): Promise<string> {
   const { response } = result;
   const token = response.transparencyToken;
   page.result.replaceChildren(verdictOf(response));
-  if (token === undefined) return WORDS.noToken;
-  const reply = await me(page, token, 'view');
+  if (token === undefined) return response.visitorId === null ? clockNote(result) : WORDS.noToken;
+  const reply = await post(page, new URLSearchParams({ token }));
   // The token is of this moment: only the cookie that it is bound to can be missing.
   if (reply.status === 401) return WORDS.noCookie;
-  page.forget.hidden = false;
-  page.forget.onclick = () => void forget(page, token);
-  const view = await viewFrom(reply);
-  if (response.visitorId !== null) page.result.append(viewOf(view));
+  if (!reply.ok) throw new Error(String(reply.status));
+  await put(page, reply);
   return clockNote(result);
-}
-
-async function forget(page: Page, token: string): Promise<void> {
-  page.forget.disabled = true;
-  try {
-    const { ok, status } = await me(page, token, 'forget');
-    say(page, ok ? WORDS.gone : status === 401 ? WORDS.notGone : WORDS.unconfirmed);
-    if (ok) page.result.replaceChildren();
-    page.forget.hidden = ok || status === 401;
-  } catch {
-    say(page, WORDS.unconfirmed);
-  } finally {
-    page.forget.disabled = false;
-  }
 }
 
 async function look(page: Page): Promise<void> {
   say(page, WORDS.looking);
   page.result.replaceChildren();
-  page.forget.hidden = true;
   const result = await identifyFrom(import.meta.url, {
     kid: page.kid,
     endpoint: page.endpoint,
@@ -128,23 +145,28 @@ function build(host: HTMLElement): void {
   if (kid === undefined) return;
   const endpoint = (host.dataset['endpoint'] ?? new URL(import.meta.url).origin).replace(/\/+$/, '');
   const button = el('button', { type: 'button', 'data-testid': 'look' }, WORDS.look) as HTMLButtonElement;
-  const forgetButton = el('button', { type: 'button', hidden: '', 'data-testid': 'forget' }, WORDS.forget);
   const status = el('p', { role: 'status', 'data-testid': 'status' });
   const result = el('div', { class: 'stack' });
-  const page: Page = { kid, endpoint, status, result, forget: forgetButton as HTMLButtonElement };
+  const page: Page = { kid, endpoint, status, result };
   button.onclick = () => {
     button.disabled = true;
     void look(page).finally(() => {
       button.disabled = false;
     });
   };
+  const consents = el('section', { 'data-testid': 'consents', hidden: '' });
   host.replaceChildren(
     el('p', {}, WORDS.intro),
     el('p', { class: 'quiet' }, WORDS.once),
-    el('div', { class: 'buttons' }, button, forgetButton),
+    el('div', { class: 'buttons' }, button),
     status,
     result,
+    consents,
   );
+  const told = (text: string): void => say(page, text);
+  void consentsOf(kid, banner(), { into: consents, told });
 }
 
-for (const host of document.querySelectorAll<HTMLElement>('[data-gpd-my-data]')) build(host);
+/** A page that the server wrote after a form stays as it is. */
+for (const host of document.querySelectorAll<HTMLElement>('[data-gpd-my-data]'))
+  if (!host.querySelector('[data-gpd-held]')) build(host);

@@ -19,6 +19,15 @@ export function ruleText(id: string): string {
   return BY_ID.get(id)?.text ?? `Rule ${id} of an earlier policy.`;
 }
 
+/** Of rules that state one fact, the one that counted: a person is told it once. The others are on record with no weight. */
+export function toldOnce<R extends { readonly id: string; readonly weight: number }>(
+  rules: readonly R[],
+): R[] {
+  const factOf = ({ id }: R) => BY_ID.get(id)?.fact;
+  const counted = new Set(rules.filter(({ weight }) => weight > 0).map(factOf));
+  return rules.filter((rule) => rule.weight > 0 || factOf(rule) === undefined || !counted.has(factOf(rule)));
+}
+
 /** Rules to classify by, with the version that every verdict names. */
 export interface Policy {
   readonly version: string;

@@ -145,6 +145,12 @@ function referenceOf({ rightsKey }: ConsentTenant, { durable, principal, linked 
   return rightsRef(rightsKey, 'request', request);
 }
 
+export const noticeOf = ({ settings, purposes }: ConsentTenant) =>
+  makeNotice(
+    settings,
+    purposes.map(({ title }) => title),
+  );
+
 /** Null when nothing at all is held. */
 export async function gather(deps: DsarDeps, reach: Reach) {
   const { kid } = reach;
@@ -154,7 +160,6 @@ export async function gather(deps: DsarDeps, reach: Reach) {
   if (!held) return null;
   const { where, device, total, contests, override, links, consent } = held;
   const byRequest = new Map(contests.map((contest) => [contest.requestId, contest]));
-  const titles = tenant.purposes.map((purpose) => purpose.title);
   return {
     total,
     head: {
@@ -170,7 +175,7 @@ export async function gather(deps: DsarDeps, reach: Reach) {
       override: override && { neverAutomation: true as const, createdAt: isoTime(override.createdAt) },
       contests: contests.map(contestResponse),
       consent,
-      notice: makeNotice(tenant.settings, titles),
+      notice: noticeOf(tenant),
     },
     async *decisions(): AsyncGenerator<readonly DsarDecision[]> {
       for await (const page of heldDecisions(deps.database, kid, where))

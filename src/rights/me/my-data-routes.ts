@@ -1,13 +1,101 @@
+import { type Request, type Response, type Router, urlencoded } from 'express';
+import { exactRouter } from '../../http/methods.ts';
 import type { Handlers } from '../../http/register.ts';
+import { toldOnce } from '../../ingest/classify/policy.ts';
 import { Refusal } from '../../lib/errors.ts';
+import type { Forgotten } from '../../schema/rights.ts';
+import { ROUTES } from '../../schema/routes.ts';
+import { sendDsar } from '../dsar/dsar-routes.ts';
+import { present } from './routes.ts';
+import type { MeService, Presented } from './service.ts';
 
-/** GET /my-data?kid=KID: a page that a site can link to where gpd answers under the site's own origin. */
-export function myDataRoutes(isTenant: (kid: string) => boolean): Handlers<'myData'> {
+/**
+ * GET /my-data: a page that a site can link to where gpd answers under the site's own origin. POST shows what a
+ * transparency token reaches, as a form of a browser without JavaScript sends it.
+ */
+
+export interface Sites {
+  isTenant(kid: string): boolean;
+  /** Tenants whose pages are at this host; the only tenant where there is one. Others are told to nobody. */
+  at(host: string | undefined): readonly string[];
+}
+
+/** 4,000 characters of four bytes each, percent-encoded, and the rest of the form. */
+const MAX_FORM = '64kb';
+const SHOWN_DECISIONS = 100;
+const PUBLISHABLE_KEY = /^gpd_pk_[\w-]{43}$/;
+
+const TIME = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
+const when = (iso: string): string => `${TIME.format(new Date(iso))} UTC`;
+
+function show(response: Response, values: object, status = 200): void {
+  // Under no-referrer browsers send `Origin: null` with a form, and no token would be good.
+  response.set({ 'cache-control': 'no-store', 'referrer-policy': 'same-origin' });
+  response.status(status).render('my-data', { ...values, status, when, toldOnce });
+}
+
+export function myDataRoutes(sites: Sites): Handlers<'myData'> {
   return {
-    myData({ query: { kid } }, response) {
-      if (typeof kid !== 'string' || kid === '') throw new Refusal('missing-kid');
-      if (!isTenant(kid)) throw new Refusal('unknown-kid');
-      response.set('cache-control', 'no-store').render('my-data', { kid });
+    myData({ query: { kid: named = '', key }, headers }, response) {
+      const here = sites.at(headers.host);
+      const kid = named === '' && here.length === 1 ? here[0] : named;
+      if (typeof kid === 'string' && sites.isTenant(kid)) {
+        const publishableKey = typeof key === 'string' && PUBLISHABLE_KEY.test(key) ? key : null;
+        show(response, { kid, publishableKey });
+        return;
+      }
+      const refusal = new Refusal(named === '' ? 'missing-kid' : 'unknown-kid');
+      if (headers.accept?.includes('text/html') !== true) throw refusal;
+      show(response, { tenants: here }, named === '' ? 200 : refusal.status);
     },
   };
+}
+
+function toldOf({ shared, scopes }: Forgotten): string {
+  const acts = scopes.filter(({ scope, action }) => scope !== 'backups' && action !== 'none');
+  if (acts.length === 0) return 'Forgotten: nothing was held any more.';
+  if (shared) return 'Forgotten: only this visit was erased, because its id may be shared with other people.';
+  const kept = acts.some(({ action }) => action === 'retained');
+  const rest = kept ? ' What is kept, and why, is below.' : '';
+  return `Forgotten: the decisions and the hash of this device were erased.${rest}`;
+}
+
+async function held(me: MeService, presented: Presented, told: string): Promise<object> {
+  const dsar = await me.export(presented);
+  const { head, total } = dsar;
+  const shown = [];
+  for await (const one of dsar.decisions()) {
+    shown.push(...one.slice(0, SHOWN_DECISIONS - shown.length));
+    if (shown.length >= SHOWN_DECISIONS) break;
+  }
+  const view = await me.view(presented).catch((error: unknown) => {
+    if (error instanceof Refusal && error.code === 'no-retained-data') return null;
+    throw error;
+  });
+  return { ...head, total, view, told, token: presented.token, decisions: shown };
+}
+
+async function answer(me: MeService, presented: Presented, action: unknown, response: Response) {
+  const { kid, notice } = me.check(presented);
+  if (action === 'export') {
+    response.attachment('my-data.json');
+    return sendDsar(response, await me.export(presented));
+  }
+  if (action === 'forget') {
+    const forgotten = await me.forget(presented);
+    return show(response, { kid, held: { forgotten, notice, told: toldOf(forgotten) } });
+  }
+  const saved = action === 'page';
+  const values = { kid, saved, held: await held(me, presented, '') };
+  if (saved) response.attachment('my-data.html');
+  return show(response, values);
+}
+
+/** Before the table of routes, which knows JSON alone. */
+export function myDataForms(me: MeService): Router {
+  const form = urlencoded({ extended: false, limit: MAX_FORM, inflate: false });
+  return exactRouter().post(ROUTES.myData.path, form, async (request: Request, response) => {
+    const { token, action } = (request.body ?? {}) as Readonly<Record<string, unknown>>;
+    await answer(me, present(request.headers, token), action, response);
+  });
 }

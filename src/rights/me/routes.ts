@@ -7,7 +7,7 @@ import type { MeService, Presented } from './service.ts';
 
 /** POST /me and POST /v1/principals/link: what a transparency token is good for (contract 3.5 and 6.1). */
 
-function present({ origin, cookie }: IncomingHttpHeaders, token: unknown): Presented {
+export function present({ origin, cookie }: IncomingHttpHeaders, token: unknown): Presented {
   return { token, sessions: cookieValues(cookie, 'gp_session'), origin };
 }
 

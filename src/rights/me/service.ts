@@ -9,7 +9,7 @@ import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { lockHead } from '../../log/append-store.ts';
 import type { Forgotten, LinkResponse, TransparencyView } from '../../schema/rights.ts';
-import { type Dsar, type DsarDeps, exported } from '../dsar/service.ts';
+import { type Dsar, type DsarDeps, exported, noticeOf } from '../dsar/service.ts';
 import { heldOverride } from '../dsar/store.ts';
 import { NOTHING } from '../erase/erasure.ts';
 import type { EraseService } from '../erase/service.ts';
@@ -170,7 +170,10 @@ async function link(
 export function makeMeService(deps: MeDeps) {
   return {
     /** The token alone, for what decides about the rest of the body after it. */
-    check: (presented: Presented): void => void open(deps, presented),
+    check(presented: Presented) {
+      const { tenant } = open(deps, presented);
+      return { kid: tenant.kid, notice: noticeOf(tenant) };
+    },
     forget: async (presented: Presented) => forget(deps, open(deps, presented)),
     export: async (presented: Presented) => exportAll(deps, open(deps, presented)),
     view: async (presented: Presented) => view(deps, open(deps, presented)),

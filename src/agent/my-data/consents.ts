@@ -1,0 +1,69 @@
+import type { ConsentReceipt } from '../types.ts';
+import { el } from './dom.ts';
+import { WORDS } from './words.ts';
+
+/** What this browser agreed to: the banner's own record, which lies at the site's origin, and its way to withdraw. */
+
+interface Purpose {
+  readonly id: string;
+  readonly title: string;
+}
+
+/** What this page uses of the banner's API. */
+export interface PageConsent {
+  readonly ready?: Promise<unknown>;
+  receipt?(): Promise<ConsentReceipt | null>;
+  state?(): { readonly phase: string; readonly purposes: readonly Purpose[] };
+  withdraw?(purpose: string): Promise<{ readonly outcome: string }>;
+}
+
+interface Choice {
+  readonly choice: keyof typeof WORDS.choices;
+  readonly at: number;
+  readonly until: number;
+}
+
+/** Of the banner's record; none where it cannot be read. */
+function choicesOf(kid: string): (readonly [purpose: string, choice: Choice])[] {
+  try {
+    const record = JSON.parse(localStorage.getItem(`gpd-consent:${kid}`) ?? '{}') as {
+      readonly choices?: Readonly<Record<string, Choice>>;
+    };
+    return Object.entries(record.choices ?? {}).filter(([, { choice }]) => choice in WORDS.choices);
+  } catch {
+    return [];
+  }
+}
+
+const day = (at: number): string => new Intl.DateTimeFormat('en-GB', { dateStyle: 'long' }).format(at);
+
+interface Place {
+  readonly into: HTMLElement;
+  readonly told: (text: string) => void;
+}
+
+function fill(kid: string, banner: PageConsent | undefined, { into, told }: Place): void {
+  const titles = new Map(banner?.state?.().purposes.map(({ id, title }) => [id, title]));
+  const rows = choicesOf(kid).map(([id, { choice, at, until }]) => {
+    const words = WORDS.choices[choice](day(at), day(until));
+    const row = el('li', {}, el('strong', {}, titles.get(id) ?? id), ' ', words);
+    if (choice === 'granted' && banner?.withdraw) {
+      const button = el('button', { type: 'button', 'data-testid': 'withdraw' }, WORDS.withdraw);
+      button.onclick = async () => {
+        const { outcome } = (await banner.withdraw?.(id)) ?? { outcome: 'failed' };
+        fill(kid, banner, { into, told });
+        told(outcome === 'failed' ? WORDS.notWithdrawn : WORDS.withdrawn);
+      };
+      row.append(el('div', { class: 'buttons' }, button));
+    }
+    return row;
+  });
+  const list = rows.length > 0 ? el('ul', { class: 'consents' }, ...rows) : el('p', {}, WORDS.noConsents);
+  into.replaceChildren(el('h2', {}, WORDS.consentsTitle), list);
+  into.hidden = false;
+}
+
+export async function consentsOf(kid: string, banner: PageConsent | undefined, place: Place): Promise<void> {
+  await banner?.ready;
+  fill(kid, banner, place);
+}

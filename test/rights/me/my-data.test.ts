@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { toldOnce } from '../../../src/ingest/classify/policy.ts';
+import { KID, ORIGIN, REASON } from '../../support/constants.ts';
+import { expectError, SEEN_WITHIN } from '../../support/expect.ts';
+import { ask, type Reply } from '../../support/http.ts';
+import { desktopChrome } from '../../support/samples.ts';
+import { startGpd } from '../../support/server.ts';
+import { type Rights, startRights, type Visit } from '../support/rights.ts';
+
+let rights: Rights;
+beforeAll(async () => {
+  rights = await startRights();
+  await rights.gpd.json(['tenants', 'set', KID, 'notice.contact=privacy@shop.example']);
+  await vi.waitFor(async () => {
+    expect((await form(await rights.visit())).text).toContain('privacy@shop.example');
+  }, SEEN_WITHIN);
+}, 60_000);
+afterAll(() => rights.stop());
+
+const HTML = 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8';
+
+/** As a browser without JavaScript sends it. */
+function form(visit: Visit, fields: Readonly<Record<string, string>> = {}, headers = {}): Promise<Reply> {
+  return ask(rights.gpd.url, '/my-data', {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded',
+      accept: HTML,
+      origin: ORIGIN,
+      cookie: `gp_session=${visit.session}`,
+      ...headers,
+    },
+    body: new URLSearchParams({ token: visit.token, ...fields }).toString(),
+  });
+}
+
+const textOf = ({ text }: Reply): string =>
+  text
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ')
+    .replaceAll('&#39;', "'");
+
+describe('what a token reaches, without JavaScript', () => {
+  it('all decisions of the device with their reasons, the contact, and how long', async () => {
+    const device = '3c'.repeat(16);
+    const first = await rights.visit({ device, bot: true });
+    const visit = await rights.visit({ device, bot: true });
+    const reply = await form(visit);
+    expect({ status: reply.status, type: reply.headers['content-type'] }).toEqual({
+      status: 200,
+      type: 'text/html; charset=utf-8',
+    });
+    expect(reply.headers).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'same-origin' });
+    const text = textOf(reply);
+    for (const part of [first.requestId, visit.requestId, 'privacy@shop.example', '90 days'])
+      expect(text).toContain(part);
+    expect(text).toMatch(/The 2 decisions about this device/);
+    expect(text).toMatch(/A1 · 0\.90/);
+    expect(text).toMatch(/The signs add up to \d\.\d\d; the score is capped at 1/);
+    // Its loss is named before it happens.
+    expect(text).toMatch(/This erases all 2 decisions above .* cannot be undone/);
+    // Looking made no further decision.
+    const [made] = await rights.sql('SELECT COUNT(*) AS n FROM decisions');
+    await form(visit);
+    expect(await rights.sql('SELECT COUNT(*) AS n FROM decisions')).toEqual([made]);
+  });
+
+  it('as a file for a program and one for a person, which has no form and loads nothing', async () => {
+    const visit = await rights.visit();
+    const json = await form(visit, { action: 'export' });
+    expect(json.headers['content-disposition']).toBe('attachment; filename=my-data.json');
+    expect(json.json()).toMatchObject({ decisions: [{ requestId: visit.requestId }] });
+    const page = await form(visit, { action: 'page' });
+    expect(page.headers['content-disposition']).toBe('attachment; filename=my-data.html');
+    expect(page.text).toContain(visit.requestId);
+    expect(page.text).not.toMatch(/<script|<form|<link|src=/);
+    expect(page.text).not.toContain(visit.token);
+  });
+
+  it('forgets, with a receipt and the reason for what is kept', async () => {
+    const visit = await rights.visit({ bot: true });
+    const subject = await rights.as({ gpd_role: 'subject', gpd_visitor: visit.visitorId });
+    await rights.call('/privacy/contest', { requestId: visit.requestId }, subject);
+    const text = textOf(await form(visit, { action: 'forget' }));
+    const [receipt] = await rights.sql('SELECT receipt_id FROM erasures ORDER BY erased_at DESC LIMIT 1');
+    expect(text).toContain(receipt?.['receipt_id']);
+    expect(text).toMatch(/contests kept \(1\)\s+GDPR Art\. 17\(3\)\(e\)/);
+    expect(text).toContain('privacy@shop.example');
+  });
+
+  it('says that only one visit was erased where the id may be other people’s', async () => {
+    const signals = desktopChrome('4d'.repeat(16));
+    Object.assign(signals['graphics'] as object, { renderer: 'Google SwiftShader' });
+    await rights.visit({ signals });
+    const visit = await rights.visit({ signals });
+    const shown = textOf(await form(visit));
+    expect(shown).toMatch(/its id may be shared with other people/);
+    expect(shown).toMatch(/It erases no other visit of this device/);
+    const text = textOf(await form(visit, { action: 'forget' }));
+    expect(text).toMatch(/Forgotten: only this visit was erased/);
+    expect(text).toMatch(/To have the rest erased, write to the contact below and quote the receipt/);
+    expect(text).not.toMatch(/hash of this device were erased/);
+    // Again: the same receipt, and the same words.
+    const again = textOf(await form(visit, { action: 'forget' }));
+    expect(again.match(/era_\w+/)?.[0]).toBe(text.match(/era_\w+/)?.[0]);
+    expect(again).toMatch(/only this visit was erased/);
+  });
+
+  it('says that a reviewer decided and when, and offers no contest of that', async () => {
+    const device = '5e'.repeat(16);
+    const contested = await rights.visit({ device, bot: true });
+    expect(textOf(await form(contested))).toMatch(/You can contest it/);
+    const subject = await rights.as({ gpd_role: 'subject', gpd_visitor: contested.visitorId });
+    const filed = await rights.call('/privacy/contest', { requestId: contested.requestId }, subject);
+    const { contestId } = filed.json() as { contestId: string };
+    const open = textOf(await form(contested));
+    expect(open).toMatch(/You contested this\. A person answers by \d+ \w+ \d{4}/);
+    expect(open).not.toMatch(/You can contest it/);
+    const reviewer = await rights.as({ gpd_role: 'reviewer', sub: 'rita' });
+    const ruling = { contestId, outcome: 'overturned', reason: REASON };
+    await rights.call('/privacy/contest/resolve', ruling, reviewer);
+    const next = await rights.visit({ device, bot: true });
+    for (const visit of [next, contested]) {
+      const text = textOf(await form(visit));
+      expect(text).toMatch(
+        /A reviewer confirmed on \d+ \w+ \d{4} at [\d:]+ UTC that a person uses this device/,
+      );
+      expect(text).toMatch(/Signs that no longer count/);
+      expect(text).toContain(REASON);
+      expect(text).toContain(visit === next ? 'It stays at 0.20 or less' : 'The review overturned it');
+      expect(text).not.toMatch(/You can contest it|capped/);
+    }
+  });
+
+  it('tells nothing to another browser, another site or a guess, and says so as a page', async () => {
+    const visit = await rights.visit();
+    const other = await rights.visit();
+    for (const reply of [
+      await form(visit, {}, { cookie: `gp_session=${other.session}` }),
+      await form(visit, {}, { origin: 'https://evil.example' }),
+      await form(visit, {}, { origin: 'null' }),
+      await form({ ...visit, token: 'x' }),
+      await form(visit, { action: 'forget' }, { cookie: '' }),
+    ]) {
+      expect(reply.status).toBe(401);
+      expect(reply.headers['content-type']).toBe('text/html; charset=utf-8');
+      expect(textOf(reply)).toMatch(/Nothing was changed\. This page was open too long/);
+      expect(reply.text).not.toContain(visit.requestId);
+    }
+    expect(await rights.sql(`SELECT 1 FROM decisions WHERE request_id = '${visit.requestId}'`)).toHaveLength(
+      1,
+    );
+  });
+});
+
+describe('addresses', () => {
+  it('without a kid: the only tenant; of several the ones of this host, and no other is told', async () => {
+    const one = await startGpd({ tenants: [{ kid: 'alone', origins: [ORIGIN] }] });
+    try {
+      expect((await ask(one.url, '/my-data')).text).toContain('data-kid="alone"');
+    } finally {
+      await one.stop();
+    }
+    const { host } = new URL(ORIGIN);
+    const choice = await ask(rights.gpd.url, '/my-data', { headers: { accept: HTML, host } });
+    expect(choice.status).toBe(200);
+    expect(choice.text.match(/href="\/my-data\?kid=[^"]+"/g)).toHaveLength(2);
+    const stranger = await ask(rights.gpd.url, '/my-data', { headers: { accept: HTML } });
+    expect(stranger.status).toBe(200);
+    expect(stranger.text).not.toContain(KID);
+    expectError(await ask(rights.gpd.url, '/my-data'), 'missing-kid');
+    const second = await ask(rights.gpd.url, '/my-data', { headers: { host: 'second.example' } });
+    expect(second.text).toContain(`data-kid="${KID}"`);
+  });
+
+  it('loads the banner by a publishable key, and by nothing else', async () => {
+    const key = `gpd_pk_${'a'.repeat(43)}`;
+    const path = `/my-data?kid=${KID}&key=`;
+    expect((await ask(rights.gpd.url, path + key)).text).toContain(`data-key="${key}"`);
+    for (const bad of [`gpd_sk_${'a'.repeat(43)}`, `${key}x`, '%22%3E%3Cscript%3E'])
+      expect((await ask(rights.gpd.url, path + bad)).text).not.toContain('embed.js');
+  });
+
+  it('a browser gets a page, a program JSON', async () => {
+    const page = await ask(rights.gpd.url, '/nowhere', { headers: { accept: HTML } });
+    expect(page.status).toBe(404);
+    expect(textOf(page)).toMatch(/There is no page at this address/);
+    for (const accept of ['*/*', 'application/json'])
+      expectError(await ask(rights.gpd.url, '/nowhere', { headers: { accept } }), 'not-found');
+    expectError(await ask(rights.gpd.url, '/nowhere'), 'not-found');
+    const unknown = await ask(rights.gpd.url, '/my-data?kid=nobody', { headers: { accept: HTML } });
+    expect(unknown.status).toBe(404);
+    expect(textOf(unknown)).toMatch(/No site with that name/);
+  });
+});
+
+describe('rules that state one fact', () => {
+  const rule = (id: string, weight: number) => ({ id, weight });
+  it('are told once, by the one that counted', () => {
+    const all = [rule('A1', 0.9), rule('M7', 0.1), rule('W5', 0), rule('W6', 0)];
+    expect(toldOnce(all).map(({ id }) => id)).toEqual(['A1', 'M7', 'W6']);
+    expect(toldOnce([rule('W5', 0)])).toHaveLength(1);
+  });
+});
