@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { CONSOLE_ABSOLUTE_MS, type ConsoleSession, isLiveSession } from '../../src/auth/console-session.ts';
+import {
+  CONSOLE_ABSOLUTE_MS,
+  type ConsoleSession,
+  hashConsoleToken,
+  isLiveSession,
+  makeConsoleToken,
+  roleOf,
+} from '../../src/auth/console-session.ts';
 import { HOUR, MINUTE } from '../../src/lib/clock.ts';
 import { NOW } from '../support/make.ts';
 
@@ -30,6 +37,18 @@ describe('a session of staff', () => {
     expect(isLiveSession(session, NOW - HOUR)).toBe(false);
     expect(isLiveSession({ ...session, createdAt: NOW - 2 * HOUR }, NOW - HOUR)).toBe(false);
     // Nodes differ by a little.
-    expect(isLiveSession(session, NOW - 30_000)).toBe(true);
+    expect(isLiveSession(session, NOW - MINUTE)).toBe(true);
+    expect(isLiveSession(session, NOW - MINUTE - 1)).toBe(false);
   });
+});
+
+it('a session’s token is 32 random bytes, and its row has their hash', () => {
+  const token = makeConsoleToken((n) => Buffer.alloc(n, 7));
+  expect(token).toBe('BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc');
+  expect(hashConsoleToken('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+});
+
+it('who is a reviewer and a dpo is a dpo', () => {
+  expect(roleOf({ roles: ['reviewer'] })).toBe('reviewer');
+  expect(roleOf({ roles: ['reviewer', 'dpo'] })).toBe('dpo');
 });

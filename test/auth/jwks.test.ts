@@ -170,3 +170,21 @@ describe('which of several', () => {
     expect((await answerWith([publicJwk(ec)], { ...ec, kid: 'a' })).status).toBe(401);
   });
 });
+
+describe('two keys of one kid', () => {
+  it('are both tried, and neither makes a stranger’s signature good', async () => {
+    const [first, second, stranger] = await Promise.all(
+      [0, 1, 2].map(async () => ({ ...(await makeKey('ES256')), kid: 'k' })),
+    );
+    const published = [first, second].map((key) => publicJwk(key as JWK));
+    for (const key of [first, second]) expect((await answerWith(published, key as JWK)).status).toBe(200);
+    const answer = await answerWith(published, stranger as JWK);
+    expect(answer).toMatchObject({ status: 401 });
+    expect(answer.details[0]).toMatch(WHY.signature);
+  });
+
+  it('are none for a token that names no kid', async () => {
+    const keys = await Promise.all([makeKey('ES256'), makeKey('ES256')]);
+    for (const key of keys) expect((await answerWith(keys.map(publicJwk), key)).status).toBe(401);
+  });
+});

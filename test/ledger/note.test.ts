@@ -156,6 +156,9 @@ describe('a signed note', () => {
       `te\ud800xt\n\n${line}`,
       `${text}\n${line.repeat(65)}`,
     ];
+    // Nothing before or after what a line is, and no key id without a signature behind it.
+    for (const part of [`x${line}`, line.replace('\n', ' x\n'), '— a AAAAAA==\n'])
+      bad.push(`${text}\n${part}`);
     for (const each of bad) expect(parseNote(each), JSON.stringify(each.slice(0, 90))).toBeNull();
     expect(parseNote(`${text}\n— a AAAAAAA=\n`)?.signatures).toHaveLength(1);
     expect(parseNote(`${text}\n${line.repeat(64)}`)?.signatures).toHaveLength(64);
