@@ -1,5 +1,6 @@
 import type { Router } from 'express';
 import type { ConsentApi } from '../consent/consent-make.ts';
+import { makeDaySalt } from '../ops/limits.ts';
 import type { RightsServices } from '../rights/services-make.ts';
 import { VERSION } from '../version.ts';
 import type { Platform } from './platform.ts';
@@ -19,16 +20,18 @@ export async function loadPages(platform: Platform, needs: PagesNeeds) {
   const { makeRoutes } = await import('./routes.ts');
   const { wireRights } = await import('../rights/rights-make.ts');
   const { makeConsole } = await import('../console/console-routes.ts');
+  const origin = (): string => new URL(address.url).origin;
   const console = makeConsole(config, {
     ...platform,
     clientSecret,
     rights: services,
-    origin: () => new URL(address.url).origin,
+    origin,
   });
   const rights = wireRights(config, {
     ...platform,
     ...services,
     limiter: limiters.privacy,
+    markNetwork: makeDaySalt(platform.serverSecret, 'gpd/cases/v1', platform.clock),
     onFault: logFault('oidc-failed'),
   });
   const listener = makeRoutes({
@@ -47,6 +50,7 @@ export async function loadPages(platform: Platform, needs: PagesNeeds) {
     findPublicKey: (kid) => directory.publicKey(kid),
     consent,
     rights,
+    origin,
     views: platform.views,
     https: address.url.startsWith('https:'),
     extra: [console.router, ...extra],

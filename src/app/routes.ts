@@ -13,6 +13,7 @@ import { decisionRoutes } from '../ingest/decisions-routes.ts';
 import { scriptRoutes } from '../ingest/scripts-routes.ts';
 import { ledgerRoutes } from '../log/routes.ts';
 import { type HealthDeps, healthRoutes, type OpenApi, referenceRoutes } from '../ops/reference-routes.ts';
+import { caseRoutes } from '../rights/contests/case-routes.ts';
 import { myDataForms, myDataRoutes, type Sites } from '../rights/me/my-data-routes.ts';
 import { meRoutes } from '../rights/me/routes.ts';
 import type { Rights } from '../rights/rights-make.ts';
@@ -29,6 +30,7 @@ export interface RoutesDeps {
   readonly consent: ConsentApi;
   readonly rights: Rights;
   readonly findDecision: (kid: string, requestId: string) => Promise<DecisionResponse | null>;
+  readonly origin: () => string;
   readonly views: string;
   readonly https: boolean;
   readonly extra: readonly Router[];
@@ -59,6 +61,7 @@ function handlersOf(deps: RoutesDeps): Handlers<ServedName> {
     ...privacyRoutes(rights.api),
     ...myDataRoutes(deps.sites),
     ...meRoutes(rights.me),
+    ...caseRoutes(rights.cases),
     ...consentRoutes(consent.routes),
     ...embedRoutes(consent.embed),
     ...ledgerRoutes(consent.log),

@@ -8,6 +8,7 @@ export const AUDIT_ACTIONS = [
   'contest.claimed',
   'contest.released',
   'contest.asked',
+  'contest.answered',
   'contest.proposed',
   'contest.resolved',
   'principal.linked',

@@ -35,6 +35,11 @@ export function parseBody<Schema extends z.ZodType>(body: Uint8Array, schema: Sc
   } catch {
     throw new Refusal('invalid-json');
   }
+  return parseShape(value, schema);
+}
+
+/** @throws {Refusal} `invalid-request` with what to fix */
+export function parseShape<Schema extends z.ZodType>(value: unknown, schema: Schema): z.output<Schema> {
   const parsed = schema.safeParse(value);
   if (!parsed.success) throw new Refusal('invalid-request', { details: detailsOf(parsed.error) });
   return parsed.data;

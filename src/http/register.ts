@@ -39,6 +39,8 @@ export interface Arrived<R extends Route> {
   readonly headers: IncomingHttpHeaders;
   /** The client behind the trust boundary, for limits; never stored raw. */
   readonly client: string;
+  /** Its network: an IPv4 /24, an IPv6 /48. */
+  readonly network: string;
 }
 
 export interface Call<R extends Route> extends Arrived<R> {
@@ -142,8 +144,9 @@ function register<N extends RouteName>(
     if (route.cors === 'open') response.set(open);
     const { headers, query } = request;
     const caller = await callerOf(deps, route, request);
-    const { limitKey: client } = requestFacts(request);
-    const arrived = { caller, params: readParams(route.params, request.params), query, headers, client };
+    const { limitKey: client, networkKey: network } = requestFacts(request);
+    const params = readParams(route.params, request.params);
+    const arrived = { caller, params, query, headers, client, network };
     const admitted = typeof served === 'function' ? served : await served.admit(arrived);
     const isPlain = typeof admitted === 'function';
     const schema = isPlain ? route.request : admitted.request;

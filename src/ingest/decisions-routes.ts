@@ -1,18 +1,21 @@
 import type { Handlers } from '../http/register.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { DecisionResponse } from '../schema/responses.ts';
+import { ROUTES } from '../schema/routes.ts';
 
 export interface DecisionDeps {
   readonly findDecision: (kid: string, requestId: string) => Promise<DecisionResponse | null>;
+  /** Where this server is reached. */
+  readonly origin: () => string;
 }
 
 /** Contract 3.6. Another tenant's decision looks like none. */
-export function decisionRoutes({ findDecision }: DecisionDeps): Handlers<'decision'> {
+export function decisionRoutes({ findDecision, origin }: DecisionDeps): Handlers<'decision'> {
   return {
     async decision({ caller, params: { requestId } }) {
       const found = requestId === null ? null : await findDecision(caller.kid, requestId);
       if (!found) throw new Refusal('no-such-decision');
-      return found;
+      return { ...found, contestUrl: `${origin()}${ROUTES.myData.path}?kid=${caller.kid}#contest` };
     },
   };
 }

@@ -28,6 +28,7 @@ export const ERRORS = {
   'not-your-principal': [403, 'This session or key may act for its own principal only.'],
   'no-such-decision': [404, 'There is no such decision.'],
   'no-such-contest': [404, 'There is no such contest.'],
+  'no-such-case': [404, 'There is no case with this key.'],
   'no-data': [404, 'Nothing is held about this subject.'],
   'no-retained-data': [404, 'No per-signal data is retained.'],
   'unknown-kid': [404, 'No tenant has this kid.'],
@@ -36,6 +37,7 @@ export const ERRORS = {
   'request-timeout': [408, 'The request did not arrive in time.'],
   'already-resolved': [409, 'The contest was resolved with another outcome.'],
   'claimed-by-another': [409, 'This is already linked to or claimed by somebody else.'],
+  'case-closed': [409, 'No question waits for an answer.'],
   'stale-version': [409, 'It changed in the meantime; read it again.'],
   'idempotency-conflict': [409, 'This Idempotency-Key was used with another body.'],
   erased: [409, 'The person of this write was erased since; a new grant takes a new Idempotency-Key.'],
@@ -43,6 +45,10 @@ export const ERRORS = {
   'unsupported-media-type': [415, 'Send application/json, not compressed.'],
   'unknown-purpose': [422, 'The tenant has not defined this purpose.'],
   'rate-limited': [429, 'Too many requests; wait for the seconds in Retry-After.'],
+  'too-many-cases': [
+    429,
+    'Your network has filed three cases today that are still open; wait for the seconds in Retry-After.',
+  ],
   internal: [500, 'Something went wrong here; the log has a line with this X-Request-Id.'],
   unavailable: [503, 'The server cannot take this right now; wait for the seconds in Retry-After.'],
 } as const satisfies Readonly<Record<string, readonly [status: number, message: string]>>;

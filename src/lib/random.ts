@@ -23,7 +23,8 @@ export function poolRandom(random: Random): Random {
   };
 }
 
-const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+/** Crockford base32. */
+export const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
 const PAIRS = Array.from({ length: 1024 }, (_, i) => ALPHABET.charAt(i >> 5) + ALPHABET.charAt(i & 31));
 

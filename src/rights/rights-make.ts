@@ -1,5 +1,6 @@
 import type { KnowsOrigin } from '../http/cors.ts';
 import type { Limiter } from '../http/hot.ts';
+import { type CaseDeps, makeCaseService } from './contests/case-service.ts';
 import { type MeDeps, makeMeService } from './me/service.ts';
 import { makeAuthenticator, type OidcSettings } from './oidc.ts';
 import type { RightsApi } from './service.ts';
@@ -9,19 +10,22 @@ export type Rights = ReturnType<typeof wireRights>;
 /** What only routes need, loaded with them and not before the hot lanes answer. */
 export function wireRights(
   config: OidcSettings & { readonly k_anonymity_floor: number },
-  deps: Omit<MeDeps, 'kAnonymityFloor'> & {
-    readonly api: RightsApi;
-    readonly limiter: Limiter;
-    readonly knowsOrigin: KnowsOrigin;
-    readonly onFault: (error: unknown) => void;
-  },
+  deps: Omit<MeDeps, 'kAnonymityFloor' | 'cases'> &
+    Omit<CaseDeps, 'contests'> & {
+      readonly api: RightsApi;
+      readonly limiter: Limiter;
+      readonly knowsOrigin: KnowsOrigin;
+      readonly onFault: (error: unknown) => void;
+    },
 ) {
   const { limiter, knowsOrigin, clock, onFault } = deps;
+  const cases = makeCaseService({ ...deps, contests: deps.api.contests });
   return {
     limiter,
     knowsOrigin,
     authenticate: makeAuthenticator(config, clock, onFault),
     api: deps.api,
-    me: makeMeService({ ...deps, kAnonymityFloor: config.k_anonymity_floor }),
+    cases,
+    me: makeMeService({ ...deps, cases, kAnonymityFloor: config.k_anonymity_floor }),
   };
 }

@@ -19,10 +19,13 @@ import type { Reach } from './subject.ts';
 
 /** The privacy-rights API (contract section 6): rate 429 → 401 → role 403 → body 400 → 404 → ownership 403 → state 409. */
 
-/** One bucket for /me and /privacy (contract section 8), before anything else is looked at. */
+/** One bucket for /me, /case and /privacy (contract section 8), before anything else is looked at. */
 export function privacyLimit(limiter: Limiter): Router {
   const limit = limitClients(limiter);
-  return exactRouter().use('/privacy', limit).all(ROUTES.me.path, limit).post(ROUTES.myData.path, limit);
+  return exactRouter()
+    .use(['/privacy', ROUTES.case.path], limit)
+    .all(ROUTES.me.path, limit)
+    .post(ROUTES.myData.path, limit);
 }
 
 /** A subject, identified. @throws {Refusal} `refusal` without the role, then `subject-not-identified` */
@@ -39,6 +42,13 @@ const contest = (api: RightsApi): Handler<Routes['contest']> => ({
   async admit({ caller }) {
     const reach = await identified(api, caller, 'subject-only');
     return ({ body }) => api.fileContest(caller, reach, body);
+  },
+});
+
+const contestAnswer = (api: RightsApi): Handler<Routes['contestAnswer']> => ({
+  async admit({ caller }) {
+    const { kid } = await identified(api, caller, 'subject-only');
+    return ({ body }) => api.answerContest(caller, kid, body);
   },
 });
 
@@ -90,6 +100,14 @@ const erase = (api: RightsApi): Handler<Routes['erase']> => ({
   },
 });
 
-export function privacyRoutes(api: RightsApi): Handlers<'contest' | 'resolve' | 'dsar' | 'erase'> {
-  return { contest: contest(api), resolve: resolve(api), dsar: dsar(api), erase: erase(api) };
+export function privacyRoutes(
+  api: RightsApi,
+): Handlers<'contest' | 'contestAnswer' | 'resolve' | 'dsar' | 'erase'> {
+  return {
+    contest: contest(api),
+    contestAnswer: contestAnswer(api),
+    resolve: resolve(api),
+    dsar: dsar(api),
+    erase: erase(api),
+  };
 }

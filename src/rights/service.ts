@@ -4,8 +4,15 @@ import { principalRef } from '../consent/principal.ts';
 import type { Database } from '../db/db.ts';
 import { findDecision, tenantOfDecision } from '../ingest/decision-store.ts';
 import { Refusal } from '../lib/errors.ts';
-import type { ContestFiling, EraseTargetBody, ErasureReceipt, Ruling } from '../schema/rights.ts';
-import { type ContestDeps, contestResponse, makeContestService, type Reviewer } from './contests/service.ts';
+import type {
+  ContestAnswer,
+  ContestFiling,
+  EraseTargetBody,
+  ErasureReceipt,
+  Ruling,
+} from '../schema/rights.ts';
+import { contestResponse, ownContest } from './contests/record.ts';
+import { type ContestDeps, makeContestService, type Reviewer } from './contests/service.ts';
 import { isContested } from './contests/store.ts';
 import { type DsarDeps, exported, gather } from './dsar/service.ts';
 import { type ErasureTarget, NOTHING, type Requester } from './erase/erasure.ts';
@@ -149,6 +156,10 @@ export function makeRightsApi(deps: RightsApiDeps) {
       if (!deps.tenantOf(reach.kid)) throw new Refusal('no-such-decision');
       const filedBy = refOf(deps, reach.kid, claimant);
       return contestResponse(await contests.file(reach, { requestId, statement }, filedBy));
+    },
+    async answerContest(claimant: Claimant, kid: string, { contestId, answer }: ContestAnswer) {
+      const replier = { kid, ref: refOf(deps, kid, claimant), missing: 'no-such-contest' } as const;
+      return ownContest(await contests.answer(replier, contestId, answer));
     },
     async resolveContest(claimant: Claimant, kid: string, role: Reviewer['role'], ruling: Ruling) {
       const reviewer = { kid, role, ref: refOf(deps, kid, claimant) };

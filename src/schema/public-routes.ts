@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { embedManifestSchema, languageSchema } from './banner.ts';
 import { kidSchema, sealedBundleSchema } from './bundle.ts';
 import {
-  decisionResponseSchema,
   errorBodySchema,
   healthSchema,
+  heldDecisionSchema,
   ingestResponseSchema,
   pubKeyResponseSchema,
   readySchema,
@@ -57,7 +57,7 @@ export const PUBLIC_ROUTES = {
     credential: ['secret', 'read-only', 'operator'],
     cors: 'none',
     params: { requestId: { text: 'As the ingest answered it.', schema: requestIdSchema } },
-    responses: { 200: { text: 'The verdict with the rules that fired', schema: decisionResponseSchema } },
+    responses: { 200: { text: 'The verdict with the rules that fired', schema: heldDecisionSchema } },
     errors: ['unauthenticated', 'insufficient-scope', 'no-such-decision', 'rate-limited'],
   },
   agentScript: {

@@ -79,6 +79,9 @@ export const decisionResponseSchema = ingestResponseSchema.omit({ transparencyTo
 });
 export type DecisionResponse = z.infer<typeof decisionResponseSchema>;
 
+/** Where the person can contest it: for a link that the site shows. */
+export const heldDecisionSchema = decisionResponseSchema.extend({ contestUrl: z.string() });
+
 export const errorBodySchema = z.object({
   error: z.string(),
   message: z.string().optional(),

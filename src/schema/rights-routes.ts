@@ -2,6 +2,11 @@ import { z } from 'zod';
 import { kidSchema } from './bundle.ts';
 import { emptyRequestSchema } from './consent.ts';
 import {
+  caseAnswerSchema,
+  caseFiledSchema,
+  caseRequestSchema,
+  caseResponseSchema,
+  contestAnswerSchema,
   contestRequestSchema,
   contestResponseSchema,
   eraseTargetSchema,
@@ -10,6 +15,7 @@ import {
   linkRequestSchema,
   linkResponseSchema,
   meRequestSchema,
+  ownContestSchema,
   resolveRequestSchema,
   transparencyViewSchema,
 } from './rights.ts';
@@ -22,11 +28,20 @@ const PROTECTED = ['rate-limited', 'unauthenticated', 'unavailable', ...BODY] as
 
 const OWN = { method: 'post', credential: 'oidc', cors: 'api' } as const;
 
+const CASE = {
+  method: 'post',
+  credential: 'none',
+  cors: 'api',
+  responses: { 200: { text: 'The case', schema: caseResponseSchema } },
+  errors: ['rate-limited', 'unavailable', ...BODY, 'no-such-case'],
+} as const;
+
 export const RIGHTS_ROUTES = {
   me: {
     method: 'post',
     path: '/me',
-    summary: 'What a browser may do with its transparency token: see, take with it, or be forgotten.',
+    summary:
+      'What a browser may do with its transparency token: see, take with it, contest, or be forgotten.',
     credential: 'none',
     cors: 'api',
     request: meRequestSchema,
@@ -36,8 +51,13 @@ export const RIGHTS_ROUTES = {
         schema: z.union([transparencyViewSchema, forgottenSchema, z.looseObject({})]),
         type: 'application/json',
       },
+      202: {
+        text: 'contest: filed; a second one answers the first, without its key',
+        schema: caseFiledSchema,
+        type: 'application/json',
+      },
     },
-    errors: [...PROTECTED, 'no-retained-data', 'no-data'],
+    errors: [...PROTECTED, 'no-retained-data', 'no-data', 'no-such-decision', 'too-many-cases'],
   },
   myData: {
     method: 'get',
@@ -71,6 +91,34 @@ export const RIGHTS_ROUTES = {
     request: contestRequestSchema,
     responses: { 202: { text: 'Filed; a second contest answers the first', schema: contestResponseSchema } },
     errors: [...PROTECTED, 'subject-not-identified', 'subject-only', 'no-such-decision', 'not-your-decision'],
+  },
+  contestAnswer: {
+    ...OWN,
+    path: '/privacy/contest/answer',
+    summary: 'Answer the reviewer’s question about a contest that one filed.',
+    request: contestAnswerSchema,
+    responses: { 200: { text: 'The record as it is now', schema: ownContestSchema } },
+    errors: [
+      ...PROTECTED,
+      'subject-not-identified',
+      'subject-only',
+      'no-such-contest',
+      'not-your-decision',
+      'case-closed',
+    ],
+  },
+  case: {
+    ...CASE,
+    path: '/case',
+    summary: 'A contest that was filed without an account, by its case key.',
+    request: caseRequestSchema,
+  },
+  caseAnswer: {
+    ...CASE,
+    path: '/case/answer',
+    summary: 'Answer the reviewer’s question, by the case key.',
+    request: caseAnswerSchema,
+    errors: [...CASE.errors, 'case-closed'],
   },
   resolve: {
     ...OWN,

@@ -80,6 +80,18 @@ export const meRequestSchema = z.looseObject({
 /** As with `/me`, whatever is wrong with the token is 401. */
 export const linkRequestSchema = z.strictObject({ token: z.unknown().optional() });
 
+const textSchema = prose(1, 4000);
+
+/** POST /me with `action: "contest"`, beside the token. */
+export const caseFilingSchema = z.object({ statement: textSchema, email: z.email().max(254).optional() });
+export type CaseFiling = Answer<typeof caseFilingSchema>;
+
+/** A key that is misspelt in any way is 404, as a wrong one is. */
+export const caseRequestSchema = z.strictObject({ caseKey: z.string() });
+export const caseAnswerSchema = z.strictObject({ caseKey: z.string(), answer: textSchema });
+export const contestAnswerSchema = z.strictObject({ contestId: identifier(128), answer: textSchema });
+export type ContestAnswer = Answer<typeof contestAnswerSchema>;
+
 export const contestResponseSchema = z.object({
   contestId: contestIdSchema,
   requestId: requestIdSchema,
@@ -100,6 +112,39 @@ export const contestResponseSchema = z.object({
     .nullable(),
 });
 export type ContestResponse = Answer<typeof contestResponseSchema>;
+
+/** The record with what only its own person is told. */
+export const ownContestSchema = contestResponseSchema.extend({ answer: z.string().nullable() });
+export type OwnContest = Answer<typeof ownContestSchema>;
+
+export const caseFiledSchema = contestResponseSchema
+  .pick({ contestId: true, requestId: true, status: true, filedAt: true, dueAt: true })
+  .extend({
+    /** Shown once; absent where the request had a contest. */
+    caseKey: z.string().optional(),
+  });
+export type CaseFiled = Answer<typeof caseFiledSchema>;
+
+/** A contest as its case key shows it (contract-2 section 15). */
+export const caseResponseSchema = contestResponseSchema
+  .pick({ contestId: true, status: true, filedAt: true, dueAt: true, statement: true, question: true })
+  .extend({
+    extendedTo: z.string().nullable(),
+    extensionReason: z.string().nullable(),
+    askedAt: z.string().nullable(),
+    answer: z.string().nullable(),
+    outcome: outcomeSchema.nullable(),
+    /** Under four eyes those of both reviewers. */
+    reasons: z.array(z.string()),
+    resolvedAt: z.string().nullable(),
+    decision: z.object({
+      class: z.string(),
+      /** Null, and no rules: the decision is no longer held. */
+      decidedAt: z.string().nullable(),
+      rules: z.array(z.object({ id: z.string(), text: z.string() })),
+    }),
+  });
+export type CaseResponse = Answer<typeof caseResponseSchema>;
 
 /** Scopes of an erasure's receipt, in the order of contract 6.4. */
 export const ERASURE_SCOPES = [

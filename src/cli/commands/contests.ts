@@ -5,7 +5,7 @@ import { loadStrings } from '../../console/strings-files.ts';
 import { findDecision } from '../../ingest/decision-store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { activeClaim, type Contest } from '../../rights/contests/contest.ts';
-import { contestResponse } from '../../rights/contests/service.ts';
+import { contestResponse } from '../../rights/contests/record.ts';
 import { findContest, listContests } from '../../rights/contests/store.ts';
 import { describeDecision } from '../../rights/dsar/service.ts';
 import { OUTCOMES, reasonSchema } from '../../schema/rights.ts';

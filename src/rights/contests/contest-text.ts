@@ -7,9 +7,31 @@ export interface Words {
   readonly question: string | null;
   readonly reason: string | null;
   readonly proposedReason: string | null;
+  /** What the person replied to the question. */
+  readonly answer: string | null;
+  /** Where the person may be written to. */
+  readonly email: string | null;
+  /** Questions that were answered before the last one was asked. */
+  readonly earlier: readonly Exchange[];
 }
 
-export const NO_WORDS: Words = { statement: null, question: null, reason: null, proposedReason: null };
+export interface Exchange {
+  readonly question: string;
+  readonly answer: string;
+}
+
+export const NO_WORDS: Words = {
+  statement: null,
+  question: null,
+  reason: null,
+  proposedReason: null,
+  answer: null,
+  email: null,
+  earlier: [],
+};
+
+/** In the order in which a row holds them; what was sealed before a text existed is shorter. */
+const TEXTS = ['statement', 'question', 'reason', 'proposedReason', 'answer', 'email'] as const;
 
 export interface ContestWords {
   /** Null when nobody wrote anything. @throws for a tenant whose key is not known: nothing is written in the clear */
@@ -24,24 +46,20 @@ export function contestWordsOf(
 ): ContestWords {
   return {
     seal(kid, contestId, words) {
-      if (Object.values(words).every((text) => text === null)) return null;
+      if (TEXTS.every((name) => words[name] === null)) return null;
       const tenant = tenantOf(kid);
       if (!tenant) throw new Error('a contest of no tenant');
-      const { statement, question, reason, proposedReason } = words;
-      const text = JSON.stringify([statement, question, reason, proposedReason]);
+      const text = JSON.stringify([...TEXTS.map((name) => words[name]), words.earlier]);
       return tenant.wrapper.wrap(Buffer.from(text), contestContext(kid, contestId));
     },
     open(kid, contestId, sealed) {
       const tenant = tenantOf(kid);
       if (!tenant) return NO_WORDS;
       const text = tenant.wrapper.unwrap(sealed, contestContext(kid, contestId)).toString();
-      const [statement, question, reason, proposedReason] = JSON.parse(text) as (string | null)[];
-      return {
-        statement: statement ?? null,
-        question: question ?? null,
-        reason: reason ?? null,
-        proposedReason: proposedReason ?? null,
-      };
+      const stored = JSON.parse(text) as (string | null)[];
+      const texts = TEXTS.map((name, i): [string, string | null] => [name, stored[i] ?? null]);
+      const earlier = (stored as unknown[])[TEXTS.length] as Words['earlier'] | undefined;
+      return { ...NO_WORDS, ...(Object.fromEntries(texts) as Partial<Words>), earlier: earlier ?? [] };
     },
   };
 }

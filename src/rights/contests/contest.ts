@@ -1,6 +1,7 @@
 import { HOUR } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import type { Outcome, Ruling } from '../../schema/rights.ts';
+import type { Exchange } from './contest-text.ts';
 import { oneMonthAfter } from './due.ts';
 
 /**
@@ -55,16 +56,28 @@ export interface Contest {
   /** What the reviewer asked the subject. */
   readonly question: string | null;
   readonly askedAt: number | null;
+  readonly answer: string | null;
+  readonly answeredAt: number | null;
+  readonly earlier: readonly Exchange[];
+  readonly email: string | null;
+  /** Keyed hash of the case key; null: filed with an account. */
+  readonly caseHash: string | null;
+  /** The network it was filed from, hashed under a key of that day; null: not counted, or no longer. */
+  readonly caseNetwork: string | null;
 }
 
 /** A claim that is not renewed frees the case for others. */
 const CLAIM_MS = HOUR;
 
-export function fileContest(
-  filing: Pick<Contest, 'kid' | 'contestId' | 'requestId' | 'durable' | 'class' | 'filedBy' | 'statement'>,
-  now: number,
-): Contest {
+type Filed = Pick<Contest, 'kid' | 'contestId' | 'requestId' | 'durable' | 'class' | 'filedBy' | 'statement'>;
+/** Of a contest without an account. */
+export type CaseParts = Partial<Pick<Contest, 'email' | 'caseHash' | 'caseNetwork'>>;
+
+export function fileContest(filing: Filed & CaseParts, now: number): Contest {
   return {
+    email: null,
+    caseHash: null,
+    caseNetwork: null,
     ...filing,
     filedAt: now,
     dueAt: oneMonthAfter(now),
@@ -79,6 +92,9 @@ export function fileContest(
     proposal: null,
     question: null,
     askedAt: null,
+    answer: null,
+    answeredAt: null,
+    earlier: [],
   };
 }
 
@@ -124,7 +140,19 @@ export function askSubject(contest: Contest, by: string, question: string, now: 
   refuseSelf(contest, by);
   refuseResolved(contest);
   refuseClaimed(contest, by, now);
-  return changed(contest, { question, askedAt: now });
+  const { question: asked, answer, earlier } = contest;
+  const before = asked !== null && answer !== null ? [...earlier, { question: asked, answer }] : earlier;
+  return changed(contest, { question, askedAt: now, answer: null, answeredAt: null, earlier: before });
+}
+
+/** Does a question wait for the person? */
+const isAsked = ({ status, question, answer }: Contest): boolean =>
+  status === 'open' && question !== null && answer === null;
+
+/** The person answers the question, once. @throws {Refusal} `case-closed` */
+export function answerQuestion(contest: Contest, answer: string, now: number): Contest {
+  if (!isAsked(contest)) throw new Refusal('case-closed');
+  return changed(contest, { answer, answeredAt: now });
 }
 
 /** A ruling with whose it is. */
@@ -168,6 +196,7 @@ export function resolveContest(contest: Contest, ruling: Resolution, now: number
     resolvedBy: { role, ref: by },
     resolvedLabel: label,
     claim: null,
+    caseNetwork: null,
     // One's own is what became the ruling; a colleague's reason is not lost.
     proposal: proposal?.by === by ? null : proposal,
   });

@@ -6,18 +6,21 @@ import type { ConsentTenant } from '../../consent/tenant.ts';
 import type { Database } from '../../db/db.ts';
 import { decisionKey } from '../../ingest/decision-store.ts';
 import type { Actor } from '../../lib/act.ts';
-import { type Clock, iso, isoTime } from '../../lib/clock.ts';
+import { type Clock, DAY, SECOND } from '../../lib/clock.ts';
 import { Refusal, TenantGone } from '../../lib/errors.ts';
 import type { Random } from '../../lib/random.ts';
 import { makeUlid } from '../../lib/random.ts';
 import { lockHead } from '../../log/append-store.ts';
-import type { ContestResponse, Ruling } from '../../schema/rights.ts';
+import type { Ruling } from '../../schema/rights.ts';
 import type { WebhookEvent } from '../../schema/webhooks.ts';
 import { enqueue } from '../../webhooks/store.ts';
 import { type Reach, reaches } from '../subject.ts';
 import { countReview } from '../tally-store.ts';
+import { countCases } from './case-store.ts';
 import {
+  answerQuestion,
   askSubject,
+  type CaseParts,
   type Contest,
   claimContest,
   fileContest,
@@ -26,6 +29,7 @@ import {
   resolveContest,
 } from './contest.ts';
 import type { ContestWords } from './contest-text.ts';
+import { contestResponse } from './record.ts';
 import { contestOf, insertContest, insertOverride, lockContest, updateContest } from './store.ts';
 
 /** Contests in the database: each change locks the record, and takes its audit row and its webhooks with it. */
@@ -48,26 +52,12 @@ export interface Reviewer {
   readonly label?: string;
 }
 
-/** The record as the subject and a reviewer are told it. */
-export function contestResponse(contest: Contest): ContestResponse {
-  const { contestId, requestId, status, outcome, statement, version, question, reason, resolvedBy } = contest;
-  const proposal = status === 'open' ? contest.proposal : null;
-  return {
-    contestId,
-    requestId,
-    status,
-    outcome,
-    statement,
-    filedAt: isoTime(contest.filedAt),
-    dueAt: isoTime(contest.dueAt),
-    version,
-    restricted: status === 'open',
-    question,
-    reason,
-    resolvedAt: iso(contest.resolvedAt),
-    resolvedBy,
-    proposed: proposal && { outcome: proposal.outcome, by: proposal.by, at: isoTime(proposal.at) },
-  };
+/** Who answers a reviewer's question. */
+export interface Replier {
+  readonly kid: string;
+  /** Keyed reference, the one that filed the contest. */
+  readonly ref: string;
+  readonly missing: 'no-such-contest' | 'no-such-case';
 }
 
 type Tx = Parameters<Parameters<Database['transaction']>[0]>[0];
@@ -110,6 +100,8 @@ async function tell(deps: ContestDeps, { tx, contest, now }: Changed, event: Web
 }
 
 interface Step {
+  /** How one that is not of the tenant is refused; undefined: as staff are told. */
+  readonly missing?: Replier['missing'];
   readonly change: (contest: Contest, now: number) => Contest;
   readonly after: (changed: Changed) => Promise<void>;
 }
@@ -117,15 +109,15 @@ interface Step {
 /** Locks, changes, writes. What changes nothing is answered as it is. */
 async function change(
   { database, words, clock }: ContestDeps,
-  reviewer: Reviewer,
+  kid: string,
   contestId: string,
   step: Step,
 ): Promise<Contest> {
   const now = clock();
   return database.transaction(async (tx) => {
     const contest = await lockContest(tx, words, contestId);
-    if (!contest) throw new Refusal('no-such-contest');
-    if (contest.kid !== reviewer.kid) throw new Refusal('cross-tenant-denied');
+    if (!contest) throw new Refusal(step.missing ?? 'no-such-contest');
+    if (contest.kid !== kid) throw new Refusal(step.missing ?? 'cross-tenant-denied');
     const next = step.change(contest, now);
     if (next === contest) return contest;
     await updateContest(tx, words, next);
@@ -136,7 +128,17 @@ async function change(
 
 const actorOf = ({ role, ref }: Reviewer): Actor => ({ role, ref });
 
-type Filing = Pick<Contest, 'requestId' | 'statement'>;
+type Filing = Pick<Contest, 'requestId' | 'statement'> & CaseParts;
+
+const MAX_CASES = 3;
+
+/** Three open cases a day and client network (contract-2 section 15). @throws {Refusal} `too-many-cases` */
+async function refuseTooMany(tx: Tx, kid: string, caseNetwork: string, now: number): Promise<void> {
+  const today = Math.floor(now / DAY) * DAY;
+  if ((await countCases(tx, kid, caseNetwork, today)) < MAX_CASES) return;
+  const seconds = Math.ceil((today + DAY - now) / SECOND);
+  throw new Refusal('too-many-cases', { headers: { 'retry-after': String(seconds) } });
+}
 
 async function file(deps: ContestDeps, reach: Reach, filing: Filing, filedBy: string): Promise<Contest> {
   const { words } = deps;
@@ -148,13 +150,13 @@ async function file(deps: ContestDeps, reach: Reach, filing: Filing, filedBy: st
     const decision = await decisionKey(tx, kid, filing.requestId);
     if (!decision) throw new Refusal('no-such-decision');
     if (!reaches(reach, decision)) throw new Refusal('not-your-decision');
+    const first = await contestOf(tx, words, kid, filing.requestId);
+    if (first) return first;
+    if (filing.caseNetwork) await refuseTooMany(tx, kid, filing.caseNetwork, now);
     const contestId = `con_${makeUlid(() => now, deps.random)}`;
     const contest = fileContest({ ...filing, ...decision, kid, contestId, filedBy }, now);
-    if (!(await insertContest(tx, words, contest))) {
-      const first = await contestOf(tx, words, kid, filing.requestId);
-      if (!first) throw new Error('a contest vanished while its decision was locked');
-      return first;
-    }
+    if (!(await insertContest(tx, words, contest)))
+      throw new Error('a second contest while its decision was locked');
     await note(deps, { tx, contest, now }, { role: 'subject', ref: filedBy }, 'contest.filed');
     await tell(deps, { tx, contest, now }, 'contest.filed');
     return contest;
@@ -166,7 +168,7 @@ function resolve(deps: ContestDeps, reviewer: Reviewer, ruling: Ruling): Promise
   const { contestId, outcome, reason, version } = ruling;
   const fourEyes = deps.tenantOf(reviewer.kid)?.settings['review.fourEyes'] === true;
   const { role, ref: by, label = null } = reviewer;
-  return change(deps, reviewer, contestId, {
+  return change(deps, reviewer.kid, contestId, {
     change: (contest, now) =>
       resolveContest(contest, { outcome, reason, role, by, label, version, fourEyes }, now),
     async after(changed) {
@@ -192,7 +194,7 @@ export function makeContestService(deps: ContestDeps) {
     step: Step['change'],
   ): Promise<Contest> => {
     const after = (changed: Changed): Promise<void> => note(deps, changed, actorOf(reviewer), action);
-    return change(deps, reviewer, contestId, { change: step, after });
+    return change(deps, reviewer.kid, contestId, { change: step, after });
   };
   return {
     /** @throws {Refusal} `no-such-decision`, `not-your-decision` */
@@ -215,5 +217,19 @@ export function makeContestService(deps: ContestDeps) {
       ),
 
     resolve: (reviewer: Reviewer, ruling: Ruling): Promise<Contest> => resolve(deps, reviewer, ruling),
+
+    /**
+     * The person who filed it answers the question.
+     * @throws {Refusal} `missing`, `not-your-decision`, `case-closed`
+     */
+    answer: ({ kid, ref, missing }: Replier, contestId: string, answer: string): Promise<Contest> =>
+      change(deps, kid, contestId, {
+        missing,
+        change(contest, now) {
+          if (contest.filedBy !== ref) throw new Refusal('not-your-decision');
+          return answerQuestion(contest, answer, now);
+        },
+        after: (changed) => note(deps, changed, { role: 'subject', ref }, 'contest.answered'),
+      }),
   };
 }

@@ -31,6 +31,9 @@ export interface ContestRow {
   readonly proposed_at: number | null;
   readonly asked_at: number | null;
   readonly sealed: string | null;
+  readonly answered_at: number | null;
+  readonly case_hash: string | null;
+  readonly case_network: string | null;
 }
 
 function claimOf(row: ContestRow): Claim | null {
@@ -51,9 +54,9 @@ function wordsOf({ kid, contest_id: contestId, sealed }: ContestRow, words: Cont
 
 /** A row as an export of the tenant holds it: its key goes with the tenant. */
 export function openRow(row: ContestRow, words: ContestWords): object {
-  const { sealed: _, ...rest } = row;
-  const { statement, question, reason, proposedReason } = wordsOf(row, words);
-  return { ...rest, statement, question, reason, proposed_reason: proposedReason };
+  const { sealed: _, case_hash: _hash, case_network: _network, ...rest } = row;
+  const { proposedReason, ...said } = wordsOf(row, words);
+  return { ...rest, ...said, proposed_reason: proposedReason };
 }
 
 /** @param words null: what was written is left closed, and is null */
@@ -81,12 +84,18 @@ export function rowToContest(row: ContestRow, words: ContestWords | null): Conte
     proposal: proposalOf(row, said),
     question: said.question,
     askedAt: row.asked_at,
+    answer: said.answer,
+    answeredAt: row.answered_at,
+    earlier: said.earlier,
+    email: said.email,
+    caseHash: row.case_hash,
+    caseNetwork: row.case_network,
   };
 }
 
 function contestToRow(contest: Contest, words: ContestWords): ContestRow {
-  const { kid, contestId, claim, proposal, resolvedBy, statement, question, reason } = contest;
-  const said = { statement, question, reason, proposedReason: proposal?.reason ?? null };
+  const { kid, contestId, claim, proposal, resolvedBy } = contest;
+  const said = { ...contest, proposedReason: proposal?.reason ?? null };
   return {
     kid,
     contest_id: contestId,
@@ -112,6 +121,9 @@ function contestToRow(contest: Contest, words: ContestWords): ContestRow {
     proposed_at: proposal?.at ?? null,
     asked_at: contest.askedAt,
     sealed: words.seal(kid, contestId, said),
+    answered_at: contest.answeredAt,
+    case_hash: contest.caseHash,
+    case_network: contest.caseNetwork,
   };
 }
 

@@ -13,7 +13,7 @@ import { type Clock, DAY, iso, isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import type { Contest } from '../contests/contest.ts';
 import type { ContestWords } from '../contests/contest-text.ts';
-import { contestResponse } from '../contests/service.ts';
+import { heldContest } from '../contests/record.ts';
 import type { Reach } from '../subject.ts';
 import { besideRulesText, changeText, classText, makeNotice } from './dsar.ts';
 import {
@@ -173,7 +173,7 @@ export async function gather(deps: DsarDeps, reach: Reach) {
       },
       generatedAt: isoTime(deps.clock()),
       override: override && { neverAutomation: true as const, createdAt: isoTime(override.createdAt) },
-      contests: contests.map(contestResponse),
+      contests: contests.map(heldContest),
       consent,
       notice: noticeOf(tenant),
     },

@@ -3,6 +3,7 @@ import { hasRowLocks, whereAmong } from '../../db/sql.ts';
 import { unmarked, unstaged } from '../../ingest/erasing-store.ts';
 import { deleteNetworkDays, ofStoredDays } from '../../ingest/network-store.ts';
 import { type ErasedVerdict, keepCommitments, type SealedPlaces } from '../../log/verdict-seal-store.ts';
+import type { ContestRow } from '../contests/store.ts';
 import type { TableName } from '../subject-data.ts';
 import { rowOf } from '../subject-folds.ts';
 import { addCount, DEFENCE_BASIS, emptyTally, type Scope, type Tally } from './erasure.ts';
@@ -25,6 +26,8 @@ export interface Work {
   readonly places: SealedPlaces | null;
   /** Deleted visitorIds: only the index holds them. */
   readonly visitorIds: string[];
+  /** What deleted contests held: the hash of their case key, and the start of their sealed texts. */
+  readonly caseBytes: string[];
 }
 
 export const makeWork = (
@@ -41,6 +44,7 @@ export const makeWork = (
   meant,
   counts: emptyTally(),
   visitorIds: [],
+  caseBytes: [],
 });
 
 interface Special {
@@ -68,7 +72,17 @@ function withoutDecision(rows: Knex.QueryBuilder, { db, tx, marks, visitorIds }:
   return index.whereNotExists(marks === null ? unmarked(left, 'decisions') : unstaged(left, marks));
 }
 
+/** As much of a sealed text as is surely in one piece: SQLite moves the rest to other pages. Its nonce is in it. */
+const SEALED_START = 48;
+
 const SPECIAL: Partial<Record<TableName, Special>> = {
+  contests: {
+    async before(_tx, { caseBytes }, rows) {
+      for (const row of (await rows.select('case_hash', 'sealed')) as ContestRow[])
+        for (const text of [row.case_hash, row.sealed?.slice(0, SEALED_START)])
+          if (text) caseBytes.push(text);
+    },
+  },
   decisions: {
     async before(tx, { meant, places }, rows) {
       const going = (await rows.select('request_id', 'decided_at', 'commitment')) as ErasedVerdict[];

@@ -105,7 +105,7 @@ async function finish(
     at = ended.erasure;
     const needles = {
       requests: new Set(ended.deleted ?? rows.requests),
-      others: new Set([...rows.devices, ...rows.visitorIds]),
+      others: new Set([...rows.devices, ...rows.visitorIds, ...rows.caseBytes]),
     };
     const { receiptId, kid } = at;
     const clean = at.step === 'logged' && (await cleaner.submit({ receiptId, kid, needles }));

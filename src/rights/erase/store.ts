@@ -17,6 +17,7 @@ export interface ErasedRows {
   readonly requests: readonly string[];
   readonly visitorIds: readonly string[];
   readonly devices: readonly string[];
+  readonly caseBytes: readonly string[];
   /** A hold keeps rows, and its release erases them. */
   readonly waits: boolean;
 }
@@ -122,6 +123,7 @@ export function erasedRows(work: Work, requests: readonly string[]): ErasedRows 
     counts: work.counts,
     requests,
     visitorIds: work.visitorIds,
+    caseBytes: work.caseBytes,
     devices: target.durables.filter((durable) => !holds.devices.has(durable) && !found.has(durable)),
     waits: waits(work),
   };

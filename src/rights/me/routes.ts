@@ -1,7 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { cookieValues } from '../../http/cookies.ts';
+import { parseShape } from '../../http/json-body.ts';
 import type { Handlers } from '../../http/register.ts';
 import { Refusal } from '../../lib/errors.ts';
+import { caseFilingSchema } from '../../schema/rights.ts';
 import { sendDsar } from '../dsar/dsar-routes.ts';
 import type { MeService, Presented } from './service.ts';
 
@@ -13,14 +15,17 @@ export function present({ origin, cookie }: IncomingHttpHeaders, token: unknown)
 
 export function meRoutes(service: MeService): Handlers<'me' | 'link'> {
   return {
-    async me({ headers, body: { token, action } }, response) {
+    async me({ headers, network, body: { token, action, ...rest } }, response) {
       const presented = present(headers, token);
       service.check(presented);
       response.set('cache-control', 'no-store');
       if (action === 'view') response.json(await service.view(presented));
       else if (action === 'forget') response.json(await service.forget(presented));
       else if (action === 'export') await sendDsar(response, await service.export(presented));
-      else throw new Refusal('invalid-request', { details: ['action: view, forget or export'] });
+      else if (action === 'contest') {
+        const filing = parseShape(rest, caseFilingSchema);
+        response.status(202).json(await service.contest(presented, network, filing));
+      } else throw new Refusal('invalid-request', { details: ['action: view, forget, export or contest'] });
     },
     link: ({ caller, headers, body }) => service.link(caller.session, present(headers, body.token)),
   };

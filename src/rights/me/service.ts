@@ -8,7 +8,8 @@ import type { Actor } from '../../lib/act.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { lockHead } from '../../log/append-store.ts';
-import type { Forgotten, LinkResponse, TransparencyView } from '../../schema/rights.ts';
+import type { CaseFiling, Forgotten, LinkResponse, TransparencyView } from '../../schema/rights.ts';
+import type { CaseService } from '../contests/case-service.ts';
 import { type Dsar, type DsarDeps, exported, noticeOf } from '../dsar/service.ts';
 import { heldOverride } from '../dsar/store.ts';
 import { NOTHING } from '../erase/erasure.ts';
@@ -22,6 +23,7 @@ import { MAX_LIFE_MS, openToken, type TokenSubject } from './transparency-token.
 export interface MeDeps extends DsarDeps {
   readonly serverSecret: Uint8Array;
   readonly eraser: EraseService;
+  readonly cases: CaseService;
   readonly kAnonymityFloor: number;
 }
 
@@ -177,6 +179,10 @@ export function makeMeService(deps: MeDeps) {
     forget: async (presented: Presented) => forget(deps, open(deps, presented)),
     export: async (presented: Presented) => exportAll(deps, open(deps, presented)),
     view: async (presented: Presented) => view(deps, open(deps, presented)),
+    async contest(presented: Presented, network: string, filing: CaseFiling) {
+      const { tenant, requestId } = open(deps, presented);
+      return deps.cases.file({ kid: tenant.kid, requestId, network }, filing);
+    },
     link: async (session: PrincipalSession, presented: Presented) =>
       link(deps, open(deps, presented), session),
   };

@@ -20,6 +20,7 @@ import { sealsContract } from '../../log/contract/seals.ts';
 import { housekeepingContract } from '../../ops/contract/housekeeping.ts';
 import { rateCounterContract } from '../../ops/contract/rate-counter.ts';
 import { skewContract } from '../../ops/contract/skew.ts';
+import { casesContract } from '../../rights/contract/cases.ts';
 import { eraseBesideContract } from '../../rights/contract/erase-beside.ts';
 import { eraseLargeContract } from '../../rights/contract/erase-large.ts';
 import { erasePlanContract } from '../../rights/contract/erase-plan.ts';
@@ -58,6 +59,7 @@ export function storageContract(make: MakeDatabase): void {
   termsContract(make);
   bannerContract(make);
   erasureContract(make);
+  casesContract(make);
   rightsContract(make);
   erasePlanContract(make);
   eraseBesideContract(make);

@@ -134,7 +134,15 @@ async function insertContests(database: Database, words: ContestWords): Promise<
   };
   const by = { by: 'first-reference', label: 'Rita First', at: NOW + 1 };
   const proposal = { outcome: 'upheld' as const, reason: 'two of two', ...by };
-  const open = { ...fileContest(filing(2, null), NOW), question: 'Which browser was it?', proposal };
+  const earlier = [{ question: 'Which system was it?', answer: `An old one. ${HOSTILE}` }];
+  const answer = `Firefox, with a screen reader. ${HOSTILE}`;
+  const open = {
+    ...fileContest({ ...filing(2, null), email: 'anna@example.org' }, NOW),
+    question: 'Which browser was it?',
+    answer,
+    earlier,
+    proposal,
+  };
   await database.transaction(async (tx) => {
     await insertContest(tx, words, resolved);
     await insertContest(tx, words, open);

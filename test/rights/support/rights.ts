@@ -55,6 +55,9 @@ export interface MeChange {
   readonly token?: unknown;
   readonly session?: string | null;
   readonly origin?: string | null;
+  /** Beside token and action. */
+  readonly body?: object;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 type RightsOptions = GpdOptions & { readonly idp?: IdpOptions };
@@ -107,12 +110,13 @@ export function rightsOf<G extends Gpd>(
     },
     as: (claims) => idp.token({ gpd_tenant: KID, ...claims }),
     call,
-    me(visit, action, { token = visit.token, session = visit.session, origin = ORIGIN } = {}) {
+    me(visit, action, { token = visit.token, session = visit.session, origin = ORIGIN, body, ...more } = {}) {
       const headers = {
+        ...more.headers,
         ...(session === null ? {} : { cookie: `theme=dark; gp_session=${session}` }),
         ...(origin === null ? {} : { origin }),
       };
-      return call('/me', { token, action }, '', headers);
+      return call('/me', { token, action, ...body }, '', headers);
     },
     decision: (requestId, key) =>
       ask(gpd.url, `/v1/decisions/${requestId}`, { headers: { authorization: `Bearer ${key}` } }),

@@ -1,0 +1,116 @@
+import { rightsRef } from '../../audit/reference.ts';
+import type { Database } from '../../db/db.ts';
+import { ruleText } from '../../ingest/classify/policy.ts';
+import { findDecision } from '../../ingest/decision-store.ts';
+import { iso, isoTime } from '../../lib/clock.ts';
+import { Refusal } from '../../lib/errors.ts';
+import type { Random } from '../../lib/random.ts';
+import type { CaseFiled, CaseFiling, CaseResponse } from '../../schema/rights.ts';
+import { hashCaseKey, makeCaseKey } from './case-key.ts';
+import { findCase } from './case-store.ts';
+import type { Contest } from './contest.ts';
+import type { ContestWords } from './contest-text.ts';
+import { reasonsOf } from './record.ts';
+import type { makeContestService } from './service.ts';
+
+/** A contest by its case key, without an account. */
+
+export interface CaseDeps {
+  readonly database: Database;
+  readonly serverSecret: Uint8Array;
+  readonly tenantOf: (kid: string) => { readonly rightsKey: Uint8Array } | undefined;
+  readonly contests: Pick<ReturnType<typeof makeContestService>, 'file' | 'answer'>;
+  readonly words: ContestWords;
+  readonly random: Random;
+  /** Hashes a network under a key of the day. */
+  readonly markNetwork: (network: string) => string;
+}
+
+/** Whose browser files it, and from where. */
+export interface CaseFiler {
+  readonly kid: string;
+  readonly requestId: string;
+  readonly network: string;
+}
+
+export type CaseService = ReturnType<typeof makeCaseService>;
+
+async function caseResponse(database: Database, contest: Contest): Promise<CaseResponse> {
+  const { contestId, status, statement, question, answer, outcome } = contest;
+  const found = await findDecision(database, contest.kid, contest.requestId);
+  const rules = found?.verdict.rules ?? [];
+  return {
+    contestId,
+    status,
+    filedAt: isoTime(contest.filedAt),
+    dueAt: isoTime(contest.dueAt),
+    extendedTo: null,
+    extensionReason: null,
+    statement,
+    question,
+    askedAt: iso(contest.askedAt),
+    answer,
+    outcome,
+    reasons: reasonsOf(contest),
+    resolvedAt: iso(contest.resolvedAt),
+    decision: {
+      class: contest.class,
+      // A resolved contest may outlive its decision.
+      decidedAt: iso(found?.verdict.decidedAt ?? null),
+      rules: rules.map(({ id }) => ({ id, text: ruleText(id) })),
+    },
+  };
+}
+
+/** Every key costs one look-up, whatever is wrong with it. @throws {Refusal} `no-such-case` */
+async function open(
+  { database, serverSecret, words, tenantOf }: CaseDeps,
+  caseKey: string,
+): Promise<Contest> {
+  const contest = await findCase(database.read, words, hashCaseKey(serverSecret, caseKey));
+  if (!contest || !tenantOf(contest.kid)) throw new Refusal('no-such-case');
+  return contest;
+}
+
+async function file(deps: CaseDeps, filer: CaseFiler, { statement, email }: CaseFiling): Promise<CaseFiled> {
+  const { tenantOf, contests, serverSecret, random, markNetwork } = deps;
+  const { kid, requestId, network } = filer;
+  const tenant = tenantOf(kid);
+  if (!tenant) throw new Refusal('unauthenticated');
+  const reach = {
+    kid,
+    durable: null,
+    visitorId: null,
+    linked: new Set([requestId]),
+    principal: null,
+    principalId: null,
+  };
+  const caseKey = makeCaseKey(random);
+  const caseHash = hashCaseKey(serverSecret, caseKey);
+  const contest = await contests.file(
+    reach,
+    { requestId, statement, email: email ?? null, caseHash, caseNetwork: markNetwork(network) },
+    rightsRef(tenant.rightsKey, 'request', requestId),
+  );
+  const { contestId, status, filedAt, dueAt } = contest;
+  const filed = { contestId, requestId, status, filedAt: isoTime(filedAt), dueAt: isoTime(dueAt) };
+  return contest.caseHash === caseHash ? { ...filed, caseKey } : filed;
+}
+
+export function makeCaseService(deps: CaseDeps) {
+  return {
+    /** A second contest of the request answers the first, without a key. @throws {Refusal} `no-such-decision`, `too-many-cases` */
+    file: (filer: CaseFiler, filing: CaseFiling): Promise<CaseFiled> => file(deps, filer, filing),
+
+    /** @throws {Refusal} `no-such-case` */
+    view: async (caseKey: string): Promise<CaseResponse> =>
+      caseResponse(deps.database, await open(deps, caseKey)),
+
+    /** @throws {Refusal} `no-such-case`, `case-closed` */
+    async answer(caseKey: string, answer: string): Promise<CaseResponse> {
+      const { kid, filedBy, contestId } = await open(deps, caseKey);
+      const replier = { kid, ref: filedBy, missing: 'no-such-case' } as const;
+      return caseResponse(deps.database, await deps.contests.answer(replier, contestId, answer));
+    },
+  };
+}

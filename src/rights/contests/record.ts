@@ -1,0 +1,44 @@
+import { iso, isoTime } from '../../lib/clock.ts';
+import type { ContestResponse, OwnContest } from '../../schema/rights.ts';
+import type { Contest } from './contest.ts';
+
+/** The record as the subject and a reviewer are told it. */
+export function contestResponse(contest: Contest): ContestResponse {
+  const { contestId, requestId, status, outcome, statement, version, question, reason, resolvedBy } = contest;
+  const proposal = status === 'open' ? contest.proposal : null;
+  return {
+    contestId,
+    requestId,
+    status,
+    outcome,
+    statement,
+    filedAt: isoTime(contest.filedAt),
+    dueAt: isoTime(contest.dueAt),
+    version,
+    restricted: status === 'open',
+    question,
+    reason,
+    resolvedAt: iso(contest.resolvedAt),
+    resolvedBy,
+    proposed: proposal && { outcome: proposal.outcome, by: proposal.by, at: isoTime(proposal.at) },
+  };
+}
+
+export const ownContest = (contest: Contest): OwnContest => ({
+  ...contestResponse(contest),
+  answer: contest.answer,
+});
+
+/** Of everybody who decided, the first reviewer first; a proposal of another outcome decided nothing. */
+export function reasonsOf({ status, outcome, reason, proposal }: Contest): string[] {
+  if (status === 'open') return [];
+  return [proposal?.outcome === outcome ? proposal.reason : null, reason].filter((text) => text !== null);
+}
+
+/** All that a person wrote and was asked, for an access request. */
+export const heldContest = (contest: Contest) => ({
+  ...ownContest(contest),
+  earlier: contest.earlier,
+  email: contest.email,
+  reasons: reasonsOf(contest),
+});

@@ -1,0 +1,172 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ConsentTenant } from '../../../src/consent/tenant.ts';
+import { DAY, HOUR } from '../../../src/lib/clock.ts';
+import { lockHead } from '../../../src/log/append-store.ts';
+import { hashCaseKey } from '../../../src/rights/contests/case-key.ts';
+import { makeCaseService } from '../../../src/rights/contests/case-service.ts';
+import { makeContestService } from '../../../src/rights/contests/service.ts';
+import { eraseRows } from '../../../src/rights/erase/store.ts';
+import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { makeEntry, NOW } from '../../support/make.ts';
+import { makeRecorder } from '../../support/recorder.ts';
+import { WORDS } from './words.ts';
+
+const SECRET = Buffer.alloc(32, 9);
+const FILING = { statement: 'I am a person.', email: 'anna@example.org' };
+
+/** Contests without an account, by both databases. */
+export function casesContract(make: MakeDatabase): void {
+  describe('cases', () => {
+    let db: TestDatabase;
+    beforeAll(async () => {
+      db = await make();
+    });
+    afterAll(() => db.close());
+
+    async function house(kid: string) {
+      await addTenant(db.database, kid);
+      let now = Math.floor(NOW / DAY) * DAY + HOUR;
+      const tenant = { kid, rightsKey: Buffer.alloc(32, 4), settings: {}, webhooksFor: () => [] };
+      const tenantOf = (id: string) => (id === kid ? (tenant as unknown as ConsentTenant) : undefined);
+      const deps = { database: db.database, tenantOf, clock: () => now, random: randomBytes, words: WORDS };
+      const contests = makeContestService(deps);
+      const markNetwork = (network: string): string => `${network} ${Math.floor(now / DAY)}`;
+      const cases = makeCaseService({ ...deps, contests, serverSecret: SECRET, markNetwork });
+      return {
+        contests,
+        cases,
+        rita: { kid, role: 'reviewer', ref: 'rita' } as const,
+        at: (time: number) => {
+          now = Math.floor(NOW / DAY) * DAY + time;
+        },
+        file: async (id: string, network = 'home') => {
+          await makeRecorder(db.database).record(makeEntry({ kid, id: `${kid}${id}`, durable: `d-${id}` }));
+          return cases.file({ kid, requestId: `req_${kid}${id}`, network }, FILING);
+        },
+        rows: () => db.database.read('contests').where({ kid }).orderBy('filed_at'),
+      };
+    }
+
+    it('shows a case to whoever has its key, and nothing of it stands in the row', async () => {
+      const { file, cases, rows } = await house('case-view');
+      const { caseKey = '', contestId } = await file('a');
+      expect(await cases.view(caseKey.toLowerCase().replaceAll('-', ''))).toMatchObject({
+        contestId,
+        statement: FILING.statement,
+      });
+      const [row] = await rows();
+      expect(row).toMatchObject({ case_hash: hashCaseKey(SECRET, caseKey), case_network: expect.anything() });
+      for (const text of [caseKey, caseKey.replaceAll('-', ''), FILING.statement, FILING.email])
+        expect(JSON.stringify(row)).not.toContain(text);
+    });
+
+    it('answers a second filing with the first, without its key, and keeps the first texts', async () => {
+      const { file, cases } = await house('case-twice');
+      const { caseKey = '', ...first } = await file('a');
+      const filer = { kid: 'case-twice', requestId: 'req_case-twicea', network: 'elsewhere' };
+      expect(await cases.file(filer, { statement: 'Others.' })).toEqual(first);
+      expect((await cases.view(caseKey)).statement).toBe(FILING.statement);
+      await expect(cases.file({ ...filer, requestId: 'req_none' }, FILING)).rejects.toMatchObject({
+        code: 'no-such-decision',
+      });
+    });
+
+    it('takes three open cases a day and network, also when more come at once', async () => {
+      const { file, contests, rita, at, rows } = await house('case-limit');
+      const filed = await Promise.allSettled(['a', 'b', 'c', 'd', 'e'].map((id) => file(id)));
+      const refused = filed.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+      const keys = filed.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+      expect(keys).toHaveLength(3);
+      for (const refusal of refused)
+        expect(refusal).toMatchObject({
+          code: 'too-many-cases',
+          headers: { 'retry-after': String(23 * 3600) },
+        });
+      await file('f', 'work');
+      // A resolved one makes room for another.
+      const ruling = { outcome: 'upheld', reason: 'r', version: null } as const;
+      await contests.resolve(rita, { ...ruling, contestId: keys[0]?.contestId ?? '' });
+      await file('g');
+      await expect(file('h')).rejects.toMatchObject({ code: 'too-many-cases' });
+      at(DAY + HOUR);
+      await file('i');
+      // What earlier days counted is gone.
+      const marks = (await rows()).map((row) => row.case_network).filter((mark) => mark !== null);
+      expect(marks).toHaveLength(1);
+    });
+
+    it('takes one answer for each question, and keeps those before', async () => {
+      const { file, cases, contests, rita } = await house('case-answer');
+      const { caseKey = '', contestId } = await file('a');
+      const closed = { code: 'case-closed' };
+      await expect(cases.answer(caseKey, 'unasked')).rejects.toMatchObject(closed);
+      await contests.ask(rita, contestId, 'Which browser?');
+      expect(await cases.view(caseKey)).toMatchObject({ question: 'Which browser?', answer: null });
+      expect(await cases.answer(caseKey, 'Firefox.')).toMatchObject({ answer: 'Firefox.', status: 'open' });
+      await expect(cases.answer(caseKey, 'Once more.')).rejects.toMatchObject(closed);
+      await contests.ask(rita, contestId, 'Which version?');
+      expect(await cases.view(caseKey)).toMatchObject({ question: 'Which version?', answer: null });
+      expect(await cases.answer(caseKey, '128')).toMatchObject({ answer: '128' });
+      const resolved = await contests.resolve(rita, {
+        contestId,
+        outcome: 'overturned',
+        reason: 'A person.',
+        version: null,
+      });
+      expect(resolved).toMatchObject({
+        earlier: [{ question: 'Which browser?', answer: 'Firefox.' }],
+        email: FILING.email,
+      });
+      expect(await cases.view(caseKey)).toMatchObject({ outcome: 'overturned', reasons: ['A person.'] });
+      await expect(cases.answer(caseKey, 'late')).rejects.toMatchObject(closed);
+      const audit = await db.database
+        .read('audit_log')
+        .where({ kid: 'case-answer' })
+        .orderBy('seq')
+        .pluck('action');
+      expect(audit.filter((action: string) => action === 'contest.answered')).toHaveLength(2);
+    });
+
+    it('is closed to an account that did not file it, and unknown to another tenant', async () => {
+      const { file, contests, rita } = await house('case-own');
+      const { contestId } = await file('a');
+      await contests.ask(rita, contestId, 'Which browser?');
+      const missing = 'no-such-contest';
+      const by = (kid: string) => contests.answer({ kid, ref: 'mallory', missing }, contestId, 'Mine.');
+      await expect(by('case-own')).rejects.toMatchObject({ code: 'not-your-decision' });
+      await expect(by('elsewhere')).rejects.toMatchObject({ code: 'no-such-contest' });
+    });
+
+    it('refuses every wrong key after one and the same look-up, also once it was erased', async () => {
+      const kid = 'case-keys';
+      const { file, cases } = await house(kid);
+      const { caseKey = '' } = await file('a');
+      const target = {
+        kid,
+        durables: [],
+        requests: [`req_${kid}a`],
+        linksOf: null,
+        requestRef: (id: string) => id,
+      };
+      const { caseBytes } = await db.database.transaction(async (tx) => {
+        await lockHead(tx, kid);
+        const keep = { openContests: false, override: false };
+        return eraseRows(tx, { ...target, keep, requestedBy: 'dpo' });
+      });
+      // What the search for left bytes looks for.
+      expect(caseBytes).toEqual([hashCaseKey(SECRET, caseKey), expect.stringMatching(/^[A-Za-z0-9+/]{48}$/)]);
+      const queries: string[] = [];
+      const note = ({ sql }: { readonly sql: string }): number => queries.push(sql);
+      db.database.read.on('query', note);
+      const wrong = [caseKey, `${caseKey.slice(0, -1)}Z`, '', 'not a key', 'ü'.repeat(3000)];
+      for (const key of wrong)
+        for (const act of [() => cases.view(key), () => cases.answer(key, 'answer')])
+          await expect(act()).rejects.toMatchObject({ code: 'no-such-case' });
+      db.database.read.removeListener('query', note);
+      expect(queries).toHaveLength(2 * wrong.length);
+      expect(new Set(queries).size).toBe(1);
+      expect(queries[0]).toContain('case_hash');
+    });
+  });
+}
