@@ -8,12 +8,15 @@ import { json, type Router } from 'express';
 import { hashApiKey, makeApiKeySecret } from '../auth/api-key.ts';
 import { baseUrl, type Config, ConfigError } from '../config.ts';
 import { exactRouter } from '../http/methods.ts';
+import { toldOnce } from '../ingest/classify/policy.ts';
 import { Refusal } from '../lib/errors.ts';
 import { makeUlid } from '../lib/random.ts';
 import { makeCheckpointBook } from '../log/checkpoint-files.ts';
 import { createTenant } from '../ops/new-tenant-service.ts';
+import type { DecisionResponse } from '../schema/responses.ts';
 import { makeApiKeyStore } from '../tenants/api-key-store.ts';
 import { initialiseStore } from '../tenants/installation-files.ts';
+import { tenantSettingsSchema } from '../tenants/settings.ts';
 import { DEMO_USERS, type DemoIdp, type DemoUser, startDemoIdp } from './idp.ts';
 
 /** `gpd demo`: a throw-away installation with one tenant and a shop page. Database, keys and server are the real ones. */
@@ -103,16 +106,18 @@ function shopRoutes(keys: DemoKeys, idp: DemoIdp, url: () => string): Router {
       shopName: 'Lanterne',
       publishableKey: keys.publishable,
       decisionsUrl: '/demo/decision',
+      retentionDays: tenantSettingsSchema.shape['retention.days'].parse(undefined),
     });
   });
   router.get('/demo/decision', async (request, response) => {
     const { requestId } = request.query;
     if (typeof requestId !== 'string') throw new Refusal('invalid-request');
     const answer = await decisionOf(requestId);
+    const decision = (await answer.json()) as Partial<DecisionResponse>;
     response
       .status(answer.status)
       .set('cache-control', 'no-store')
-      .json(await answer.json());
+      .json(decision.rules ? { ...decision, rules: toldOnce(decision.rules) } : decision);
   });
   // The customer is signed in at the shop, and the shop's identity provider vouches for the browser that they came with.
   router.post('/demo/contest', json({ limit: '4kb' }), async (request, response) => {

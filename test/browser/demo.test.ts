@@ -84,6 +84,13 @@ describeInChromium('browser/demo', () => {
       'consent-missing',
       'not sent',
     ]);
+    // What the visits before it left is told, and goes with one press.
+    const status = page.locator('[data-field="status"]');
+    expect(await status.textContent()).toMatch(/still held: .* until \d+ \w+ \d{4}/);
+    await press('forget');
+    await expect.poll(() => status.textContent()).toMatch(/erased.* Receipt: era_/);
+    await idle();
+    expect(await page.getByTestId('forget').isVisible()).toBe(false);
     const before = asked().length;
     await pressAndWait('ask-anyway');
     expect([await read('result-reason'), await read('result-status')]).toEqual([
@@ -94,6 +101,10 @@ describeInChromium('browser/demo', () => {
     expect(await json()).toMatchObject({ class: 'unknown', visitorId: null, confidence: 0 });
     expect(heard.filter((line) => line.startsWith('pageerror'))).toEqual([]);
     expect(await page.evaluate('violations')).toEqual([]);
+    await page.reload();
+    await expect
+      .poll(() => status.textContent())
+      .toMatch(/A decision of an earlier visit is held for 90 days/);
   });
 
   it('shows why by the look-up of the backend, in plain words', async () => {
@@ -104,6 +115,11 @@ describeInChromium('browser/demo', () => {
     expect(await read('result-class')).toBe('Undeclared automation');
     const rules = await page.locator('[data-part="rules"] li').allInnerTexts();
     expect(rules.some((line) => /A1 · 0\.90/.test(line))).toBe(true);
+    // One fact, told once: M7 and W5 both say that graphics are drawn in software.
+    expect(rules.filter((line) => /drawn in software/.test(line)).length).toBeLessThan(2);
+    expect(await page.locator('[data-field="backend-note"]').textContent()).toMatch(
+      /the score is capped at 1/,
+    );
   });
 
   it('remembers the choice and asks again by itself on the next visit', async () => {

@@ -87,9 +87,13 @@ function ruleItem({ id, weight, text }) {
   return item;
 }
 
-function rulesFired(count) {
+function rulesFired(rules) {
+  const count = rules.length;
   if (count === 0) return 'No rule fired';
-  return `${count} ${count === 1 ? 'rule' : 'rules'} fired · weights add up to the score, at most 1`;
+  const sum = rules.reduce((all, { weight }) => all + weight, 0);
+  const cap =
+    sum > 1 ? `weights add up to ${sum.toFixed(2)}; the score is capped at 1` : 'weights add up to the score';
+  return `${count} ${count === 1 ? 'rule' : 'rules'} fired · ${cap}`;
 }
 
 /** What the backend's look-up gave: every rule with its weight; null when there is no decision to look up. */
@@ -99,7 +103,20 @@ export function showDecision(decision) {
   const rules = decision.rules ?? [];
   for (const list of parts('rules')) list.replaceChildren(...rules.map(ruleItem));
   show('rules', rules.length > 0);
-  setText('backend-note', `${rulesFired(rules.length)} · policy ${decision.policyVersion}`);
+  setText('backend-note', `${rulesFired(rules)} · policy ${decision.policyVersion}`);
+}
+
+/** @param own what the person's token reaches; null where it reaches nothing */
+export function showReview(response, own) {
+  const decision = own?.decisions.find(({ requestId }) => requestId === response.requestId);
+  const contest = own?.contests.find(({ requestId }) => requestId === response.requestId);
+  const review =
+    decision?.overridden && own.override ? moment.format(new Date(own.override.createdAt)) : null;
+  show('reviewed', review !== null);
+  show('contest', decision !== undefined && review === null && contest === undefined);
+  if (review === null) return;
+  setText('class-means', `A reviewer confirmed on ${review} that a person uses this device.`);
+  setText('smart', 'The signs below no longer count against you.');
 }
 
 const moment = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short' });
@@ -119,7 +136,7 @@ function choiceWords({ phase, problem, granted, gpc, purposes, proof, issuedAt }
   if (gpc && !granted)
     return 'Your browser sends Global Privacy Control, and that is honoured: you are not asked.';
   const withdrawn = purposes?.some(({ status }) => status === 'withdrawn');
-  const said = granted ? 'You accepted' : withdrawn ? 'You withdrew your consent' : 'You rejected';
+  const said = granted ? 'You accepted' : withdrawn ? 'You withdrew your consent' : 'You declined';
   const where = proof ? ` It is entry ${proof.seq} of the consent ledger.` : '';
   return `${said} on ${moment.format(issuedAt)}.${where} You can change this at any time.`;
 }

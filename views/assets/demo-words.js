@@ -1,7 +1,7 @@
 // What the codes of an IngestResponse mean to a person.
 
 export const CLASSES = {
-  human: ['A person’s browser', 'Nothing speaks against a person at this browser.'],
+  human: ['A person’s browser', 'Nothing that counts speaks against a person at this browser.'],
   declared_agent: [
     'A declared agent',
     'It proved who it is by a signature. That is a name, not a bill of health.',
@@ -19,7 +19,8 @@ export const NO_ANSWER = ['No answer', 'The server could not give a verdict.'];
 
 const REASONS = {
   ok: 'Identified under your consent.',
-  'consent-missing': 'The purpose was not granted. The server refuses by design and writes nothing down.',
+  'consent-missing':
+    'You did not agree to device identification. The server refuses by design and writes nothing down.',
   replay: 'This bundle was seen before. A bundle counts once.',
   stale: 'The clock of this device is too far from the server’s.',
   'decrypt-failed': 'The server could not open the bundle.',
@@ -65,4 +66,26 @@ export function consentWords({ purposes, gpcSource, version, basis }) {
     `policy version ${version}`,
     basis === 'proven' ? 'proven by the ledger' : 'asserted by this page',
   ].join(' · ');
+}
+
+const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long' });
+const DAY_MS = 86_400_000;
+
+/** After a withdrawal, where this page does not know what was before it. */
+export const earlierSentence = () =>
+  `Nothing new is collected. A decision of an earlier visit is held for ${document.body.dataset.retentionDays} days, unless you erase it on the page below.`;
+
+/** After a withdrawal: what the visits before it left, and until when. */
+export function heldSentence({ at, shared, total }) {
+  const until = day.format(at + Number(document.body.dataset.retentionDays) * DAY_MS);
+  const what =
+    shared || total === undefined ? 'the last decision' : total === 1 ? '1 decision' : `${total} decisions`;
+  return `Nothing new is collected. What your visits left is still held: ${what} about this device, until ${until}, unless you erase it earlier.`;
+}
+
+export function forgottenSentence({ shared, receiptId }) {
+  const what = shared
+    ? 'Only the last visit was erased, because other devices look the same and the rest may be other people’s.'
+    : 'The decisions and the hash of this device were erased.';
+  return `${what} Receipt: ${receiptId}.`;
 }

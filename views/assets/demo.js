@@ -5,9 +5,11 @@ import {
   showChoice,
   showDecision,
   showResponse,
+  showReview,
   showStatus,
   showWithoutVerdict,
 } from './demo-view.js';
+import { earlierSentence, forgottenSentence, heldSentence } from './demo-words.js';
 
 const PURPOSE = 'device-identification';
 
@@ -20,8 +22,9 @@ const receipt = () => (consent ? consent.receipt() : null);
 
 const loadAgent = () => import('/v1/agent.js');
 
-/** What a contest is about. */
-let lastRequestId = null;
+/** What the last visit left: its token and the latest decision about this device. */
+let last = null;
+let withdrawn = false;
 
 async function lookUp(requestId) {
   try {
@@ -34,18 +37,57 @@ async function lookUp(requestId) {
   }
 }
 
+/** By the person's own token: no account, and no key of the shop's. */
+const me = (body) =>
+  fetch('/me', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ token: last?.token, ...body }),
+  });
+
+/** What the person may see of it: a review, a contest. Null where the token does not reach it. */
+async function ownView() {
+  const answer = last?.token ? await me({ action: 'export' }) : null;
+  return answer?.ok ? answer.json() : null;
+}
+
 async function showResult(result) {
   if (!result.sent) {
     showWithoutVerdict(result);
-    showStatus(result.message);
+    showStatus(last ? heldSentence(last) : withdrawn ? earlierSentence() : result.message);
+    show('held', last !== null);
     return;
   }
   const { status, response } = result;
   const ok = response.reason === 'ok';
   showResponse(status, response);
-  lastRequestId = response.requestId;
-  showDecision(ok ? await lookUp(response.requestId) : null);
-  showStatus(ok ? `Decided at ${now()}.` : `Refused at ${now()}. Nothing was written down.`);
+  if (ok)
+    last = {
+      requestId: response.requestId,
+      token: response.transparencyToken,
+      shared: response.needsAttestation,
+      at: Date.now(),
+    };
+  const decision = ok ? await lookUp(response.requestId) : null;
+  const own = ok ? await ownView() : null;
+  if (own) last.total = own.decisions.length;
+  showDecision(decision);
+  showReview(response, own);
+  show('held', false);
+  showStatus(ok ? `Decided at ${now()}.` : `Refused at ${now()}. Nothing was written down about this visit.`);
+}
+
+async function forget() {
+  const answer = await me({ action: 'forget' });
+  if (answer.ok) {
+    showStatus(forgottenSentence(await answer.json()));
+    last = null;
+    show('held', false);
+    show('result', false);
+  } else
+    showStatus(
+      'Nothing was erased: the last visit is too long ago to prove that it was yours. Use the page below.',
+    );
 }
 
 async function check() {
@@ -72,7 +114,7 @@ async function contest() {
   const answer = await fetch('/demo/contest', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ requestId: lastRequestId }),
+    body: JSON.stringify({ requestId: last?.requestId }),
   });
   showStatus(
     answer.ok
@@ -84,6 +126,7 @@ async function contest() {
 const ACTIONS = {
   check,
   contest,
+  forget,
   'ask-anyway': askAnyway,
 };
 
@@ -116,6 +159,7 @@ for (const button of document.querySelectorAll('button[data-action]'))
 
 /** Whatever the choice is, the agent is asked: its gate and the server answer for themselves. */
 async function follow(state) {
+  withdrawn = state.purposes?.some(({ status }) => status === 'withdrawn') ?? false;
   const { proof, issuedAt } = state.phase === 'decided' ? await receipt() : {};
   showChoice({ ...state, granted: state.granted.includes(PURPOSE), proof, issuedAt });
   if (state.phase === 'decided') await run('check');
@@ -135,9 +179,9 @@ async function begin() {
     await consent.withdraw(PURPOSE);
     keepFocus(button);
   });
-  let last = follow(await consent.ready);
+  let following = follow(await consent.ready);
   consent.on('change', (state) => {
-    last = last.then(() => follow(state));
+    following = following.then(() => follow(state));
   });
 }
 
