@@ -107,6 +107,15 @@ export const RIGHTS_ROUTES = {
       'case-closed',
     ],
   },
+  casePage: {
+    method: 'get',
+    path: '/case',
+    summary: 'A page for people: one’s contest by its case key, which a link carries behind the #.',
+    credential: 'none',
+    cors: 'none',
+    responses: { 200: { text: 'The page', type: 'text/html' } },
+    errors: ['rate-limited'],
+  },
   case: {
     ...CASE,
     path: '/case',

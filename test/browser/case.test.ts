@@ -1,0 +1,154 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import type { AxeResults } from 'axe-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { contestWordsOf } from '../../src/rights/contests/contest-text.ts';
+import { makeContestService } from '../../src/rights/contests/service.ts';
+import { open as openStore } from '../rights/support/eraser.ts';
+import { type Rights, startRights } from '../rights/support/rights.ts';
+import { KID } from '../support/constants.ts';
+import { describeInChromium, launchChromium } from './support/chromium.ts';
+
+/** A person without an account at the page of their case. */
+
+const RITA = { kid: KID, role: 'reviewer', ref: 'rita' } as const;
+const HOSTILE = '<img src=x onerror="document.title=1">';
+const STATEMENT = `I am a person. My screen reader drives the browser.\n${HOSTILE}`;
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+describeInChromium('browser/case', () => {
+  let rights: Rights;
+  let store: Awaited<ReturnType<typeof openStore>>;
+  let reviewers: ReturnType<typeof makeContestService>;
+  let browser: Browser;
+  let page: Page;
+  const problems: string[] = [];
+  const urls: string[] = [];
+
+  beforeAll(async () => {
+    rights = await startRights({ settings: { GPD_TRUSTED_PROXIES: '127.0.0.1' } });
+    store = await openStore(rights.gpd.dataDir);
+    const tenantOf = (kid: string) => {
+      const tenant = store.tenantOf(kid);
+      return tenant && { ...tenant, settings: { ...tenant.settings, 'review.fourEyes': true } };
+    };
+    const words = contestWordsOf(tenantOf);
+    const { database } = store;
+    reviewers = makeContestService({ database, tenantOf, clock: Date.now, random: randomBytes, words });
+    browser = await launchChromium();
+  }, 60_000);
+  afterAll(async () => {
+    await browser?.close();
+    await store?.database.close();
+    await rights?.stop();
+  });
+  afterEach(() => page?.context().close());
+
+  let networks = 0;
+  async function file() {
+    networks += 1;
+    const visit = await rights.visit({ bot: true });
+    const body = { statement: STATEMENT };
+    const headers = { 'x-forwarded-for': `10.2.${networks}.1` };
+    const reply = await rights.me(visit, 'contest', { body, headers });
+    return { visit, ...(reply.json() as { readonly caseKey: string; readonly contestId: string }) };
+  }
+
+  async function open(path: string, options: BrowserContextOptions = {}): Promise<void> {
+    const context = await browser.newContext(options);
+    page = await context.newPage();
+    problems.length = 0;
+    urls.length = 0;
+    page.on('pageerror', (error) => problems.push(error.message));
+    page.on('console', (message) => {
+      if (message.type() === 'error' && !message.text().includes('404')) problems.push(message.text());
+    });
+    page.on('request', (request) => urls.push(request.url()));
+    await page.goto(`${rights.gpd.url}${path}`);
+  }
+
+  const shown = (text: string) => page.locator('#state', { hasText: text }).waitFor();
+  async function violations(): Promise<string[]> {
+    await page.evaluate(AXE);
+    const found = (await page.evaluate('axe.run()')) as AxeResults;
+    expect(found.passes.length).toBeGreaterThan(5);
+    return found.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
+  }
+  async function shot(name: string): Promise<void> {
+    const dir = process.env['SHOTS'];
+    if (dir) await page.screenshot({ path: join(dir, `case-${name}.png`), fullPage: true });
+  }
+  const fits = async (width: number): Promise<void> =>
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+
+  it('tells the case of a link, takes an answer, and tells both reasons', async () => {
+    const { caseKey, contestId } = await file();
+    const screen = { viewport: { width: 390, height: 844 } };
+    await open(`/case#${caseKey}`, screen);
+    await shown('Open: an answer is due by');
+    expect(await page.locator('#case').textContent()).toContain(STATEMENT);
+    expect(await page.locator('#rules li').count()).toBeGreaterThan(0);
+    expect(await page.locator('#reply').isVisible()).toBe(false);
+    expect(await page.locator('#ruling').isVisible()).toBe(false);
+    expect(await violations()).toEqual([]);
+    await shot('open-390');
+    await reviewers.ask(RITA, contestId, 'Which screen reader do you use?');
+    await page.reload();
+    await page.getByLabel('Your answer').fill(`NVDA ${HOSTILE}`);
+    expect(await violations()).toEqual([]);
+    await fits(390);
+    await shot('asked-390');
+    await page.getByRole('button', { name: 'Send the answer' }).click();
+    await page.getByText('Your answer was sent to the reviewer.').waitFor();
+    expect(await page.locator('#reply').isVisible()).toBe(false);
+    expect(await page.locator('[data-text="answer"]').textContent()).toBe(`NVDA ${HOSTILE}`);
+    const ruling = { contestId, outcome: 'overturned', version: null } as const;
+    await reviewers.resolve(RITA, { ...ruling, reason: 'A screen reader explains every sign.' });
+    await reviewers.resolve({ ...RITA, ref: 'remy' }, { ...ruling, reason: 'I read it, and I agree.' });
+    await page.reload();
+    await shown('Overturned: the decision does not stand.');
+    const reasons = await page.locator('#reasons').textContent();
+    expect(reasons).toMatch(/first reviewer.*explains every sign.*second reviewer.*I agree/);
+    expect(await violations()).toEqual([]);
+    await fits(390);
+    await shot('overturned-390');
+    await page.emulateMedia({ media: 'print' });
+    expect(await page.locator('#open').isVisible()).toBe(false);
+    expect(await page.locator('#state').isVisible()).toBe(true);
+    // The key is in no address that a server is asked for, and nothing that the person wrote ran.
+    expect(urls.length).toBeGreaterThan(5);
+    expect(urls.filter((url) => url.split('#')[0]?.includes(caseKey.slice(0, 5)))).toEqual([]);
+    expect(await page.title()).toContain('Your contest');
+    expect(problems).toEqual([]);
+  });
+
+  it('takes a typed key, and says what is wrong with another', async () => {
+    const { caseKey, visit } = await file();
+    await open('/case', { colorScheme: 'dark', viewport: { width: 1440, height: 900 } });
+    expect(await violations()).toEqual([]);
+    await page.getByLabel('Case key').fill(` ${caseKey.toLowerCase().replaceAll('-', ' ')}`);
+    await page.keyboard.press('Enter');
+    await shown('Open: an answer is due by');
+    expect(await violations()).toEqual([]);
+    await shot('open-dark-1440');
+    expect(page.url()).toBe(`${rights.gpd.url}/case`);
+    await page.getByLabel('Case key').fill('7ZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-Z');
+    await page.keyboard.press('Enter');
+    await page.getByText('No case has this key.').waitFor();
+    expect(await page.locator('#case').isVisible()).toBe(false);
+    const dpo = await rights.as({ gpd_role: 'dpo', sub: 'dora' });
+    await rights.call('/privacy/erase', { requestId: visit.requestId }, dpo);
+    await page.getByLabel('Case key').fill(caseKey);
+    await page.keyboard.press('Enter');
+    await page.getByText('the case may also have been erased').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('says so without JavaScript', async () => {
+    await open('/case', { javaScriptEnabled: false });
+    expect(await page.textContent('noscript, main')).toContain('needs JavaScript');
+  });
+});

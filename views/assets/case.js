@@ -1,0 +1,120 @@
+/** A contest by its case key. A link carries the key behind the #, which no server is sent; it goes into bodies alone. */
+
+const byId = (id) => document.getElementById(id);
+const [open, key, told, view, reply, answer] = ['open', 'key', 'told', 'case', 'reply', 'answer'].map(byId);
+
+const TIME = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
+const when = (iso) => `${TIME.format(new Date(iso))} UTC`;
+
+const tell = (what) => {
+  told.textContent = what === null ? '' : told.dataset[what];
+};
+
+function element(name, text) {
+  const made = document.createElement(name);
+  made.textContent = text;
+  return made;
+}
+
+function stateOf({ status, outcome, dueAt, extendedTo }) {
+  const { dataset } = byId('state');
+  if (status !== 'open') return dataset[outcome];
+  const due = extendedTo ?? dueAt;
+  return `${new Date(due) < new Date() ? dataset.late : dataset.open} ${when(due)}`;
+}
+
+function reasonsOf({ reasons }) {
+  const { dataset } = byId('reasons');
+  return reasons.flatMap((reason, i) => {
+    const text = element('p', reason);
+    text.className = 'prose';
+    text.dir = 'auto';
+    return reasons.length < 2 ? [text] : [element('h3', i === 0 ? dataset.one : dataset.two), text];
+  });
+}
+
+function show(found) {
+  const { decision, question, status, reasons } = found;
+  for (const field of view.querySelectorAll('[data-text]'))
+    field.textContent = found[field.dataset.text] ?? '';
+  for (const field of view.querySelectorAll('[data-time]')) {
+    const iso = found[field.dataset.time];
+    field.textContent = iso === null ? '' : when(iso);
+  }
+  for (const part of view.querySelectorAll('[data-if]')) part.hidden = found[part.dataset.if] === null;
+  byId('state').textContent = stateOf(found);
+  reply.hidden = status !== 'open' || question === null || found.answer !== null;
+  byId('ruling').hidden = reasons.length === 0;
+  byId('reasons').replaceChildren(...reasonsOf(found));
+  byId('class').textContent = view.dataset[decision.class] ?? decision.class;
+  byId('decided').textContent = decision.decidedAt === null ? '' : when(decision.decidedAt);
+  byId('rules').replaceChildren(...decision.rules.map(({ text }) => element('li', text)));
+  byId('gone').hidden = decision.decidedAt !== null;
+  view.hidden = false;
+}
+
+/** Null: refused, and the person is told why. */
+async function ask(path, body) {
+  try {
+    const response = await fetch(path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+      credentials: 'omit',
+    });
+    if (response.ok) return await response.json();
+    tell(
+      { 400: 'invalid', 404: 'missing', 409: 'closed', 413: 'invalid', 429: 'later' }[response.status] ??
+        'away',
+    );
+    if (response.status === 404) view.hidden = true;
+  } catch {
+    tell('away');
+  }
+  return null;
+}
+
+/** The key that is shown: what is typed into the field meanwhile answers for no other case. */
+let caseKey = '';
+
+async function load(given) {
+  caseKey = given;
+  view.hidden = true;
+  tell('loading');
+  const found = await ask('/case', { caseKey });
+  if (found === null || caseKey !== given) return;
+  show(found);
+  tell(null);
+  byId('state').focus();
+}
+
+async function send() {
+  const button = reply.querySelector('button');
+  button.disabled = true;
+  const found = await ask('/case/answer', { caseKey, answer: answer.value });
+  button.disabled = false;
+  if (found === null) return;
+  answer.value = '';
+  show(found);
+  tell('answered');
+}
+
+open.addEventListener('submit', (event) => {
+  event.preventDefault();
+  void load(key.value);
+});
+
+reply.addEventListener('submit', (event) => {
+  event.preventDefault();
+  void send();
+});
+
+function fromLink() {
+  const linked = location.hash.slice(1);
+  if (linked === '') return;
+  key.value = linked;
+  void load(linked);
+}
+
+addEventListener('hashchange', fromLink);
+fromLink();
