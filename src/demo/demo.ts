@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { json, type Router } from 'express';
+import type { Router } from 'express';
 import { hashApiKey, makeApiKeySecret } from '../auth/api-key.ts';
 import { baseUrl, type Config, ConfigError } from '../config.ts';
 import { exactRouter } from '../http/methods.ts';
@@ -17,7 +17,7 @@ import type { DecisionResponse } from '../schema/responses.ts';
 import { makeApiKeyStore } from '../tenants/api-key-store.ts';
 import { initialiseStore } from '../tenants/installation-files.ts';
 import { tenantSettingsSchema } from '../tenants/settings.ts';
-import { DEMO_USERS, type DemoIdp, type DemoUser, startDemoIdp } from './idp.ts';
+import { DEMO_USERS, type DemoUser, startDemoIdp } from './idp.ts';
 
 /** `gpd demo`: a throw-away installation with one tenant and a shop page. Database, keys and server are the real ones. */
 
@@ -92,7 +92,7 @@ async function seed(config: Config, origins: readonly string[]): Promise<DemoKey
 }
 
 /** The shop's own backend: it asks gpd for the verdict with a key that the browser never sees. */
-function shopRoutes(keys: DemoKeys, idp: DemoIdp, url: () => string): Router {
+function shopRoutes(keys: DemoKeys, url: () => string): Router {
   const router = exactRouter();
   const decisionOf = (requestId: string): Promise<Response> =>
     fetch(new URL(`/v1/decisions/${encodeURIComponent(requestId)}`, url()), {
@@ -118,22 +118,6 @@ function shopRoutes(keys: DemoKeys, idp: DemoIdp, url: () => string): Router {
       .status(answer.status)
       .set('cache-control', 'no-store')
       .json(decision.rules ? { ...decision, rules: toldOnce(decision.rules) } : decision);
-  });
-  // The customer is signed in at the shop, and the shop's identity provider vouches for the browser that they came with.
-  router.post('/demo/contest', json({ limit: '4kb' }), async (request, response) => {
-    const { requestId } = request.body as { requestId?: unknown };
-    if (typeof requestId !== 'string') throw new Refusal('invalid-request');
-    const decision = (await (await decisionOf(requestId)).json()) as { visitorId?: string | null };
-    const token = await idp.subjectToken(decision.visitorId ?? 'nobody');
-    const answer = await fetch(new URL('/privacy/contest', url()), {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ requestId, statement: 'I am a person, and I am trying out this demo.' }),
-    });
-    response
-      .status(answer.status)
-      .set('cache-control', 'no-store')
-      .json(await answer.json());
   });
   return router;
 }
@@ -163,6 +147,6 @@ export async function prepareDemo(base: Config): Promise<Demo> {
   return {
     config,
     users: DEMO_USERS,
-    routers: (context) => Promise.resolve([shopRoutes(keys, idp, context.url)]),
+    routers: (context) => Promise.resolve([shopRoutes(keys, context.url)]),
   };
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
+import { exportJWK, generateKeyPair, type JWK } from 'jose';
 import type Provider from 'oidc-provider';
 import type { Configuration, interactionPolicy, KoaContextWithOIDC } from 'oidc-provider';
 
@@ -34,8 +34,6 @@ export interface DemoIdp {
   readonly audience: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** What the shop's sign-in would hand its customer: a token that vouches for this browser's visitorId. */
-  subjectToken(visitorId: string): Promise<string>;
 }
 
 const CLIENT_ID = 'console';
@@ -207,14 +205,5 @@ export async function startDemoIdp(kid: string, baseUrl: string): Promise<DemoId
     audience: baseUrl,
     clientId: CLIENT_ID,
     clientSecret: secret,
-    subjectToken: (visitorId) =>
-      new SignJWT({ gpd_role: 'subject', gpd_tenant: kid, gpd_visitor: visitorId })
-        .setProtectedHeader({ alg: 'ES256', kid: 'demo', typ: 'at+jwt' })
-        .setIssuer(issuer)
-        .setAudience(baseUrl)
-        .setSubject('sam')
-        .setIssuedAt()
-        .setExpirationTime(`${TOKEN_SECONDS}s`)
-        .sign(privateKey),
   };
 }

@@ -122,6 +122,21 @@ describeInChromium('browser/demo', () => {
     );
   });
 
+  it('files a contest without an account, and says by when it is reviewed', async () => {
+    await open();
+    await pressAndWait('consent-accept');
+    await press('contest');
+    await page.locator('textarea[name="statement"]').fill('I am a person.');
+    await press('file');
+    await expect.poll(() => read('case-key')).toMatch(/^([0-9A-Z]{5}-){5}[0-9A-Z]$/);
+    expect(await page.locator('[data-field="filed"]').textContent()).toMatch(
+      /^A person will review it by \d/,
+    );
+    expect(await page.getByTestId('case-link').getAttribute('href')).toBe(`/case#${await read('case-key')}`);
+    expect(await page.getByTestId('contest').isVisible()).toBe(false);
+    expect(heard.filter((line) => line.startsWith('pageerror'))).toEqual([]);
+  });
+
   it('remembers the choice and asks again by itself on the next visit', async () => {
     await open();
     await pressAndWait('consent-accept');

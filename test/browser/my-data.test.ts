@@ -278,6 +278,24 @@ describeInChromium('browser/my-data', () => {
       });
   });
 
+  it('files a contest in one’s own words, and shows its key', async () => {
+    await open({ viewport: { width: 390, height: 844 } });
+    await look();
+    await page.getByTestId('contest').locator('summary').click();
+    await page.getByTestId('file').click();
+    // The browser itself asks for the words.
+    expect(await page.getByTestId('filed').count()).toBe(0);
+    await page.locator('textarea[name="statement"]').fill('I am a person with a driven browser.');
+    await page.getByTestId('file').click();
+    const key = await page.getByTestId('case-key').textContent();
+    expect(key).toMatch(/^([0-9A-Z]{5}-){5}[0-9A-Z]$/);
+    expect(await page.getByTestId('case-link').getAttribute('href')).toBe(`${base}/case#${key}`);
+    await expect.poll(() => page.getByTestId('status').textContent()).toBe('Your contest was filed.');
+    if (process.env['SHOTS'])
+      await page.screenshot({ path: join(process.env['SHOTS'], 'my-data-filed-390.png'), fullPage: true });
+    expect(problems).toEqual([]);
+  });
+
   it('saves what is held as a page, which opens by itself', async () => {
     await open();
     await look();

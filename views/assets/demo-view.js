@@ -112,11 +112,23 @@ export function showReview(response, own) {
   const contest = own?.contests.find(({ requestId }) => requestId === response.requestId);
   const review =
     decision?.overridden && own.override ? moment.format(new Date(own.override.createdAt)) : null;
+  show('filed', false);
+  if (contest?.status === 'open') showFiled(contest);
   show('reviewed', review !== null);
   show('contest', decision !== undefined && review === null && contest === undefined);
   if (review === null) return;
   setText('class-means', `A reviewer confirmed on ${review} that a person uses this device.`);
   setText('smart', 'The signs below no longer count against you.');
+}
+
+/** The answer to a contest; the key comes once. */
+export function showFiled({ caseKey, dueAt }) {
+  setText('filed', `A person will review it by ${moment.format(new Date(dueAt))}.`);
+  show('filed', true);
+  show('contest', false);
+  show('case-key', caseKey !== undefined);
+  setText('case-key', caseKey ?? '');
+  document.querySelector('[data-testid="case-link"]').href = `/case#${caseKey ?? ''}`;
 }
 
 const moment = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short' });

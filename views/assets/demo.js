@@ -4,6 +4,7 @@ import {
   show,
   showChoice,
   showDecision,
+  showFiled,
   showResponse,
   showReview,
   showStatus,
@@ -109,17 +110,23 @@ async function askAnyway() {
   await showResult({ sent: true, status: answer.status, response: await answer.json() });
 }
 
-/** By the shop, whose customer is signed in; gpd sees a token that vouches for this browser. */
+/** Under the visit's own token: the person needs no account. */
 async function contest() {
-  const answer = await fetch('/demo/contest', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ requestId: last?.requestId }),
-  });
+  const form = document.querySelector('[data-form="contest"]');
+  if (!form.reportValidity()) {
+    showStatus('Write a sentence first.');
+    return;
+  }
+  const { statement, email } = Object.fromEntries(new FormData(form));
+  const answer = await me({ action: 'contest', statement, ...(email ? { email } : {}) });
+  const body = await answer.json();
+  if (answer.ok) showFiled(body);
   showStatus(
     answer.ok
-      ? 'Contested. A person will look at it: sign in to the console as a reviewer to be that person.'
-      : 'The contest was not taken: nobody was identified in this visit.',
+      ? 'Filed. Keep the case key.'
+      : answer.status === 401
+        ? 'Not filed: the last visit is too long ago. Check again, then contest.'
+        : `Not filed: ${body.message}`,
   );
 }
 

@@ -78,6 +78,8 @@ async function put(page: Page, reply: Response): Promise<string> {
   if (!held) throw new Error('no page');
   held.querySelector(':scope > [role="status"]')?.remove();
   page.result.replaceChildren(document.adoptNode(held));
+  for (const link of held.querySelectorAll<HTMLAnchorElement>('a[href^="/"]'))
+    link.href = page.endpoint + link.getAttribute('href');
   for (const form of held.querySelectorAll('form')) {
     form.action = `${page.endpoint}/my-data`;
     form.addEventListener('submit', (event) => {
@@ -91,6 +93,12 @@ async function put(page: Page, reply: Response): Promise<string> {
   return held.dataset['told'] ?? '';
 }
 
+/** What the server's own page says about a refusal. */
+async function refusalOf(reply: Response): Promise<string | null> {
+  const page = new DOMParser().parseFromString(await reply.text(), 'text/html');
+  return page.querySelector('[data-error]')?.textContent ?? null;
+}
+
 /** A form that changes something. What fails is said, and the form stays. */
 async function send(page: Page, form: HTMLFormElement, pressed: HTMLButtonElement): Promise<void> {
   pressed.disabled = true;
@@ -99,7 +107,7 @@ async function send(page: Page, form: HTMLFormElement, pressed: HTMLButtonElemen
     fields.set(pressed.name, pressed.value);
     const reply = await post(page, fields);
     if (reply.ok) say(page, await put(page, reply));
-    else say(page, reply.status === 401 ? WORDS.notDone : WORDS.unconfirmed);
+    else say(page, reply.status === 401 ? WORDS.notDone : ((await refusalOf(reply)) ?? WORDS.unconfirmed));
   } catch {
     say(page, WORDS.unconfirmed);
   } finally {

@@ -21,8 +21,8 @@ export const WORDS = {
   verdictTitle: 'The decision of this moment',
   request: 'Number of this decision, to quote in a question:',
   notDone:
-    'Nothing was erased: this page was open too long, or its cookie is missing. Press Show me again first.',
-  unconfirmed: 'The server did not confirm that it erased anything. Press the button again.',
+    'Nothing was erased or filed: this page was open too long, or its cookie is missing. Press Show me again first.',
+  unconfirmed: 'The server did not confirm it. Press the button again.',
   noToken:
     'The site did not register the address of this page, so the page can neither show details nor erase anything. Ask the site.',
   noCookie:

@@ -1,9 +1,11 @@
 import { type Request, type Response, type Router, urlencoded } from 'express';
+import { parseShape } from '../../http/json-body.ts';
 import { exactRouter } from '../../http/methods.ts';
 import type { Handlers } from '../../http/register.ts';
+import { requestFacts } from '../../http/server.ts';
 import { toldOnce } from '../../ingest/classify/policy.ts';
 import { Refusal } from '../../lib/errors.ts';
-import type { Forgotten } from '../../schema/rights.ts';
+import { caseFilingSchema, type Forgotten } from '../../schema/rights.ts';
 import { ROUTES } from '../../schema/routes.ts';
 import { sendDsar } from '../dsar/dsar-routes.ts';
 import { present } from './routes.ts';
@@ -60,7 +62,7 @@ function toldOf({ shared, scopes }: Forgotten): string {
   return `Forgotten: the decisions and the hash of this device were erased.${rest}`;
 }
 
-async function held(me: MeService, presented: Presented, told: string): Promise<object> {
+async function held(me: MeService, presented: Presented): Promise<object> {
   const dsar = await me.export(presented);
   const { head, total } = dsar;
   const shown = [];
@@ -72,11 +74,18 @@ async function held(me: MeService, presented: Presented, told: string): Promise<
     if (error instanceof Refusal && error.code === 'no-retained-data') return null;
     throw error;
   });
-  return { ...head, total, view, told, token: presented.token, decisions: shown };
+  return { ...head, total, view, told: '', token: presented.token, decisions: shown };
 }
 
-async function answer(me: MeService, presented: Presented, action: unknown, response: Response) {
-  const { kid, notice } = me.check(presented);
+interface Sent {
+  readonly presented: Presented;
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly network: string;
+}
+
+async function answer(me: MeService, { presented, fields, network }: Sent, response: Response) {
+  const { kid, notice, requestId } = me.check(presented);
+  const { action } = fields;
   if (action === 'export') {
     response.attachment('my-data.json');
     return sendDsar(response, await me.export(presented));
@@ -85,8 +94,14 @@ async function answer(me: MeService, presented: Presented, action: unknown, resp
     const forgotten = await me.forget(presented);
     return show(response, { kid, held: { forgotten, notice, told: toldOf(forgotten) } });
   }
+  if (action === 'contest') {
+    const { statement, email = '' } = fields;
+    const filing = parseShape(email === '' ? { statement } : { statement, email }, caseFilingSchema);
+    const filed = await me.contest(presented, network, filing);
+    return show(response, { kid, held: { filed, notice, told: 'Your contest was filed.' } });
+  }
   const saved = action === 'page';
-  const values = { kid, saved, held: await held(me, presented, '') };
+  const values = { kid, saved, held: { ...(await held(me, presented)), requestId } };
   if (saved) response.attachment('my-data.html');
   return show(response, values);
 }
@@ -95,7 +110,8 @@ async function answer(me: MeService, presented: Presented, action: unknown, resp
 export function myDataForms(me: MeService): Router {
   const form = urlencoded({ extended: false, limit: MAX_FORM, inflate: false });
   return exactRouter().post(ROUTES.myData.path, form, async (request: Request, response) => {
-    const { token, action } = (request.body ?? {}) as Readonly<Record<string, unknown>>;
-    await answer(me, present(request.headers, token), action, response);
+    const fields = (request.body ?? {}) as Sent['fields'];
+    const presented = present(request.headers, fields['token']);
+    await answer(me, { presented, fields, network: requestFacts(request).networkKey }, response);
   });
 }

@@ -173,8 +173,8 @@ export function makeMeService(deps: MeDeps) {
   return {
     /** The token alone, for what decides about the rest of the body after it. */
     check(presented: Presented) {
-      const { tenant } = open(deps, presented);
-      return { kid: tenant.kid, notice: noticeOf(tenant) };
+      const { tenant, requestId } = open(deps, presented);
+      return { kid: tenant.kid, notice: noticeOf(tenant), requestId };
     },
     forget: async (presented: Presented) => forget(deps, open(deps, presented)),
     export: async (presented: Presented) => exportAll(deps, open(deps, presented)),

@@ -132,6 +132,35 @@ describe('what a token reaches, without JavaScript', () => {
     }
   });
 
+  it('files a contest in the person’s own words, and shows the case key once', async () => {
+    const visit = await rights.visit({ bot: true });
+    const shown = await form(visit);
+    expect(shown.text.match(/name="statement"/g)).toHaveLength(1);
+    const said = { action: 'contest', statement: 'I use a screen reader <b>and</b> a keyboard.', email: '' };
+    const filed = await form(visit, said);
+    const [, key = ''] = /data-testid="case-key">([0-9A-Z-]{31})</.exec(filed.text) ?? [];
+    expect(filed.text).toContain(`href="/case#${key}"`);
+    expect(textOf(filed)).toMatch(/An answer is due by \d+ \w+ \d{4}/);
+    const held = await rights.call('/case', { caseKey: key });
+    expect(held.json()).toMatchObject({ status: 'open', statement: said.statement });
+    const again = await form(visit, said);
+    expect(again.text).not.toContain(key);
+    expect(textOf(again)).toMatch(/cannot be shown again/);
+    const after = await form(visit);
+    expect(after.text).toContain('I use a screen reader &lt;b&gt;and&lt;/b&gt; a keyboard.');
+    expect(after.text).not.toContain('name="statement"');
+  });
+
+  it('says what is wrong with a contest', async () => {
+    const visit = await rights.visit({ bot: true });
+    for (const fields of [
+      { action: 'contest', statement: '' },
+      { action: 'contest', statement: 'x', email: 'no address' },
+    ])
+      expect((await form(visit, fields)).status).toBe(400);
+    expect(textOf(await form(visit))).toMatch(/You can contest it/);
+  });
+
   it('tells nothing to another browser, another site or a guess, and says so as a page', async () => {
     const visit = await rights.visit();
     const other = await rights.visit();
