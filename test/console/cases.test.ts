@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { KID, REASON } from '../support/constants.ts';
+import { postJson } from '../support/http.ts';
 import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
 import { change, idle, rows } from './support/data.ts';
 
@@ -167,6 +168,30 @@ describe('resolving', () => {
     const lost = replies.find(({ status }) => status === 409)!;
     expect(lost.text).toContain('Somebody else was faster');
     expect(lost.text).toContain(lost === replies[0] ? REASON : 'Several strong signs agree');
+  });
+
+  it('says how the person can be reached, and what they answered', async () => {
+    await emptyQueue();
+    const account = await ada.get((await makeCase()).path);
+    expect(account.text).toContain('By their account');
+    expect(account.text).not.toContain('By e-mail');
+    const { contestId, caseKey } = await site.fileCase({ statement: 'I.', email: 'anna@example.org' });
+    const path = `/console/contests/${contestId}`;
+    expect((await ada.get(path)).text).toMatch(
+      /By their case key[\s\S]*By e-mail[\s\S]*<code>anna@example\.org</,
+    );
+    const questions = ['Which assistive tools do you use?', 'Which version of it do you use?'];
+    for (const [i, text] of questions.entries()) {
+      await ada.post(`${path}/ask`, { csrf: csrf.ada, text });
+      const answer = `Answer <i>${i}</i>`;
+      expect((await postJson(site.url, '/case/answer', { caseKey, answer })).status).toBe(200);
+    }
+    const { text } = await ada.get(path);
+    expect(text).toMatch(
+      /tools do you use\?[\s\S]*Answer &lt;i&gt;0&lt;[\s\S]*Which version[\s\S]*Answer &lt;i&gt;1&lt;/,
+    );
+    expect(text).not.toContain('<i>');
+    expect((await ada.get('/console/queue')).text).toContain('question answered');
   });
 
   it('nobody decides their own contest', async () => {

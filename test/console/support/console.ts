@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tempDir } from '../../support/command.ts';
-import { KID } from '../../support/constants.ts';
-import { post } from '../../support/expect.ts';
-import { ask, type Reply } from '../../support/http.ts';
+import { KID, ORIGIN } from '../../support/constants.ts';
+import { post, sessionOf } from '../../support/expect.ts';
+import { ask, postJson, type Reply } from '../../support/http.ts';
 import { type Idp, type IdpOptions, startIdp } from '../../support/oidc.ts';
 import { freePort } from '../../support/ports.ts';
 import { headlessChrome, type SampleSignals } from '../../support/samples.ts';
@@ -49,6 +49,8 @@ export interface Console {
   ): Promise<{ requestId: string; visitorId: string; class: string }>;
   /** Files a contest of it, as the person. */
   contest(requestId: string, visitorId: string, statement?: string, sub?: string): Promise<string>;
+  /** Files one without an account, by the browser that was judged. */
+  fileCase(body: object): Promise<{ readonly contestId: string; readonly caseKey: string }>;
   stop(): Promise<void>;
 }
 
@@ -105,6 +107,17 @@ export async function startConsole(options: ConsoleOptions = {}): Promise<Consol
       });
       if (reply.status !== 202) throw new Error(`the contest was refused: ${reply.status} ${reply.text}`);
       return (reply.json() as { contestId: string }).contestId;
+    },
+    async fileCase(body) {
+      if (!target) throw new Error('the installation was made elsewhere');
+      const reply = await post(gpd.url, makeBundle(target, { signals: headlessChrome() }), {
+        origin: ORIGIN,
+      });
+      const { transparencyToken: token } = reply.json() as { transparencyToken: string };
+      const headers = { cookie: `gp_session=${sessionOf(reply)}`, origin: ORIGIN };
+      const filed = await postJson(gpd.url, '/me', { token, action: 'contest', ...body }, headers);
+      if (filed.status !== 202) throw new Error(`the contest was refused: ${filed.status} ${filed.text}`);
+      return filed.json() as { contestId: string; caseKey: string };
     },
     async stop() {
       await Promise.all([gpd.stop(), idp.stop()]);
