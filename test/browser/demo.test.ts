@@ -137,6 +137,25 @@ describeInChromium('browser/demo', () => {
     expect(heard.filter((line) => line.startsWith('pageerror'))).toEqual([]);
   });
 
+  it('links to a page that shows what this browser agreed to, and withdraws it', async () => {
+    await open();
+    await pressAndWait('consent-accept');
+    await press('my-data');
+    const consents = page.getByTestId('consents');
+    await consents.locator('li').waitFor();
+    expect(await consents.textContent()).toMatch(
+      /Device identification You agreed on \d+ \w+ \d{4}\. This ends on/,
+    );
+    // The banner's choice is the consent that the look-up rests on.
+    await press('look');
+    await page.getByTestId('forget').waitFor();
+    await press('withdraw');
+    await expect.poll(() => consents.textContent()).toMatch(/You withdrew your consent on \d+ \w+ \d{4}/);
+    expect(heard).toContain('POST /v1/consent/withdraw');
+    expect(await read('status')).toMatch(/^Withdrawn: no further visit is checked/);
+    expect(heard.filter((line) => line.startsWith('pageerror'))).toEqual([]);
+  });
+
   it('remembers the choice and asks again by itself on the next visit', async () => {
     await open();
     await pressAndWait('consent-accept');
