@@ -23,6 +23,8 @@ import type { Route } from './route.ts';
 
 /** The privacy-rights API (contract sections 3.5 and 6). */
 
+export const publishableKeySchema = z.string().regex(/^gpd_pk_[\w-]{43}$/);
+
 const BODY = ['invalid-json', 'invalid-request', 'payload-too-large', 'unsupported-media-type'] as const;
 const PROTECTED = ['rate-limited', 'unauthenticated', 'unavailable', ...BODY] as const;
 
@@ -65,11 +67,11 @@ export const RIGHTS_ROUTES = {
     summary: 'A page for people: what this site’s device check holds about this browser.',
     credential: 'none',
     cors: 'api',
-    query: {
-      kid: { text: 'The tenant; needless where one alone is at this host.', schema: kidSchema.optional() },
+    optionalQuery: {
+      kid: { text: 'The tenant; needless where one alone is at this host.', schema: kidSchema },
       key: {
         text: 'A publishable key: the page then offers to withdraw consent.',
-        schema: z.string().optional(),
+        schema: publishableKeySchema,
       },
     },
     responses: { 200: { text: 'The page', type: 'text/html' } },

@@ -6,6 +6,7 @@ import { requestFacts } from '../../http/server.ts';
 import { toldOnce } from '../../ingest/classify/policy.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { caseFilingSchema, type Forgotten } from '../../schema/rights.ts';
+import { publishableKeySchema } from '../../schema/rights-routes.ts';
 import { ROUTES } from '../../schema/routes.ts';
 import { sendDsar } from '../dsar/dsar-routes.ts';
 import { present } from './routes.ts';
@@ -25,7 +26,6 @@ export interface Sites {
 /** 4,000 characters of four bytes each, percent-encoded, and the rest of the form. */
 const MAX_FORM = '64kb';
 const SHOWN_DECISIONS = 100;
-const PUBLISHABLE_KEY = /^gpd_pk_[\w-]{43}$/;
 
 const TIME = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
 const when = (iso: string): string => `${TIME.format(new Date(iso))} UTC`;
@@ -42,7 +42,7 @@ export function myDataRoutes(sites: Sites): Handlers<'myData'> {
       const here = sites.at(headers.host);
       const kid = named === '' && here.length === 1 ? here[0] : named;
       if (typeof kid === 'string' && sites.isTenant(kid)) {
-        const publishableKey = typeof key === 'string' && PUBLISHABLE_KEY.test(key) ? key : null;
+        const publishableKey = publishableKeySchema.safeParse(key).data ?? null;
         show(response, { kid, publishableKey });
         return;
       }
