@@ -67,8 +67,10 @@ async function open(
   { database, serverSecret, words, tenantOf }: CaseDeps,
   caseKey: string,
 ): Promise<Contest> {
-  const contest = await findCase(database.read, words, hashCaseKey(serverSecret, caseKey));
-  if (!contest || !tenantOf(contest.kid)) throw new Refusal('no-such-case');
+  const caseHash = hashCaseKey(serverSecret, caseKey);
+  const contest = await findCase(database.read, words, caseHash);
+  // A writer of the database may have moved a hash to another row.
+  if (contest?.caseHash !== caseHash || !tenantOf(contest.kid)) throw new Refusal('no-such-case');
   return contest;
 }
 

@@ -11,6 +11,8 @@ export interface Words {
   readonly answer: string | null;
   /** Where the person may be written to. */
   readonly email: string | null;
+  /** Sealed too, so that no hash of another case opens this one. */
+  readonly caseHash: string | null;
   /** Questions that were answered before the last one was asked. */
   readonly earlier: readonly Exchange[];
 }
@@ -27,11 +29,12 @@ export const NO_WORDS: Words = {
   proposedReason: null,
   answer: null,
   email: null,
+  caseHash: null,
   earlier: [],
 };
 
 /** In the order in which a row holds them; what was sealed before a text existed is shorter. */
-const TEXTS = ['statement', 'question', 'reason', 'proposedReason', 'answer', 'email'] as const;
+const TEXTS = ['statement', 'question', 'reason', 'proposedReason', 'answer', 'email', 'caseHash'] as const;
 
 export interface ContestWords {
   /** Null when nobody wrote anything. @throws for a tenant whose key is not known: nothing is written in the clear */

@@ -55,7 +55,7 @@ function wordsOf({ kid, contest_id: contestId, sealed }: ContestRow, words: Cont
 /** A row as an export of the tenant holds it: its key goes with the tenant. */
 export function openRow(row: ContestRow, words: ContestWords): object {
   const { sealed: _, case_hash: _hash, case_network: _network, ...rest } = row;
-  const { proposedReason, ...said } = wordsOf(row, words);
+  const { proposedReason, caseHash: _sealed, ...said } = wordsOf(row, words);
   return { ...rest, ...said, proposed_reason: proposedReason };
 }
 
@@ -88,7 +88,7 @@ export function rowToContest(row: ContestRow, words: ContestWords | null): Conte
     answeredAt: row.answered_at,
     earlier: said.earlier,
     email: said.email,
-    caseHash: row.case_hash,
+    caseHash: said.caseHash,
     caseNetwork: row.case_network,
   };
 }

@@ -138,6 +138,20 @@ export function casesContract(make: MakeDatabase): void {
       await expect(by('elsewhere')).rejects.toMatchObject({ code: 'no-such-contest' });
     });
 
+    it('opens for its own case alone, wherever a writer of the database moves its hash', async () => {
+      const { file, cases } = await house('case-moved');
+      const [mine, theirs] = [await file('a'), await file('b')];
+      const caseHash = hashCaseKey(SECRET, mine.caseKey ?? '');
+      await db.database.transaction(async (tx) => {
+        const of = (contestId: string) => tx('contests').where({ contest_id: contestId });
+        await of(mine.contestId).update({ case_hash: null });
+        await of(theirs.contestId).update({ case_hash: caseHash });
+      });
+      const refused = { code: 'no-such-case' };
+      await expect(cases.view(mine.caseKey ?? '')).rejects.toMatchObject(refused);
+      await expect(cases.answer(mine.caseKey ?? '', 'a')).rejects.toMatchObject(refused);
+    });
+
     it('refuses every wrong key after one and the same look-up, also once it was erased', async () => {
       const kid = 'case-keys';
       const { file, cases } = await house(kid);
