@@ -11,8 +11,16 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-const BUMP = 'UPDATE revisions SET revision = revision + 1';
-const TOUCH = 'UPDATE tenants SET revision = (SELECT max(revision) FROM revisions)';
+/** In one transaction: a server that reads between the last two statements would not look again. */
+const setGpc = (policy: string) =>
+  execute(
+    api.gpd.dataDir,
+    'BEGIN IMMEDIATE',
+    `UPDATE purposes SET gpc = '${policy}' WHERE id = 'ads'`,
+    'UPDATE revisions SET revision = revision + 1',
+    'UPDATE tenants SET revision = (SELECT max(revision) FROM revisions)',
+    'COMMIT',
+  );
 
 it('a withdrawn row that says granted is 503 on check, batch and state, told and failed by doctor', async () => {
   await api.write('grant', { principalId: 'anna' });
@@ -37,12 +45,12 @@ it('a withdrawn row that says granted is 503 on check, batch and state, told and
 
 it('a purpose whose policy was changed by hand denies, and still takes a withdrawal', async () => {
   await api.write('grant', { principalId: 'carl', purposes: ['ads'], gpc: true });
-  await execute(api.gpd.dataDir, "UPDATE purposes SET gpc = 'ignore' WHERE id = 'ads'", BUMP, TOUCH);
+  await setGpc('ignore');
   const check = () => api.post('/v1/consent/can-process', { principalId: 'carl', purpose: 'ads' });
   await expect.poll(async () => (await check()).status, { interval: 50, timeout: 20_000 }).toBe(503);
   const body = { principalId: 'carl', purposes: ['ads'] };
   expectError(await api.post('/v1/consent/grant', body), 'unavailable');
   expect((await api.post('/v1/consent/withdraw', body)).status).toBe(201);
-  await execute(api.gpd.dataDir, "UPDATE purposes SET gpc = 'opt-out' WHERE id = 'ads'", BUMP, TOUCH);
+  await setGpc('opt-out');
   await expect.poll(async () => (await check()).status, { interval: 50, timeout: 20_000 }).toBe(200);
 });

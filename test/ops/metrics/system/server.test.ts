@@ -101,7 +101,7 @@ describe('GET /metrics', () => {
     const names = new Set(
       samples.filter(({ name }) => name.startsWith('gpd_')).flatMap(({ labels }) => Object.keys(labels)),
     );
-    expect([...names].sort()).toEqual(['class', 'group', 'le', 'reason', 'route', 'status']);
+    expect([...names].sort()).toEqual(['class', 'group', 'le', 'reason', 'result', 'route', 'status']);
   });
 
   it('a client that leaves is no answer', async () => {
