@@ -2,11 +2,14 @@ import { expect, it, vi } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { parseDailyWindow } from '../../../src/lib/duration.ts';
+import { fileContest } from '../../../src/rights/contests/contest.ts';
+import { insertContest } from '../../../src/rights/contests/store.ts';
 import { NOTHING } from '../../../src/rights/erase/erasure.ts';
 import { KID } from '../../support/constants.ts';
 import { makeEntry } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import { initGpd } from '../../support/server.ts';
+import { WORDS } from '../contract/words.ts';
 import { eraserOn, open, requestOf } from '../support/eraser.ts';
 
 /** What is done to the database file after an erasure: searched always, rewritten only where it has to be, and when. */
@@ -125,6 +128,26 @@ it('a large file in which an id is found is rewritten in the window alone, once 
     expect(await stale(eraser)).toEqual([false]);
     expect(counts.vacuums).toBe(2);
   }));
+
+it.each(['case_hash', 'sealed'] as const)('the %s of an erased contest is looked for too', (column) =>
+  withPlace(async ({ database, visit, erase }) => {
+    await visit();
+    const held = { case_hash: 'H'.repeat(43), sealed: 'S'.repeat(48) };
+    const filing = {
+      kid: KID,
+      contestId: 'con_left',
+      requestId: 'req_v1',
+      durable: DEVICE,
+      class: 'unknown',
+    };
+    await database.transaction(async (tx) => {
+      await insertContest(tx, WORDS, fileContest({ ...filing, filedBy: 'f', statement: null }, NOON));
+      await tx('contests').update({ ...held, sealed: `${held.sealed}${'T'.repeat(500)}` });
+      await tx('meta').insert({ name: 'left', value: `..${held[column]}..` });
+    });
+    expect(await erase()).toMatchObject({ incomplete: true });
+  }),
+);
 
 it('without a window it is rewritten when an operator says so, at once', () =>
   withPlace(
