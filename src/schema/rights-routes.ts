@@ -77,6 +77,24 @@ export const RIGHTS_ROUTES = {
     responses: { 200: { text: 'The page', type: 'text/html' } },
     errors: ['missing-kid', 'unknown-kid'],
   },
+  myDataForm: {
+    method: 'post',
+    path: '/my-data',
+    summary:
+      'The same as a form: token and action (view, page, export, forget, contest), for browsers without JavaScript.',
+    credential: 'none',
+    cors: 'api',
+    lane: true,
+    responses: { 200: { text: 'The page', type: 'text/html' } },
+    errors: [
+      'invalid-request',
+      'unauthenticated',
+      'no-data',
+      'too-many-cases',
+      'rate-limited',
+      'unavailable',
+    ],
+  },
   myDataScript: {
     method: 'get',
     path: '/v1/my-data.js',
