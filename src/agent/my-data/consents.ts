@@ -1,6 +1,6 @@
 import type { ConsentReceipt } from '../types.ts';
 import { el } from './dom.ts';
-import { WORDS } from './words.ts';
+import { WORDS } from './locales/en.ts';
 
 /** What this browser agreed to: the banner's own record, which lies at the site's origin, and its way to withdraw. */
 

@@ -3,8 +3,8 @@ import { identifyFrom } from '../identify.ts';
 import type { ConsentReceipt, Identified, IdentifyResult } from '../types.ts';
 import { consentsOf, type PageConsent } from './consents.ts';
 import { el } from './dom.ts';
+import { WORDS } from './locales/en.ts';
 import { verdictOf } from './verdict.ts';
-import { WORDS } from './words.ts';
 
 /**
  * `<div data-gpd-my-data data-kid="KID"></div>` becomes a page about what is held. It uses what every browser may use:

@@ -1,6 +1,6 @@
 import type { IngestResponse } from '../types.ts';
 import { el } from './dom.ts';
-import { WORDS } from './words.ts';
+import { WORDS } from './locales/en.ts';
 
 /** All there is to show where the server cannot be asked for more. */
 export function verdictOf({ class: name, requestId, visitorId }: IngestResponse): HTMLElement {
