@@ -229,7 +229,7 @@ describeInChromium('browser/demo', () => {
     it('scrolls in one direction only', async () => {
       await open(options);
       await pressAndWait('consent-accept');
-      await page.locator('summary').click();
+      await page.locator('summary', { hasText: 'as JSON' }).click();
       expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
     });
   });
