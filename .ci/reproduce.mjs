@@ -54,7 +54,7 @@ const results = places.map(({ folder, env }) => {
   checkOut(folder);
   const options = { cwd: folder, env: { ...process.env, ...env, npm_config_cache: join(scratch, 'cache') } };
   run('sh', ['-c', 'umask 022 && node bin/bootstrap.mjs build'], options);
-  run(process.execPath, ['bin/gpd', 'dev', 'gen'], options);
+  run(process.execPath, ['--import', 'tsx', 'bin/gen/main.ts'], options);
   const files = new Map();
   for (const part of ['dist', 'docs', 'views', 'migrations', 'systemd']) {
     for (const [path, hash] of filesOf(folder, part)) files.set(path, hash);

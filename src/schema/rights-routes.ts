@@ -132,7 +132,7 @@ export const RIGHTS_ROUTES = {
     path: '/case',
     summary: 'A page for people: one’s contest by its case key, which a link carries behind the #.',
     credential: 'none',
-    cors: 'none',
+    cors: 'api',
     responses: { 200: { text: 'The page', type: 'text/html' } },
     errors: ['rate-limited'],
   },

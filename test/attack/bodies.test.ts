@@ -24,14 +24,19 @@ interface JsonRoute {
 
 const who = { principalId: 'u-1' };
 const REQUEST_ID = 'req_01KAG0000000000000000000AA';
+const CONTEST_ID = 'con_01KAG0000000000000000000AA';
+const CASE_KEY = '00000-00000-00000-00000-00000-0';
 const ROUTES: readonly JsonRoute[] = [
   { path: '/_fp/i/v1', as: 'none', good: { kid: KID, iv: 'AAAAAAAAAAAAAAAA', ct: 'AAAA' } },
   { path: '/me', as: 'none', good: { token: 'x', action: 'view' } },
+  { path: '/case', as: 'none', good: { caseKey: CASE_KEY } },
+  { path: '/case/answer', as: 'none', good: { caseKey: CASE_KEY, answer: 'x' } },
   { path: '/privacy/contest', as: 'subject', good: { requestId: REQUEST_ID } },
+  { path: '/privacy/contest/answer', as: 'subject', good: { contestId: CONTEST_ID, answer: 'x' } },
   {
     path: '/privacy/contest/resolve',
     as: 'reviewer',
-    good: { contestId: 'con_01KAG0000000000000000000AA', outcome: 'upheld', reason: 'r'.repeat(30) },
+    good: { contestId: CONTEST_ID, outcome: 'upheld', reason: 'r'.repeat(30) },
   },
   { path: '/privacy/dsar', as: 'subject', good: {} },
   { path: '/privacy/erase', as: 'dpo', good: { requestId: REQUEST_ID } },

@@ -98,7 +98,7 @@ describe('text of a page', () => {
 
 describe('an example', () => {
   it('of a page can be typed, and the commands beside it are there', async () => {
-    const all = await makeProgram(['dev']);
+    const all = await makeProgram([]);
     const shown = all.createHelp().visibleCommands(all);
     const names = shown.map((command) => command.name());
     for (const [name, { examples, see = [] }] of Object.entries(NOTES)) {
