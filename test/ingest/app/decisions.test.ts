@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { decisionResponseSchema } from '../../../src/schema/responses.ts';
+import { decisionResponseSchema, heldDecisionSchema } from '../../../src/schema/responses.ts';
 import { KID, ORIGIN } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { expectCore, expectError, post, SEEN_WITHIN } from '../../support/expect.ts';
@@ -54,10 +54,11 @@ describe('GET /v1/decisions/{requestId}', () => {
     expect(transparencyToken).toBeDefined();
     const reply = await find(told.requestId, secretOf(`${KID} ${scope}`));
     expect(reply.status).toBe(200);
-    const decision = decisionResponseSchema.strict().parse(reply.json());
-    const { rules, policyVersion, decidedAt, restricted, ...same } = decision;
+    const decision = heldDecisionSchema.strict().parse(reply.json());
+    const { rules, policyVersion, decidedAt, restricted, contestUrl, ...same } = decision;
     expect(same).toEqual(told);
     expect(restricted).toBe(false);
+    expect(contestUrl).toBe(`${gpd.url}/my-data?kid=${KID}#contest`);
     expect(policyVersion).not.toBe('');
     expect(Math.abs(Date.now() - Date.parse(decidedAt))).toBeLessThan(60_000);
     expect(rules.every((rule) => rule.text.length > 10)).toBe(true);
