@@ -33,7 +33,9 @@ describeInChromium('the console of the demo', () => {
     await shop.getByTestId('result-reason').waitFor();
     expect(await shop.locator('[data-part="verdict"]').getAttribute('data-class')).not.toBe('human');
     await shop.getByTestId('contest').click();
-    await shop.getByText('A person will look at it').waitFor();
+    await shop.locator('textarea[name="statement"]').fill('I am trying out this demo.');
+    await shop.getByTestId('file').click();
+    await shop.getByText('A person will review it by').waitFor();
 
     const page = await enter('Rosa Reviewer');
     await page.getByRole('button', { name: 'Claim' }).click();
