@@ -252,7 +252,10 @@ const me = (i: number, action: 'view' | 'forget', own: boolean): Command =>
     const reply = await real.post('/me', { token, action }, '', { cookie, origin: ORIGIN });
     if (!own) return expectRefused(reply, 401, 'unauthenticated');
     if (action === 'view') return expectRefused(reply, 404, 'no-retained-data');
-    expect({ status: reply.status, body: reply.json() }).toEqual({ status: 200, body: { forgotten: true } });
+    expect({ status: reply.status, body: reply.json() }).toMatchObject({
+      status: 200,
+      body: { forgotten: true, shared: false, receiptId: expect.stringMatching(/^era_/) as string },
+    });
     if (alive) forgetDevice(model, device, { defence: true });
   });
 
