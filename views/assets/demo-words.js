@@ -83,9 +83,13 @@ export function heldSentence({ at, shared, total }) {
   return `Nothing new is collected. What your visits left is still held: ${what} about this device, until ${until}, unless you erase it earlier.`;
 }
 
-export function forgottenSentence({ shared, receiptId }) {
-  const what = shared
+export function forgottenSentence({ shared, scopes, receiptId }) {
+  const isKept = scopes.some(({ action }) => action === 'retained');
+  const gone = shared
     ? 'Only the last visit was erased, because other devices look the same and the rest may be other people’s.'
     : 'The decisions and the hash of this device were erased.';
+  const what = isKept
+    ? 'Not all of it was erased: an open contest, a review in your favour or a legal hold keeps the rest.'
+    : gone;
   return `${what} Receipt: ${receiptId}.`;
 }

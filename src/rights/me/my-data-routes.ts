@@ -56,13 +56,13 @@ export function myDataRoutes(sites: Sites): Handlers<'myData'> {
 function toldOf({ shared, scopes }: Forgotten): string {
   const acts = scopes.filter(({ scope, action }) => scope !== 'backups' && action !== 'none');
   if (acts.length === 0) return 'Forgotten: nothing was held any more.';
+  const isKept = acts.some(({ action }) => action === 'retained');
+  if (isKept) return 'Not all of it was erased. The list below says what is kept, and why.';
   if (shared) return 'Forgotten: only this visit was erased, because its id may be shared with other people.';
-  const kept = acts.some(({ action }) => action === 'retained');
-  const rest = kept ? ' What is kept, and why, is below.' : '';
-  return `Forgotten: the decisions and the hash of this device were erased.${rest}`;
+  return 'Forgotten: the decisions and the hash of this device were erased.';
 }
 
-async function held(me: MeService, presented: Presented): Promise<object> {
+async function held(me: MeService, presented: Presented) {
   const dsar = await me.export(presented);
   const { head, total } = dsar;
   const shown = [];

@@ -84,6 +84,9 @@ describe('what a token reaches, without JavaScript', () => {
     const text = textOf(await form(visit, { action: 'forget' }));
     const [receipt] = await rights.sql('SELECT receipt_id FROM erasures ORDER BY erased_at DESC LIMIT 1');
     expect(text).toContain(receipt?.['receipt_id']);
+    // The contested decision is kept, so no sentence may say that the decisions are gone.
+    expect(text).toContain('Not all of it was erased. The list below says what is kept, and why.');
+    expect(text).not.toMatch(/decisions and the hash of this device were erased/);
     expect(text).toMatch(/contests kept \(1\)\s+GDPR Art\. 17\(3\)\(e\)/);
     expect(text).toContain('privacy@shop.example');
   });
@@ -187,6 +190,9 @@ describe('addresses', () => {
     const one = await startGpd({ tenants: [{ kid: 'alone', origins: [ORIGIN] }] });
     try {
       expect((await ask(one.url, '/my-data')).text).toContain('data-kid="alone"');
+      const wrong = textOf(await ask(one.url, '/my-data?kid=nobody', { headers: { accept: HTML } }));
+      expect(wrong).toMatch(/No site with that name.*One site uses this address/s);
+      expect(wrong).not.toContain('More than one');
     } finally {
       await one.stop();
     }
