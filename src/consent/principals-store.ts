@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { Fault } from '../db/group-commit.ts';
 import { type Cells, makeReads } from '../db/reads.ts';
-import { type Bindings, type HotTransaction, insertMany, isTrue } from '../db/sql.ts';
+import { type Bindings, countOf, type HotTransaction, insertMany, isTrue } from '../db/sql.ts';
 import { tellInvalid } from '../db/state-invalid.ts';
 import { principalKeyContext } from '../keys/contexts.ts';
 import type { MasterKey } from '../keys/master-key.ts';
@@ -138,7 +138,5 @@ export async function knowsPrincipal(database: Database, kid: string, principal:
 }
 
 /** How many entries of the log name the principal and can still be opened. */
-export async function countOpenings(tx: Knex, kid: string, principal: string): Promise<number> {
-  const row = await tx('consent_openings').where({ kid, principal }).count<{ n: number }>({ n: '*' }).first();
-  return Number(row?.n ?? 0);
-}
+export const countOpenings = (tx: Knex, kid: string, principal: string): Promise<number> =>
+  countOf(tx('consent_openings').where({ kid, principal }));

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { bumpTenant } from '../db/revision.ts';
-import { type Bindings, insertMany } from '../db/sql.ts';
+import { type Bindings, insertMany, pageBehind, pagesOf } from '../db/sql.ts';
 import { takeHead } from '../log/append-store.ts';
 import { type PrincipalColumns, toPrincipalRow } from './principals-store.ts';
 import { macFits, type StateMac } from './state-mac.ts';
@@ -43,45 +43,30 @@ const SEALED: readonly Sealed[] = [
   },
 ];
 
-async function readPage(
-  read: Knex,
-  kid: string,
-  { table, key, columns }: Sealed,
-  after: Row | null,
-): Promise<Row[]> {
-  const query = read(table)
+const rowsOf = (read: Knex, kid: string, { table, columns }: Sealed): Knex.QueryBuilder =>
+  read(table)
     .where({ kid })
-    .orderBy([...key])
-    .limit(PAGE)
     .select([...columns, 'mac']);
-  const marks = key.map(() => '?').join(', ');
-  if (after)
-    query.whereRaw(
-      `(${key.join(', ')}) > (${marks})`,
-      key.map((name) => after[name] as string),
-    );
-  return (await query) as Row[];
-}
 
-/** @returns the last row that was read; null at the end, and where the log is lost */
-async function sealPage(database: Database, { kid, stateMac }: TermsOf, sealed: Sealed, after: Row | null) {
+/** @returns the last row that was read; undefined at the end, and where the log is lost */
+async function sealPage(database: Database, { kid, stateMac }: TermsOf, sealed: Sealed, after?: Row) {
   const { table, key, columns, macOf } = sealed;
   return database.transaction(async (tx) => {
-    if ((await takeHead(tx, kid)) instanceof Error) return null;
-    const rows = await readPage(tx, kid, sealed, after);
+    if ((await takeHead(tx, kid)) instanceof Error) return undefined;
+    const rows = await pageBehind(rowsOf(tx, kid, sealed), key, PAGE, after);
     const open = rows
       .filter(({ mac }) => mac === null)
       .map((row): Bindings => [...columns.map((name) => row[name] ?? null), macOf(stateMac, row)]);
     const head = `INSERT INTO ${table} (${columns.join(', ')}, mac)`;
     await insertMany(tx, head, open, `ON CONFLICT (kid, ${key.join(', ')}) DO UPDATE SET mac = excluded.mac`);
-    return rows.at(-1) ?? null;
+    return rows.at(-1);
   });
 }
 
 /** In steps; an interrupted start continues at the next one. @param wrappedRoot says that all rows of the tenant are sealed */
 export async function sealTenant(database: Database, tenant: TermsOf, wrappedRoot: string): Promise<void> {
   for (const sealed of SEALED) {
-    let last: Row | null = null;
+    let last: Row | undefined;
     do last = await sealPage(database, tenant, sealed, last);
     while (last);
   }
@@ -97,11 +82,9 @@ export async function sealTenant(database: Database, tenant: TermsOf, wrappedRoo
 export async function countInvalid(database: Database, { kid, stateMac }: TermsOf): Promise<number> {
   let invalid = 0;
   for (const sealed of SEALED) {
-    let rows: Row[] = [];
-    do {
-      rows = await readPage(database.read, kid, sealed, rows.at(-1) ?? null);
+    const query = rowsOf(database.read, kid, sealed);
+    for await (const rows of pagesOf<Row>(query, sealed.key, PAGE))
       invalid += rows.filter((row) => !macFits(row['mac'], sealed.macOf(stateMac, row))).length;
-    } while (rows.length === PAGE);
   }
   return invalid;
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
-import { isTrue } from '../db/sql.ts';
+import { isTrue, pagesOf } from '../db/sql.ts';
 import { principalKeyContext } from '../keys/contexts.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
 import { commitBody, type EntryDetail } from '../ledger/commitment.ts';
@@ -127,25 +127,17 @@ function isSaid(row: StateRow): boolean {
 
 /** What checks are answered from, against the opening that it says it is from. That this is the last one, openings show. */
 export async function checkState({ database, kid, problems }: PeopleCheck): Promise<void> {
-  for (let after: readonly [string, string] | null = null; ; ) {
-    const query = database
-      .read('consent_state as s')
-      .leftJoin('consent_openings as o', (on) => on.on('o.kid', 's.kid').on('o.seq', 's.seq'))
-      .leftJoin('ledger_entries as e', (on) => on.on('e.kid', 's.kid').on('e.seq', 's.seq'))
-      .where('s.kid', kid)
-      .orderBy(['s.principal', 's.purpose'])
-      .limit(PAGE)
-      .select('s.*', { opening: 'o.detail', owner: 'o.principal', about: 'o.purpose', was: 'o.choice' })
-      .select({ told_at: 'o.at', leaf: 'e.hash' });
-    if (after) query.whereRaw('(s.principal, s.purpose) > (?, ?)', [...after]);
-    const rows = (await query) as readonly StateRow[];
+  const query = database
+    .read('consent_state as s')
+    .leftJoin('consent_openings as o', (on) => on.on('o.kid', 's.kid').on('o.seq', 's.seq'))
+    .leftJoin('ledger_entries as e', (on) => on.on('e.kid', 's.kid').on('e.seq', 's.seq'))
+    .where('s.kid', kid)
+    .select('s.*', { opening: 'o.detail', owner: 'o.principal', about: 'o.purpose', was: 'o.choice' })
+    .select({ told_at: 'o.at', leaf: 'e.hash' });
+  for await (const rows of pagesOf<StateRow>(query, ['s.principal', 's.purpose'], PAGE))
     for (const row of rows)
       if (!isSaid(row))
         problems.add('state-changed', `a state says what entry ${row.seq} does not say`, Number(row.seq));
-    const last = rows.at(-1);
-    if (rows.length < PAGE || !last) return;
-    after = [last.principal, last.purpose];
-  }
 }
 
 interface PrincipalRow extends PrincipalColumns {
@@ -176,27 +168,17 @@ const GRANTED = `SELECT 1 FROM consent_state g WHERE g.kid = p.kid AND g.princip
 
 export async function checkPrincipals({ database, kid, problems }: PeopleCheck): Promise<void> {
   const { read } = database;
-  for (let after: string | null = null; ; ) {
-    const query = read('consent_principals as p')
-      .leftJoin('consent_openings as l', (on) =>
-        on.on('l.kid', 'p.kid').andOn('l.seq', read.raw(`(${LAST})`)),
-      )
-      .where('p.kid', kid)
-      .orderBy('p.principal')
-      .limit(PAGE)
-      .select('p.principal', 'p.wrapped_key', 'p.gpc', 'p.gpc_except', 'p.erased_at')
-      .select('l.detail', 'l.purpose', 'l.seq')
-      .select({ granted: read.raw(`(${GRANTED})`) });
-    if (after !== null) query.where('p.principal', '>', after);
-    const rows = (await query) as readonly PrincipalRow[];
+  const query = read('consent_principals as p')
+    .leftJoin('consent_openings as l', (on) => on.on('l.kid', 'p.kid').andOn('l.seq', read.raw(`(${LAST})`)))
+    .where('p.kid', kid)
+    .select('p.principal', 'p.wrapped_key', 'p.gpc', 'p.gpc_except', 'p.erased_at')
+    .select('l.detail', 'l.purpose', 'l.seq')
+    .select({ granted: read.raw(`(${GRANTED})`) });
+  for await (const rows of pagesOf<PrincipalRow>(query, ['p.principal'], PAGE))
     for (const row of rows) {
       const what = principalProblem(row);
       if (what !== null) problems.add('state-changed', what, row.seq === null ? undefined : Number(row.seq));
     }
-    const last = rows.at(-1);
-    if (rows.length < PAGE || !last) return;
-    after = last.principal;
-  }
 }
 
 /** Openings behind the end of the log, which no entry commits to. */

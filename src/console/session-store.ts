@@ -132,10 +132,7 @@ export async function deleteDrafts(
   kinds: readonly Draft['kind'][],
 ): Promise<void> {
   await database.transaction((tx) =>
-    tx('console_drafts')
-      .where({ kid, actor, contest_id: contestId })
-      .whereIn('kind', [...kinds])
-      .delete(),
+    tx('console_drafts').where({ kid, actor, contest_id: contestId }).whereIn('kind', kinds).delete(),
   );
 }
 

@@ -28,6 +28,44 @@ export function rowsOf<Row>(result: unknown): readonly Row[] {
   return Array.isArray(result) ? (result as Row[]) : ((result as { rows?: Row[] }).rows ?? []);
 }
 
+/** How many rows a query finds. */
+export async function countOf(rows: Knex.QueryBuilder): Promise<number> {
+  const [row] = (await rows.count({ n: '*' })) as { n: number }[];
+  return Number(row?.n ?? 0);
+}
+
+/** The rows of a query behind `after`, in the order of these columns, which tell its rows apart. */
+export async function pageBehind<Row extends object>(
+  query: Knex.QueryBuilder,
+  key: readonly string[],
+  size: number,
+  after: Row | undefined,
+): Promise<Row[]> {
+  const page = query
+    .clone()
+    .orderBy([...key])
+    .limit(size);
+  if (after === undefined) return (await page) as Row[];
+  const cells = after as Readonly<Record<string, Knex.Value>>;
+  const values = key.map((name) => cells[name.replace(/.*\./, '')] ?? null);
+  const [names, marks] = [key.map(() => '??'), key.map(() => '?')];
+  return (await page.whereRaw(`(${names.join()}) > (${marks.join()})`, [...key, ...values])) as Row[];
+}
+
+/** All of them, a short read a page. */
+export async function* pagesOf<Row extends object>(
+  query: Knex.QueryBuilder,
+  key: readonly string[],
+  size: number,
+): AsyncGenerator<readonly Row[]> {
+  for (let last: Row | undefined; ; ) {
+    const rows: Row[] = await pageBehind(query, key, size, last);
+    if (rows.length > 0) yield rows;
+    if (rows.length < size) return;
+    last = rows.at(-1);
+  }
+}
+
 /** Takes statements inside of one transaction. */
 export type HotTransaction = Knex.Transaction | SqliteTransaction;
 /** Takes statements, inside of a transaction or not. */

@@ -1,9 +1,10 @@
 import type { Knex } from 'knex';
 import { type AuditFields, auditText } from '../audit/audit.ts';
 import type { Database } from '../db/db.ts';
+import { pagesOf } from '../db/sql.ts';
 import { commitAudit } from '../ledger/commitment.ts';
 import { HOUR } from '../lib/clock.ts';
-import { inPieces, type SealedTable, sealHours } from './hourly-seal-store.ts';
+import { PIECE, type SealedTable, sealHours } from './hourly-seal-store.ts';
 
 /** The audit log, sealed by the hour. */
 
@@ -25,9 +26,8 @@ function isUnchanged(kid: string, row: Row): boolean {
 }
 
 async function* changedRows({ read }: Database, kid: string, hour: number): AsyncGenerator<string> {
-  for await (const rows of inPieces(hourOf(read, kid, hour), 'seq'))
-    for (const row of rows as readonly Row[])
-      if (!isUnchanged(kid, row)) yield `audit row ${row.seq} was changed`;
+  for await (const rows of pagesOf<Row>(hourOf(read, kid, hour), ['seq'], PIECE))
+    for (const row of rows) if (!isUnchanged(kid, row)) yield `audit row ${row.seq} was changed`;
 }
 
 export const AUDIT: SealedTable = {

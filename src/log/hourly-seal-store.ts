@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { type SealedTo, sealedTo } from '../audit/sealed-to-store.ts';
 import type { Database } from '../db/db.ts';
+import { countOf } from '../db/sql.ts';
 import { impersonalEntry } from '../ledger/entries.ts';
 import { EMPTY_FRONTIER } from '../ledger/frontier.ts';
 import { addCommitments, type SealedBody, sealedBody } from '../ledger/sealed-root.ts';
@@ -58,7 +59,8 @@ export async function nextHour(
   return hour + HOUR + LATE_MS <= now ? hour : null;
 }
 
-const PIECE = 2000;
+/** Rows of a short read. */
+export const PIECE = 2000;
 
 /** In pieces: requests are answered in between. */
 export async function bodyOf(hour: number, commitments: readonly string[]): Promise<SealedBody> {
@@ -68,27 +70,6 @@ export async function bodyOf(hour: number, commitments: readonly string[]): Prom
     await new Promise((resolve) => setImmediate(resolve));
   }
   return sealedBody(hour, hour + HOUR, frontier);
-}
-
-/** All rows of a query in the order of a key, a short read each. */
-export async function* inPieces(query: Knex.QueryBuilder, key: string): AsyncGenerator<readonly object[]> {
-  for (let after: unknown = null; ; ) {
-    const piece = query.clone().orderBy(key).limit(PIECE);
-    if (after !== null) piece.where(key, '>', after as string);
-    const rows = (await piece.select('*')) as readonly Record<string, unknown>[];
-    if (rows.length > 0) yield rows;
-    if (rows.length < PIECE) return;
-    after = rows.at(-1)?.[key];
-  }
-}
-
-async function countRows(tx: Knex, table: SealedTable, kid: string, hour: number): Promise<number> {
-  const counted = await tx(table.rows)
-    .where({ kid })
-    .where(table.at, '>=', hour)
-    .where(table.at, '<', hour + HOUR)
-    .count<{ n: number }[]>({ n: '*' });
-  return Number(counted[0]?.n ?? 0);
 }
 
 /** False: an erasure came in between. */
@@ -104,8 +85,10 @@ async function sealHour(
   return database.transaction(async (tx) => {
     // First of all: an erasure takes this lock too, and must find the hour sealed or not sealed.
     await lockHead(tx, kid);
+    const rows = tx(table.rows).where({ kid }).where(table.at, '>=', hour);
+    rows.where(table.at, '<', hour + HOUR);
     // One that came before the lock took rows that were read: read again.
-    if ((await countRows(tx, table, kid, hour)) !== live) return false;
+    if ((await countOf(rows)) !== live) return false;
     // Another node sealed it.
     if ((await sealedTo(tx, table.sealedTo, kid)) > hour) return true;
     await tx('ledger_heads')

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
-import { type Bindings, insertMany } from '../db/sql.ts';
+import { type Bindings, insertMany, pagesOf } from '../db/sql.ts';
 import { commitVerdict } from '../ledger/commitment.ts';
 import { HOUR } from '../lib/clock.ts';
-import { type HourRead, inPieces, nextHour, type SealedTable, sealHours } from './hourly-seal-store.ts';
+import { type HourRead, nextHour, PIECE, type SealedTable, sealHours } from './hourly-seal-store.ts';
 
 /** Verdicts, sealed by the hour. An erased one leaves its commitment at its place, and the root still holds. */
 
@@ -58,8 +58,8 @@ interface DecisionRow {
 }
 
 async function* changedVerdicts({ read }: Database, kid: string, hour: number): AsyncGenerator<string> {
-  for await (const rows of inPieces(hourOf(read, kid, hour), 'request_id')) {
-    for (const { request_id: id, verdict, salt, commitment } of rows as readonly DecisionRow[])
+  for await (const rows of pagesOf<DecisionRow>(hourOf(read, kid, hour), ['request_id'], PIECE)) {
+    for (const { request_id: id, verdict, salt, commitment } of rows)
       if (commitVerdict(Buffer.from(salt, 'base64url'), kid, id, verdict) !== commitment)
         yield `verdict ${id} was changed`;
   }

@@ -46,7 +46,7 @@ export async function recordRound(database: Database, round: Round): Promise<voi
   const keyOf = (kid: string, job: string): string => `${job} ${kid}`;
   const failing = new Set(failures.map(({ kid, job }) => keyOf(kid ?? '', job)));
   await database.transaction(async (tx) => {
-    const known = (await tx('job_failures').whereIn('job', [...ran])) as Row[];
+    const known = (await tx('job_failures').whereIn('job', ran)) as Row[];
     for (const { kid, job } of known) {
       if (!failing.has(keyOf(kid, job))) await tx('job_failures').where({ kid, job }).delete();
     }

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { purge } from '../db/purge.ts';
-import { rowsOf } from '../db/sql.ts';
+import { countOf, pagesOf, rowsOf } from '../db/sql.ts';
 import { unmarked } from '../ingest/erasing-store.ts';
 import type { TableName } from './subject-data.ts';
 import { rowOf, TENANT_DATA_TABLES } from './subject-folds.ts';
@@ -79,10 +79,7 @@ export async function countOrphanRows(
   const found = [];
   for (const kid of await orphanKids(database)) {
     let rows = 0;
-    for (const table of TENANT_DATA_TABLES) {
-      const [row] = (await within(read(table), table, kid).count({ n: '*' })) as { n: unknown }[];
-      rows += Number(row?.n ?? 0);
-    }
+    for (const table of TENANT_DATA_TABLES) rows += await countOf(within(read(table), table, kid));
     found.push({ kid, rows });
   }
   return found;
@@ -97,17 +94,7 @@ export async function* tenantRows(
   table: TableName,
 ): AsyncGenerator<Readonly<Record<string, unknown>>> {
   const { key, stepped } = rowOf(table);
-  for (let after: readonly unknown[] | null = null; ; ) {
-    const query = database.read(table).where({ kid });
-    if (stepped) unmarked(query, table);
-    if (after !== null) {
-      const places = key.map(() => '?').join(', ');
-      query.whereRaw(`(${key.join(', ')}) > (${places})`, after as (string | number)[]);
-    }
-    const rows = (await query.orderBy([...key]).limit(PAGE)) as Record<string, unknown>[];
-    yield* rows;
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < PAGE) return;
-    after = key.map((name) => last[name]);
-  }
+  const query = database.read(table).where({ kid });
+  if (stepped) unmarked(query, table);
+  for await (const rows of pagesOf<Readonly<Record<string, unknown>>>(query, key, PAGE)) yield* rows;
 }

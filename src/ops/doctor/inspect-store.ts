@@ -1,5 +1,5 @@
 import type { Database } from '../../db/db.ts';
-import { rowsOf } from '../../db/sql.ts';
+import { countOf, rowsOf } from '../../db/sql.ts';
 import { MINUTE } from '../../lib/clock.ts';
 import { TABLES } from '../../rights/subject-folds.ts';
 
@@ -98,18 +98,11 @@ async function has(database: Database, table: string, columns: readonly string[]
   return true;
 }
 
-type Count = Promise<number>;
-
-async function count(query: PromiseLike<unknown>): Count {
-  const [row] = (await query) as { n: unknown }[];
-  return Number(row?.n ?? 0);
-}
-
 /** Null: there is no such table yet. */
 export async function overdueContests(database: Database, now: number): Promise<number | null> {
   if (!(await has(database, 'contests', ['status', 'due_at']))) return null;
   const open = database.read('contests').whereNot({ status: 'resolved' }).where('due_at', '<', now);
-  return count(open.count({ n: '*' }));
+  return countOf(open);
 }
 
 /** Erasures that began a while ago and are not done; null: there is no such table yet. */
@@ -119,11 +112,11 @@ export async function incompleteErasures(database: Database, now: number): Promi
     .read('erasures')
     .whereNot({ step: 'done' })
     .where('erased_at', '<', now - 5 * MINUTE);
-  return count(late.count({ n: '*' }));
+  return countOf(late);
 }
 
 export async function expiredNonces(database: Database, before: number): Promise<number> {
-  return count(database.read('nonces').where('expires_at', '<', before).count({ n: '*' }));
+  return countOf(database.read('nonces').where('expires_at', '<', before));
 }
 
 export async function newestDecision(database: Database): Promise<number | null> {
@@ -168,7 +161,7 @@ export async function readLogEnd(
     .where({ kid })
     .first<{ head_hash: string } | undefined>('head_hash');
   return {
-    entries: await count(read('ledger_entries').where({ kid }).count({ n: '*' })),
+    entries: await countOf(read('ledger_entries').where({ kid })),
     last: last ? { ...last, seq: Number(last.seq) } : null,
     headHash: head?.head_hash ?? null,
   };

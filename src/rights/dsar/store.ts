@@ -1,12 +1,12 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
+import { countOf } from '../../db/sql.ts';
 import { unmarked } from '../../ingest/erasing-store.ts';
 import type { Verdict } from '../../ingest/verdict.ts';
 import { chunksOf } from '../../lib/chunks.ts';
 import type { Contest } from '../contests/contest.ts';
 import type { ContestWords } from '../contests/contest-text.ts';
 import { type ContestRow, rowToContest } from '../contests/store.ts';
-import { countOf } from '../erase/rows-store.ts';
 
 /** What is held about a subject, table by table: the same tables that an erasure empties. */
 
@@ -112,7 +112,7 @@ async function page(
     )
     .where('d.kid', kid);
   if ('durable' in part) query.where('d.durable', part.durable);
-  else query.whereIn('d.request_id', [...part.requests]);
+  else query.whereIn('d.request_id', part.requests);
   if (before !== null) query.where('d.request_id', '<', before);
   const rows = (await unmarked(query, 'd')
     .orderBy('d.request_id', 'desc')

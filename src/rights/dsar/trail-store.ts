@@ -1,4 +1,5 @@
 import type { Database } from '../../db/db.ts';
+import { countOf } from '../../db/sql.ts';
 import { unmarked } from '../../ingest/erasing-store.ts';
 import type { Verdict } from '../../ingest/verdict.ts';
 import { type ContestRow, rowToContest } from '../contests/store.ts';
@@ -34,18 +35,12 @@ export async function deviceTrail(
 }
 
 /** At most `cap + 1`. */
-export async function countTrail(
-  database: Database,
-  kid: string,
-  durable: string,
-  cap: number,
-): Promise<number> {
+export function countTrail(database: Database, kid: string, durable: string, cap: number): Promise<number> {
   const some = unmarked(database.read('decisions').where({ kid, durable }), 'decisions')
     .select('request_id')
     .limit(cap + 1)
     .as('some');
-  const [row] = (await database.read(some).count({ n: '*' })) as { n: number }[];
-  return Number(row?.n ?? 0);
+  return countOf(database.read(some));
 }
 
 /** Contests of the same device, the newest first, without what was written. */

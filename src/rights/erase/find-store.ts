@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
+import { pagesOf } from '../../db/sql.ts';
 import { unmarked } from '../../ingest/erasing-store.ts';
 import { inChunks } from '../../lib/chunks.ts';
 import { hourOfVerdict } from '../../log/verdict-seal-store.ts';
@@ -60,9 +61,7 @@ const BESIDE_DECISIONS = DEVICES_OF_REQUESTS.filter((table) => table !== 'decisi
 
 /** Rows that the target names. Decisions of a device that an earlier erasure has marked are left out. */
 function rowsNamed(db: Knex, { kid }: Target, [table, column]: Source, ids: readonly string[]) {
-  const rows = db(table)
-    .where({ kid })
-    .whereIn(column, [...ids]);
+  const rows = db(table).where({ kid }).whereIn(column, ids);
   return table === 'decisions' && column === 'durable' ? unmarked(rows, table) : rows;
 }
 
@@ -129,9 +128,7 @@ export async function idsInUse(
   ];
   for (const [table, column, ids] of columns)
     await inChunks(ids, async (some) => {
-      const rows = db(table)
-        .where({ kid })
-        .whereIn(column, [...some]);
+      const rows = db(table).where({ kid }).whereIn(column, some);
       for (const id of (await rows.distinct(column).pluck(column)) as string[]) found.add(id);
     });
   return found;
@@ -148,7 +145,7 @@ async function defended(tx: Knex, target: RowTarget): Promise<ReadonlySet<string
   const rows = (await tx('contests')
     .where({ kid: target.kid, status: 'open' })
     .where((either) => {
-      either.whereIn('durable', [...target.durables]).orWhereIn('request_id', [...target.requests]);
+      either.whereIn('durable', target.durables).orWhereIn('request_id', target.requests);
     })
     .pluck('request_id')) as string[];
   return new Set(rows);
@@ -166,10 +163,7 @@ async function devicesFound(
 ): Promise<ReadonlySet<string>> {
   const contested = [...stays].flatMap((id) => requests.get(id) ?? []);
   const overridden = keep.override
-    ? ((await tx('overrides')
-        .where({ kid })
-        .whereIn('durable', [...durables])
-        .pluck('durable')) as string[])
+    ? ((await tx('overrides').where({ kid }).whereIn('durable', durables).pluck('durable')) as string[])
     : [];
   return new Set([...contested, ...overridden]);
 }
@@ -188,37 +182,20 @@ export async function whoIsMeant(tx: Knex, target: RowTarget, requests: Requests
 
 const PAGE = 5000;
 
-async function* column(
-  database: Database,
-  kid: string,
-  table: TableName,
-  name: string,
-): AsyncGenerator<string> {
-  for (let after = ''; ; ) {
-    const ids = (await database
-      .read(table)
-      .where({ kid })
-      .where(name, '>', after)
-      .distinct(name)
-      .orderBy(name)
-      .limit(PAGE)
-      .pluck(name)) as string[];
-    yield* ids;
-    const last = ids.at(-1);
-    if (last === undefined || ids.length < PAGE) return;
-    after = last;
-  }
-}
-
 /**
  * Every id of a kind that a tenant's tables hold: a tombstone names its subject by a keyed reference alone. Ids come more than
  * once when several tables hold them.
  */
 export async function* heldIds(
-  database: Database,
+  { read }: Database,
   kid: string,
   name: 'durable' | 'request_id',
 ): AsyncGenerator<string> {
   for (const table of tablesWhere(({ reapplied, names }) => reapplied && names.includes(name)))
-    yield* column(database, kid, table, name);
+    for await (const rows of pagesOf<Readonly<Record<typeof name, string>>>(
+      read(table).where({ kid }).where(name, '>', '').distinct(name),
+      [name],
+      PAGE,
+    ))
+      for (const row of rows) yield row[name];
 }

@@ -152,7 +152,7 @@ export async function holdsOn(
   await inChunks(durables, async (some) => {
     const rows = (await tx('legal_holds')
       .where({ kid })
-      .whereIn('durable', [...some])
+      .whereIn('durable', some)
       .select('durable', 'scope', 'basis', { requestedBy: 'requested_by' })) as LegalHold[];
     for (const { durable, scope, basis, requestedBy } of rows) {
       if (!counts(durable, scope)) continue;

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { hasRowLocks, whereAmong } from '../../db/sql.ts';
+import { countOf, hasRowLocks, whereAmong } from '../../db/sql.ts';
 import { unmarked, unstaged } from '../../ingest/erasing-store.ts';
 import { deleteNetworkDays, ofStoredDays } from '../../ingest/network-store.ts';
 import { type ErasedVerdict, keepCommitments, type SealedPlaces } from '../../log/verdict-seal-store.ts';
@@ -103,11 +103,6 @@ const SPECIAL: Partial<Record<TableName, Special>> = {
 };
 
 const all = (rows: Knex.QueryBuilder): Knex.QueryBuilder => rows;
-
-export async function countOf(rows: Knex.QueryBuilder): Promise<number> {
-  const [row] = (await rows.count({ n: '*' })) as { n: number }[];
-  return Number(row?.n ?? 0);
-}
 
 /** The basis on which the rows of this id stay; undefined: they are deleted. */
 type BasisOf = (id: string) => string | undefined;

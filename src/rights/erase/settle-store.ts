@@ -22,9 +22,7 @@ async function stillNamed(
   const byDevice = new Set<string>();
   await inChunks(requests, async (some) => {
     for (const table of HELD_BY_REQUEST) {
-      const rows = tx(table)
-        .where({ kid })
-        .whereIn('request_id', [...some]);
+      const rows = tx(table).where({ kid }).whereIn('request_id', some);
       for (const id of (await rows.pluck('request_id')) as string[]) {
         held.add(id);
         if (DEVICES_OF_REQUESTS.includes(table)) byDevice.add(id);
@@ -41,10 +39,7 @@ const waitsForHolds = ({ keep }: RowTarget): boolean => !keep.openContests && !k
 export async function settleDevices(tx: Knex.Transaction, target: RowTarget, holds: Holds): Promise<void> {
   const { kid, durables, requestedBy } = target;
   if (!waitsForHolds(target)) return;
-  await tx('held_erasures')
-    .where({ kid })
-    .whereIn('durable', [...durables])
-    .delete();
+  await tx('held_erasures').where({ kid }).whereIn('durable', durables).delete();
   const held = durables.filter((durable) => holds.devices.has(durable));
   await tx('legal_holds').where({ kid }).whereIn('durable', held).update({ requested_by: requestedBy });
 }
@@ -65,11 +60,7 @@ export async function settleRequests(
   const { held, byDevice } = await stillNamed(tx, kid, ofHeld);
   await inChunks(
     ids.filter((id) => !held.has(id)),
-    (gone) =>
-      tx('held_erasures')
-        .where({ kid })
-        .whereIn('request_id', [...gone])
-        .delete(),
+    (gone) => tx('held_erasures').where({ kid }).whereIn('request_id', gone).delete(),
   );
   if (!waitsForHolds(target)) return held;
   for (const requestId of held) {

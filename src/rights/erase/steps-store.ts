@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { inPieces, purge } from '../../db/purge.ts';
-import { type Bindings, insertMany, whereAmong } from '../../db/sql.ts';
+import { type Bindings, insertMany, pagesOf, whereAmong } from '../../db/sql.ts';
 import { holdTenant } from '../../db/tenant-hold.ts';
 import { between, markedBetween, unstaged } from '../../ingest/erasing-store.ts';
 import { inChunks } from '../../lib/chunks.ts';
@@ -58,14 +58,10 @@ const PAGE = 5000;
 /** Decisions of a device, by short reads. */
 async function requestsOfDevice({ read }: Database, kid: string, durable: string): Promise<string[]> {
   const ids: string[] = [];
-  for (let after = ''; ; ) {
-    const page = read('decisions').where({ kid, durable }).where('request_id', '>', after);
-    const some = (await page.orderBy('request_id').limit(PAGE).pluck('request_id')) as string[];
-    for (const id of some) ids.push(id);
-    const last = some.at(-1);
-    if (last === undefined || some.length < PAGE) return ids;
-    after = last;
-  }
+  const query = read('decisions').where({ kid, durable }).select('request_id');
+  for await (const page of pagesOf<{ request_id: string }>(query, ['request_id'], PAGE))
+    for (const { request_id: id } of page) ids.push(id);
+  return ids;
 }
 
 /** Stages the requests of the target. It hides nothing yet. */
@@ -126,10 +122,7 @@ export async function markStaged(tx: Knex.Transaction, staged: Staged): Promise<
   await stageRest(tx, staged);
   const meant = await whoIsMeant(tx, target, requests);
   await inChunks([...meant.stays], (ids) =>
-    tx('erasing')
-      .where({ receipt_id: receiptId })
-      .whereIn('request_id', [...ids])
-      .delete(),
+    tx('erasing').where({ receipt_id: receiptId }).whereIn('request_id', ids).delete(),
   );
   const work = makeWork(tx, meant, { tx, marks: receiptId });
   await takeParts(work, WITH_MARK);
@@ -141,10 +134,7 @@ export async function markStaged(tx: Knex.Transaction, staged: Staged): Promise<
       .update({ held: meant.holds.scopes(durable).join(',') });
   // This erasure handles them now; a step records those again that a hold keeps.
   await inChunks(target.requests, (ids) =>
-    tx('held_erasures')
-      .where({ kid: target.kid })
-      .whereIn('request_id', [...ids])
-      .delete(),
+    tx('held_erasures').where({ kid: target.kid }).whereIn('request_id', ids).delete(),
   );
   return erasedRows(
     work,

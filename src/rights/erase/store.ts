@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { countOf } from '../../db/sql.ts';
 import { inChunks } from '../../lib/chunks.ts';
 import { makeSealedPlaces, type SealedPlaces } from '../../log/verdict-seal-store.ts';
 import { dropExportsOf } from '../job-store.ts';
@@ -6,7 +7,7 @@ import type { TableName } from '../subject-data.ts';
 import { isStepped, PARTS, type Part, type RowWay, rowOf } from '../subject-folds.ts';
 import { addCount, DEFENCE_BASIS, type ScopeCounts } from './erasure.ts';
 import { type RowTarget, requestsOf, whoIsMeant } from './find-store.ts';
-import { countOf, makeWork, takeNamed, type Work } from './rows-store.ts';
+import { makeWork, takeNamed, type Work } from './rows-store.ts';
 import { settleDevices, settleRequests } from './settle-store.ts';
 
 /** Deletes the rows of an erasure in the caller's transaction, table by table as the map of a person lists them. */
@@ -57,18 +58,14 @@ async function takeOverrides(work: Work, table: TableName): Promise<void> {
     return;
   }
   // Overrides of the target's devices are counted below.
-  const narrow = (rows: Knex.QueryBuilder): Knex.QueryBuilder => rows.whereNotIn('durable', [...durables]);
+  const narrow = (rows: Knex.QueryBuilder): Knex.QueryBuilder => rows.whereNotIn('durable', durables);
   await inChunks(requests, (ids) => takeNamed(work, table, { column: 'request_id', ids, narrow }));
   await takeDevices(work, table);
 }
 
 async function keepOverrides({ db, tx, meant, counts }: Work, table: TableName): Promise<void> {
   const { kid, durables, requests } = meant.target;
-  const retained = await countOf(
-    db(table)
-      .where({ kid })
-      .whereIn('durable', [...durables]),
-  );
+  const retained = await countOf(db(table).where({ kid }).whereIn('durable', durables));
   if (retained > 0) addCount(counts, 'override', { erased: 0, retained, basis: DEFENCE_BASIS });
   // The override stays for its device; that this request led to it is no longer recorded.
   for (const [column, all] of [
@@ -76,10 +73,7 @@ async function keepOverrides({ db, tx, meant, counts }: Work, table: TableName):
     ['request_id', requests],
   ] as const)
     await inChunks(all, async (ids) => {
-      await tx?.(table)
-        .where({ kid })
-        .whereIn(column, [...ids])
-        .update({ request_id: null });
+      await tx?.(table).where({ kid }).whereIn(column, ids).update({ request_id: null });
     });
 }
 

@@ -1,14 +1,13 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { type Removal, type Row, remove, removeWalking } from '../../db/purge.ts';
-import { whereAmong } from '../../db/sql.ts';
+import { countOf, whereAmong } from '../../db/sql.ts';
 import { entryTime, impersonalEntry } from '../../ledger/entries.ts';
 import { DAY } from '../../lib/clock.ts';
 import { appendOne, lockHead } from '../../log/append-store.ts';
 import { AUDIT_DAYS_MS, floorHour } from '../../log/fold.ts';
 import { LogDamaged } from '../../log/read-store.ts';
 import { heldWith } from '../erase/hold-store.ts';
-import { countOf } from '../erase/rows-store.ts';
 import type { TableName } from '../subject-data.ts';
 import { type AgingTable, rowOf, tablesWhere } from '../subject-folds.ts';
 import type { Expiry } from '../subject-table.ts';
@@ -164,9 +163,7 @@ async function sayRetained(
 
 /** Visitor ids of devices that are known no more; those of ended epochs go by themselves. */
 async function removeIdsOf(tx: Knex.Transaction, kid: string, durables: readonly string[]): Promise<number> {
-  const query = tx('visitor_index')
-    .where({ kid })
-    .whereIn('durable', [...durables]);
+  const query = tx('visitor_index').where({ kid }).whereIn('durable', durables);
   const ids = (await unlessHeld(query, tx, 'visitor_index').pluck('visitor_id')) as string[];
   // By the table's key: to delete by the device alone SQLite reads all rows of the tenant.
   return whereAmong(tx('visitor_index').where({ kid }), tx, 'visitor_id', ids).delete();
