@@ -1,38 +1,39 @@
 import { Command, CommanderError } from 'commander';
 import { VERSION } from '../version.ts';
+import { type Actions, define } from './define.ts';
 import { type Io, io, withIo } from './io.ts';
 import { EXIT, printable } from './output.ts';
-import { checkKid, fail } from './run.ts';
+import { fail } from './run.ts';
 
 /** In the order that help shows them in. */
 const COMMANDS = {
-  demo: async () => (await import('./commands/demo.ts')).registerDemo,
-  init: async () => (await import('./commands/init.ts')).registerInit,
-  serve: async () => (await import('./commands/serve.ts')).registerServe,
-  tenants: async () => (await import('./commands/tenants.ts')).registerTenants,
-  keys: async () => (await import('./commands/keys.ts')).registerKeys,
-  'master-key': async () => (await import('./commands/master-key.ts')).registerMasterKey,
-  apikeys: async () => (await import('./commands/apikeys.ts')).registerApiKeys,
-  agents: async () => (await import('./commands/agents.ts')).registerAgents,
-  consent: async () => (await import('./commands/consent.ts')).registerConsent,
-  contests: async () => (await import('./commands/contests.ts')).registerContests,
-  audit: async () => (await import('./commands/audit.ts')).registerAudit,
-  erase: async () => (await import('./commands/erase.ts')).registerErase,
-  retention: async () => (await import('./commands/retention.ts')).registerRetention,
-  dsar: async () => (await import('./commands/dsar.ts')).registerDsar,
-  seal: async () => (await import('./commands/seal.ts')).registerSeal,
-  replay: async () => (await import('./commands/replay.ts')).registerReplay,
-  webhooks: async () => (await import('./commands/webhooks.ts')).registerWebhooks,
-  witness: async () => (await import('./commands/witness.ts')).registerWitness,
-  tls: async () => (await import('./commands/tls.ts')).registerTls,
-  migrate: async () => (await import('./commands/migrate.ts')).registerMigrate,
-  backup: async () => (await import('./commands/backup.ts')).registerBackup,
-  restore: async () => (await import('./commands/restore.ts')).registerRestore,
-  doctor: async () => (await import('./commands/doctor.ts')).registerDoctor,
-  status: async () => (await import('./commands/status.ts')).registerStatus,
-  top: async () => (await import('./commands/top.ts')).registerTop,
-  completion: async () => (await import('./commands/completion.ts')).registerCompletion,
-} satisfies Readonly<Record<string, () => Promise<(to: Command) => void>>>;
+  demo: () => import('./commands/demo.ts'),
+  init: () => import('./commands/init.ts'),
+  serve: () => import('./commands/serve.ts'),
+  tenants: () => import('./commands/tenants.ts'),
+  keys: () => import('./commands/keys.ts'),
+  'master-key': () => import('./commands/master-key.ts'),
+  apikeys: () => import('./commands/apikeys.ts'),
+  agents: () => import('./commands/agents.ts'),
+  consent: () => import('./commands/consent.ts'),
+  contests: () => import('./commands/contests.ts'),
+  audit: () => import('./commands/audit.ts'),
+  erase: () => import('./commands/erase.ts'),
+  retention: () => import('./commands/retention.ts'),
+  dsar: () => import('./commands/dsar.ts'),
+  seal: () => import('./commands/seal.ts'),
+  replay: () => import('./commands/replay.ts'),
+  webhooks: () => import('./commands/webhooks.ts'),
+  witness: () => import('./commands/witness.ts'),
+  tls: () => import('./commands/tls.ts'),
+  migrate: () => import('./commands/migrate.ts'),
+  backup: () => import('./commands/backup.ts'),
+  restore: () => import('./commands/restore.ts'),
+  doctor: () => import('./commands/doctor.ts'),
+  status: () => import('./commands/status.ts'),
+  top: () => import('./commands/top.ts'),
+  completion: () => import('./commands/completion.ts'),
+} satisfies Readonly<Record<string, () => Promise<{ readonly ACTIONS: Actions }>>>;
 
 /** It shows every command there is. */
 const SHOWS_ALL = 'completion';
@@ -41,19 +42,9 @@ const SHOWS_ALL = 'completion';
 async function registerAsked(program: Command, argv: readonly string[]): Promise<void> {
   const asked = program.parseOptions([...argv]).operands[0] ?? '';
   const isOne = Object.hasOwn(COMMANDS, asked) && asked !== SHOWS_ALL;
-  const loaders = isOne ? [COMMANDS[asked as keyof typeof COMMANDS]] : Object.values(COMMANDS);
-  for (const register of await Promise.all(loaders.map((load) => load()))) register(program);
-}
-
-/** Every subcommand takes --json and throws instead of leaving, so that the exit code is ours. */
-function adopt(command: Command): void {
-  command.exitOverride();
-  for (const argument of command.registeredArguments)
-    if (argument.required && argument.name() === 'kid') argument.argParser(checkKid);
-  if (command.parent !== null && command.commands.length === 0) {
-    command.option('--json', 'one JSON value on stdout').option('--config <file>', 'configuration file');
-  }
-  for (const child of command.commands) adopt(child);
+  const names = (isOne ? [asked] : Object.keys(COMMANDS)) as (keyof typeof COMMANDS)[];
+  const loaded = await Promise.all(names.map(async (name) => [name, await COMMANDS[name]()] as const));
+  for (const [name, { ACTIONS }] of loaded) define(program, name, ACTIONS);
 }
 
 /** The commands that this call needs. */
@@ -70,7 +61,6 @@ export async function makeProgram(argv: readonly string[]): Promise<Command> {
     })
     .exitOverride();
   await registerAsked(program, argv);
-  adopt(program);
   return program;
 }
 

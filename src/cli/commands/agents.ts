@@ -1,8 +1,8 @@
-import type { Command } from 'commander';
 import { type AgentKey, agentOrigin, directoryUrl, readJwks } from '../../agents/directory.ts';
 import { newDirectory, refreshDirectory } from '../../agents/service.ts';
 import { type AgentDirectory, addDirectory, listDirectories, removeDirectory } from '../../agents/store.ts';
 import { iso } from '../../lib/clock.ts';
+import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, EXIT, print, printTable, say } from '../output.ts';
@@ -123,19 +123,4 @@ async function refresh(urlText: string | undefined): Promise<void> {
   });
 }
 
-export function registerAgents(program: Command): void {
-  const agents = program.command('agents').description('directories of Web Bot Auth agents');
-  agents
-    .command('add <url>')
-    .description('list an agent by its origin or the address of its directory')
-    .option('--jwks <file>', 'pin these keys instead of fetching the directory')
-    .action(add);
-  agents
-    .command('remove <url>')
-    .description('take an agent off the list')
-    .option('--yes', 'do not ask')
-    .option('--dry-run', 'show what would be removed; change nothing')
-    .action(remove);
-  agents.command('list').description('list the directories').action(list);
-  agents.command('refresh [url]').description('fetch the listed directories now').action(refresh);
-}
+export const ACTIONS: Actions = { add, remove, list, refresh };

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import type { Command } from 'commander';
 import { type ApiKey, hashApiKey, makeApiKeySecret } from '../../auth/api-key.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { makeUlid } from '../../lib/random.ts';
 import { appendCut, outsideOf } from '../../rights/erase/tombstone-files.ts';
 import { KEY_SCOPES, type KeyScope } from '../../schema/route.ts';
 import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
+import { type Actions, REQUIRED } from '../define.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, printTable } from '../output.ts';
 import { confirmOnTerminal, type DestructiveFlags, noSuchTenant, requireTenant, withStore } from '../run.ts';
@@ -79,21 +79,8 @@ async function revoke(id: string, options: DestructiveFlags): Promise<void> {
   });
 }
 
-export function registerApiKeys(program: Command): void {
-  const keys = program
-    .command('apikeys')
-    .description('keys of the consent API and of the look-up of verdicts');
-  keys
-    .command('create <kid>')
-    .description('make a key; it is printed once')
-    .requiredOption('--scope <scope>', KEY_SCOPES.join(', '))
-    .requiredOption('--name <name>', 'what it is for')
-    .action(create);
-  keys.command('list [kid]').description('list the keys, without their secrets').action(list);
-  keys
-    .command('revoke <id>')
-    .description('refuse a key from now on')
-    .option('--yes', 'do not ask')
-    .option('--dry-run', 'say which key it is, and change nothing')
-    .action(revoke);
-}
+export const ACTIONS: Actions = {
+  create: [create, { scope: REQUIRED, name: REQUIRED }, { scopes: KEY_SCOPES.join(', ') }],
+  list,
+  revoke,
+};

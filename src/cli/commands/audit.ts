@@ -1,7 +1,7 @@
-import type { Command } from 'commander';
 import { AUDIT_ACTIONS, type AuditAction } from '../../audit/audit.ts';
 import { listAudit } from '../../audit/store.ts';
 import { isoTime } from '../../lib/clock.ts';
+import type { Actions } from '../define.ts';
 import { CommandFailed, printTable } from '../output.ts';
 import { withRights } from '../rights-context.ts';
 
@@ -45,11 +45,4 @@ async function list(
   });
 }
 
-export function registerAudit(program: Command): void {
-  program
-    .command('audit <kid>')
-    .description('the audit log: who did what, by keyed reference, the newest first')
-    .option('--action <action>', 'of one kind')
-    .option('--limit <n>', `how many rows (default ${DEFAULT_LIMIT})`)
-    .action(list);
-}
+export const ACTIONS: Actions = { '': [list, {}, { limit: String(DEFAULT_LIMIT) }] };

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
 import { VERSION } from '../../version.ts';
 import { leavingNothing } from '../broken-off.ts';
+import type { Actions } from '../define.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print } from '../output.ts';
 import { configFor } from '../run.ts';
@@ -32,9 +32,4 @@ async function backup(name: string): Promise<void> {
   });
 }
 
-export function registerBackup(program: Command): void {
-  program
-    .command('backup <file>')
-    .description('one encrypted file of everything but the master key, while the server runs (SQLite)')
-    .action(backup);
-}
+export const ACTIONS: Actions = { '': backup };

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { Actions } from '../define.ts';
 import { CommandFailed, print } from '../output.ts';
 
 /** `gpd completion bash|zsh|fish`: made from the commands that there are, so that it cannot lag behind them. */
@@ -68,15 +69,11 @@ function fish(nodes: readonly Node[]): string[] {
 
 const SHELLS = { bash, zsh, fish } as const;
 
-export function registerCompletion(program: Command): void {
-  program
-    .command('completion <shell>')
-    .description('a completion script for bash, zsh or fish')
-    .action((shell: string) => {
-      if (!Object.hasOwn(SHELLS, shell))
-        throw new CommandFailed('usage', `${shell}: one of ${Object.keys(SHELLS).join(', ')}`);
-      const nodes = nodesOf(program, 'gpd');
-      const lines = SHELLS[shell as keyof typeof SHELLS](nodes);
-      print({ shell, script: `${lines.join('\n')}\n` }, () => lines);
-    });
+function completion(shell: string, _options: unknown, { parent }: Command): void {
+  if (!Object.hasOwn(SHELLS, shell))
+    throw new CommandFailed('usage', `${shell}: one of ${Object.keys(SHELLS).join(', ')}`);
+  const lines = SHELLS[shell as keyof typeof SHELLS](nodesOf(parent as Command, 'gpd'));
+  print({ shell, script: `${lines.join('\n')}\n` }, () => lines);
 }
+
+export const ACTIONS: Actions = { '': completion };

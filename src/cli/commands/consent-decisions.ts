@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
-import type { Command } from 'commander';
 import type { WriteAction } from '../../consent/plan-write.ts';
 import type { ConsentService } from '../../consent/service.ts';
 import { stateMacs } from '../../consent/state-mac-service.ts';
@@ -15,6 +14,7 @@ import {
   principalRequestSchema,
 } from '../../schema/consent.ts';
 import { withConsent } from '../consent-context.ts';
+import type { Actions } from '../define.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, printTable } from '../output.ts';
 import { checked, noSuchTenant, requireTenant } from '../run.ts';
@@ -125,33 +125,11 @@ function readText(file: string): string {
   return bytes.toString('utf8');
 }
 
-export function registerConsentDecisions(consent: Command): void {
-  consent
-    .command('check <kid> <principal> <purpose>')
-    .description('may this processing happen?')
-    .action(check);
-  const writes: readonly (readonly [WriteAction, string])[] = [
-    ['grant', 'record a grant'],
-    ['deny', 'record a denial'],
-    ['withdraw', 'record a withdrawal'],
-  ];
-  for (const [action, description] of writes) {
-    consent
-      .command(`${action} <kid> <principal> <purposes...>`)
-      .description(description)
-      .option('--policy-version <n>', 'the policy that was shown (default: the last one)')
-      .option('--gpc', 'a Global Privacy Control signal was on: opts out of every purpose that heeds it')
-      .option('--no-gpc', 'none was on: a grant ends the opt-out of its purposes')
-      .action(write(action));
-  }
-  consent
-    .command('history <kid> <principal>')
-    .description('what a principal said, newest first')
-    .action(history);
-  consent
-    .command('policies <kid>')
-    .description('list the policy versions, or publish one')
-    .option('--publish <file>', 'publish the exact text of this file')
-    .option('--material', 'people who agreed to an earlier version have to be asked again')
-    .action(policies);
-}
+export const DECISIONS: Actions = {
+  check,
+  grant: write('grant'),
+  deny: write('deny'),
+  withdraw: write('withdraw'),
+  history,
+  policies,
+};

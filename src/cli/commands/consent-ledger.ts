@@ -1,7 +1,6 @@
 import { createWriteStream, readFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Command } from 'commander';
 import { verifyLog } from '../../consent/verify-service.ts';
 import type { Checkpoint } from '../../ledger/checkpoint.ts';
 import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
@@ -10,6 +9,7 @@ import { readKeptNotes } from '../../log/kept-notes.ts';
 import { entryLines, readHead } from '../../log/read-store.ts';
 import { planGoingOn } from '../../ops/restore-checkpoints-service.ts';
 import { withConsent } from '../consent-context.ts';
+import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { CommandFailed, EXIT, print, printableJson, say } from '../output.ts';
 import { confirm, type DestructiveFlags, noSuchTenant, requireTenant, withStore } from '../run.ts';
@@ -100,21 +100,4 @@ async function acceptLoss(kid: string, options: DestructiveFlags): Promise<void>
   });
 }
 
-export function registerConsentLedger(consent: Command): void {
-  consent
-    .command('verify <kid>')
-    .description("recompute a tenant's whole log, and hold the database against it")
-    .option('--against <file>', 'compare with checkpoints that were kept elsewhere')
-    .action(verify);
-  consent
-    .command('accept-loss <kid>')
-    .description('sign a log again that lost entries, or whose checkpoints.log was lost, on this node')
-    .option('--yes', 'do not ask')
-    .option('--dry-run', 'say whether there is a loss; change nothing')
-    .action(acceptLoss);
-  consent
-    .command('export <kid>')
-    .description("a tenant's log as NDJSON")
-    .option('--out <file>', 'write to this new file instead of standard output')
-    .action(exportLog);
-}
+export const LEDGER: Actions = { verify, 'accept-loss': acceptLoss, export: exportLog };

@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { listBanners } from '../../consent/banner-store.ts';
 import { stateMacs } from '../../consent/state-mac-service.ts';
 import { savePurposes } from '../../consent/terms-store.ts';
@@ -6,11 +5,12 @@ import { isoTime } from '../../lib/clock.ts';
 import { purposeIdSchema } from '../../schema/bundle.ts';
 import { DEFAULT_TTL_DAYS, type Purpose } from '../../tenants/tenant.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
+import { type Actions, REQUIRED } from '../define.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, printTable } from '../output.ts';
 import { checked, noSuchTenant, withStore } from '../run.ts';
-import { registerConsentDecisions } from './consent-decisions.ts';
-import { registerConsentLedger } from './consent-ledger.ts';
+import { DECISIONS } from './consent-decisions.ts';
+import { LEDGER } from './consent-ledger.ts';
 
 interface PurposeFlags {
   readonly title: string;
@@ -80,25 +80,10 @@ async function banners(kid: string): Promise<void> {
   });
 }
 
-export function registerConsent(program: Command): void {
-  const consent = program
-    .command('consent')
-    .description('the consent ledger: purposes, policies, decisions, proofs');
-  const purposes = consent.command('purposes').description('what people are asked to consent to');
-  purposes.command('list <kid>').description('list the purposes of a tenant').action(list);
-  purposes
-    .command('set <kid> <id>')
-    .description('define a purpose, or change it')
-    .requiredOption('--title <title>', 'what people read')
-    .option('--description <text>', 'what it means for them')
-    .option('--lawful-basis <basis>', 'for instance consent')
-    .option('--gpc <policy>', 'what a Global Privacy Control signal does: opt-out (default) or ignore')
-    .option('--ttl-days <days>', 'how long a grant lasts')
-    .action(set);
-  registerConsentDecisions(consent);
-  registerConsentLedger(consent);
-  consent
-    .command('banners <kid>')
-    .description('what the banner showed and since when; --json has the texts')
-    .action(banners);
-}
+export const ACTIONS: Actions = {
+  'purposes list': list,
+  'purposes set': [set, { title: REQUIRED }],
+  ...DECISIONS,
+  ...LEDGER,
+  banners,
+};

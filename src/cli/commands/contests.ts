@@ -1,5 +1,4 @@
 import { fileURLToPath } from 'node:url';
-import type { Command } from 'commander';
 import { dueIn } from '../../console/due.ts';
 import { loadStrings } from '../../console/strings-files.ts';
 import { findDecision } from '../../ingest/decision-store.ts';
@@ -10,6 +9,7 @@ import { findContest, listContests } from '../../rights/contests/store.ts';
 import { describeDecision } from '../../rights/dsar/service.ts';
 import { OUTCOMES, reasonSchema } from '../../schema/rights.ts';
 import { tenantsSince } from '../../tenants/tenant-store.ts';
+import type { Actions } from '../define.ts';
 import { CommandFailed, print, printTable, table } from '../output.ts';
 import { withRights } from '../rights-context.ts';
 import { checkKid, confirm, type DestructiveFlags, noSuchTenant } from '../run.ts';
@@ -118,21 +118,4 @@ async function resolve(
   });
 }
 
-export function registerContests(program: Command): void {
-  const group = program.command('contests').description('the review queue');
-  group
-    .command('list')
-    .description('contests that wait, the most urgent first')
-    .option('--tenant <kid>', 'of one tenant')
-    .option('--all', 'resolved ones too')
-    .action(list);
-  group.command('show <contest>').description('a contest with its decision explained').action(show);
-  group
-    .command('resolve <contest>')
-    .description('decide a contest')
-    .option('--outcome <outcome>', 'upheld or overturned')
-    .option('--reason <text>', 'why, for the person who contested; 20 to 4,000 characters')
-    .option('--dry-run', 'say what would become of it, and change nothing')
-    .option('--yes', 'do not ask')
-    .action(resolve);
-}
+export const ACTIONS: Actions = { list, show, resolve };

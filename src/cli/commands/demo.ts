@@ -1,5 +1,5 @@
-import type { Command } from 'commander';
 import type { RunningApp } from '../../ops/running.ts';
+import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { print } from '../output.ts';
 import { configFor, fail } from '../run.ts';
@@ -33,20 +33,16 @@ async function start(options: { readonly port?: string }): Promise<RunningApp> {
   return app;
 }
 
-export function registerDemo(program: Command): void {
-  program
-    .command('demo')
-    .description('try everything in a throw-away data directory')
-    .option('--port <port>', 'port to listen on; 0 takes a free one')
-    .action(async (options: { readonly port?: string }) => {
-      const signalled = untilSignal(['SIGTERM', 'SIGINT', 'SIGHUP']);
-      try {
-        const app = await Promise.race([start(options), signalled]);
-        await signalled;
-        if (typeof app === 'object') await app.stop(1000);
-      } catch (error) {
-        fail(error);
-      }
-      io().leave();
-    });
+async function demo(options: { readonly port?: string }): Promise<void> {
+  const signalled = untilSignal(['SIGTERM', 'SIGINT', 'SIGHUP']);
+  try {
+    const app = await Promise.race([start(options), signalled]);
+    await signalled;
+    if (typeof app === 'object') await app.stop(1000);
+  } catch (error) {
+    fail(error);
+  }
+  io().leave();
 }
+
+export const ACTIONS: Actions = { '': demo };

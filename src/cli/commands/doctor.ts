@@ -1,8 +1,8 @@
-import type { Command } from 'commander';
 import { parseUrl } from '../../lib/url.ts';
 import type { Status } from '../../ops/doctor/check.ts';
 import type { Report, Result } from '../../ops/doctor/doctor.ts';
 import { VERSION } from '../../version.ts';
+import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { CommandFailed, EXIT, print, table } from '../output.ts';
 import { configFor } from '../run.ts';
@@ -46,11 +46,4 @@ async function doctor(options: Options): Promise<void> {
   if (!report.ok) io().exitCode = EXIT.failure;
 }
 
-export function registerDoctor(program: Command): void {
-  program
-    .command('doctor')
-    .description('look for what is wrong or will be, and say what to do; changes nothing')
-    .option('--all', 'show what passed, too')
-    .option('--url <url>', 'the running server, where it is not the one of this configuration')
-    .action(doctor);
-}
+export const ACTIONS: Actions = { '': doctor };

@@ -1,8 +1,8 @@
-import type { Command } from 'commander';
 import { planErasure } from '../../rights/erase/plan-service.ts';
 import { UnreadableErasure } from '../../rights/erase/receipts-store.ts';
 import { KEEP_NOTHING } from '../../rights/erase/service.ts';
 import type { ErasureReceipt } from '../../schema/rights.ts';
+import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { CommandFailed, EXIT, print, printTable, table } from '../output.ts';
 import { type RightsContext, type TargetOptions, targetBody, withRights } from '../rights-context.ts';
@@ -117,24 +117,4 @@ async function resume(): Promise<void> {
   });
 }
 
-export function registerErase(program: Command): void {
-  const group = program
-    .command('erase')
-    .description('erase what is held about a person (audited)')
-    .option('--tenant <kid>', 'the tenant')
-    .option('--visitor <id>', 'by a visitorId')
-    .option('--request <id>', 'by a requestId')
-    .option('--principal <id>', 'by a principalId: linked requests and the consent record')
-    .option('--dry-run', 'say what would go, and change nothing')
-    .option('--yes', 'do not ask')
-    // A group that is a command too: leaves are given these elsewhere.
-    .option('--json', 'one JSON value on stdout')
-    .option('--config <file>', 'configuration file')
-    .action(erase);
-  group.command('status <receipt>').description('read a receipt again').action(status);
-  group.command('list <kid>').description('receipts, the newest first').action(list);
-  group
-    .command('resume')
-    .description('finish what is incomplete, and what a released hold left; may rewrite the database file')
-    .action(resume);
-}
+export const ACTIONS: Actions = { '': erase, status, list, resume };

@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
 import { type Generation, makeGeneration } from '../../keys/generation.ts';
 import { type KeyPlan, type KeyRefusal, planDestroy, planGenerate, planRotate } from '../../keys/rotate.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
@@ -10,6 +9,7 @@ import type { Store } from '../../tenants/installation-files.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
 import { makeSealKeyStore } from '../../tenants/seal-key-store.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
+import type { Actions } from '../define.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, type ExitName, print, printTable, say } from '../output.ts';
 import { confirm, confirmOnTerminal, type DestructiveFlags, noSuchTenant, withStore } from '../run.ts';
@@ -140,45 +140,14 @@ async function destroy(kid: string, gen: string, options: DestructiveFlags): Pro
   });
 }
 
-export function registerKeys(program: Command): void {
-  const keys = program.command('keys').description('seal keys of the tenants, and the master key');
-  keys
-    .command('generate <kid>')
-    .description('stage a further generation, which the next rotation publishes')
-    .action(generate);
-  keys
-    .command('rotate <kid>')
-    .description('publish the staged generation, or a new one, and retire the old')
-    .option('--grace <duration>', 'how long the old one still opens', DEFAULT_GRACE)
-    .option('--force', 'destroy the oldest when there would be a fourth live generation')
-    .option('--yes', 'do not ask, with --force')
-    .option('--dry-run', 'say what would change')
-    .action(rotate);
-  keys.command('list [kid]').description('list generations and their states').action(list);
-  keys
-    .command('destroy <kid> <generation>')
-    .description('overwrite a private key; nothing sealed to it opens again')
-    .option('--yes', 'do not ask')
-    .option('--dry-run', 'say what would change')
-    .action(destroy);
-  keys
-    .command('symmetric <kid>')
-    .description('make the legacy shared key, print it once')
-    .option('--import <file>', 'take the key in this file (- for standard input) instead of a new one')
-    .option('--yes', 'do not ask, where it replaces another')
-    .option('--dry-run', 'say whether it would replace another, and change nothing')
-    .action(symmetric);
-  keys
-    .command('rewrap')
-    .description('change the master key')
-    .option(
-      '--new-key-file <file>',
-      'take the new key from this file (for a key that lies outside the data directory)',
-    )
-    .option('--yes', 'do not ask')
-    .option('--dry-run', 'say what would change')
-    .action(rewrapCommand);
-}
+export const ACTIONS: Actions = {
+  generate,
+  rotate: [rotate, { grace: DEFAULT_GRACE }],
+  list,
+  destroy,
+  symmetric,
+  rewrap: rewrapCommand,
+};
 
 async function rewrapCommand(options: DestructiveFlags & { readonly newKeyFile?: string }): Promise<void> {
   await withOperator(async ({ store, config, byAll }) => {

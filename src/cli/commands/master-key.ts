@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
 import { readRecoveryKey } from '../../keys/recovery-key.ts';
 import { confirmRecoveryKey, printRecoveryKey, recoverMasterKey } from '../../ops/escrow.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
+import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { expectNoFile } from '../new-file.ts';
 import { CommandFailed, print, say } from '../output.ts';
@@ -73,19 +73,4 @@ async function recover(options: { readonly out?: string }): Promise<void> {
   ]);
 }
 
-export function registerMasterKey(program: Command): void {
-  const masterKey = program.command('master-key').description('the master key on paper');
-  masterKey
-    .command('escrow')
-    .description('print the recovery key, which is the master key in groups that can be typed')
-    .action(escrow);
-  masterKey
-    .command('confirm')
-    .description('type the recovery key from paper, to know that it is the right one')
-    .action(confirm);
-  masterKey
-    .command('recover')
-    .description('write the file of the master key from a recovery key on standard input')
-    .option('--out <file>', 'where to write (default: where gpd looks for the master key)')
-    .action(recover);
-}
+export const ACTIONS: Actions = { escrow, confirm, recover };

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
-import type { Command } from 'commander';
 import { sqliteFile } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
 import { migrate, schemaState, UnknownSchema } from '../../db/migrate.ts';
 import { openData } from '../../tenants/data-lock-files.ts';
 import { notInitialised } from '../../tenants/installation-files.ts';
+import type { Actions } from '../define.ts';
 import { print } from '../output.ts';
 import { configFor } from '../run.ts';
 
@@ -15,25 +15,21 @@ async function wouldApply(database: Database): Promise<readonly string[]> {
   return pending;
 }
 
-export function registerMigrate(program: Command): void {
-  program
-    .command('migrate')
-    .description('bring the database schema up to date (`serve` does it too)')
-    .option('--dry-run', 'say what would be applied')
-    .action(async (options: { readonly dryRun?: boolean }) => {
-      const config = configFor();
-      if (config.database_url === null && !existsSync(sqliteFile(config))) throw notInitialised(config);
-      const database = await openData(config);
-      try {
-        const dryRun = options.dryRun === true;
-        const applied = dryRun ? await wouldApply(database) : await migrate(database);
-        print({ applied, dryRun }, () =>
-          applied.length === 0
-            ? ['the schema is up to date']
-            : applied.map((name) => `${dryRun ? 'would apply' : 'applied'} ${name}`),
-        );
-      } finally {
-        await database.close();
-      }
-    });
+async function migrateCommand(options: { readonly dryRun?: boolean }): Promise<void> {
+  const config = configFor();
+  if (config.database_url === null && !existsSync(sqliteFile(config))) throw notInitialised(config);
+  const database = await openData(config);
+  try {
+    const dryRun = options.dryRun === true;
+    const applied = dryRun ? await wouldApply(database) : await migrate(database);
+    print({ applied, dryRun }, () =>
+      applied.length === 0
+        ? ['the schema is up to date']
+        : applied.map((name) => `${dryRun ? 'would apply' : 'applied'} ${name}`),
+    );
+  } finally {
+    await database.close();
+  }
 }
+
+export const ACTIONS: Actions = { '': migrateCommand };

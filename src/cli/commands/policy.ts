@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { applyPolicy, DEFAULT_POLICY, type Policy, RULES } from '../../ingest/classify/policy.ts';
 import {
   readPolicies,
@@ -41,7 +40,7 @@ function ruleTable(policies: TenantPolicies): string[] {
 }
 
 /** Without an option it shows; --set and --clear change the live policy, or with --shadow the one that is tried out. */
-async function policy(kid: string, options: PolicyOptions): Promise<void> {
+export async function policy(kid: string, options: PolicyOptions): Promise<void> {
   if (options.set !== undefined && options.clear === true)
     throw new CommandFailed('usage', 'either --set or --clear');
   const next = options.set === undefined ? null : readPolicyFile(options.set);
@@ -71,14 +70,4 @@ async function policy(kid: string, options: PolicyOptions): Promise<void> {
       ),
     ]);
   });
-}
-
-export function registerPolicy(tenants: Command): void {
-  tenants
-    .command('policy <kid>')
-    .description('show the rule weights of a tenant, or change them, live or in shadow')
-    .option('--set <file>', 'take the policy from this JSON file')
-    .option('--clear', 'go back to the default')
-    .option('--shadow', 'change the shadow policy: its verdicts are counted, never answered')
-    .action(policy);
 }

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
-import type { Command } from 'commander';
 import { applyPolicy } from '../../ingest/classify/policy.ts';
 import { parseUrl } from '../../lib/url.ts';
+import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { CommandFailed, EXIT, print, say, table } from '../output.ts';
 import { readPolicyFile } from '../policy-file.ts';
@@ -80,33 +80,25 @@ function report(tally: Tally, withPolicy: boolean): void {
   if (mismatches > 0) io().exitCode = EXIT.failure;
 }
 
-export function registerReplay(program: Command): void {
-  program
-    .command('replay <file>')
-    .description(
-      'replay bundles from NDJSON (- for standard input): offline, writing nothing, or against a server',
-    )
-    .option('--url <url>', 'send them to this server')
-    .option('--policy <file>', 'say which verdicts this policy would change')
-    .option('--concurrency <n>', 'requests under way at once, with --url', '1')
-    .action(async (file: string, options: ReplayOptions) => {
-      const concurrency = Number(options.concurrency);
-      if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > 256) {
-        throw new CommandFailed('usage', '--concurrency takes 1 to 256');
-      }
-      const { url } = options;
-      if (url !== undefined && options.policy !== undefined) {
-        throw new CommandFailed('usage', '--policy judges offline: leave out --url');
-      }
-      const policy = options.policy === undefined ? null : applyPolicy(readPolicyFile(options.policy));
-      if (url !== undefined && parseUrl(url) === null)
-        throw new CommandFailed('usage', '--url takes the address of a server');
-      const tally =
-        url === undefined
-          ? await withStore(async (store, config) =>
-              replayFile(file, await offlineRunner(store, config, policy), 1),
-            )
-          : await replayFile(file, remoteRunner(url), concurrency);
-      report(tally, policy !== null);
-    });
+async function replay(file: string, options: ReplayOptions): Promise<void> {
+  const concurrency = Number(options.concurrency);
+  if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > 256) {
+    throw new CommandFailed('usage', '--concurrency takes 1 to 256');
+  }
+  const { url } = options;
+  if (url !== undefined && options.policy !== undefined) {
+    throw new CommandFailed('usage', '--policy judges offline: leave out --url');
+  }
+  const policy = options.policy === undefined ? null : applyPolicy(readPolicyFile(options.policy));
+  if (url !== undefined && parseUrl(url) === null)
+    throw new CommandFailed('usage', '--url takes the address of a server');
+  const tally =
+    url === undefined
+      ? await withStore(async (store, config) =>
+          replayFile(file, await offlineRunner(store, config, policy), 1),
+        )
+      : await replayFile(file, remoteRunner(url), concurrency);
+  report(tally, policy !== null);
 }
+
+export const ACTIONS: Actions = { '': [replay, { concurrency: '1' }] };

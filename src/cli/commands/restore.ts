@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
 import { sqliteFile } from '../../config.ts';
 import { leavingNothing } from '../broken-off.ts';
+import type { Actions } from '../define.ts';
 import { accountName } from '../operator.ts';
 import { CommandFailed, print, say } from '../output.ts';
 import { configFor, confirm, type DestructiveFlags } from '../run.ts';
@@ -59,15 +59,4 @@ async function restore(name: string, options: Options): Promise<void> {
   }
 }
 
-export function registerRestore(program: Command): void {
-  program
-    .command('restore <file>')
-    .description('put a backup in place of the database, or into an empty data directory (SQLite)')
-    .option(
-      '--key-file <file>',
-      'the master key of the backup, where this data directory has none or another',
-    )
-    .option('--yes', 'do not ask')
-    .option('--dry-run', 'verify the backup and change nothing')
-    .action(restore);
-}
+export const ACTIONS: Actions = { '': restore };

@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import type { Database } from '../../db/db.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Unavailable } from '../../lib/errors.ts';
@@ -7,6 +6,7 @@ import { makeSteadyClock } from '../../lib/steady-clock.ts';
 import { TOLD_AHEAD_MS } from '../../ops/clock-watch.ts';
 import { readStoredSteady } from '../../ops/job-store.ts';
 import { runRetention } from '../../ops/retention.ts';
+import type { Actions } from '../define.ts';
 import { CommandFailed, print, say, table } from '../output.ts';
 import { type DestructiveFlags, withStore } from '../run.ts';
 
@@ -51,12 +51,4 @@ async function run(options: DestructiveFlags): Promise<void> {
   });
 }
 
-export function registerRetention(program: Command): void {
-  const group = program.command('retention').description('what time alone takes away');
-  group
-    .command('run')
-    .description('delete what is older than each tenant keeps (the server does it every hour)')
-    .option('--dry-run', 'say how much would go, and change nothing')
-    .option('--yes', 'trust the clock, also where it is ahead of the last server')
-    .action(run);
-}
+export const ACTIONS: Actions = { run };

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { text } from 'node:stream/consumers';
-import type { Command } from 'commander';
 import { fetchPublicKey } from '../../egress/gpd-client.ts';
 import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/contexts.ts';
 import { parseUrl } from '../../lib/url.ts';
@@ -8,6 +7,7 @@ import type { SealedBundle } from '../../schema/bundle.ts';
 import { sealSymmetric, sealTo } from '../../seal/seal.ts';
 import { makeSealKeyStore } from '../../tenants/seal-key-store.ts';
 import { readTenantSecret } from '../../tenants/tenant-store.ts';
+import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { CommandFailed, printLine } from '../output.ts';
 import { noSuchTenant, withStore } from '../run.ts';
@@ -65,21 +65,16 @@ async function sealFromServer(kid: string, plaintext: Buffer, url: string): Prom
   return sealTo(kid, recipient, plaintext, randomBytes);
 }
 
-export function registerSeal(program: Command): void {
-  program
-    .command('seal <kid>')
-    .description('seal a plaintext from standard input; prints the bundle')
-    .option('--url <url>', 'take the public key from this server instead of the database')
-    .option('--symmetric', 'the legacy form, under the shared key')
-    .action(async (kid: string, options: SealOptions) => {
-      if (options.symmetric === true && options.url !== undefined) {
-        throw new CommandFailed('usage', 'a shared key is never handed out by a server: leave out --url');
-      }
-      const plaintext = completePlaintext(await text(io().stdin));
-      const bundle =
-        options.url === undefined
-          ? await sealFromStore(kid, plaintext, options.symmetric === true)
-          : await sealFromServer(kid, plaintext, options.url);
-      printLine(JSON.stringify(bundle));
-    });
+async function seal(kid: string, options: SealOptions): Promise<void> {
+  if (options.symmetric === true && options.url !== undefined) {
+    throw new CommandFailed('usage', 'a shared key is never handed out by a server: leave out --url');
+  }
+  const plaintext = completePlaintext(await text(io().stdin));
+  const bundle =
+    options.url === undefined
+      ? await sealFromStore(kid, plaintext, options.symmetric === true)
+      : await sealFromServer(kid, plaintext, options.url);
+  printLine(JSON.stringify(bundle));
 }
+
+export const ACTIONS: Actions = { '': seal };

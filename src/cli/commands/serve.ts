@@ -1,7 +1,7 @@
-import type { Command } from 'commander';
 import { startApp } from '../../app.ts';
 import { describeFault, makeLogger } from '../../ops/log.ts';
 import { makeSupervisor } from '../../ops/systemd/supervisor.ts';
+import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { printLine, wantsJson } from '../output.ts';
 import { configFor, fail, startedBy } from '../run.ts';
@@ -62,11 +62,4 @@ async function serve(options: ServeOptions): Promise<void> {
   }
 }
 
-export function registerServe(program: Command): void {
-  program
-    .command('serve')
-    .description('run the server')
-    .option('--host <address>', 'address to listen on')
-    .option('--port <port>', 'port to listen on')
-    .action(serve);
-}
+export const ACTIONS: Actions = { '': serve };

@@ -1,7 +1,7 @@
-import type { Command } from 'commander';
 import { parseUrl } from '../../lib/url.ts';
 import type { Status } from '../../ops/status.ts';
 import { VERSION } from '../../version.ts';
+import type { Actions } from '../define.ts';
 import { CommandFailed, print, table } from '../output.ts';
 import { withStore } from '../run.ts';
 
@@ -56,10 +56,4 @@ async function status(options: { readonly url?: string }): Promise<void> {
   });
 }
 
-export function registerStatus(program: Command): void {
-  program
-    .command('status')
-    .description('the health of the running server, and what the database holds')
-    .option('--url <url>', 'the running server, where it is not the one of this configuration')
-    .action(status);
-}
+export const ACTIONS: Actions = { '': status };

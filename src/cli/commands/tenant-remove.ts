@@ -2,7 +2,6 @@ import { createWriteStream, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Command } from 'commander';
 import { makeFolder } from '../../db/durable-files.ts';
 import type { LogService } from '../../log/service.ts';
 import { type ContestRow, openRow } from '../../rights/contests/store.ts';
@@ -70,7 +69,7 @@ async function exportTenant(
   return files;
 }
 
-async function remove(kid: string, options: RemoveOptions): Promise<void> {
+export async function remove(kid: string, options: RemoveOptions): Promise<void> {
   await withRights(async (context) => {
     const { config } = context;
     const { database } = context.store;
@@ -107,14 +106,4 @@ async function remove(kid: string, options: RemoveOptions): Promise<void> {
     ]);
     if (incomplete) io().exitCode = EXIT.incomplete;
   });
-}
-
-export function registerTenantRemove(tenants: Command): void {
-  tenants
-    .command('remove <kid>')
-    .description('offboard a tenant: export if wanted, then erase all it has')
-    .option('--export <dir>', 'write its rows as NDJSON first')
-    .option('--dry-run', 'say what would go, and change nothing')
-    .option('--yes', 'do not ask')
-    .action(remove);
 }

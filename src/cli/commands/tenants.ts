@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { baseUrl, type Config, nearest } from '../../config.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
@@ -11,15 +10,12 @@ import {
   tenantSettingsSchema,
 } from '../../tenants/settings.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
+import { type Actions, MANY } from '../define.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, printTable, table } from '../output.ts';
 import { checked, noSuchTenant, withStore } from '../run.ts';
-import { registerPolicy } from './policy.ts';
-import { registerTenantRemove } from './tenant-remove.ts';
-
-export function collect(value: string, previous: readonly string[]): string[] {
-  return [...previous, value];
-}
+import { policy } from './policy.ts';
+import { remove } from './tenant-remove.ts';
 
 export function checkOrigins(origins: readonly string[]): string[] {
   return origins.map((text) => checked(originSchema, text, `--origin ${text}: `));
@@ -104,18 +100,10 @@ async function set(kid: string, assignments: readonly string[]): Promise<void> {
   });
 }
 
-export function registerTenants(program: Command): void {
-  const tenants = program.command('tenants').description('tenants and their settings');
-  tenants
-    .command('add <kid>')
-    .description('add a tenant with one published seal key')
-    .option('--origin <url>', 'an origin of its pages; repeat it for more', collect, [])
-    .action(add);
-  tenants.command('list').description('list the tenants').action(list);
-  tenants
-    .command('set <kid> <key=value...>')
-    .description(`change settings: ${TENANT_SETTING_NAMES.join(', ')}`)
-    .action(set);
-  registerPolicy(tenants);
-  registerTenantRemove(tenants);
-}
+export const ACTIONS: Actions = {
+  add: [add, { origin: MANY }],
+  list,
+  set: [set, {}, { settings: TENANT_SETTING_NAMES.join(', ') }],
+  policy,
+  remove,
+};

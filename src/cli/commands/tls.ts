@@ -1,12 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
-import type { Command } from 'commander';
 import { makeFolder } from '../../db/durable-files.ts';
+import { type Actions, MANY } from '../define.ts';
 import { expectNoFile } from '../new-file.ts';
 import { CommandFailed, print } from '../output.ts';
 import { configFor } from '../run.ts';
-import { collect } from './tenants.ts';
 
 interface TlsOptions {
   readonly host: string[];
@@ -35,33 +34,26 @@ function write({ out }: TlsOptions, files: Readonly<Record<string, string>>): Re
   return paths;
 }
 
-export function registerTls(program: Command): void {
-  const tls = program.command('tls').description('certificates for https without a proxy');
-  const subcommand = (name: string, about: string, work: (options: TlsOptions) => Promise<void>): Command =>
-    tls
-      .command(name)
-      .description(about)
-      .option('--host <name>', 'a name or address of the server; repeat it for more', collect, [])
-      .option('--out <dir>', 'where to write (default: tls in the data directory)')
-      .action(work);
-  subcommand('init', 'make a private CA and a certificate signed by it', async (options) => {
-    const { makeSelfSigned } = await import('../../ops/tls.ts');
-    const hosts = checkHosts(options.host);
-    const paths = write(options, makeSelfSigned(hosts, Date.now()).files);
-    print({ hosts, ...paths }, () => [
-      `certificate  ${paths['server.crt']}`,
-      `private key  ${paths['server.key']}`,
-      `Browsers trust it once they trust ${paths['ca.crt']}.`,
-      `Next: GPD_TLS_CERT=${paths['server.crt']} GPD_TLS_KEY=${paths['server.key']} gpd serve`,
-    ]);
-  });
-  subcommand('csr', 'make a private key and a signing request for a CA of your choice', async (options) => {
-    const { makeSigningRequest } = await import('../../ops/tls.ts');
-    const hosts = checkHosts(options.host);
-    const paths = write(options, makeSigningRequest(hosts).files);
-    print({ hosts, ...paths }, () => [
-      `signing request  ${paths['server.csr']}`,
-      `private key      ${paths['server.key']}`,
-    ]);
-  });
+async function init(options: TlsOptions): Promise<void> {
+  const { makeSelfSigned } = await import('../../ops/tls.ts');
+  const hosts = checkHosts(options.host);
+  const paths = write(options, makeSelfSigned(hosts, Date.now()).files);
+  print({ hosts, ...paths }, () => [
+    `certificate  ${paths['server.crt']}`,
+    `private key  ${paths['server.key']}`,
+    `Browsers trust it once they trust ${paths['ca.crt']}.`,
+    `Next: GPD_TLS_CERT=${paths['server.crt']} GPD_TLS_KEY=${paths['server.key']} gpd serve`,
+  ]);
 }
+
+async function csr(options: TlsOptions): Promise<void> {
+  const { makeSigningRequest } = await import('../../ops/tls.ts');
+  const hosts = checkHosts(options.host);
+  const paths = write(options, makeSigningRequest(hosts).files);
+  print({ hosts, ...paths }, () => [
+    `signing request  ${paths['server.csr']}`,
+    `private key      ${paths['server.key']}`,
+  ]);
+}
+
+export const ACTIONS: Actions = { init: [init, { host: MANY }], csr: [csr, { host: MANY }] };

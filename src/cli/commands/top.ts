@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Command } from 'commander';
 import type { Config } from '../../config.ts';
 import { databaseLocation } from '../../config.ts';
 import { probe } from '../../egress/gpd-client.ts';
+import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { CommandFailed, print, printLine, wantsJson } from '../output.ts';
 import { configFor, withStore } from '../run.ts';
@@ -86,10 +86,4 @@ async function top(options: { readonly url?: string }): Promise<void> {
   });
 }
 
-export function registerTop(program: Command): void {
-  program
-    .command('top')
-    .description('live rates, classes, queues and latency; once with --json or in a pipe')
-    .option('--url <url>', 'metrics of the running server (default: GPD_METRICS_LISTEN)')
-    .action(top);
-}
+export const ACTIONS: Actions = { '': top };

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { Command } from 'commander';
 import { webhookSecretContext } from '../../keys/contexts.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { makeUlid } from '../../lib/random.ts';
@@ -7,10 +6,10 @@ import { parseUrl } from '../../lib/url.ts';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
 import { formatWebhookSecret } from '../../webhooks/signature.ts';
 import { countOutbox, insertWebhook, listWebhooks, removeWebhook, replayFrom } from '../../webhooks/store.ts';
+import { type Actions, MANY, REQUIRED } from '../define.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print, printTable } from '../output.ts';
 import { confirm, type DestructiveFlags, noSuchTenant, requireTenant, withStore } from '../run.ts';
-import { collect } from './tenants.ts';
 
 interface AddOptions {
   readonly event: string[];
@@ -110,31 +109,9 @@ async function remove(kid: string, id: string, options: DestructiveFlags): Promi
   });
 }
 
-export function registerWebhooks(program: Command): void {
-  const webhooks = program
-    .command('webhooks')
-    .description('where decisions and consent are told (Standard Webhooks)');
-  webhooks
-    .command('add <kid> <url>')
-    .description('add a target; the secret to verify its deliveries with is printed once')
-    .option(
-      '--event <name>',
-      `one of ${WEBHOOK_EVENTS.join(', ')}; repeat it for more (default: all)`,
-      collect,
-      [],
-    )
-    .option('--allow-private', 'the target lies inside the perimeter')
-    .action(add);
-  webhooks.command('list [kid]').description('list the targets and what waits for them').action(list);
-  webhooks
-    .command('replay <kid> <id>')
-    .description('send events again')
-    .requiredOption('--from <seq>', 'from this event on')
-    .action(replay);
-  webhooks
-    .command('remove <kid> <id>')
-    .description('stop telling a target')
-    .option('--yes', 'do not ask')
-    .option('--dry-run', 'say what would not be told any more, and change nothing')
-    .action(remove);
-}
+export const ACTIONS: Actions = {
+  add: [add, { event: MANY }, { events: WEBHOOK_EVENTS.join(', ') }],
+  list,
+  replay: [replay, { from: REQUIRED }],
+  remove,
+};

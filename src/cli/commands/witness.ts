@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { Command } from 'commander';
 import { baseUrl, type Config } from '../../config.ts';
 import { makeServer } from '../../http/server.ts';
 import { parseVkey } from '../../ledger/vkey.ts';
@@ -13,6 +12,7 @@ import { makeFaultLog, makeLogger } from '../../ops/log.ts';
 import { tellFork } from '../../ops/tell-fork.ts';
 import type { Store } from '../../tenants/installation-files.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
+import type { Actions } from '../define.ts';
 import { readDirectory } from '../directory.ts';
 import { CommandFailed, print, printLine, wantsJson } from '../output.ts';
 import { configFor, withStore } from '../run.ts';
@@ -149,23 +149,4 @@ async function status(): Promise<void> {
   });
 }
 
-export function registerWitness(program: Command): void {
-  const witness = program
-    .command('witness')
-    .description("witness others' logs: cosign what only grew, refuse a fork");
-  witness
-    .command('serve')
-    .description('answer add-checkpoint (C2SP tlog-witness)')
-    .option('--listen <host:port>', 'address to listen on', LISTEN)
-    .action(serve);
-  witness
-    .command('add <vkey> <origin>')
-    .description(
-      'cosign the log with this verifier key and origin from now on; prints the key of this witness',
-    )
-    .action(add);
-  witness
-    .command('status')
-    .description('what was cosigned last of each log, and what was refused')
-    .action(status);
-}
+export const ACTIONS: Actions = { serve: [serve, { listen: LISTEN }], add, status };
