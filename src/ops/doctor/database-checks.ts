@@ -52,33 +52,19 @@ export const DATABASE_CHECKS: Checks = {
   }),
   'database.tables': read(({ missingTables, pendingMigrations }) => {
     if (pendingMigrations.length > 0) return skipped('migrations wait');
-    return noneOf(
-      missingTables,
-      'every table is there',
-      fail('missing', 'Restore a backup: somebody took tables away.'),
-    );
+    return noneOf(missingTables, 'every table is there', fail('missing'));
   }),
   'database.integrity': sqlite(({ integrity }) =>
-    integrity.length === 0
-      ? pass('quick_check finds nothing')
-      : fail(
-          `SQLite finds: ${integrity[0]}`,
-          'Stop the server, copy the data directory, and restore the last backup.',
-        ),
+    integrity.length === 0 ? pass('quick_check finds nothing') : fail(`SQLite finds: ${integrity[0]}`),
   ),
   'database.references': sqlite(({ foreignKeys }) =>
-    foreignKeys === 0
-      ? pass('every reference points somewhere')
-      : fail(`${foreignKeys} rows point nowhere`, 'Restore a backup: rows were deleted by hand.'),
+    foreignKeys === 0 ? pass('every reference points somewhere') : fail(`${foreignKeys} rows point nowhere`),
   ),
   'database.orphans': read(({ orphans }) =>
     noneOf(
       orphans.map(({ kid, rows }) => `${rows.toLocaleString('en')} of ${kid}`),
       'every row belongs to a tenant',
-      warn(
-        'rows belong to no tenant',
-        'Start gpd serve, which removes them within the hour, or run gpd tenants remove KID.',
-      ),
+      warn('rows belong to no tenant'),
     ),
   ),
   'database.pragmas': sqlite(({ pragmas }) => {
@@ -86,27 +72,19 @@ export const DATABASE_CHECKS: Checks = {
     return noneOf(
       off.map(([name]) => name),
       'write-ahead log, full sync, secure delete',
-      fail(
-        'not as gpd sets them',
-        'The file system or another program forbids them: use a local disk for gpd alone.',
-      ),
+      fail('not as gpd sets them'),
     );
   }),
   'database.wal': sqlite((_database, { data }) => {
     const size = `the write-ahead log has ${mega(data.walBytes)}`;
-    const remedy =
-      'End whatever reads the database for long: until then neither this nor an erasure completes.';
-    if (data.walBytes > 1e9) return fail(size, remedy);
-    return data.walBytes > 128e6 ? warn(size, remedy) : pass(size);
+    if (data.walBytes > 1e9) return fail(size);
+    return data.walBytes > 128e6 ? warn(size) : pass(size);
   }),
   'database.encrypted': read(({ kind, encrypted }) => {
     if (kind === 'sqlite' || encrypted === null) return skipped('no network lies between');
     return encrypted
       ? pass('the connection is encrypted')
-      : warn(
-          'the connection to PostgreSQL is not encrypted',
-          'Add ?sslmode=verify-full to GPD_DATABASE_URL.',
-        );
+      : warn('the connection to PostgreSQL is not encrypted');
   }),
   'database.pooler': read(({ pooling }) => {
     if (!pooling) return skipped('the data are in SQLite');
@@ -128,10 +106,7 @@ export const DATABASE_CHECKS: Checks = {
   'jobs.housekeeping': read(({ expiredNonces }) =>
     expiredNonces === 0
       ? pass('expired nonces are gone')
-      : warn(
-          `${expiredNonces.toLocaleString('en')} nonces expired over an hour ago`,
-          'Start gpd serve, and look for sweep-failed in its log.',
-        ),
+      : warn(`${expiredNonces.toLocaleString('en')} nonces expired over an hour ago`),
   ),
   'jobs.failing': read(({ jobFailures, lastSweepAt }, { now }) => {
     const failing = jobFailures.filter(({ since }) => now - since > FAILS_FOR);
@@ -139,7 +114,7 @@ export const DATABASE_CHECKS: Checks = {
       const said = failing.map(({ job, kid, since, reason }) => {
         return `${job}${kid === null ? '' : ` of ${kid}`} for ${span(now - since)} (${reason})`;
       });
-      return fail(`a job fails: ${some(said)}`, 'Look for sweep-failed in the log of gpd serve.');
+      return fail(`a job fails: ${some(said)}`);
     }
     return lastSweepAt === null ? skipped('no server has run its jobs yet') : pass('no job fails');
   }),
@@ -148,9 +123,8 @@ export const DATABASE_CHECKS: Checks = {
     if (lastSweepAt === null) return skipped('no server has run its jobs yet');
     const age = Math.max(0, now - Math.min(lastSweepAt, server.sweptAt ?? lastSweepAt));
     const detail = `the last complete sweep was ${span(age)} ago`;
-    const remedy = 'Start gpd serve, and look for sweep-failed in its log.';
-    if (age > DAY) return fail(detail, remedy);
-    return age > FAILS_FOR ? warn(detail, remedy) : pass(detail);
+    if (age > DAY) return fail(detail);
+    return age > FAILS_FOR ? warn(detail) : pass(detail);
   }),
   'jobs.retention': read(({ lastRetentionAt }, { tenants, now }) => {
     if (tenants.length === 0) return skipped('there are no tenants');
@@ -158,13 +132,12 @@ export const DATABASE_CHECKS: Checks = {
       ({ oldestDecisionAt, retentionDays }) =>
         oldestDecisionAt !== null && now - oldestDecisionAt > (retentionDays + 2) * DAY,
     );
-    const remedy = 'Run gpd retention run, and daily by a timer.';
     if (overdue.length > 0)
-      return fail(`decisions are kept too long: ${some(overdue.map(({ kid }) => kid))}`, remedy);
+      return fail(`decisions are kept too long: ${some(overdue.map(({ kid }) => kid))}`);
     if (lastRetentionAt === null) return pass('no decision is older than its tenant keeps them');
     const age = Math.max(0, now - lastRetentionAt);
     const detail = `retention last ran for every tenant ${span(age)} ago`;
-    return age > 2 * DAY ? warn(detail, remedy) : pass(detail);
+    return age > 2 * DAY ? warn(detail) : pass(detail);
   }),
   'jobs.seals'({ tenants, now }) {
     if (tenants.length === 0) return skipped('there are no tenants');
@@ -174,7 +147,7 @@ export const DATABASE_CHECKS: Checks = {
     return noneOf(
       late.map(({ kid, log }) => `${kid} since ${span(now - (log?.unsealedSince ?? 0))}`),
       'every whole hour of verdicts is sealed',
-      warn('verdicts are not sealed', 'Start gpd serve, and look for sweep-failed in its log.'),
+      warn('verdicts are not sealed'),
     );
   },
   'identity.epochs': read(({ epochLength }, { config, now }) => {
@@ -209,9 +182,6 @@ export const DATABASE_CHECKS: Checks = {
     if (overdueContests === null) return skipped('there are no contests yet');
     return overdueContests === 0
       ? pass('no contest is overdue')
-      : fail(
-          `${overdueContests} contests are past the month that the law gives`,
-          'Run gpd contests list, and have a reviewer resolve them.',
-        );
+      : fail(`${overdueContests} contests are past the month that the law gives`);
   }),
 };

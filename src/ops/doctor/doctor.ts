@@ -4,6 +4,7 @@ import type { Facts } from './gather.ts';
 import { HOST_CHECKS } from './host-checks.ts';
 import { NETWORK_CHECKS } from './network-checks.ts';
 import { OUTSIDE_CHECKS } from './outside-checks.ts';
+import { REMEDIES } from './remedy-files.ts';
 import { TENANT_CHECKS } from './tenant-checks.ts';
 
 /** `gpd doctor`: every check in the order in which an operator would look. */
@@ -19,10 +20,16 @@ export interface Result extends Finding {
   readonly id: string;
 }
 
+function withRemedy(id: string, found: Finding): Result {
+  const remedy = found.remedy ?? REMEDIES.get(id);
+  const isComplaint = found.status === 'warn' || found.status === 'fail';
+  return { id, ...found, ...(isComplaint && remedy !== undefined && { remedy }) };
+}
+
 export type Report = ReturnType<typeof examine>;
 
 export function examine(facts: Facts) {
-  const checks: Result[] = Object.entries(CHECKS).map(([id, judge]) => ({ id, ...judge(facts) }));
+  const checks = Object.entries(CHECKS).map(([id, judge]) => withRemedy(id, judge(facts)));
   const counts: Record<Status, number> = { pass: 0, warn: 0, fail: 0, skipped: 0 };
   for (const { status } of checks) counts[status] += 1;
   return { ok: counts.fail === 0, counts, checks };

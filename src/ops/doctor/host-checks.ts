@@ -23,15 +23,14 @@ export const HOST_CHECKS: Checks = {
   'host.node'({ host }) {
     const [major = 0, minor = 0] = host.node.replace(/^v/, '').split('.').map(Number);
     const old = major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1]);
-    return old ? fail(`Node ${host.node}`, 'Install Node 20.19 or newer.') : pass(`Node ${host.node}`);
+    return old ? fail(`Node ${host.node}`) : pass(`Node ${host.node}`);
   },
   'host.user'({ host, data }) {
     if (host.uid === null || !data.directory) return skipped('no user to compare with');
     if (host.uid === data.directory.uid) return pass('this user owns the data directory');
     const who = host.uid === 0 ? 'root' : `user ${host.uid}`;
-    const remedy = 'Run gpd as the owner of the data directory: runuser -u gpd -- gpd ….';
     const detail = `${who} runs gpd on the data of user ${data.directory.uid}`;
-    return host.uid === 0 ? warn(detail, remedy) : fail(detail, remedy);
+    return host.uid === 0 ? warn(detail) : fail(detail);
   },
   'host.space'({ host, data }) {
     const free = `${mega(host.freeBytes)} of ${mega(host.totalBytes)} free`;
@@ -48,15 +47,12 @@ export const HOST_CHECKS: Checks = {
     if (config.disk_reserve === 0) return skipped('none is wanted (GPD_DISK_RESERVE)');
     const wanted = config.disk_reserve * 1024 * 1024;
     if (data.reserveBytes >= wanted) return pass(`${mega(data.reserveBytes)} for erasures`);
-    return warn(
-      `${mega(data.reserveBytes)} of ${mega(wanted)} are reserved for erasures`,
-      'Make room: a running server fills it again within a minute.',
-    );
+    return warn(`${mega(data.reserveBytes)} of ${mega(wanted)} are reserved for erasures`);
   },
   'host.inodes'({ host }) {
     if (host.freeInodes === null) return skipped('this file system counts none');
     const share = `${Math.round(host.freeInodes * 100)} % of the inodes are free`;
-    return host.freeInodes < 0.01 ? warn(share, 'Delete small files that nobody needs.') : pass(share);
+    return host.freeInodes < 0.01 ? warn(share) : pass(share);
   },
   'host.credential'({ host }) {
     if (!host.unitCredential) return skipped('the unit loads no credential');
@@ -108,56 +104,41 @@ export const HOST_CHECKS: Checks = {
     const bytes = data.database?.size ?? 0;
     if (bytes === 0) return skipped('there is no SQLite file');
     if (bytes <= LARGE_FILE || config.rewrite_window !== null) return pass(`the file has ${mega(bytes)}`);
-    return warn(
-      `the file has ${mega(bytes)}: an erasure that has to rewrite it waits for gpd erase resume`,
-      'Set GPD_REWRITE_WINDOW to a time when writes may be refused for a while, for instance 02:00-04:00 (UTC).',
-    );
+    return warn(`the file has ${mega(bytes)}: an erasure that has to rewrite it waits for gpd erase resume`);
   },
   'data.leftovers'({ data }) {
     if (data.leftovers.length === 0) return pass('nothing is left of an interrupted command');
-    return warn(
-      `left by an interrupted command: ${some(data.leftovers)}`,
-      'When no backup or restore is running, delete them: erasures do not reach them.',
-    );
+    return warn(`left by an interrupted command: ${some(data.leftovers)}`);
   },
   'data.restore': read((database) => {
     return database.undoneErasures > 0
-      ? warn(
-          `${database.undoneErasures} erasures came after this database was copied`,
-          'Start gpd serve: it repeats them before it listens.',
-        )
+      ? warn(`${database.undoneErasures} erasures came after this database was copied`)
       : pass('the database has done every erasure');
   }),
   'data.erasure-log'({ data, database }) {
     const log = data.erasureLog;
     const problem = log?.problem ?? ('failure' in database ? null : database.brokenErasureLog);
     if (!log && problem === null) return skipped('nothing was erased yet');
-    if (!log || problem !== null)
-      return fail(
-        problem ?? 'it is missing',
-        'Put erasures.log back from a copy: a restore could not repeat what it tells of.',
-      );
+    if (!log || problem !== null) return fail(problem ?? 'it is missing');
     return pass(`${log.lines.toLocaleString('en')} erasures, each readable`);
   },
   'data.backup'({ now, database, config }) {
     if (config.database_url !== null) return skipped('backups are PostgreSQL’s: pg_dump');
     if ('failure' in database) return skipped('the database cannot be read');
-    const remedy = 'Run gpd backup daily, by a timer, and keep the file on another machine.';
-    if (database.lastBackupAt === null) return warn('there was never a backup', remedy);
+    if (database.lastBackupAt === null) return warn('there was never a backup');
     const age = Math.max(0, now - database.lastBackupAt);
     return age > 7 * DAY
-      ? warn(`the last backup is ${span(age)} old`, remedy)
+      ? warn(`the last backup is ${span(age)} old`)
       : pass(`the last one is ${span(age)} old`);
   },
   'master-key.present'({ masterKey, config, host: { unitCredential } }) {
-    const remedy = 'Put back the file that this data was made with; without it nothing opens again.';
     if (unitCredential?.file && config.master_key_file === null && !masterKey.file)
       return pass(`held by the unit (${unitCredential.path}): as root, gpd doctor tries it`);
-    if (!masterKey.file?.readable) return fail(`${masterKey.path} is missing or not readable`, remedy);
+    if (!masterKey.file?.readable) return fail(`${masterKey.path} is missing or not readable`);
     const isHeld = unitCredential?.path === masterKey.path;
     return masterKey.valid
       ? pass(isHeld ? `held by the unit (${masterKey.path})` : masterKey.path)
-      : fail(`${masterKey.path} holds no master key`, remedy);
+      : fail(`${masterKey.path} holds no master key`);
   },
   'master-key.mode'({ masterKey }) {
     const { file } = masterKey;
@@ -179,50 +160,37 @@ export const HOST_CHECKS: Checks = {
   },
   'master-key.fits'({ masterKey }) {
     if (masterKey.opens === null) return skipped('there is nothing to try it on');
-    return masterKey.opens
-      ? pass('it opens this database')
-      : fail('it is not the key of this database', 'Give the key that this database was made with.');
+    return masterKey.opens ? pass('it opens this database') : fail('it is not the key of this database');
   },
   'master-key.secrets'({ masterKey }) {
     if (masterKey.opens !== true) return skipped('the master key does not open the database');
     if (masterKey.unopened.length === 0) return pass('every stored secret opens');
-    return fail(
-      `it does not open ${some(masterKey.unopened)}`,
-      'These rows were changed or come from another database: restore a backup.',
-    );
+    return fail(`it does not open ${some(masterKey.unopened)}`);
   },
   'master-key.rewrap': ({ masterKey }) =>
     masterKey.rewrapPending
-      ? warn(
-          'a change of the master key was interrupted',
-          'Run any gpd command that opens the data: it finishes it.',
-        )
+      ? warn('a change of the master key was interrupted')
       : pass('no change of it is under way'),
   'master-key.escrow'({ now, masterKey }) {
     if (masterKey.opens !== true) return skipped('the master key does not open the database');
-    const remedy =
-      'Run gpd master-key escrow, print it, and type it back by gpd master-key confirm: with this disk the key would be gone.';
     const { escrow } = masterKey;
-    if (!escrow) return warn('no recovery key was ever confirmed', remedy);
+    if (!escrow) return warn('no recovery key was ever confirmed');
     const age = span(Math.max(0, now - escrow.confirmedAt));
     return escrow.current
       ? pass(`a recovery key was confirmed ${age} ago`)
-      : warn(`the recovery key that was confirmed ${age} ago is of an earlier master key`, remedy);
+      : warn(`the recovery key that was confirmed ${age} ago is of an earlier master key`);
   },
   'host.clock'({ now, database }) {
-    if (now < FIRST_DAY) return fail('the clock stands before gpd was written', NTP);
+    if (now < FIRST_DAY) return fail('the clock stands before gpd was written');
     const newest = 'failure' in database ? null : database.newestDecisionAt;
     if (newest !== null && newest > now + 5 * MINUTE)
-      return fail(`the newest decision lies ${span(newest - now)} in the future`, NTP);
+      return fail(`the newest decision lies ${span(newest - now)} in the future`);
     return pass('the clock is plausible');
   },
   'clock.ahead': read(({ clockAheadMs }) => {
     if (clockAheadMs === null) return skipped('no server has run its jobs yet');
     return clockAheadMs > TOLD_AHEAD_MS
-      ? warn(
-          `the clock is ${span(clockAheadMs)} ahead of the last time that the server believes`,
-          'Check the clock (timedatectl). If it is right, wait: retention, sealing and key destruction catch up after six hours.',
-        )
+      ? warn(`the clock is ${span(clockAheadMs)} ahead of the last time that the server believes`)
       : pass('the server believes the clock');
   }),
   'clock.forgotten-ahead': read(({ forgottenTo }, { now }) => {

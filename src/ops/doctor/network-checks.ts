@@ -29,49 +29,37 @@ const judgeOidc =
 export const NETWORK_CHECKS: Checks = {
   'url.base'({ config }) {
     if (config.base_url !== null) return pass(config.base_url);
-    return isLoopback(config.host)
-      ? pass('unset, and only this machine calls')
-      : warn(
-          'base_url is not set',
-          'Set GPD_BASE_URL to the public origin: signatures and logs are named after it.',
-        );
+    return isLoopback(config.host) ? pass('unset, and only this machine calls') : warn('base_url is not set');
   },
   'url.https'({ config }) {
     if (publicUrl(config).protocol === 'https:') return pass('the public origin is https');
     return isLocal(config)
       ? pass('plain http, on this machine alone')
-      : fail(
-          'the public origin is plain http',
-          'Put TLS in front, and set GPD_BASE_URL to https://…: browsers give the agent no cryptography otherwise.',
-        );
+      : fail('the public origin is plain http');
   },
   'url.authorities'({ config }) {
     const bad = config.authorities.filter((name) => !/^[^/\s:@]+(?::\d+)?$|^\[[^\]]+\](?::\d+)?$/.test(name));
     if (config.authorities.length === 0) return skipped('no further names');
     return bad.length === 0
       ? pass(some(config.authorities))
-      : fail(`${some(bad)} can never be an @authority`, 'Write host or host:port in GPD_AUTHORITIES.');
+      : fail(`${some(bad)} can never be an @authority`);
   },
   'tls.end'({ config }) {
     if (publicUrl(config).protocol !== 'https:') return skipped('the public origin is not https');
     if (config.tls_cert !== null) return pass('gpd ends TLS itself');
     return config.trusted_proxies.length > 0
       ? pass('a trusted proxy ends TLS')
-      : fail(
-          'nobody is known to end TLS',
-          'Name the proxy in GPD_TRUSTED_PROXIES, or set GPD_TLS_CERT and GPD_TLS_KEY.',
-        );
+      : fail('nobody is known to end TLS');
   },
   'tls.certificate'({ tls, now }) {
     if (!tls) return skipped('gpd does not end TLS');
-    const remedy = 'Renew it (gpd tls csr), name both files and restart the server.';
-    if (!tls.readable) return fail('GPD_TLS_CERT or GPD_TLS_KEY cannot be read', remedy);
-    if (!tls.matches) return fail('certificate and key do not belong together', remedy);
-    if (now < tls.validFrom) return fail('the certificate is not valid yet', remedy);
-    if (now > tls.validTo) return fail(`the certificate expired ${span(now - tls.validTo)} ago`, remedy);
-    if (!tls.coversHost) return fail('the certificate does not name the host of the base URL', remedy);
+    if (!tls.readable) return fail('GPD_TLS_CERT or GPD_TLS_KEY cannot be read');
+    if (!tls.matches) return fail('certificate and key do not belong together');
+    if (now < tls.validFrom) return fail('the certificate is not valid yet');
+    if (now > tls.validTo) return fail(`the certificate expired ${span(now - tls.validTo)} ago`);
+    if (!tls.coversHost) return fail('the certificate does not name the host of the base URL');
     const left = `valid for ${span(tls.validTo - now)}`;
-    return tls.validTo - now < 14 * DAY ? warn(left, remedy) : pass(left);
+    return tls.validTo - now < 14 * DAY ? warn(left) : pass(left);
   },
   'tls.key'({ tls }) {
     if (!tls?.keyFile) return skipped('gpd does not end TLS');
@@ -82,37 +70,28 @@ export const NETWORK_CHECKS: Checks = {
   'listen.address'({ config }) {
     const where = `${config.host}:${config.port}`;
     if (hostReach(config.host) !== 'public' || config.tls_cert !== null) return pass(where);
-    return warn(
-      `plain http on ${where}, which strangers may reach`,
-      'Listen on 127.0.0.1 behind the proxy, or set GPD_TLS_CERT and GPD_TLS_KEY.',
-    );
+    return warn(`plain http on ${where}, which strangers may reach`);
   },
   'proxies.ranges'({ config }) {
     const wide = config.trusted_proxies.filter((range) => Number(range.split('/')[1] ?? '128') < 8);
     if (config.trusted_proxies.length === 0) return skipped('none is trusted');
     return wide.length === 0
       ? pass(some(config.trusted_proxies))
-      : fail(
-          `${some(wide)} trusts everybody to say who they are`,
-          'Name the addresses of the proxies alone in GPD_TRUSTED_PROXIES.',
-        );
+      : fail(`${some(wide)} trusts everybody to say who they are`);
   },
   'proxies.strangers'({ config, data, now }) {
     const { stranger } = data;
     const trusted = config.trusted_proxies.join(' ');
     const recent = stranger && now - stranger.at < DAY && stranger.trusted === trusted;
     return recent
-      ? fail(
-          `a peer that is not trusted sent X-Forwarded-For ${span(Math.max(0, now - stranger.at))} ago`,
-          'If it is your proxy, name it in GPD_TRUSTED_PROXIES: until then everybody behind it shares one rate limit.',
-        )
+      ? fail(`a peer that is not trusted sent X-Forwarded-For ${span(Math.max(0, now - stranger.at))} ago`)
       : pass('no stranger sent X-Forwarded-For within a day');
   },
   'proxies.ja4'({ config }) {
     if (config.ja4_header === null) return skipped('no JA4 header is set');
     return config.trusted_proxies.length > 0
       ? pass(`${config.ja4_header}, from a trusted proxy`)
-      : warn('no proxy is trusted to hand over JA4', 'Name the proxy in GPD_TRUSTED_PROXIES.');
+      : warn('no proxy is trusted to hand over JA4');
   },
   'limits.rates'({ config }) {
     const off = (['rate_ingest', 'rate_privacy', 'rate_consent'] as const).filter(
@@ -120,10 +99,7 @@ export const NETWORK_CHECKS: Checks = {
     );
     return off.length === 0
       ? pass('every bucket has a limit')
-      : warn(
-          `off: ${off.map((name) => `GPD_${name.toUpperCase()}`).join(', ')}`,
-          'Set COUNT/SECONDS, unless a proxy in front limits already.',
-        );
+      : warn(`off: ${off.map((name) => `GPD_${name.toUpperCase()}`).join(', ')}`);
   },
   'networks.mmdb'({ config, mmdb, now }) {
     if (config.mmdb_file === null) return skipped('no database of networks is set');
@@ -137,20 +113,17 @@ export const NETWORK_CHECKS: Checks = {
     if (listen === null) return skipped('metrics are off');
     return hostReach(hostOf(listen)) !== 'public'
       ? pass(listen)
-      : fail(
-          `${listen} shows metrics to strangers`,
-          'Listen on 127.0.0.1 or an inner address in GPD_METRICS_LISTEN.',
-        );
+      : fail(`${listen} shows metrics to strangers`);
   },
   'server.health'({ server, version }) {
     if (!server.health) return skipped(`no server answers at ${server.url}`);
     return server.health.version === version
       ? pass(`gpd ${version} answers at ${server.url}`)
-      : warn(`gpd ${server.health.version} runs, and this is ${version}`, 'Restart the server.');
+      : warn(`gpd ${server.health.version} runs, and this is ${version}`);
   },
   'server.ready'({ server }) {
     if (!server.health) return skipped(`no server answers at ${server.url}`);
-    return noneOf(server.notReady, 'it is ready', fail('not ready', 'Look at its log for reload-failed.'));
+    return noneOf(server.notReady, 'it is ready', fail('not ready'));
   },
   'oidc.issuer'({ config }) {
     if (config.oidc_issuer !== null) return pass(config.oidc_issuer);
@@ -181,9 +154,8 @@ export const NETWORK_CHECKS: Checks = {
     if (oidc?.skewMs == null) return skipped('the provider tells no time');
     const skew = Math.abs(oidc.skewMs);
     const said = `${span(Math.max(SECOND, skew))} apart from the identity provider`;
-    const remedy = 'Set the clock by NTP (timedatectl set-ntp true).';
-    if (skew > config.max_clock_skew * SECOND) return fail(said, remedy);
-    return skew > 30 * SECOND ? warn(said, remedy) : pass('the clocks agree');
+    if (skew > config.max_clock_skew * SECOND) return fail(said);
+    return skew > 30 * SECOND ? warn(said) : pass('the clocks agree');
   },
   'console.client'({ config, consoleSecret }) {
     if (config.console_client_id === null && config.console_client_secret_file === null)

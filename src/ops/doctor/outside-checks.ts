@@ -11,10 +11,7 @@ export const OUTSIDE_CHECKS: Checks = {
     return noneOf(
       stale.map(({ url, failure }) => `${url} (${failure ?? 'never tried'})`),
       `${agents.length} directories are fresh`,
-      warn(
-        'not fetched for two days',
-        'Run gpd agents refresh, and check that this server may call out by https.',
-      ),
+      warn('not fetched for two days'),
     );
   },
   'agents.keys'({ agents }) {
@@ -23,7 +20,7 @@ export const OUTSIDE_CHECKS: Checks = {
     return noneOf(
       empty.map(({ url }) => url),
       'every directory has a usable key',
-      warn('no usable key', 'Run gpd agents refresh, or pin the keys with gpd agents add URL --jwks FILE.'),
+      warn('no usable key'),
     );
   },
   'webhooks.failed'({ webhooks }) {
@@ -32,7 +29,7 @@ export const OUTSIDE_CHECKS: Checks = {
     return noneOf(
       failing.map(({ name, failed }) => `${name} (${failed})`),
       'every delivery of the last week arrived or waits',
-      warn('given up on', 'Repair the target, then run gpd webhooks replay.'),
+      warn('given up on'),
     );
   },
   'webhooks.backlog'({ webhooks, now }) {
@@ -44,17 +41,14 @@ export const OUTSIDE_CHECKS: Checks = {
     const said = late.map(({ name, waiting, oldestWaitingAt }) => {
       return `${name} (${waiting}, the oldest for ${span(now - (oldestWaitingAt ?? now))})`;
     });
-    return warn(
-      `deliveries wait: ${some(said)}`,
-      'Check that gpd serve runs and that the target answers 2xx.',
-    );
+    return warn(`deliveries wait: ${some(said)}`);
   },
   'webhooks.plain'({ webhooks }) {
     const plain = webhooks.filter((webhook) => webhook.plain);
     return noneOf(
       plain.map(({ name }) => name),
       'every target is https',
-      warn('told in the clear', 'Add the target by https, and remove this one.'),
+      warn('told in the clear'),
     );
   },
 };

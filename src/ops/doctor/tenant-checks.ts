@@ -22,115 +22,85 @@ const isPlain = (origin: string): boolean =>
 
 export const TENANT_CHECKS: Checks = {
   'tenants.any': read((_database, { tenants }) =>
-    tenants.length > 0
-      ? pass(some(tenants.map(({ kid }) => kid)))
-      : fail('there is no tenant', 'Run gpd tenants add KID --origin URL.'),
+    tenants.length > 0 ? pass(some(tenants.map(({ kid }) => kid))) : fail('there is no tenant'),
   ),
   'tenants.readable': read((_database, { damagedTenants }) =>
-    noneOf(
-      damagedTenants,
-      'every tenant can be read',
-      fail(
-        'stored rows cannot be read',
-        'Restore a backup: a server does not serve these tenants, and serves all others.',
-      ),
-    ),
+    noneOf(damagedTenants, 'every tenant can be read', fail('stored rows cannot be read')),
   ),
   'tenants.origins': each(
     (tenant) => tenant.origins.length === 0,
     'every tenant has an origin',
-    warn('no origin, so no browser may read an answer', 'Run gpd tenants set KID origins=https://….'),
+    warn('no origin, so no browser may read an answer'),
   ),
   'tenants.plain-origins': each(
     (tenant) => tenant.origins.some(isPlain),
     'every origin is https',
-    warn('an origin is plain http, where no agent runs', 'Run gpd tenants set KID origins=https://….'),
+    warn('an origin is plain http, where no agent runs'),
   ),
   'keys.published': each(
     (tenant) => tenant.publishedKeys !== 1,
     'every tenant has one published seal key',
-    fail('not exactly one published seal key', 'Run gpd keys rotate KID.'),
+    fail('not exactly one published seal key'),
   ),
   'keys.age': each(
     (tenant, { now }) => tenant.publishedAt !== null && now - tenant.publishedAt > 365 * DAY,
     'no seal key is older than a year',
-    warn('a seal key older than a year', 'Run gpd keys rotate KID.'),
+    warn('a seal key older than a year'),
   ),
   'keys.staged': each(
     (tenant, { now }) => tenant.stagedAt !== null && now - tenant.stagedAt > 30 * DAY,
     'no generation waits for long',
-    warn('a generation was staged over a month ago', 'Run gpd keys rotate KID, which publishes it.'),
+    warn('a generation was staged over a month ago'),
   ),
   'keys.retiring': each(
     (tenant, { now }) => tenant.overdueKeys.some((at) => now - at > 10 * MINUTE),
     'keys whose grace is over are overwritten',
-    fail('a private key outlives its grace', 'Start gpd serve, or run gpd keys destroy KID GENERATION.'),
+    fail('a private key outlives its grace'),
   ),
   'keys.symmetric': each(
     (tenant) => tenant.symmetric,
     'nobody seals to a shared key',
-    warn('a shared key, which its clients can open bundles with', 'Move the clients to the published key.'),
+    warn('a shared key, which its clients can open bundles with'),
   ),
   'apikeys.any': each(
     (tenant) => tenant.activeApiKeys === 0,
     'every tenant has an API key',
-    warn(
-      'no API key, so no backend can ask for a verdict',
-      'Run gpd apikeys create KID --scope secret --name NAME.',
-    ),
+    warn('no API key, so no backend can ask for a verdict'),
   ),
   'apikeys.idle': each(
     (tenant) => tenant.idleApiKeys.length > 0,
     'every API key is in use',
-    warn(
-      'API keys that nobody used for half a year',
-      'Run gpd apikeys list, and gpd apikeys revoke what nobody needs.',
-    ),
+    warn('API keys that nobody used for half a year'),
   ),
   'terms.purpose': each(
     (tenant) => !tenant.purposes.includes('device-identification'),
     'every tenant has defined device-identification',
-    fail(
-      'the purpose device-identification is not defined',
-      'Run gpd consent purposes set KID device-identification --title TITLE.',
-    ),
+    fail('the purpose device-identification is not defined'),
   ),
   'terms.policy': each(
     (tenant) => tenant.basis === 'ledger' && tenant.consentPolicies === 0,
     'who proves consent has published a policy',
-    warn(
-      'consent is proven and no policy was ever published',
-      'Run gpd consent policies KID --publish FILE.',
-    ),
+    warn('consent is proven and no policy was ever published'),
   ),
   'terms.notice': each(
     (tenant) => tenant.emptyNotices.length > 0,
     'every notice is filled in',
-    warn(
-      'the notice to people has gaps',
-      'Run gpd tenants set KID notice.controller=… notice.contact=… notice.authority=….',
-    ),
+    warn('the notice to people has gaps'),
   ),
   'terms.weights': each(
     (tenant) => tenant.badPolicy,
     'every policy of weights can be read',
-    fail('a policy of weights cannot be read', 'Run gpd tenants policy KID with a file that is valid.'),
+    fail('a policy of weights cannot be read'),
   ),
   'consent.state': each(
     (tenant) => tenant.stateForged,
     'every row that a check reads carries its MAC',
-    fail(
-      'somebody wrote to consent_state, consent_principals, purposes or consent_policies without the key',
-      'Restore the last backup that fits; until then the server answers 503 from these rows.',
-    ),
+    fail('somebody wrote to consent_state, consent_principals, purposes or consent_policies without the key'),
   ),
   'log.entries': each(
     ({ log }) => log === null || log.entries !== log.size || !log.lastFits || !log.headFits,
     'size, last entry and head of every log fit',
-    fail(
-      'the log does not fit its head',
-      'Run gpd consent verify KID, then restore the last backup that fits.',
-    ),
+    fail('the log does not fit its head'),
   ),
   'log.checkpoint'({ tenants }) {
     if (tenants.length === 0) return skipped('there are no tenants');
@@ -140,10 +110,7 @@ export const TENANT_CHECKS: Checks = {
     return noneOf(
       bad,
       'every log extends what this node has signed',
-      fail(
-        'nothing is signed for these logs',
-        'Run gpd consent verify KID; docs/verify-a-proof.md says how to go on.',
-      ),
+      fail('nothing is signed for these logs'),
     );
   },
   'log.witnesses': read(({ jobFailures }, { config }) => {
@@ -161,9 +128,6 @@ export const TENANT_CHECKS: Checks = {
     ({ kid, log }, { config }) =>
       log !== null && log.origin !== `${new URL(baseUrl(config)).host}/ledger/${kid}`,
     'every log is named after the base URL',
-    warn(
-      'the log is named after another host than the base URL',
-      'Keep the old name answering: a log’s origin never changes.',
-    ),
+    warn('the log is named after another host than the base URL'),
   ),
 };
