@@ -106,7 +106,7 @@ function generate(root: string, ...args: string[]) {
 describe('npm run gen', () => {
   it('names a page that is out of date and leaves it so; without --check it is written', () => {
     const copy = tempDir('copy');
-    for (const part of ['bin', 'docs', 'package.json', 'src', 'tsconfig.json'])
+    for (const part of ['bin', 'docs', 'package.json', 'src', 'tsconfig.json', 'views'])
       cpSync(join(ROOT, part), join(copy, part), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
     expect(generate(copy, '--check')).toEqual({ status: 0, stderr: '' });
