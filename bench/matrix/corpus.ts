@@ -223,9 +223,9 @@ function countRow({ byClass, byRule, automation }: Tally, bundle: Captured): voi
   if (verdict.class === 'undeclared_automation') automation.push(rules.join(' '));
 }
 
-/** Hands on each row that does not call itself headless. @returns how many did */
-export function eachPerson(rows: number, seed: number, take: (bundle: Captured) => void): number {
+export function judgeCorpus(rows: number, seed: number): CorpusResult {
   const random = seededRandom(seed);
+  const tally: Tally = { byClass: {}, byRule: {}, automation: [] };
   let headless = 0;
   withSeed(random, () => {
     const generator = new FingerprintGenerator({
@@ -240,15 +240,9 @@ export function eachPerson(rows: number, seed: number, take: (bundle: Captured) 
         headless += 1;
         continue;
       }
-      take(bundle);
+      countRow(tally, bundle);
       row += 1;
     }
   });
-  return headless;
-}
-
-export function judgeCorpus(rows: number, seed: number): CorpusResult {
-  const tally: Tally = { byClass: {}, byRule: {}, automation: [] };
-  const headless = eachPerson(rows, seed, (bundle) => countRow(tally, bundle));
   return { seed, rows, headless, ...tally };
 }

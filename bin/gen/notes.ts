@@ -71,7 +71,7 @@ export const NOTES: Readonly<Record<string, Note>> = {
     see: ['apikeys', 'audit'],
   },
   contests: {
-    text: 'A contest is due one calendar month after it was filed. `overturned` writes an override that later verdicts honour; the same outcome again changes nothing, another one ends with 7. The reason is read by the person who contested.',
+    text: 'A contest is due one calendar month after it was filed, or by what the tenant’s `rights.profile` says; `extend` moves that date once. `overturned` writes an override that later verdicts honour; the same outcome again changes nothing, another one ends with 7. The reason is read by the person who contested.',
     examples: ['gpd contests list', 'gpd contests list --tenant shop --all'],
     see: ['audit', 'dsar'],
   },

@@ -9,6 +9,7 @@ export const AUDIT_ACTIONS = [
   'contest.released',
   'contest.asked',
   'contest.answered',
+  'contest.extended',
   'contest.proposed',
   'contest.resolved',
   'principal.linked',

@@ -1,7 +1,7 @@
 import { Refusal } from '../lib/errors.ts';
 import { activeClaim, type Contest } from '../rights/contests/contest.ts';
-import { OUTCOMES, reasonSchema } from '../schema/rights.ts';
-import { askSubject, type CaseView, readCase, resolveCase } from './cases-service.ts';
+import { extensionSchema, OUTCOMES, reasonSchema } from '../schema/rights.ts';
+import { askSubject, type CaseView, extendCase, readCase, resolveCase } from './cases-service.ts';
 import type { Context } from './context.ts';
 import { keepTyped } from './drafts-service.ts';
 import { field } from './form.ts';
@@ -15,7 +15,17 @@ import { type TypedByKind, typedOf, withTemplate } from './typed.ts';
 
 /** Starting points for a reason; sent as they are they are refused. */
 const TEMPLATES = ['shared', 'tool', 'agreed', 'driven'] as const;
-const DONE = ['claimed', 'released', 'asked', 'resolved', 'proposed', 'changed', 'unchanged', 'started'];
+const DONE = [
+  'claimed',
+  'released',
+  'asked',
+  'extended',
+  'resolved',
+  'proposed',
+  'changed',
+  'unchanged',
+  'started',
+];
 const LOST = ['claimed-by-another', 'stale-version', 'already-resolved', 'self-review-denied'];
 const CONTEST_ID = /^con_[0-9A-HJKMNP-TV-Z]{26}$/;
 
@@ -110,7 +120,7 @@ async function refuse(
   { problem, status = 400 }: { readonly problem: string; readonly status?: number },
 ): Promise<void> {
   const typed = typedIn(posted);
-  await keep(context, posted, view, [typed.resolve, typed.ask]);
+  await keep(context, posted, view, Object.values(typed));
   show(context, posted, view, { problem, typed, status });
 }
 
@@ -140,7 +150,7 @@ async function showCase(context: Context, visit: Visit): Promise<void> {
   const word = DONE.find((name) => name === query['done']) ?? null;
   const draft = (kind: Draft['kind']) => view.drafts.find((one) => one.kind === kind) ?? null;
   const resolve = fromTemplate(context, draft('resolve') ?? beginning(view), query['template']);
-  const typed: TypedByKind = { resolve, ask: draft('ask') };
+  const typed: TypedByKind = { resolve, ask: draft('ask'), extend: draft('extend') };
   const kept = view.drafts.length > 0 && view.contest.status === 'open' && word !== 'started';
   show(context, visit, view, { done: word, typed, kept });
 }
@@ -160,8 +170,9 @@ async function release(context: Context, posted: Posted, view: CaseView): Promis
 }
 
 async function startTemplate(context: Context, posted: Posted, view: CaseView): Promise<void> {
-  const { resolve, ask: question } = typedIn(posted);
-  await keep(context, posted, view, [fromTemplate(context, resolve, posted.form.get('template')), question]);
+  const { resolve, ...others } = typedIn(posted);
+  const begun = fromTemplate(context, resolve, posted.form.get('template'));
+  await keep(context, posted, view, [begun, ...Object.values(others)]);
   done(posted, view, 'started', '#resolve');
 }
 
@@ -173,8 +184,21 @@ async function ask(context: Context, posted: Posted, view: CaseView): Promise<vo
     return;
   }
   await askSubject(context, posted.staff, view.contest.contestId, text.trim());
-  await keep(context, posted, view, [typed.resolve]);
+  await keep(context, posted, view, [typed.resolve, typed.extend]);
   done(posted, view, 'asked');
+}
+
+async function extend(context: Context, posted: Posted, view: CaseView): Promise<void> {
+  const typed = typedIn(posted);
+  const asked = { days: field(posted.form, 'days'), reason: typed.extend?.text.trim() };
+  const extension = extensionSchema.safeParse(asked).data;
+  if (!extension || extension.days > view.extendDays || view.contest.dueAt < posted.now) {
+    await refuse(context, posted, view, { problem: 'extension' });
+    return;
+  }
+  await extendCase(context, posted.staff, view.contest.contestId, extension);
+  await keep(context, posted, view, [typed.resolve, typed.ask]);
+  done(posted, view, 'extended');
 }
 
 async function resolve(context: Context, posted: Posted, view: CaseView): Promise<void> {
@@ -205,6 +229,7 @@ export const casePages: PageTable = {
     '/contests/:id/release': ['reviewer', onCase(release)],
     '/contests/:id/template': ['reviewer', onCase(startTemplate)],
     '/contests/:id/ask': ['reviewer', onCase(ask)],
+    '/contests/:id/extend': ['reviewer', onCase(extend)],
     '/contests/:id/resolve': ['reviewer', onCase(resolve)],
   },
 };

@@ -3,12 +3,13 @@ import { listAudit } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
 import { findDecision } from '../ingest/decision-store.ts';
 import type { Contest } from '../rights/contests/contest.ts';
+import { PERIODS } from '../rights/contests/due.ts';
 import { COUNT_CAP } from '../rights/contests/queue-store.ts';
 import { findContest } from '../rights/contests/store.ts';
 import { describeDecision } from '../rights/dsar/service.ts';
 import { heldOverride } from '../rights/dsar/store.ts';
 import { countTrail, deviceContests, deviceTrail } from '../rights/dsar/trail-store.ts';
-import type { Ruling } from '../schema/rights.ts';
+import type { Extension, Ruling } from '../schema/rights.ts';
 import type { Context } from './context.ts';
 import { readDrafts } from './drafts-service.ts';
 import { deleteDrafts } from './session-store.ts';
@@ -60,6 +61,8 @@ export async function readCase(context: Context, staff: Staff, contestId: string
     cap: COUNT_CAP,
     audit,
     fourEyes: tenant.settings['review.fourEyes'],
+    extendDays: contest.extendedFrom === null ? PERIODS[tenant.settings['rights.profile']].extendDays : 0,
+    profile: tenant.settings['rights.profile'],
     webhooks: tenant.webhooksFor('contest.resolved').length,
     drafts,
   };
@@ -77,6 +80,16 @@ export async function askSubject(
   await deleteDrafts(database, { kid: staff.kid, actor: staff.ref, contestId }, ['ask']);
 }
 
+export async function extendCase(
+  { rights, database }: Context,
+  staff: Staff,
+  contestId: string,
+  extension: Extension,
+): Promise<void> {
+  await rights.contests.extend(staff, contestId, extension);
+  await deleteDrafts(database, { kid: staff.kid, actor: staff.ref, contestId }, ['extend']);
+}
+
 /** @returns the case after the change */
 export async function resolveCase(
   { rights, database }: Context,
@@ -85,6 +98,6 @@ export async function resolveCase(
 ): Promise<Contest> {
   const contest = await rights.contests.resolve(staff, ruling);
   const { kid, ref: actor } = staff;
-  await deleteDrafts(database, { kid, actor, contestId: ruling.contestId }, ['resolve', 'ask']);
+  await deleteDrafts(database, { kid, actor, contestId: ruling.contestId }, ['resolve', 'ask', 'extend']);
   return contest;
 }

@@ -1,14 +1,13 @@
 import { DAY, HOUR, MINUTE } from '../lib/clock.ts';
-import { due } from '../rights/contests/due.ts';
+import { due, SOON_DAYS } from '../rights/contests/due.ts';
 import type { Translate } from './strings-files.ts';
 
-/** The clock of article 12(3): one month. In words and in a colour. */
+/** What is left until a due date, in words and in a colour. */
 export interface Due {
   readonly text: string;
   readonly level: 'calm' | 'soon' | 'urgent' | 'late';
 }
 
-const SOON_DAYS = 7;
 const URGENT_DAYS = 2;
 
 /** `due` of rights/due.ts, in words; the command line says the same ones. */

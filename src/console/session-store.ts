@@ -84,7 +84,7 @@ export async function listConsoleSessions(
 }
 
 export interface Draft {
-  readonly kind: 'resolve' | 'ask';
+  readonly kind: 'resolve' | 'ask' | 'extend';
   readonly outcome: string | null;
   readonly text: string;
 }

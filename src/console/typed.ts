@@ -6,7 +6,7 @@ import type { Draft } from './session-store.ts';
 
 export type TypedByKind = Readonly<Record<Draft['kind'], Draft | null>>;
 
-const CASE = /^\/contests\/(con_\w+)\/(?:claim|release|ask|resolve|template)$/;
+const CASE = /^\/contests\/(con_\w+)\/(?:claim|release|ask|extend|resolve|template)$/;
 
 /** The contest that a form of its page was sent to. */
 export function contestOfPath(path: string): string | null {
@@ -17,10 +17,13 @@ export function contestOfPath(path: string): string | null {
 export function typedOf(form: Form, path: string): TypedByKind {
   const alone = path.endsWith('/ask') && !form.has('question');
   const [reason, question] = alone ? [undefined, form.get('text')] : [form.get('text'), form.get('question')];
+  const extension = form.get('extension');
   const outcome = OUTCOMES.find((name) => name === form.get('outcome')) ?? null;
   return {
     resolve: reason === undefined ? null : { kind: 'resolve', text: reason.toWellFormed(), outcome },
     ask: question === undefined ? null : { kind: 'ask', text: question.toWellFormed(), outcome: null },
+    extend:
+      extension === undefined ? null : { kind: 'extend', text: extension.toWellFormed(), outcome: null },
   };
 }
 

@@ -11,8 +11,9 @@ import type {
   ErasureReceipt,
   Ruling,
 } from '../schema/rights.ts';
+import type { ContestDeps } from './contests/change-service.ts';
 import { contestResponse, ownContest } from './contests/record.ts';
-import { type ContestDeps, makeContestService, type Reviewer } from './contests/service.ts';
+import { makeContestService, type Reviewer } from './contests/service.ts';
 import { isContested } from './contests/store.ts';
 import { type DsarDeps, exported, gather } from './dsar/service.ts';
 import { type ErasureTarget, NOTHING, type Requester } from './erase/erasure.ts';

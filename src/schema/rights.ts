@@ -80,7 +80,14 @@ export const meRequestSchema = z.looseObject({
 /** As with `/me`, whatever is wrong with the token is 401. */
 export const linkRequestSchema = z.strictObject({ token: z.unknown().optional() });
 
-const textSchema = prose(1, 4000);
+export const textSchema = prose(1, 4000);
+
+/** More time for an answer, and why: the person reads it. */
+export const extensionSchema = z.strictObject({
+  days: z.coerce.number('a whole number of days').int().min(1).max(61),
+  reason: textSchema,
+});
+export type Extension = z.infer<typeof extensionSchema>;
 
 /** POST /me with `action: "contest"`, beside the token. */
 export const caseFilingSchema = z.object({ statement: textSchema, email: z.email().max(254).optional() });
@@ -100,6 +107,9 @@ export const contestResponseSchema = z.object({
   statement: z.string().nullable(),
   filedAt: z.string(),
   dueAt: z.string(),
+  /** The date that counts instead of `dueAt`, once it was extended. */
+  extendedTo: z.string().nullable(),
+  extensionReason: z.string().nullable(),
   version: z.int(),
   restricted: z.boolean(),
   question: z.string().nullable(),
@@ -127,10 +137,17 @@ export type CaseFiled = Answer<typeof caseFiledSchema>;
 
 /** A contest as its case key shows it (contract-2 section 15). */
 export const caseResponseSchema = contestResponseSchema
-  .pick({ contestId: true, status: true, filedAt: true, dueAt: true, statement: true, question: true })
+  .pick({
+    contestId: true,
+    status: true,
+    filedAt: true,
+    dueAt: true,
+    extendedTo: true,
+    extensionReason: true,
+    statement: true,
+    question: true,
+  })
   .extend({
-    extendedTo: z.string().nullable(),
-    extensionReason: z.string().nullable(),
     askedAt: z.string().nullable(),
     answer: z.string().nullable(),
     outcome: outcomeSchema.nullable(),

@@ -2,6 +2,11 @@
 export const WEBHOOK_EVENTS = [
   'decision.recorded',
   'contest.filed',
+  'contest.asked',
+  'contest.answered',
+  'contest.extended',
+  'contest.due-soon',
+  'contest.overdue',
   'contest.resolved',
   'consent.granted',
   'consent.denied',
@@ -9,5 +14,8 @@ export const WEBHOOK_EVENTS = [
   'consent.gpc-opt-out',
   'subject.erased',
   'log.fork',
+  'erasure.incomplete',
+  'export.ready',
+  'backup.failed',
 ] as const;
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];

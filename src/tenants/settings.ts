@@ -30,12 +30,17 @@ const list = z.union([
 
 const notice = z.string().max(4000).default('');
 
+/** Whose periods a due date follows. */
+export const RIGHTS_PROFILES = ['gdpr', 'ccpa', 'dpdp'] as const;
+export type RightsProfile = (typeof RIGHTS_PROFILES)[number];
+
 export const tenantSettingsSchema = z.strictObject({
   origins: list.default([]),
   'consent.basis': z.enum(['asserted', 'ledger']).default('asserted'),
   'transparency.retain': z.enum(['none', 'summary']).default('none'),
   'ledger.public': booleanWord.default(false),
   'review.fourEyes': booleanWord.default(false),
+  'rights.profile': z.enum(RIGHTS_PROFILES).default('gdpr'),
   'retention.days': z.coerce.number('a whole number of days').int().min(1).max(3650).default(90),
   'notice.controller': notice,
   'notice.contact': notice,
@@ -51,7 +56,7 @@ export type TenantSettings = z.infer<typeof tenantSettingsSchema>;
 export const TENANT_SETTING_NAMES = Object.keys(tenantSettingsSchema.shape) as (keyof TenantSettings)[];
 
 /** Settings whose words are no free text. */
-const PLAIN: readonly string[] = ['origins', 'consent.basis', 'transparency.retain'];
+const PLAIN: readonly string[] = ['origins', 'consent.basis', 'transparency.retain', 'rights.profile'];
 
 /** A setting as the audit log tells it: free text, which may name people, by the beginning of its hash alone. */
 export function settingForAudit(name: string, value: unknown): Json {

@@ -319,6 +319,26 @@ describe('what is typed', () => {
     expect([reasonOf(cleared), questionOf(cleared)]).toEqual(['', '']);
   });
 
+  it('extends once, and an extension that is refused keeps every word', async () => {
+    const { path, contestId } = await makeCase();
+    const extension = 'An expert of the vendor has to look.';
+    expect((await ada.get(path)).text).toContain('Once, by up to 61 days (GDPR, article 12(3))');
+    const refused = await press(path, 'extend', { extension, days: '62' });
+    expect(refused.status).toBe(400);
+    for (const words of [extension, HALF, QUESTION, 'An extension needs a number of days'])
+      expect(refused.text).toContain(words);
+    const reply = await press(path, 'extend', { extension, days: '61' });
+    expect(reply.headers.location).toBe(`${path}?done=extended`);
+    const page = (await ada.get(path)).text;
+    expect(page).toMatch(/due in 9[012] days/);
+    expect(page).toContain(extension);
+    expect(page).not.toContain('name="days"');
+    expect([reasonOf(page), questionOf(page)]).toEqual([HALF, QUESTION]);
+    expect((await press(path, 'extend', { extension, days: '5' })).status).toBe(400);
+    const shown = await site.gpd.json(['contests', 'show', contestId]);
+    expect(shown).toMatchObject({ extensionReason: extension });
+  });
+
   it('is sealed where it is kept, and goes with the ruling', async () => {
     const { path, contestId } = await makeCase();
     await press(path, 'claim');
@@ -395,7 +415,7 @@ describe('another tenant', () => {
   it('its contests are 404, in every way to reach them', async () => {
     const { path, requestId, contestId } = await makeCase('a secret of acme');
     expect((await olaf.get(path)).status).toBe(404);
-    for (const name of ['claim', 'release', 'ask', 'resolve']) {
+    for (const name of ['claim', 'release', 'ask', 'extend', 'resolve']) {
       const fields = { csrf: csrf.olaf, outcome: 'upheld', text: REASON, version: '1' };
       expect((await olaf.post(`${path}/${name}`, fields)).status).toBe(404);
     }

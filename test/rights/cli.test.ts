@@ -103,6 +103,15 @@ describe('gpd contests', () => {
     ['an unknown contest', () => ['resolve', 'con_x', '--outcome', 'upheld', '--reason', REASON, '--yes'], 3],
     ['an unknown contest to show', () => ['show', 'con_x'], 3],
     ['an unknown tenant', () => ['list', '--tenant', 'nobody'], 3],
+    ['62 days', (id) => ['extend', id, '--reason', REASON, '--days', '62'], 2],
+    ['no days', (id) => ['extend', id, '--reason', REASON, '--days', '0'], 2],
+    ['half days', (id) => ['extend', id, '--reason', REASON, '--days', '1.5'], 2],
+    ['days in words', (id) => ['extend', id, '--reason', REASON, '--days', 'x'], 2],
+    ['an empty reason', (id) => ['extend', id, '--reason', ' ', '--days', '5'], 2],
+    ['no reason', (id) => ['extend', id, '--days', '5'], 2],
+    ['an unknown contest to extend', () => ['extend', 'con_x', '--reason', REASON, '--days', '5'], 3],
+    ['an unknown contest to claim', () => ['claim', 'con_x'], 3],
+    ['no question', (id) => ['ask', id, '--question', ''], 2],
   ])('%s: exit code', async (_what, args, code) => {
     const { contestId } = await contested();
     expect((await cli('contests', ...args(contestId))).code).toBe(code);
@@ -122,6 +131,35 @@ describe('gpd contests', () => {
     ];
     expect(await rights.gpd.json(args)).toMatchObject({ contestId, outcome: 'overturned', dryRun: true });
     expect(await rights.gpd.json(['contests', 'show', contestId])).toMatchObject({ status: 'open' });
+  });
+
+  it('extends once, with a reason that the person reads, and everybody counts from the new date', async () => {
+    const { visit, contestId } = await contested();
+    const args = ['contests', 'extend', contestId, '--reason', 'A second expert looks.', '--days', '30'];
+    const { dueAt, extendedTo } = await rights.gpd.json<{ dueAt: string; extendedTo: string }>(args);
+    expect(Date.parse(extendedTo) - Date.parse(dueAt)).toBe(30 * 24 * HOUR);
+    expect((await cli(...args)).code).toBe(7);
+    const token = await rights.as({ gpd_role: 'subject', gpd_visitor: visit.visitorId });
+    expect((await rights.call('/privacy/dsar', {}, token)).json()).toMatchObject({
+      contests: [{ dueAt, extendedTo, extensionReason: 'A second expert looks.' }],
+    });
+    const list = await rights.gpd.cli(['contests', 'list', '--tenant', KID]);
+    const line = list.stdout.split('\n').find((row) => row.startsWith(contestId));
+    expect(line).toMatch(/due in (58|59|60) days/);
+    const [audit] = await rights.gpd.json<object[]>(['audit', KID, '--action', 'contest.extended']);
+    expect(audit).toMatchObject({ role: 'operator', detail: { days: 30 } });
+    const { stdout } = await rights.gpd.cli(['audit', KID, '--json']);
+    expect(stdout).not.toContain('expert');
+  });
+
+  it('asks and claims', async () => {
+    const { contestId } = await contested();
+    const asked = await rights.gpd.json(['contests', 'ask', contestId, '--question', 'Which browser?']);
+    expect(asked).toMatchObject({ contestId, question: 'Which browser?', status: 'open' });
+    expect(await rights.gpd.json(['contests', 'claim', contestId])).toMatchObject({ contestId });
+    const list = await rights.gpd.cli(['contests', 'list', '--tenant', KID]);
+    const line = list.stdout.split('\n').find((row) => row.startsWith(contestId));
+    expect(line?.trimEnd()).toMatch(/automation\s+\S+$/);
   });
 
   it('another outcome afterwards is a conflict', async () => {

@@ -56,6 +56,7 @@ describe('tenant settings', () => {
       'transparency.retain': 'none',
       'ledger.public': false,
       'review.fourEyes': false,
+      'rights.profile': 'gdpr',
       'retention.days': 90,
       'notice.controller': '',
       'notice.contact': '',

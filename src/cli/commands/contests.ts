@@ -7,12 +7,13 @@ import { activeClaim, type Contest } from '../../rights/contests/contest.ts';
 import { contestResponse } from '../../rights/contests/record.ts';
 import { findContest, listContests } from '../../rights/contests/store.ts';
 import { describeDecision } from '../../rights/dsar/service.ts';
-import { OUTCOMES, reasonSchema } from '../../schema/rights.ts';
+import { extensionSchema, OUTCOMES, reasonSchema, textSchema } from '../../schema/rights.ts';
 import { tenantsSince } from '../../tenants/tenant-store.ts';
-import type { Actions } from '../define.ts';
+import { type Actions, REQUIRED } from '../define.ts';
+import { accountName } from '../operator.ts';
 import { CommandFailed, print, printTable, table } from '../output.ts';
-import { withRights } from '../rights-context.ts';
-import { checkKid, confirm, type DestructiveFlags, noSuchTenant } from '../run.ts';
+import { type RightsContext, withRights } from '../rights-context.ts';
+import { checked, checkKid, confirm, type DestructiveFlags, noSuchTenant } from '../run.ts';
 
 const PAGE = 1000;
 
@@ -72,6 +73,7 @@ async function show(contestId: string): Promise<void> {
         ['status', contest.outcome ?? contest.status],
         ['filed', isoTime(contest.filedAt)],
         ['due', isoTime(contest.dueAt)],
+        ...(contest.extendedFrom === null ? [] : [['extended from', isoTime(contest.extendedFrom)]]),
         ['decision', decision ? `${decision.classText} (score ${decision.suspectScore})` : 'is gone'],
       ]),
       '',
@@ -83,6 +85,55 @@ async function show(contestId: string): Promise<void> {
       ...(decision ? ['', decision.whatWouldHaveChanged.text] : []),
     ]);
   });
+}
+
+/** One change of a contest, as the person at this terminal. */
+async function act(
+  contestId: string,
+  work: (contests: RightsContext['api']['contests'], by: ActingOperator) => Promise<Contest>,
+  said: (contest: Contest) => string,
+): Promise<void> {
+  await withRights(async ({ store, api, words, operatorOf }) => {
+    const contest = await findContest(store.database.read, words, contestId);
+    if (!contest) throw new CommandFailed('notFound', 'no contest has this id');
+    const after = await work(api.contests, operatorOf(contest.kid));
+    print({ tenant: after.kid, ...contestResponse(after) }, () => [said(after)]);
+  });
+}
+
+type ActingOperator = ReturnType<RightsContext['operatorOf']>;
+
+async function extend(
+  contestId: string,
+  options: { readonly reason: string; readonly days: string },
+): Promise<void> {
+  const { days, reason } = options;
+  const extension = {
+    days: checked(extensionSchema.shape.days, days, '--days: '),
+    reason: checked(textSchema, reason, '--reason: '),
+  };
+  await act(
+    contestId,
+    (contests, by) => contests.extend(by, contestId, extension),
+    ({ dueAt }) => `${contestId} is due by ${isoTime(dueAt)}`,
+  );
+}
+
+async function ask(contestId: string, options: { readonly question: string }): Promise<void> {
+  const question = checked(textSchema, options.question, '--question: ');
+  await act(
+    contestId,
+    (contests, by) => contests.ask(by, contestId, question),
+    () => `${contestId}: the question waits for the person`,
+  );
+}
+
+async function claim(contestId: string): Promise<void> {
+  await act(
+    contestId,
+    (contests, by) => contests.claim(by, contestId, accountName()),
+    (contest) => `${contestId} is yours until ${isoTime(contest.claim?.until ?? 0)}`,
+  );
 }
 
 async function resolve(
@@ -118,4 +169,11 @@ async function resolve(
   });
 }
 
-export const ACTIONS: Actions = { list, show, resolve };
+export const ACTIONS: Actions = {
+  list,
+  show,
+  claim,
+  ask: [ask, { question: REQUIRED }],
+  extend: [extend, { reason: REQUIRED, days: REQUIRED }],
+  resolve,
+};

@@ -10,7 +10,7 @@ import { hashCaseKey, makeCaseKey } from './case-key.ts';
 import { findCase } from './case-store.ts';
 import type { Contest } from './contest.ts';
 import type { ContestWords } from './contest-text.ts';
-import { reasonsOf } from './record.ts';
+import { dueDates, reasonsOf } from './record.ts';
 import type { makeContestService } from './service.ts';
 
 /** A contest by its case key, without an account. */
@@ -43,9 +43,7 @@ async function caseResponse(database: Database, contest: Contest): Promise<CaseR
     contestId,
     status,
     filedAt: isoTime(contest.filedAt),
-    dueAt: isoTime(contest.dueAt),
-    extendedTo: null,
-    extensionReason: null,
+    ...dueDates(contest),
     statement,
     question,
     askedAt: iso(contest.askedAt),
@@ -94,8 +92,9 @@ async function file(deps: CaseDeps, filer: CaseFiler, { statement, email }: Case
     { requestId, statement, email: email ?? null, caseHash, caseNetwork: markNetwork(network) },
     rightsRef(tenant.rightsKey, 'request', requestId),
   );
-  const { contestId, status, filedAt, dueAt } = contest;
-  const filed = { contestId, requestId, status, filedAt: isoTime(filedAt), dueAt: isoTime(dueAt) };
+  const { contestId, status, filedAt } = contest;
+  const { dueAt } = dueDates(contest);
+  const filed = { contestId, requestId, status, filedAt: isoTime(filedAt), dueAt };
   return contest.caseHash === caseHash ? { ...filed, caseKey } : filed;
 }
 

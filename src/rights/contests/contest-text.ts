@@ -13,6 +13,8 @@ export interface Words {
   readonly email: string | null;
   /** Sealed too, so that no hash of another case opens this one. */
   readonly caseHash: string | null;
+  /** Why an answer takes longer. */
+  readonly extensionReason: string | null;
   /** Questions that were answered before the last one was asked. */
   readonly earlier: readonly Exchange[];
 }
@@ -30,11 +32,15 @@ export const NO_WORDS: Words = {
   answer: null,
   email: null,
   caseHash: null,
+  extensionReason: null,
   earlier: [],
 };
 
 /** In the order in which a row holds them; what was sealed before a text existed is shorter. */
 const TEXTS = ['statement', 'question', 'reason', 'proposedReason', 'answer', 'email', 'caseHash'] as const;
+
+/** After `earlier`, where rows without it end. */
+const LAST = 'extensionReason' as const;
 
 export interface ContestWords {
   /** Null when nobody wrote anything. @throws for a tenant whose key is not known: nothing is written in the clear */
@@ -49,10 +55,10 @@ export function contestWordsOf(
 ): ContestWords {
   return {
     seal(kid, contestId, words) {
-      if (TEXTS.every((name) => words[name] === null)) return null;
+      if ([...TEXTS, LAST].every((name) => words[name] === null)) return null;
       const tenant = tenantOf(kid);
       if (!tenant) throw new Error('a contest of no tenant');
-      const text = JSON.stringify([...TEXTS.map((name) => words[name]), words.earlier]);
+      const text = JSON.stringify([...TEXTS.map((name) => words[name]), words.earlier, words[LAST]]);
       return tenant.wrapper.wrap(Buffer.from(text), contestContext(kid, contestId));
     },
     open(kid, contestId, sealed) {
@@ -62,7 +68,13 @@ export function contestWordsOf(
       const stored = JSON.parse(text) as (string | null)[];
       const texts = TEXTS.map((name, i): [string, string | null] => [name, stored[i] ?? null]);
       const earlier = (stored as unknown[])[TEXTS.length] as Words['earlier'] | undefined;
-      return { ...NO_WORDS, ...(Object.fromEntries(texts) as Partial<Words>), earlier: earlier ?? [] };
+      const last = stored[TEXTS.length + 1] ?? null;
+      return {
+        ...NO_WORDS,
+        ...(Object.fromEntries(texts) as Partial<Words>),
+        earlier: earlier ?? [],
+        [LAST]: last,
+      };
     },
   };
 }

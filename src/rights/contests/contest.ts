@@ -1,8 +1,9 @@
-import { HOUR } from '../../lib/clock.ts';
+import { DAY, HOUR } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
-import type { Outcome, Ruling } from '../../schema/rights.ts';
+import type { Extension, Outcome, Ruling } from '../../schema/rights.ts';
+import type { RightsProfile } from '../../tenants/settings.ts';
 import type { Exchange } from './contest-text.ts';
-import { oneMonthAfter } from './due.ts';
+import { PERIODS } from './due.ts';
 
 /**
  * Contest of an automated decision (GDPR article 22(3), contract 6.2 and 6.3):
@@ -38,7 +39,13 @@ export interface Contest {
   readonly filedBy: string;
   readonly statement: string | null;
   readonly filedAt: number;
+  /** The date that counts, with the extension. */
   readonly dueAt: number;
+  /** The date before the extension; null: not extended. */
+  readonly extendedFrom: number | null;
+  readonly extensionReason: string | null;
+  /** What was told of the due date: 0 nothing, 1 that it is soon, 2 that it has passed. */
+  readonly dueNotice: number;
   readonly status: 'open' | 'resolved';
   /** Counts changes. */
   readonly version: number;
@@ -66,6 +73,12 @@ export interface Contest {
   readonly caseNetwork: string | null;
 }
 
+/** When, and under which law. */
+export interface At {
+  readonly now: number;
+  readonly profile: RightsProfile;
+}
+
 /** A claim that is not renewed frees the case for others. */
 const CLAIM_MS = HOUR;
 
@@ -73,14 +86,21 @@ type Filed = Pick<Contest, 'kid' | 'contestId' | 'requestId' | 'durable' | 'clas
 /** Of a contest without an account. */
 export type CaseParts = Partial<Pick<Contest, 'email' | 'caseHash' | 'caseNetwork'>>;
 
-export function fileContest(filing: Filed & CaseParts, now: number): Contest {
+export function fileContest(
+  filing: Filed & CaseParts,
+  now: number,
+  profile: RightsProfile = 'gdpr',
+): Contest {
   return {
     email: null,
     caseHash: null,
     caseNetwork: null,
     ...filing,
     filedAt: now,
-    dueAt: oneMonthAfter(now),
+    dueAt: PERIODS[profile].dueAt(now),
+    extendedFrom: null,
+    extensionReason: null,
+    dueNotice: 0,
     status: 'open',
     version: 1,
     outcome: null,
@@ -143,6 +163,29 @@ export function askSubject(contest: Contest, by: string, question: string, now: 
   const { question: asked, answer, earlier } = contest;
   const before = asked !== null && answer !== null ? [...earlier, { question: asked, answer }] : earlier;
   return changed(contest, { question, askedAt: now, answer: null, answeredAt: null, earlier: before });
+}
+
+/**
+ * More time, once, before the date has passed: by then the person has to be told (GDPR article 12(3)).
+ * @throws {Refusal}
+ */
+export function extendContest(contest: Contest, by: string, extension: Extension, context: At): Contest {
+  const { days, reason } = extension;
+  const { now, profile } = context;
+  refuseSelf(contest, by);
+  refuseResolved(contest);
+  refuseClaimed(contest, by, now);
+  const { extendDays } = PERIODS[profile];
+  const { dueAt, extendedFrom } = contest;
+  const changedSince = (what: string) => new Refusal('stale-version', { details: [what] });
+  if (extendedFrom !== null) throw changedSince('the due date was extended before, and may be extended once');
+  if (dueAt < now) throw changedSince('the due date has passed');
+  if (days > extendDays)
+    throw new Refusal('invalid-request', {
+      details: [`rights.profile ${profile} allows ${extendDays} days`],
+    });
+  const until = dueAt + days * DAY;
+  return changed(contest, { extendedFrom: dueAt, dueAt: until, extensionReason: reason, dueNotice: 0 });
 }
 
 /** Does a question wait for the person? */

@@ -1,11 +1,12 @@
 import { DAY, HOUR } from '../../lib/clock.ts';
+import type { RightsProfile } from '../../tenants/settings.ts';
 
 /**
  * One calendar month on, in UTC: the same day and time of the next month, or its last day (Regulation 1182/71, article
  * 3(2)(c); GDPR article 12(3)).
  * @param at epoch milliseconds
  */
-export function oneMonthAfter(at: number): number {
+function oneMonthAfter(at: number): number {
   const from = new Date(at);
   const year = from.getUTCFullYear();
   const month = from.getUTCMonth() + 1;
@@ -13,6 +14,30 @@ export function oneMonthAfter(at: number): number {
   const time = at - Date.UTC(year, from.getUTCMonth(), from.getUTCDate());
   return Date.UTC(year, month, Math.min(from.getUTCDate(), lastDay)) + time;
 }
+
+/** Of one law: how long an answer may take, and by how many days that may be extended, once. */
+export interface Periods {
+  /** @param at epoch milliseconds of the request */
+  readonly dueAt: (at: number) => number;
+  /** 0: not at all. */
+  readonly extendDays: number;
+}
+
+const afterDays = (days: number) => (at: number) => at + days * DAY;
+
+export const PERIODS: Readonly<Record<RightsProfile, Periods>> = {
+  // Article 12(3): one month, and two further months.
+  gdpr: { dueAt: oneMonthAfter, extendDays: 61 },
+  // California, 11 CCR section 7021(b): 45 calendar days, and 45 more.
+  ccpa: { dueAt: afterDays(45), extendDays: 45 },
+  // India, DPDP Rules 2025, rule 14: 90 days at most, which nothing extends.
+  dpdp: { dueAt: afterDays(90), extendDays: 0 },
+};
+
+/** Nothing is due later than that after it was filed: a month and 61 days. */
+export const LONGEST_MS = 92 * DAY;
+/** From here on a due date is soon. */
+export const SOON_DAYS = 7;
 
 /** What is left until a due date, or how long ago it passed; whole units, rounded down, so that no time is promised that is not there. */
 export interface TimeLeft {

@@ -1,8 +1,7 @@
 import type { Database } from '../../db/db.ts';
-import { DAY } from '../../lib/clock.ts';
 import type { Contest } from './contest.ts';
 import type { ContestWords } from './contest-text.ts';
-import { oneMonthAfter } from './due.ts';
+import { LONGEST_MS } from './due.ts';
 import { QUEUE_GROUPS, type QueueCursor, type QueueFilter, type QueueQuery, type QueueRow } from './queue.ts';
 import { type ContestRow, narrow, rowToContest } from './store.ts';
 
@@ -63,8 +62,8 @@ async function freePage(
   query.where((free) => {
     free.whereNull('claimed_until').orWhere('claimed_until', '<=', now);
   });
-  // The order is by due date: this ends the walk where older ones cannot come. Short months reorder within a day.
-  if (filter.filedBefore !== undefined) query.where('due_at', '<=', oneMonthAfter(filter.filedBefore) + DAY);
+  // The order is by due date: this ends the walk where older ones cannot come.
+  if (filter.filedBefore !== undefined) query.where('due_at', '<=', filter.filedBefore + LONGEST_MS);
   if (after !== null) query.whereRaw(AFTER, [after.at, after.contestId]);
   const rows = (await query.orderBy(['due_at', 'contest_id']).limit(limit)) as ContestRow[];
   return rows.map((row) => ({ group: 'free', contest: rowToContest(row, words) }));

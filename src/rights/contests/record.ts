@@ -2,6 +2,13 @@ import { iso, isoTime } from '../../lib/clock.ts';
 import type { ContestResponse, OwnContest } from '../../schema/rights.ts';
 import type { Contest } from './contest.ts';
 
+/** The first date, and the one that counts instead. */
+export const dueDates = ({ dueAt, extendedFrom, extensionReason }: Contest) => ({
+  dueAt: isoTime(extendedFrom ?? dueAt),
+  extendedTo: extendedFrom === null ? null : isoTime(dueAt),
+  extensionReason,
+});
+
 /** The record as the subject and a reviewer are told it. */
 export function contestResponse(contest: Contest): ContestResponse {
   const { contestId, requestId, status, outcome, statement, version, question, reason, resolvedBy } = contest;
@@ -13,7 +20,7 @@ export function contestResponse(contest: Contest): ContestResponse {
     outcome,
     statement,
     filedAt: isoTime(contest.filedAt),
-    dueAt: isoTime(contest.dueAt),
+    ...dueDates(contest),
     version,
     restricted: status === 'open',
     question,

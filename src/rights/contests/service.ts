@@ -1,46 +1,40 @@
 import type { AuditAction } from '../../audit/audit.ts';
-import { rightsRef } from '../../audit/reference.ts';
-import { writeAudit } from '../../audit/store.ts';
-import { notifications } from '../../consent/service.ts';
-import type { ConsentTenant } from '../../consent/tenant.ts';
-import type { Database } from '../../db/db.ts';
 import { decisionKey } from '../../ingest/decision-store.ts';
 import type { Actor } from '../../lib/act.ts';
-import { type Clock, DAY, SECOND } from '../../lib/clock.ts';
-import { Refusal, TenantGone } from '../../lib/errors.ts';
-import type { Random } from '../../lib/random.ts';
+import { DAY, SECOND } from '../../lib/clock.ts';
+import { Refusal } from '../../lib/errors.ts';
 import { makeUlid } from '../../lib/random.ts';
 import { lockHead } from '../../log/append-store.ts';
-import type { Ruling } from '../../schema/rights.ts';
+import type { Extension, Ruling } from '../../schema/rights.ts';
 import type { WebhookEvent } from '../../schema/webhooks.ts';
-import { enqueue } from '../../webhooks/store.ts';
 import { type Reach, reaches } from '../subject.ts';
 import { countReview } from '../tally-store.ts';
 import { countCases } from './case-store.ts';
+import {
+  type Changed,
+  type ContestDeps,
+  change,
+  note,
+  type Step,
+  type Tx,
+  tellOf,
+  tenantFor,
+} from './change-service.ts';
 import {
   answerQuestion,
   askSubject,
   type CaseParts,
   type Contest,
   claimContest,
+  extendContest,
   fileContest,
   type ResolverRole,
   releaseContest,
   resolveContest,
 } from './contest.ts';
-import type { ContestWords } from './contest-text.ts';
-import { contestResponse } from './record.ts';
-import { contestOf, insertContest, insertOverride, lockContest, updateContest } from './store.ts';
+import { contestOf, insertContest, insertOverride } from './store.ts';
 
-/** Contests in the database: each change locks the record, and takes its audit row and its webhooks with it. */
-
-export interface ContestDeps {
-  readonly database: Database;
-  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly words: ContestWords;
-}
+/** Contests in the database. */
 
 /** Staff at work on a tenant's contests. */
 export interface Reviewer {
@@ -57,76 +51,31 @@ export interface Replier {
   readonly kid: string;
   /** Keyed reference, the one that filed the contest. */
   readonly ref: string;
-  readonly missing: 'no-such-contest' | 'no-such-case';
-}
-
-type Tx = Parameters<Parameters<Database['transaction']>[0]>[0];
-
-function tenantFor({ tenantOf }: ContestDeps, kid: string): ConsentTenant {
-  const tenant = tenantOf(kid);
-  if (!tenant) throw new TenantGone();
-  return tenant;
-}
-
-/** A change within its transaction. */
-interface Changed {
-  readonly tx: Tx;
-  readonly contest: Contest;
-  readonly now: number;
-}
-
-async function note(
-  deps: ContestDeps,
-  { tx, contest, now }: Changed,
-  actor: Actor,
-  action: AuditAction,
-): Promise<void> {
-  const { kid, contestId, status, proposal } = contest;
-  const outcome = contest.outcome ?? (action === 'contest.proposed' ? (proposal?.outcome ?? null) : null);
-  const object = rightsRef(tenantFor(deps, kid).rightsKey, 'contest', contestId);
-  const detail = { status, outcome, class: contest.class };
-  await writeAudit(tx, { kid, at: now, actor, action, object, detail });
-}
-
-async function tell(deps: ContestDeps, { tx, contest, now }: Changed, event: WebhookEvent): Promise<void> {
-  const { kid, requestId } = contest;
-  const tenant = tenantFor(deps, kid);
-  const principal = rightsRef(tenant.rightsKey, 'request', requestId);
-  const told = notifications(tenant, event, contestResponse(contest));
-  await enqueue(
-    tx,
-    told.map((notification) => ({ ...notification, kid, principal, requestId: null, at: now })),
-  );
-}
-
-interface Step {
-  /** How one that is not of the tenant is refused; undefined: as staff are told. */
-  readonly missing?: Replier['missing'];
-  readonly change: (contest: Contest, now: number) => Contest;
-  readonly after: (changed: Changed) => Promise<void>;
-}
-
-/** Locks, changes, writes. What changes nothing is answered as it is. */
-async function change(
-  { database, words, clock }: ContestDeps,
-  kid: string,
-  contestId: string,
-  step: Step,
-): Promise<Contest> {
-  const now = clock();
-  return database.transaction(async (tx) => {
-    const contest = await lockContest(tx, words, contestId);
-    if (!contest) throw new Refusal(step.missing ?? 'no-such-contest');
-    if (contest.kid !== kid) throw new Refusal(step.missing ?? 'cross-tenant-denied');
-    const next = step.change(contest, now);
-    if (next === contest) return contest;
-    await updateContest(tx, words, next);
-    await step.after({ tx, contest: next, now });
-    return next;
-  });
+  readonly missing: NonNullable<Step['missing']>;
 }
 
 const actorOf = ({ role, ref }: Reviewer): Actor => ({ role, ref });
+
+/** An audit row and a notice. */
+const toldAs =
+  (deps: ContestDeps, actor: Actor, event: AuditAction & WebhookEvent, days?: number) =>
+  async (changed: Changed): Promise<void> => {
+    await note(deps, changed, { actor, action: event, ...(days === undefined ? {} : { more: { days } }) });
+    await tellOf(deps, changed, event);
+  };
+
+function extend(
+  deps: ContestDeps,
+  reviewer: Reviewer,
+  contestId: string,
+  extension: Extension,
+): Promise<Contest> {
+  const profile = tenantFor(deps, reviewer.kid).settings['rights.profile'];
+  return change(deps, reviewer.kid, contestId, {
+    change: (contest, now) => extendContest(contest, reviewer.ref, extension, { now, profile }),
+    after: toldAs(deps, actorOf(reviewer), 'contest.extended', extension.days),
+  });
+}
 
 type Filing = Pick<Contest, 'requestId' | 'statement'> & CaseParts;
 
@@ -154,11 +103,12 @@ async function file(deps: ContestDeps, reach: Reach, filing: Filing, filedBy: st
     if (first) return first;
     if (filing.caseNetwork) await refuseTooMany(tx, kid, filing.caseNetwork, now);
     const contestId = `con_${makeUlid(() => now, deps.random)}`;
-    const contest = fileContest({ ...filing, ...decision, kid, contestId, filedBy }, now);
+    const profile = tenantFor(deps, kid).settings['rights.profile'];
+    const contest = fileContest({ ...filing, ...decision, kid, contestId, filedBy }, now, profile);
     if (!(await insertContest(tx, words, contest)))
       throw new Error('a second contest while its decision was locked');
-    await note(deps, { tx, contest, now }, { role: 'subject', ref: filedBy }, 'contest.filed');
-    await tell(deps, { tx, contest, now }, 'contest.filed');
+    const actor = { role: 'subject', ref: filedBy } as const;
+    await toldAs(deps, actor, 'contest.filed')({ tx, contest, now });
     return contest;
   });
 }
@@ -177,10 +127,11 @@ function resolve(deps: ContestDeps, reviewer: Reviewer, ruling: Ruling): Promise
       const resolved = contest.status === 'resolved';
       if (resolved && outcome === 'overturned' && durable !== null)
         await insertOverride(tx, { kid, durable, requestId, at: now });
-      await note(deps, changed, actorOf(reviewer), resolved ? 'contest.resolved' : 'contest.proposed');
+      const action = resolved ? 'contest.resolved' : 'contest.proposed';
+      await note(deps, changed, { actor: actorOf(reviewer), action });
       if (!resolved) return;
       await countReview(tx, kid, requestId, outcome);
-      await tell(deps, changed, 'contest.resolved');
+      await tellOf(deps, changed, 'contest.resolved');
     },
   });
 }
@@ -193,7 +144,7 @@ export function makeContestService(deps: ContestDeps) {
     action: AuditAction,
     step: Step['change'],
   ): Promise<Contest> => {
-    const after = (changed: Changed): Promise<void> => note(deps, changed, actorOf(reviewer), action);
+    const after = (changed: Changed) => note(deps, changed, { actor: actorOf(reviewer), action });
     return change(deps, reviewer.kid, contestId, { change: step, after });
   };
   return {
@@ -212,9 +163,14 @@ export function makeContestService(deps: ContestDeps) {
       ),
 
     ask: (reviewer: Reviewer, contestId: string, question: string): Promise<Contest> =>
-      noted(reviewer, contestId, 'contest.asked', (contest, now) =>
-        askSubject(contest, reviewer.ref, question, now),
-      ),
+      change(deps, reviewer.kid, contestId, {
+        change: (contest, now) => askSubject(contest, reviewer.ref, question, now),
+        after: toldAs(deps, actorOf(reviewer), 'contest.asked'),
+      }),
+
+    /** @throws {Refusal} also where the law of the tenant allows fewer days, or the date was extended before */
+    extend: (reviewer: Reviewer, contestId: string, extension: Extension): Promise<Contest> =>
+      extend(deps, reviewer, contestId, extension),
 
     resolve: (reviewer: Reviewer, ruling: Ruling): Promise<Contest> => resolve(deps, reviewer, ruling),
 
@@ -229,7 +185,7 @@ export function makeContestService(deps: ContestDeps) {
           if (contest.filedBy !== ref) throw new Refusal('not-your-decision');
           return answerQuestion(contest, answer, now);
         },
-        after: (changed) => note(deps, changed, { role: 'subject', ref }, 'contest.answered'),
+        after: toldAs(deps, { role: 'subject', ref }, 'contest.answered'),
       }),
   };
 }

@@ -34,6 +34,8 @@ export interface ContestRow {
   readonly answered_at: number | null;
   readonly case_hash: string | null;
   readonly case_network: string | null;
+  readonly extended_from: number | null;
+  readonly due_notice: number;
 }
 
 function claimOf(row: ContestRow): Claim | null {
@@ -72,6 +74,9 @@ export function rowToContest(row: ContestRow, words: ContestWords | null): Conte
     statement: said.statement,
     filedAt: row.filed_at,
     dueAt: row.due_at,
+    extendedFrom: row.extended_from,
+    dueNotice: row.due_notice,
+    extensionReason: said.extensionReason,
     status: row.status,
     version: row.version,
     class: row.class,
@@ -124,6 +129,8 @@ function contestToRow(contest: Contest, words: ContestWords): ContestRow {
     answered_at: contest.answeredAt,
     case_hash: contest.caseHash,
     case_network: contest.caseNetwork,
+    extended_from: contest.extendedFrom,
+    due_notice: contest.dueNotice,
   };
 }
 

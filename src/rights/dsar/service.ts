@@ -44,7 +44,7 @@ export type DsarHead = Dsar['head'];
 
 const HISTORY_PAGE = 500;
 const HOW_TO_CONTEST =
-  'POST /privacy/contest with this requestId and, if you like, a statement of your own; a person will look at it within a month.';
+  'POST /privacy/contest with this requestId and, if you like, a statement of your own; a person will look at it, by the due date in the answer.';
 
 const dateOf = (day: number): string => isoTime(day * DAY).slice(0, 10);
 const timeOf = (at: number): string | null => (at === 0 ? null : isoTime(at));

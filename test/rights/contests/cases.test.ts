@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DAY } from '../../../src/lib/clock.ts';
 import { contestWordsOf } from '../../../src/rights/contests/contest-text.ts';
 import { makeContestService } from '../../../src/rights/contests/service.ts';
 import { caseFiledSchema, caseResponseSchema } from '../../../src/schema/rights.ts';
@@ -145,6 +146,13 @@ describe('a case', () => {
     await reviewer.ask(RITA, contestId, 'Which screen reader do you use?');
     expect((await answer(caseKey.toLowerCase(), 'NVDA')).json()).toMatchObject({ answer: 'NVDA' });
     expectError(await answer(caseKey, 'NVDA'), 'case-closed');
+    const more = { days: 20, reason: 'The maker of the tool was asked.' };
+    const { dueAt, extendedFrom } = await reviewer.extend(RITA, contestId, more);
+    expect((await view(caseKey)).json()).toMatchObject({
+      dueAt: new Date(extendedFrom ?? 0).toISOString(),
+      extendedTo: new Date(dueAt).toISOString(),
+      extensionReason: more.reason,
+    });
     const ruling = { contestId, outcome: 'overturned', version: null } as const;
     const found = 'The first reviewer found a screen reader.';
     const second = 'The second reviewer agrees with the first.';
@@ -230,6 +238,25 @@ it('an account answers the question of its own contest', async () => {
   expectError(await by(anna), 'case-closed');
   const dsar = (await rights.call('/privacy/dsar', {}, anna)).json() as { contests: object[] };
   expect(dsar.contests).toMatchObject([{ answer: 'Firefox.', email: null, earlier: [] }]);
+});
+
+it('is due by the law of the tenant', async () => {
+  const profile = 'ccpa';
+  const tenantOf = (kid: string) => {
+    const tenant = store.tenantOf(kid);
+    return tenant && { ...tenant, settings: { ...tenant.settings, 'rights.profile': profile } as const };
+  };
+  const { database } = store;
+  const words = contestWordsOf(tenantOf);
+  const service = makeContestService({ database, tenantOf, clock: Date.now, random: randomBytes, words });
+  const { requestId } = await rights.visit({ bot: true });
+  const nobody = { durable: null, visitorId: null, principal: null, principalId: null };
+  const reach = { ...nobody, kid: KID, linked: new Set([requestId]) };
+  const { contestId, filedAt, dueAt } = await service.file(reach, { requestId, statement: null }, 'anna');
+  expect(dueAt - filedAt).toBe(45 * DAY);
+  const longer = (days: number) => service.extend(RITA, contestId, { days, reason: 'More time.' });
+  await expect(longer(46)).rejects.toMatchObject({ code: 'invalid-request' });
+  expect((await longer(45)).dueAt - filedAt).toBe(90 * DAY);
 });
 
 it('a decision names where it can be contested', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
-import { due, oneMonthAfter } from '../../../src/rights/contests/due.ts';
+import { due, LONGEST_MS, PERIODS } from '../../../src/rights/contests/due.ts';
 
 describe('one calendar month on', () => {
   it.each([
@@ -11,7 +11,26 @@ describe('one calendar month on', () => {
     ['2026-12-31T12:00:00.000Z', '2027-01-31T12:00:00.000Z'],
     ['2026-02-28T12:00:00.000Z', '2026-03-28T12:00:00.000Z'],
   ])('%s → %s', (from, to) => {
-    expect(new Date(oneMonthAfter(Date.parse(from))).toISOString()).toBe(to);
+    expect(new Date(PERIODS.gdpr.dueAt(Date.parse(from))).toISOString()).toBe(to);
+  });
+});
+
+describe('the periods of other laws', () => {
+  const AT = Date.parse('2026-01-31T12:00:00Z');
+  it.each([
+    ['ccpa', 45, 45],
+    ['dpdp', 90, 0],
+  ] as const)('%s: %i days, and %i more', (profile, days, more) => {
+    expect(PERIODS[profile].dueAt(AT)).toBe(AT + days * DAY);
+    expect(PERIODS[profile].extendDays).toBe(more);
+  });
+
+  it('nothing is due later than the longest of them', () => {
+    for (let month = 0; month < 12; month += 1) {
+      const at = Date.UTC(2027, month, 1);
+      for (const { dueAt, extendDays } of Object.values(PERIODS))
+        expect(dueAt(at) + extendDays * DAY - at).toBeLessThanOrEqual(LONGEST_MS);
+    }
   });
 });
 

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { HOUR } from '../../../src/lib/clock.ts';
+import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import type { Refusal } from '../../../src/lib/errors.ts';
 import {
   activeClaim,
   askSubject,
   type Contest,
   claimContest,
+  extendContest,
   fileContest,
   releaseContest,
   resolveContest,
@@ -39,6 +40,38 @@ function code(work: () => unknown): string {
   }
   return 'nothing';
 }
+
+describe('extending', () => {
+  const at = { now: NOW, profile: 'gdpr' } as const;
+  const longer = { days: 61, reason: 'more' };
+
+  it('moves the due date once, keeps the first, and lets the clock tell again', () => {
+    const told = { ...open(), dueNotice: 1 };
+    const extended = extendContest(told, 'rita', longer, at);
+    expect(extended).toMatchObject({
+      dueAt: told.dueAt + 61 * DAY,
+      extendedFrom: told.dueAt,
+      extensionReason: 'more',
+      dueNotice: 0,
+      version: told.version + 1,
+    });
+    expect(code(() => extendContest(extended, 'rita', longer, at))).toBe('stale-version');
+  });
+
+  it('is refused when it is late, resolved, held by another, one’s own, or more than the law allows', () => {
+    const late = { ...at, now: open().dueAt + 1 };
+    expect(code(() => extendContest(open(), 'rita', longer, late))).toBe('stale-version');
+    const resolved = resolveContest(open(), { ...rule, by: 'rita' }, NOW);
+    expect(code(() => extendContest(resolved, 'rita', longer, at))).toBe('already-resolved');
+    const claimed = claimContest(open(), rita, NOW);
+    expect(code(() => extendContest(claimed, 'ruth', longer, at))).toBe('claimed-by-another');
+    expect(code(() => extendContest(open(), 'anna', longer, at))).toBe('self-review-denied');
+    for (const profile of ['ccpa', 'dpdp'] as const)
+      expect(code(() => extendContest(open(), 'rita', longer, { now: NOW, profile }))).toBe(
+        'invalid-request',
+      );
+  });
+});
 
 describe('claiming', () => {
   it('holds a case for an hour against others, can be renewed and given back', () => {
