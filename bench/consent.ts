@@ -1,9 +1,11 @@
+import { createHmac, randomBytes } from 'node:crypto';
 import { cpSync, rmSync } from 'node:fs';
+import { macFits, makeStateMac } from '../src/consent/state-mac.ts';
 import { addPrincipals, PURPOSE, principalId } from './lib/principals.ts';
 import { note, type Row } from './lib/report.ts';
 import { drive, type JsonRequest, writeRequests } from './lib/requests.ts';
 import type { Rig, Running } from './lib/rig.ts';
-import { seededRandom } from './lib/stats.ts';
+import { median, pairedRatio, seededRandom } from './lib/stats.ts';
 import {
   type Asked,
   type Comparison,
@@ -128,6 +130,57 @@ function comparisons(plan: ConsentPlan): Comparison[] {
   ];
 }
 
+const MAC_ROUNDS = 9;
+const MACS = 20_000;
+
+function microsOf(work: (i: number) => boolean): number {
+  const before = process.cpuUsage();
+  let fits = true;
+  for (let i = 0; i < MACS; i += 1) fits = work(i) && fits;
+  const { user, system } = process.cpuUsage(before);
+  if (!fits) throw new Error('a MAC does not fit');
+  return (user + system) / MACS;
+}
+
+/** What a check computes that it would not without ADR 0042: the MACs of its two rows. The first round warms up. */
+function macCost(kid: string): Row {
+  const key = randomBytes(32);
+  const mac = makeStateMac(kid, key);
+  const row = {
+    choice: 'granted',
+    policyVersion: 1,
+    expiresAt: null,
+    at: 1_800_000_000_000,
+    seq: 7,
+  } as const;
+  const state = { ...row, hash: 'ab'.repeat(32) };
+  const person = { gpc: false, except: null, erasedAt: null };
+  const names = Array.from({ length: 1000 }, () => randomBytes(16).toString('hex'));
+  const nameOf = (i: number): string => names[i % names.length] ?? '';
+  const stored = names.map((name) => [mac.ofPrincipal(name, person), mac.ofState(name, PURPOSE, state)]);
+  const [ours, bare]: [number[], number[]] = [[], []];
+  for (let round = 0; round <= MAC_ROUNDS; round += 1) {
+    const micros = microsOf((i) => {
+      const [whose, what] = stored[i % names.length] ?? [];
+      const name = nameOf(i);
+      return (
+        macFits(whose, mac.ofPrincipal(name, person)) && macFits(what, mac.ofState(name, PURPOSE, state))
+      );
+    });
+    const floor = microsOf((i) => createHmac('sha256', key).update(nameOf(i)).digest().length === 32);
+    if (round === 0) continue;
+    ours.push(micros);
+    bare.push(floor);
+  }
+  return {
+    name: 'consent MACs of a check',
+    value: median(ours),
+    unit: 'µs',
+    goal: { atMost: 5 },
+    details: { micros: ours, bare, timesBare: pairedRatio(ours, bare) },
+  };
+}
+
 /** A second of a grant in the words of the goal: time for one, and not CPU. */
 function grantTime(row: Row): Row {
   const { rate = Number.NaN } = row.beside ?? {};
@@ -160,6 +213,7 @@ export async function benchConsent(rig: Rig, plan: ConsentPlan): Promise<Row[]> 
   return [
     ...rows,
     ...toC15t.map(grantTime),
+    macCost(rig.kid),
     tailRow('consent', results.get(`gpd ${plan.populations[0]}`) ?? []),
   ];
 }

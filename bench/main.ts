@@ -2,6 +2,7 @@ import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { benchClassify } from './classify.ts';
 import { benchCluster } from './cluster.ts';
+import { benchCollisions } from './collisions.ts';
 import { benchConsent } from './consent.ts';
 import { benchConsole } from './console.ts';
 import { benchCores } from './cores.ts';
@@ -27,7 +28,7 @@ interface Bench {
 }
 
 const USAGE =
-  'usage: npm run bench -- [ingest|cores|overload|metrics|memory|start|consent|reads|proof|classify|replay|sdk|console|cluster|size …] [--quick|--smoke] [--peers] [--json] [--assert] [--seed N]';
+  'usage: npm run bench -- [ingest|cores|overload|metrics|memory|start|consent|reads|proof|classify|collisions|replay|sdk|console|cluster|size …] [--quick|--smoke] [--peers] [--json] [--assert] [--seed N]';
 
 type Size = 'smoke' | 'quick' | 'whole';
 
@@ -123,6 +124,7 @@ function makeBenches(amount: Size, peers: boolean): ReadonlyMap<string, Bench> {
     ['start', { bundles: 0, run: (rig) => benchStart(rig, rounds) }],
     ['consent', { bundles: 0, run: (rig) => benchConsent(rig, consent) }],
     ['reads', { bundles: 0, run: (rig) => benchReads(rig, reads) }],
+    ['collisions', { bundles: 0, run: async () => benchCollisions(2000, seed) }],
     ['proof', { bundles: 0, run: (rig) => benchProof(rig, proof) }],
     ['classify', { bundles: 0, run: () => benchClassify(classifying) }],
     ['console', { bundles: 0, run: (rig) => benchConsole(rig, desk) }],

@@ -223,9 +223,9 @@ function countRow({ byClass, byRule, automation }: Tally, bundle: Captured): voi
   if (verdict.class === 'undeclared_automation') automation.push(rules.join(' '));
 }
 
-export function judgeCorpus(rows: number, seed: number): CorpusResult {
+/** Hands on each row that does not call itself headless. @returns how many did */
+export function eachPerson(rows: number, seed: number, take: (bundle: Captured) => void): number {
   const random = seededRandom(seed);
-  const tally: Tally = { byClass: {}, byRule: {}, automation: [] };
   let headless = 0;
   withSeed(random, () => {
     const generator = new FingerprintGenerator({
@@ -240,9 +240,15 @@ export function judgeCorpus(rows: number, seed: number): CorpusResult {
         headless += 1;
         continue;
       }
-      countRow(tally, bundle);
+      take(bundle);
       row += 1;
     }
   });
+  return headless;
+}
+
+export function judgeCorpus(rows: number, seed: number): CorpusResult {
+  const tally: Tally = { byClass: {}, byRule: {}, automation: [] };
+  const headless = eachPerson(rows, seed, (bundle) => countRow(tally, bundle));
   return { seed, rows, headless, ...tally };
 }

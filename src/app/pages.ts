@@ -23,6 +23,7 @@ export async function loadPages(platform: Platform, needs: PagesNeeds) {
   const origin = (): string => new URL(address.url).origin;
   const console = makeConsole(config, {
     ...platform,
+    log: consent.log,
     clientSecret,
     rights: services,
     origin,

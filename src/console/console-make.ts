@@ -8,7 +8,7 @@ import type { MasterKey } from '../keys/master-key.ts';
 import type { Clock } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/hash.ts';
 import type { CheckpointBook } from '../log/checkpoint-files.ts';
-import { makeLogService } from '../log/service.ts';
+import type { LogService } from '../log/service.ts';
 import { openArchiveSigner } from '../rights/dsar/archive-signer-service.ts';
 import { makeExports } from '../rights/dsar/exports-make.ts';
 import { outsideOf } from '../rights/erase/tombstone-files.ts';
@@ -29,6 +29,7 @@ export interface ConsoleParts {
   readonly clientSecret: string | null;
   readonly store: Pick<Store, 'database'>;
   readonly book: CheckpointBook;
+  readonly log: LogService;
   readonly serverSecret: Uint8Array;
   readonly masterKey: () => MasterKey;
   readonly views: string;
@@ -63,7 +64,7 @@ const keysOf = (secret: Uint8Array) => ({
 });
 
 export function composeConsole(parts: ConsoleParts): ConsoleApp {
-  const { config, store, book, tenantOf, ingestTenantOf, clock, origin, views } = parts;
+  const { config, store, book, log, tenantOf, ingestTenantOf, clock, origin, views } = parts;
   const { clientSecret, onFault, onLoginFault, onJobFault } = parts;
   const { database } = store;
   const { api: rights, eraser, held, words } = parts.rights;
@@ -89,7 +90,7 @@ export function composeConsole(parts: ConsoleParts): ConsoleApp {
     exports: exportsOf(parts),
     jobs,
     book,
-    log: makeLogService({ database, book, keysOf: tenantOf, clock }),
+    log,
     embed: makeEmbed(bannerFiles),
   });
   return { router, stop: () => jobs.stop() };

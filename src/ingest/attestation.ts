@@ -22,11 +22,42 @@ export interface AttestationLimits {
   readonly minIdentityBits: number;
 }
 
+/** What of a device's past says whether this is the same one. */
+export interface Past {
+  readonly seen: boolean;
+  /** This network of the device was counted today. */
+  readonly marked: boolean;
+  readonly spread: Spread;
+}
+
+/** The most telling stable signal alone, the canvas (Hiding in the Crowd, 2018): bits of several are correlated and never added. */
+const PRIOR_SHARE = 2 ** -8.6;
+/** Of the devices that come back on one day, how many come from a second network: an assumption. */
+const MOVES = 0.1;
+/** One device leaves a pair a day from one network. */
+const OWN_PAIRS = 7;
+/** Others that a week of 5,000 pairs has not shown yet (Krichevsky and Trofimov). */
+const UNSEEN = 0.5;
+
 /** (a) Families whose members look alike by nature. An iPad in desktop mode is a Macintosh with touch points. */
 export function isCoarse(signals: Signals, agent: AgentFacts, unusable: Unusable): boolean {
   const ipad = agent.os === 'macos' && agent.engine === 'webkit' && (signals.page?.maxTouchPoints ?? 0) > 1;
   const newSafari = agent.browser === 'safari' && agent.major >= 17;
   return agent.os === 'ios' || ipad || newSafari || unusable.rfp || softwareGraphicsOnly(signals);
+}
+
+/**
+ * (d) The chance that a second network of one day is another device with the same values, and not the known one that moved
+ * (docs/classification.md, Shared ids). 0 for the day's first: marks die with their day, so that nothing says it is new.
+ */
+export function collisionChance({ seen, marked, spread }: Past): number {
+  const { networksToday, pairsOfWeek, tenantPairsOfWeek } = spread;
+  if (!seen || marked || networksToday < 2) return 0;
+  const others =
+    tenantPairsOfWeek < MIN_PAIRS
+      ? Math.max(1, tenantPairsOfWeek) * PRIOR_SHARE
+      : UNSEEN + Math.max(0, pairsOfWeek - 1 - OWN_PAIRS);
+  return others / (others + MOVES);
 }
 
 /** (b) too many networks in a day, or (c) too large a share of the tenant's week. */

@@ -52,6 +52,7 @@ export function makeIngestDeps(config: Config, parts: IngestParts): IngestDeps {
       maxNetworksPerDay: config.max_networks_per_day,
       minIdentityBits: config.min_identity_bits,
     },
+    collisionRisk: config.collision_risk,
   };
 }
 

@@ -5,7 +5,7 @@ import type { Address } from '../lib/ip.ts';
 import type { Random } from '../lib/random.ts';
 import type { Plaintext, SealedBundle } from '../schema/bundle.ts';
 import type { VisitorClass } from '../schema/responses.ts';
-import type { AttestationLimits, Spread } from './attestation.ts';
+import type { AttestationLimits, Past } from './attestation.ts';
 import type { Policy } from './classify/policy.ts';
 import type { SummaryRequest } from './summary.ts';
 import type { Verdict } from './verdict.ts';
@@ -41,13 +41,9 @@ export interface IngestTenant {
 export type TenantLookup = (kid: string) => IngestTenant | undefined;
 
 /** What is known of a device before this sighting. */
-export interface KnownDevice {
-  readonly seen: boolean;
+export interface KnownDevice extends Past {
   /** A reviewer found this person to be no automation. */
   readonly neverAutomation: boolean;
-  /** This network of the device was counted today. */
-  readonly marked: boolean;
-  readonly spread: Spread;
 }
 
 /** One sighting as the lookup is asked for it. */
@@ -175,4 +171,6 @@ export interface IngestDeps extends EvaluateDeps {
   readonly issueToken: IssueToken;
   readonly random: Random;
   readonly attestation: AttestationLimits;
+  /** The chance above which a further network of the day is taken for another device's. */
+  readonly collisionRisk: number;
 }

@@ -1,5 +1,5 @@
 import { DAY, MINUTE } from '../lib/clock.ts';
-import { isShared } from './attestation.ts';
+import { collisionChance, isShared } from './attestation.ts';
 import type { Classification } from './classify/classify.ts';
 import { decide } from './decide.ts';
 import type { Evaluated } from './evaluate.ts';
@@ -32,6 +32,9 @@ function tokenFor(
   return deps.issueToken({ kid: tenant.kid, requestId, session, origin, now });
 }
 
+const mayBeShared = (known: KnownDevice, { attestation, collisionRisk }: IngestDeps): boolean =>
+  isShared(known.spread, attestation) || collisionChance(known) > collisionRisk;
+
 /** decide, on what is known of the device, and what is to be written of it. */
 function decideOn(
   deps: IngestDeps,
@@ -52,7 +55,7 @@ function decideOn(
       classification,
       defenses: classified.defenses,
       declaredAgentId,
-      needsAttestation: classified.coarse || isShared(known.spread, deps.attestation),
+      needsAttestation: classified.coarse || mayBeShared(known, deps),
       consentState,
       policyVersion,
       monitor: tenant.isMonitor(declaredAgentId, client),

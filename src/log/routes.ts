@@ -7,7 +7,7 @@ import type { LEDGER_ROUTES } from '../schema/ledger-routes.ts';
 import type { LogService } from './service.ts';
 
 /** A tenant's log as C2SP tlog-tiles, and offline proofs (contract section 7, The ledger). */
-export interface LedgerDeps extends Omit<LogService, 'lastCheckpoint'> {
+export interface LedgerDeps extends LogService {
   readonly isPublic: (kid: string) => boolean;
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  chance,
   claim,
   dailyWindow,
   flag,
@@ -114,6 +115,11 @@ export const SETTINGS = {
     wholeNumber(1, 1_000_000),
     20,
     'An id seen from more client networks a day needs attestation.',
+  ),
+  collision_risk: setting(
+    chance,
+    0.01,
+    'An id on a further network of the day needs attestation when another device is likelier than this: 0 to 1.',
   ),
   k_anonymity_floor: setting(
     wholeNumber(2, 1_000_000),

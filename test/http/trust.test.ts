@@ -9,7 +9,7 @@ import { type Gpd, startGpd } from '../support/server.ts';
 /** The trust boundary of a running server: what a proxy of ours says is believed, what a stranger says is not. */
 
 const FIREFOX_TLS = 't13d1715h2_5b57614c22b0_3d5424432f57';
-const SETTINGS = { GPD_JA4_HEADER: 'X-JA4', GPD_MAX_NETWORKS_PER_DAY: '3' };
+const SETTINGS = { GPD_JA4_HEADER: 'X-JA4', GPD_MAX_NETWORKS_PER_DAY: '3', GPD_COLLISION_RISK: '1' };
 
 let behind: Gpd;
 let open: Gpd;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isCoarse, isShared } from '../../src/ingest/attestation.ts';
+import { collisionChance, isCoarse, isShared } from '../../src/ingest/attestation.ts';
 import { readAgent } from '../../src/ingest/user-agent.ts';
 import { makeSignals } from '../support/make-signals.ts';
 
@@ -67,5 +67,30 @@ describe('an id that several people share', () => {
     ['one sighting of many', 1, 1, 1_000_000, false],
   ])('%s', (_what, networksToday, pairsOfWeek, tenantPairsOfWeek, shared) => {
     expect(isShared({ networksToday, pairsOfWeek, tenantPairsOfWeek }, limits)).toBe(shared);
+  });
+});
+
+describe('the chance that a second network of the day is another device', () => {
+  const chance = (
+    networksToday: number,
+    tenantPairsOfWeek: number,
+    { pairsOfWeek = networksToday, seen = true, marked = false } = {},
+  ): number => collisionChance({ seen, marked, spread: { networksToday, pairsOfWeek, tenantPairsOfWeek } });
+
+  it('is above 1 % from the first pair on, and grows with the tenant', () => {
+    const byPairs = [0, 1, 10, 100, 4999].map((pairs) => Number(chance(2, pairs).toFixed(3)));
+    expect(byPairs).toEqual([0.025, 0.025, 0.205, 0.72, 0.992]);
+  });
+
+  it('is that of the tenant’s own week from 5,000 pairs on', () => {
+    expect(chance(2, 5000)).toBeCloseTo(0.5 / 0.6);
+    expect(chance(2, 5000, { pairsOfWeek: 8 })).toBeCloseTo(0.5 / 0.6);
+    expect(chance(2, 5000, { pairsOfWeek: 9 })).toBeCloseTo(1.5 / 1.6);
+  });
+
+  it('is none of an id that is new, on a network it has today, or on the first of the day', () => {
+    expect(chance(2, 100, { seen: false })).toBe(0);
+    expect(chance(2, 100, { marked: true })).toBe(0);
+    expect(chance(1, 100, { pairsOfWeek: 6 })).toBe(0);
   });
 });

@@ -173,6 +173,14 @@ describe('the verdict', () => {
     expect((await run()).response.needsAttestation).toBe(false);
   });
 
+  it('asks for it on a second network of the day, as the setting allows', async () => {
+    const known = { seen: true, spread: { networksToday: 2, pairsOfWeek: 2, tenantPairsOfWeek: 1 } };
+    const { response } = await run({ known });
+    expect(response).toMatchObject({ needsAttestation: true, confidence: 0.99 });
+    const lax = await run({ known, deps: { collisionRisk: 0.03 } });
+    expect(lax.response.needsAttestation).toBe(false);
+  });
+
   it('is made by the tenant’s policy, and once more in shadow, which is only counted', async () => {
     const shadow = applyPolicy(tenantPolicySchema.parse({ off: ['A1'] }));
     const { response, entries } = await run({ tenant: { shadow }, signals: { frame: { webdriver: true } } });

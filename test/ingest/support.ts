@@ -79,6 +79,7 @@ export async function run(world: World = {}) {
     leastSkewMs: () => 300_000,
     epochDays: 30,
     attestation: { maxNetworksPerDay: 20, minIdentityBits: 12 },
+    collisionRisk: 0.01,
     ...world.deps,
   };
   const plaintext = { ...makePlaintext(), ...world.plaintext };

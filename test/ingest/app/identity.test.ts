@@ -3,7 +3,7 @@ import type { IngestResponse } from '../../../src/schema/responses.ts';
 import { KID, ORIGIN } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { expectCore, post } from '../../support/expect.ts';
-import { desktopChrome } from '../../support/samples.ts';
+import { browserHeaders, desktopChrome } from '../../support/samples.ts';
 import { makeBundle } from '../../support/seal.ts';
 import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
 
@@ -17,7 +17,7 @@ beforeAll(async () => {
     { kid: KID, origins: [ORIGIN, 'https://second.example'] },
     { kid: 'other', origins: [OTHER_ORIGIN] },
   ];
-  gpd = await startGpd({ tenants });
+  gpd = await startGpd({ tenants, settings: { GPD_TRUSTED_PROXIES: '127.0.0.1' } });
   [acme, other] = [gpd.targets[0]!, gpd.targets[1]!];
 });
 afterAll(() => gpd.stop());
@@ -39,6 +39,34 @@ describe('who it is', () => {
       expect(again).toMatchObject({ confidence: 0.99, visitorId: first.visitorId });
       expect(again.requestId).not.toBe(first.requestId);
     }
+  });
+
+  it('an automation verdict is never carried over to a later verdict of the same visitorId', async () => {
+    const device = 'a'.repeat(32);
+    const driven = desktopChrome(device);
+    driven.page['webdriver'] = true;
+    const person = { class: 'human', smartSignals: { bot: false } };
+    const headers = browserHeaders(ORIGIN);
+    const before = await identify(driven, { headers });
+    const after = await identify(desktopChrome(device), { headers });
+    expect(before).toMatchObject({ class: 'undeclared_automation', smartSignals: { bot: true } });
+    expect(after).toMatchObject({ ...person, visitorId: before.visitorId, suspectScore: 0 });
+    expect(await identify(driven, { headers })).toMatchObject({ class: 'undeclared_automation' });
+    expect(await identify(desktopChrome(device), { headers })).toMatchObject(person);
+  });
+
+  it('a twin from another network of the day is told at once that the id may be shared', async () => {
+    const signals = desktopChrome();
+    const from = async (network: string) => {
+      const { confidence, needsAttestation } = await identify(signals, {
+        headers: { 'x-forwarded-for': network },
+      });
+      return [confidence, needsAttestation];
+    };
+    expect(await from('198.51.100.1')).toEqual([0.6, false]);
+    expect(await from('198.51.100.2')).toEqual([0.99, false]);
+    expect(await from('203.0.113.1')).toEqual([0.99, true]);
+    expect(await from('203.0.113.1')).toEqual([0.99, false]);
   });
 
   it('another device is another visitor', async () => {
