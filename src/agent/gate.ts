@@ -38,10 +38,11 @@ export function browserGpc(): boolean {
  * @param gpc the browser's own signal
  */
 export function passGate(receipt: unknown, gpc: boolean): ConsentReceipt | Refused {
-  if (gpc) return refused('gpc');
-  if (!isReceipt(receipt)) return refused('consent-missing');
-  if (receipt.gpc) return refused('gpc');
-  return receipt.purposes.includes(PURPOSE) ? receipt : refused('consent-missing');
+  const whole = isReceipt(receipt) ? receipt : null;
+  // Of a yes over the signal the server asks the ledger: without a proof it would only be refused there.
+  const over = whole?.overGpc === true && whole.proof && whole.principalId;
+  if ((gpc || whole?.gpc) && !over) return refused('gpc');
+  return whole?.purposes.includes(PURPOSE) ? whole : refused('consent-missing');
 }
 
 export function isRefused(outcome: ConsentReceipt | Refused): outcome is Refused {

@@ -77,7 +77,7 @@ export async function identifyFrom(
   scriptUrl: string | null,
   options: IdentifyOptions,
 ): Promise<IdentifyResult> {
-  const consent = passGate(browserGpc() ? null : await receiptOf(options.consent), browserGpc());
+  const consent = passGate(await receiptOf(options.consent), browserGpc());
   if (isRefused(consent)) return consent;
   if (!globalThis.crypto?.subtle) return unavailable('insecure-context');
   const abort = new AbortController();

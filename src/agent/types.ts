@@ -16,6 +16,8 @@ export interface ConsentReceipt {
   /** Ledger proof, for a tenant with `consent.basis = "ledger"`. */
   readonly proof?: { readonly seq: number; readonly hash: string } | undefined;
   readonly principalId?: string | undefined;
+  /** The person agreed to `device-identification` alone although GPC was on. Not sent: the server asks the ledger. */
+  readonly overGpc?: true | undefined;
 }
 
 export interface IdentifyOptions {

@@ -7,7 +7,7 @@ export interface Purpose {
   readonly id: string;
   readonly title: string;
   readonly description: string;
-  readonly gpc: 'opt-out' | 'ignore';
+  readonly gpc: 'opt-out' | 'ask' | 'ignore';
   readonly ttlDays: number;
 }
 
@@ -29,7 +29,7 @@ function isPurpose(value: unknown): value is Purpose {
     isText(id) &&
     isText(title) &&
     isText(description) &&
-    (gpc === 'opt-out' || gpc === 'ignore') &&
+    ['opt-out', 'ask', 'ignore'].includes(gpc as string) &&
     isCount(ttlDays)
   );
 }

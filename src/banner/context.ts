@@ -38,7 +38,9 @@ export const hasGpc = (context: Context): boolean => context.gpc() || context.co
 
 export function termsOf(context: Context): Terms | null {
   const { config, record } = context;
-  return config && { config, record, gpc: hasGpc(context), now: time(context) };
+  if (!config) return null;
+  const askedAt = context.store.asked(config.kid);
+  return { config, record, gpc: hasGpc(context), now: time(context), askedAt };
 }
 
 export const snapshot = (context: Context): ConsentSnapshot =>

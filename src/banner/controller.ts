@@ -22,7 +22,7 @@ import { makeKey, makePrincipal } from './principal.ts';
 import { emptyReceipt, makeReceipt } from './receipt.ts';
 import type { Write } from './record.ts';
 import { isFailure } from './server.ts';
-import { choiceOf, statusOf, type Terms } from './status.ts';
+import { askable, choiceOf, statusOf, type Terms } from './status.ts';
 import type { ChoiceResult, ConsentReceipt } from './types.ts';
 
 /** What is known, what is granted, and the order in which a choice takes force: a refusal here first, a grant there. */
@@ -82,7 +82,8 @@ async function grant(context: Context, known: Terms, write: Write): Promise<Choi
   update(context, kid, (kept) => remember(kept, granted, { ...known, now: time(context) }, answer));
   if (refused.length === 0) return RECORDED;
   const purposes = overtaken(present, answer).filter((id) => refused.includes(id));
-  const back = { ...write, action: 'withdraw', purposes, key: makeKey() } as const;
+  const { overGpc: _over, ...said } = write;
+  const back = { ...said, action: 'withdraw', purposes, key: makeKey() } as const;
   if (purposes.length > 0) await refuse(context, known, back);
   return { outcome: 'failed', problem: 'refused' };
 }
@@ -176,6 +177,15 @@ async function load(context: Context): Promise<void> {
   });
 }
 
+/** Before it is asked: what cannot be remembered is not asked. @returns the purposes that may be */
+function startAsking(context: Context): readonly string[] {
+  const known = termsOf(context);
+  const ids = known ? askable(known).map(({ id }) => id) : [];
+  if (!known || ids.length === 0) return [];
+  const now = Object.fromEntries(ids.map((id) => [id, known.now]));
+  return context.store.saveAsked(known.config.kid, { ...known.askedAt, ...now }) ? ids : [];
+}
+
 function read(context: Context, kid: string): void {
   context.record = context.store.load(kid);
   tell(context);
@@ -210,5 +220,6 @@ export function makeController(deps: ControllerDeps) {
     choose: (wants: Wants) => inTurn(context, () => choose(context, wants)),
     withdraw: (ids: readonly string[] | null) => inTurn(context, () => withdraw(context, ids)),
     receipt: () => receipt(context),
+    startAsking: () => startAsking(context),
   };
 }

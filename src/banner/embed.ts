@@ -125,6 +125,7 @@ function start(script: HTMLScriptElement): GpdConsent {
       direction: directionOf(tag.language.code),
       theme: tag.theme,
       choose: controller.choose,
+      startAsking: controller.startAsking,
       toggled: emit,
       terms: controller.terms,
     });

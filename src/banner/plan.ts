@@ -7,8 +7,8 @@ import { choiceOf, statusOf, type Terms } from './status.ts';
 
 const DAY_MS = 86_400_000;
 
-/** Wanted or not, by purpose id; what is not named stays as it is. */
-export type Wants = ReadonlyMap<string, boolean>;
+/** Wanted or not, or wanted over the signal, by purpose id; what is not named stays as it is. */
+export type Wants = ReadonlyMap<string, boolean | 'over-gpc'>;
 
 const ACTIONS: readonly Action[] = ['withdraw', 'deny', 'grant'];
 
@@ -30,13 +30,19 @@ export function planWrites(terms: Terms, wants: Wants, makeKey: () => string): r
   const { config, gpc } = terms;
   const planned = config.purposes.map((purpose) => {
     const wanted = wants.get(purpose.id);
-    return { id: purpose.id, action: wanted === undefined ? null : actionFor(terms, purpose, wanted) };
+    return { id: purpose.id, action: typeof wanted === 'boolean' ? actionFor(terms, purpose, wanted) : null };
   });
-  return ACTIONS.flatMap((action) => {
+  const common = { policyVersion: config.policy.version, gpc };
+  // Each by itself: the ledger takes no other yes over the signal.
+  const over = config.purposes
+    .filter(({ id, gpc: policy }) => gpc && policy === 'ask' && wants.get(id) === 'over-gpc')
+    .map(({ id }): Write => ({ action: 'grant', purposes: [id], ...common, overGpc: true, key: makeKey() }));
+  const plain = ACTIONS.flatMap((action) => {
     const purposes = planned.filter((plan) => plan.action === action).map(({ id }) => id);
     if (purposes.length === 0) return [];
-    return [{ action, purposes, policyVersion: config.policy.version, gpc, key: makeKey() }];
+    return [{ action, purposes, ...common, key: makeKey() }];
   });
+  return [...plain, ...over];
 }
 
 const WORD = { grant: 'granted', deny: 'denied', withdraw: 'withdrawn' } as const;
@@ -53,7 +59,8 @@ export function remember(
     const entry = entries.find(({ purpose }) => purpose === id);
     const proof = entry ? { seq: entry.seq, hash: entry.hash } : null;
     const until = now + (days.get(id) ?? 0) * DAY_MS;
-    return [id, { choice: WORD[write.action], version: write.policyVersion, at: now, until, proof }];
+    const over = write.action === 'grant' && write.overGpc && { overGpc: write.overGpc };
+    return [id, { choice: WORD[write.action], version: write.policyVersion, at: now, until, proof, ...over }];
   });
   return { ...record, choices: { ...record.choices, ...Object.fromEntries(made) } };
 }

@@ -29,8 +29,10 @@ export function makeReceipt(terms: Terms): ConsentReceipt {
   if (!record) return empty;
   const purposes = granted(terms).map(({ id }) => id);
   const lead = leading(terms, record, purposes);
+  const over = gpc && purposes.includes(AGENT_PURPOSE) && choiceOf(record, AGENT_PURPOSE)?.overGpc;
   return {
     ...empty,
+    ...(over && { overGpc: over }),
     purposes,
     principalId: record.principalId,
     ...(lead && { version: lead.version, issuedAt: lead.at, ...(lead.proof && { proof: lead.proof }) }),

@@ -9,6 +9,8 @@ export interface Choice {
   readonly until: number;
   /** Its entry in the ledger; null while the server does not know of it. */
   readonly proof: { readonly seq: number; readonly hash: string } | null;
+  /** A yes to this purpose alone, although GPC was on. */
+  readonly overGpc?: true;
 }
 
 export type Action = 'grant' | 'deny' | 'withdraw';
@@ -19,6 +21,7 @@ export interface Write {
   readonly purposes: readonly string[];
   readonly policyVersion: number;
   readonly gpc: boolean;
+  readonly overGpc?: true;
   /** Idempotency-Key: sent twice, it counts once. */
   readonly key: string;
 }
@@ -32,6 +35,7 @@ export interface ConsentRecord {
 }
 
 const PREFIX = 'gpd-consent:';
+const ASKED = 'gpd-gpc-asked:';
 const nameOf = (kid: string): string => PREFIX + kid;
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -63,18 +67,31 @@ export interface Store {
   /** Null for none, and for one that cannot be read: asked again. */
   load(kid: string): ConsentRecord | null;
   save(kid: string, record: ConsentRecord): void;
+  /** When a yes over GPC was last asked for, in epoch milliseconds by purpose. */
+  asked(kid: string): Readonly<Record<string, number>>;
+  /** @returns false where the browser keeps nothing: then nothing may be asked */
+  saveAsked(kid: string, asked: Readonly<Record<string, number>>): boolean;
   /** The tenant of what is kept, when it is of one: for a page that could not ask which tenant its own is. */
   only(): string | null;
   /** Calls back when another page of the site may have saved. */
   watch(kid: string, changed: () => void): void;
 }
 
-function put(kid: string, record: ConsentRecord): boolean {
+function put(name: string, value: object): boolean {
   try {
-    localStorage.setItem(nameOf(kid), JSON.stringify(record));
+    localStorage.setItem(name, JSON.stringify(value));
     return true;
   } catch {
     return false;
+  }
+}
+
+/** Undefined for what is not there, is forbidden or is no JSON. */
+function get(name: string): unknown {
+  try {
+    return JSON.parse(localStorage.getItem(name) ?? '');
+  } catch {
+    return undefined;
   }
 }
 
@@ -88,11 +105,11 @@ function remove(kid: string): void {
 
 /** A full storage refuses the newer record and keeps the older one, which may grant what was withdrawn since. */
 function keep(kid: string, record: ConsentRecord): boolean {
-  if (put(kid, record)) return true;
+  if (put(nameOf(kid), record)) return true;
   remove(kid);
-  if (put(kid, record)) return true;
+  if (put(nameOf(kid), record)) return true;
   // There is room for what the server was not told yet. Without choices the next page asks.
-  if (record.pending.length > 0) put(kid, { ...record, choices: {} });
+  if (record.pending.length > 0) put(nameOf(kid), { ...record, choices: {} });
   return false;
 }
 
@@ -102,16 +119,17 @@ export function makeStore(): Store {
   return {
     load(kid) {
       if (unsaved?.kid === kid) return unsaved.record;
-      try {
-        const found: unknown = JSON.parse(localStorage.getItem(nameOf(kid)) ?? 'null');
-        return isRecord(found) ? found : null;
-      } catch {
-        return null;
-      }
+      const found = get(nameOf(kid));
+      return isRecord(found) ? found : null;
     },
     save(kid, record) {
       unsaved = keep(kid, record) ? null : { kid, record };
     },
+    asked(kid) {
+      const found = get(ASKED + kid);
+      return isObject(found) ? (found as Record<string, number>) : {};
+    },
+    saveAsked: (kid, asked) => put(ASKED + kid, asked),
     only() {
       try {
         const names = Object.keys(localStorage).filter((name) => name.startsWith(PREFIX));

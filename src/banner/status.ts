@@ -14,7 +14,12 @@ export interface Terms {
   readonly record: ConsentRecord | null;
   readonly gpc: boolean;
   readonly now: number;
+  /** When a yes over the signal was last asked for, by purpose. */
+  readonly askedAt: Readonly<Record<string, number>>;
 }
+
+/** A year in which nobody asks twice to overrule the signal (contract-2 section 13). */
+const ASK_MS = 365 * 86_400_000;
 
 export function choiceOf(record: ConsentRecord | null, id: string): Choice | undefined {
   return record && Object.hasOwn(record.choices, id) ? record.choices[id] : undefined;
@@ -23,11 +28,24 @@ export function choiceOf(record: ConsentRecord | null, id: string): Choice | und
 /** The order is the ledger's (contract section 7): a signal before a choice, an expiry before an outdated policy. */
 export function statusOf({ config, record, gpc, now }: Terms, purpose: Purpose): PurposeStatus {
   const choice = choiceOf(record, purpose.id);
-  if (gpc && purpose.gpc === 'opt-out') return 'gpc-opt-out';
-  if (!choice) return 'unasked';
-  if (choice.until <= now || choice.at > now + LATEST_MS) return 'expired';
-  return choice.version < config.policy.material ? 'policy-outdated' : choice.choice;
+  const said = ((): PurposeStatus => {
+    if (!choice) return 'unasked';
+    if (choice.until <= now || choice.at > now + LATEST_MS) return 'expired';
+    return choice.version < config.policy.material ? 'policy-outdated' : choice.choice;
+  })();
+  if (!gpc || purpose.gpc === 'ignore') return said;
+  // Of all that was said only a live yes over the signal counts under it: the first layer asks for nothing that the signal answers.
+  return purpose.gpc === 'ask' && choice?.overGpc && said === 'granted' ? said : 'gpc-opt-out';
 }
+
+/** Purposes for which the settings may ask for a yes over the signal. */
+export const askable = (terms: Terms): readonly Purpose[] =>
+  terms.config.purposes.filter(
+    (purpose) =>
+      purpose.gpc === 'ask' &&
+      statusOf(terms, purpose) === 'gpc-opt-out' &&
+      !((terms.askedAt[purpose.id] ?? 0) > terms.now - ASK_MS),
+  );
 
 const OPEN: ReadonlySet<PurposeStatus> = new Set(['unasked', 'expired', 'policy-outdated']);
 

@@ -16,6 +16,8 @@ export interface ConsentReceipt {
   /** The entry of the ledger that says so. */
   readonly proof?: { readonly seq: number; readonly hash: string } | undefined;
   readonly principalId?: string | undefined;
+  /** The person agreed to `device-identification` alone although GPC was on. Not sent: the server asks the ledger. */
+  readonly overGpc?: true | undefined;
 }
 
 /** `expired`, `policy-outdated` and `unasked` are asked; all others are settled. Only `granted` allows. */

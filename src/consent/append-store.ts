@@ -29,8 +29,7 @@ type Batch = readonly AppendRequest[];
 
 /** A write that does not end the opt-out is under it all the same, and the evidence must not read as if it had ended it. */
 function toDetail({ detail, purpose }: PlannedEntry, { gpc, gpcExcept }: Principal): EntryDetail {
-  const { policyVersion, source, expiresAt } = detail;
-  return { policyVersion, gpc: gpc && !gpcExcept.has(purpose), source, expiresAt: iso(expiresAt) };
+  return { ...detail, gpc: gpc && !gpcExcept.has(purpose), expiresAt: iso(detail.expiresAt) };
 }
 
 interface Written {
@@ -84,18 +83,19 @@ async function saveEntries(tx: HotTransaction, kid: string, placed: readonly Pla
   for (const { seq, hash, entry, request } of placed) {
     const { principal, now: at, stateMac } = request;
     const { purpose, choice } = entry;
-    const { policyVersion, expiresAt } = entry.detail;
-    const mac = stateMac.ofState(principal, purpose, { choice, policyVersion, expiresAt, at, seq, hash });
-    const row = [kid, principal, purpose, choice, policyVersion, expiresAt, at, seq, hash, mac];
+    const { policyVersion, expiresAt, overGpc = false } = entry.detail;
+    const said = { choice, policyVersion, expiresAt, at, seq, hash, overGpc };
+    const mac = stateMac.ofState(principal, purpose, said);
+    const row = [kid, principal, purpose, choice, policyVersion, expiresAt, at, seq, hash, overGpc, mac];
     state.set(`${principal}|${purpose}`, row);
   }
   await insertMany(
     tx,
-    'INSERT INTO consent_state (kid, principal, purpose, choice, policy_version, expires_at, at, seq, hash, mac)',
+    'INSERT INTO consent_state (kid, principal, purpose, choice, policy_version, expires_at, at, seq, hash, over_gpc, mac)',
     [...state.values()],
     `ON CONFLICT (kid, principal, purpose) DO UPDATE SET choice = excluded.choice,
       policy_version = excluded.policy_version, expires_at = excluded.expires_at, at = excluded.at,
-      seq = excluded.seq, hash = excluded.hash, mac = excluded.mac`,
+      seq = excluded.seq, hash = excluded.hash, over_gpc = excluded.over_gpc, mac = excluded.mac`,
   );
 }
 

@@ -1,4 +1,5 @@
 import type { ConsentChoice, REASONS } from '../schema/consent.ts';
+import type { GpcPolicy } from '../schema/gpc.ts';
 
 /** May this processing happen? One keyed read, no hashing, no write (contract section 7). */
 
@@ -17,6 +18,8 @@ export interface ConsentEvent extends ProofRef {
   readonly policyVersion: number;
   /** Epoch milliseconds; null for everything but a grant. */
   readonly expiresAt: number | null;
+  /** The grant was made over a GPC signal. */
+  readonly overGpc: boolean;
 }
 
 /** What is known of a principal and one purpose. */
@@ -33,7 +36,7 @@ export interface PrincipalState {
 /** What the tenant has defined. */
 export interface ConsentRules {
   /** GPC policy by purpose id; a purpose that is not there is unknown. */
-  readonly gpcOf: (purpose: string) => 'opt-out' | 'ignore' | undefined;
+  readonly gpcOf: (purpose: string) => GpcPolicy | undefined;
   /** Version of the last policy; 0: none was published. */
   readonly currentVersion: number;
   /** Version of the last policy whose change was material. */
@@ -46,6 +49,8 @@ export interface ConsentDecision {
   readonly proof: ProofRef;
   readonly policyVersion: number;
   readonly expiresAt: number | null;
+  /** It is allowed by a grant that was made over a GPC signal, under the policy `ask`. */
+  readonly overGpc: boolean;
 }
 
 function reasonOf(purpose: string, state: PrincipalState, rules: ConsentRules, now: number): Reason {
@@ -53,7 +58,9 @@ function reasonOf(purpose: string, state: PrincipalState, rules: ConsentRules, n
   const { event } = state;
   if (gpcPolicy === undefined) return 'unknown-purpose';
   if (state.erased) return 'erased';
-  if (state.gpc && gpcPolicy === 'opt-out') return 'gpc-opt-out';
+  // Only the policy `ask` lets a yes overrule the signal; what came after that yes is decided below.
+  const overruled = gpcPolicy === 'ignore' || (gpcPolicy === 'ask' && event?.overGpc === true);
+  if (state.gpc && !overruled) return 'gpc-opt-out';
   // What a browser's signal decided is no choice of the person's: once the signal is gone, they are asked.
   if (!event || event.choice === 'gpc-opt-out') return 'never-asked';
   if (event.choice !== 'granted') return event.choice;
@@ -72,12 +79,14 @@ export function decideConsent(
 ): ConsentDecision {
   const reason = reasonOf(purpose, state, rules, now);
   const { event, head } = state;
+  const allowed = reason === 'granted';
   const own = event !== null && !WITHOUT_OWN_ENTRY.has(reason);
   return {
-    allowed: reason === 'granted',
+    allowed,
     reason,
     proof: own ? { seq: event.seq, hash: event.hash } : head,
     policyVersion: own ? event.policyVersion : rules.currentVersion,
-    expiresAt: reason === 'granted' && event !== null ? event.expiresAt : null,
+    expiresAt: allowed && event !== null ? event.expiresAt : null,
+    overGpc: allowed && event?.overGpc === true && rules.gpcOf(purpose) === 'ask',
   };
 }

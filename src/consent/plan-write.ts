@@ -1,5 +1,6 @@
 import { DAY } from '../lib/clock.ts';
 import type { ConsentChoice } from '../schema/consent.ts';
+import type { GpcPolicy } from '../schema/gpc.ts';
 
 /** Turns a grant, denial or withdrawal into what is to be recorded; pure, before anything is locked. */
 
@@ -14,11 +15,13 @@ export interface WriteCommand {
   readonly policyVersion: number;
   /** Undefined: the write says nothing about GPC, and what is known stays. */
   readonly gpc: boolean | undefined;
+  /** A specific yes to one purpose whose policy is `ask`. */
+  readonly overGpc?: boolean | undefined;
   readonly source: WriteSource;
 }
 
 export interface PurposeTerms {
-  readonly gpc: 'opt-out' | 'ignore';
+  readonly gpc: GpcPolicy;
   readonly ttlDays: number;
 }
 
@@ -29,6 +32,7 @@ export interface EntryDetail {
   readonly source: WriteSource;
   /** Epoch milliseconds, or null. */
   readonly expiresAt: number | null;
+  readonly overGpc?: true;
 }
 
 export interface PlannedEntry {
@@ -54,14 +58,15 @@ export function planWrite(
 ): readonly PlannedEntry[] {
   const { action, policyVersion, source } = command;
   const gpc = command.gpc === true;
+  const over = command.overGpc === true && { overGpc: true as const };
   return command.purposes.map((purpose) => {
     const terms = termsOf(purpose);
-    const bySignal = action === 'deny' && gpc && terms.gpc === 'opt-out';
+    const bySignal = action === 'deny' && gpc && terms.gpc !== 'ignore';
     const expiresAt = action === 'grant' ? now + terms.ttlDays * DAY : null;
     return {
       purpose,
       choice: bySignal ? 'gpc-opt-out' : CHOICE_OF[action],
-      detail: { policyVersion, gpc, source, expiresAt },
+      detail: { policyVersion, gpc, source, expiresAt, ...over },
     };
   });
 }

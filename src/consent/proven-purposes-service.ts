@@ -1,8 +1,7 @@
 import type { Database } from '../db/db.ts';
 import { TenantGone } from '../lib/errors.ts';
 import { readEntries } from '../log/read-store.ts';
-import type { DecisionAnswer } from '../schema/consent.ts';
-import type { ProofRef } from './decide.ts';
+import type { ConsentDecision, ProofRef } from './decide.ts';
 import { principalRef } from './principal.ts';
 import type { Check, ConsentService } from './service.ts';
 import type { ConsentTenant } from './tenant.ts';
@@ -20,6 +19,8 @@ export type ProveConsent = (claim: {
   readonly needed: string;
   /** The needed one among them. */
   readonly purposes: readonly string[];
+  /** Those of them that only a grant over a GPC signal allows. */
+  readonly overGpc: readonly string[];
   readonly proof: { readonly seq: number; readonly hash: string };
 }) => Promise<readonly string[]>;
 
@@ -28,7 +29,7 @@ async function isLiveGrant(
   database: Database,
   tenant: ConsentTenant,
   { principalId, purpose }: Check,
-  decision: DecisionAnswer | undefined,
+  decision: ConsentDecision | undefined,
   proof: ProofRef,
 ): Promise<boolean> {
   if (decision?.allowed !== true) return false;
@@ -43,18 +44,20 @@ async function isLiveGrant(
 /** All purposes are of one snapshot: what was withdrawn with the needed one is not told as proven beside it. */
 export function makeProveConsent(
   database: Database,
-  service: Pick<ConsentService, 'checkAll'>,
+  service: Pick<ConsentService, 'decideAll'>,
   tenantOf: (kid: string) => ConsentTenant,
 ): ProveConsent {
-  const prove: ProveConsent = async ({ kid, principalId, needed, purposes, proof }) => {
+  const prove: ProveConsent = async ({ kid, principalId, needed, purposes, overGpc, proof }) => {
     const tenant = tenantOf(kid);
-    const decisions = await service.checkAll(
+    const decisions = await service.decideAll(
       tenant,
       purposes.map((purpose) => ({ principalId, purpose })),
     );
     const decision = decisions[purposes.indexOf(needed)];
     const live = await isLiveGrant(database, tenant, { principalId, purpose: needed }, decision, proof);
-    return live ? purposes.filter((_, i) => decisions[i]?.allowed === true) : [];
+    const proven = (purpose: string, decided: ConsentDecision | undefined): boolean =>
+      decided?.allowed === true && (decided.overGpc || !overGpc.includes(purpose));
+    return live ? purposes.filter((purpose, i) => proven(purpose, decisions[i])) : [];
   };
   return (claim) =>
     prove(claim).catch((error: unknown) => {

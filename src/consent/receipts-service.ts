@@ -30,7 +30,7 @@ export async function issueReceipt(
   const { id, title, description, lawfulBasis } =
     tenant.purposes.find((purpose) => purpose.id === opening.purpose) ?? gone;
   const policy = tenant.policies.find(({ version }) => version === opening.detail.policyVersion);
-  const { policyVersion, expiresAt, gpc, source } = opening.detail;
+  const { policyVersion, expiresAt, gpc, overGpc, source } = opening.detail;
   const receipt: ConsentReceiptAnswer = {
     '@context': 'https://w3id.org/dpv',
     schemaVersion: 'ISO/IEC TS 27560:2023',
@@ -50,6 +50,7 @@ export async function issueReceipt(
       time: isoTime(opening.at),
       expiresAt,
       gpc,
+      ...(overGpc && { overGpc }),
       source,
       policyVersion,
       policySha256: policy?.sha256 ?? null,

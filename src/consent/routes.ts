@@ -77,6 +77,9 @@ async function countBrowserWrite(
 /** 422 and 400 come before the question whose principal it is. */
 async function write(deps: ConsentRouteDeps, action: WriteAction, call: WriteCall): Promise<WriteResponse> {
   const { caller, headers, body, named } = call;
+  // The person's own word over a signal: an administrator's key does not say it (contract-2 section 13).
+  if (body.overGpc === true && caller.kind === 'key' && caller.key.scope === 'operator')
+    throw new Refusal('insufficient-scope');
   await deps.fresh.checkTerms(caller.kid, body);
   requireOwnPrincipal(caller, body.principalId);
   requireBrowserPrincipal(caller, body);
@@ -117,6 +120,7 @@ type Served =
   | 'erasePrincipal'
   | 'session'
   | 'banner'
+  | 'gpcSupport'
   | 'purposes'
   | 'savePurposes'
   | 'policies'
@@ -131,6 +135,7 @@ export function consentRoutes(deps: ConsentRouteDeps): Handlers<Served> {
       definePurposes(deps, tenantOf(caller.kid), body.purposes, caller.key.id),
     policies: ({ caller }) => policiesOf(deps, caller.kid),
     publishPolicy: ({ caller, body }) => publishNextPolicy(deps, tenantOf(caller.kid), body, caller.key.id),
+    gpcSupport: () => ({ gpc: true, lastUpdate: '2026-11-23' }),
     banner({ caller, query, headers }) {
       const language = languageSchema.safeParse(query['lang'] ?? 'en');
       if (!language.success) {

@@ -101,17 +101,15 @@ async function check(
   }
 }
 
-async function checkAll(
+async function decideAll(
   { reader, clock }: Deps,
   tenant: ConsentTenant,
   checks: readonly Check[],
-): Promise<readonly DecisionAnswer[]> {
+): Promise<readonly ConsentDecision[]> {
   requireTerms(tenant);
   const states = await reader.readAll(checks.map((request) => queryOf(tenant, request)));
   const now = clock();
-  return states.map((state, i) =>
-    toAnswer(decideConsent(checks[i]?.purpose ?? '', state, tenant.rules, now)),
-  );
+  return states.map((state, i) => decideConsent(checks[i]?.purpose ?? '', state, tenant.rules, now));
 }
 
 function policyVersionOf(tenant: ConsentTenant, asked: number | undefined): number {
@@ -124,6 +122,7 @@ function policyVersionOf(tenant: ConsentTenant, asked: number | undefined): numb
 
 function checkTerms(tenant: ConsentTenant, body: ConsentWrite): void {
   const unknown = body.purposes.filter((purpose) => tenant.termsOf(purpose) === undefined);
+  if (body.overGpc === true) unknown.push(...body.purposes.filter((id) => tenant.termsOf(id)?.gpc !== 'ask'));
   if (unknown.length > 0) throw new Refusal('unknown-purpose', { details: unknown });
   policyVersionOf(tenant, body.policyVersion);
 }
@@ -136,11 +135,11 @@ async function write(
   // How long a grant lasts is one of the terms; a refusal needs none, and is always written.
   if (action === 'grant') requireTerms(tenant);
   checkTerms(tenant, body);
-  const { principalId, purposes, gpc } = body;
+  const { principalId, purposes, gpc, overGpc } = body;
   const policyVersion = policyVersionOf(tenant, body.policyVersion);
   const now = clock();
   const entries = planWrite(
-    { action, purposes, policyVersion, gpc, source },
+    { action, purposes, policyVersion, gpc, overGpc, source },
     (purpose) => tenant.termsOf(purpose) ?? { gpc: 'opt-out', ttlDays: 1 },
     now,
   );
@@ -173,7 +172,7 @@ async function state(deps: Deps, tenant: ConsentTenant, principalId: string): Pr
   const rows = await listState(deps.database, tenant.kid, refOf(tenant, principalId));
   const said = new Map(rows.map((row) => [row.purpose, row]));
   const checks = tenant.purposes.map(({ id }) => ({ principalId, purpose: id }));
-  const decisions = await checkAll(deps, tenant, checks);
+  const decisions = (await decideAll(deps, tenant, checks)).map(toAnswer);
   const purposes = decisions.map((decision, i) => {
     const purpose = checks[i]?.purpose ?? '';
     const row = said.get(purpose);
@@ -212,7 +211,10 @@ export function makeConsentService(deps: Deps) {
     checkTerms,
     check: (tenant: ConsentTenant, request: Check) => check(deps, tenant, request),
     /** All of them of one snapshot, in the order of the checks. */
-    checkAll: (tenant: ConsentTenant, checks: readonly Check[]) => checkAll(deps, tenant, checks),
+    checkAll: async (tenant: ConsentTenant, checks: readonly Check[]) =>
+      (await decideAll(deps, tenant, checks)).map(toAnswer),
+    /** The same with what only gpd asks for. */
+    decideAll: (tenant: ConsentTenant, checks: readonly Check[]) => decideAll(deps, tenant, checks),
     write: (tenant: ConsentTenant, request: WriteRequest) => write(deps, tenant, request),
     /** Whether the principal ever said anything. */
     knows: (tenant: ConsentTenant, id: string) => knowsPrincipal(database, tenant.kid, refOf(tenant, id)),

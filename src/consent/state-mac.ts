@@ -14,6 +14,7 @@ export interface StateRow {
   readonly at: number;
   readonly seq: number;
   readonly hash: string;
+  readonly overGpc: boolean;
 }
 
 export interface PrincipalRow {
@@ -45,9 +46,10 @@ export interface StateMac {
 export function makeStateMac(kid: string, key: Uint8Array): StateMac {
   const mac = makeHmacSha256(key);
   return {
-    ofState: (principal, purpose, { choice, policyVersion, expiresAt, at, seq, hash }) =>
+    // The line of `overGpc` is there only where it is true: the MACs of all other rows are as they were before there was one.
+    ofState: (principal, purpose, { choice, policyVersion, expiresAt, at, seq, hash, overGpc }) =>
       mac(
-        `state\n${kid}\n${principal}\n${purpose}\n${choice}\n${policyVersion}\n${expiresAt}\n${at}\n${seq}\n${hash}`,
+        `state\n${kid}\n${principal}\n${purpose}\n${choice}\n${policyVersion}\n${expiresAt}\n${at}\n${seq}\n${hash}${overGpc ? '\nover-gpc' : ''}`,
       ),
     ofPrincipal: (principal, { gpc, except, erasedAt }) =>
       mac(`principal\n${kid}\n${principal}\n${gpc}\n${except}\n${erasedAt}`),

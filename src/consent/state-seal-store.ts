@@ -33,7 +33,7 @@ const SEALED: readonly Sealed[] = [
   {
     table: 'consent_state',
     key: ['principal', 'purpose'],
-    columns: ['kid', 'principal', 'purpose', 'choice', 'policy_version', 'expires_at', 'at', 'seq', 'hash'],
+    columns: 'kid principal purpose choice policy_version expires_at at seq hash over_gpc'.split(' '),
     macOf: (mac, row) =>
       mac.ofState(
         String(row['principal']),

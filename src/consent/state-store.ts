@@ -1,6 +1,6 @@
 import type { Database } from '../db/db.ts';
 import { Fault, makeGroup } from '../db/group-commit.ts';
-import { askedRows, type Bindings, runHot } from '../db/sql.ts';
+import { askedRows, type Bindings, isTrue, runHot } from '../db/sql.ts';
 import { ConsentStateInvalid } from '../db/state-invalid.ts';
 import { logLost } from '../db/tenant-hold.ts';
 import type { PrincipalState } from './decide.ts';
@@ -27,6 +27,7 @@ export interface StateColumns {
   readonly at: number;
   readonly seq: number;
   readonly hash: string;
+  readonly over_gpc: unknown;
 }
 
 export const toStateRow = ({
@@ -36,6 +37,7 @@ export const toStateRow = ({
   at,
   seq,
   hash,
+  over_gpc,
 }: StateColumns): StateRow => ({
   choice,
   policyVersion: Number(policy_version),
@@ -43,6 +45,7 @@ export const toStateRow = ({
   at: Number(at),
   seq: Number(seq),
   hash,
+  overGpc: isTrue(over_gpc),
 });
 
 interface Row extends PrincipalColumns, Omit<StateColumns, 'choice'> {
@@ -59,7 +62,7 @@ const COLUMNS = { kid: 'text', principal: 'text', purpose: 'text' } as const;
 const SELECT = `
   SELECT q.i AS i, p.principal AS principal, p.gpc AS gpc, p.gpc_except AS gpc_except, p.erased_at AS erased_at,
     p.mac AS principal_mac, s.choice AS choice, s.policy_version AS policy_version, s.expires_at AS expires_at,
-    s.at AS at, s.seq AS seq, s.hash AS hash, s.mac AS mac, h.size AS size, h.head_hash AS head_hash
+    s.at AS at, s.seq AS seq, s.hash AS hash, s.over_gpc AS over_gpc, s.mac AS mac, h.size AS size, h.head_hash AS head_hash
   FROM q
   JOIN ledger_heads h ON h.kid = q.kid
   LEFT JOIN consent_principals p ON p.kid = q.kid AND p.principal = q.principal

@@ -113,7 +113,7 @@ interface StateRow extends StateColumns {
 
 function isSaid(row: StateRow): boolean {
   if (row.opening === null || row.leaf !== row.hash) return false;
-  const { policyVersion, expiresAt } = JSON.parse(row.opening) as EntryDetail;
+  const { policyVersion, expiresAt, overGpc = false } = JSON.parse(row.opening) as EntryDetail;
   const state = toStateRow(row);
   return (
     row.owner === row.principal &&
@@ -121,6 +121,7 @@ function isSaid(row: StateRow): boolean {
     row.was === state.choice &&
     Number(row.told_at) === state.at &&
     policyVersion === state.policyVersion &&
+    overGpc === state.overGpc &&
     expiresAt === iso(state.expiresAt)
   );
 }

@@ -1,4 +1,5 @@
 import type { ConsentReceipt } from '../schema/bundle.ts';
+import type { GpcPolicy } from '../schema/gpc.ts';
 import type { ConsentState } from '../schema/responses.ts';
 
 export const NEEDED_PURPOSE = 'device-identification';
@@ -9,12 +10,15 @@ export interface GateInput {
   readonly gpcHeader: boolean;
   /** `signals.page.gpc === true`. */
   readonly gpcSignal: boolean;
-  readonly gpcPolicy: (purpose: string) => 'opt-out' | 'ignore';
+  readonly gpcPolicy: (purpose: string) => GpcPolicy;
   readonly basis: ConsentState['basis'];
 }
 
 export interface GateResult {
+  /** As far as the bundle says: what is in `overGpc` is still to be proven. */
   readonly allowed: boolean;
+  /** Purposes whose policy is `ask`, which survive GPC only if the ledger proves a grant over it. */
+  readonly overGpc: readonly string[];
   readonly state: ConsentState;
 }
 
@@ -25,14 +29,17 @@ function gpcSource(header: boolean, bundle: boolean): ConsentState['gpcSource'] 
 }
 
 /**
- * Each GPC source only ever reduces permission (contract 3.2): it removes every purpose whose policy is opt-out.
+ * Each GPC source only ever reduces permission (contract 3.2): it removes every purpose whose policy is not `ignore`. A claim
+ * for one whose policy is `ask` is handed on with what the bundle brings to prove it (contract-2 section 13).
  */
 export function consentGate(input: GateInput): GateResult {
   const { receipt } = input;
   const inBundle = receipt.gpc || input.gpcSignal;
   const gpc = inBundle || input.gpcHeader;
   const granted = [...new Set(receipt.purposes)];
-  const purposes = gpc ? granted.filter((purpose) => input.gpcPolicy(purpose) === 'ignore') : granted;
+  const under = (policy: GpcPolicy) => granted.filter((purpose) => input.gpcPolicy(purpose) === policy);
+  const purposes = gpc ? under('ignore') : granted;
+  const overGpc = gpc && receipt.principalId && receipt.proof ? under('ask') : [];
   const state: ConsentState = {
     purposes,
     gpc,
@@ -41,7 +48,7 @@ export function consentGate(input: GateInput): GateResult {
     issuedAt: receipt.issuedAt,
     basis: input.basis,
   };
-  return { allowed: purposes.includes(NEEDED_PURPOSE), state };
+  return { allowed: [...purposes, ...overGpc].includes(NEEDED_PURPOSE), overGpc, state };
 }
 
 /** What is said of a bundle that did not open: nothing is known, so nothing was granted. */

@@ -68,8 +68,10 @@ export interface Evaluated {
   readonly nonce: string;
   readonly clientTs: number;
   readonly consentState: ConsentState;
-  /** What a tenant that wants consent proven holds the ledger against; null for every other. */
+  /** What the ledger is held against; null where nothing has to be proven. */
   readonly toProve: ConsentReceipt | null;
+  /** See `GateResult`. */
+  readonly overGpc: readonly string[];
   readonly classified: Classified;
 }
 
@@ -103,7 +105,8 @@ export function evaluate(
     nonce: nonceKey(plaintext.nonce),
     clientTs: plaintext.clientTs,
     consentState: gate.state,
-    toProve: tenant.needsProof ? plaintext.consent : null,
+    toProve: tenant.needsProof || gate.overGpc.length > 0 ? plaintext.consent : null,
+    overGpc: gate.overGpc,
     classified: classifyBundle(tenant, read, tier, currentEpoch(now, deps.epochDays)),
   };
 }

@@ -8,17 +8,23 @@ import type { IngestDeps, IngestInput } from './ports.ts';
 import { record } from './record.ts';
 import type { IngestAnswer } from './respond.ts';
 
-/** What of the consent is proven: a tenant that wants that gets no verdict on an assertion (contract 3.3). */
+/**
+ * What of the consent is proven: a tenant that wants that gets no verdict on an assertion (contract 3.3), and none gets one
+ * on an assertion that a person overruled GPC.
+ */
 async function prove(
   deps: IngestDeps,
-  { tenant, consentState }: Evaluated,
+  { tenant, consentState, overGpc }: Evaluated,
   { principalId, proof }: ConsentReceipt,
 ): Promise<ConsentState | null> {
   if (principalId === undefined || proof === undefined) return null;
   const { kid } = tenant;
-  const asked = { kid, principalId, needed: NEEDED_PURPOSE, purposes: consentState.purposes, proof };
-  const purposes = await STAGES['consent proof'].run(deps, asked);
-  return purposes.includes(NEEDED_PURPOSE) ? { ...consentState, purposes: [...purposes] } : null;
+  const claimed = [...consentState.purposes, ...overGpc];
+  const asked = { kid, principalId, needed: NEEDED_PURPOSE, purposes: claimed, overGpc, proof };
+  const proven = new Set(await STAGES['consent proof'].run(deps, asked));
+  const said = new Set(tenant.needsProof ? [] : consentState.purposes);
+  const purposes = claimed.filter((purpose) => proven.has(purpose) || said.has(purpose));
+  return purposes.includes(NEEDED_PURPOSE) ? { ...consentState, purposes } : null;
 }
 
 async function admit(deps: IngestDeps, input: IngestInput, evaluated: Evaluated): Promise<IngestAnswer> {

@@ -4,6 +4,7 @@ import type { RequestTier } from '../http/network.ts';
 import type { Address } from '../lib/ip.ts';
 import type { Random } from '../lib/random.ts';
 import type { Plaintext, SealedBundle } from '../schema/bundle.ts';
+import type { GpcPolicy } from '../schema/gpc.ts';
 import type { VisitorClass } from '../schema/responses.ts';
 import type { AttestationLimits, Past } from './attestation.ts';
 import type { Policy } from './classify/policy.ts';
@@ -24,7 +25,7 @@ export interface IngestTenant {
   readonly durableKey: Uint8Array;
   readonly epochKey: (epoch: number) => Uint8Array;
   /** What a GPC signal does to a purpose; an unknown purpose is `opt-out`. */
-  readonly gpcPolicy: (purpose: string) => 'opt-out' | 'ignore';
+  readonly gpcPolicy: (purpose: string) => GpcPolicy;
   readonly policy: Policy;
   /** Weights that are tried out: counted, never answered. */
   readonly shadow: Policy | null;

@@ -12,6 +12,8 @@ export interface EntryDetail {
   readonly source: string;
   /** RFC 3339 in UTC, or null when it does not expire. */
   readonly expiresAt: string | null;
+  /** Only in a grant that overrules a GPC signal. */
+  readonly overGpc?: true;
 }
 
 /** All that opens an entry. Without the key nobody can, not even who knows the rest. */
@@ -53,8 +55,9 @@ export function commitSubject({ key, salt, principalId }: Omit<Opening, 'detail'
 
 /** C2: base64url of HMAC-SHA-256(key, lp4("gpd/body/v1") || lp4(JCS(detail)) || lp4(salt)). */
 export function commitBody({ key, salt, detail }: Omit<Opening, 'principalId'>): string {
-  const { policyVersion, gpc, source, expiresAt } = detail;
-  return commit(key, ['gpd/body/v1', canonicalJson({ policyVersion, gpc, source, expiresAt }), salt]);
+  const { policyVersion, gpc, source, expiresAt, overGpc } = detail;
+  const told = { policyVersion, gpc, source, expiresAt, ...(overGpc && { overGpc }) };
+  return commit(key, ['gpd/body/v1', canonicalJson(told), salt]);
 }
 
 /**

@@ -4,6 +4,7 @@ import {
   batchRequestSchema,
   batchResponseSchema,
   canProcessRequestSchema,
+  consentGrantSchema,
   consentWriteSchema,
   decisionSchema,
   emptyRequestSchema,
@@ -94,7 +95,13 @@ export const CONSENT_ROUTES = {
     request: batchRequestSchema,
     responses: { 200: { text: 'The decisions by id', schema: batchResponseSchema } },
   },
-  grant: { ...WRITE, path: '/v1/consent/grant', summary: 'Record a grant.', counted: 'by-client' },
+  grant: {
+    ...WRITE,
+    path: '/v1/consent/grant',
+    summary: 'Record a grant.',
+    counted: 'by-client',
+    request: consentGrantSchema,
+  },
   deny: { ...WRITE, path: '/v1/consent/deny', summary: 'Record a denial.', counted: 'by-client' },
   withdraw: {
     ...WRITE,

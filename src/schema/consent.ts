@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { isOneLine } from '../lib/plain-text.ts';
 import type { Answer } from './answer.ts';
 import { base64Url, principalIdSchema, purposeIdSchema } from './bundle.ts';
+import { GPC_POLICIES } from './gpc.ts';
 
 /** Bodies and answers of the consent API (contract section 7). */
 
@@ -37,7 +38,14 @@ export const consentWriteSchema = z.strictObject({
   /** Of the 32 bytes that a browser principal keeps. One that is malformed counts as wrong: 403, not 400. */
   principalSecret: z.string().meta(base64Url(43)).optional(),
 });
-export type ConsentWrite = z.infer<typeof consentWriteSchema>;
+/** `overGpc` is a specific yes over the signal: it names the signal and one purpose (contract-2 section 13). */
+export const consentGrantSchema = consentWriteSchema
+  .extend({ overGpc: z.boolean().optional() })
+  .refine(
+    ({ overGpc, gpc, purposes }) => overGpc !== true || (gpc === true && purposes.length === 1),
+    'overGpc needs gpc: true and exactly one purpose',
+  );
+export type ConsentWrite = z.infer<typeof consentGrantSchema>;
 
 export const idempotencyKeySchema = z
   .string()
@@ -81,7 +89,7 @@ const purposeSchema = z.strictObject({
   title: oneLine(1, 200),
   description: oneLine(0, 2000).default(''),
   lawfulBasis: oneLine(1, 100).default('consent'),
-  gpc: z.enum(['opt-out', 'ignore']).default('opt-out'),
+  gpc: z.enum(GPC_POLICIES).default('opt-out'),
   ttlDays: z.int().min(1).max(36_500).default(180),
 });
 export const purposesRequestSchema = z.strictObject({ purposes: z.array(purposeSchema).min(1).max(100) });
@@ -145,6 +153,8 @@ const detailSchema = z.object({
   gpc: z.boolean(),
   source: z.string(),
   expiresAt: z.string().nullable(),
+  /** Only in a grant that overrules a GPC signal. */
+  overGpc: z.literal(true).optional(),
 });
 
 export const historyResponseSchema = z.object({
@@ -166,7 +176,7 @@ export const purposeAnswerSchema = z.object({
   title: z.string(),
   description: z.string(),
   lawfulBasis: z.string(),
-  gpc: z.enum(['opt-out', 'ignore']),
+  gpc: z.enum(GPC_POLICIES),
   ttlDays: z.int(),
 });
 export const purposesResponseSchema = z.object({ purposes: z.array(purposeAnswerSchema) });
@@ -210,6 +220,7 @@ export const consentReceiptAnswerSchema = z.object({
     time: z.string(),
     expiresAt: z.string().nullable(),
     gpc: z.boolean(),
+    overGpc: z.literal(true).optional(),
     source: z.string(),
     policyVersion: z.int().nullable(),
     policySha256: hashSchema.nullable(),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { embedManifestSchema, languageSchema } from './banner.ts';
 import { kidSchema, sealedBundleSchema } from './bundle.ts';
+import { gpcSupportSchema } from './gpc.ts';
 import {
   errorBodySchema,
   healthSchema,
@@ -114,6 +115,12 @@ export const PUBLIC_ROUTES = {
     path: '/v1/embed.d.ts',
     summary: 'TypeScript types of the banner’s page API.',
     responses: { 200: { text: 'TypeScript declarations', type: 'text/plain' } },
+  },
+  gpcSupport: {
+    ...OPEN,
+    path: '/.well-known/gpc.json',
+    summary: 'This site honours Global Privacy Control.',
+    responses: { 200: { text: 'That it does, and since when it does so', schema: gpcSupportSchema } },
   },
   health: {
     method: 'get',

@@ -1,4 +1,5 @@
 import { hmacSha256 } from '../lib/hash.ts';
+import type { GpcPolicy } from '../schema/gpc.ts';
 import type { TenantSettings } from './settings.ts';
 
 export interface Tenant {
@@ -14,7 +15,7 @@ export interface Purpose {
   readonly description: string;
   readonly lawfulBasis: string;
   /** What a Global Privacy Control signal does to it. */
-  readonly gpc: 'opt-out' | 'ignore';
+  readonly gpc: GpcPolicy;
   /** Days a grant lasts. */
   readonly ttlDays: number;
 }

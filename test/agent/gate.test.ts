@@ -22,6 +22,23 @@ describe('passGate', () => {
     expect(passGate(null, true)).toMatchObject({ sent: false, reason: 'gpc' });
   });
 
+  it('lets a yes over the signal through, which brings what the server asks the ledger for', () => {
+    const proof = { seq: 7, hash: 'a'.repeat(64) };
+    const over = makeReceipt({ gpc: true, overGpc: true, proof, principalId: 'b_1' });
+    expect(passGate(over, true)).toBe(over);
+    for (const missing of [
+      { proof: undefined },
+      { principalId: undefined },
+      { overGpc: 'yes' },
+      { overGpc: undefined },
+    ])
+      expect(passGate({ ...over, ...missing }, true), JSON.stringify(missing)).toMatchObject({
+        reason: 'gpc',
+      });
+    expect(passGate({ ...over, purposes: [] }, true)).toMatchObject({ reason: 'consent-missing' });
+    expect(passGate({ ...over, version: 1.5 }, true)).toMatchObject({ reason: 'gpc' });
+  });
+
   it.each([
     ['null', null],
     ['a text', 'granted'],

@@ -17,7 +17,7 @@ describe('the public types of the agent', () => {
   });
 
   it('say what the server takes', () => {
-    expectTypeOf<Mutable<agent.ConsentReceipt>>().toEqualTypeOf<ConsentReceipt>();
+    expectTypeOf<Mutable<Omit<agent.ConsentReceipt, 'overGpc'>>>().toEqualTypeOf<ConsentReceipt>();
     expectTypeOf<agent.SealedBundle>().toExtend<SealedBundle>();
     expectTypeOf<Mutable<Omit<CollectedGroups, 'collector'>>>().toExtend<Signals>();
   });

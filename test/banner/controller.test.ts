@@ -4,14 +4,21 @@ import type { ConsentRecord, Store } from '../../src/banner/record.ts';
 import type { Entry, Failure, Server } from '../../src/banner/server.ts';
 import type { ConsentSnapshot } from '../../src/banner/types.ts';
 import { NOW } from '../support/make.ts';
-import { AGENT, DAY, makeChoice, makeConfig, makeRecord } from './support.ts';
+import { AGENT, DAY, makeChoice, makeConfig, makePurpose, makeRecord } from './support.ts';
 
 const away: Failure = { problem: 'unreachable', transient: true };
 
 /** Of one tenant, in memory. */
-function makeStore(first: ConsentRecord | null): Store & { kept: ConsentRecord | null } {
-  const store = {
+function makeStore(first: ConsentRecord | null) {
+  const store: Store & { kept: ConsentRecord | null; marks: Record<string, number>; full: boolean } = {
     kept: first,
+    marks: {},
+    full: false,
+    asked: () => store.marks,
+    saveAsked: (_kid, asked) => {
+      if (!store.full) store.marks = { ...asked };
+      return !store.full;
+    },
     load: () => store.kept,
     save: (_kid: string, record: ConsentRecord) => {
       store.kept = record;
@@ -107,6 +114,54 @@ describe('a refusal', () => {
       problem: null,
     });
     expect(controller.terms()?.record?.choices[AGENT]).toMatchObject({ choice: 'denied', proof: { seq: 0 } });
+  });
+});
+
+describe('a purpose that may be asked for over the signal', () => {
+  const config = makeConfig({
+    purposes: [
+      makePurpose({ gpc: 'ask' }),
+      makePurpose({ id: 'news', gpc: 'ask' }),
+      makePurpose({ id: 'ads' }),
+    ],
+  });
+
+  it('is asked once, and the browser remembers it for a year', async () => {
+    const { controller, store } = start(makeServer({ config }), null, () => true);
+    await controller.load();
+    expect(controller.snapshot().phase).toBe('decided');
+    expect(controller.startAsking()).toEqual([AGENT, 'news']);
+    expect(store.marks).toEqual({ [AGENT]: NOW, news: NOW });
+    expect(controller.startAsking()).toEqual([]);
+    await vi.advanceTimersByTimeAsync(364 * DAY);
+    expect(controller.startAsking()).toEqual([]);
+    await vi.advanceTimersByTimeAsync(DAY);
+    expect(controller.startAsking()).toEqual([AGENT, 'news']);
+  });
+
+  it('is not asked for where the browser cannot remember that it was', async () => {
+    const { controller, store } = start(makeServer({ config }), null, () => true);
+    await controller.load();
+    store.full = true;
+    expect(controller.startAsking()).toEqual([]);
+  });
+
+  it('is granted by a yes to it alone, which the next signal does not end', async () => {
+    const sent: unknown[] = [];
+    const write: Server['write'] = async (_record, { action, purposes, gpc, overGpc }) => {
+      sent.push([action, purposes, gpc, overGpc]);
+      return purposes.map((purpose, seq) => ({ purpose, seq, hash: 'b'.repeat(64) }));
+    };
+    const { controller } = start(makeServer({ config, write }), null, () => true);
+    await controller.load();
+    await controller.choose(new Map([[AGENT, 'over-gpc']]));
+    expect(sent).toEqual([['grant', [AGENT], true, true]]);
+    expect(controller.snapshot().granted).toEqual([AGENT]);
+    expect(await controller.receipt()).toMatchObject({ purposes: [AGENT], gpc: true, overGpc: true });
+    await controller.load();
+    await controller.withdraw(null);
+    expect(sent.slice(1)).toEqual([['withdraw', [AGENT], true, undefined]]);
+    expect(controller.snapshot().granted).toEqual([]);
   });
 });
 

@@ -1,7 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { planWrites, prove, remember, settle, takeBack } from '../../src/banner/plan.ts';
 import { NOW } from '../support/make.ts';
-import { AGENT, DAY, makeChoice, makeRecord, makeTerms } from './support.ts';
+import {
+  AGENT,
+  analytics,
+  DAY,
+  makeChoice,
+  makeConfig,
+  makePurpose,
+  makeRecord,
+  makeTerms,
+} from './support.ts';
 
 const key = (): string => 'key';
 const plan = (wants: Record<string, boolean>, terms = makeTerms()) =>
@@ -58,6 +67,33 @@ describe('what is written', () => {
     expect(plan({ [AGENT]: true }, makeTerms({ gpc: true, record }))).toEqual([]);
   });
 
+  it('a yes over the signal is a write of its own, for a purpose that may be asked for alone', () => {
+    const news = makePurpose({ id: 'news', gpc: 'ask' });
+    const terms = makeTerms({
+      gpc: true,
+      config: makeConfig({ purposes: [makePurpose(), news, analytics] }),
+    });
+    const wants = new Map<string, boolean | 'over-gpc'>([
+      [AGENT, 'over-gpc'],
+      ['news', 'over-gpc'],
+      ['analytics', true],
+    ]);
+    expect(planWrites(terms, wants, key)).toEqual([
+      { action: 'grant', purposes: ['analytics'], policyVersion: 3, gpc: true, key: 'key' },
+      { action: 'grant', purposes: ['news'], policyVersion: 3, gpc: true, overGpc: true, key: 'key' },
+    ]);
+    expect(plan({ news: true }, terms)).toEqual([]);
+    expect(planWrites({ ...terms, gpc: false }, new Map([['news', 'over-gpc']]), key)).toEqual([]);
+  });
+
+  it('a yes over the signal is taken back as any other', () => {
+    const news = makePurpose({ id: 'news', gpc: 'ask' });
+    const record = makeRecord({ news: makeChoice({ overGpc: true }) });
+    const terms = makeTerms({ gpc: true, record, config: makeConfig({ purposes: [news] }) });
+    expect(plan({ news: false }, terms)).toMatchObject([{ action: 'withdraw', purposes: ['news'] }]);
+    expect(plan({ news: true }, terms)).toEqual([]);
+  });
+
   it('a grant that the ledger was not told the signal about yet can be withdrawn under the signal', () => {
     const record = makeRecord({ [AGENT]: makeChoice() });
     expect(plan({ [AGENT]: false }, makeTerms({ gpc: true, record }))).toEqual([
@@ -99,6 +135,16 @@ describe('what is remembered', () => {
         proof: { seq: 5, hash: 'e'.repeat(64) },
       },
     });
+  });
+
+  it('a yes over the signal as one, and nothing else', () => {
+    const over = { ...write, gpc: true, overGpc: true } as const;
+    expect(remember(makeRecord(), over, makeTerms(), entries).choices[AGENT]).toMatchObject({
+      overGpc: true,
+    });
+    expect(remember(makeRecord(), write, makeTerms(), entries).choices[AGENT]).not.toHaveProperty('overGpc');
+    const back = { ...over, action: 'withdraw' } as const;
+    expect(remember(makeRecord(), back, makeTerms(), entries).choices[AGENT]).not.toHaveProperty('overGpc');
   });
 
   it('a refusal, as long as a grant, and its proof once the ledger has it', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { makeReceipt } from '../../src/banner/receipt.ts';
-import { asked, granted, statusOf, whyAsked } from '../../src/banner/status.ts';
+import { askable, asked, granted, statusOf, whyAsked } from '../../src/banner/status.ts';
 import { decideConsent } from '../../src/consent/decide.ts';
 import { NOW } from '../support/make.ts';
 import {
@@ -13,6 +13,13 @@ import {
   makeRecord,
   makeTerms,
 } from './support.ts';
+
+const BOTH = [false, true];
+const CASES = BOTH.flatMap((gpc) =>
+  BOTH.flatMap((over) =>
+    (['opt-out', 'ask', 'ignore'] as const).map((policy) => [gpc, over, policy] as const),
+  ),
+);
 
 const status = (choice: Parameters<typeof makeChoice>[0] | null, gpc = false, purpose = makePurpose()) =>
   statusOf(
@@ -47,16 +54,43 @@ describe('a purpose', () => {
   });
 
   it('is granted here only where the ledger says so too', () => {
-    for (const gpc of [false, true])
+    for (const [gpc, overGpc, policy] of CASES)
       for (const choice of ['granted', 'denied', 'withdrawn'] as const)
         for (const until of [NOW, NOW + 1])
           for (const version of [1, 2, 3]) {
-            const event = { choice, policyVersion: version, expiresAt: until, seq: 7, hash: 'a' };
+            const event = { choice, policyVersion: version, expiresAt: until, seq: 7, hash: 'a', overGpc };
             const state = { erased: false, gpc, event, head: { seq: 9, hash: 'b' } };
-            const rules = { gpcOf: () => 'opt-out' as const, currentVersion: 3, materialVersion: 2 };
+            const rules = { gpcOf: () => policy, currentVersion: 3, materialVersion: 2 };
             const ledger = decideConsent(AGENT, state, rules, NOW);
-            expect(status({ choice, until, version }, gpc) === 'granted').toBe(ledger.allowed);
+            const kept = { choice, until, version, ...(overGpc && { overGpc }) };
+            expect(status(kept, gpc, makePurpose({ gpc: policy })) === 'granted').toBe(ledger.allowed);
           }
+  });
+
+  it('whose policy is ask is settled by the signal until there is a live yes over it', () => {
+    const news = makePurpose({ gpc: 'ask' });
+    const over = { overGpc: true } as const;
+    expect(status(null, true, news)).toBe('gpc-opt-out');
+    expect(status({}, true, news)).toBe('gpc-opt-out');
+    expect(status(over, true, news)).toBe('granted');
+    expect(status({ ...over, until: NOW }, true, news)).toBe('gpc-opt-out');
+    expect(status({ ...over, version: 1 }, true, news)).toBe('gpc-opt-out');
+    expect(status(over, true, makePurpose({ gpc: 'opt-out' }))).toBe('gpc-opt-out');
+    expect(status(null, false, news)).toBe('unasked');
+  });
+
+  it('may be asked for over the signal once in a year, and never where the policy is another', () => {
+    const ask = (over: Parameters<typeof makeTerms>[0], policy: 'opt-out' | 'ask' | 'ignore' = 'ask') =>
+      askable(makeTerms({ config: makeConfig({ purposes: [makePurpose({ gpc: policy })] }), ...over }))
+        .length;
+    expect(ask({ gpc: true })).toBe(1);
+    expect(ask({ gpc: true, askedAt: { [AGENT]: NOW - 365 * DAY } })).toBe(1);
+    expect(ask({ gpc: true, askedAt: { [AGENT]: NOW - 365 * DAY + 1 } })).toBe(0);
+    expect(ask({ gpc: true, askedAt: { [AGENT]: NOW + DAY } })).toBe(0);
+    expect(ask({ gpc: false })).toBe(0);
+    expect(ask({ gpc: true }, 'opt-out') + ask({ gpc: true }, 'ignore')).toBe(0);
+    const record = makeRecord({ [AGENT]: makeChoice({ overGpc: true }) });
+    expect(ask({ gpc: true, record })).toBe(0);
   });
 
   it('of the name of a property of every object was never asked', () => {
@@ -105,6 +139,17 @@ describe('a receipt', () => {
       proof,
       principalId: record.principalId,
     });
+  });
+
+  it('says of a yes over the signal that it is one, while the signal is on', () => {
+    const config = makeConfig({ purposes: [makePurpose({ gpc: 'ask' })] });
+    const record = makeRecord({ [AGENT]: makeChoice({ overGpc: true }) });
+    expect(makeReceipt(makeTerms({ config, record, gpc: true }))).toMatchObject({
+      purposes: [AGENT],
+      gpc: true,
+      overGpc: true,
+    });
+    expect(makeReceipt(makeTerms({ config, record }))).not.toHaveProperty('overGpc');
   });
 
   it('after a refusal has the latest entry, and none while the ledger does not know', () => {

@@ -37,5 +37,5 @@ export function makeRecord(
 }
 
 export function makeTerms(over: Partial<Terms> = {}): Terms {
-  return { config: makeConfig(), record: null, gpc: false, now: NOW, ...over };
+  return { config: makeConfig(), record: null, gpc: false, now: NOW, askedAt: {}, ...over };
 }

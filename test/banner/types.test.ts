@@ -15,6 +15,7 @@ describe('the types of the banner', () => {
 
   it('say what the agent and the server take', () => {
     expectTypeOf<banner.ConsentReceipt>().toEqualTypeOf<agent.ConsentReceipt>();
-    expectTypeOf<Mutable<banner.ConsentReceipt>>().toEqualTypeOf<ConsentReceipt>();
+    // What only the agent's gate reads is not sent.
+    expectTypeOf<Mutable<Omit<banner.ConsentReceipt, 'overGpc'>>>().toEqualTypeOf<ConsentReceipt>();
   });
 });

@@ -16,10 +16,12 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
   describeInBrowser(`browser/banner under Global Privacy Control in ${name}`, missingBrowser(name), () => {
     const at = useBanner(name, PREFERENCES);
     let plain: Shop;
+    let asking: Shop;
     beforeAll(async () => {
       plain = await startShop({ analytics: false });
+      asking = await startShop({ analytics: false, ask: true });
     });
-    afterAll(() => plain?.close());
+    afterAll(() => Promise.all([plain?.close(), asking?.close()]));
 
     async function open(url: string): Promise<void> {
       await at.enter(name === 'chromium' ? PROPERTY : undefined);
@@ -73,6 +75,51 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       expect(await at.shop.api.check(principalId ?? '', ANALYTICS)).toMatchObject({ allowed: true });
       const history = await at.shop.api.post('/v1/consent/history', { principalId });
       expect(history.json()).toMatchObject({ events: [{ purpose: ANALYTICS, gpc: true }] });
+    });
+
+    it('under the policy ask: a yes to that purpose alone counts, and is taken back at once', async () => {
+      const url = asking.page();
+      await open(url);
+      expect(await at.banner.state()).toMatchObject({ phase: 'decided', granted: [], gpc: true });
+      expect(await at.banner.shown('banner')).toBe(false);
+      expect(await identify(asking)).toMatchObject({ sent: false, reason: 'gpc' });
+      await at.banner.press('reopen');
+      // A press on all is no specific yes.
+      await at.banner.press('accept-all');
+      await at.banner.waitGone('save');
+      expect((await at.banner.state()).granted).toEqual([]);
+      // Asked: not again, neither here nor on the next page.
+      for (const again of [true, false]) {
+        await at.banner.press('reopen');
+        expect(await at.banner.shown('over-gpc')).toBe(false);
+        if (again) await at.page.goto(url);
+      }
+
+      await at.page.evaluate("localStorage.removeItem('gpd-gpc-asked:shop')");
+      await at.page.goto(url);
+      await at.banner.press('reopen');
+      const named =
+        "return root.querySelector('[data-testid=consent-over-gpc]').getAttribute('aria-labelledby')";
+      const ids = (await at.banner.inside<string>(named)).split(' ');
+      expect(await Promise.all(ids.map((id) => at.banner.text(`#${id}`)))).toEqual([
+        'Allow this one',
+        'Device identification',
+      ]);
+      await at.banner.press('over-gpc');
+      await at.banner.waitGone('save');
+      const { granted, principalId } = await at.banner.state();
+      expect(granted).toEqual([AGENT]);
+      const history = await asking.api.post('/v1/consent/history', { principalId });
+      expect(history.json()).toMatchObject({
+        events: [{ type: 'consent.granted', gpc: true, overGpc: true }],
+      });
+      await at.page.goto(url);
+      expect(await identify(asking)).toMatchObject({ status: 200 });
+      const receipt = await at.banner.receipt();
+      await at.page.evaluate('window.gpd.consent.withdraw()');
+      expect(await asking.api.check(principalId ?? '')).toMatchObject({ allowed: false });
+      expect(await identify(asking)).toMatchObject({ sent: false, reason: 'gpc' });
+      expect(await identify(asking, receipt)).toMatchObject({ status: 451 });
     });
 
     if (name === 'chromium') {

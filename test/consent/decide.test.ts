@@ -13,7 +13,7 @@ const HEAD = { seq: 99, hash: 'ff'.repeat(32) };
 const OWN = { seq: 7, hash: '07'.repeat(32) };
 
 const rules: ConsentRules = {
-  gpcOf: (purpose) => (({ ads: 'opt-out', orders: 'ignore' }) as const)[purpose],
+  gpcOf: (purpose) => (({ ads: 'opt-out', orders: 'ignore', news: 'ask' }) as const)[purpose],
   currentVersion: 5,
   materialVersion: 3,
 };
@@ -23,6 +23,7 @@ const makeEvent = (over: Partial<ConsentEvent> = {}): ConsentEvent => ({
   choice: 'granted',
   policyVersion: 3,
   expiresAt: NOW + 1,
+  overGpc: false,
   ...over,
 });
 
@@ -99,6 +100,30 @@ describe('decideConsent', () => {
   it('GPC does nothing to a purpose that ignores it', () => {
     expect(reasonFor(makeState({ gpc: true }), 'orders')).toBe('granted');
     expect(reasonFor(makeState({ gpc: true, event: null }), 'orders')).toBe('never-asked');
+  });
+
+  it.each<[why: string, reason: Reason, purpose: string, over: Partial<ConsentEvent> | null]>([
+    ['says no before anything was said', 'gpc-opt-out', 'news', null],
+    ['says no to a yes from before', 'gpc-opt-out', 'news', {}],
+    ['says no to a refusal', 'gpc-opt-out', 'news', { choice: 'denied' }],
+    ['is overruled by a yes over it', 'granted', 'news', { overGpc: true }],
+    ['is overruled as long as that yes lasts', 'expired', 'news', { overGpc: true, expiresAt: NOW }],
+    ['is overruled until the policy changes', 'policy-outdated', 'news', { overGpc: true, policyVersion: 2 }],
+    ['is never overruled where the policy is opt-out', 'gpc-opt-out', 'ads', { overGpc: true }],
+  ])('under the policy ask a signal %s', (_why, reason, purpose, over) => {
+    const state = makeState({ gpc: true, event: over && makeEvent(over) });
+    const decision = decideConsent(purpose, state, rules, NOW);
+    expect(decision).toMatchObject({ reason, overGpc: reason === 'granted' });
+  });
+
+  it('tells a yes over the signal from one that no signal was over', () => {
+    const over = (event: Partial<ConsentEvent>, purpose: string) =>
+      decideConsent(purpose, makeState({ event: makeEvent(event) }), rules, NOW).overGpc;
+    expect([over({ overGpc: true }, 'news'), over({}, 'news'), over({ overGpc: true }, 'orders')]).toEqual([
+      true,
+      false,
+      false,
+    ]);
   });
 
   it('what only the signal said is no choice, once the signal is gone', () => {

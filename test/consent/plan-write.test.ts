@@ -6,6 +6,7 @@ const DAY_MS = 86_400_000;
 const terms: Readonly<Record<string, PurposeTerms>> = {
   ads: { gpc: 'opt-out', ttlDays: 1 },
   orders: { gpc: 'ignore', ttlDays: 365 },
+  news: { gpc: 'ask', ttlDays: 1 },
 };
 const termsOf = (purpose: string): PurposeTerms => terms[purpose]!;
 
@@ -56,9 +57,16 @@ describe('planWrite', () => {
   });
 
   it('a denial by a GPC signal is recorded as the signal, where the purpose heeds it', () => {
-    const planned = plan({ action: 'deny', gpc: true, purposes: ['ads', 'orders'] });
-    expect(planned.map(({ choice }) => choice)).toEqual(['gpc-opt-out', 'denied']);
+    const planned = plan({ action: 'deny', gpc: true, purposes: ['ads', 'orders', 'news'] });
+    expect(planned.map(({ choice }) => choice)).toEqual(['gpc-opt-out', 'denied', 'gpc-opt-out']);
     expect(planned.every(({ detail }) => detail.gpc)).toBe(true);
+  });
+
+  it('a yes over the signal says so in its entry, and no other entry has the word', () => {
+    const [over] = plan({ purposes: ['news'], gpc: true, overGpc: true });
+    expect(over).toMatchObject({ choice: 'granted', detail: { gpc: true, overGpc: true } });
+    for (const overGpc of [false, undefined])
+      expect(plan({ gpc: true, overGpc })[0]?.detail).not.toHaveProperty('overGpc');
   });
 
   it('a withdrawal stays the person’s own under GPC', () => {

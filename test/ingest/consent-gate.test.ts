@@ -37,6 +37,25 @@ describe('every source of GPC', () => {
 });
 
 describe('consentGate', () => {
+  it('hands on a claim that a person overruled GPC, where the policy is ask and the bundle brings a proof', () => {
+    const claim = { principalId: 'b_1', proof: { seq: 1, hash: 'a'.repeat(64) } };
+    const policies = { [DEVICE]: 'ask', ads: 'opt-out', fraud: 'ignore' } as const;
+    const gpcPolicy: GateInput['gpcPolicy'] = (purpose) => policies[purpose as keyof typeof policies];
+    const receipt = makeReceipt({ purposes: [DEVICE, 'ads', 'fraud'], gpc: true, ...claim });
+    expect(gate({ receipt, gpcPolicy })).toMatchObject({
+      allowed: true,
+      overGpc: [DEVICE],
+      // What is not proven yet is not told.
+      state: { purposes: ['fraud'] },
+    });
+    for (const missing of ['principalId', 'proof'] as const) {
+      const { [missing]: _, ...rest } = receipt;
+      expect(gate({ receipt: rest, gpcPolicy }), missing).toMatchObject({ allowed: false, overGpc: [] });
+    }
+    const off = gate({ receipt: { ...receipt, gpc: false }, gpcPolicy });
+    expect(off).toMatchObject({ overGpc: [], state: { purposes: receipt.purposes } });
+  });
+
   it('removes the opt-out purposes under GPC, and no other', () => {
     const receipt = makeReceipt({ purposes: ['fraud', DEVICE, 'ads', 'never-defined'], gpc: true });
     const gpcPolicy = (purpose: string) => (purpose === 'fraud' ? 'ignore' : 'opt-out');

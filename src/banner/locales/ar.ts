@@ -14,6 +14,8 @@ export const words: Words = {
   policy: 'سياسة الخصوصية',
   gpc: 'نلتزم بإشارة Global Privacy Control',
   gpcWhy: 'يطلب متصفحك من المواقع ألا تفعل ذلك، لذا يبقى معطّلًا.',
+  gpcAsk: 'يمكنك مع ذلك السماح به لهذا الموقع. لن تُسأل مجددًا لمدة عام.',
+  gpcAllow: 'السماح بهذا فقط',
   granted: 'وافقتَ في {date}.',
   denied: 'رفضتَ في {date}.',
   withdrawn: 'سحبتَ موافقتك في {date}.',

@@ -14,6 +14,8 @@ export const words: Words = {
   policy: 'Zásady ochrany soukromí',
   gpc: 'Global Privacy Control je respektováno',
   gpcWhy: 'Váš prohlížeč žádá weby, aby to nedělaly, proto to zůstává vypnuté.',
+  gpcAsk: 'Pro tento web to přesto můžete povolit. Znovu se zeptáme nejdříve za rok.',
+  gpcAllow: 'Povolit jen toto',
   granted: 'Souhlas udělen: {date}.',
   denied: 'Odmítnuto: {date}.',
   withdrawn: 'Souhlas odvolán: {date}.',

@@ -14,6 +14,8 @@ export const words: Words = {
   policy: 'Privatlivspolitik',
   gpc: 'Global Privacy Control respekteres',
   gpcWhy: 'Din browser beder websteder om ikke at gøre dette, så det forbliver slået fra.',
+  gpcAsk: 'Du kan alligevel tillade det for dette websted. Du bliver ikke spurgt igen i et år.',
+  gpcAllow: 'Tillad kun dette',
   granted: 'Du gav samtykke den {date}.',
   denied: 'Du afviste den {date}.',
   withdrawn: 'Du trak dit samtykke tilbage den {date}.',

@@ -14,6 +14,8 @@ export const words: Words = {
   policy: 'Datenschutzerklärung',
   gpc: 'Global Privacy Control wird beachtet',
   gpcWhy: 'Ihr Browser bittet Websites, dies zu unterlassen; deshalb bleibt es aus.',
+  gpcAsk: 'Für diese Website können Sie es trotzdem erlauben. Sie werden ein Jahr lang nicht wieder gefragt.',
+  gpcAllow: 'Nur dies erlauben',
   granted: 'Sie haben am {date} zugestimmt.',
   denied: 'Sie haben am {date} abgelehnt.',
   withdrawn: 'Sie haben am {date} widerrufen.',

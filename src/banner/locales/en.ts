@@ -12,6 +12,8 @@ export const words = {
   policy: 'Privacy policy',
   gpc: 'Global Privacy Control honoured',
   gpcWhy: 'Your browser asks sites not to do this, so it stays off.',
+  gpcAsk: 'You can still allow it for this site. You are not asked again for a year.',
+  gpcAllow: 'Allow this one',
   granted: 'You agreed on {date}.',
   denied: 'You refused on {date}.',
   withdrawn: 'You withdrew your consent on {date}.',

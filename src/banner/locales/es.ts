@@ -14,6 +14,8 @@ export const words: Words = {
   policy: 'Política de privacidad',
   gpc: 'Global Privacy Control respetado',
   gpcWhy: 'Su navegador pide a los sitios que no lo hagan, así que queda desactivado.',
+  gpcAsk: 'Aun así, puede permitirlo en este sitio. No se le volverá a preguntar durante un año.',
+  gpcAllow: 'Permitir solo esto',
   granted: 'Aceptó el {date}.',
   denied: 'Rechazó el {date}.',
   withdrawn: 'Retiró su consentimiento el {date}.',

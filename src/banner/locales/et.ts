@@ -14,6 +14,8 @@ export const words: Words = {
   policy: 'Privaatsuspoliitika',
   gpc: 'Global Privacy Controli järgitakse',
   gpcWhy: 'Sinu brauser palub saitidel seda mitte teha, seega jääb see väljalülitatuks.',
+  gpcAsk: 'Sellel saidil võid selle siiski lubada. Uuesti ei küsita aasta jooksul.',
+  gpcAllow: 'Luban ainult selle',
   granted: 'Nõustusid {date}.',
   denied: 'Keeldusid {date}.',
   withdrawn: 'Võtsid nõusoleku tagasi {date}.',

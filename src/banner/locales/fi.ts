@@ -14,6 +14,8 @@ export const words: Words = {
   policy: 'Tietosuojakäytäntö',
   gpc: 'Global Privacy Control huomioidaan',
   gpcWhy: 'Selaimesi pyytää sivustoja olemaan tekemättä tätä, joten se pysyy poissa käytöstä.',
+  gpcAsk: 'Voit silti sallia tämän tällä sivustolla. Sinulta ei kysytä uudelleen vuoteen.',
+  gpcAllow: 'Salli vain tämä',
   granted: 'Annoit suostumuksen {date}.',
   denied: 'Kieltäydyit {date}.',
   withdrawn: 'Peruutit suostumuksen {date}.',

@@ -14,6 +14,8 @@ export const words: Words = {
   policy: 'Politique de confidentialité',
   gpc: 'Global Privacy Control respecté',
   gpcWhy: 'Votre navigateur demande aux sites de ne pas le faire : cela reste désactivé.',
+  gpcAsk: 'Vous pouvez tout de même l’autoriser pour ce site. La question ne sera plus posée pendant un an.',
+  gpcAllow: 'Autoriser ceci seulement',
   granted: 'Vous avez accepté le {date}.',
   denied: 'Vous avez refusé le {date}.',
   withdrawn: 'Vous avez retiré votre consentement le {date}.',

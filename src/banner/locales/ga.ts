@@ -14,6 +14,8 @@ export const words: Words = {
   policy: 'Beartas príobháideachais',
   gpc: 'Urramaítear Global Privacy Control',
   gpcWhy: 'Iarrann do bhrabhsálaí ar shuíomhanna gan é seo a dhéanamh, mar sin fanann sé múchta.',
+  gpcAsk: 'Is féidir leat é a cheadú don suíomh seo mar sin féin. Ní fhiafrófar díot arís go ceann bliana.',
+  gpcAllow: 'Ceadaigh é seo amháin',
   granted: 'Thoiligh tú ar {date}.',
   denied: 'Dhiúltaigh tú ar {date}.',
   withdrawn: 'Tharraing tú siar do thoiliú ar {date}.',

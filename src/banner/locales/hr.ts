@@ -14,6 +14,8 @@ export const words: Words = {
   policy: 'Pravila o privatnosti',
   gpc: 'Global Privacy Control se poštuje',
   gpcWhy: 'Vaš preglednik traži da stranice to ne čine, pa ostaje isključeno.',
+  gpcAsk: 'Ipak ga možete dopustiti za ovu stranicu. Nećemo vas ponovno pitati godinu dana.',
+  gpcAllow: 'Dopusti samo ovo',
   granted: 'Pristali ste {date}',
   denied: 'Odbili ste {date}',
   withdrawn: 'Povukli ste privolu {date}',

@@ -14,6 +14,8 @@ export const words: Words = {
   policy: 'Adatvédelmi szabályzat',
   gpc: 'A Global Privacy Control érvényesül',
   gpcWhy: 'A böngészője kéri a webhelyeket, hogy ezt ne tegyék, ezért kikapcsolva marad.',
+  gpcAsk: 'Ezen a webhelyen mégis engedélyezheti. Egy évig nem kérdezzük meg újra.',
+  gpcAllow: 'Csak ezt engedélyezem',
   granted: 'Hozzájárult: {date}',
   denied: 'Elutasította: {date}',
   withdrawn: 'Visszavonta a hozzájárulását: {date}',

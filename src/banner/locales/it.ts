@@ -14,6 +14,8 @@ export const words: Words = {
   policy: 'Informativa sulla privacy',
   gpc: 'Global Privacy Control rispettato',
   gpcWhy: 'Il tuo browser chiede ai siti di non farlo, quindi resta disattivato.',
+  gpcAsk: 'Puoi comunque consentirlo per questo sito. Non ti verrà chiesto di nuovo per un anno.',
+  gpcAllow: 'Consenti solo questo',
   granted: 'Hai acconsentito il {date}.',
   denied: 'Hai rifiutato il {date}.',
   withdrawn: 'Hai revocato il consenso il {date}.',

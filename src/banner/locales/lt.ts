@@ -14,6 +14,8 @@ export const words: Words = {
   policy: 'Privatumo politika',
   gpc: 'Global Privacy Control paisoma',
   gpcWhy: 'Jūsų naršyklė prašo svetainių to nedaryti, todėl tai lieka išjungta.',
+  gpcAsk: 'Šioje svetainėje vis tiek galite tai leisti. Metus daugiau neklausime.',
+  gpcAllow: 'Leisti tik tai',
   granted: 'Sutikote: {date}',
   denied: 'Nesutikote: {date}',
   withdrawn: 'Atšaukėte sutikimą: {date}',

@@ -14,6 +14,8 @@ export const words: Words = {
   policy: 'Privātuma politika',
   gpc: 'Global Privacy Control tiek ievērots',
   gpcWhy: 'Jūsu pārlūks lūdz vietnēm to nedarīt, tāpēc tas paliek izslēgts.',
+  gpcAsk: 'Šajā vietnē to tomēr varat atļaut. Gadu jums vairs nejautās.',
+  gpcAllow: 'Atļaut tikai šo',
   granted: 'Jūs piekritāt: {date}.',
   denied: 'Jūs noraidījāt: {date}.',
   withdrawn: 'Jūs atsaucāt piekrišanu: {date}.',

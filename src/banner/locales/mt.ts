@@ -14,6 +14,8 @@ export const words: Words = {
   policy: 'Politika tal-privatezza',
   gpc: 'Global Privacy Control irrispettat',
   gpcWhy: 'Il-browser tiegħek jitlob lis-siti biex ma jagħmlux dan, għalhekk jibqa’ mitfi.',
+  gpcAsk: 'Xorta tista’ tippermettih għal dan is-sit. Ma terġax tiġi mistoqsi għal sena.',
+  gpcAllow: 'Ippermetti dan biss',
   granted: 'Qbilt fi {date}.',
   denied: 'Irrifjutajt fi {date}.',
   withdrawn: 'Irtirajt il-kunsens tiegħek fi {date}.',

@@ -14,6 +14,8 @@ export const words: Words = {
   policy: 'Privacybeleid',
   gpc: 'Global Privacy Control gerespecteerd',
   gpcWhy: 'Uw browser vraagt websites dit niet te doen, dus het blijft uit.',
+  gpcAsk: 'U kunt het voor deze site toch toestaan. Het wordt u een jaar lang niet opnieuw gevraagd.',
+  gpcAllow: 'Alleen dit toestaan',
   granted: 'U stemde in op {date}.',
   denied: 'U weigerde op {date}.',
   withdrawn: 'U trok uw toestemming in op {date}.',

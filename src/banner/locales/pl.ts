@@ -14,6 +14,8 @@ export const words: Words = {
   policy: 'Polityka prywatności',
   gpc: 'Global Privacy Control jest respektowane',
   gpcWhy: 'Twoja przeglądarka prosi strony, aby tego nie robiły, więc pozostaje to wyłączone.',
+  gpcAsk: 'Mimo to możesz na to zezwolić na tej stronie. Nie zapytamy ponownie przez rok.',
+  gpcAllow: 'Zezwól tylko na to',
   granted: 'Data wyrażenia zgody: {date}.',
   denied: 'Data odmowy: {date}.',
   withdrawn: 'Data wycofania zgody: {date}.',

@@ -14,6 +14,8 @@ export const words: Words = {
   policy: 'Política de privacidade',
   gpc: 'Global Privacy Control respeitado',
   gpcWhy: 'O seu navegador pede aos sítios que não o façam, por isso fica desligado.',
+  gpcAsk: 'Ainda assim, pode permiti-lo neste sítio. Não lhe será perguntado de novo durante um ano.',
+  gpcAllow: 'Permitir só isto',
   granted: 'Aceitou em {date}.',
   denied: 'Recusou em {date}.',
   withdrawn: 'Retirou o consentimento em {date}.',

@@ -14,6 +14,8 @@ export const words: Words = {
   policy: 'Politica de confidențialitate',
   gpc: 'Global Privacy Control este respectat',
   gpcWhy: 'Browserul dvs. cere site-urilor să nu facă acest lucru, deci rămâne dezactivat.',
+  gpcAsk: 'Totuși, puteți permite acest lucru pentru acest site. Nu veți mai fi întrebat timp de un an.',
+  gpcAllow: 'Permit doar aceasta',
   granted: 'Ați fost de acord la {date}.',
   denied: 'Ați refuzat la {date}.',
   withdrawn: 'V-ați retras consimțământul la {date}.',

@@ -14,6 +14,8 @@ export const words: Words = {
   policy: 'Zásady ochrany súkromia',
   gpc: 'Global Privacy Control sa rešpektuje',
   gpcWhy: 'Váš prehliadač žiada stránky, aby to nerobili, preto to zostáva vypnuté.',
+  gpcAsk: 'Na tejto stránke to aj tak môžete povoliť. Znova sa opýtame najskôr o rok.',
+  gpcAllow: 'Povoliť len toto',
   granted: 'Súhlas udelený: {date}.',
   denied: 'Odmietnuté: {date}.',
   withdrawn: 'Súhlas odvolaný: {date}.',

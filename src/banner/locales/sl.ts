@@ -14,6 +14,8 @@ export const words: Words = {
   policy: 'Pravilnik o zasebnosti',
   gpc: 'Global Privacy Control se upošteva',
   gpcWhy: 'Vaš brskalnik prosi spletna mesta, naj tega ne počnejo, zato ostane izklopljeno.',
+  gpcAsk: 'Na tem spletnem mestu lahko to vseeno dovolite. Eno leto vas ne bomo znova vprašali.',
+  gpcAllow: 'Dovoli samo to',
   granted: 'Privolili ste: {date}.',
   denied: 'Zavrnili ste: {date}.',
   withdrawn: 'Privolitev ste preklicali: {date}.',

@@ -14,6 +14,8 @@ export const words: Words = {
   policy: 'Integritetspolicy',
   gpc: 'Global Privacy Control respekteras',
   gpcWhy: 'Din webbläsare ber webbplatser att inte göra detta, så det förblir avstängt.',
+  gpcAsk: 'Du kan ändå tillåta det för den här webbplatsen. Du får inte frågan igen på ett år.',
+  gpcAllow: 'Tillåt bara detta',
   granted: 'Du samtyckte den {date}.',
   denied: 'Du avvisade den {date}.',
   withdrawn: 'Du återkallade ditt samtycke den {date}.',

@@ -1,4 +1,5 @@
 import type { Purpose } from '../config.ts';
+import type { Wants } from '../plan.ts';
 import { asked, choiceOf, statusOf, type Terms, type Why, whyAsked } from '../status.ts';
 import { type Child, fill, h } from './dom.ts';
 import type { Words } from './words.ts';
@@ -95,7 +96,17 @@ function history({ words, language }: Speech, terms: Terms, purpose: Purpose): s
     .join(' ');
 }
 
-function purposeItem(speech: Speech, terms: Terms, purpose: Purpose, at: number): HTMLLIElement {
+/** A question of its own, and no box that a press on "accept all" could tick. */
+function askOver({ words }: Speech, { id }: Purpose, at: number, save: SheetActions['save']): Child[] {
+  const allow = press(words.gpcAllow, 'consent-over-gpc', () => save(new Map([[id, 'over-gpc']])));
+  allow.id = `over-${at}`;
+  allow.setAttribute('aria-labelledby', `over-${at} title-${at}`);
+  return [h('p', { class: 'small' }, words.gpcAsk), h('div', { class: 'buttons' }, allow)];
+}
+
+function purposeItem(speech: Speech, terms: Terms, at: number, actions: SheetActions): Child {
+  const purpose = terms.config.purposes[at];
+  if (!purpose) return null;
   const status = statusOf(terms, purpose);
   const box = h('input', {
     type: 'checkbox',
@@ -108,14 +119,17 @@ function purposeItem(speech: Speech, terms: Terms, purpose: Purpose, at: number)
   return h(
     'li',
     {},
-    h('label', {}, box, h('span', {}, own(purpose.title))),
+    h('label', {}, box, h('span', { id: `title-${at}` }, own(purpose.title))),
     h('p', { id: `about-${at}` }, own(purpose.description)),
     h('p', { id: `past-${at}`, class: 'quiet small' }, history(speech, terms, purpose)),
+    ...(actions.asks.includes(purpose.id) ? askOver(speech, purpose, at, actions.save) : []),
   );
 }
 
 export interface SheetActions {
-  readonly save: (wants: ReadonlyMap<string, boolean>) => void;
+  /** Purposes for which a yes over the signal is asked now, and then not again for a year. */
+  readonly asks: readonly string[];
+  readonly save: (wants: Wants) => void;
   readonly close: () => void;
 }
 
@@ -126,7 +140,7 @@ export function sheetParts(speech: Speech, terms: Terms, actions: SheetActions, 
   const list = h(
     'ul',
     { class: 'purposes' },
-    ...purposes.map((one, at) => purposeItem(speech, terms, one, at)),
+    ...purposes.map((_one, at) => purposeItem(speech, terms, at, actions)),
   );
   const all = (wanted: boolean) => () => actions.save(new Map(purposes.map(({ id }) => [id, wanted])));
   const ticked = (): void => {

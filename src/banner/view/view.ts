@@ -1,3 +1,4 @@
+import type { Wants } from '../plan.ts';
 import { asked, type Terms } from '../status.ts';
 import type { ChoiceResult } from '../types.ts';
 import { css } from './banner.css';
@@ -11,7 +12,9 @@ export interface ViewDeps {
   readonly speech: Speech;
   readonly direction: 'ltr' | 'rtl';
   readonly theme: string | null;
-  readonly choose: (wants: ReadonlyMap<string, boolean>) => Promise<ChoiceResult>;
+  readonly choose: (wants: Wants) => Promise<ChoiceResult>;
+  /** See `SheetActions`. */
+  readonly startAsking: () => readonly string[];
   readonly toggled: (name: 'open' | 'close') => void;
   /** As they are now: a choice gets its entry, and ends, while the page stays. Null: not known, and nothing to show. */
   readonly terms: () => Terms | null;
@@ -110,7 +113,7 @@ function render(view: Shown): void {
   if (had && layer.hidden && !view.dialog.open) reopen.focus({ preventScroll: true });
 }
 
-async function answer(view: Shown, wants: ReadonlyMap<string, boolean>, place: HTMLElement): Promise<void> {
+async function answer(view: Shown, wants: Wants, place: HTMLElement): Promise<void> {
   const { busy, heard } = view;
   const { words } = view.speech;
   if (busy.has(place)) return;
@@ -137,7 +140,8 @@ function show(view: Shown): void {
   view.heard.textContent = '';
   errors.sheet.hidden = true;
   const actions = {
-    save: (wants: ReadonlyMap<string, boolean>) => void answer(view, wants, errors.sheet),
+    asks: view.startAsking(),
+    save: (wants: Wants) => void answer(view, wants, errors.sheet),
     close: () => dialog.close(),
   };
   view.sheet.replaceChildren(...nodes(sheetParts(view.speech, terms, actions, errors.sheet)));

@@ -3,6 +3,7 @@ import { stateMacs } from '../../consent/state-mac-service.ts';
 import { savePurposes } from '../../consent/terms-store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { purposeIdSchema } from '../../schema/bundle.ts';
+import { GPC_POLICIES } from '../../schema/gpc.ts';
 import { DEFAULT_TTL_DAYS, type Purpose } from '../../tenants/tenant.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { type Actions, REQUIRED } from '../define.ts';
@@ -21,9 +22,9 @@ interface PurposeFlags {
 }
 
 function checkPurpose(id: string, flags: PurposeFlags, before: Purpose | undefined): Purpose {
-  const gpc = flags.gpc ?? before?.gpc ?? 'opt-out';
-  if (gpc !== 'opt-out' && gpc !== 'ignore')
-    throw new CommandFailed('usage', '--gpc takes opt-out or ignore');
+  const asked = flags.gpc ?? before?.gpc ?? 'opt-out';
+  const gpc = GPC_POLICIES.find((policy) => policy === asked);
+  if (!gpc) throw new CommandFailed('usage', '--gpc takes opt-out, ask or ignore');
   const ttlDays = Number(flags.ttlDays ?? before?.ttlDays ?? DEFAULT_TTL_DAYS);
   if (!Number.isSafeInteger(ttlDays) || ttlDays < 1 || ttlDays > 36_500) {
     throw new CommandFailed('usage', '--ttl-days takes a whole number of days from 1');

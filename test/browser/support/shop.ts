@@ -138,10 +138,12 @@ const analyticsSql = `INSERT INTO purposes (kid, id, title, description, lawful_
 export interface ShopOptions {
   /** With a second purpose, which Global Privacy Control does not touch. */
   readonly analytics?: boolean;
+  /** The agent's purpose lets a person overrule Global Privacy Control. */
+  readonly ask?: boolean;
 }
 
 /** A tenant that wants consent proven by its ledger, so that the server judges what the page says. */
-export async function startShop({ analytics = true }: ShopOptions = {}): Promise<Shop> {
+export async function startShop({ analytics = true, ask = false }: ShopOptions = {}): Promise<Shop> {
   const pages = new Map<string, ShopPage>();
   const asked: string[] = [];
   let gpdUrl = '';
@@ -174,6 +176,7 @@ export async function startShop({ analytics = true }: ShopOptions = {}): Promise
     `UPDATE tenants SET settings = json_set(settings, '$.origins', json('["${origin}"]'), '$."consent.basis"', 'ledger')
       WHERE kid = '${KID}'`,
     ...(analytics ? [analyticsSql] : []),
+    ...(ask ? [`UPDATE purposes SET gpc = 'ask' WHERE kid = '${KID}'`] : []),
   );
   const keys = await insertKeys(dataDir);
   key = keys['publishable'] ?? '';

@@ -16,7 +16,14 @@ it('nothing is proven of a tenant that went after its bundle came, and nothing e
     makeProveConsent(database, service, () => {
       throw error;
     });
-  const claim = { kid: 'k', principalId: 'p', needed: 'n', purposes: ['n'], proof: { seq: 1, hash: 'h' } };
+  const claim = {
+    kid: 'k',
+    principalId: 'p',
+    needed: 'n',
+    purposes: ['n'],
+    overGpc: [],
+    proof: { seq: 1, hash: 'h' },
+  };
   expect(await proveOf(new TenantGone())(claim)).toEqual([]);
   await expect(proveOf(new RangeError('another'))(claim)).rejects.toThrow('another');
   await database.close();

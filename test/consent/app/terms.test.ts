@@ -76,7 +76,7 @@ describe('purposes', () => {
     ['a bad id', { purposes: [{ id: 'Ads', title: 'Ads' }] }],
     ['an id of 65', { purposes: [{ id: 'a'.repeat(65), title: 'Ads' }] }],
     ['no title', { purposes: [{ id: 'ads' }] }],
-    ['a gpc of its own', { purposes: [{ id: 'ads', title: 'Ads', gpc: 'ask' }] }],
+    ['a gpc of its own', { purposes: [{ id: 'ads', title: 'Ads', gpc: 'perhaps' }] }],
     ['zero days', { purposes: [{ id: 'ads', title: 'Ads', ttlDays: 0 }] }],
     ['half a day', { purposes: [{ id: 'ads', title: 'Ads', ttlDays: 0.5 }] }],
     ['a field too many', { purposes: [{ id: 'ads', title: 'Ads', more: 1 }] }],

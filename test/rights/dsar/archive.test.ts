@@ -139,11 +139,14 @@ describeWithTool('gpd dsar export', noUnzip, () => {
   it('a principal leads to linked requests and consent, and to nobody else’s visit', async () => {
     const { file, decisions } = await exportTo('p.zip', '--principal', PRINCIPAL);
     expect(decisions).toBe(1);
-    const { subject, consent, ...rest } = exported(unpack(file));
+    const directory = unpack(file);
+    const { subject, consent, ...rest } = exported(directory);
     expect(rest.decisions.map((one) => one.requestId)).toEqual([requestId(101)]);
     expect(subject).toMatchObject({ device: null, linkedRequests: [{ requestId: requestId(101) }] });
     expect(consent).toMatchObject({ principalId: PRINCIPAL });
-    expect(consent?.history).toHaveLength(2);
+    expect(consent?.history).toHaveLength(3);
+    expect(consent?.history[2]).toMatchObject({ gpc: true, overGpc: true });
+    expect(read(directory, 'index.html')).toContain('granted, over Global Privacy Control');
   });
 
   it('decisions.csv has the same decisions, and nothing a spreadsheet would run', async () => {

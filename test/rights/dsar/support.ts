@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { makeDirectory } from '../../../src/app/directory.ts';
 import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import { loadConfig } from '../../../src/config.ts';
+import { makeConsentAppender } from '../../../src/consent/append-store.ts';
 import { principalRef } from '../../../src/consent/principal.ts';
 import type { ConsentTenant } from '../../../src/consent/tenant.ts';
 import type { Database } from '../../../src/db/db.ts';
@@ -196,6 +197,21 @@ export async function holdSomebody(): Promise<Held> {
     );
     const link = { kid: KID, requestId: requestId(101), principal, linkedAt: NOW };
     await database.transaction((tx) => linkRequest(tx, link));
+    const detail = { policyVersion: 0, gpc: true, source: 'session', expiresAt: NOW, overGpc: true } as const;
+    await makeConsentAppender(database).append({
+      kid: KID,
+      since: tenant.since,
+      wrapKey: tenant.principalWrap,
+      stateMac: tenant.stateMac,
+      principalId: PRINCIPAL,
+      principal,
+      gpc: true,
+      isGrant: true,
+      now: NOW,
+      idempotency: null,
+      entries: [{ purpose: 'device-identification', choice: 'granted', detail }],
+      notify: () => [],
+    });
   });
   const cli = (...args: string[]) => runGpd(args, { env });
   for (const action of ['grant', 'withdraw']) {

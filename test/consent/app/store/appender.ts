@@ -52,7 +52,15 @@ export function appenderContract(make: MakeDatabase): void {
       expect(await stateOf(other, kid)).toEqual({
         erased: false,
         gpc: false,
-        event: { at: NOW, choice: 'granted', policyVersion: 2, expiresAt: NOW + 1000, seq, hash },
+        event: {
+          at: NOW,
+          choice: 'granted',
+          policyVersion: 2,
+          expiresAt: NOW + 1000,
+          seq,
+          hash,
+          overGpc: false,
+        },
         head: { seq, hash },
       });
       expect(await listState(other, kid, 'ref-anna')).toMatchObject([
@@ -61,6 +69,21 @@ export function appenderContract(make: MakeDatabase): void {
       expect(await opens(other, kid, seq)).toBe(true);
       const { stored, computed } = await auditLog(other, kid);
       expect(stored).toEqual(computed);
+    });
+
+    it('knows a yes over a GPC signal until the next word of the person', async () => {
+      const kid = await addLog(db.database, 'over-gpc');
+      const appender = makeAppender(db.database);
+      const [entry] = makeAppend(kid, { gpc: true }).entries;
+      const detail = { ...entry!.detail, overGpc: true } as const;
+      const over = await append(appender, makeAppend(kid, { gpc: true, entries: [{ ...entry!, detail }] }));
+      expect(await stateOf(other, kid)).toMatchObject({
+        gpc: true,
+        event: { choice: 'granted', overGpc: true },
+      });
+      expect(await opens(other, kid, over.entries[0]!.seq)).toBe(true);
+      await append(appender, makeAppend(kid, { gpc: true }));
+      expect(await stateOf(other, kid)).toMatchObject({ event: { choice: 'granted', overGpc: false } });
     });
 
     it('commits to the person and to the circumstances, under a salt of its own', async () => {

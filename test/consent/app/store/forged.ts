@@ -19,6 +19,7 @@ const FORGERIES: readonly (readonly [why: string, table: string, row: Row])[] = 
   ['a policy version', 'consent_state', { policy_version: 9 }],
   ['the proof of another entry', 'consent_state', { seq: 1 }],
   ['the time of a choice', 'consent_state', { at: NOW - 1 }],
+  ['a yes over the signal', 'consent_state', { over_gpc: true }],
   ['no MAC', 'consent_state', { mac: null }],
   ['a signal that is gone', 'consent_principals', { gpc: false }],
   ['a purpose that the signal spares', 'consent_principals', { gpc_except: JSON.stringify([PURPOSE]) }],

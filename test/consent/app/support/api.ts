@@ -18,7 +18,7 @@ export type Keys = Readonly<Record<Scope | 'revoked' | 'foreign', string>>;
 
 export interface Purpose {
   readonly id: string;
-  readonly gpc?: 'opt-out' | 'ignore';
+  readonly gpc?: 'opt-out' | 'ask' | 'ignore';
   readonly ttlDays?: number;
 }
 
@@ -57,6 +57,7 @@ export interface WriteBody {
   readonly purposes?: readonly string[];
   readonly policyVersion?: number;
   readonly gpc?: boolean;
+  readonly overGpc?: boolean;
 }
 
 export const bearer = (credential: string): Record<string, string> =>
