@@ -25,10 +25,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const { rights, consent, consentLane, skew, ingest } = await makeFeatures(platform, settings);
   const findDecision = makeDecisionFinder(database, platform.ingestTenantOf);
   let draining = false;
-  const notReady = (): string[] => [
-    ...(draining ? ['draining'] : []),
-    ...(polling.stale() ? ['database: the last reload failed'] : []),
-  ];
+  const notReady = (): string[] => [...(draining ? ['draining'] : []), ...polling.wrong()];
   const pages = (async () => {
     const extra = (await options.routers?.({ url: () => address.url })) ?? [];
     const { clientSecret } = settings;

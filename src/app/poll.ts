@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../db/db.ts';
 import { readMeta } from '../db/meta-store.ts';
+import { isWritable } from '../db/probe.ts';
 import { readRevision } from '../db/revision.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey, WrongMasterKey } from '../keys/master-key.ts';
@@ -41,6 +42,7 @@ interface Poll {
   masterKey: MasterKey;
   revision: number;
   lookedAt: number;
+  writable: boolean;
 }
 
 /** The server's own secret says whether the key is wrong, or a single tenant is damaged. */
@@ -64,7 +66,11 @@ async function apply(poll: Poll, page: SnapshotPage): Promise<readonly DamagedTe
 
 async function look(poll: Poll): Promise<void> {
   const begun = performance.now();
-  const page = await readSnapshot(poll.database, poll.revision);
+  const [page, writable] = await Promise.all([
+    readSnapshot(poll.database, poll.revision),
+    isWritable(poll.database),
+  ]);
+  poll.writable = writable;
   for (const tenant of await apply(poll, page)) poll.options.onDamaged(tenant);
   poll.revision = page.revision;
   // As of the start: what was committed later may be missing.
@@ -78,13 +84,16 @@ export async function startPolling(
   masterKey: MasterKey,
   options: PollOptions,
 ) {
-  const poll: Poll = { database, directory, options, masterKey, revision: -1, lookedAt: 0 };
+  const poll: Poll = { database, directory, options, masterKey, revision: -1, lookedAt: 0, writable: true };
   await look(poll);
   const { interval: ms = INTERVAL_MS, onFault } = options;
   const looks = every(() => look(poll), { ms, timer: setInterval, onFault });
   return {
-    /** No look came to an end for so long that what is in memory may be old. */
-    stale: () => performance.now() - poll.lookedAt > STALE_MS,
+    /** Why nothing should be sent here: the last look is so old that what is in memory may be, or it found what only reads. */
+    wrong: (): string[] => [
+      ...(performance.now() - poll.lookedAt > STALE_MS ? ['database: the last reload failed'] : []),
+      ...(poll.writable ? [] : ['database: it takes no writes']),
+    ],
     /** The master key of now: `keys rewrap` may have changed it since the start. */
     masterKey: () => poll.masterKey,
     /**

@@ -3,9 +3,15 @@ import { Unavailable } from '../lib/errors.ts';
 
 /** Which failures of a database are a time to try again, and clients that say so for every statement. */
 
-/** SQLITE_*, Node's network errors and PostgreSQL's classes 08, 53, 55P, 57P and 40 (PostgreSQL manual, appendix A). */
+/** A server that only reads: the standby of a failover, or a primary that was told to. */
+export const READ_ONLY = '25006';
+
+/**
+ * SQLITE_*, Node's network errors and PostgreSQL's classes 08, 53, 55P, 57P and 40, what only reads, and sessions that were
+ * idle or at work for too long (PostgreSQL manual, appendix A).
+ */
 const TRANSIENT =
-  /^(SQLITE_(BUSY|LOCKED|FULL|CANTOPEN)|E(CONN\w+|PIPE|TIMEDOUT)|08\w{3}|53\w{3}|57P0\d|57014|55P03|40001|40P01)$/;
+  /^(SQLITE_(BUSY|LOCKED|FULL|CANTOPEN)|E(CONN\w+|PIPE|TIMEDOUT)|08\w{3}|53\w{3}|57P0\d|57014|55P03|40001|40P01|25006|25P0[34])$/;
 
 /** pg's own, which have no code. */
 const LOST =
@@ -82,10 +88,11 @@ interface PostgresConnection {
 }
 
 /**
- * For knex's `afterCreate`. pg's query_timeout gives the caller up and not the query: the connection would go back into
- * the pool with its answer still to come, or in the middle of a transaction. It is closed instead.
+ * For knex's `afterCreate`: connections that no other caller may get. pg's query_timeout gives the caller up and not the
+ * query: the connection would go back into the pool with its answer still to come, or in the middle of a transaction. It is
+ * closed at once. One to a server that only reads is closed when it is given back: the next may lead to the new primary.
  */
-export function closeOnTimeout(
+export function closeWhenUseless(
   connection: PostgresConnection,
   done: (error: Error | null, c: unknown) => void,
 ): void {
@@ -98,6 +105,7 @@ export function closeOnTimeout(
         connection.__knex__disposed = error;
         connection.connection.stream.destroy();
       }
+      if (error && errorCode(error) === READ_ONLY) connection.__knex__disposed = error;
       answer(error, result);
     };
     return query(...args.slice(0, -1), watched);

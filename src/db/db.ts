@@ -3,7 +3,7 @@ import knexModule, { type Knex } from 'knex';
 import { OutcomeUnknown } from '../lib/errors.ts';
 import {
   asUnavailable,
-  closeOnTimeout,
+  closeWhenUseless,
   driverError,
   errorCode,
   isIoError,
@@ -213,7 +213,7 @@ function postgresPool(location: string, max: number, limitMs: number): Knex {
       application_name: 'gpd',
     } as Knex.PgConnectionConfig,
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
-    pool: { min: 0, max, afterCreate: closeOnTimeout },
+    pool: { min: 0, max, afterCreate: closeWhenUseless },
   });
 }
 

@@ -1,4 +1,4 @@
-import { isRefusal } from './availability.ts';
+import { driverError, errorCode, isRefusal, READ_ONLY } from './availability.ts';
 import type { Database } from './db.ts';
 
 /**
@@ -18,6 +18,23 @@ export async function answers(database: Database): Promise<boolean> {
 /** @throws {Unavailable} */
 export async function ping(database: Database): Promise<void> {
   await database.read.raw('SELECT 1');
+}
+
+/** Raises what a write would, so that a connection that only reads is not used again. */
+const AS_A_WRITE = `DO $$ BEGIN
+  IF current_setting('transaction_read_only') = 'on' THEN RAISE SQLSTATE '${READ_ONLY}'; END IF;
+END $$`;
+
+/** Whether a transaction could write: after a failover a pool may lead to a standby. @throws what is wrong besides */
+export async function isWritable({ kind, read }: Database): Promise<boolean> {
+  if (kind === 'sqlite') return true;
+  try {
+    await read.raw(AS_A_WRITE);
+    return true;
+  } catch (error) {
+    if (errorCode(driverError(error)) === READ_ONLY) return false;
+    throw error;
+  }
 }
 
 /** Names of the tables of a SQLite file. */
