@@ -9,6 +9,11 @@ const sqlite = (judge: Parameters<typeof read>[0]) =>
     database.kind === 'sqlite' ? judge(database, facts) : skipped('the data are in PostgreSQL'),
   );
 
+const postgres = (judge: Parameters<typeof read>[0]) =>
+  read((database, facts) =>
+    database.kind === 'postgres' ? judge(database, facts) : skipped('the data are in SQLite'),
+  );
+
 const WANTED: Readonly<Record<string, string>> = {
   journal_mode: 'wal',
   synchronous: '2',
@@ -67,13 +72,38 @@ export const DATABASE_CHECKS: Checks = {
       warn('rows belong to no tenant'),
     ),
   ),
-  'database.pragmas': sqlite(({ pragmas }) => {
-    const off = Object.entries(WANTED).filter(([name, value]) => pragmas[name] !== value);
+  'database.pragmas': sqlite(({ settings }) => {
+    const off = Object.entries(WANTED).filter(([name, value]) => settings[name] !== value);
     return noneOf(
       off.map(([name]) => name),
       'write-ahead log, full sync, secure delete',
       fail('not as gpd sets them'),
     );
+  }),
+  'database.durability': postgres(({ settings }) => {
+    const off = ['fsync', 'full_page_writes', 'synchronous_commit'].filter(
+      (name) => settings[name] === 'off',
+    );
+    if (off.length > 0)
+      return fail(
+        `${some(off)}: off. What was answered can be lost when the machine of PostgreSQL stops.`,
+        'Set it to on in postgresql.conf, and reload PostgreSQL.',
+      );
+    return settings['synchronous_commit'] === 'local'
+      ? warn(
+          'synchronous_commit is local: a standby that takes over may lack what was answered',
+          'Set synchronous_commit to on for the role in GPD_DATABASE_URL.',
+        )
+      : pass('what was answered is on the disk');
+  }),
+  'database.logging': postgres(({ settings }) => {
+    const logs = settings['log_statement'] !== 'none' || settings['log_min_duration_statement'] !== '-1';
+    return logs && settings['log_parameter_max_length'] !== '0'
+      ? warn(
+          'the log of PostgreSQL holds the parameters of statements: ids of devices and wrapped keys',
+          'Set log_parameter_max_length to 0 in postgresql.conf, and reload PostgreSQL.',
+        )
+      : pass('the log of PostgreSQL holds no parameters');
   }),
   'database.wal': sqlite((_database, { data }) => {
     const size = `the write-ahead log has ${mega(data.walBytes)}`;

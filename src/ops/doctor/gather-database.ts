@@ -24,8 +24,8 @@ import {
   missingTables,
   newestDecision,
   overdueContests,
+  readDatabaseSettings,
   readPooling,
-  readPragmas,
 } from './inspect-store.ts';
 
 async function lastBackupAt(database: Database): Promise<number | null> {
@@ -59,7 +59,7 @@ export async function gatherDatabase(
     kind: database.kind,
     answerMs,
     version,
-    pragmas: await readPragmas(database),
+    settings: await readDatabaseSettings(database),
     integrity: database.kind === 'sqlite' ? await quickCheck(database) : [],
     foreignKeys: await countOrphans(database),
     pendingMigrations: pending,

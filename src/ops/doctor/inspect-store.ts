@@ -22,9 +22,22 @@ export async function databaseVersion(database: Database): Promise<string> {
 
 const PRAGMAS = ['journal_mode', 'synchronous', 'foreign_keys', 'secure_delete', 'trusted_schema'] as const;
 
-/** Empty on PostgreSQL. */
-export async function readPragmas(database: Database): Promise<Record<string, string>> {
-  if (database.kind !== 'sqlite') return {};
+/** On which it depends whether PostgreSQL keeps what it acknowledged, and what of a statement it logs. */
+const PARAMETERS = [
+  'fsync',
+  'full_page_writes',
+  'synchronous_commit',
+  'log_statement',
+  'log_min_duration_statement',
+  'log_parameter_max_length',
+];
+
+/** Pragmas of SQLite or parameters of PostgreSQL, as the database writes them. */
+export async function readDatabaseSettings(database: Database): Promise<Record<string, string>> {
+  if (database.kind === 'postgres') {
+    const rows = await database.read('pg_settings').whereIn('name', PARAMETERS).select('name', 'setting');
+    return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
+  }
   const values: Record<string, string> = {};
   for (const name of PRAGMAS) {
     const [row] = rowsOf<Record<string, unknown>>(await database.read.raw(`PRAGMA ${name}`));

@@ -22,6 +22,16 @@ const pooling = (parts: Partial<Pooling>): Change =>
 const database = (parts: Partial<DatabaseFacts>): Change => ({
   database: { ...(base.database as DatabaseFacts), ...parts },
 });
+const DURABLE = {
+  fsync: 'on',
+  full_page_writes: 'on',
+  synchronous_commit: 'on',
+  log_statement: 'none',
+  log_min_duration_statement: '-1',
+  log_parameter_max_length: '-1',
+};
+const postgres = (settings: Partial<typeof DURABLE>): Change =>
+  database({ kind: 'postgres', settings: { ...DURABLE, ...settings } });
 const tenant = (parts: Partial<TenantFacts>): Change => ({
   tenants: [makeTenant({ kid: 'good' }), makeTenant({ kid: 'bad-one', ...parts })],
 });
@@ -125,13 +135,18 @@ const ROWS: readonly Row[] = [
   [
     'database.pragmas',
     'fail',
-    database({ pragmas: { ...(base.database as DatabaseFacts).pragmas, secure_delete: '0' } }),
+    database({ settings: { ...(base.database as DatabaseFacts).settings, secure_delete: '0' } }),
     /secure_delete/,
   ],
   ['database.wal', 'warn', data({ walBytes: 200e6 }), /200 MB/],
   ['database.wal', 'fail', data({ walBytes: 2e9 }), /2,000 MB/],
   ['data.rewrite', 'warn', data({ database: makeFile({ size: 2e9 }) }), /2,000 MB/],
   ['data.reserve', 'warn', data({ reserveBytes: 0 }), /0 MB of 34 MB are reserved/],
+  ['database.durability', 'fail', postgres({ fsync: 'off' }), /fsync: off/],
+  ['database.durability', 'fail', postgres({ synchronous_commit: 'off' }), /synchronous_commit: off/],
+  ['database.durability', 'warn', postgres({ synchronous_commit: 'local' }), /is local/],
+  ['database.logging', 'warn', postgres({ log_statement: 'all' }), /parameters/],
+  ['database.logging', 'warn', postgres({ log_min_duration_statement: '500' }), /parameters/],
   ['database.encrypted', 'warn', database({ kind: 'postgres', encrypted: false }), /not encrypted/],
   ['database.pooler', 'warn', pooling({ readLimit: '0' }), /no time limit/],
   ['database.pooler', 'fail', pooling({ transactions: false }), /takes transactions apart/],
@@ -247,10 +262,18 @@ describe('gpd doctor', () => {
     expect(counts.pass + counts.skipped).toBe(Object.keys(CHECKS).length);
     // Not on this database, or not yet.
     expect(checks.filter(({ status }) => status === 'skipped').map(({ id }) => id)).toEqual([
+      'database.durability',
+      'database.logging',
       'database.encrypted',
       'database.pooler',
       'log.witnesses',
     ]);
+  });
+
+  it('has nothing to say of a PostgreSQL that keeps what it acknowledged', () => {
+    const { checks } = examine({ ...base, ...postgres({}) });
+    const said = checks.filter(({ id }) => id === 'database.durability' || id === 'database.logging');
+    expect(said.map(({ status }) => status)).toEqual(['pass', 'pass']);
   });
 
   it.each(ROWS)('%s: %s', (id, status, change, detail) => {

@@ -100,7 +100,7 @@ export function makeFacts(): Facts {
       kind: 'sqlite',
       answerMs: 1,
       version: 'SQLite 3.52.0',
-      pragmas: {
+      settings: {
         journal_mode: 'wal',
         synchronous: '2',
         foreign_keys: '1',
