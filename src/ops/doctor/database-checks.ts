@@ -85,24 +85,15 @@ export const DATABASE_CHECKS: Checks = {
       (name) => settings[name] === 'off',
     );
     if (off.length > 0)
-      return fail(
-        `${some(off)}: off. What was answered can be lost when the machine of PostgreSQL stops.`,
-        'Set it to on in postgresql.conf, and reload PostgreSQL.',
-      );
+      return fail(`${some(off)}: off. What was answered can be lost when the machine of PostgreSQL stops.`);
     return settings['synchronous_commit'] === 'local'
-      ? warn(
-          'synchronous_commit is local: a standby that takes over may lack what was answered',
-          'Set synchronous_commit to on for the role in GPD_DATABASE_URL.',
-        )
+      ? warn('synchronous_commit is local: a standby that takes over may lack what was answered')
       : pass('what was answered is on the disk');
   }),
   'database.logging': postgres(({ settings }) => {
     const logs = settings['log_statement'] !== 'none' || settings['log_min_duration_statement'] !== '-1';
     return logs && settings['log_parameter_max_length'] !== '0'
-      ? warn(
-          'the log of PostgreSQL holds the parameters of statements: ids of devices and wrapped keys',
-          'Set log_parameter_max_length to 0 in postgresql.conf, and reload PostgreSQL.',
-        )
+      ? warn('the log of PostgreSQL holds the parameters of statements: ids of devices and wrapped keys')
       : pass('the log of PostgreSQL holds no parameters');
   }),
   'database.wal': sqlite((_database, { data }) => {
