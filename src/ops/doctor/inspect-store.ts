@@ -35,7 +35,10 @@ const PARAMETERS = [
 /** Pragmas of SQLite or parameters of PostgreSQL, as the database writes them. */
 export async function readDatabaseSettings(database: Database): Promise<Record<string, string>> {
   if (database.kind === 'postgres') {
-    const rows = await database.read('pg_settings').whereIn('name', PARAMETERS).select('name', 'setting');
+    const rows = await database
+      .read('pg_settings')
+      .whereIn('name', PARAMETERS)
+      .select<{ name: string; setting: string }[]>('name', 'setting');
     return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
   }
   const values: Record<string, string> = {};
