@@ -1,10 +1,10 @@
+import { tellNow } from '../consent/tell-service.ts';
 import { SECOND } from '../lib/clock.ts';
 import { keepCheckpoints } from '../log/checkpoint-service.ts';
 import { thinCheckpoints } from '../log/checkpoint-store.ts';
 import { makeCosigning } from '../log/cosign-service.ts';
 import type { watchSkew } from '../ops/clock-skew-service.ts';
 import { startHousekeeping } from '../ops/housekeeping.ts';
-import { tellFork } from '../ops/tell-fork.ts';
 import { buryKeys, outsideOf } from '../rights/erase/tombstone-files.ts';
 import type { RightsServices } from '../rights/services-make.ts';
 import { type DispatcherDeps, startDispatcher } from '../webhooks/service.ts';
@@ -32,7 +32,11 @@ export function startWebhooks(platform: Platform, findDecision: DispatcherDeps['
 }
 
 /** What time alone makes due. */
-export function startUpkeep(platform: Platform, { eraser, held }: RightsServices, skew: SkewWatch) {
+export function startUpkeep(
+  platform: Platform,
+  { eraser, held, tellDue, tellUnfinished }: RightsServices,
+  skew: SkewWatch,
+) {
   const { config, database, clock, store, keyUse, log, logFault, options, book, tenantOf } = platform;
   const { witnesses, metrics } = platform;
   const checkpoints = { database, book, keysOf: tenantOf, clock };
@@ -43,7 +47,8 @@ export function startUpkeep(platform: Platform, { eraser, held }: RightsServices
     async onFork(kid, data) {
       const tenant = tenantOf(kid);
       log.error({ event: 'log.fork', tenant: kid });
-      if (tenant) await tellFork(database, tenant, { origin: tenant.signer.name, ...data }, clock());
+      const about = { origin: tenant?.signer.name, ...data };
+      if (tenant) await tellNow(database, tenant, { event: 'log.fork', data: about, at: clock() });
     },
   });
   const keep = book.keep.bind(book);
@@ -58,6 +63,8 @@ export function startUpkeep(platform: Platform, { eraser, held }: RightsServices
     resumeErasures: async () => (await eraser.resumeStale()).failures,
     releasePages: () => eraser.releasePages(),
     resumeHeldErasures: (kid) => held.resumeStale(kid),
+    tellDue,
+    tellUnfinished,
     refillReserve: () => store.reserve.refill(),
     flushKeyUse: keyUse.flush,
     buryKeys: (plan, now) => buryKeys(outsideOf(platform, config), plan, now),

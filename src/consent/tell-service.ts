@@ -1,3 +1,4 @@
+import type { Database } from '../db/db.ts';
 import type { HotTransaction } from '../db/sql.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import { enqueue } from '../webhooks/store.ts';
@@ -20,4 +21,9 @@ export function tell(tx: HotTransaction, tenant: ConsentTenant, notice: Notice):
     tx,
     notifications(tenant, event, data).map((one) => ({ ...one, ...about })),
   );
+}
+
+/** What changed nothing else: a fork, a backup that failed. */
+export function tellNow(database: Database, tenant: ConsentTenant, notice: Notice): Promise<void> {
+  return database.transaction((tx) => tell(tx, tenant, notice));
 }

@@ -1,6 +1,8 @@
 import { PassThrough, type Writable } from 'node:stream';
+import { tell } from '../consent/tell-service.ts';
+import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
-import { type Clock, SECOND } from '../lib/clock.ts';
+import { type Clock, isoTime, SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { every } from '../lib/every.ts';
 import { sha256 } from '../lib/hash.ts';
@@ -54,6 +56,7 @@ interface Context {
   readonly keys: ExportKeys;
   readonly random: Random;
   readonly clock: Clock;
+  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly onJobFault: (error: unknown) => void;
   /** What this process works at, by hash. */
   readonly working: Map<string, { readonly abort: AbortController; readonly ended: Promise<void> }>;
@@ -65,6 +68,8 @@ interface Progress {
 }
 
 type Task = (progress: Progress, signal: AbortSignal) => Promise<unknown>;
+/** With the end of a job that is done. */
+type Told = Parameters<typeof endJob>[3];
 
 const hashOf = (id: string): string => sha256(id).toString('hex');
 
@@ -83,7 +88,7 @@ function keepBeating(
   abort.signal.addEventListener('abort', () => void beats.stop(), { once: true });
 }
 
-function work(context: Context, id: string, task: Task): void {
+function work(context: Context, id: string, task: Task, told?: Told): void {
   const { database, clock, onJobFault, working } = context;
   const hash = hashOf(id);
   const progress: Progress = { done: 0, total: 0 };
@@ -97,7 +102,7 @@ function work(context: Context, id: string, task: Task): void {
         return { state: 'failed' as const, result: null };
       },
     )
-    .then((end) => endJob(database, hash, { ...progress, ...end, at: clock() }))
+    .then((end) => endJob(database, hash, { ...progress, ...end, at: clock() }, told))
     .then(() => {}, onJobFault)
     .finally(() => {
       abort.abort();
@@ -113,9 +118,19 @@ function reporter(progress: Progress): Report {
   };
 }
 
-function workAtFile(context: Context, id: string, { name, type, write }: ExportFile): void {
+/** The id of the job opens the file: nobody else is told it. */
+const ready =
+  ({ tenantOf, clock }: Context, kid: string): Told =>
+  async (tx) => {
+    const tenant = tenantOf(kid);
+    const at = clock();
+    const data = { readyAt: isoTime(at), until: isoTime(at + JOB_MS) };
+    if (tenant) await tell(tx, tenant, { event: 'export.ready', data, at });
+  };
+
+function workAtFile(context: Context, kid: string, id: string, { name, type, write }: ExportFile): void {
   const { database, keys, clock } = context;
-  work(context, id, async (progress, signal) => {
+  const task: Task = async (progress, signal) => {
     const output = new PassThrough();
     const beat = () => ({ ...progress, at: clock() });
     const [bytes] = await Promise.all([
@@ -123,7 +138,8 @@ function workAtFile(context: Context, id: string, { name, type, write }: ExportF
       write(output, signal, reporter(progress)),
     ]);
     return { name, type, bytes };
-  });
+  };
+  work(context, id, task, ready(context, kid));
 }
 
 function find({ database, clock }: Context, staff: Staff, id: string): Promise<StoredJob | null> {
@@ -162,7 +178,7 @@ async function open(context: Context, staff: Staff, kind: JobView['kind'], subje
     run: (task: (report: Report) => Promise<unknown>): void =>
       work(context, id, (progress) => task(reporter(progress))),
     /** The same, with a file that the person who began it may fetch. */
-    runFile: (file: ExportFile): void => workAtFile(context, id, file),
+    runFile: (file: ExportFile): void => workAtFile(context, staff.kid, id, file),
   };
 }
 

@@ -59,6 +59,10 @@ export interface HousekeepingDeps {
   readonly releasePages: () => Promise<void>;
   /** Runs the erasures that waited for a legal hold. */
   readonly resumeHeldErasures: (kid: string) => Promise<unknown>;
+  /** Tells of contests that are due soon or overdue, once each. */
+  readonly tellDue: (kid: string, now: number) => Promise<unknown>;
+  /** Tells of erasures that something holds up, once each. */
+  readonly tellUnfinished: (kid: string, now: number) => Promise<unknown>;
   /** Room on the disk that an erasure spent, or that was never there. */
   readonly refillReserve: () => Promise<void>;
   /** Writes down by which skew this node judges bundles. */
@@ -116,6 +120,8 @@ function jobsOf(deps: HousekeepingDeps): readonly Job[] {
     { name: 'destroy-keys', every: MINUTE, each: (kid, { steady }) => sweepKeys(deps, kid, steady) },
     { name: 'resume-erasures', every: MINUTE, together: deps.resumeErasures },
     { name: 'resume-held-erasures', every: MINUTE, each: deps.resumeHeldErasures },
+    { name: 'tell-due', every: MINUTE, each: (kid, { steady }) => deps.tellDue(kid, steady) },
+    { name: 'tell-unfinished', every: MINUTE, each: (kid, { steady }) => deps.tellUnfinished(kid, steady) },
     { name: 'flush-key-use', every: MINUTE, run: deps.flushKeyUse },
     {
       name: RETENTION,

@@ -118,15 +118,18 @@ export async function readPart(database: Database, hash: string, part: number): 
   return sealed ?? null;
 }
 
+/** @param told what is told with it, where it is done */
 export function endJob(
   database: Database,
   hash: string,
   end: { readonly state: 'done' | 'failed'; readonly result: string | null } & Beat,
+  told?: (tx: Knex.Transaction) => Promise<void>,
 ): Promise<boolean> {
   const { state, result } = end;
   return database.transaction(async (tx) => {
     if ((await beatWithin(tx, hash, end)) !== 1) return false;
     await tx('console_jobs').where({ hash }).update({ state, result });
+    if (state === 'done') await told?.(tx);
     return true;
   });
 }

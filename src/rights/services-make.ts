@@ -8,6 +8,7 @@ import { contestWordsOf } from './contests/contest-text.ts';
 import { erasureLogKey } from './erase/erasure-chain-service.ts';
 import { makeHeldErasures } from './erase/held-service.ts';
 import { type EraseDeps, makeEraseService } from './erase/service.ts';
+import { tellDue, tellUnfinished } from './notices-service.ts';
 import { makeRightsApi } from './service.ts';
 
 export interface RightsPlatform {
@@ -39,6 +40,8 @@ export function makeRights(platform: RightsPlatform, erasing: Pick<EraseDeps, 'o
     eraser,
     api: makeRightsApi(deps),
     held: makeHeldErasures(deps),
+    tellDue: (kid: string, now: number) => tellDue(deps, kid, now),
+    tellUnfinished: (kid: string, now: number) => tellUnfinished(deps, kid, now),
     /** What was written about contests. */
     words,
   };

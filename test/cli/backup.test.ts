@@ -7,7 +7,7 @@ import { KID } from '../support/constants.ts';
 import { dumpDatabase, execute } from '../support/database.ts';
 import { expectCore, post } from '../support/expect.ts';
 import { makeBundle } from '../support/seal.ts';
-import { startGpd } from '../support/server.ts';
+import { initGpd, startGpd } from '../support/server.ts';
 import { own } from './support/own.ts';
 
 /** Many starts of the program side by side. */
@@ -93,6 +93,19 @@ describe.concurrent('gpd backup', SLOW, () => {
     expect(lost.code).toBe(1);
     expect(lost.stderr).toMatch(/no directory/);
     expect(readdirSync(dataDir).sort()).toEqual(DATA_FILES);
+  });
+
+  it('one that fails is told to the webhooks that asked for it', async () => {
+    const { dataDir } = await initGpd();
+    const env = { GPD_DATA_DIR: dataDir };
+    await gpdJson(['webhooks', 'add', KID, 'https://hooks.example/', '--event', 'backup.failed'], { env });
+    const file = target();
+    writeFileSync(file, 'mine');
+    expect((await runGpd(['backup', file], { env })).code).toBe(7);
+    const { webhook_outbox: told } = await dumpDatabase(dataDir);
+    expect(told?.map((row) => JSON.parse(row) as unknown)).toMatchObject([
+      { event: 'backup.failed', kid: KID, request_id: null, principal: null },
+    ]);
   });
 
   it('on PostgreSQL it names pg_dump, without asking the database', async () => {

@@ -4,10 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { ConsentTenant } from '../../src/consent/tenant.ts';
 import { JobGone, openExport, sealExport } from '../../src/console/export-parts-service.ts';
 import { makeJobs } from '../../src/console/jobs-service.ts';
 import { type Database, openDatabase } from '../../src/db/db.ts';
 import { migrate } from '../../src/db/migrate.ts';
+import { makeMasterKey } from '../../src/keys/master-key.ts';
 import { sha256 } from '../../src/lib/hash.ts';
 import { deleteJob, insertJob } from '../../src/rights/job-store.ts';
 import { addTenant } from '../db/contract/database.ts';
@@ -109,8 +111,26 @@ it('stops with the first part after the job is gone, and before it is too much',
 const staff = { kid: 'parts', role: 'dpo' as const, ref: 'a', label: 'A' };
 function jobsOf(faults: unknown[]) {
   const onJobFault = (error: unknown) => faults.push(error);
-  return makeJobs({ database, keys: KEYS, random: randomBytes, clock: Date.now, onJobFault });
+  const wrapper = makeMasterKey(randomBytes(32), randomBytes);
+  const tenant = { kid: 'parts', settings: {}, wrapper, webhooksFor: (event: string) => [event] };
+  const tenantOf = () => tenant as unknown as ConsentTenant;
+  const base = { database, tenantOf, keys: KEYS, random: randomBytes, clock: Date.now };
+  return makeJobs({ ...base, onJobFault });
 }
+
+it('tells that an export is ready, and nothing that would open it', async () => {
+  const jobs = jobsOf([]);
+  const job = await jobs.open(staff, 'export', ['dev']);
+  job.runFile({
+    name: 'x.zip',
+    type: 'application/zip',
+    write: (output) => new Promise((resolve) => void output.end('all of it', () => resolve(null))),
+  });
+  await expect.poll(() => jobs.get(staff, job.id)).toMatchObject({ state: 'done' });
+  const told = await database.read('webhook_outbox').where({ kid: 'parts' });
+  expect(told).toMatchObject([{ event: 'export.ready', webhook: 'export.ready', request_id: null }]);
+  await jobs.stop();
+});
 
 it('an export under way ends when an erasure takes its job, and nobody calls that a fault', async () => {
   const faults: unknown[] = [];

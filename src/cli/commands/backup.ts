@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { isoTime } from '../../lib/clock.ts';
 import { VERSION } from '../../version.ts';
 import { leavingNothing } from '../broken-off.ts';
 import type { Actions } from '../define.ts';
@@ -6,6 +7,7 @@ import { withOperator } from '../operator.ts';
 import { CommandFailed, print } from '../output.ts';
 import { configFor } from '../run.ts';
 import { makeStageLine } from '../stage-line.ts';
+import { tellAll } from '../tell-all.ts';
 
 /** @throws {CommandFailed} where the database is not a file */
 export function requireFileDatabase(what: string): void {
@@ -20,9 +22,13 @@ async function backup(name: string): Promise<void> {
   await withOperator(async ({ store, config, byAll }) => {
     const line = makeStageLine(Date.now);
     const options = { version: VERSION, by: byAll(), onProgress: line.update };
-    const made = await leavingNothing(() => makeBackup(store, config, file, options)).finally(() =>
-      line.end(),
-    );
+    const work = () =>
+      makeBackup(store, config, file, options).catch(async (error: unknown) => {
+        // What ends the command is why the backup failed.
+        await tellAll(store, 'backup.failed', { failedAt: isoTime(Date.now()) }).catch(() => {});
+        throw error;
+      });
+    const made = await leavingNothing(work).finally(() => line.end());
     print(made, () => [
       `backup    ${made.file}`,
       `size      ${made.bytes.toLocaleString('en')} bytes, encrypted, read back and compared`,

@@ -9,13 +9,11 @@ import { witnessLane } from '../../log/witness-lane.ts';
 import { makeWitness, openWitness } from '../../log/witness-service.ts';
 import { listen, parseRanges, readTls } from '../../ops/listen.ts';
 import { makeFaultLog, makeLogger } from '../../ops/log.ts';
-import { tellFork } from '../../ops/tell-fork.ts';
 import type { Store } from '../../tenants/installation-files.ts';
-import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import type { Actions } from '../define.ts';
-import { readDirectory } from '../directory.ts';
 import { CommandFailed, print, printLine, wantsJson } from '../output.ts';
 import { configFor, withStore } from '../run.ts';
+import { tellAll } from '../tell-all.ts';
 import { untilSignal } from './serve.ts';
 
 const DRAIN_MS = 10 * SECOND;
@@ -26,15 +24,6 @@ async function openBook(store: Store, config: Config) {
   const keys = { book, serverSecret: store.serverSecret, random: randomBytes, clock: Date.now };
   const cosigner = await openWitness(keys, `${new URL(baseUrl(config)).host}/witness`);
   return { ...keys, cosigner };
-}
-
-/** All tenants of this installation that asked for `log.fork`. */
-async function tellAll(store: Store, data: object): Promise<void> {
-  const directory = await readDirectory(store);
-  for (const kid of await makeTenantStore(store.database).kids()) {
-    const tenant = directory.consentTenant(kid);
-    if (tenant) await tellFork(store.database, tenant, data, Date.now());
-  }
 }
 
 /** Serves `add-checkpoint` until it is stopped. @throws {ConfigError} */
@@ -54,7 +43,7 @@ export async function startWitness(
       onFork: (origin, { kept, refused, proof, proven }) => {
         log.error({ event: 'log.fork', origin, proven });
         const data = { origin, witness: cosigner.vkey, proven, kept, refused, proof };
-        void tellAll(store, data).catch(logFault('log-fork-untold'));
+        void tellAll(store, 'log.fork', data).catch(logFault('log-fork-untold'));
       },
     },
     cosigner,

@@ -25,6 +25,7 @@ import { eraseBesideContract } from '../../rights/contract/erase-beside.ts';
 import { eraseLargeContract } from '../../rights/contract/erase-large.ts';
 import { erasePlanContract } from '../../rights/contract/erase-plan.ts';
 import { erasureContract } from '../../rights/contract/erasure.ts';
+import { noticesContract } from '../../rights/contract/notices.ts';
 import { receiptContract } from '../../rights/contract/receipts.ts';
 import { rightsContract } from '../../rights/contract/rights.ts';
 import { subjectDataContract } from '../../rights/contract/subject-data.ts';
@@ -60,6 +61,7 @@ export function storageContract(make: MakeDatabase): void {
   bannerContract(make);
   erasureContract(make);
   casesContract(make);
+  noticesContract(make);
   rightsContract(make);
   erasePlanContract(make);
   eraseBesideContract(make);

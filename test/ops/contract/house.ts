@@ -16,6 +16,8 @@ export function makeHouse(database: Database, begin = NOW, over: Partial<Houseke
     database,
     resumeErasures: () => Promise.resolve([]),
     resumeHeldErasures: () => Promise.resolve(),
+    tellDue: () => Promise.resolve(),
+    tellUnfinished: () => Promise.resolve(),
     releasePages: () => Promise.resolve(),
     refillReserve: () => Promise.resolve(),
     noteSkew: () => Promise.resolve(),

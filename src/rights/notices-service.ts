@@ -1,0 +1,36 @@
+import { tell } from '../consent/tell-service.ts';
+import { HOUR, isoTime, MINUTE } from '../lib/clock.ts';
+import { type ContestDeps, tellOf, tenantFor } from './contests/change-service.ts';
+import { lockContest } from './contests/store.ts';
+import { dueContests, dueLevel, markDue, markUnfinished, unfinishedReceipts } from './notices-store.ts';
+
+/** Notices that time brings. Every node looks; the mark and the notice are one transaction, so each is told once. */
+
+/** A large erasure goes in steps. */
+const SLOW_MS = HOUR;
+/** By then a round has tried to finish it. */
+const HELD_UP_MS = 2 * MINUTE;
+
+/** @param now a steady one: what was told cannot be taken back */
+export async function tellDue(deps: ContestDeps, kid: string, now: number): Promise<void> {
+  for (const contestId of await dueContests(deps.database, kid, now)) {
+    await deps.database.transaction(async (tx) => {
+      const contest = await lockContest(tx, deps.words, contestId);
+      const level = contest ? dueLevel(contest, now) : 0;
+      if (!contest || level === 0 || !(await markDue(tx, contestId, level))) return;
+      await tellOf(deps, { tx, contest, now }, level === 1 ? 'contest.due-soon' : 'contest.overdue');
+    });
+  }
+}
+
+export async function tellUnfinished(deps: ContestDeps, kid: string, now: number): Promise<void> {
+  const tenant = tenantFor(deps, kid);
+  const before = { slow: now - SLOW_MS, heldUp: now - HELD_UP_MS };
+  for (const { receiptId, erasedAt } of await unfinishedReceipts(deps.database, kid, before)) {
+    const data = { receiptId, erasedAt: isoTime(erasedAt), incomplete: true };
+    await deps.database.transaction(async (tx) => {
+      if (!(await markUnfinished(tx, receiptId))) return;
+      await tell(tx, tenant, { event: 'erasure.incomplete', data, at: now });
+    });
+  }
+}

@@ -1,0 +1,76 @@
+import type { Database } from '../db/db.ts';
+import { isTrue } from '../db/sql.ts';
+import { DAY } from '../lib/clock.ts';
+import type { Contest } from './contests/contest.ts';
+import { SOON_DAYS } from './contests/due.ts';
+
+/** What time alone makes worth telling, and the marks that it was told. */
+
+type Tx = Parameters<Parameters<Database['transaction']>[0]>[0];
+
+const SOON_MS = SOON_DAYS * DAY;
+/** A round takes no more; the next one goes on. */
+const MAX_AT_ONCE = 500;
+
+/** The notice that a due date has come to: 0 none, 1 due soon, 2 overdue. */
+export const dueLevel = ({ dueAt, status }: Pick<Contest, 'dueAt' | 'status'>, now: number): number =>
+  status !== 'open' || dueAt >= now + SOON_MS ? 0 : dueAt >= now ? 1 : 2;
+
+/** Ids of open contests of which somebody has to be told. */
+export async function dueContests({ read }: Database, kid: string, now: number): Promise<readonly string[]> {
+  const late = read('contests').where({ kid, status: 'open' }).where('due_notice', '<', 2);
+  const soon = read('contests').where({ kid, status: 'open' }).where('due_notice', '<', 1);
+  const pages = await Promise.all([
+    late.where('due_at', '<', now).limit(MAX_AT_ONCE).pluck('contest_id'),
+    soon
+      .whereBetween('due_at', [now, now + SOON_MS - 1])
+      .limit(MAX_AT_ONCE)
+      .pluck('contest_id'),
+  ]);
+  return pages.flat() as string[];
+}
+
+/** @returns whether this call marked it: of many nodes one does */
+export async function markDue(tx: Tx, contestId: string, level: number): Promise<boolean> {
+  const untold = tx('contests')
+    .where({ contest_id: contestId, status: 'open' })
+    .where('due_notice', '<', level);
+  return ((await untold.update({ due_notice: level })) as unknown as number) === 1;
+}
+
+export interface Unfinished {
+  readonly receiptId: string;
+  readonly erasedAt: number;
+}
+
+/** Of these, something outside holds up the end; the earlier steps go on by themselves. */
+const HELD_UP = ['rows', 'logged'];
+const UNDER_WAY = ['marked', 'deleting', ...HELD_UP];
+
+/** Erasures that are not done, began by then, and were told to nobody. */
+export async function unfinishedReceipts(
+  { read }: Database,
+  kid: string,
+  before: { readonly heldUp: number; readonly slow: number },
+): Promise<readonly Unfinished[]> {
+  const rows = (await read('erasures')
+    .where({ kid })
+    .whereIn('step', UNDER_WAY)
+    .where((old) => {
+      void old.where('erased_at', '<=', before.slow);
+      void old.orWhere((held) => void held.whereIn('step', HELD_UP).where('erased_at', '<=', before.heldUp));
+    })
+    .limit(MAX_AT_ONCE)
+    .select('noticed', { receiptId: 'receipt_id', erasedAt: 'erased_at' })) as (Unfinished & {
+    noticed: unknown;
+  })[];
+  return rows
+    .filter(({ noticed }) => !isTrue(noticed))
+    .map(({ receiptId, erasedAt }) => ({ receiptId, erasedAt: Number(erasedAt) }));
+}
+
+/** @returns as `markDue` */
+export async function markUnfinished(tx: Tx, receiptId: string): Promise<boolean> {
+  const untold = tx('erasures').where({ receipt_id: receiptId, noticed: false }).whereNot({ step: 'done' });
+  return ((await untold.update({ noticed: true })) as unknown as number) === 1;
+}
