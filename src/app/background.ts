@@ -6,8 +6,8 @@ import { makeCosigning } from '../log/cosign-service.ts';
 import type { watchSkew } from '../ops/clock-skew-service.ts';
 import { startHousekeeping } from '../ops/housekeeping.ts';
 import { buryKeys, outsideOf } from '../rights/erase/tombstone-files.ts';
-import type { RightsServices } from '../rights/services-make.ts';
 import { type DispatcherDeps, startDispatcher } from '../webhooks/service.ts';
+import type { OpenedRights } from './features.ts';
 import type { Platform } from './platform.ts';
 
 export type SkewWatch = Awaited<ReturnType<typeof watchSkew>>;
@@ -32,11 +32,8 @@ export function startWebhooks(platform: Platform, findDecision: DispatcherDeps['
 }
 
 /** What time alone makes due. */
-export function startUpkeep(
-  platform: Platform,
-  { eraser, held, tellDue, tellUnfinished }: RightsServices,
-  skew: SkewWatch,
-) {
+export function startUpkeep(platform: Platform, rights: OpenedRights, skew: SkewWatch) {
+  const { eraser, held, eraseAgain, tellDue, tellUnfinished } = rights;
   const { config, database, clock, store, keyUse, log, logFault, options, book, tenantOf } = platform;
   const { witnesses, metrics } = platform;
   const checkpoints = { database, book, keysOf: tenantOf, clock };
@@ -60,7 +57,10 @@ export function startUpkeep(
   };
   return startHousekeeping({
     database,
-    resumeErasures: async () => (await eraser.resumeStale()).failures,
+    async resumeErasures() {
+      await eraseAgain();
+      return (await eraser.resumeStale()).failures;
+    },
     releasePages: () => eraser.releasePages(),
     resumeHeldErasures: (kid) => held.resumeStale(kid),
     tellDue,

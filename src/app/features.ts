@@ -12,10 +12,10 @@ import { watchSkew } from '../ops/clock-skew-service.ts';
 import { makeDaySalt } from '../ops/limits.ts';
 import { parseRanges, readTls } from '../ops/listen.ts';
 import { erasureLogKey } from '../rights/erase/erasure-chain-service.ts';
-import { reapplyErasures } from '../rights/erase/reapply-service.ts';
+import { makeReapplying } from '../rights/erase/reapply-service.ts';
 import { eraseOwn } from '../rights/erase/service.ts';
 import { issueToken } from '../rights/me/transparency-token.ts';
-import { makeRights, type RightsServices } from '../rights/services-make.ts';
+import { makeRights } from '../rights/services-make.ts';
 import type { Platform } from './platform.ts';
 
 /** What cannot be right at a start is refused before anything is opened. @throws {ConfigError} */
@@ -31,11 +31,11 @@ export async function readSettings(config: Config) {
 export type Settings = Awaited<ReturnType<typeof readSettings>>;
 
 /** An older backup may have brought back what was erased: erased again before anybody is answered. */
-async function openRights(platform: Platform): Promise<RightsServices> {
+async function openRights(platform: Platform) {
   const { config, database, tenantOf, log, logFault, refresh, clock } = platform;
   const rights = makeRights(platform, { onFault: logFault('erasure-held-up') });
   const { eraser } = rights;
-  const again = await reapplyErasures({
+  const reapply = makeReapplying({
     database,
     dataDir: config.data_dir,
     logKey: erasureLogKey(platform.serverSecret),
@@ -44,12 +44,17 @@ async function openRights(platform: Platform): Promise<RightsServices> {
     clock,
     onBroken: (reason) => log.error({ event: 'erasure-log-broken', reason }),
   });
-  if (again > 0) {
+  const eraseAgain = async (): Promise<void> => {
+    const again = await reapply();
+    if (again === 0) return;
     log.warn({ event: 'erasures-applied-again', count: again });
     await refresh();
-  }
-  return rights;
+  };
+  await eraseAgain();
+  return { ...rights, eraseAgain };
 }
+
+export type OpenedRights = Awaited<ReturnType<typeof openRights>>;
 
 /** The features of a server in the order of their ranks; what is loaded later is in pages.ts. */
 export async function makeFeatures(platform: Platform, { isHosting }: Settings) {

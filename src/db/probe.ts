@@ -37,6 +37,14 @@ export async function isWritable({ kind, read }: Database): Promise<boolean> {
   }
 }
 
+/** Changes with every promotion (PostgreSQL's timeline); null: there is none, or nobody tells. */
+export async function timelineOf({ kind, read }: Database): Promise<string | null> {
+  if (kind === 'sqlite') return null;
+  const sql = 'SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline';
+  const { rows } = await read.raw<{ rows: { timeline: string }[] }>(sql).catch(() => ({ rows: [] }));
+  return rows[0]?.timeline ?? null;
+}
+
 /** Names of the tables of a SQLite file. */
 export function tablesOfFile({ read }: Database): Promise<readonly string[]> {
   return read('sqlite_master').where({ type: 'table' }).pluck('name');

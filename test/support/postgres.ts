@@ -17,6 +17,10 @@ export interface PostgresServer {
   signal(name: NodeJS.Signals, whom: 'postmaster' | 'everybody'): Promise<void>;
   /** After a signal that ended it: waits until all of it is gone, and starts it on what it left. */
   restart(): Promise<void>;
+  /** After a signal: whether none of its processes is left. */
+  isGone(): boolean;
+  /** Where its files are. */
+  readonly databaseDir: string;
   stop(): Promise<void>;
 }
 
@@ -134,6 +138,8 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
           while (family.some(isAlive)) await sleep(20);
           await cluster.start();
         },
+        isGone: () => !family.some(isAlive),
+        databaseDir,
         stop: () => cluster.stop(),
       };
     } catch (error) {

@@ -2,6 +2,7 @@ import { rightsRef } from '../../audit/reference.ts';
 import { writeAudit } from '../../audit/store.ts';
 import type { ConsentTenant } from '../../consent/tenant.ts';
 import type { Database } from '../../db/db.ts';
+import { timelineOf } from '../../db/probe.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { removeTenant } from '../tenant-removal-store.ts';
@@ -135,6 +136,21 @@ async function reapplyOffboarding(deps: ReapplyDeps, tombstones: readonly Tombst
     await deps.database.truncateLog();
   }
   return applied;
+}
+
+/**
+ * {@link reapplyErasures} at the first call, and whenever a standby has taken over since the last: without synchronous
+ * replication it lacks the erasures of its last moments.
+ */
+export function makeReapplying(deps: ReapplyDeps): () => Promise<number> {
+  let seen: string | null | undefined;
+  return async () => {
+    const timeline = await timelineOf(deps.database);
+    if (seen !== undefined && (timeline === null || timeline === seen)) return 0;
+    const applied = await reapplyErasures(deps);
+    seen = timeline;
+    return applied;
+  };
 }
 
 /** Returns how many lines were applied again. */
