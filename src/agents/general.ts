@@ -6,6 +6,7 @@ import {
 } from 'http-message-sig';
 import { type Item, isInnerList, parseDictionary } from 'structured-headers';
 import { headerText } from '../http/network.ts';
+import { orElse } from '../lib/or-else.ts';
 import {
   ALGORITHM,
   type Claim,
@@ -30,15 +31,12 @@ const isReadable = (list: readonly Item[]): boolean =>
 
 /** The labels that carry the tag, as a String and not a Token; only those of a well-formed header. */
 export function taggedLabels(request: OwnRequest, most: number): string[] {
-  try {
-    return [...parseDictionary(headerText(request.headers, 'signature-input') ?? '')]
-      .filter(([, member]) => isInnerList(member) && member[1].get('tag') === TAG)
-      .filter(([, [list]]) => Array.isArray(list) && isReadable(list))
-      .map(([label]) => label)
-      .slice(0, most);
-  } catch {
-    return [];
-  }
+  const input = headerText(request.headers, 'signature-input') ?? '';
+  return [...orElse(() => parseDictionary(input), [])]
+    .filter(([, member]) => isInnerList(member) && member[1].get('tag') === TAG)
+    .filter(([, [list]]) => Array.isArray(list) && isReadable(list))
+    .map(([label]) => label)
+    .slice(0, most);
 }
 
 /** Only fields that the signature may cover: one odd header elsewhere must not cost the agent its name. */

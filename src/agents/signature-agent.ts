@@ -1,4 +1,5 @@
 import { type Item, isInnerList, parseDictionary, parseItem, Token } from 'structured-headers';
+import { orElse } from '../lib/or-else.ts';
 import { directoryUrl } from './directory.ts';
 
 /** A component that a signature covers, as the signature library hands it over. */
@@ -16,21 +17,12 @@ function addressOf([value, parameters]: Item): string | null {
   return typeof value === 'string' && isDirectory ? value : null;
 }
 
-/** Null for what is not well-formed. */
-function readable<T>(parse: () => T): T | null {
-  try {
-    return parse();
-  } catch {
-    return null;
-  }
-}
-
 function addressIn(header: string, key: unknown, label: string): string | null {
   if (key === undefined) {
-    const legacy = readable(() => parseItem(header));
+    const legacy = orElse(() => parseItem(header), null);
     return legacy && addressOf(legacy);
   }
-  const members = readable(() => parseDictionary(header));
+  const members = orElse(() => parseDictionary(header), null);
   if (typeof key !== 'string' || (key !== label && members?.has(label))) return null;
   const member = members?.get(key);
   return member === undefined || isInnerList(member) ? null : addressOf(member);

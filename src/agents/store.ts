@@ -9,6 +9,7 @@ import { raiseForgotten, readTimeMarks } from '../db/time-marks-store.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { type Columns, fromColumns, toColumns } from '../lib/columns.ts';
+import { orElse } from '../lib/or-else.ts';
 import type { AgentKey } from './directory.ts';
 import type { BotAuthDeps, SignatureClaim } from './verify.ts';
 
@@ -30,12 +31,8 @@ type DirectoryRow = Columns<Omit<AgentDirectory, 'keys'> & { readonly keys: stri
 
 /** Null for a damaged row: it must not hide the other directories. */
 function parseKeys(keys: string): AgentKey[] | null {
-  try {
-    const parsed: unknown = JSON.parse(keys);
-    return Array.isArray(parsed) ? (parsed as AgentKey[]) : null;
-  } catch {
-    return null;
-  }
+  const parsed = orElse((): unknown => JSON.parse(keys), null);
+  return Array.isArray(parsed) ? (parsed as AgentKey[]) : null;
 }
 
 function fromRow(row: DirectoryRow): AgentDirectory {

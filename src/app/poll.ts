@@ -8,6 +8,7 @@ import { type MasterKey, makeMasterKey, WrongMasterKey } from '../keys/master-ke
 import { SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { every } from '../lib/every.ts';
+import { works } from '../lib/or-else.ts';
 import type { LiveDirectory } from './directory.ts';
 import { type DamagedTenant, readSnapshot, type SnapshotPage } from './snapshot-store.ts';
 
@@ -26,14 +27,8 @@ export interface PollOptions {
   readonly interval?: number | undefined;
 }
 
-function opens(masterKey: MasterKey, wrapped: string | null): boolean {
-  try {
-    if (wrapped !== null) masterKey.unwrap(wrapped, serverSecretContext).fill(0);
-    return wrapped !== null;
-  } catch {
-    return false;
-  }
-}
+const opens = (masterKey: MasterKey, wrapped: string | null): boolean =>
+  wrapped !== null && works(() => masterKey.unwrap(wrapped, serverSecretContext).fill(0));
 
 interface Poll {
   readonly database: Database;

@@ -1,18 +1,14 @@
 import { userInfo } from 'node:os';
 import type { Config } from '../config.ts';
 import type { Act, InstallationAct } from '../lib/act.ts';
+import { orElse } from '../lib/or-else.ts';
 import type { OpenedStore, OpenOptions } from '../tenants/installation-files.ts';
 import { operatorsOf } from '../tenants/operators-service.ts';
 import { noSuchTenant, withStore } from './run.ts';
 
 /** A container's user may have a number and no name. */
-export function accountName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return `uid ${process.getuid?.() ?? 'unknown'}`;
-  }
-}
+export const accountName = (): string =>
+  orElse(() => userInfo().username, `uid ${process.getuid?.() ?? 'unknown'}`);
 
 export interface OperatorContext {
   readonly store: OpenedStore;

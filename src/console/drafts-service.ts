@@ -1,3 +1,4 @@
+import { orElse } from '../lib/or-else.ts';
 import { type ContestWords, NO_WORDS } from '../rights/contests/contest-text.ts';
 import type { Context } from './context.ts';
 import { type Draft, deleteDrafts, draftsOf, saveDraft } from './session-store.ts';
@@ -41,13 +42,8 @@ export async function keepTyped(
 }
 
 /** Null for what cannot be opened, as under a key that is gone: a draft lives for a day at most. */
-function openDraft(words: ContestWords, kid: string, contestId: string, sealed: string): string | null {
-  try {
-    return words.open(kid, contestId, sealed).reason;
-  } catch {
-    return null;
-  }
-}
+const openDraft = (words: ContestWords, kid: string, contestId: string, sealed: string): string | null =>
+  orElse(() => words.open(kid, contestId, sealed).reason, null);
 
 export async function readDrafts(
   { database, words }: Context,

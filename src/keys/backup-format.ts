@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { decryptGcm, encryptGcm, GCM_IV_BYTES } from '../lib/gcm.ts';
 import { equalBytes, sha256 } from '../lib/hash.ts';
+import { orElse } from '../lib/or-else.ts';
 import type { Random } from '../lib/random.ts';
 import type { MasterKey } from './master-key.ts';
 
@@ -96,13 +97,8 @@ export function headerLength(preamble: Uint8Array): number | null {
 }
 
 /** Null: the header is damaged. Nothing in it is to be believed before a chunk has opened. */
-export function readHeader(json: Uint8Array): BackupHeader | null {
-  try {
-    return headerSchema.parse(JSON.parse(Buffer.from(json).toString()));
-  } catch {
-    return null;
-  }
-}
+export const readHeader = (json: Uint8Array): BackupHeader | null =>
+  orElse(() => headerSchema.parse(JSON.parse(Buffer.from(json).toString())), null);
 
 /** Null: the backup was made under another master key. */
 export function openBackup(

@@ -1,4 +1,5 @@
 import { type Clock, HOUR, SECOND } from './clock.ts';
+import { orElse } from './or-else.ts';
 
 /** What an exact clock is slewed by between two looks, and a slow machine takes. */
 const TOLERATED_MS = 2 * SECOND;
@@ -23,13 +24,11 @@ export interface SteadyMemory {
 /** Null for anything that no process wrote. */
 export function parseSteadyMemory(text: string): SteadyMemory | null {
   const isTime = (value: unknown): boolean => Number.isFinite(value);
-  try {
+  return orElse(() => {
     const found = JSON.parse(text) as SteadyMemory;
     const good = isTime(found.steady) && found.jumps.every(({ ms, stood }) => isTime(ms) && isTime(stood));
     return good ? found : null;
-  } catch {
-    return null;
-  }
+  }, null);
 }
 
 /** How far the clock was ahead of what was believed. */

@@ -1,4 +1,5 @@
 import { HOUR } from '../lib/clock.ts';
+import { orElse } from '../lib/or-else.ts';
 
 /** What all entries of a log say together, gathered in their order. It grows with hours and definitions, not with people. */
 
@@ -70,12 +71,8 @@ export function expiredBy({ body, time }: Entry, before: Expired): Expired {
 
 /** An entry of an unknown type is not read: its hash is still checked against the tree. */
 export function parseStored(text: string): Entry {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? value : {};
-  } catch {
-    return {};
-  }
+  const value = orElse((): unknown => JSON.parse(text), null);
+  return typeof value === 'object' && value !== null ? value : {};
 }
 
 /** Adds one entry; what is said of people is not looked into here. */

@@ -1,5 +1,6 @@
 import { type Checkpoint, verifyCheckpoint } from '../ledger/checkpoint.ts';
 import { parseVkey } from '../ledger/vkey.ts';
+import { orElse } from '../lib/or-else.ts';
 
 /** Signed notes, one behind the other (C2SP tlog-checkpoint): name, size, root, an empty line, and lines of signatures. */
 function notesIn(lines: readonly string[]): string[] {
@@ -15,12 +16,8 @@ function notesIn(lines: readonly string[]): string[] {
 
 /** A line of a checkpoints.log, whose MAC is nobody's to check elsewhere. */
 function noteOf(line: string): string[] {
-  try {
-    const { note } = JSON.parse(line) as { note?: unknown };
-    return typeof note === 'string' ? [note] : [];
-  } catch {
-    return [];
-  }
+  const note = orElse(() => (JSON.parse(line) as { note?: unknown }).note, null);
+  return typeof note === 'string' ? [note] : [];
 }
 
 /** Checkpoints that somebody kept, of the log with this key; what another key signed is passed over. */

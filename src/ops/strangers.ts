@@ -1,8 +1,9 @@
-import { existsSync, readFileSync, writeFile } from 'node:fs';
+import { readFileSync, writeFile } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Config } from '../config.ts';
 import { type Clock, HOUR } from '../lib/clock.ts';
+import { orElse } from '../lib/or-else.ts';
 
 /**
  * A peer that is not trusted sent X-Forwarded-For: behind a proxy that nobody named, everybody shares one rate limit. A
@@ -39,10 +40,5 @@ export function makeStrangerNote(
 
 export function readStranger(config: Config): Stranger | null {
   const path = pathOf(config);
-  if (!existsSync(path)) return null;
-  try {
-    return noteSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
-  } catch {
-    return null;
-  }
+  return orElse(() => noteSchema.parse(JSON.parse(readFileSync(path, 'utf8'))), null);
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { parseDailyWindow } from '../lib/duration.ts';
 import { isLoopback, parseRange } from '../lib/ip.ts';
+import { works } from '../lib/or-else.ts';
 import { parseUrl } from '../lib/url.ts';
 
 /** The kinds of values that settings take. */
@@ -28,14 +29,7 @@ export const words = z.union([
   z.array(z.string()),
   z.string().transform((text) => text.split(/[\s,]+/).filter((part) => part !== '')),
 ]);
-const isRange = (text: string): boolean => {
-  try {
-    parseRange(text);
-    return true;
-  } catch {
-    return false;
-  }
-};
+const isRange = (text: string): boolean => works(() => parseRange(text));
 export const ranges = words.superRefine((texts, context) => {
   const bad = texts.find((text) => !isRange(text));
   if (bad !== undefined) context.addIssue(`${bad} is not an address or CIDR`);

@@ -6,6 +6,7 @@ import { type Database, type DatabaseOptions, openDatabase } from '../db/db.ts';
 import { lockFile, type Release } from '../db/shared-file-lock.ts';
 import { requireSqlite } from '../db/sqlite-client.ts';
 import { Unavailable } from '../lib/errors.ts';
+import { works } from '../lib/or-else.ts';
 
 /**
  * Who uses the SQLite database of a data directory, whatever state its file is in: everybody who opens it shares a lock, and a
@@ -49,14 +50,7 @@ function lockFault(config: Config, error: unknown): unknown {
   );
 }
 
-function mayWrite(path: string): boolean {
-  try {
-    accessSync(path, constants.W_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
+const mayWrite = (path: string): boolean => works(() => accessSync(path, constants.W_OK));
 
 const nothing: Release = () => Promise.resolve();
 

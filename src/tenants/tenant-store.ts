@@ -5,6 +5,7 @@ import { bump, bumpTenant } from '../db/revision.ts';
 import type { Generation } from '../keys/generation.ts';
 import type { Act } from '../lib/act.ts';
 import { type Columns, fromColumns, toColumns } from '../lib/columns.ts';
+import { orElse } from '../lib/or-else.ts';
 import type { TenantSettings } from './settings.ts';
 import { settingForAudit, TENANT_SETTING_NAMES, tenantSettingsSchema } from './settings.ts';
 import type { Purpose, Tenant } from './tenant.ts';
@@ -20,15 +21,6 @@ export type PurposeRow = Columns<Purpose & { readonly kid: string }>;
 export function rowToTenant(row: TenantRow): Tenant {
   const settings = tenantSettingsSchema.parse(JSON.parse(row.settings));
   return { kid: row.kid, createdAt: row.created_at, settings };
-}
-
-/** Nothing of a row that is damaged: it must not hide the others. */
-function readable<T>(read: () => T): T[] {
-  try {
-    return [read()];
-  } catch {
-    return [];
-  }
 }
 
 export function rowToPurpose({ kid: _of, ...row }: PurposeRow): Purpose {
@@ -75,7 +67,8 @@ export function makeTenantStore(database: Database) {
     /** The tenants whose rows can be read, in the order of their kids. */
     async list(): Promise<readonly Tenant[]> {
       const rows = await read<TenantRow>('tenants').select('kid', 'created_at', 'settings').orderBy('kid');
-      return rows.flatMap((row) => readable(() => rowToTenant(row)));
+      // Nothing of a row that is damaged: it must not hide the others.
+      return rows.flatMap((row) => orElse(() => [rowToTenant(row)], []));
     },
     /** @throws where the row cannot be read */
     async get(kid: string): Promise<Tenant | null> {

@@ -8,6 +8,7 @@ import { readEpochLength } from '../../ingest/epoch-length-store.ts';
 import { openUnder, SERVER_SECRET, serverSecretContext } from '../../keys/contexts.ts';
 import { type MasterKey, makeMasterKey, type WrapContext } from '../../keys/master-key.ts';
 import { HOUR } from '../../lib/clock.ts';
+import { works } from '../../lib/or-else.ts';
 import { aheadOf } from '../../lib/steady-clock.ts';
 import type { ErasureLog } from '../../rights/erase/erasure-chain-service.ts';
 import { countUndone } from '../../rights/erase/erasure-log-files.ts';
@@ -100,14 +101,8 @@ export interface Tried {
 
 export const UNTRIED: Tried = { opens: null, unopened: [], escrow: null };
 
-function opens(masterKey: MasterKey, wrapped: string, contexts: readonly WrapContext[]): boolean {
-  try {
-    openUnder(masterKey, wrapped, contexts).secret.fill(0);
-    return true;
-  } catch {
-    return false;
-  }
-}
+const opens = (masterKey: MasterKey, wrapped: string, contexts: readonly WrapContext[]): boolean =>
+  works(() => openUnder(masterKey, wrapped, contexts).secret.fill(0));
 
 /** Tries the master key on all that it should open. */
 export async function tryMasterKey(database: Database, key: Buffer | null): Promise<Tried> {

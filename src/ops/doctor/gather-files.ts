@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { type Config, descriptorOf, readSecretFile, sqliteFile } from '../../config.ts';
 import { reserveSize } from '../../db/disk-reserve-files.ts';
 import { parseMasterKey } from '../../keys/master-key.ts';
+import { orElse, works } from '../../lib/or-else.ts';
 import { readErasureLines } from '../../rights/erase/erasure-log-files.ts';
 import { tombstoneFile } from '../../rights/erase/tombstone-files.ts';
 import { masterKeyPath, pendingKeyPath } from '../../tenants/master-key-files.ts';
@@ -16,24 +17,15 @@ export type FileFact = NonNullable<ReturnType<typeof fileFact>>;
 /** Null: it is not there, or nobody could look. `mode` is of the lower nine bits. */
 export function fileFact(given: string | null) {
   if (given === null) return null;
-  try {
+  return orElse(() => {
     const { uid, mode, size } = statSync(given);
     const isOpen = descriptorOf(given) !== null;
     const path = isOpen ? readlinkSync(given) : given;
     return { path, uid, mode: mode & 0o777, size, readable: isOpen || mayRead(given) };
-  } catch {
-    return null;
-  }
+  }, null);
 }
 
-function mayRead(path: string): boolean {
-  try {
-    accessSync(path, constants.R_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
+const mayRead = (path: string): boolean => works(() => accessSync(path, constants.R_OK));
 
 /** f_type of statfs(2). */
 const TMPFS = new Set([0x01021994, 0x858458f6]);
@@ -76,17 +68,9 @@ function gatherErasureLog(config: Config): { lines: number; problem: string | nu
   }
 }
 
-/** What may not be looked at is another finding's, by the directory itself. */
-function orElse<T>(look: () => T, otherwise: T): T {
-  try {
-    return look();
-  } catch {
-    return otherwise;
-  }
-}
-
 export function gatherData(config: Config) {
   const directory = fileFact(config.data_dir);
+  // What may not be looked at is another finding's, by the directory itself.
   const names = orElse(() => readdirSync(config.data_dir), []);
   return {
     directory,

@@ -8,6 +8,7 @@ import { baseUrl, type Config } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
 import { probe } from '../../egress/gpd-client.ts';
 import { fetchSigningKeys } from '../../egress/oidc-discovery.ts';
+import { orElse } from '../../lib/or-else.ts';
 import { countOutbox, listWebhooks } from '../../webhooks/store.ts';
 import { fileFact } from './gather-files.ts';
 import { oldestWaiting } from './inspect-store.ts';
@@ -43,12 +44,8 @@ export function gatherTls(config: Config) {
 
 export async function gatherMmdb(config: Config) {
   if (config.mmdb_file === null) return null;
-  try {
-    const { metadata } = await open(config.mmdb_file);
-    return { readable: true, builtAt: metadata.buildEpoch.getTime() };
-  } catch {
-    return { readable: false, builtAt: 0 };
-  }
+  const found = await open(config.mmdb_file).catch(() => null);
+  return { readable: found !== null, builtAt: found?.metadata.buildEpoch.getTime() ?? 0 };
 }
 
 /**
@@ -81,13 +78,8 @@ export function localUrl(config: Config): string {
   return baseUrl({ ...config, base_url: null, host });
 }
 
-function parseJson<T>(schema: z.ZodType<T>, text: string | undefined): T | null {
-  try {
-    return schema.parse(JSON.parse(text ?? ''));
-  } catch {
-    return null;
-  }
-}
+const parseJson = <T>(schema: z.ZodType<T>, text: string | undefined): T | null =>
+  orElse(() => schema.parse(JSON.parse(text ?? '')), null);
 
 /** `health` is null where nothing answers; `sweptAt` where no sweep is complete since the start, or an older gpd runs. */
 export async function gatherServer(url: string) {

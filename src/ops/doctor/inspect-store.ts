@@ -76,14 +76,13 @@ interface RawClient {
   releaseConnection(connection: RawConnection): Promise<void>;
 }
 
-async function keepsTransactions(database: Database): Promise<boolean> {
-  try {
-    await database.transaction((tx) => tx.raw('SELECT 1'));
-    return true;
-  } catch {
-    return false;
-  }
-}
+const keepsTransactions = (database: Database): Promise<boolean> =>
+  database
+    .transaction((tx) => tx.raw('SELECT 1'))
+    .then(
+      () => true,
+      () => false,
+    );
 
 /** Null on SQLite. */
 export async function readPooling(database: Database) {

@@ -1,5 +1,6 @@
 import { fstatSync } from 'node:fs';
 import { ConfigError, type ServiceManager } from '../../config.ts';
+import { orElse } from '../../lib/or-else.ts';
 
 /** Listening sockets of systemd/*.socket: they outlive a restart, and connections wait in them meanwhile. */
 export interface GivenSockets {
@@ -19,13 +20,7 @@ const NAMES: Readonly<Record<string, keyof GivenSockets>> = {
   'gpd-metrics.socket': 'metrics',
 };
 
-function isSocket(fd: number): boolean {
-  try {
-    return fstatSync(fd).isSocket();
-  } catch {
-    return false;
-  }
-}
+const isSocket = (fd: number): boolean => orElse(() => fstatSync(fd).isSocket(), false);
 
 /** @throws {ConfigError} rather than leave a socket that takes connections nobody answers */
 export function takeSockets(given: ServiceManager['sockets']): GivenSockets {

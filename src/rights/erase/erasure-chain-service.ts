@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { afterLine, NO_LINES, openLine, sealLine } from '../../db/chained-line.ts';
 import { hmacSha256, sha256 } from '../../lib/hash.ts';
+import { orElse } from '../../lib/or-else.ts';
 import { ERASURE_SCOPES } from '../../schema/rights.ts';
 
 /** The lines of DATA_DIR/erasures.log, held against their chain and against the count that the database keeps. Pure. */
@@ -99,13 +100,7 @@ export function completeLines(text: string): string[] {
 
 const withoutMac = (line: string): string => line.replace(/,"mac":"[\w-]{43}"\}$/, '}');
 
-function parse(body: string): OutsideLine | null {
-  try {
-    return lineSchema.parse(JSON.parse(body));
-  } catch {
-    return null;
-  }
-}
+const parse = (body: string): OutsideLine | null => orElse(() => lineSchema.parse(JSON.parse(body)), null);
 
 /** @param known what the database knows of the log; null: nothing */
 export function checkLines(
