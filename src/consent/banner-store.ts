@@ -15,16 +15,6 @@ export interface ShownBanner {
   readonly policyVersion: number;
 }
 
-interface BannerRow {
-  readonly kid: string;
-  readonly seq: number;
-  readonly revision: number;
-  readonly texts: string;
-  readonly texts_sha256: string;
-  readonly script_sha256: string;
-  readonly published_at: number;
-}
-
 /**
  * Says in the log what is shown, once a change. The head's lock orders several nodes; a node that polls late or still runs
  * the older script says nothing twice.
@@ -40,9 +30,9 @@ export function publishBanner(
   return database.transaction(async (tx) => {
     await lockHead(tx, kid);
     const table = () => tx('banners').where({ kid });
-    const last = await table().orderBy('seq', 'desc').first<BannerRow | undefined>();
+    const last = await table().orderBy('seq', 'desc').first();
     if (last?.texts_sha256 === digest && last.script_sha256 === script) return null;
-    if (last && Number(last.revision) > revision) return null;
+    if (last && last.revision > revision) return null;
     const same = { revision, texts_sha256: digest, script_sha256: script };
     if (await table().where(same).first()) return null;
     const body = { texts: digest, script, policyVersion };
@@ -54,14 +44,17 @@ export function publishBanner(
   });
 }
 
+interface ListedBanner {
+  readonly seq: number;
+  readonly texts: string;
+  readonly textsSha256: string;
+  readonly scriptSha256: string;
+  readonly publishedAt: number;
+}
+
 /** Newest first: what people were shown, to be held against the log. */
 export async function listBanners(database: Database, kid: string) {
-  const rows = await database.read<BannerRow>('banners').where({ kid }).orderBy('seq', 'desc');
-  return (rows as BannerRow[]).map((row) => ({
-    seq: Number(row.seq),
-    texts: row.texts,
-    textsSha256: row.texts_sha256,
-    scriptSha256: row.script_sha256,
-    publishedAt: Number(row.published_at),
-  }));
+  const names = { textsSha256: 'texts_sha256', scriptSha256: 'script_sha256', publishedAt: 'published_at' };
+  const banners = database.read('banners').where({ kid }).orderBy('seq', 'desc');
+  return (await banners.select('seq', 'texts', names)) as ListedBanner[];
 }

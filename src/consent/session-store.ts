@@ -3,6 +3,7 @@ import type { Database } from '../db/db.ts';
 import { purge } from '../db/purge.ts';
 import { holdTenant } from '../db/tenant-hold.ts';
 import { MINUTE } from '../lib/clock.ts';
+import { type Columns, fromColumns, toColumns } from '../lib/columns.ts';
 
 export interface StoredSession {
   readonly hash: string;
@@ -15,33 +16,15 @@ export interface StoredSession {
   readonly keyId: string | null;
 }
 
-interface Row {
-  readonly hash: string;
-  readonly kid: string;
-  readonly principal: string;
-  readonly wrapped_principal_id: string;
-  readonly expires_at: number;
-  readonly key_id: string | null;
-}
-
 /** @param since when the tenant was made */
 export async function insertSession(
   database: Database,
   session: StoredSession,
   since: number,
 ): Promise<void> {
-  const { hash, kid, principal, expiresAt, keyId } = session;
-  const row: Row = {
-    hash,
-    kid,
-    principal,
-    wrapped_principal_id: session.wrappedPrincipalId,
-    expires_at: expiresAt,
-    key_id: keyId,
-  };
   await database.transaction(async (tx) => {
-    await holdTenant(tx, kid, since);
-    await tx('principal_sessions').insert(row);
+    await holdTenant(tx, session.kid, since);
+    await tx('principal_sessions').insert(toColumns(session));
   });
 }
 
@@ -51,7 +34,7 @@ export async function findSession(
   hash: string,
   now: number,
 ): Promise<StoredSession | null> {
-  const rows: readonly Row[] = await database
+  const [row]: readonly Columns<StoredSession>[] = await database
     .read('principal_sessions as s')
     .leftJoin('api_keys as k', (on) => {
       on.on('k.kid', 's.kid').andOn('k.id', 's.key_id').andOnNull('k.revoked_at');
@@ -62,17 +45,7 @@ export async function findSession(
     .where('s.expires_at', '<=', now + SESSION_TTL_MS + MINUTE)
     .where((either) => void either.whereNull('s.key_id').orWhereNotNull('k.id'))
     .select('s.*');
-  const [row] = rows;
-  if (!row) return null;
-  const { kid, principal } = row;
-  return {
-    hash,
-    kid,
-    principal,
-    wrappedPrincipalId: row.wrapped_principal_id,
-    expiresAt: Number(row.expires_at),
-    keyId: row.key_id,
-  };
+  return row ? fromColumns<StoredSession>(row) : null;
 }
 
 /** Expired sessions and idempotency keys. */

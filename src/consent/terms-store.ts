@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
 import { bumpTenant } from '../db/revision.ts';
-import { isTrue } from '../db/sql.ts';
+import { cellOf, isTrue } from '../db/sql.ts';
 import { ConsentStateInvalid } from '../db/state-invalid.ts';
 import type { EntryDetail } from '../ledger/commitment.ts';
 import { impersonalEntry } from '../ledger/entries.ts';
@@ -64,10 +64,8 @@ export async function sealTerms(tx: Knex.Transaction, tenant: TermsOf): Promise<
 
 /** Do the stored terms carry their MAC? */
 export async function termsFit(read: Knex, tenant: TermsOf): Promise<boolean> {
-  const row = await read('tenants')
-    .where({ kid: tenant.kid })
-    .first<{ terms_mac: string | null } | undefined>('terms_mac');
-  return macFits(row?.terms_mac, await termsMac(read, tenant));
+  const mac = await cellOf<string | null>(read('tenants').where({ kid: tenant.kid }), 'terms_mac');
+  return macFits(mac, await termsMac(read, tenant));
 }
 
 /** A change on top of forged terms would make them believed. @throws {ConsentStateInvalid} */

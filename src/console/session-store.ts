@@ -1,55 +1,19 @@
 import type { ConsoleSession } from '../auth/console-session.ts';
 import type { Database } from '../db/db.ts';
 import { holdsTenant } from '../db/tenant-hold.ts';
+import { type Columns, fromColumns, toColumns } from '../lib/columns.ts';
 
 /** Sessions of staff, by the hash of their cookie, and the drafts that an expired one left behind. */
 
-interface Row {
-  readonly hash: string;
-  readonly kid: string;
-  readonly actor: string;
-  readonly label: string;
-  readonly roles: string;
-  readonly csrf: string;
-  readonly id_token: string | null;
-  readonly created_at: number;
-  readonly seen_at: number;
-  readonly expires_at: number;
-}
+type Row = Columns<Omit<ConsoleSession, 'roles'> & { readonly roles: string }>;
 
-function rowToSession(row: Row): ConsoleSession {
-  const { hash, kid, actor, label, csrf } = row;
-  return {
-    hash,
-    kid,
-    actor,
-    label,
-    csrf,
-    idToken: row.id_token,
-    roles: row.roles.split(' '),
-    createdAt: Number(row.created_at),
-    seenAt: Number(row.seen_at),
-    expiresAt: Number(row.expires_at),
-  };
-}
+const rowToSession = (row: Row): ConsoleSession =>
+  fromColumns<ConsoleSession>({ ...row, roles: row.roles.split(' ') });
 
 type Tx = Parameters<Parameters<Database['transaction']>[0]>[0];
 
 export async function insertConsoleSession(tx: Tx, session: ConsoleSession): Promise<void> {
-  const { hash, kid, actor, label, csrf } = session;
-  const row: Row = {
-    hash,
-    kid,
-    actor,
-    label,
-    csrf,
-    id_token: session.idToken,
-    roles: session.roles.join(' '),
-    created_at: session.createdAt,
-    seen_at: session.seenAt,
-    expires_at: session.expiresAt,
-  };
-  await tx('console_sessions').insert(row);
+  await tx('console_sessions').insert(toColumns({ ...session, roles: session.roles.join(' ') }));
 }
 
 /** Whatever its age: whether it still holds is for the caller to say. */

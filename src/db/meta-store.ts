@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from './db.ts';
+import { cellOf } from './sql.ts';
 
 /** When the last backup was made, and how large it is. */
 export const LAST_BACKUP = 'last-backup';
@@ -14,8 +15,7 @@ export const ESCROW = 'master-key-escrow';
 
 /** Facts about the installation itself: the master key's check value and the wrapped server secret. */
 export async function readMeta(database: Pick<Database, 'read'>, name: string): Promise<string | null> {
-  const row = await database.read('meta').where({ name }).first<{ value: string } | undefined>('value');
-  return row?.value ?? null;
+  return (await cellOf<string>(database.read('meta').where({ name }), 'value')) ?? null;
 }
 
 export async function writeMeta(tx: Knex.Transaction, name: string, value: string): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from './db.ts';
+import { cellOf } from './sql.ts';
 
 /** What has its own revision counter. */
 export type Revisioned = 'tenants' | 'agents';
@@ -13,11 +14,7 @@ export async function bump(tx: Knex.Transaction, scope: Revisioned): Promise<num
 }
 
 export async function readRevision(database: Database, scope: Revisioned): Promise<number> {
-  const row = await database
-    .read('revisions')
-    .where({ scope })
-    .first<{ revision: number } | undefined>('revision');
-  return row?.revision ?? 0;
+  return (await cellOf<number>(database.read('revisions').where({ scope }), 'revision')) ?? 0;
 }
 
 /**

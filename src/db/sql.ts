@@ -34,6 +34,12 @@ export async function countOf(rows: Knex.QueryBuilder): Promise<number> {
   return Number(row?.n ?? 0);
 }
 
+/** What one column of the first row holds; undefined: there is no row. */
+export async function cellOf<Cell>(rows: Knex.QueryBuilder, column: string): Promise<Cell | undefined> {
+  const [cell] = (await rows.limit(1).pluck(column)) as Cell[];
+  return cell;
+}
+
 /** The rows of a query behind `after`, in the order of these columns, which tell its rows apart. */
 export async function pageBehind<Row extends object>(
   query: Knex.QueryBuilder,

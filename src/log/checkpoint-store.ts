@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
-import { hasRowLocks } from '../db/sql.ts';
+import { cellOf, hasRowLocks } from '../db/sql.ts';
 import { DAY } from '../lib/clock.ts';
 import type { LogHead } from './read-store.ts';
 
@@ -43,17 +43,15 @@ export const saveCheckpoint = (
   read: LogHead['checkpoint'],
 ): Promise<boolean> => database.transaction((tx) => putCheckpoint(tx, kid, checkpoint, read));
 
+const checkpointsOf = ({ read }: Pick<Database, 'read'>, kid: string): Knex.QueryBuilder =>
+  read('checkpoints').where({ kid }).select('size', { text: 'note', signedAt: 'at' });
+
 /** In the order of their sizes. */
 export async function listCheckpoints(
   database: Pick<Database, 'read'>,
   kid: string,
 ): Promise<StoredCheckpoint[]> {
-  const rows = (await database.read('checkpoints').where({ kid }).orderBy('size')) as {
-    size: number;
-    at: number;
-    note: string;
-  }[];
-  return rows.map(({ size, at, note }) => ({ text: note, size: Number(size), signedAt: Number(at) }));
+  return (await checkpointsOf(database, kid).orderBy('size')) as StoredCheckpoint[];
 }
 
 /** The newest ones of at least so many entries that somebody cosigned. */
@@ -62,19 +60,9 @@ export async function listCosigned(
   kid: string,
   atLeast: number,
 ): Promise<(StoredCheckpoint & { readonly lines: string })[]> {
-  const rows = (await database
-    .read('checkpoints')
-    .where({ kid })
-    .where('size', '>=', atLeast)
-    .whereNot({ cosignatures: '' })
-    .orderBy('size', 'desc')
-    .limit(10)) as { size: number; at: number; note: string; cosignatures: string }[];
-  return rows.map(({ size, at, note, cosignatures }) => ({
-    text: note,
-    size: Number(size),
-    signedAt: Number(at),
-    lines: cosignatures,
-  }));
+  const cosigned = checkpointsOf(database, kid).where('size', '>=', atLeast).whereNot({ cosignatures: '' });
+  const newest = cosigned.orderBy('size', 'desc').limit(10);
+  return (await newest.select({ lines: 'cosignatures' })) as (StoredCheckpoint & { lines: string })[];
 }
 
 /** @param merge of the lines that are there, which another node may have added */
@@ -112,8 +100,7 @@ export function thinCheckpoints(database: Database, now: number): Promise<number
 /** What the log no longer reaches, after a loss that an operator accepts. */
 export function forgetLaterCheckpoints(database: Database, kid: string): Promise<void> {
   return database.transaction(async (tx) => {
-    const head = await tx('ledger_heads').where({ kid }).first<{ size: number } | undefined>('size');
-    const size = Number(head?.size ?? 0);
+    const size = (await cellOf<number>(tx('ledger_heads').where({ kid }), 'size')) ?? 0;
     await tx('checkpoints').where({ kid }).where('size', '>', size).delete();
     const none = { checkpoint: null, checkpoint_size: 0, checkpoint_at: 0 };
     await tx('ledger_heads').where({ kid }).where('checkpoint_size', '>', size).update(none);

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
-import { type Bindings, insertMany, pagesOf } from '../db/sql.ts';
+import { type Bindings, cellOf, insertMany, pagesOf } from '../db/sql.ts';
 import { commitVerdict } from '../ledger/commitment.ts';
 import { HOUR } from '../lib/clock.ts';
 import { type HourRead, nextHour, PIECE, type SealedTable, sealHours } from './hourly-seal-store.ts';
@@ -96,8 +96,7 @@ const takenOf = async (db: Knex, kid: string, hour: number): Promise<number[]> =
 
 /** Null: the hour is not sealed. */
 async function sealedCount(db: Knex, kid: string, hour: number): Promise<number | null> {
-  const seal = await db('verdict_seals').where({ kid, hour }).first<{ count: number } | undefined>('count');
-  return seal ? Number(seal.count) : null;
+  return (await cellOf<number>(db('verdict_seals').where({ kid, hour }), 'count')) ?? null;
 }
 
 type PlacesOfHour = ReadonlyMap<string, number>;

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
+import { cellOf } from '../db/sql.ts';
 import { unmarked } from '../ingest/erasing-store.ts';
 
 /** Which requests a principal has shown to be their own (contract 6.1). */
@@ -36,9 +37,6 @@ export async function durableOfVisitor(
   kid: string,
   visitorId: string,
 ): Promise<string | null> {
-  const row = await database
-    .read('visitor_index')
-    .where({ kid, visitor_id: visitorId })
-    .first<{ durable: string } | undefined>('durable');
-  return row?.durable ?? null;
+  const rows = database.read('visitor_index').where({ kid, visitor_id: visitorId });
+  return (await cellOf<string>(rows, 'durable')) ?? null;
 }

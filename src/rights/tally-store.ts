@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
+import { cellOf } from '../db/sql.ts';
 import { holdTenant } from '../db/tenant-hold.ts';
 import type { Verdict } from '../ingest/verdict.ts';
 import { DAY, HOUR, MINUTE } from '../lib/clock.ts';
@@ -80,8 +81,7 @@ async function consentBatch(db: Knex, kid: string, mark: number): Promise<Batch>
 }
 
 async function markOf(db: Knex, kid: string, kind: TallyKind): Promise<number> {
-  const row = await db('tally_marks').where({ kid, kind }).first<{ upto: number } | undefined>('upto');
-  return Number(row?.upto ?? -1);
+  return (await cellOf<number>(db('tally_marks').where({ kid, kind }), 'upto')) ?? -1;
 }
 
 /** One step. Two nodes at once: the mark that moved in between makes the second one's step void. */
@@ -178,10 +178,8 @@ export async function countReview(
   requestId: string,
   outcome: Outcome,
 ): Promise<void> {
-  const row = await tx('decisions')
-    .where({ kid, request_id: requestId })
-    .first<{ verdict: string } | undefined>('verdict');
-  const rules = row ? (JSON.parse(row.verdict) as Verdict).rules : [];
+  const verdict = await cellOf<string>(tx('decisions').where({ kid, request_id: requestId }), 'verdict');
+  const rules = verdict === undefined ? [] : (JSON.parse(verdict) as Verdict).rules;
   const [upheld, overturned] = outcome === 'upheld' ? [1, 0] : [0, 1];
   for (const rule of new Set(rules.map(({ id }) => id))) {
     await tx('rule_reviews')

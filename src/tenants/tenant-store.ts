@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
 import { bump, bumpTenant } from '../db/revision.ts';
+import { cellOf } from '../db/sql.ts';
 import type { Generation } from '../keys/generation.ts';
 import type { Act } from '../lib/act.ts';
 import { type Columns, fromColumns, toColumns } from '../lib/columns.ts';
@@ -136,11 +137,7 @@ export async function readTenantSecret(
   kid: string,
   purpose: string,
 ): Promise<string | null> {
-  const row = await database
-    .read('tenant_secrets')
-    .where({ kid, purpose })
-    .first<{ wrapped: string } | undefined>('wrapped');
-  return row?.wrapped ?? null;
+  return (await cellOf<string>(database.read('tenant_secrets').where({ kid, purpose }), 'wrapped')) ?? null;
 }
 
 /** When each tenant was made, in epoch milliseconds, by kid in its order. */

@@ -1,6 +1,7 @@
 import type { Database } from '../../db/db.ts';
-import { countOf, rowsOf } from '../../db/sql.ts';
+import { cellOf, countOf, rowsOf } from '../../db/sql.ts';
 import { MINUTE } from '../../lib/clock.ts';
+import type { StoredEntry } from '../../log/read-store.ts';
 import { TABLES } from '../../rights/subject-folds.ts';
 
 /** What `gpd doctor` and `gpd status` ask a database, by reading alone. */
@@ -159,25 +160,14 @@ export async function oldestWaiting(
 }
 
 /** The newest entries of a log and how many there are. */
-export async function readLogEnd(
-  database: Pick<Database, 'read'>,
-  kid: string,
-): Promise<{
-  readonly entries: number;
-  readonly last: { readonly seq: number; readonly hash: string; readonly entry: string } | null;
-  readonly headHash: string | null;
-}> {
+export async function readLogEnd(database: Pick<Database, 'read'>, kid: string) {
   const { read } = database;
-  const last = await read('ledger_entries')
-    .where({ kid })
-    .orderBy('seq', 'desc')
-    .first<{ seq: number; hash: string; entry: string } | undefined>('seq', 'hash', 'entry');
-  const head = await read('ledger_heads')
-    .where({ kid })
-    .first<{ head_hash: string } | undefined>('head_hash');
+  const entries = read('ledger_entries').where({ kid });
+  const newest = entries.clone().orderBy('seq', 'desc');
+  const last = await newest.first<StoredEntry | undefined>('seq', 'hash', 'entry');
   return {
-    entries: await countOf(read('ledger_entries').where({ kid })),
-    last: last ? { ...last, seq: Number(last.seq) } : null,
-    headHash: head?.head_hash ?? null,
+    entries: await countOf(entries),
+    last: last ?? null,
+    headHash: (await cellOf<string>(read('ledger_heads').where({ kid }), 'head_hash')) ?? null,
   };
 }

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { readMeta, writeMeta } from '../../db/meta-store.ts';
+import { cellOf } from '../../db/sql.ts';
 
 /** The installation's identity for exports: a certificate and its private key, wrapped by the master key. */
 export interface StoredSigner {
@@ -13,6 +14,11 @@ const NAME = 'archive-signer';
 
 // One row, so that nobody reads the key of one and the certificate of another.
 const parse = (value: string): StoredSigner => JSON.parse(value) as StoredSigner;
+
+async function lockedSigner(tx: Knex.Transaction): Promise<StoredSigner | null> {
+  const value = await cellOf<string>(tx('meta').where({ name: NAME }).forUpdate(), 'value');
+  return value === undefined ? null : parse(value);
+}
 
 export async function readArchiveSigner(database: Database): Promise<StoredSigner | null> {
   const value = await readMeta(database, NAME);
@@ -30,11 +36,7 @@ export function saveArchiveSigner(
   replaces: string | null,
 ): Promise<StoredSigner> {
   return database.transaction(async (tx) => {
-    const row = await tx('meta')
-      .where({ name: NAME })
-      .forUpdate()
-      .first<{ value: string } | undefined>('value');
-    const held = row ? parse(row.value) : null;
+    const held = await lockedSigner(tx);
     if (held && held.certificate !== replaces) return held;
     if (held) {
       await writeMeta(tx, NAME, JSON.stringify(signer));
@@ -44,8 +46,7 @@ export function saveArchiveSigner(
       .insert({ name: NAME, value: JSON.stringify(signer) })
       .onConflict('name')
       .ignore();
-    const won = await tx('meta').where({ name: NAME }).first<{ value: string }>('value');
-    return parse(won.value);
+    return (await lockedSigner(tx)) ?? signer;
   });
 }
 
@@ -54,12 +55,9 @@ export async function rewrapArchiveSigner(
   tx: Knex.Transaction,
   rewrap: (wrapped: string) => string,
 ): Promise<number> {
-  const row = await tx('meta')
-    .where({ name: NAME })
-    .forUpdate()
-    .first<{ value: string } | undefined>('value');
-  if (!row) return 0;
-  const { certificate, wrappedKey } = parse(row.value);
+  const held = await lockedSigner(tx);
+  if (!held) return 0;
+  const { certificate, wrappedKey } = held;
   await writeMeta(tx, NAME, JSON.stringify({ certificate, wrappedKey: rewrap(wrappedKey) }));
   return 1;
 }

@@ -1,5 +1,5 @@
 import type { Database } from '../../db/db.ts';
-import { countOf } from '../../db/sql.ts';
+import { cellOf, countOf } from '../../db/sql.ts';
 import { unmarked } from '../../ingest/erasing-store.ts';
 import type { Verdict } from '../../ingest/verdict.ts';
 import { type ContestRow, rowToContest } from '../contests/store.ts';
@@ -55,11 +55,6 @@ export async function deviceContests(database: Database, kid: string, durable: s
 
 /** When the oldest decision that is still held was made. */
 export async function oldestDecision(database: Database, kid: string): Promise<number | null> {
-  const row = await database
-    .read('decisions')
-    .where({ kid })
-    .orderBy('decided_at')
-    .limit(1)
-    .first<{ decided_at: number } | undefined>('decided_at');
-  return row ? Number(row.decided_at) : null;
+  const decisions = database.read('decisions').where({ kid }).orderBy('decided_at');
+  return (await cellOf<number>(decisions, 'decided_at')) ?? null;
 }

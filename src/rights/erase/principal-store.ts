@@ -4,6 +4,7 @@ import type { Notification } from '../../consent/append.ts';
 import { eraseAnswers } from '../../consent/idempotency-store.ts';
 import type { StateMac } from '../../consent/state-mac.ts';
 import type { Database } from '../../db/db.ts';
+import { cellOf } from '../../db/sql.ts';
 import { principalKeyContext } from '../../keys/contexts.ts';
 import { makeMasterKey } from '../../keys/master-key.ts';
 import { personalEntry } from '../../ledger/entries.ts';
@@ -42,14 +43,15 @@ export async function shredWithin(
   now: number,
 ): Promise<ShreddedPrincipal> {
   const { kid, principal, principalId } = target;
-  const row = await tx('consent_principals')
-    .where({ kid, principal })
-    .first<{ wrapped_key: string | null } | undefined>('wrapped_key');
+  const wrapped = await cellOf<string | null>(
+    tx('consent_principals').where({ kid, principal }),
+    'wrapped_key',
+  );
   await tx('principal_sessions').where({ kid, principal }).delete();
   await dropExportsOf(tx, kid, new Set([principal]));
-  if (row?.wrapped_key == null) return { openings: 0, seq: null };
+  if (wrapped == null) return { openings: 0, seq: null };
   const context = principalKeyContext(kid, principal);
-  const key = makeMasterKey(target.wrapKey, randomBytes).unwrap(row.wrapped_key, context);
+  const key = makeMasterKey(target.wrapKey, randomBytes).unwrap(wrapped, context);
   const opening = { key, salt: randomBytes(SALT_BYTES), principalId, detail: ERASED_DETAIL };
   const entry = personalEntry({ type: 'subject.erased', at: now, purpose: null }, opening);
   const [appended] = await appendEntries(tx, kid, [entry]);

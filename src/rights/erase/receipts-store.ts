@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { chunksOf } from '../../lib/chunks.ts';
+import { toColumns } from '../../lib/columns.ts';
 import { storedErasureSchema } from '../../schema/rights.ts';
 import {
   changesReceipt,
@@ -93,17 +94,9 @@ function rowsToErasures(found: readonly Row[]): StoredErasures {
 }
 
 export async function insertErasure(tx: Knex.Transaction, erasure: StoredErasure): Promise<void> {
-  const row = {
-    receipt_id: erasure.receiptId,
-    kid: erasure.kid,
-    subject: erasure.subject,
-    requested_by: erasure.requestedBy,
-    erased_at: erasure.erasedAt,
-    scopes: JSON.stringify(erasure.scopes),
-    refs: JSON.stringify({ refs: erasure.refs, keep: erasure.keep }),
-    step: erasure.step,
-  };
-  await tx('erasures').insert(row);
+  const { scopes, refs, keep, ...rest } = erasure;
+  const texts = { scopes: JSON.stringify(scopes), refs: JSON.stringify({ refs, keep }) };
+  await tx('erasures').insert(toColumns({ ...rest, ...texts }));
 }
 
 /**
