@@ -1,6 +1,7 @@
 import { renameSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { closing } from '../lib/closing.ts';
 import { afterLine, NO_LINES, openLine, sealLine } from './chained-line.ts';
 import { syncPath, temporaryFile, unguessable } from './durable-files.ts';
 import { inTurn, isThere, locked, makeEmpty, ownAsDirectory } from './shared-file-lock.ts';
@@ -170,15 +171,12 @@ async function writeAnew(
     before = afterLine(before, Buffer.from(line));
     waiting.push(`${line}\n`);
   };
-  const old = tail && (await open(path, 'r'));
-  try {
-    if (old && tail) {
-      await readOn(options, old, { inode: 0, changedAt: 0, ...BEGIN }, (body, { lines: number }) => {
-        if (number === tail.lines || lines.keep(JSON.parse(body))) put(body);
-      });
-    }
-  } finally {
-    await old?.close();
+  if (tail) {
+    const take: Take = (body, { lines: number }) => {
+      if (number === tail.lines || lines.keep(JSON.parse(body))) put(body);
+    };
+    const begin = { inode: 0, changedAt: 0, ...BEGIN };
+    await closing(open(path, 'r'), (old) => readOn(options, old, begin, take));
   }
   for (const body of lines.more) put(JSON.stringify(body));
   for (; waiting.length > 0; waiting = waiting.slice(1000))
@@ -191,13 +189,10 @@ export function makeChainedLog(options: ChainedLogOptions) {
   let tail: Tail | null = null;
 
   async function readFile(flags: 'r' | 'a+', then?: (file: FileHandle) => Promise<void>): Promise<void> {
-    const file = await open(path, flags, 0o600);
-    try {
+    await closing(open(path, flags, 0o600), async (file) => {
       tail = await follow(options, file, tail);
       await then?.(file);
-    } finally {
-      await file.close();
-    }
+    });
   }
 
   async function readWhereThere(): Promise<void> {
@@ -229,12 +224,7 @@ export function makeChainedLog(options: ChainedLogOptions) {
       locked(path, async () => {
         await readWhereThere();
         const temporary = temporaryFile(unguessable(path));
-        const file = await open(temporary, 'wx', 0o600);
-        try {
-          await writeAnew(options, file, tail, { keep, more });
-        } finally {
-          await file.close();
-        }
+        await closing(open(temporary, 'wx', 0o600), (file) => writeAnew(options, file, tail, { keep, more }));
         ownAsDirectory(temporary);
         renameSync(temporary, path);
         syncPath(dirname(path));

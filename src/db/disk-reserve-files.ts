@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { rmSync, statfsSync, statSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
+import { closing } from '../lib/closing.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { driverError, isIoError } from './availability.ts';
 import type { Database } from './db.ts';
@@ -60,15 +61,12 @@ function giveUp(dataDir: string): boolean {
 async function fill(dataDir: string, size: number): Promise<void> {
   const missing = size - reserveSize(dataDir);
   if (missing <= 0) return;
-  const file = await open(reserveFile(dataDir), 'a', 0o600);
-  try {
-    await grow(file, missing);
-    await file.sync();
-  } catch (error) {
-    if (!isFull(error)) throw error;
-  } finally {
-    await file.close();
-  }
+  await closing(open(reserveFile(dataDir), 'a', 0o600), async (file) => {
+    const grown = grow(file, missing).then(() => file.sync());
+    await grown.catch((error: unknown) => {
+      if (!isFull(error)) throw error;
+    });
+  });
 }
 
 function guardUnless(isSpent: () => boolean, database: Database): Database {

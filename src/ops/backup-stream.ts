@@ -9,6 +9,7 @@ import {
   readHeader,
   SEALED_CHUNK_BYTES,
 } from '../keys/backup-format.ts';
+import { closing } from '../lib/closing.ts';
 
 /** Bytes of a backup on their way in and out, a chunk at a time. */
 
@@ -64,8 +65,7 @@ async function readFully(handle: FileHandle, length: number, at: number): Promis
 
 /** @throws {DamagedBackup} when the file is no backup */
 export async function readHead(file: string) {
-  const handle = await open(file, 'r');
-  try {
+  return closing(open(file, 'r'), async (handle) => {
     const preamble = await readFully(handle, PREAMBLE_BYTES, 0);
     const length = headerLength(preamble);
     if (length === null) throw new DamagedBackup(file, 'this is no backup of gpd');
@@ -73,9 +73,7 @@ export async function readHead(file: string) {
     const header = json.length === length ? readHeader(json) : null;
     if (!header) throw new DamagedBackup(file, 'its beginning is damaged; use another backup');
     return { header, bytes: Buffer.concat([preamble, json]) };
-  } finally {
-    await handle.close();
-  }
+  });
 }
 
 /** @throws {DamagedBackup} at the first chunk that is not the one that was written */

@@ -23,6 +23,7 @@ import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import { isoTime } from '../lib/clock.ts';
+import { closing } from '../lib/closing.ts';
 import { readErasureLines } from '../rights/erase/erasure-log-files.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { BackupFailed, DamagedBackup, meter, openBytes, readHead, sealBytes } from './backup-stream.ts';
@@ -73,16 +74,12 @@ async function copyDatabase(store: Store, copy: string, onProgress: OnProgress):
     clearInterval(timer);
   }
   onProgress('checking', 0, total);
-  const copied = await openDatabase({ location: copy });
-  try {
-    const wrong = await quickCheck(copied);
-    if (wrong.length > 0) {
-      throw new BackupFailed(`the database is damaged (${wrong[0]}): restore the last good backup`);
-    }
+  await closing(openDatabase({ location: copy }), async (copied) => {
+    const [wrong] = await quickCheck(copied);
+    if (wrong !== undefined)
+      throw new BackupFailed(`the database is damaged (${wrong}): restore the last good backup`);
     await requireOurKey(copied, store.masterKey);
-  } finally {
-    await copied.close();
-  }
+  });
 }
 
 interface Draft {

@@ -9,6 +9,7 @@ import { ESCROW, readMeta, writeMeta } from '../db/meta-store.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import { writeRecoveryKey } from '../keys/recovery-key.ts';
+import { closing } from '../lib/closing.ts';
 import { equalBytes } from '../lib/hash.ts';
 import { openData } from '../tenants/data-lock-files.ts';
 import type { Store } from '../tenants/installation-files.ts';
@@ -70,18 +71,16 @@ export async function readEscrow(database: Database, masterKey: MasterKey) {
 /** Null: there is no database yet that it could be tried on. */
 async function opensDatabase(config: Config, masterKey: MasterKey): Promise<boolean | null> {
   if (config.database_url === null && !existsSync(sqliteFile(config))) return null;
-  const database = await openData(config);
+  const wrapped = await closing(openData(config), async (database) =>
+    (await database.read.schema.hasTable('meta')) ? readMeta(database, SERVER_SECRET) : null,
+  );
+  if (wrapped === null) return null;
   try {
-    if (!(await database.read.schema.hasTable('meta'))) return null;
-    const wrapped = await readMeta(database, SERVER_SECRET);
-    if (wrapped === null) return null;
     masterKey.unwrap(wrapped, serverSecretContext).fill(0);
     return true;
   } catch (error) {
     if (error instanceof WrongMasterKey) return false;
     throw error;
-  } finally {
-    await database.close();
   }
 }
 

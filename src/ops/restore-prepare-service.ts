@@ -8,6 +8,7 @@ import { LAST_BACKUP, writeMeta } from '../db/meta-store.ts';
 import { refusalOf, schemaState } from '../db/migrate.ts';
 import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
 import { SECOND } from '../lib/clock.ts';
+import { closing } from '../lib/closing.ts';
 import { equalBytes } from '../lib/hash.ts';
 import { applyCuts, cutOff } from '../rights/erase/cuts-store.ts';
 import {
@@ -59,18 +60,11 @@ async function checkOurs(config: Config, current: Buffer | null): Promise<Erasur
   const path = sqliteFile(config);
   if (current === null || !existsSync(path)) return null;
   const lines = readErasureLines(config);
-  try {
-    const database = await openDatabase({ location: path });
-    try {
-      const secret = await readServerSecret(database, makeMasterKey(current, randomBytes));
-      const key = secret && erasureLogKey(secret);
-      return key && checkLines(lines, key, await readLogHead(database, key, lines));
-    } finally {
-      await database.close();
-    }
-  } catch {
-    return null;
-  }
+  return closing(openDatabase({ location: path }), async (database) => {
+    const secret = await readServerSecret(database, makeMasterKey(current, randomBytes));
+    const key = secret && erasureLogKey(secret);
+    return key && checkLines(lines, key, await readLogHead(database, key, lines));
+  }).catch(() => null);
 }
 
 /** The lines of both, held against their chains. @throws {ConfigError} for a line of ours that was changed or is missing */
@@ -94,8 +88,7 @@ export async function prepareStaged(
   staged: { readonly path: string; readonly carried: readonly string[] },
   by: { readonly account: string; readonly at: number },
 ) {
-  const database = await openDatabase({ location: staged.path });
-  try {
+  return closing(openDatabase({ location: staged.path }), async (database) => {
     const masterKey = makeMasterKey(keys.backup, randomBytes);
     const secret = await checkStaged(file, database, masterKey);
     const book = await openBook(config.data_dir, secret);
@@ -122,7 +115,5 @@ export async function prepareStaged(
     const undone = await countUndone(database, log.tombstones);
     const holds = (await lostHolds(database, log.holds, by.at)).length;
     return { rewrapped: other !== null, undone, holds, going, lines, back };
-  } finally {
-    await database.close();
-  }
+  });
 }

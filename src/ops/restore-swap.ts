@@ -9,6 +9,7 @@ import { foldIntoOneFile } from '../db/file-copy.ts';
 import { readMeta } from '../db/meta-store.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
+import { closing } from '../lib/closing.ts';
 import { type CheckpointBook, checkpointFile, makeCheckpointBook } from '../log/checkpoint-files.ts';
 import { tombstoneFile } from '../rights/erase/tombstone-files.ts';
 import { readMasterKey } from '../tenants/master-key-files.ts';
@@ -18,12 +19,7 @@ import { BackupFailed, inUse } from './backup-stream.ts';
 
 /** @throws {BackupFailed} when somebody else has it open */
 export async function foldOrThrow(path: string): Promise<void> {
-  const database = await openDatabase({ location: path });
-  try {
-    if (!(await foldIntoOneFile(database))) throw inUse(path);
-  } finally {
-    await database.close();
-  }
+  if (!(await closing(openDatabase({ location: path }), foldIntoOneFile))) throw inUse(path);
 }
 
 const DAMAGED = /^SQLITE_(CORRUPT|NOTADB)/;
@@ -84,13 +80,8 @@ export async function putInPlace(config: Config, staged: string, erasures: reado
   }
   swapIn(config, staged);
   const masterKey = makeMasterKey(readMasterKey(config), randomBytes);
-  const database = await openDatabase({ location: target });
-  try {
-    const wrapped = await readMeta(database, SERVER_SECRET);
-    masterKey.unwrap(wrapped ?? '', serverSecretContext);
-  } finally {
-    await database.close();
-  }
+  const wrapped = await closing(openDatabase({ location: target }), (made) => readMeta(made, SERVER_SECRET));
+  masterKey.unwrap(wrapped ?? '', serverSecretContext);
   removeAside(config);
   syncPath(config.data_dir);
 }

@@ -11,6 +11,7 @@ import { ping, tablesOfFile } from '../db/probe.ts';
 import { requireSqlite } from '../db/sqlite-client.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey, parseMasterKey, WrongMasterKey } from '../keys/master-key.ts';
+import { closing } from '../lib/closing.ts';
 import { openData } from './data-lock-files.ts';
 import {
   masterKeyPath,
@@ -165,24 +166,11 @@ async function isUnfinished(config: Config, file: string): Promise<boolean> {
   const length = readSync(descriptor, head);
   closeSync(descriptor);
   if (length > 0 && !head.subarray(WAL_AT).equals(WAL)) return false;
-  const database = await openData(config);
-  try {
+  return closing(openData(config), async (database) => {
     const tables = await tablesOfFile(database);
     if (tables.length === 0) return true;
     return tables.includes('meta') && (await readMeta(database, SERVER_SECRET)) === null;
-  } finally {
-    await database.close();
-  }
-}
-
-/** Before anything is made for it. @throws {Unavailable} */
-async function reach(config: Config): Promise<void> {
-  const database = await openData(config);
-  try {
-    await ping(database);
-  } finally {
-    await database.close();
-  }
+  });
 }
 
 /** @throws {ConfigError} where nothing can be written */
@@ -208,7 +196,8 @@ export async function initialiseStore(config: Config): Promise<Store> {
   if (file !== null && existsSync(file) && !(await isUnfinished(config, file)))
     throw new AlreadyInitialised(file);
   if (file !== null) requireSqlite();
-  else await reach(config);
+  // Before anything is made for it.
+  else await closing(openData(config), ping);
   makeDataDirectory(config);
   const path = masterKeyPath(config);
   if (!existsSync(path)) {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { sqliteFile } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
 import { migrate, schemaState, UnknownSchema } from '../../db/migrate.ts';
+import { closing } from '../../lib/closing.ts';
 import { openData } from '../../tenants/data-lock-files.ts';
 import { notInitialised } from '../../tenants/installation-files.ts';
 import type { Actions } from '../define.ts';
@@ -18,18 +19,13 @@ async function wouldApply(database: Database): Promise<readonly string[]> {
 async function migrateCommand(options: { readonly dryRun?: boolean }): Promise<void> {
   const config = configFor();
   if (config.database_url === null && !existsSync(sqliteFile(config))) throw notInitialised(config);
-  const database = await openData(config);
-  try {
-    const dryRun = options.dryRun === true;
-    const applied = dryRun ? await wouldApply(database) : await migrate(database);
-    print({ applied, dryRun }, () =>
-      applied.length === 0
-        ? ['the schema is up to date']
-        : applied.map((name) => `${dryRun ? 'would apply' : 'applied'} ${name}`),
-    );
-  } finally {
-    await database.close();
-  }
+  const dryRun = options.dryRun === true;
+  const applied = await closing<Database, readonly string[]>(openData(config), dryRun ? wouldApply : migrate);
+  print({ applied, dryRun }, () =>
+    applied.length === 0
+      ? ['the schema is up to date']
+      : applied.map((name) => `${dryRun ? 'would apply' : 'applied'} ${name}`),
+  );
 }
 
 export const ACTIONS: Actions = { '': migrateCommand };
