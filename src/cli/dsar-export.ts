@@ -10,7 +10,7 @@ import type { TenantSettings } from '../tenants/settings.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { whileRunning } from './broken-off.ts';
 import { expectNoFile, writeNewFile } from './new-file.ts';
-import { CommandFailed, print, say, wantsJson } from './output.ts';
+import { CommandFailed, misused, print, say, wantsJson } from './output.ts';
 import { makeReporter } from './reporter.ts';
 import { type RightsContext, type TargetOptions, targetBody, withRights } from './rights-context.ts';
 import { checkKid, noSuchTenant, withStore } from './run.ts';
@@ -36,7 +36,7 @@ function recipientOf(file: string | undefined): Recipient | undefined {
   try {
     return readRecipient(bytes, Date.now());
   } catch (error) {
-    if (error instanceof BadRecipient) throw new CommandFailed('usage', `${file}: ${error.message}`);
+    if (error instanceof BadRecipient) throw misused(`${file}: ${error.message}`);
     throw error;
   }
 }
@@ -96,7 +96,7 @@ async function settingsOf({ store }: RightsContext, kid: string): Promise<Tenant
 export async function exportArchive(options: ExportOptions): Promise<void> {
   const kid = checkKid(options.tenant);
   const target = targetBody(options);
-  if (options.out === '-') throw new CommandFailed('usage', '--out takes a file: an archive is no text');
+  if (options.out === '-') throw misused('--out takes a file: an archive is no text');
   const file = resolve(options.out);
   expectNoFile(file);
   const recipient = recipientOf(options.encryptTo);

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { type FileHandle, link, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Writable } from 'node:stream';
-import { CommandFailed } from './output.ts';
+import { CommandFailed, misused } from './output.ts';
 
 /** A file that is there whole or not at all, for its owner only, and never in the place of another. */
 
@@ -23,9 +23,7 @@ async function create(path: string): Promise<FileHandle> {
     return await open(path, 'wx', 0o600);
   } catch (error) {
     const why = codeOf(error);
-    if (why === 'ENOENT' || why === 'ENOTDIR') {
-      throw new CommandFailed('usage', `there is no directory ${dirname(path)}`);
-    }
+    if (why === 'ENOENT' || why === 'ENOTDIR') throw misused(`there is no directory ${dirname(path)}`);
     if (why === 'EACCES' || why === 'EPERM' || why === 'EROFS') {
       throw new CommandFailed('notAllowed', `nothing may be written in ${dirname(path)}`);
     }

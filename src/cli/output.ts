@@ -26,6 +26,9 @@ export class CommandFailed extends Error {
   }
 }
 
+/** Asked for in a way that cannot be done. */
+export const misused = (message: string): CommandFailed => new CommandFailed('usage', message);
+
 /** Others wrote some of what is shown: nothing in it may steer a terminal. */
 export function printable(text: string): string {
   return text.replace(/(?!\n)[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\u{fffd}');

@@ -8,7 +8,7 @@ import { type EraseTargetBody, eraseTargetSchema } from '../schema/rights.ts';
 import type { OpenOptions, Store } from '../tenants/installation-files.ts';
 import { readDirectory } from './directory.ts';
 import { type OperatorContext, withOperator } from './operator.ts';
-import { CommandFailed, say } from './output.ts';
+import { misused, say } from './output.ts';
 import { checked } from './run.ts';
 
 export interface RightsContext extends RightsServices {
@@ -69,8 +69,7 @@ export function targetBody(options: TargetOptions): EraseTargetBody {
     ...(request === undefined ? {} : { requestId: request }),
     ...(principal === undefined ? {} : { principalId: principal }),
   };
-  if (Object.keys(body).length !== 1) {
-    throw new CommandFailed('usage', 'name one person: --visitor ID, --request ID or --principal ID');
-  }
+  if (Object.keys(body).length !== 1)
+    throw misused('name one person: --visitor ID, --request ID or --principal ID');
   return checked(eraseTargetSchema, body, 'the id: ');
 }

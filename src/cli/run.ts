@@ -18,7 +18,7 @@ import {
 } from '../tenants/installation-files.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { io, onTerminal } from './io.ts';
-import { CommandFailed, EXIT, type ExitName, printable, say } from './output.ts';
+import { CommandFailed, EXIT, type ExitName, misused, printable, say } from './output.ts';
 
 export function configFor(flags: Partial<Record<SettingName, unknown>> = {}): Config {
   const { config } = io().asked;
@@ -51,7 +51,7 @@ export async function withStore<T>(
 /** @throws {CommandFailed} `usage`, which begins with `what` */
 export function checked<T>(schema: ZodType<T>, value: unknown, what: string): T {
   const { data, error } = schema.safeParse(value);
-  if (error) throw new CommandFailed('usage', `${what}${error.issues[0]?.message}`);
+  if (error) throw misused(`${what}${error.issues[0]?.message}`);
   return data;
 }
 
@@ -62,7 +62,7 @@ export function readJsonFile(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as unknown;
   } catch {
-    throw new CommandFailed('usage', `${file} cannot be read as JSON`);
+    throw misused(`${file} cannot be read as JSON`);
   }
 }
 
@@ -88,9 +88,7 @@ export async function confirmOnTerminal(options: DestructiveFlags, what: string)
 /** Destructive commands ask on a terminal and need --yes without one; nothing prompts without a TTY. */
 export async function confirm(options: DestructiveFlags, what: string): Promise<void> {
   if (options.yes === true) return;
-  if (!onTerminal()) {
-    throw new CommandFailed('usage', `${what}: repeat it with --yes, or look first with --dry-run`);
-  }
+  if (!onTerminal()) throw misused(`${what}: repeat it with --yes, or look first with --dry-run`);
   const { createInterface } = await import('node:readline/promises');
   const prompt = createInterface({ input: io().stdin, output: io().stderr });
   const answer = await prompt.question(`${printable(what)}. Type yes to go on: `);

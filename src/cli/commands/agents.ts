@@ -5,7 +5,7 @@ import { iso } from '../../lib/clock.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { withOperator } from '../operator.ts';
-import { CommandFailed, EXIT, print, printTable, say } from '../output.ts';
+import { CommandFailed, EXIT, misused, print, printTable, say } from '../output.ts';
 import { confirm, type DestructiveFlags, readJsonFile, withStore } from '../run.ts';
 
 function describe({ url, source, keys, fetchedAt, failure }: AgentDirectory) {
@@ -16,24 +16,14 @@ function describe({ url, source, keys, fetchedAt, failure }: AgentDirectory) {
 function checkUrl(text: string): string {
   const url = directoryUrl(text);
   if (url !== null) return url;
-  throw new CommandFailed(
-    'usage',
-    `${text}: name an agent by https://HOST, or by the https address of its directory`,
-  );
+  throw misused(`${text}: name an agent by https://HOST, or by the https address of its directory`);
 }
 
 async function readPinned(file: string): Promise<AgentKey[]> {
   const keys = await readJwks(readJsonFile(file));
-  if (!keys)
-    throw new CommandFailed(
-      'usage',
-      `${file} is neither a JWKS, {"keys": [...]} with at most 32 keys, nor a JWK`,
-    );
+  if (!keys) throw misused(`${file} is neither a JWKS, {"keys": [...]} with at most 32 keys, nor a JWK`);
   if (keys.length === 0) {
-    throw new CommandFailed(
-      'usage',
-      `${file} holds no Ed25519 key that may be used; the test key of RFC 9421 is refused`,
-    );
+    throw misused(`${file} holds no Ed25519 key that may be used; the test key of RFC 9421 is refused`);
   }
   return keys;
 }

@@ -7,13 +7,13 @@ import { KEY_SCOPES, type KeyScope } from '../../schema/route.ts';
 import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
 import { type Actions, REQUIRED } from '../define.ts';
 import { withOperator } from '../operator.ts';
-import { CommandFailed, print, printTable } from '../output.ts';
+import { CommandFailed, misused, print, printTable } from '../output.ts';
 import { confirmOnTerminal, type DestructiveFlags, noSuchTenant, requireTenant, withStore } from '../run.ts';
 
 function checkScope(text: string): KeyScope {
   const scope = KEY_SCOPES.find((known) => known === text);
   if (scope) return scope;
-  throw new CommandFailed('usage', `--scope takes one of ${KEY_SCOPES.join(', ')}`);
+  throw misused(`--scope takes one of ${KEY_SCOPES.join(', ')}`);
 }
 
 function describe({ id, kid, scope, name, createdAt, revokedAt, lastUsedOn }: ApiKey) {

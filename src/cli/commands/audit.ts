@@ -2,7 +2,7 @@ import { AUDIT_ACTIONS, type AuditAction } from '../../audit/audit.ts';
 import { listAudit } from '../../audit/store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import type { Actions } from '../define.ts';
-import { CommandFailed, printTable } from '../output.ts';
+import { misused, printTable } from '../output.ts';
 import { withRights } from '../rights-context.ts';
 
 const DEFAULT_LIMIT = 100;
@@ -14,13 +14,13 @@ function isAction(text: string): text is AuditAction {
 
 function checkAction(text: string | undefined): AuditAction | undefined {
   if (text === undefined || isAction(text)) return text;
-  throw new CommandFailed('usage', `--action ${text}: take one of ${AUDIT_ACTIONS.join(', ')}`);
+  throw misused(`--action ${text}: take one of ${AUDIT_ACTIONS.join(', ')}`);
 }
 
 function checkLimit(text: string | undefined): number {
   const limit = text === undefined ? DEFAULT_LIMIT : Number(text);
   if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_LIMIT) return limit;
-  throw new CommandFailed('usage', `--limit: a number from 1 to ${MAX_LIMIT}`);
+  throw misused(`--limit: a number from 1 to ${MAX_LIMIT}`);
 }
 
 async function list(

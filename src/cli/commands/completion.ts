@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Actions } from '../define.ts';
-import { CommandFailed, print } from '../output.ts';
+import { misused, print } from '../output.ts';
 
 /** `gpd completion bash|zsh|fish`: made from the commands that there are, so that it cannot lag behind them. */
 
@@ -70,8 +70,7 @@ function fish(nodes: readonly Node[]): string[] {
 const SHELLS = { bash, zsh, fish } as const;
 
 function completion(shell: string, _options: unknown, { parent }: Command): void {
-  if (!Object.hasOwn(SHELLS, shell))
-    throw new CommandFailed('usage', `${shell}: one of ${Object.keys(SHELLS).join(', ')}`);
+  if (!Object.hasOwn(SHELLS, shell)) throw misused(`${shell}: one of ${Object.keys(SHELLS).join(', ')}`);
   const lines = SHELLS[shell as keyof typeof SHELLS](nodesOf(parent as Command, 'gpd'));
   print({ shell, script: `${lines.join('\n')}\n` }, () => lines);
 }

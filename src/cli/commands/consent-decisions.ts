@@ -16,7 +16,7 @@ import {
 import { withConsent } from '../consent-context.ts';
 import type { Actions } from '../define.ts';
 import { withOperator } from '../operator.ts';
-import { CommandFailed, print, printTable } from '../output.ts';
+import { misused, print, printTable } from '../output.ts';
 import { checked, noSuchTenant, requireTenant } from '../run.ts';
 
 async function check(kid: string, principalId: string, purpose: string): Promise<void> {
@@ -87,7 +87,7 @@ interface PolicyFlags {
 
 async function policies(kid: string, flags: PolicyFlags): Promise<void> {
   if (flags.material === true && flags.publish === undefined)
-    throw new CommandFailed('usage', '--material goes with --publish FILE');
+    throw misused('--material goes with --publish FILE');
   await withOperator(async ({ store, by }) => {
     const { database } = store;
     await requireTenant(database, kid);
@@ -118,10 +118,9 @@ function readText(file: string): string {
   try {
     bytes = readFileSync(file);
   } catch {
-    throw new CommandFailed('usage', `${file} cannot be read`);
+    throw misused(`${file} cannot be read`);
   }
-  if (!isUtf8(bytes))
-    throw new CommandFailed('usage', `${file} is not UTF-8: convert it first (iconv -t UTF-8)`);
+  if (!isUtf8(bytes)) throw misused(`${file} is not UTF-8: convert it first (iconv -t UTF-8)`);
   return bytes.toString('utf8');
 }
 

@@ -11,7 +11,7 @@ import { planGoingOn } from '../../ops/restore-checkpoints-service.ts';
 import { withConsent } from '../consent-context.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
-import { CommandFailed, EXIT, print, printableJson, say } from '../output.ts';
+import { CommandFailed, EXIT, misused, print, printableJson, say } from '../output.ts';
 import { confirm, type DestructiveFlags, noSuchTenant, requireTenant, withStore } from '../run.ts';
 
 const SAY_EVERY = 50_000;
@@ -22,10 +22,10 @@ function readAgainst(file: string | undefined, vkey: string): Checkpoint[] {
   try {
     text = readFileSync(file, 'utf8');
   } catch {
-    throw new CommandFailed('usage', `cannot read ${file}`);
+    throw misused(`cannot read ${file}`);
   }
   const kept = readKeptNotes(text, vkey);
-  if (kept.length === 0) throw new CommandFailed('usage', `${file} holds no checkpoint that this log signed`);
+  if (kept.length === 0) throw misused(`${file} holds no checkpoint that this log signed`);
   return kept;
 }
 

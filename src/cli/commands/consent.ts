@@ -8,7 +8,7 @@ import { DEFAULT_TTL_DAYS, type Purpose } from '../../tenants/tenant.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { type Actions, REQUIRED } from '../define.ts';
 import { withOperator } from '../operator.ts';
-import { CommandFailed, print, printTable } from '../output.ts';
+import { misused, print, printTable } from '../output.ts';
 import { checked, noSuchTenant, withStore } from '../run.ts';
 import { DECISIONS } from './consent-decisions.ts';
 import { LEDGER } from './consent-ledger.ts';
@@ -24,11 +24,10 @@ interface PurposeFlags {
 function checkPurpose(id: string, flags: PurposeFlags, before: Purpose | undefined): Purpose {
   const asked = flags.gpc ?? before?.gpc ?? 'opt-out';
   const gpc = GPC_POLICIES.find((policy) => policy === asked);
-  if (!gpc) throw new CommandFailed('usage', '--gpc takes opt-out, ask or ignore');
+  if (!gpc) throw misused('--gpc takes opt-out, ask or ignore');
   const ttlDays = Number(flags.ttlDays ?? before?.ttlDays ?? DEFAULT_TTL_DAYS);
-  if (!Number.isSafeInteger(ttlDays) || ttlDays < 1 || ttlDays > 36_500) {
-    throw new CommandFailed('usage', '--ttl-days takes a whole number of days from 1');
-  }
+  if (!Number.isSafeInteger(ttlDays) || ttlDays < 1 || ttlDays > 36_500)
+    throw misused('--ttl-days takes a whole number of days from 1');
   return {
     id: checked(purposeIdSchema, id, ''),
     title: flags.title,

@@ -11,7 +11,7 @@ import { extensionSchema, OUTCOMES, reasonSchema, textSchema } from '../../schem
 import { tenantsSince } from '../../tenants/tenant-store.ts';
 import { type Actions, REQUIRED } from '../define.ts';
 import { accountName } from '../operator.ts';
-import { CommandFailed, print, printTable, table } from '../output.ts';
+import { CommandFailed, misused, print, printTable, table } from '../output.ts';
 import { type RightsContext, withRights } from '../rights-context.ts';
 import { checked, checkKid, confirm, type DestructiveFlags, noSuchTenant } from '../run.ts';
 
@@ -141,10 +141,9 @@ async function resolve(
   options: DestructiveFlags & { readonly outcome?: string; readonly reason?: string },
 ): Promise<void> {
   const outcome = OUTCOMES.find((name) => name === options.outcome);
-  if (outcome === undefined)
-    throw new CommandFailed('usage', 'say what you decided: --outcome upheld or --outcome overturned');
+  if (outcome === undefined) throw misused('say what you decided: --outcome upheld or --outcome overturned');
   const reason = reasonSchema.safeParse(options.reason ?? '');
-  if (!reason.success) throw new CommandFailed('usage', '--reason: say why, in 20 to 4,000 characters');
+  if (!reason.success) throw misused('--reason: say why, in 20 to 4,000 characters');
   await withRights(async ({ store, api, words, operatorOf }) => {
     const contest = await findContest(store.database.read, words, contestId);
     if (!contest) throw new CommandFailed('notFound', 'there is no contest of that id');

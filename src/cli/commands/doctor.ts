@@ -4,7 +4,7 @@ import type { Report, Result } from '../../ops/doctor/doctor.ts';
 import { VERSION } from '../../version.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
-import { CommandFailed, EXIT, print, table } from '../output.ts';
+import { EXIT, misused, print, table } from '../output.ts';
 import { configFor } from '../run.ts';
 
 interface Options {
@@ -31,8 +31,7 @@ function lines({ checks, counts }: Report, all: boolean): string[] {
 
 async function doctor(options: Options): Promise<void> {
   const { url } = options;
-  if (url !== undefined && parseUrl(url) === null)
-    throw new CommandFailed('usage', '--url takes the address of a server');
+  if (url !== undefined && parseUrl(url) === null) throw misused('--url takes the address of a server');
   // Loaded for this command alone: a server's start does not wait for it.
   const { examine } = await import('../../ops/doctor/doctor.ts');
   const { gatherFacts } = await import('../../ops/doctor/gather.ts');

@@ -4,7 +4,7 @@ import { KEEP_NOTHING } from '../../rights/erase/service.ts';
 import type { ErasureReceipt } from '../../schema/rights.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
-import { CommandFailed, EXIT, print, printTable, table } from '../output.ts';
+import { CommandFailed, EXIT, misused, print, printTable, table } from '../output.ts';
 import { type RightsContext, type TargetOptions, targetBody, withRights } from '../rights-context.ts';
 import { checkKid, confirm, type DestructiveFlags } from '../run.ts';
 
@@ -19,7 +19,7 @@ interface EraseOptions extends TargetOptions, DestructiveFlags {
 }
 
 function requireTenantOption(options: { readonly tenant?: string }): string {
-  if (options.tenant === undefined) throw new CommandFailed('usage', 'name the tenant: --tenant KID');
+  if (options.tenant === undefined) throw misused('name the tenant: --tenant KID');
   return checkKid(options.tenant);
 }
 

@@ -6,7 +6,7 @@ import { decodeBase64 } from '../../lib/base64.ts';
 import { makeTenantStore, readTenantSecret, saveTenantSecret } from '../../tenants/tenant-store.ts';
 import { io } from '../io.ts';
 import { withOperator } from '../operator.ts';
-import { CommandFailed, print } from '../output.ts';
+import { misused, print } from '../output.ts';
 import { confirmOnTerminal, type DestructiveFlags, noSuchTenant } from '../run.ts';
 
 /** From a file, or - for standard input; never from an argument, which every user of the machine sees. Null: no base64. */
@@ -26,12 +26,8 @@ interface SymmetricFlags extends DestructiveFlags {
 /** The legacy shared key. A second one replaces the first, which opens nothing any more. */
 export async function symmetric(kid: string, options: SymmetricFlags): Promise<void> {
   const given = options.import === undefined ? randomBytes(32) : await readSharedKey(options.import);
-  if (given?.length !== 32) {
-    throw new CommandFailed(
-      'usage',
-      '--import takes a file with the base64 of 32 bytes, or - for standard input',
-    );
-  }
+  if (given?.length !== 32)
+    throw misused('--import takes a file with the base64 of 32 bytes, or - for standard input');
   await withOperator(async ({ store: { database, masterKey }, by }) => {
     const replaces = (await readTenantSecret(database, kid, SYMMETRIC_SECRET)) !== null;
     if (options.dryRun === true) {

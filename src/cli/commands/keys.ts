@@ -11,7 +11,7 @@ import { makeSealKeyStore } from '../../tenants/seal-key-store.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import type { Actions } from '../define.ts';
 import { withOperator } from '../operator.ts';
-import { CommandFailed, type ExitName, print, printTable, say } from '../output.ts';
+import { CommandFailed, type ExitName, misused, print, printTable, say } from '../output.ts';
 import { confirm, confirmOnTerminal, type DestructiveFlags, noSuchTenant, withStore } from '../run.ts';
 import { symmetric } from './keys-symmetric.ts';
 
@@ -69,7 +69,7 @@ interface RotateFlags extends DestructiveFlags {
 
 async function rotate(kid: string, options: RotateFlags): Promise<void> {
   const graceMs = parseDuration(options.grace);
-  if (graceMs === null) throw new CommandFailed('usage', '--grace takes 30s, 15m, 12h or 7d');
+  if (graceMs === null) throw misused('--grace takes 30s, 15m, 12h or 7d');
   await withOperator(async ({ store, config, by }) => {
     const act = by(kid);
     const now = act.at;
@@ -119,9 +119,8 @@ async function list(kid: string | undefined): Promise<void> {
 
 async function destroy(kid: string, gen: string, options: DestructiveFlags): Promise<void> {
   const generation = Number(gen);
-  if (!Number.isSafeInteger(generation) || generation < 1) {
-    throw new CommandFailed('usage', 'a generation is a whole number from 1');
-  }
+  if (!Number.isSafeInteger(generation) || generation < 1)
+    throw misused('a generation is a whole number from 1');
   await withOperator(async ({ store, config, by }) => {
     const keyStore = makeSealKeyStore(store.database);
     const keys = await keyStore.list(kid);

@@ -5,7 +5,7 @@ import { masterKeyPath } from '../../tenants/master-key-files.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { expectNoFile } from '../new-file.ts';
-import { CommandFailed, print, say } from '../output.ts';
+import { CommandFailed, misused, print, say } from '../output.ts';
 import { configFor, withStore } from '../run.ts';
 
 /** `gpd master-key`: the recovery key on paper. A secret comes by standard input, never by an argument. */
@@ -21,10 +21,10 @@ async function typedKey(): Promise<Buffer> {
   for await (const chunk of io().stdin) {
     chunks.push(chunk as Buffer);
     length += (chunk as Buffer).length;
-    if (length > MAX_INPUT) throw new CommandFailed('usage', 'this is no recovery key: it is too long');
+    if (length > MAX_INPUT) throw misused('this is no recovery key: it is too long');
   }
   const read = readRecoveryKey(Buffer.concat(chunks).toString('latin1'));
-  if (!read.ok) throw new CommandFailed('usage', `${read.why}; nothing was changed`);
+  if (!read.ok) throw misused(`${read.why}; nothing was changed`);
   return read.key;
 }
 

@@ -8,7 +8,7 @@ import {
 import type { PolicyMode } from '../../schema/policy.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { withOperator } from '../operator.ts';
-import { CommandFailed, print, table } from '../output.ts';
+import { misused, print, table } from '../output.ts';
 import { readPolicyFile } from '../policy-file.ts';
 import { noSuchTenant } from '../run.ts';
 
@@ -41,8 +41,7 @@ function ruleTable(policies: TenantPolicies): string[] {
 
 /** Without an option it shows; --set and --clear change the live policy, or with --shadow the one that is tried out. */
 export async function policy(kid: string, options: PolicyOptions): Promise<void> {
-  if (options.set !== undefined && options.clear === true)
-    throw new CommandFailed('usage', 'either --set or --clear');
+  if (options.set !== undefined && options.clear === true) throw misused('either --set or --clear');
   const next = options.set === undefined ? null : readPolicyFile(options.set);
   await withOperator(async ({ store: { database }, by }) => {
     if (!(await makeTenantStore(database).get(kid))) throw noSuchTenant(kid);

@@ -3,7 +3,7 @@ import { applyPolicy } from '../../ingest/classify/policy.ts';
 import { parseUrl } from '../../lib/url.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
-import { CommandFailed, EXIT, print, say, table } from '../output.ts';
+import { CommandFailed, EXIT, misused, print, say, table } from '../output.ts';
 import { readPolicyFile } from '../policy-file.ts';
 import { BadLine, readLines } from '../replay/lines.ts';
 import { offlineRunner, type Runner, remoteRunner } from '../replay/runners.ts';
@@ -52,7 +52,7 @@ async function replayFile(file: string, run: Runner, concurrency: number): Promi
     await slots.drained();
     return tally;
   } catch (error) {
-    if (error instanceof BadLine) throw new CommandFailed('usage', error.message);
+    if (error instanceof BadLine) throw misused(error.message);
     throw error;
   } finally {
     progress.end();
@@ -82,16 +82,13 @@ function report(tally: Tally, withPolicy: boolean): void {
 
 async function replay(file: string, options: ReplayOptions): Promise<void> {
   const concurrency = Number(options.concurrency);
-  if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > 256) {
-    throw new CommandFailed('usage', '--concurrency takes 1 to 256');
-  }
+  if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > 256)
+    throw misused('--concurrency takes 1 to 256');
   const { url } = options;
-  if (url !== undefined && options.policy !== undefined) {
-    throw new CommandFailed('usage', '--policy judges offline: leave out --url');
-  }
+  if (url !== undefined && options.policy !== undefined)
+    throw misused('--policy judges offline: leave out --url');
   const policy = options.policy === undefined ? null : applyPolicy(readPolicyFile(options.policy));
-  if (url !== undefined && parseUrl(url) === null)
-    throw new CommandFailed('usage', '--url takes the address of a server');
+  if (url !== undefined && parseUrl(url) === null) throw misused('--url takes the address of a server');
   const tally =
     url === undefined
       ? await withStore(async (store, config) =>

@@ -9,7 +9,7 @@ import { makeSealKeyStore } from '../../tenants/seal-key-store.ts';
 import { readTenantSecret } from '../../tenants/tenant-store.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
-import { CommandFailed, printLine } from '../output.ts';
+import { CommandFailed, misused, printLine } from '../output.ts';
 import { noSuchTenant, withStore } from '../run.ts';
 
 interface SealOptions {
@@ -25,11 +25,10 @@ function completePlaintext(input: string): Buffer {
   try {
     value = JSON.parse(input);
   } catch {
-    throw new CommandFailed('usage', 'standard input is not JSON');
+    throw misused('standard input is not JSON');
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new CommandFailed('usage', 'standard input is not a JSON object');
-  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw misused('standard input is not a JSON object');
   const filled = { nonce: randomBytes(NONCE_BYTES).toString('base64url'), clientTs: Date.now(), ...value };
   return Buffer.from(JSON.stringify(filled));
 }
@@ -56,19 +55,15 @@ async function sealFromStore(kid: string, plaintext: Buffer, symmetric: boolean)
 
 async function sealFromServer(kid: string, plaintext: Buffer, url: string): Promise<SealedBundle> {
   if (parseUrl(url) === null)
-    throw new CommandFailed(
-      'usage',
-      '--url takes the address of a server, for instance http://127.0.0.1:8080',
-    );
+    throw misused('--url takes the address of a server, for instance http://127.0.0.1:8080');
   const recipient = await fetchPublicKey(url, kid);
   if (!recipient) throw new CommandFailed('notFound', `the server knows no tenant ${kid}`);
   return sealTo(kid, recipient, plaintext, randomBytes);
 }
 
 async function seal(kid: string, options: SealOptions): Promise<void> {
-  if (options.symmetric === true && options.url !== undefined) {
-    throw new CommandFailed('usage', 'a shared key is never handed out by a server: leave out --url');
-  }
+  if (options.symmetric === true && options.url !== undefined)
+    throw misused('a shared key is never handed out by a server: leave out --url');
   const plaintext = completePlaintext(await text(io().stdin));
   const bundle =
     options.url === undefined

@@ -2,7 +2,7 @@ import { parseUrl } from '../../lib/url.ts';
 import type { Status } from '../../ops/status.ts';
 import { VERSION } from '../../version.ts';
 import type { Actions } from '../define.ts';
-import { CommandFailed, print, table } from '../output.ts';
+import { misused, print, table } from '../output.ts';
 import { withStore } from '../run.ts';
 
 const n = (count: number): string => count.toLocaleString('en');
@@ -43,7 +43,7 @@ function lines(status: Status): string[] {
 export function checkUrl(url: string | undefined): string | undefined {
   if (url === undefined) return undefined;
   if (/^https?:$/.test(parseUrl(url)?.protocol ?? '')) return url;
-  throw new CommandFailed('usage', '--url takes an http or https address');
+  throw misused('--url takes an http or https address');
 }
 
 async function status(options: { readonly url?: string }): Promise<void> {

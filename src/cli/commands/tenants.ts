@@ -12,7 +12,7 @@ import {
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { type Actions, MANY } from '../define.ts';
 import { withOperator } from '../operator.ts';
-import { CommandFailed, print, printTable, table } from '../output.ts';
+import { CommandFailed, misused, print, printTable, table } from '../output.ts';
 import { checked, noSuchTenant, withStore } from '../run.ts';
 import { policy } from './policy.ts';
 import { remove } from './tenant-remove.ts';
@@ -64,12 +64,9 @@ function parseAssignment(text: string): readonly [string, string] {
   const at = text.indexOf('=');
   const name = at === -1 ? text : text.slice(0, at);
   if (!(TENANT_SETTING_NAMES as readonly string[]).includes(name)) {
-    throw new CommandFailed(
-      'usage',
-      `no setting ${name}; did you mean ${nearest(name, TENANT_SETTING_NAMES)}?`,
-    );
+    throw misused(`no setting ${name}; did you mean ${nearest(name, TENANT_SETTING_NAMES)}?`);
   }
-  if (at === -1) throw new CommandFailed('usage', `write ${name}=VALUE`);
+  if (at === -1) throw misused(`write ${name}=VALUE`);
   return [name, text.slice(at + 1)];
 }
 
@@ -82,7 +79,7 @@ function checkSettings(values: object): TenantSettings {
   const parsed = tenantSettingsSchema.safeParse(values);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
-  throw new CommandFailed('usage', `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'not valid'}`);
+  throw misused(`${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'not valid'}`);
 }
 
 async function set(kid: string, assignments: readonly string[]): Promise<void> {

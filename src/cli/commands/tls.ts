@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { makeFolder } from '../../db/durable-files.ts';
 import { type Actions, MANY } from '../define.ts';
 import { expectNoFile } from '../new-file.ts';
-import { CommandFailed, print } from '../output.ts';
+import { misused, print } from '../output.ts';
 import { configFor } from '../run.ts';
 
 interface TlsOptions {
@@ -17,8 +17,7 @@ const HOST_NAME =
 
 function checkHosts(hosts: readonly string[]): readonly string[] {
   const bad = hosts.find((host) => isIP(host) === 0 && !HOST_NAME.test(host));
-  if (bad !== undefined)
-    throw new CommandFailed('usage', `--host ${bad}: neither a host name nor an address`);
+  if (bad !== undefined) throw misused(`--host ${bad}: neither a host name nor an address`);
   return hosts.length === 0 ? ['localhost', '127.0.0.1', '::1'] : hosts;
 }
 

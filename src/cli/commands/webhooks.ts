@@ -8,7 +8,7 @@ import { formatWebhookSecret } from '../../webhooks/signature.ts';
 import { countOutbox, insertWebhook, listWebhooks, removeWebhook, replayFrom } from '../../webhooks/store.ts';
 import { type Actions, MANY, REQUIRED } from '../define.ts';
 import { withOperator } from '../operator.ts';
-import { CommandFailed, print, printTable } from '../output.ts';
+import { CommandFailed, misused, print, printTable } from '../output.ts';
 import { confirm, type DestructiveFlags, noSuchTenant, requireTenant, withStore } from '../run.ts';
 
 interface AddOptions {
@@ -20,8 +20,7 @@ const SECRET_BYTES = 32;
 
 function checkEvents(names: readonly string[]): readonly WebhookEvent[] {
   const bad = names.find((name) => !(WEBHOOK_EVENTS as readonly string[]).includes(name));
-  if (bad !== undefined)
-    throw new CommandFailed('usage', `--event ${bad}: one of ${WEBHOOK_EVENTS.join(', ')}`);
+  if (bad !== undefined) throw misused(`--event ${bad}: one of ${WEBHOOK_EVENTS.join(', ')}`);
   return names.length === 0 ? WEBHOOK_EVENTS : (names as WebhookEvent[]);
 }
 
@@ -29,10 +28,7 @@ function checkTarget(text: string, allowPrivate: boolean): string {
   const url = parseUrl(text);
   const good = url?.protocol === 'https:' || (allowPrivate && url?.protocol === 'http:');
   if (url && good && url.username === '' && url.password === '') return url.href;
-  throw new CommandFailed(
-    'usage',
-    `${text}: an https URL without a password (plain http only with --allow-private)`,
-  );
+  throw misused(`${text}: an https URL without a password (plain http only with --allow-private)`);
 }
 
 function noSuchWebhook(id: string): CommandFailed {
@@ -80,8 +76,7 @@ async function list(kid: string | undefined): Promise<void> {
 
 async function replay(kid: string, id: string, options: { readonly from: string }): Promise<void> {
   const from = Number(options.from);
-  if (!Number.isSafeInteger(from) || from < 0)
-    throw new CommandFailed('usage', '--from takes the seq of an event');
+  if (!Number.isSafeInteger(from) || from < 0) throw misused('--from takes the seq of an event');
   await withStore(async ({ database }) => {
     const known = (await listWebhooks(database, kid)).some((webhook) => webhook.id === id);
     if (!known) throw noSuchWebhook(id);

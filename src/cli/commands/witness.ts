@@ -11,7 +11,7 @@ import { listen, parseRanges, readTls } from '../../ops/listen.ts';
 import { makeFaultLog, makeLogger } from '../../ops/log.ts';
 import type { Store } from '../../tenants/installation-files.ts';
 import type { Actions } from '../define.ts';
-import { CommandFailed, print, printLine, wantsJson } from '../output.ts';
+import { CommandFailed, misused, print, printLine, wantsJson } from '../output.ts';
 import { configFor, withStore } from '../run.ts';
 import { tellAll } from '../tell-all.ts';
 import { untilSignal } from './serve.ts';
@@ -74,8 +74,7 @@ export async function startWitness(
 
 async function serve(options: { readonly listen: string }): Promise<void> {
   const [, host, port] = /^\[?([^\]]+)\]?:(\d{1,5})$/.exec(options.listen) ?? [];
-  if (host === undefined)
-    throw new CommandFailed('usage', `--listen takes HOST:PORT, for instance ${LISTEN}`);
+  if (host === undefined) throw misused(`--listen takes HOST:PORT, for instance ${LISTEN}`);
   const log = makeLogger(configFor().log_level);
   await withStore(async (store, config) => {
     const witness = await startWitness(store, config, { host, port: Number(port) }, log);
@@ -90,9 +89,8 @@ async function serve(options: { readonly listen: string }): Promise<void> {
 }
 
 async function add(vkey: string, origin: string): Promise<void> {
-  if (!parseVkey(vkey)) throw new CommandFailed('usage', `${vkey} is not the verifier key of a log`);
-  if (!/^[^\p{Cc}]+$/u.test(origin))
-    throw new CommandFailed('usage', 'ORIGIN is the first line of a checkpoint');
+  if (!parseVkey(vkey)) throw misused(`${vkey} is not the verifier key of a log`);
+  if (!/^[^\p{Cc}]+$/u.test(origin)) throw misused('ORIGIN is the first line of a checkpoint');
   await withStore(async (store, config) => {
     const { book, cosigner } = await openBook(store, config);
     const known = (await book.read()).logs.get(origin);
