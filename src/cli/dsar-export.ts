@@ -11,19 +11,15 @@ import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { whileRunning } from './broken-off.ts';
 import { expectNoFile, writeNewFile } from './new-file.ts';
 import { CommandFailed, misused, print, say, wantsJson } from './output.ts';
-import { makeReporter } from './reporter.ts';
+import { makeBar, QUIET_MS } from './progress.ts';
 import { type RightsContext, type TargetOptions, targetBody, withRights } from './rights-context.ts';
 import { checkKid, noSuchTenant, withStore } from './run.ts';
-import type { Progress } from './ui/progress.tsx';
 
 export interface ExportOptions extends TargetOptions {
   readonly tenant: string;
   readonly out: string;
   readonly encryptTo?: string;
 }
-
-const QUIET_MS = 2000;
-const REDRAW_MS = 100;
 
 function recipientOf(file: string | undefined): Recipient | undefined {
   if (file === undefined) return undefined;
@@ -48,33 +44,6 @@ const signerOf = (store: Store, config: Config) => (): ReturnType<typeof openArc
     host: new URL(baseUrl(config)).hostname,
     onMake: () => say('Making the key that signs archives; this is done once.'),
   });
-
-type Update = (done: number, total: number) => void;
-
-/** Says nothing at first: most exports take a moment. */
-async function withProgress<T>(work: (update: Update) => Promise<T>): Promise<T> {
-  const startedAt = Date.now();
-  let drawn = startedAt + QUIET_MS - REDRAW_MS;
-  let reporter: Promise<Progress> | null = null;
-  let ended = false;
-  const update: Update = (done, total) => {
-    const now = Date.now();
-    if (now - drawn < REDRAW_MS) return;
-    drawn = now;
-    const state = { done, bytes: done, totalBytes: total, startedAt, now, unit: 'decisions' };
-    reporter ??= makeReporter(state);
-    void reporter.then((shown) => {
-      if (!ended) shown.update(state);
-    });
-  };
-  const shown = (): Promise<Progress> | null => reporter;
-  try {
-    return await work(update);
-  } finally {
-    ended = true;
-    (await shown())?.end();
-  }
-}
 
 /** What is broken off leaves no part of somebody's data behind. */
 async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -111,13 +80,14 @@ export async function exportArchive(options: ExportOptions): Promise<void> {
       say(
         `gpd: the archive does not say who is responsible or whom to contact; set ${unnamed.map((name) => `${name}=…`).join(' ')} with \`gpd tenants set ${kid}\` and export again`,
       );
-    const written = await withProgress((onProgress) =>
-      interruptible((signal) =>
-        writeNewFile(file, (output) =>
-          exports.write(dsar, { role, ref }, output, { recipient, signal, onProgress }),
-        ),
+    const bar = makeBar('decisions', QUIET_MS);
+    const onProgress = (done: number, total: number): void =>
+      bar.update({ done, bytes: done, totalBytes: total });
+    const written = await interruptible((signal) =>
+      writeNewFile(file, (output) =>
+        exports.write(dsar, { role, ref }, output, { recipient, signal, onProgress }),
       ),
-    );
+    ).finally(bar.end);
     const { decisions, sha256, size, encrypted, signer } = written;
     print({ file, decisions, sha256, size, encrypted, signer }, () => [
       `${file}  ${decisions.toLocaleString('en')} ${decisions === 1 ? 'decision' : 'decisions'}, ${size.toLocaleString('en')} bytes${encrypted ? ', encrypted' : ''}`,

@@ -5,8 +5,8 @@ import { leavingNothing } from '../broken-off.ts';
 import type { Actions } from '../define.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, print } from '../output.ts';
+import { makeStageLine } from '../progress.ts';
 import { configFor } from '../run.ts';
-import { makeStageLine } from '../stage-line.ts';
 import { tellAll } from '../tell-all.ts';
 
 /** @throws {CommandFailed} where the database is not a file */

@@ -5,11 +5,11 @@ import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { CommandFailed, EXIT, misused, print, say, table } from '../output.ts';
 import { readPolicyFile } from '../policy-file.ts';
+import { makeBar } from '../progress.ts';
 import { BadLine, readLines } from '../replay/lines.ts';
 import { offlineRunner, type Runner, remoteRunner } from '../replay/runners.ts';
 import { makeSlots } from '../replay/slots.ts';
 import { count, newTally, type Tally } from '../replay/tally.ts';
-import { makeReporter } from '../reporter.ts';
 import { withStore } from '../run.ts';
 
 interface ReplayOptions {
@@ -17,8 +17,6 @@ interface ReplayOptions {
   readonly concurrency: string;
   readonly policy?: string;
 }
-
-const REDRAW_MS = 100;
 
 function sizeOf(file: string): number | null {
   if (file === '-') return null;
@@ -35,19 +33,13 @@ function sizeOf(file: string): number | null {
 /** In the order of the file, `concurrency` at a time: with more than one, which of two duplicates wins is open. */
 async function replayFile(file: string, run: Runner, concurrency: number): Promise<Tally> {
   const tally = newTally();
-  const startedAt = Date.now();
-  const state = { done: 0, bytes: 0, totalBytes: sizeOf(file), startedAt, now: startedAt };
-  const progress = await makeReporter(state);
-  let drawn = startedAt;
+  const totalBytes = sizeOf(file);
+  const progress = makeBar('bundles');
   const slots = makeSlots(concurrency);
   try {
     for await (const { line, bytes } of readLines(file)) {
       await slots.start(async () => count(tally, line, await run(line)));
-      const now = Date.now();
-      if (now - drawn >= REDRAW_MS) {
-        drawn = now;
-        progress.update({ ...state, done: tally.total, bytes, now });
-      }
+      progress.update({ done: tally.total, bytes, totalBytes });
     }
     await slots.drained();
     return tally;

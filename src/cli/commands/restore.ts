@@ -5,8 +5,8 @@ import { leavingNothing } from '../broken-off.ts';
 import type { Actions } from '../define.ts';
 import { accountName } from '../operator.ts';
 import { CommandFailed, print, say } from '../output.ts';
+import { makeStageLine } from '../progress.ts';
 import { configFor, confirm, type DestructiveFlags } from '../run.ts';
-import { makeStageLine } from '../stage-line.ts';
 import { requireFileDatabase } from './backup.ts';
 
 interface Options extends DestructiveFlags {
