@@ -78,10 +78,11 @@ function makeLine({ clock, drawFrom, sayFrom, stays }: LineOptions) {
   const every = terminal ? REDRAW_MS : SAY_MS;
   let last = clock() + (terminal ? drawFrom : sayFrom) - every;
   let drawn = false;
+  let ended = false;
   return {
     update(textAt: (now: number, terminal: boolean) => string): void {
       const now = clock();
-      if (now - last < every) return;
+      if (ended || now - last < every) return;
       last = now;
       const text = textAt(now, terminal);
       drawn = terminal;
@@ -90,6 +91,7 @@ function makeLine({ clock, drawFrom, sayFrom, stays }: LineOptions) {
       else say(text);
     },
     end(): void {
+      ended = true;
       if (drawn) stderr.write(stays ? '\n' : '\r\u001b[K');
     },
   };

@@ -1,4 +1,3 @@
-import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import {
@@ -10,6 +9,7 @@ import {
   SEALED_CHUNK_BYTES,
 } from '../keys/backup-format.ts';
 import { closing } from '../lib/closing.ts';
+import { pieces } from '../lib/pass-bytes.ts';
 
 /** Bytes of a backup on their way in and out, a chunk at a time. */
 
@@ -20,37 +20,10 @@ export class DamagedBackup extends Error {
   }
 }
 
-type Bytes = AsyncIterable<Uint8Array>;
-
-interface Piece {
-  readonly bytes: Buffer;
-  readonly index: number;
-  readonly last: boolean;
-}
-
-/** Pieces of one size, of which the last may be shorter; one piece for nothing at all. */
-async function* pieces(source: Bytes, size: number): AsyncGenerator<Piece> {
-  let waiting: Uint8Array[] = [];
-  let held = 0;
-  let index = 0;
-  for await (const chunk of source) {
-    waiting.push(chunk);
-    held += chunk.length;
-    // One byte more than a piece has to be there: only then it is not the last.
-    if (held <= size) continue;
-    let rest = Buffer.concat(waiting, held);
-    while (rest.length > size) {
-      yield { bytes: rest.subarray(0, size), index, last: false };
-      index += 1;
-      rest = rest.subarray(size);
-    }
-    waiting = [rest];
-    held = rest.length;
-  }
-  yield { bytes: Buffer.concat(waiting, held), index, last: true };
-}
-
-export async function* sealBytes(source: Bytes, cipher: BackupCipher): AsyncGenerator<Buffer> {
+export async function* sealBytes(
+  source: AsyncIterable<Uint8Array>,
+  cipher: BackupCipher,
+): AsyncGenerator<Buffer> {
   for await (const { bytes, index, last } of pieces(source, CHUNK_BYTES))
     yield cipher.seal(index, last, bytes);
 }
@@ -88,22 +61,6 @@ export async function* openBytes(
     if (!opened) throw new DamagedBackup(file, 'it is damaged or was changed; use another backup');
     yield opened;
   }
-}
-
-/** Passes bytes through, counting and hashing them. */
-export function meter(onBytes: (count: number) => void): {
-  readonly hash: Hash;
-  readonly pass: (source: Bytes) => AsyncGenerator<Uint8Array>;
-} {
-  const hash = createHash('sha256');
-  async function* pass(source: Bytes): AsyncGenerator<Uint8Array> {
-    for await (const chunk of source) {
-      hash.update(chunk);
-      onBytes(chunk.length);
-      yield chunk;
-    }
-  }
-  return { hash, pass };
 }
 
 /** What the operator can do something about, in one sentence. */

@@ -24,9 +24,10 @@ import { type MasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import { isoTime } from '../lib/clock.ts';
 import { closing } from '../lib/closing.ts';
+import { meter } from '../lib/pass-bytes.ts';
 import { readErasureLines } from '../rights/erase/erasure-log-files.ts';
 import type { Store } from '../tenants/installation-files.ts';
-import { BackupFailed, DamagedBackup, meter, openBytes, readHead, sealBytes } from './backup-stream.ts';
+import { BackupFailed, DamagedBackup, openBytes, readHead, sealBytes } from './backup-stream.ts';
 
 export const DATABASE_PART = 'gpd.db';
 export const ERASURES_PART = 'erasures.log';
@@ -90,11 +91,7 @@ interface Draft {
 }
 
 async function writeDraft(draft: Draft, file: string, onProgress: OnProgress): Promise<string> {
-  let done = 0;
-  const { hash, pass } = meter((count) => {
-    done += count;
-    onProgress('writing', done, draft.bytes);
-  });
+  const { pass, result } = meter((done) => onProgress('writing', done, draft.bytes));
   async function* content(): AsyncGenerator<Buffer> {
     yield draft.head;
     yield* sealBytes(pass(draft.parts()), draft.cipher);
@@ -103,7 +100,7 @@ async function writeDraft(draft: Draft, file: string, onProgress: OnProgress): P
     Readable.from(content()),
     createWriteStream(file, { flags: 'wx', mode: 0o600, flush: true }),
   );
-  return hash.digest('hex');
+  return result().sha256;
 }
 
 /** Opens the written file anew, as a restore would, and answers the hash of what is in it. */
@@ -111,13 +108,9 @@ async function readBack(store: Store, file: string, total: number, onProgress: O
   const head = await readHead(file);
   const cipher = openBackup(store.masterKey, head.header, head.bytes);
   if (!cipher) throw new DamagedBackup(file, 'it does not open under the master key that it was made with');
-  let done = 0;
-  const { hash, pass } = meter((count) => {
-    done += count;
-    onProgress('reading back', done, total);
-  });
+  const { pass, result } = meter((done) => onProgress('reading back', done, total));
   for await (const _ of pass(openBytes(file, head, cipher)));
-  return hash.digest('hex');
+  return result().sha256;
 }
 
 interface BackupOptions {

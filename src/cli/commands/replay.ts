@@ -8,7 +8,6 @@ import { readPolicyFile } from '../policy-file.ts';
 import { makeBar } from '../progress.ts';
 import { BadLine, readLines } from '../replay/lines.ts';
 import { offlineRunner, type Runner, remoteRunner } from '../replay/runners.ts';
-import { makeSlots } from '../replay/slots.ts';
 import { count, newTally, type Tally } from '../replay/tally.ts';
 import { withStore } from '../run.ts';
 
@@ -35,13 +34,15 @@ async function replayFile(file: string, run: Runner, concurrency: number): Promi
   const tally = newTally();
   const totalBytes = sizeOf(file);
   const progress = makeBar('bundles');
-  const slots = makeSlots(concurrency);
-  try {
-    for await (const { line, bytes } of readLines(file)) {
-      await slots.start(async () => count(tally, line, await run(line)));
+  const lines = readLines(file);
+  const work = async (): Promise<void> => {
+    for await (const { line, bytes } of lines) {
+      count(tally, line, await run(line));
       progress.update({ done: tally.total, bytes, totalBytes });
     }
-    await slots.drained();
+  };
+  try {
+    await Promise.all(Array.from({ length: concurrency }, work));
     return tally;
   } catch (error) {
     if (error instanceof BadLine) throw misused(error.message);

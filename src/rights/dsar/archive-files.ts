@@ -4,7 +4,8 @@ import { Readable, Transform, type Writable } from 'node:stream';
 import { finished, pipeline } from 'node:stream/promises';
 import { ZipFile } from 'yazl';
 import type { Policy } from '../../ingest/classify/policy.ts';
-import { type Digest, digesting, makeManifest } from './archive-manifest.ts';
+import { meter } from '../../lib/pass-bytes.ts';
+import { type Digest, makeManifest } from './archive-manifest.ts';
 import { codebookPage, indexPage } from './archive-pages.ts';
 import type { ArchiveSigner } from './archive-signer-service.ts';
 import { CSV_HEADER, decisionRecord } from './decisions-csv.ts';
@@ -106,12 +107,12 @@ function makeZip(mtime: Date, signal: AbortSignal) {
     digests: (): readonly Digest[] => digests,
     end: () => zip.end(),
     async add(name: string, content: AsyncIterable<string | Uint8Array>): Promise<void> {
-      const { bytes, digest } = digesting(name, content);
-      const source = Readable.from(bytes, { objectMode: false, signal });
+      const { pass, result } = meter();
+      const source = Readable.from(pass(content), { objectMode: false, signal });
       const done = finished(source, { signal });
       zip.addReadStream(source, name, { mtime, mode: 0o100600 });
       await done;
-      digests.push(digest());
+      digests.push({ name, ...result() });
     },
   };
 }
@@ -153,14 +154,14 @@ export function makeDsarArchive(deps: ArchiveDeps) {
       const abort = new AbortController();
       const signal = options.signal ? AbortSignal.any([options.signal, abort.signal]) : abort.signal;
       const zip = makeZip(new Date(dsar.head.generatedAt), signal);
-      const meter = makeMeter();
+      const passed = makeMeter();
       const enveloper = options.recipient ? [makeEnveloper(options.recipient, randomBytes)] : [];
-      const written = pipeline([zip.stream, ...enveloper, meter.through, output], { signal });
+      const written = pipeline([zip.stream, ...enveloper, passed.through, output], { signal });
       try {
         // Whichever fails stops the other.
         const [decisions] = await Promise.all([fill(zip, dsar, signer, spool, options), written]);
         const encrypted = options.recipient !== undefined;
-        return { decisions, encrypted, signer: signer.fingerprint, ...meter.result() };
+        return { decisions, encrypted, signer: signer.fingerprint, ...passed.result() };
       } catch (error) {
         abort.abort(error);
         await written.catch(() => {});

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { Policy } from '../../ingest/classify/policy.ts';
 import type { DsarHead } from './service.ts';
 
@@ -8,24 +7,6 @@ export interface Digest {
   readonly name: string;
   readonly size: number;
   readonly sha256: string;
-}
-
-/** The same bytes; their digest is there once they have all been read. */
-export function digesting(
-  name: string,
-  content: AsyncIterable<string | Uint8Array>,
-): { readonly bytes: AsyncGenerator<Uint8Array>; readonly digest: () => Digest } {
-  const hash = createHash('sha256');
-  let size = 0;
-  async function* bytes(): AsyncGenerator<Uint8Array> {
-    for await (const part of content) {
-      const chunk = typeof part === 'string' ? Buffer.from(part) : part;
-      hash.update(chunk);
-      size += chunk.length;
-      yield chunk;
-    }
-  }
-  return { bytes: bytes(), digest: () => ({ name, size, sha256: hash.digest('hex') }) };
 }
 
 export interface ManifestFacts {
