@@ -80,17 +80,17 @@ function makeLine({ clock, drawFrom, sayFrom, stays }: LineOptions) {
   let drawn = false;
   let ended = false;
   return {
-    update(textAt: (now: number, terminal: boolean) => string): void {
+    update: (textAt: (now: number, terminal: boolean) => string): void => {
       const now = clock();
       if (ended || now - last < every) return;
       last = now;
       const text = textAt(now, terminal);
       drawn = terminal;
-      const { columns = 80 } = stderr as NodeJS.WriteStream;
+      const { columns = 80 } = stderr as { readonly columns?: number };
       if (terminal) stderr.write(`\r\u001b[K${text.slice(0, columns - 1)}`);
       else say(text);
     },
-    end(): void {
+    end: (): void => {
       ended = true;
       if (drawn) stderr.write(stays ? '\n' : '\r\u001b[K');
     },

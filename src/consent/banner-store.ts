@@ -1,5 +1,6 @@
 import type { Database } from '../db/db.ts';
 import { impersonalEntry } from '../ledger/entries.ts';
+import type { Columns } from '../lib/columns.ts';
 import { sha256 } from '../lib/hash.ts';
 import { type AppendedEntry, appendEntries, lockHead } from '../log/append-store.ts';
 
@@ -13,6 +14,14 @@ export interface ShownBanner {
   /** SHA-256 of the script, lower-case hex. */
   readonly script: string;
   readonly policyVersion: number;
+}
+
+interface ListedBanner {
+  readonly seq: number;
+  readonly texts: string;
+  readonly textsSha256: string;
+  readonly scriptSha256: string;
+  readonly publishedAt: number;
 }
 
 /**
@@ -30,7 +39,9 @@ export function publishBanner(
   return database.transaction(async (tx) => {
     await lockHead(tx, kid);
     const table = () => tx('banners').where({ kid });
-    const last = await table().orderBy('seq', 'desc').first();
+    const last = await table()
+      .orderBy('seq', 'desc')
+      .first<Columns<ListedBanner & Pick<ShownBanner, 'revision'>> | undefined>();
     if (last?.texts_sha256 === digest && last.script_sha256 === script) return null;
     if (last && last.revision > revision) return null;
     const same = { revision, texts_sha256: digest, script_sha256: script };
@@ -42,14 +53,6 @@ export function publishBanner(
     await tx('banners').insert({ kid, seq: appended.seq, ...same, texts, published_at: now });
     return appended;
   });
-}
-
-interface ListedBanner {
-  readonly seq: number;
-  readonly texts: string;
-  readonly textsSha256: string;
-  readonly scriptSha256: string;
-  readonly publishedAt: number;
 }
 
 /** Newest first: what people were shown, to be held against the log. */

@@ -4,19 +4,17 @@ import { createHash } from 'node:crypto';
 export function meter(onBytes: (done: number) => void = () => {}) {
   const hash = createHash('sha256');
   let size = 0;
-  return {
-    async *pass(source: AsyncIterable<string | Uint8Array>): AsyncGenerator<Uint8Array> {
-      for await (const part of source) {
-        const chunk = typeof part === 'string' ? Buffer.from(part) : part;
-        hash.update(chunk);
-        size += chunk.length;
-        onBytes(size);
-        yield chunk;
-      }
-    },
-    /** Once all has passed. */
-    result: () => ({ size, sha256: hash.digest('hex') }),
-  };
+  async function* pass(source: AsyncIterable<string | Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const part of source) {
+      const chunk = typeof part === 'string' ? Buffer.from(part) : part;
+      hash.update(chunk);
+      size += chunk.length;
+      onBytes(size);
+      yield chunk;
+    }
+  }
+  /** `result`: once all has passed. */
+  return { pass, result: () => ({ size, sha256: hash.digest('hex') }) };
 }
 
 interface Piece {
