@@ -45,6 +45,7 @@ async function install() {
   await gpd('init', '--tenant', KID, '--origin', ORIGIN);
   await gpd('consent', 'purposes', 'set', KID, 'newsletter', '--title', 'Newsletter', '--ttl-days', '30');
   await gpd('consent', 'purposes', 'set', KID, 'support', '--title', 'Support', '--gpc', 'ignore');
+  await gpd('consent', 'purposes', 'set', KID, 'offers', '--title', 'Offers', '--gpc', 'ask');
   const secret = await makeKey('secret');
   const readOnly = await makeKey('read-only');
   const publishable = await makeKey('publishable');

@@ -85,6 +85,7 @@ func readHistory(f *fields) History {
 			GPC:           one.boolean("gpc"),
 			Source:        one.text("source"),
 			ExpiresAt:     one.optionalText("expiresAt"),
+			OverGPC:       one.optionalTrue("overGpc"),
 		})
 		f.require(!one.bad)
 	}

@@ -43,6 +43,8 @@ type Write struct {
 	PolicyVersion *int64 `json:"policyVersion,omitempty"`
 	// GPC true opts out of every purpose that heeds it; false ends that for the purposes of this grant alone; nil changes nothing.
 	GPC *bool `json:"gpc,omitempty"`
+	// OverGPC is a specific yes over the signal, for Grant alone, with GPC true and one purpose whose policy is ask.
+	OverGPC bool `json:"overGpc,omitempty"`
 	// IdempotencyKey names a write to be able to repeat it later; else each call gets one of its own.
 	IdempotencyKey string `json:"-"`
 }
@@ -90,6 +92,8 @@ type Event struct {
 	GPC           bool    `json:"gpc"`
 	Source        string  `json:"source"`
 	ExpiresAt     *string `json:"expiresAt"`
+	// OverGPC: the person overruled the signal.
+	OverGPC bool `json:"overGpc,omitempty"`
 }
 
 // History is newest first.

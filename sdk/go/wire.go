@@ -81,6 +81,11 @@ func (f *fields) integer(name string) int64 {
 	return int64(value)
 }
 
+func (f *fields) optionalTrue(name string) bool {
+	value, _ := f.of[name].(bool)
+	return value
+}
+
 func (f *fields) optionalInteger(name string) *int64 {
 	if f.of[name] == nil {
 		return nil

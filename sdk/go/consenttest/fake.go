@@ -41,6 +41,7 @@ type event struct {
 	choice        string
 	policyVersion int64
 	gpc           bool
+	overGPC       bool
 	ref           consent.ProofRef
 }
 
@@ -180,6 +181,7 @@ func (f *Fake) write(ctx context.Context, method, choice string, write consent.W
 			one.policyVersion = *write.PolicyVersion
 		}
 		one.gpc = write.GPC != nil && *write.GPC
+		one.overGPC = write.OverGPC
 		f.events = append(f.events, one)
 		result.Entries = append(result.Entries, consent.WrittenEntry{Purpose: purpose, ProofRef: one.ref})
 		result.ProofRef = one.ref
@@ -210,7 +212,7 @@ func (f *Fake) historyOf(principalID string, page consent.Page) consent.History 
 		version := one.policyVersion
 		history.Events = append(history.Events, consent.Event{
 			Seq: one.ref.Seq, Type: "consent." + one.choice, Purpose: one.purpose, Time: at,
-			PolicyVersion: &version, GPC: one.gpc, Source: "backend",
+			PolicyVersion: &version, GPC: one.gpc, Source: "backend", OverGPC: one.overGPC,
 		})
 	}
 	return history

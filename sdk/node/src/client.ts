@@ -15,6 +15,7 @@ import type {
   CallOptions,
   Check,
   Consent,
+  ConsentGrant,
   ConsentState,
   ConsentWrite,
   Decision,
@@ -78,7 +79,7 @@ export class ConsentClient implements Consent {
     }
   }
 
-  grant(write: ConsentWrite, options?: WriteOptions): Promise<WriteResult> {
+  grant(write: ConsentGrant, options?: WriteOptions): Promise<WriteResult> {
     return this.#write('grant', write, options);
   }
 
@@ -179,14 +180,14 @@ export class ConsentClient implements Consent {
 
   async #write(
     name: 'grant' | 'deny' | 'withdraw',
-    write: ConsentWrite,
+    write: ConsentGrant,
     options: WriteOptions = {},
   ): Promise<WriteResult> {
     args.checkWrite(name, write);
     const { idempotencyKey = randomUUID() } = options;
     args.checkIdempotencyKey(name, idempotencyKey);
-    const { principalId, purposes, policyVersion, gpc } = write;
-    const body = { principalId, purposes, policyVersion, gpc };
+    const { principalId, purposes, policyVersion, gpc, overGpc } = write;
+    const body = { principalId, purposes, policyVersion, gpc, overGpc };
     const call = this.#post(name, `/v1/consent/${name}`, body, [principalId]);
     const timeoutMs = this.#settings.writeTimeoutMs;
     return this.#json({ ...call, status: 201, timeoutMs, idempotencyKey }, shapes.isWriteResult, options);

@@ -5,6 +5,7 @@ import * as shapes from './shapes.ts';
 import type {
   Check,
   Consent,
+  ConsentGrant,
   ConsentState,
   ConsentWrite,
   Decision,
@@ -27,6 +28,7 @@ interface Event extends ProofRef {
   readonly time: string;
   readonly policyVersion: number;
   readonly gpc: boolean;
+  readonly over: { readonly overGpc?: true };
 }
 
 export interface FakeCall {
@@ -92,7 +94,7 @@ export class FakeConsent implements Consent {
     return checks.map((check) => this.#decide('canProcessMany', check));
   }
 
-  async grant(write: ConsentWrite): Promise<WriteResult> {
+  async grant(write: ConsentGrant): Promise<WriteResult> {
     return this.#write('grant', 'granted', write);
   }
 
@@ -128,7 +130,7 @@ export class FakeConsent implements Consent {
     const found = this.#events
       .filter((event) => event.principalId === principalId && event.seq < before)
       .reverse();
-    const events = found.slice(0, limit).map(({ seq, purpose, choice, time, policyVersion, gpc }) => {
+    const events = found.slice(0, limit).map(({ seq, purpose, choice, time, policyVersion, gpc, over }) => {
       return {
         seq,
         type: `consent.${choice}`,
@@ -138,6 +140,7 @@ export class FakeConsent implements Consent {
         gpc,
         source: 'backend',
         expiresAt: null,
+        ...over,
       };
     });
     return {
@@ -218,14 +221,15 @@ export class FakeConsent implements Consent {
     };
   }
 
-  #write(method: string, choice: Choice, write: ConsentWrite): WriteResult {
+  #write(method: string, choice: Choice, write: ConsentGrant): WriteResult {
     args.checkWrite(method, write);
     this.#reach(method, write);
     const { principalId, policyVersion = 0, gpc = false } = write;
+    const over = write.overGpc === true ? { overGpc: true as const } : {};
     const entries = write.purposes.map((purpose) => {
       const seq = this.#events.length + 1;
       const hash = createHash('sha256').update(`fake entry ${seq}`).digest('hex');
-      this.#events.push({ principalId, purpose, choice, time: TIME, policyVersion, gpc, seq, hash });
+      this.#events.push({ principalId, purpose, choice, time: TIME, policyVersion, gpc, over, seq, hash });
       return { purpose, seq, hash };
     });
     const { seq, hash } = entries.at(-1) ?? GENESIS;

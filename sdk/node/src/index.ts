@@ -13,6 +13,7 @@ export type {
   CallOptions,
   Check,
   Consent,
+  ConsentGrant,
   ConsentState,
   ConsentWrite,
   Decision,

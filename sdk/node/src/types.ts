@@ -51,6 +51,11 @@ export interface ConsentWrite {
   readonly gpc?: boolean | undefined;
 }
 
+export interface ConsentGrant extends ConsentWrite {
+  /** A specific yes over the signal, with `gpc: true` and one purpose whose policy is `ask`. */
+  readonly overGpc?: boolean | undefined;
+}
+
 export interface WriteResult extends ProofRef {
   /** One entry a purpose; `seq` and `hash` beside are the last one's. */
   readonly entries: readonly (ProofRef & { readonly purpose: string })[];
@@ -81,6 +86,8 @@ export interface HistoryEvent {
   readonly gpc: boolean;
   readonly source: string;
   readonly expiresAt: string | null;
+  /** Only where the person overruled the signal. */
+  readonly overGpc?: true;
 }
 
 export interface History {
@@ -142,7 +149,7 @@ export interface Consent {
   isAllowed(check: Check, options?: CallOptions): Promise<boolean>;
   canProcess(check: Check, options?: CallOptions): Promise<Decision>;
   canProcessMany(checks: readonly Omit<Check, 'minSeq'>[], options?: CallOptions): Promise<Decision[]>;
-  grant(write: ConsentWrite, options?: WriteOptions): Promise<WriteResult>;
+  grant(write: ConsentGrant, options?: WriteOptions): Promise<WriteResult>;
   deny(write: ConsentWrite, options?: WriteOptions): Promise<WriteResult>;
   withdraw(write: ConsentWrite, options?: WriteOptions): Promise<WriteResult>;
   state(principalId: string, options?: CallOptions): Promise<ConsentState>;

@@ -83,11 +83,12 @@ class AsyncConsentClient:
         *,
         policy_version: int | None = None,
         gpc: bool | None = None,
+        over_gpc: bool | None = None,
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> WriteResult:
         return await self._write(
-            "grant", principal_id, purposes, policy_version, gpc, idempotency_key, timeout
+            "grant", principal_id, purposes, policy_version, gpc, idempotency_key, timeout, over_gpc
         )
 
     async def deny(
@@ -179,6 +180,7 @@ class AsyncConsentClient:
         gpc: bool | None,
         idempotency_key: str | None,
         timeout: float | None,
+        over_gpc: bool | None = None,
     ) -> WriteResult:
         operation = self._operations.write(
             name,
@@ -186,6 +188,7 @@ class AsyncConsentClient:
             purposes,
             policy_version=policy_version,
             gpc=gpc,
+            over_gpc=over_gpc,
             idempotency_key=idempotency_key,
         )
         return await self._run(operation, timeout)

@@ -54,11 +54,17 @@ class AsyncFakeConsent:
         *,
         policy_version: int | None = None,
         gpc: bool | None = None,
+        over_gpc: bool | None = None,
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> WriteResult:
         return self._fake.grant(
-            principal_id, purposes, policy_version=policy_version, gpc=gpc, idempotency_key=idempotency_key
+            principal_id,
+            purposes,
+            policy_version=policy_version,
+            gpc=gpc,
+            over_gpc=over_gpc,
+            idempotency_key=idempotency_key,
         )
 
     async def deny(

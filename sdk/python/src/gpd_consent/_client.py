@@ -83,10 +83,13 @@ class ConsentClient:
         *,
         policy_version: int | None = None,
         gpc: bool | None = None,
+        over_gpc: bool | None = None,
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> WriteResult:
-        return self._write("grant", principal_id, purposes, policy_version, gpc, idempotency_key, timeout)
+        return self._write(
+            "grant", principal_id, purposes, policy_version, gpc, idempotency_key, timeout, over_gpc
+        )
 
     def deny(
         self,
@@ -173,6 +176,7 @@ class ConsentClient:
         gpc: bool | None,
         idempotency_key: str | None,
         timeout: float | None,
+        over_gpc: bool | None = None,
     ) -> WriteResult:
         operation = self._operations.write(
             name,
@@ -180,6 +184,7 @@ class ConsentClient:
             purposes,
             policy_version=policy_version,
             gpc=gpc,
+            over_gpc=over_gpc,
             idempotency_key=idempotency_key,
         )
         return self._run(operation, timeout)

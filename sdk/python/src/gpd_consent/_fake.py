@@ -92,10 +92,13 @@ class FakeConsent:
         *,
         policy_version: int | None = None,
         gpc: bool | None = None,
+        over_gpc: bool | None = None,
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> WriteResult:
-        return self._write("grant", "granted", principal_id, purposes, policy_version, gpc, idempotency_key)
+        return self._write(
+            "grant", "granted", principal_id, purposes, policy_version, gpc, idempotency_key, over_gpc
+        )
 
     def deny(
         self,
@@ -213,6 +216,7 @@ class FakeConsent:
         policy_version: int | None,
         gpc: bool | None,
         idempotency_key: str | None,
+        over_gpc: bool | None = None,
     ) -> WriteResult:
         checks_of.check_write(method, principal_id, purposes)
         if idempotency_key is not None:
@@ -229,7 +233,9 @@ class FakeConsent:
         for purpose in purposes:
             seq = len(self._events) + 1
             proof = ProofRef(seq, hashlib.sha256(f"fake entry {seq}".encode()).hexdigest())
-            event = Event(principal_id, purpose, choice, policy_version or 0, gpc is True, proof)
+            event = Event(
+                principal_id, purpose, choice, policy_version or 0, gpc is True, proof, over_gpc is True
+            )
             self._events.append(event)
             entries.append(WriteEntry(purpose, proof.seq, proof.hash))
         return WriteResult(tuple(entries), entries[-1].seq, entries[-1].hash)

@@ -22,6 +22,7 @@ class Event:
     policy_version: int
     gpc: bool
     proof: ProofRef
+    over_gpc: bool = False
 
 
 def state_of(event: Event) -> PurposeState:
@@ -47,4 +48,5 @@ def history_of(event: Event) -> HistoryEvent:
         gpc=event.gpc,
         source="backend",
         expires_at=None,
+        over_gpc=event.over_gpc,
     )

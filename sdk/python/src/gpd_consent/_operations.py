@@ -122,6 +122,7 @@ class Operations:
         *,
         policy_version: int | None,
         gpc: bool | None,
+        over_gpc: bool | None,
         idempotency_key: str | None,
     ) -> Operation[WriteResult]:
         checks_of.check_write(name, principal_id, purposes)
@@ -132,6 +133,7 @@ class Operations:
             "purposes": list(purposes),
             "policyVersion": policy_version,
             "gpc": gpc,
+            "overGpc": over_gpc,
         }
         more = {"status": 201, "seconds": self._settings.write_timeout, "idempotency_key": key}
         call = self._post(name, f"/v1/consent/{name}", body, principal_id, **more)

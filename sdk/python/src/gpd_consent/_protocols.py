@@ -31,6 +31,7 @@ class Consent(Protocol):
         *,
         policy_version: int | None = None,
         gpc: bool | None = None,
+        over_gpc: bool | None = None,
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> WriteResult: ...
@@ -93,6 +94,7 @@ class AsyncConsent(Protocol):
         *,
         policy_version: int | None = None,
         gpc: bool | None = None,
+        over_gpc: bool | None = None,
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> WriteResult: ...

@@ -139,7 +139,8 @@ def _read_event(value: object) -> HistoryEvent | None:
     if gpc is not None and not isinstance(gpc, bool):
         return None
     purpose, time, source, expires = texts
-    return HistoryEvent(value["seq"], value["type"], purpose, time, version, gpc, source, expires)
+    over = value.get("overGpc") is True
+    return HistoryEvent(value["seq"], value["type"], purpose, time, version, gpc, source, expires, over)
 
 
 def read_history(value: object) -> History | None:

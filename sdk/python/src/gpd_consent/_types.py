@@ -87,6 +87,8 @@ class HistoryEvent:
     gpc: bool | None
     source: str | None
     expires_at: str | None
+    over_gpc: bool = False
+    """The person overruled the signal."""
 
 
 @dataclass(frozen=True, slots=True)

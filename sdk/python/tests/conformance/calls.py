@@ -39,6 +39,7 @@ _NAMES = {
     "policyVersion": "policy_version",
     "requestId": "request_id",
     "idempotencyKey": "idempotency_key",
+    "overGpc": "over_gpc",
     "toleranceSeconds": "tolerance_seconds",
     "onUnavailable": "on_unavailable",
     "minWitnesses": "min_witnesses",

@@ -155,6 +155,7 @@ final class Calls {
           body.add("purposes", purposes);
           if (write.policyVersion() != null) body.addProperty("policyVersion", write.policyVersion());
           if (write.gpc() != null) body.addProperty("gpc", write.gpc());
+          if (write.overGpc() != null) body.addProperty("overGpc", write.overGpc());
           String key = given == null ? UUID.randomUUID().toString() : given;
           return post(name, path, body, write.principalId()).writing(settings.writeTimeout, key);
         },

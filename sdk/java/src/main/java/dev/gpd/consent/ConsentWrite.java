@@ -7,17 +7,26 @@ import java.util.List;
  *
  * @param policyVersion of the text that was shown; null for the current one
  * @param gpc true opts out of every purpose that heeds it; false ends that for the purposes of this grant alone; null changes nothing
+ * @param overGpc a specific yes over the signal, in a grant alone, with {@code gpc} true and one purpose whose policy is ask; null for none
  */
-public record ConsentWrite(String principalId, List<String> purposes, Long policyVersion, Boolean gpc) {
+public record ConsentWrite(String principalId, List<String> purposes, Long policyVersion, Boolean gpc, Boolean overGpc) {
+  public ConsentWrite(String principalId, List<String> purposes, Long policyVersion, Boolean gpc) {
+    this(principalId, purposes, policyVersion, gpc, null);
+  }
+
   public static ConsentWrite of(String principalId, String... purposes) {
-    return new ConsentWrite(principalId, List.of(purposes), null, null);
+    return new ConsentWrite(principalId, List.of(purposes), null, null, null);
   }
 
   public ConsentWrite withPolicyVersion(long version) {
-    return new ConsentWrite(principalId, purposes, version, gpc);
+    return new ConsentWrite(principalId, purposes, version, gpc, overGpc);
   }
 
   public ConsentWrite withGpc(boolean on) {
-    return new ConsentWrite(principalId, purposes, policyVersion, on);
+    return new ConsentWrite(principalId, purposes, policyVersion, on, overGpc);
+  }
+
+  public ConsentWrite withOverGpc(boolean on) {
+    return new ConsentWrite(principalId, purposes, policyVersion, gpc, on);
   }
 }

@@ -18,7 +18,7 @@ public final class FakeConsent extends AtOnce {
   public record Call(String method, List<Object> args) {}
 
   private record Event(
-      String principalId, String purpose, String choice, long policyVersion, boolean gpc, ProofRef ref) {}
+      String principalId, String purpose, String choice, long policyVersion, boolean gpc, ProofRef ref, boolean overGpc) {}
 
   private static final ProofRef GENESIS = new ProofRef(0, "0".repeat(64));
 
@@ -106,7 +106,7 @@ public final class FakeConsent extends AtOnce {
       ProofRef ref = new ProofRef(seq, Bytes.hex(Bytes.sha256(Bytes.utf8("fake entry " + seq))));
       long version = write.policyVersion() == null ? 0 : write.policyVersion();
       boolean gpc = Boolean.TRUE.equals(write.gpc());
-      events.add(new Event(write.principalId(), purpose, choice, version, gpc, ref));
+      events.add(new Event(write.principalId(), purpose, choice, version, gpc, ref, Boolean.TRUE.equals(write.overGpc())));
       entries.add(new WriteResult.Entry(purpose, seq, ref.hash()));
     }
     WriteResult.Entry last = entries.get(entries.size() - 1);
@@ -178,7 +178,7 @@ public final class FakeConsent extends AtOnce {
   private static History.Event told(Event one) {
     String type = "consent." + one.choice();
     return new History.Event(
-        one.ref().seq(), type, one.purpose(), TIME, one.policyVersion(), one.gpc(), "backend", null);
+        one.ref().seq(), type, one.purpose(), TIME, one.policyVersion(), one.gpc(), "backend", null, one.overGpc());
   }
 
   @Override

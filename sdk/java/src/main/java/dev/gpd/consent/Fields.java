@@ -49,6 +49,10 @@ record Fields(Map<String, Object> of) {
     return optionalText(name);
   }
 
+  boolean optionalTrue(String name) {
+    return Boolean.TRUE.equals(optional(name, Boolean.class));
+  }
+
   boolean bool(String name) {
     return required(name, Boolean.class);
   }

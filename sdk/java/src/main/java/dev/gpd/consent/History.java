@@ -8,9 +8,9 @@ import java.util.List;
  * @param nextCursor for the next page; null on the last
  */
 public record History(String principalId, List<Event> events, String nextCursor) {
-  /** {@code policyVersion} and {@code expiresAt} may be null. */
+  /** {@code policyVersion} and {@code expiresAt} may be null. {@code overGpc}: the person overruled the signal. */
   public record Event(
-      long seq, String type, String purpose, String time, Long policyVersion, boolean gpc, String source, String expiresAt) {}
+      long seq, String type, String purpose, String time, Long policyVersion, boolean gpc, String source, String expiresAt, boolean overGpc) {}
 
   /** Which part of it; null for the server's default. */
   public record Page(String cursor, Integer limit) {

@@ -65,7 +65,8 @@ final class Shapes {
         one.optionalInteger("policyVersion"),
         one.bool("gpc"),
         one.text("source"),
-        one.optionalText("expiresAt"));
+        one.optionalText("expiresAt"),
+        one.optionalTrue("overGpc"));
   }
 
   static Session session(Fields fields) {

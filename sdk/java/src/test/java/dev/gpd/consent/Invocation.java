@@ -165,8 +165,9 @@ final class Invocation {
 
   private static ConsentWrite write(Map<String, Object> args) {
     String principalId = (String) args.get("principalId");
+    Boolean over = (Boolean) args.get("overGpc");
     return new ConsentWrite(
-        principalId, texts(args.get("purposes")), whole(args.get("policyVersion")), (Boolean) args.get("gpc"));
+        principalId, texts(args.get("purposes")), whole(args.get("policyVersion")), (Boolean) args.get("gpc"), over);
   }
 
   private static History.Page page(Map<String, Object> args) {
