@@ -10,6 +10,7 @@ import type { WitnessPolicy } from '../log/checkpoint-service.ts';
 import type { LedgerDeps } from '../log/routes.ts';
 import { makeLogService } from '../log/service.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
+import type { KeyUseCounter } from '../tenants/key-use-service.ts';
 import { makeConsentAppender } from './append-store.ts';
 import { makeBannerService } from './banner-service.ts';
 import { type Embed, makeEmbed } from './embed.ts';
@@ -31,6 +32,7 @@ export interface ConsentApiParts {
   readonly limits: ConsentLimits;
   /** What the principal of a session asks for itself. */
   readonly eraseOwn: (tenant: ConsentTenant, session: PrincipalSession) => Promise<ErasureReceipt>;
+  readonly keyUse: Pick<KeyUseCounter, 'noteVisit'>;
   /** Reads what changed in the database before this call. */
   readonly refresh: () => Promise<void>;
   readonly book: CheckpointBook;
@@ -80,12 +82,13 @@ export function makeConsentApi(parts: ConsentApiParts): ConsentApi {
   const embed = makeEmbed(bannerFiles);
   const banners = makeBannerService({ database, clock, script: embed.scriptHash });
   const { eraseOwn } = parts;
+  const { noteVisit } = parts.keyUse;
   return {
     idle,
     proveConsent: makeProveConsent(database, service, tenantOf),
     authorization,
     consent: { ...authorization, check: (kid, request) => fresh.check(kid, request), knowsOrigin },
-    routes: { database, clock, refresh, tenantOf, service, fresh, banners, limits, eraseOwn },
+    routes: { database, clock, refresh, tenantOf, service, fresh, banners, limits, eraseOwn, noteVisit },
     embed,
     log: { ...log, isPublic: (kid) => parts.tenantOf(kid)?.settings['ledger.public'] === true },
   };

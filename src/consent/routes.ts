@@ -31,6 +31,8 @@ export interface ConsentRouteDeps extends TermsDeps {
   readonly fresh: FreshConsent;
   readonly banners: BannerService;
   readonly limits: Pick<ConsentLimits, 'key' | 'newcomer'>;
+  /** Counted by the hour, of nobody. */
+  readonly noteVisit: (tenant: ConsentTenant, gpc: boolean) => void;
   readonly eraseOwn: (tenant: ConsentTenant, session: PrincipalSession) => Promise<ErasureReceipt>;
 }
 
@@ -142,7 +144,9 @@ export function consentRoutes(deps: ConsentRouteDeps): Handlers<Served> {
         throw new Refusal('invalid-request', { details: ['lang: two or three small letters, as in "de"'] });
       }
       const request = { language: language.data, gpc: hasGpcHeader(headers) };
-      return deps.banners.banner(tenantOf(caller.kid), request);
+      const tenant = tenantOf(caller.kid);
+      deps.noteVisit(tenant, request.gpc);
+      return deps.banners.banner(tenant, request);
     },
     async checkBatch({ caller, body: { checks } }) {
       const decisions = await fresh.checkAll(caller.kid, checks);

@@ -9,7 +9,7 @@ import { Refusal } from '../lib/errors.ts';
 import { readHead } from '../log/read-store.ts';
 import { COUNT_CAP, openByDue } from '../rights/contests/queue-store.ts';
 import { oldestDecision } from '../rights/dsar/trail-store.ts';
-import { readTallies, ruleReviews, talliedUntil } from '../rights/tally-store.ts';
+import { readTallies, readVisits, ruleReviews, talliedUntil } from '../rights/tally-store.ts';
 import { readKeyTraffic } from '../tenants/key-traffic-store.ts';
 import { makeSealKeyStore } from '../tenants/seal-key-store.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
@@ -115,14 +115,20 @@ export async function startVerify(
   return job.id;
 }
 
-export async function readTerms({ database, embed }: Context, { kid }: Staff) {
-  const [purposes, policies, { languages }] = await Promise.all([
+export async function readTerms({ database, embed, clock, config }: Context, { kid }: Staff) {
+  const [purposes, policies, { languages }, visits] = await Promise.all([
     makeTenantStore(database).purposes(kid),
     listPolicies(database, kid),
     // Languages that the banner speaks.
     embed.manifest(),
+    readVisits(database, kid, clock() - TRAFFIC_DAYS * DAY),
   ]);
-  return { purposes, policies: [...policies].reverse(), languages };
+  return {
+    purposes,
+    policies: [...policies].reverse(),
+    languages,
+    visits: { ...visits, floor: config.k_anonymity_floor },
+  };
 }
 
 /** The answer that the tenant's banner would get; nothing enters the ledger. */

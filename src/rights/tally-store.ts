@@ -10,6 +10,14 @@ import type { Outcome } from '../schema/rights.ts';
 
 export type TallyKind = 'verdict' | 'consent';
 
+/** Who asked for the banner since then. */
+export async function readVisits(database: Database, kid: string, from: number) {
+  const rows = await readTallies(database, kid, 'visit', from);
+  const sumOf = (name: string): number =>
+    rows.reduce((sum, row) => sum + (row.name === name ? Number(row.n) : 0), 0);
+  return { all: sumOf('all'), gpc: sumOf('gpc') };
+}
+
 /** A batch that was stamped before may commit a little later. */
 const LATE_MS = MINUTE;
 /** So far the clocks of two nodes may differ: a bundle would be stale by then. */
@@ -139,7 +147,7 @@ export async function tally(database: Database, kid: string, now: number, steady
   await database.transaction((tx) =>
     tx('tallies')
       .where({ kid })
-      .whereIn('kind', ['verdict', 'consent'])
+      .whereIn('kind', ['verdict', 'consent', 'visit'])
       .where('hour', '<', steady - KEEP_DAYS * DAY)
       .delete(),
   );
@@ -148,7 +156,7 @@ export async function tally(database: Database, kid: string, now: number, steady
 export async function readTallies(
   database: Database,
   kid: string,
-  kind: TallyKind,
+  kind: TallyKind | 'visit',
   from: number,
 ): Promise<readonly TallyRow[]> {
   return (await database

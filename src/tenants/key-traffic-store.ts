@@ -1,8 +1,11 @@
 import type { Database } from '../db/db.ts';
 import { holdsTenant } from '../db/tenant-hold.ts';
-import { DAY } from '../lib/clock.ts';
+import { DAY, HOUR } from '../lib/clock.ts';
 
-/** How many bundles each generation of a seal key opened, by day: what says when destroying one is safe. */
+/**
+ * How many bundles each generation of a seal key opened, by day: what says when destroying one is safe. And how often the
+ * banner was asked for, by hour, with and without Global Privacy Control: nobody else sees a visit that the signal refuses.
+ */
 
 export interface KeyUse {
   readonly kid: string;
@@ -11,6 +14,8 @@ export interface KeyUse {
   readonly generation: number;
   readonly bundles: number;
   readonly lastAt: number;
+  /** Of no key, and of generation 0: `gpc` is the part of `all` that was under Global Privacy Control. */
+  readonly visit?: 'all' | 'gpc';
 }
 
 const KEEP_DAYS = 60;
@@ -22,8 +27,15 @@ export async function addKeyTraffic(database: Database, uses: readonly KeyUse[])
     a.kid === b.kid ? a.generation - b.generation : a.kid < b.kid ? -1 : 1,
   );
   await database.transaction(async (tx) => {
-    for (const { kid, since, generation, bundles, lastAt } of sorted) {
+    for (const { kid, since, generation, bundles, lastAt, visit } of sorted) {
       if (!(await holdsTenant(tx, kid, since))) continue;
+      if (visit) {
+        await tx('tallies')
+          .insert({ kid, kind: 'visit', hour: Math.floor(lastAt / HOUR) * HOUR, name: visit, n: bundles })
+          .onConflict(['kid', 'kind', 'hour', 'name'])
+          .merge({ n: tx.raw('tallies.n + ?', [bundles]) });
+        continue;
+      }
       const row = { kid, generation, day: Math.floor(lastAt / DAY), bundles, last_at: lastAt };
       await tx('key_traffic')
         .insert(row)

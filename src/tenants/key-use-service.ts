@@ -8,13 +8,15 @@ export type OnOpened = (tenant: { readonly kid: string; readonly since: number }
 /** Counts in memory which generation opened a bundle, and writes the sums now and then: nothing on the hot path waits. */
 export interface KeyUseCounter {
   readonly note: OnOpened;
+  /** The banner was asked for. */
+  readonly noteVisit: (tenant: Parameters<OnOpened>[0], gpc: boolean) => void;
   /** What could not be written is counted with the next flush. */
   readonly flush: () => Promise<void>;
 }
 
 type Counts = Map<string, { -readonly [Name in keyof KeyUse]: KeyUse[Name] }>;
 
-const idOf = ({ kid, since, generation }: KeyUse): string => `${kid}|${since}|${generation}`;
+const idOf = ({ kid, since, generation, visit }: KeyUse): string => `${kid}|${since}|${visit ?? generation}`;
 
 export function makeKeyUseCounter(database: Database, clock: Clock): KeyUseCounter {
   let counts: Counts = new Map();
@@ -28,6 +30,11 @@ export function makeKeyUseCounter(database: Database, clock: Clock): KeyUseCount
   }
   return {
     note: ({ kid, since }, generation) => add({ kid, since, generation, bundles: 1, lastAt: clock() }),
+    noteVisit({ kid, since }, gpc) {
+      const one = { kid, since, generation: 0, bundles: 1, lastAt: clock() };
+      add({ ...one, visit: 'all' });
+      if (gpc) add({ ...one, visit: 'gpc' });
+    },
     async flush() {
       const taken = [...counts.values()];
       counts = new Map();

@@ -351,5 +351,6 @@ describe('insight', () => {
     const terms = (await dora.get('/console/terms')).text;
     expect(terms).toContain('device-identification');
     expect(terms).toContain('Preview of the banner');
+    expect(terms).toContain('The banner was not asked for in the last 30 days.');
   });
 });

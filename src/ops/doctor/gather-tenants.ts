@@ -15,6 +15,7 @@ import { readLogSecret } from '../../log/new-log.ts';
 import { type LogHead, readHead } from '../../log/read-store.ts';
 import { unsealedSince } from '../../log/verdict-seal-store.ts';
 import { oldestDueDecision } from '../../rights/retention/store.ts';
+import { readVisits } from '../../rights/tally-store.ts';
 import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
 import { makeSealKeyStore } from '../../tenants/seal-key-store.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
@@ -126,6 +127,10 @@ async function gatherTenant(
     /** Names of active keys that nobody used for half a year. */
     idleApiKeys: idle.map(({ name }) => name),
     purposes: purposes.map(({ id }) => id),
+    /** Of the last 30 days; none where the signal refuses nobody for good. */
+    visits: purposes.some(({ id, gpc }) => id === 'device-identification' && gpc === 'opt-out')
+      ? await readVisits(database, kid, now - 30 * DAY)
+      : { all: 0, gpc: 0 },
     basis: settings['consent.basis'],
     consentPolicies: (await listPolicies(database, kid)).length,
     emptyNotices: NOTICES.filter((name) => settings[name] === ''),

@@ -87,6 +87,11 @@ export const TENANT_CHECKS: Checks = {
     'every notice is filled in',
     warn('the notice to people has gaps'),
   ),
+  'terms.gpc': each(
+    ({ visits }) => visits.gpc * 5 > visits.all,
+    'Global Privacy Control refuses at most a fifth of the visits',
+    warn('Global Privacy Control refuses more than a fifth of the visits of the last 30 days'),
+  ),
   'terms.weights': each(
     (tenant) => tenant.badPolicy,
     'every policy of weights can be read',

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { KID, ORIGIN } from '../../support/constants.ts';
-import { execute, executeSealed } from '../../support/database.ts';
+import { dumpDatabase, execute, executeSealed } from '../../support/database.ts';
 import { expectCore, expectError, post, SEEN_WITHIN } from '../../support/expect.ts';
 import { makeBundle } from '../../support/seal.ts';
 import type { SealTarget } from '../../support/server.ts';
@@ -168,4 +168,31 @@ it('GET /.well-known/gpc.json says that the signal is honoured, to everybody', a
   expect(reply.status).toBe(200);
   expect(reply.json()).toEqual({ gpc: true, lastUpdate: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) });
   expect(reply.headers['access-control-allow-origin']).toBe('*');
+});
+
+it('visits are counted by hour, with the part under the signal, and doctor tells of too large a part', async () => {
+  const counted = await startApi();
+  const { gpd, keys } = counted;
+  const ask = async (headers: Record<string, string>) =>
+    expect(
+      (await counted.get('/v1/consent/banner', keys.publishable, { origin: ORIGIN, ...headers })).status,
+    ).toBe(200);
+  const line = async () => {
+    const { checks } = JSON.parse((await gpd.cli(['doctor', '--json'])).stdout) as {
+      checks: { id: string }[];
+    };
+    return checks.find(({ id }) => id === 'terms.gpc');
+  };
+  for (const signal of ['1', '0', '0', '0', '0']) await ask({ 'sec-gpc': signal });
+  await counted.stop();
+  const rows = (await dumpDatabase(gpd.dataDir))['tallies']?.map((row) => JSON.parse(row) as object);
+  expect(rows).toMatchObject([
+    { kid: KID, kind: 'visit', name: 'all', n: 5 },
+    { kid: KID, kind: 'visit', name: 'gpc', n: 1 },
+  ]);
+  expect(await line()).toMatchObject({ status: 'pass' });
+  await execute(gpd.dataDir, "UPDATE tallies SET n = 2 WHERE name = 'gpc'");
+  expect(await line()).toMatchObject({ status: 'warn' });
+  await gpd.json(['consent', 'purposes', 'set', KID, PURPOSE, '--title', 'Device', '--gpc', 'ask']);
+  expect(await line()).toMatchObject({ status: 'pass' });
 });

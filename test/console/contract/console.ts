@@ -44,6 +44,7 @@ import { retain } from '../../../src/rights/retention/store.ts';
 import {
   countReview,
   readTallies,
+  readVisits,
   ruleReviews,
   talliedUntil,
   tally,
@@ -491,6 +492,13 @@ export function consoleContract(make: MakeDatabase): void {
         { generation: 2, bundles: 1, lastAt: NOW },
       ]);
       expect(await read(NOW + DAY)).toEqual([{ generation: 1, bundles: 3, lastAt: NOW + DAY }]);
+      // Of two nodes, and of no key.
+      const visit = { ...use, generation: 0, bundles: 2, visit: 'all' } as const;
+      await Promise.all([addKeyTraffic(db.database, [visit]), addKeyTraffic(other, [visit])]);
+      await addKeyTraffic(db.database, [{ ...visit, bundles: 1, visit: 'gpc' }]);
+      expect(await readVisits(other, kid, NOW - DAY)).toEqual({ all: 4, gpc: 1 });
+      expect(await readVisits(other, kid, NOW + DAY)).toEqual({ all: 0, gpc: 0 });
+      expect(await read(NOW)).toHaveLength(2);
       await purgeKeyTraffic(db.database, NOW + 62 * DAY);
       expect(await read(0)).toEqual([]);
     });

@@ -225,6 +225,7 @@ const ROWS: readonly Row[] = [
   ['terms.purpose', 'fail', tenant({ purposes: ['marketing'] }), /bad-one/],
   ['terms.policy', 'warn', tenant({ basis: 'ledger' }), /bad-one/],
   ['terms.notice', 'warn', tenant({ emptyNotices: ['notice.contact'] }), /bad-one/],
+  ['terms.gpc', 'warn', tenant({ visits: { all: 9, gpc: 2 } }), /bad-one/],
   ['terms.weights', 'fail', tenant({ badPolicy: true }), /bad-one/],
   ['log.entries', 'fail', tenant({ log: null }), /bad-one/],
   ['log.entries', 'fail', log({ entries: 11 }), /bad-one/],

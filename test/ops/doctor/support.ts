@@ -35,6 +35,7 @@ export function makeTenant(parts: Partial<TenantFacts> = {}): TenantFacts {
     activeApiKeys: 1,
     idleApiKeys: [],
     purposes: ['device-identification'],
+    visits: { all: 100, gpc: 20 },
     basis: 'asserted',
     consentPolicies: 0,
     emptyNotices: [],
