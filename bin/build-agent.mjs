@@ -16,6 +16,7 @@ const BUNDLES = [
   { entry: 'agent.ts', out: 'agent.js', format: /** @type {const} */ ('esm') },
   { entry: 'classic.ts', out: 'agent.classic.js', format: /** @type {const} */ ('iife') },
   { entry: 'my-data/main.ts', out: 'my-data.js', format: /** @type {const} */ ('esm') },
+  { entry: 'passkey.ts', out: 'agent-passkey.js', format: /** @type {const} */ ('esm') },
   { entry: 'worker.ts', out: 'agent-worker.js', format: /** @type {const} */ ('iife') },
 ];
 

@@ -22,7 +22,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const settings = await readSettings(config);
   const platform = await openPlatform(config, options);
   const { database, clock, random, polling, address, log, onFault, metrics } = platform;
-  const { rights, consent, consentLane, skew, ingest } = await makeFeatures(platform, settings);
+  const features = await makeFeatures(platform, settings);
+  const { rights, consent, consentLane, skew, ingest } = features;
   const findDecision = makeDecisionFinder(database, platform.ingestTenantOf);
   let draining = false;
   const notReady = (): string[] => [...(draining ? ['draining'] : []), ...polling.wrong()];
@@ -30,7 +31,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     const extra = (await options.routers?.({ url: () => address.url })) ?? [];
     const { clientSecret } = settings;
     const swept = () => housekeeping.swept();
-    return loadPages(platform, { consent, rights, findDecision, clientSecret, extra, notReady, swept });
+    return loadPages(platform, { ...features, findDecision, clientSecret, extra, notReady, swept });
   })();
   pages.catch(options.onFatal);
   const running = makeServer({

@@ -13,7 +13,7 @@ import type {
   IdentifyResult,
   Unavailable,
 } from './types.ts';
-import { endpointOf, workerUrlOf } from './urls.ts';
+import { endpointOf, passkeyUrlOf, workerUrlOf } from './urls.ts';
 
 const TIMEOUT_MS = 10_000;
 
@@ -68,6 +68,69 @@ async function run(
   return attemptTwice({ kid, endpoint, consent, signals, signal }, known);
 }
 
+const ATTESTATION = 'device-attestation';
+/** The token of a verdict lives five minutes. */
+const FRESH_MS = 240_000;
+
+/** The last verdict that needs attestation, for the click that follows it. */
+let waiting: { readonly about: string; readonly at: number; readonly result: Identified } | null = null;
+
+async function askPasskey(
+  result: Identified,
+  request: { readonly endpoint: string; readonly kid: string; readonly token: string },
+  scriptUrl: string | null,
+): Promise<Identified> {
+  try {
+    const { attest } = (await import(
+      passkeyUrlOf(request.endpoint, scriptUrl)
+    )) as typeof import('./passkey.ts');
+    return { ...result, ...(await attest(request)) };
+  } catch {
+    return { ...result, passkey: 'failed' };
+  }
+}
+
+/** By the verdict that waits, or by a new one. Never a prompt without a click. */
+async function identifyAttested(
+  scriptUrl: string | null,
+  options: IdentifyOptions,
+  consent: ConsentReceipt,
+): Promise<IdentifyResult> {
+  const { kid } = options;
+  const pressed = navigator.userActivation?.isActive !== false;
+  const endpoint = endpointOf(options.endpoint, scriptUrl);
+  const about = `${endpoint} ${kid}`;
+  const known = waiting?.about === about && Date.now() - waiting.at < FRESH_MS ? waiting.result : null;
+  const result = known ?? (await identifyOnce(scriptUrl, options, consent));
+  if (!result.sent || !result.response.needsAttestation) return result;
+  const token = result.response.transparencyToken;
+  if (!consent.purposes.includes(ATTESTATION)) return { ...result, passkey: 'not-consented' };
+  if (!pressed) return { ...result, passkey: 'not-pressed' };
+  if (token === undefined) return { ...result, passkey: 'failed' };
+  const asked = await askPasskey(result, { endpoint, kid, token }, scriptUrl);
+  if (asked.passkey !== 'declined') waiting = null;
+  return asked;
+}
+
+async function identifyOnce(
+  scriptUrl: string | null,
+  options: IdentifyOptions,
+  consent: ConsentReceipt,
+): Promise<Identified | Unavailable> {
+  const abort = new AbortController();
+  const timer = setTimeout(() => abort.abort(), options.timeoutMs ?? TIMEOUT_MS);
+  try {
+    const result = await run(options, consent, scriptUrl, abort.signal);
+    const about = `${endpointOf(options.endpoint, scriptUrl)} ${options.kid}`;
+    waiting = result.sent && result.response.needsAttestation ? { about, at: Date.now(), result } : null;
+    return result;
+  } catch {
+    return unavailable(abort.signal.aborted ? 'timeout' : 'internal');
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /**
  * The gate, then key and signals side by side, then seal and send.
  * @param scriptUrl where the agent itself was loaded from, if known
@@ -80,13 +143,6 @@ export async function identifyFrom(
   const consent = passGate(await receiptOf(options.consent), browserGpc());
   if (isRefused(consent)) return consent;
   if (!globalThis.crypto?.subtle) return unavailable('insecure-context');
-  const abort = new AbortController();
-  const timer = setTimeout(() => abort.abort(), options.timeoutMs ?? TIMEOUT_MS);
-  try {
-    return await run(options, consent, scriptUrl, abort.signal);
-  } catch {
-    return unavailable(abort.signal.aborted ? 'timeout' : 'internal');
-  } finally {
-    clearTimeout(timer);
-  }
+  const identify = options.attest === 'passkey' ? identifyAttested : identifyOnce;
+  return identify(scriptUrl, options, consent);
 }

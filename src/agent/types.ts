@@ -31,6 +31,11 @@ export interface IdentifyOptions {
   readonly workerUrl?: string | null | undefined;
   /** Milliseconds for everything after the consent; default 10,000. */
   readonly timeoutMs?: number | undefined;
+  /**
+   * When `needsAttestation` comes back, ask for a passkey: only in a click of the person, with the purpose `device-attestation`.
+   * A verdict of the last four minutes that needs it is taken up again.
+   */
+  readonly attest?: 'passkey' | undefined;
 }
 
 /** The server's core answered: `response.reason` says how. */
@@ -40,6 +45,11 @@ export interface Identified {
   readonly response: IngestResponse;
   /** How far this device's clock is ahead (negative: behind), where the agent corrected the bundle's time by it. */
   readonly clockAheadMs?: number | undefined;
+  /**
+   * What came of `attest`; absent where the verdict needs none. All but `attested` leave the verdict as it was: the person declined
+   * or took too long, did not press anything, or has not agreed to `device-attestation`.
+   */
+  readonly passkey?: 'attested' | 'declined' | 'failed' | 'not-pressed' | 'not-consented' | undefined;
 }
 
 /** Refused here: nothing was collected, fetched or sent. */
@@ -106,6 +116,8 @@ export interface IngestResponse {
   readonly reason: IngestReason;
   readonly requestId: string;
   readonly transparencyToken?: string | undefined;
+  /** The device was told apart from those that look the same; it says nothing of who uses it. */
+  readonly attested?: { readonly by: 'passkey'; readonly deviceBound: boolean } | undefined;
 }
 
 export interface SealedBundle {

@@ -17,3 +17,7 @@ export function workerUrlOf(given: string | null | undefined, scriptUrl: string 
     given === undefined ? new URL('agent-worker.js', scriptUrl ?? '') : new URL(given, location.href);
   return url.origin === location.origin ? url.href : null;
 }
+
+/** The half that asks for passkeys lies beside the script. */
+export const passkeyUrlOf = (endpoint: string, scriptUrl: string | null): string =>
+  new URL('agent-passkey.js', scriptUrl ?? `${endpoint}/v1/`).href;

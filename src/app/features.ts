@@ -6,6 +6,7 @@ import { makeGate } from '../http/admission.ts';
 import { noteEpochLength } from '../ingest/epoch-length-store.ts';
 import { makeIngest } from '../ingest/ingest-make.ts';
 import { openNetworkTypes, unknownNetwork } from '../ingest/network-type-files.ts';
+import type { IssueToken } from '../ingest/ports.ts';
 import { SECOND } from '../lib/clock.ts';
 import { beginCheckpoints } from '../ops/checkpoint-begin-service.ts';
 import { watchSkew } from '../ops/clock-skew-service.ts';
@@ -69,19 +70,20 @@ export async function makeFeatures(platform: Platform, { isHosting }: Settings) 
     limits: limiters.consent,
     eraseOwn: eraseOwn(rights.eraser),
   });
+  const issue: IssueToken = ({ session, origin, now, ...subject }) =>
+    issueToken(serverSecret, random, now, subject, { session, origin });
   const skew = await watchSkew(database, config.max_clock_skew * SECOND, clock);
   const ingest = makeIngest(platform, {
     isHosting,
     markNetwork: makeDaySalt(serverSecret, 'gpd/network/v1', clock),
     leastSkewMs: skew.least,
     proveConsent: consent.proveConsent,
-    issueToken: ({ kid, requestId, session, origin, now }) =>
-      issueToken(serverSecret, random, now, { kid, requestId }, { session, origin }),
+    issueToken: issue,
     counted: (run) => metrics?.countIngest(run) ?? run,
   });
   const check = metrics?.countChecks(consent.consent.check) ?? consent.consent.check;
   const consentLane = makeConsentLane({ ...consent.consent, check, gate: makeGate() });
-  return { rights, consent, consentLane, skew, ingest };
+  return { rights, consent, consentLane, skew, ingest, issueToken: issue };
 }
 
 /** Before the first request: what refuses consent leaves the database as it was. */

@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { type Router, static as serveStatic } from 'express';
+import { type AttestRoutesDeps, attestRoutes } from '../attest/attest-routes.ts';
 import { embedRoutes } from '../consent/banner-routes.ts';
 import type { ConsentApi } from '../consent/consent-make.ts';
 import { consentRoutes } from '../consent/routes.ts';
@@ -29,6 +30,7 @@ export interface RoutesDeps {
   readonly findPublicKey: (kid: string) => PubKeyResponse | null;
   readonly consent: ConsentApi;
   readonly rights: Rights;
+  readonly attest: AttestRoutesDeps;
   readonly findDecision: (kid: string, requestId: string) => Promise<DecisionResponse | null>;
   readonly origin: () => string;
   readonly views: string;
@@ -61,6 +63,7 @@ function handlersOf(deps: RoutesDeps): Handlers<ServedName> {
     ...privacyRoutes(rights.api),
     ...myDataRoutes(deps.sites),
     ...meRoutes(rights.me),
+    ...attestRoutes(deps.attest),
     ...caseRoutes(rights.cases),
     ...consentRoutes(consent.routes),
     ...embedRoutes(consent.embed),

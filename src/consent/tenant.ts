@@ -5,7 +5,7 @@ import type { Random } from '../lib/random.ts';
 import type { LogSecret } from '../log/new-log.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { TenantSettings } from '../tenants/settings.ts';
-import type { Purpose, TenantKeys } from '../tenants/tenant.ts';
+import { attestationPurpose, type Purpose, type TenantKeys } from '../tenants/tenant.ts';
 import type { ConsentRules } from './decide.ts';
 import type { PurposeTerms } from './plan-write.ts';
 import { macFits, makeStateMac, type StateMac } from './state-mac.ts';
@@ -56,7 +56,7 @@ interface ConsentTenantParts extends Pick<ConsentTenant, Known> {
 export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
   const { keys, termsMac, logOrigin, ledger, random, ...known } = parts;
   const { kid, purposes, policies } = known;
-  const terms = new Map(purposes.map((purpose) => [purpose.id, purpose]));
+  const terms = new Map([attestationPurpose, ...purposes].map((purpose) => [purpose.id, purpose]));
   const versions = policies.map((policy) => policy.version);
   const material = policies.filter((policy) => policy.material).map((policy) => policy.version);
   const stateMac = makeStateMac(kid, keys.state);

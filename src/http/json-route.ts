@@ -2,9 +2,10 @@ import type { Request, RequestHandler, Router } from 'express';
 import type { z } from 'zod';
 import { Refusal } from '../lib/errors.ts';
 import { MAX_BODY_BYTES } from '../schema/bundle.ts';
+import type { Cors } from '../schema/route.ts';
 import { ALL_ROUTES } from '../schema/routes.ts';
 import { readBody } from './body.ts';
-import { API_CORS, corsHeaders, type KnowsOrigin, preflightHeaders } from './cors.ts';
+import { API_CORS, corsHeaders, INGEST_CORS, type KnowsOrigin, preflightHeaders } from './cors.ts';
 import type { Limiter } from './hot.ts';
 import { declaresTooMuch, isPlainJson, parseBody } from './json-body.ts';
 import { charge } from './limiter.ts';
@@ -31,21 +32,28 @@ export async function readJson<Schema extends z.ZodType>(
 /** `/v1/consent`, `/v1/sessions`, `/privacy` …: all below answers preflights, what is not there too. */
 const AREA = /^(?:\/v1)?\/[^/]+/;
 
-/** CORS of the API for a registered origin, on errors too; answers preflights. */
-export function apiCors(knowsOrigin: KnowsOrigin): Router {
-  const rows = ALL_ROUTES.filter(({ cors }) => cors === 'api');
-  const areas = new Set(rows.flatMap(({ path }) => AREA.exec(path) ?? []));
-  return exactRouter().use([...areas], (request, response, next) => {
+const answerCors =
+  (knowsOrigin: KnowsOrigin, allow: typeof API_CORS): RequestHandler =>
+  (request, response, next) => {
     if (request.method === 'OPTIONS') {
       response
-        .set(preflightHeaders(request.headers, knowsOrigin, API_CORS))
+        .set(preflightHeaders(request.headers, knowsOrigin, allow))
         .status(204)
         .end();
       return;
     }
     response.set(corsHeaders(request.headers, knowsOrigin));
     next();
-  });
+  };
+
+/** CORS for a registered origin, on errors too; answers preflights. */
+export function apiCors(knowsOrigin: KnowsOrigin): Router {
+  const paths = (cors: Cors): string[] =>
+    ALL_ROUTES.filter((route) => route.cors === cors && !route.lane).map(({ path }) => path);
+  const areas = new Set(paths('api').flatMap((path) => AREA.exec(path) ?? []));
+  return exactRouter()
+    .use([...areas], answerCors(knowsOrigin, API_CORS))
+    .use(paths('ingest'), answerCors(knowsOrigin, INGEST_CORS));
 }
 
 /** A bucket a client, before anything else is looked at: 429 past it. */

@@ -41,6 +41,7 @@ export interface Arrived<R extends Route> {
   readonly client: string;
   /** Its network: an IPv4 /24, an IPv6 /48. */
   readonly network: string;
+  readonly requestId: string;
 }
 
 export interface Call<R extends Route> extends Arrived<R> {
@@ -144,9 +145,9 @@ function register<N extends RouteName>(
     if (route.cors === 'open') response.set(open);
     const { headers, query } = request;
     const caller = await callerOf(deps, route, request);
-    const { limitKey: client, networkKey: network } = requestFacts(request);
+    const { limitKey: client, networkKey: network, requestId } = requestFacts(request);
     const params = readParams(route.params, request.params);
-    const arrived = { caller, params, query, headers, client, network };
+    const arrived = { caller, params, query, headers, client, network, requestId };
     const admitted = typeof served === 'function' ? served : await served.admit(arrived);
     const isPlain = typeof admitted === 'function';
     const schema = isPlain ? route.request : admitted.request;

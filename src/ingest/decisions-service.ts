@@ -10,7 +10,7 @@ import { verdictResponse } from './respond.ts';
 import type { Verdict } from './verdict.ts';
 
 /** As every later verdict under the override (contract 3.4): an overturned decision calls nobody a bot any more. */
-function reconcile(verdict: Verdict): Verdict {
+export function reconcile(verdict: Verdict): Verdict {
   if (verdict.class !== 'undeclared_automation' && verdict.class !== 'unknown') return verdict;
   return {
     ...verdict,

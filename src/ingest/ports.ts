@@ -138,6 +138,8 @@ export type IssueToken = (grant: {
   readonly session: string;
   readonly origin: string;
   readonly now: number;
+  /** Whose consent was proven. */
+  readonly principalId?: string | undefined;
 }) => string;
 
 /** What reading and evaluating a bundle needs; neither touches the world. */

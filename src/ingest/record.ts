@@ -7,7 +7,7 @@ import { earliestExpiry, nonceExpiry } from './freshness.ts';
 import { epochEnd } from './identity.ts';
 import { ofNoTenant } from './open.ts';
 import { refuse, STAGES } from './pipeline.ts';
-import type { IngestDeps, IngestInput, IngestTenant, KnownDevice, RecordEntry } from './ports.ts';
+import type { IngestDeps, IngestInput, KnownDevice, RecordEntry } from './ports.ts';
 import type { IngestAnswer } from './respond.ts';
 
 const UNKNOWN_DEVICE: KnownDevice = {
@@ -23,13 +23,13 @@ const SALT_BYTES = 16;
 function tokenFor(
   deps: IngestDeps,
   input: IngestInput,
-  tenant: IngestTenant,
-  now: number,
+  { tenant, now, toProve }: Evaluated,
 ): string | undefined {
   const { origin } = input.headers;
   if (typeof origin !== 'string' || !tenant.origins.has(origin)) return undefined;
   const { requestId, session } = input;
-  return deps.issueToken({ kid: tenant.kid, requestId, session, origin, now });
+  const principalId = toProve?.principalId;
+  return deps.issueToken({ kid: tenant.kid, requestId, session, origin, now, principalId });
 }
 
 const mayBeShared = (known: KnownDevice, { attestation, collisionRisk }: IngestDeps): boolean =>
@@ -115,7 +115,7 @@ export async function record(
     return refuse('record', recorded, input.requestId, consentState);
 
   const response = STAGES.respond.run(recorded.verdict, identity?.visitorId ?? null);
-  const transparencyToken = identity ? tokenFor(deps, input, tenant, now) : undefined;
+  const transparencyToken = identity ? tokenFor(deps, input, evaluated) : undefined;
   if (transparencyToken !== undefined) response.transparencyToken = transparencyToken;
   return { status: 200, response };
 }

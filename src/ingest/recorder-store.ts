@@ -58,3 +58,20 @@ export function makeRecorder(database: Database, monotonic: () => number) {
   const record: Recorder['record'] = (sighting) => group.submit(sighting);
   return { record, idle: () => group.idle() };
 }
+
+/** One sighting in a transaction of its own, with what is to be written by it: what `also` throws leaves nothing. */
+export type RecordAlone = (
+  sighting: Sighting,
+  also: (tx: HotTransaction) => Promise<void>,
+) => Promise<Recorded>;
+
+export function makeRecordAlone(database: Database, monotonic: () => number): RecordAlone {
+  const totals = makeTotals(monotonic);
+  return (sighting, also) =>
+    database.hotTransaction(async (tx) => {
+      const [outcome] = await recordAll(tx, totals, [sighting]);
+      if (outcome === undefined || outcome instanceof Fault) throw outcome?.reason;
+      if (typeof outcome !== 'string') await also(tx);
+      return outcome;
+    });
+}

@@ -48,5 +48,6 @@ export function verdictResponse(verdict: Verdict, visitorId: string | null): Ing
     consentState: verdict.consentState,
     reason: 'ok',
     requestId: verdict.requestId,
+    ...(verdict.attested && { attested: verdict.attested }),
   };
 }

@@ -1,4 +1,4 @@
-import type { ConsentState, SmartSignals, VisitorClass } from '../schema/responses.ts';
+import type { Attested, ConsentState, SmartSignals, VisitorClass } from '../schema/responses.ts';
 
 export type RuleClass = Exclude<VisitorClass, 'declared_agent'>;
 
@@ -41,4 +41,6 @@ export interface Verdict {
   /** The bundle alone forbade `human`. */
   readonly incomplete: boolean;
   readonly policyVersion: string;
+  /** Absent where the device was told by its signals alone. */
+  readonly attested?: Attested;
 }

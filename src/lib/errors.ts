@@ -10,6 +10,7 @@ export const ERRORS = {
   'invalid-json': [400, 'The body is not valid JSON in UTF-8.'],
   'invalid-request': [400, 'The request does not have the shape this route expects.'],
   'missing-kid': [400, 'Name the tenant in the query: ?kid=KID.'],
+  'attestation-failed': [400, 'The passkey did not prove a device; ask for new options and try again.'],
   unauthenticated: [401, 'A valid credential is needed for this route.'],
   'subject-not-identified': [401, 'The token names no subject that this server knows how to identify.'],
   'subject-only': [403, 'Only the data subject may do this.'],
@@ -49,6 +50,7 @@ export const ERRORS = {
     429,
     'Your network has filed three cases today that are still open; wait for the seconds in Retry-After.',
   ],
+  'consent-missing': [451, 'The person has not agreed to this purpose, or does not any more.'],
   internal: [500, 'Something went wrong here; the log has a line with this X-Request-Id.'],
   unavailable: [503, 'The server cannot take this right now; wait for the seconds in Retry-After.'],
 } as const satisfies Readonly<Record<string, readonly [status: number, message: string]>>;

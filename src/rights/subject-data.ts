@@ -95,6 +95,14 @@ export const SUBJECT_DATA = {
     found: ['durable'],
     ages: { since: ['last_at', '<'], ...LEADS_TO_CONTEST },
   },
+  credentials: {
+    ...VERDICT,
+    key: ['kid', 'durable'],
+    scope: 'credentials',
+    names: ['durable'],
+    found: ['durable'],
+    ages: { since: ['last_at', '<'], ...LEADS_TO_CONTEST },
+  },
   visitor_index: {
     ...VERDICT,
     key: ['kid', 'visitor_id'],

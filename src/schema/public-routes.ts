@@ -3,6 +3,9 @@ import { embedManifestSchema, languageSchema } from './banner.ts';
 import { kidSchema, sealedBundleSchema } from './bundle.ts';
 import { gpcSupportSchema } from './gpc.ts';
 import {
+  attestOptionsRequestSchema,
+  attestOptionsSchema,
+  attestVerifyRequestSchema,
   errorBodySchema,
   healthSchema,
   heldDecisionSchema,
@@ -20,6 +23,24 @@ const VERSION = { text: 'As /v1/embed.json names it.', schema: z.string() };
 
 /** The same for everybody, to every origin. */
 const OPEN = { method: 'get', credential: 'none', cors: 'open', errors: [] } as const;
+
+const ATTEST = {
+  method: 'post',
+  credential: 'none',
+  cors: 'ingest',
+} as const;
+const ATTEST_ERRORS = [
+  'invalid-json',
+  'invalid-request',
+  'attestation-failed',
+  'unauthenticated',
+  'no-retained-data',
+  'payload-too-large',
+  'unsupported-media-type',
+  'rate-limited',
+  'consent-missing',
+  'unavailable',
+] as const;
 
 export const PUBLIC_ROUTES = {
   ingest: {
@@ -42,6 +63,22 @@ export const PUBLIC_ROUTES = {
       500: { text: 'unknown: a fault inside the core', schema: ingestResponseSchema },
     },
     errors: ['request-timeout', 'payload-too-large', 'unsupported-media-type', 'rate-limited', 'unavailable'],
+  },
+  attestOptions: {
+    ...ATTEST,
+    path: '/_fp/attest/v1/options',
+    summary: 'What to ask a passkey of, for a request that needs attestation; by its transparency token.',
+    request: attestOptionsRequestSchema,
+    responses: { 200: { text: 'Options of WebAuthn with a challenge', schema: attestOptionsSchema } },
+    errors: ATTEST_ERRORS,
+  },
+  attestVerify: {
+    ...ATTEST,
+    path: '/_fp/attest/v1/verify',
+    summary: 'Takes the passkey’s answer: a new decision for the device that it tells apart.',
+    request: attestVerifyRequestSchema,
+    responses: { 200: { text: 'The new decision', schema: ingestResponseSchema } },
+    errors: ATTEST_ERRORS,
   },
   pubkey: {
     ...OPEN,
@@ -77,6 +114,12 @@ export const PUBLIC_ROUTES = {
     ...OPEN,
     path: '/v1/agent-worker.js',
     summary: 'The agent’s worker, to be served from the page’s own origin.',
+    responses: { 200: SCRIPT },
+  },
+  passkeyScript: {
+    ...OPEN,
+    path: '/v1/agent-passkey.js',
+    summary: 'The half of the agent that asks for a passkey, loaded when a page wants one.',
     responses: { 200: SCRIPT },
   },
   embedScript: {

@@ -42,6 +42,10 @@ export const consentStateSchema = z.object({
 });
 export type ConsentState = z.infer<typeof consentStateSchema>;
 
+/** How a device was told apart from those that look the same; it says nothing of who uses it. */
+export const attestedSchema = z.object({ by: z.literal('passkey'), deviceBound: z.boolean() });
+export type Attested = z.infer<typeof attestedSchema>;
+
 export const ingestResponseSchema = z.object({
   class: visitorClassSchema,
   visitorId: z.string().nullable(),
@@ -55,6 +59,7 @@ export const ingestResponseSchema = z.object({
   reason: reasonSchema,
   requestId: z.string(),
   transparencyToken: z.string().optional(),
+  attested: attestedSchema.optional(),
 });
 export type IngestResponse = z.infer<typeof ingestResponseSchema>;
 
@@ -94,4 +99,21 @@ export const readySchema = z.object({
   notReady: z.array(z.string()),
   /** Of this node, RFC 3339; null: not since its start. Information: neither makes it not ready. */
   housekeeping: z.object({ completeAt: z.string().nullable(), retentionAt: z.string().nullable() }),
+});
+
+const ceremonySchema = z.enum(['create', 'get']);
+/** As with `/me`, whatever is wrong with the token is 401. */
+export const attestOptionsRequestSchema = z.object({
+  token: z.unknown().optional(),
+  ceremony: ceremonySchema.default('create'),
+});
+/** WebAuthn JSON: PublicKeyCredentialCreationOptionsJSON or PublicKeyCredentialRequestOptionsJSON. */
+export const attestOptionsSchema = z.object({
+  ceremony: ceremonySchema,
+  publicKey: z.record(z.string(), z.unknown()),
+});
+/** Whatever is wrong with the credential is `attestation-failed`. */
+export const attestVerifyRequestSchema = z.object({
+  token: z.unknown().optional(),
+  credential: z.unknown().optional(),
 });

@@ -173,6 +173,7 @@ export const ERASURE_SCOPES = [
   'links',
   'signal-summaries',
   'network-marks',
+  'credentials',
   'consent',
   'backups',
 ] as const;

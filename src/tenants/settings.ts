@@ -28,6 +28,12 @@ const list = z.union([
     .pipe(z.array(originSchema)),
 ]);
 
+/** A domain, as the relying party of passkeys is named. */
+const domain = z
+  .string()
+  .toLowerCase()
+  .regex(/^(?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]{0,62}$|^$/, 'write a domain such as example.com');
+
 const notice = z.string().max(4000).default('');
 
 /** Whose periods a due date follows. */
@@ -41,6 +47,7 @@ export const tenantSettingsSchema = z.strictObject({
   'ledger.public': booleanWord.default(false),
   'review.fourEyes': booleanWord.default(false),
   'rights.profile': z.enum(RIGHTS_PROFILES).default('gdpr'),
+  'attest.rpId': domain.default(''),
   'retention.days': z.coerce.number('a whole number of days').int().min(1).max(3650).default(90),
   'notice.controller': notice,
   'notice.contact': notice,
@@ -56,7 +63,13 @@ export type TenantSettings = z.infer<typeof tenantSettingsSchema>;
 export const TENANT_SETTING_NAMES = Object.keys(tenantSettingsSchema.shape) as (keyof TenantSettings)[];
 
 /** Settings whose words are no free text. */
-const PLAIN: readonly string[] = ['origins', 'consent.basis', 'transparency.retain', 'rights.profile'];
+const PLAIN: readonly string[] = [
+  'origins',
+  'consent.basis',
+  'transparency.retain',
+  'rights.profile',
+  'attest.rpId',
+];
 
 /** A setting as the audit log tells it: free text, which may name people, by the beginning of its hash alone. */
 export function settingForAudit(name: string, value: unknown): Json {

@@ -21,6 +21,7 @@ export interface Purpose {
 }
 
 const DEVICE_IDENTIFICATION = 'device-identification';
+export const DEVICE_ATTESTATION = 'device-attestation';
 export const DEFAULT_TTL_DAYS = 180;
 
 /** What every new tenant starts with. */
@@ -34,6 +35,14 @@ export function firstPurpose(): Purpose {
     ttlDays: DEFAULT_TTL_DAYS,
   };
 }
+
+/** There for every tenant, whether its log defines it or not; a tenant that asks people for it defines it in its own words. */
+export const attestationPurpose: Purpose = {
+  ...firstPurpose(),
+  id: DEVICE_ATTESTATION,
+  title: 'Passkey for this device',
+  description: 'Keeps a passkey that this device makes, to tell it apart from devices that look the same.',
+};
 
 /** Every key of a tenant but the seal keys hangs on one wrapped root, so that destroying it destroys them all. */
 export interface TenantKeys {

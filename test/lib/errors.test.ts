@@ -3,7 +3,7 @@ import { ERRORS, type ErrorCode, errorBody, Refusal, Unavailable } from '../../s
 
 /** Contract section 1, word for word, and what section 12 adds as far as it is built. */
 const CONTRACT: Readonly<Record<number, string>> = {
-  400: 'malformed-sealed-bundle invalid-json invalid-request missing-kid',
+  400: 'malformed-sealed-bundle invalid-json invalid-request missing-kid attestation-failed',
   401: 'unauthenticated subject-not-identified',
   403: 'subject-only not-your-decision reviewer-only cross-tenant-denied reviewer-tenant-unbound not-your-data staff-export-elsewhere self-review-denied insufficient-scope origin-not-allowed not-your-principal',
   404: 'no-such-decision no-such-contest no-data no-retained-data no-such-case unknown-kid not-found',
@@ -14,6 +14,7 @@ const CONTRACT: Readonly<Record<number, string>> = {
   415: 'unsupported-media-type',
   422: 'unknown-purpose',
   429: 'rate-limited too-many-cases',
+  451: 'consent-missing',
   500: 'internal',
   503: 'unavailable',
 };

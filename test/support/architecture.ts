@@ -15,6 +15,7 @@ export const RANKS = [
   ['log', 'webhooks', 'agents'],
   ['consent'],
   ['ingest'],
+  ['attest'],
   ['rights'],
   ['console'],
   ['ops'],
@@ -36,6 +37,7 @@ const FEATURES = new Set<Room>([
   'agents',
   'consent',
   'ingest',
+  'attest',
   'rights',
   'console',
 ]);
@@ -78,6 +80,7 @@ const PACKAGES: Readonly<Record<Room, readonly string[]>> = {
   agents: ['jose', 'http-message-sig', 'structured-headers'],
   consent: ['jose'],
   ingest: ['maxmind'],
+  attest: ['@simplewebauthn/server'],
   rights: ['node-forge', 'yazl', 'ejs'],
   console: ['ejs'],
   ops: [ANY_NODE, 'express', 'maxmind', 'node-forge', 'pino', 'prom-client', 'rate-limiter-flexible'],
@@ -108,8 +111,8 @@ const LEAVES: ReadonlyMap<Room, RegExp> = new Map([
 const MAX_LINES = 250;
 const MAX_FUNCTION_LINES = 60;
 const READS_ENVIRONMENT = new Set(['src/config.ts', 'src/cli/run.ts']);
-/** Loads migrations by the names that it finds. */
-const COMPUTES_IMPORTS = new Set(['src/db/migrate.ts']);
+/** Loads migrations by the names that it finds; loads the agent’s half for passkeys from where the agent came. */
+const COMPUTES_IMPORTS = new Set(['src/db/migrate.ts', 'src/agent/identify.ts']);
 const IMPURE_IMPORTS = /^(?:random\w*|getRandomValues|generateKey\w*|webcrypto)$/;
 /** Yields to other work between two steps; reads no time. */
 const YIELDS = 'setImmediate()';

@@ -57,6 +57,7 @@ describe('tenant settings', () => {
       'ledger.public': false,
       'review.fourEyes': false,
       'rights.profile': 'gdpr',
+      'attest.rpId': '',
       'retention.days': 90,
       'notice.controller': '',
       'notice.contact': '',

@@ -33,11 +33,18 @@ async function run(options: DestructiveFlags): Promise<void> {
     const { results, failures } = await runRetention(database, now, options.dryRun);
     print(results, () => [
       ...table([
-        ['TENANT', 'DECISIONS', 'CONTESTS', 'LINKS', 'SIGHTINGS', 'INDEX', 'AUDIT'],
+        ['TENANT', 'DECISIONS', 'CONTESTS', 'LINKS', 'SIGHTINGS', 'PASSKEYS', 'INDEX', 'AUDIT'],
         ...results.map((row) =>
-          [row.kid, row.decisions, row.contests, row.links, row.sightings, row.visitorIndex, row.audit].map(
-            String,
-          ),
+          [
+            row.kid,
+            row.decisions,
+            row.contests,
+            row.links,
+            row.sightings,
+            row.credentials,
+            row.visitorIndex,
+            row.audit,
+          ].map(String),
         ),
       ]),
       ...(options.dryRun === true ? ['Nothing was changed.'] : []),

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { OUTCOMES } from '../../attest/outcomes.ts';
 import { SECOND } from '../../lib/clock.ts';
 import { INGEST_STATUS } from '../../schema/responses.ts';
 import type { Stock } from './stock-store.ts';
@@ -32,14 +33,26 @@ function familiesOf(registers: Registry[]) {
   return { counter, histogram };
 }
 
-function countCosignings(registers: Registry[]) {
-  const { counter } = familiesOf(registers);
-  const answers = counter(
-    'gpd_cosignatures_total',
-    'Answers of witnesses to checkpoints, by result.',
-    'result',
-  );
-  for (const result of ['cosigned', 'unreachable', 'refused', 'fork']) answers(result).inc(0);
+interface Results {
+  readonly name: string;
+  readonly help: string;
+  readonly results: readonly string[];
+}
+
+const COSIGNINGS: Results = {
+  name: 'gpd_cosignatures_total',
+  help: 'Answers of witnesses to checkpoints, by result.',
+  results: ['cosigned', 'unreachable', 'refused', 'fork'],
+};
+const ATTESTATIONS: Results = {
+  name: 'gpd_attestations_total',
+  help: 'Ceremonies of passkeys, by what came of them.',
+  results: OUTCOMES,
+};
+
+function countResults(registers: Registry[], { name, help, results }: Results) {
+  const answers = familiesOf(registers).counter(name, help, 'result');
+  for (const result of results) answers(result).inc(0);
   return (result: string): void => answers(result).inc();
 }
 
@@ -62,7 +75,6 @@ export function makeMeters() {
   );
   const ingest = counter('gpd_ingest_total', 'Bundles that reached the core, by reason.', 'reason');
   const verdict = counter('gpd_verdicts_total', 'Verdicts of accepted bundles, by class.', 'class');
-  // At 0 from the start: a rise that begins with a new series is no rise to a rate.
   for (const reason of Object.keys(INGEST_STATUS)) ingest(reason).inc(0);
   const check = counter('gpd_consent_checks_total', 'Single consent checks, by reason.', 'reason');
   const invalid = new Counter({
@@ -94,7 +106,8 @@ export function makeMeters() {
       if (visitorClass !== null) verdict(visitorClass).inc();
     },
     check: (reason: string) => check(reason).inc(),
-    cosigning: countCosignings(registers),
+    cosigning: countResults(registers, COSIGNINGS),
+    attestation: countResults(registers, ATTESTATIONS),
     invalidState: () => invalid.inc(),
     batch(group: string, count: number, left: number) {
       size(group).observe(count);

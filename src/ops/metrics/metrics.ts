@@ -116,6 +116,7 @@ export async function startMetrics(config: Config, listen: Where | null, deps: M
         }
       },
     countCosigning: (result: string) => meters.cosigning(result),
+    countAttestation: (result: string) => meters.attestation(result),
     async stop() {
       unsubscribe(BATCHES, onBatch);
       unsubscribe(STATE_INVALID, onInvalid);

@@ -55,6 +55,7 @@ const COLUMNS: readonly Column[] = [
   ['visitorId', (decision) => decision.visitorId],
   ['declaredAgentId', (decision) => decision.declaredAgentId],
   ['needsAttestation', (decision) => decision.needsAttestation],
+  ['attested', (decision) => decision.attested?.by ?? null],
   ['rules', ({ rules }) => rules.map(({ id, weight }) => `${id} (${weight})`).join('; ')],
   ['rulesText', ({ rules }) => rules.map(({ text }) => text).join(' ')],
   ['defenses', ({ defenses }) => defenses.join('; ')],

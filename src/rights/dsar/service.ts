@@ -54,6 +54,11 @@ function describeDevice(device: HeldDevice) {
     firstSeenAt: timeOf(device.firstSeenAt),
     lastSeenAt: timeOf(device.lastSeenAt),
     seen: device.seen,
+    passkey: device.passkey && {
+      deviceBound: device.passkey.deviceBound,
+      createdAt: isoTime(device.passkey.createdAt),
+      lastUsedAt: isoTime(device.passkey.lastUsedAt),
+    },
     visitorIds: device.visitorIds,
     networksByDay: device.networks.map(({ day, networks }) => ({ day: dateOf(day), networks })),
   };
@@ -83,6 +88,7 @@ export function describeDecision(held: HeldDecision, tenant: IngestTenant, conte
     suspectScore: verdict.suspectScore,
     smartSignals: verdict.smartSignals,
     needsAttestation: verdict.needsAttestation,
+    attested: verdict.attested ?? null,
     consentState: verdict.consentState,
     rules: verdict.rules.map(({ id, weight, kind }) => ({ id, weight, kind, text: ruleText(id) })),
     defenses: verdict.defenses,

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
-import { countOf } from '../../db/sql.ts';
+import { countOf, isTrue } from '../../db/sql.ts';
 import { unmarked } from '../../ingest/erasing-store.ts';
 import type { Verdict } from '../../ingest/verdict.ts';
 import { chunksOf } from '../../lib/chunks.ts';
@@ -17,6 +17,14 @@ export interface HeldReach {
 }
 
 export type HeldDevice = NonNullable<Awaited<ReturnType<typeof heldDevice>>>;
+
+async function heldPasskey(read: Knex, of: { readonly kid: string; readonly durable: string }) {
+  const row = await read('credentials')
+    .where(of)
+    .first<{ device_bound: unknown; created_at: number; last_at: number } | undefined>();
+  if (!row) return null;
+  return { deviceBound: isTrue(row.device_bound), createdAt: row.created_at, lastUsedAt: row.last_at };
+}
 
 export async function heldDevice({ read }: Database, kid: string, durable: string) {
   const of = { kid, durable };
@@ -36,8 +44,9 @@ export async function heldDevice({ read }: Database, kid: string, durable: strin
     day: number;
     networks: number;
   }[];
-  if (!sighting && visitorIds.length === 0 && networks.length === 0) return null;
-  return { firstSeenAt: 0, lastSeenAt: 0, seen: 0, ...sighting, visitorIds, networks };
+  const passkey = await heldPasskey(read, of);
+  if (!sighting && visitorIds.length === 0 && networks.length === 0 && !passkey) return null;
+  return { firstSeenAt: 0, lastSeenAt: 0, seen: 0, ...sighting, visitorIds, networks, passkey };
 }
 
 export interface HeldOverride {

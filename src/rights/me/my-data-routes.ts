@@ -1,4 +1,6 @@
 import { type Request, type Response, type Router, urlencoded } from 'express';
+import { present } from '../../attest/attest-routes.ts';
+import type { Presented } from '../../attest/presented.ts';
 import { parseShape } from '../../http/json-body.ts';
 import { exactRouter } from '../../http/methods.ts';
 import type { Handlers } from '../../http/register.ts';
@@ -9,8 +11,7 @@ import { caseFilingSchema, type Forgotten } from '../../schema/rights.ts';
 import { publishableKeySchema } from '../../schema/rights-routes.ts';
 import { ROUTES } from '../../schema/routes.ts';
 import { sendDsar } from '../dsar/dsar-routes.ts';
-import { present } from './routes.ts';
-import type { MeService, Presented } from './service.ts';
+import type { MeService } from './service.ts';
 
 /**
  * GET /my-data: a page that a site can link to where gpd answers under the site's own origin. POST shows what a

@@ -1,17 +1,12 @@
-import type { IncomingHttpHeaders } from 'node:http';
-import { cookieValues } from '../../http/cookies.ts';
+import { present } from '../../attest/attest-routes.ts';
 import { parseShape } from '../../http/json-body.ts';
 import type { Handlers } from '../../http/register.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { caseFilingSchema } from '../../schema/rights.ts';
 import { sendDsar } from '../dsar/dsar-routes.ts';
-import type { MeService, Presented } from './service.ts';
+import type { MeService } from './service.ts';
 
 /** POST /me and POST /v1/principals/link: what a transparency token is good for (contract 3.5 and 6.1). */
-
-export function present({ origin, cookie }: IncomingHttpHeaders, token: unknown): Presented {
-  return { token, sessions: cookieValues(cookie, 'gp_session'), origin };
-}
 
 export function meRoutes(service: MeService): Handlers<'me' | 'link'> {
   return {

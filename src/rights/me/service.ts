@@ -1,3 +1,4 @@
+import type { Presented } from '../../attest/presented.ts';
 import { displayHandle, rightsRef } from '../../audit/reference.ts';
 import { recordAudit, writeAudit } from '../../audit/store.ts';
 import type { PrincipalSession } from '../../auth/session.ts';
@@ -16,7 +17,7 @@ import { NOTHING } from '../erase/erasure.ts';
 import type { EraseService } from '../erase/service.ts';
 import { linkRequest } from '../link-store.ts';
 import { transparencyView } from './transparency.ts';
-import { MAX_LIFE_MS, openToken, type TokenSubject } from './transparency-token.ts';
+import { MAX_LIFE_MS, openPresented } from './transparency-token.ts';
 
 /** What a browser may do with its transparency token (contract 3.5 and 6.1). */
 
@@ -27,17 +28,6 @@ export interface MeDeps extends DsarDeps {
   readonly kAnonymityFloor: number;
 }
 
-/** A token as it was presented. */
-export interface Presented {
-  readonly token: unknown;
-  /** Values of the gp_session cookie: a sibling host may have added one. */
-  readonly sessions: readonly string[];
-  readonly origin: string | undefined;
-}
-
-const MAX_TOKEN = 2048;
-const MAX_SESSIONS = 4;
-
 export type MeService = ReturnType<typeof makeMeService>;
 
 interface Opened {
@@ -46,15 +36,10 @@ interface Opened {
 }
 
 /** Every cause alike: malformed, expired, of another session, origin or tenant. @throws {Refusal} 401 */
-function open({ serverSecret, tenantOf, clock }: MeDeps, { token, sessions, origin }: Presented): Opened {
-  const refused = new Refusal('unauthenticated');
-  if (typeof token !== 'string' || token.length > MAX_TOKEN || origin === undefined) throw refused;
-  let subject: TokenSubject | null = null;
-  for (const session of sessions.slice(0, MAX_SESSIONS)) {
-    subject ??= openToken(serverSecret, clock(), token, { session, origin });
-  }
+function open({ serverSecret, tenantOf, clock }: MeDeps, presented: Presented): Opened {
+  const subject = openPresented(serverSecret, clock(), presented);
   const tenant = subject === null ? undefined : tenantOf(subject.kid);
-  if (subject === null || !tenant?.origins.has(origin)) throw refused;
+  if (subject === null || !tenant?.origins.has(presented.origin ?? '')) throw new Refusal('unauthenticated');
   return { tenant, requestId: subject.requestId };
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { OpenedToken, Presented } from '../../attest/presented.ts';
 import { DAY, MINUTE } from '../../lib/clock.ts';
 import { decryptGcm, encryptGcm, GCM_IV_BYTES } from '../../lib/gcm.ts';
 import { hmacSha256, sha256, sha256Text } from '../../lib/hash.ts';
@@ -21,9 +22,13 @@ export interface TokenBinding {
 export interface TokenSubject {
   readonly kid: string;
   readonly requestId: string;
+  /** Whose consent was proven (ADR 0049): a withdrawal counts as long as the token is good. */
+  readonly principalId?: string | undefined;
 }
 
-const plaintextSchema = z.tuple([z.string(), z.string(), z.int()]);
+const plaintextSchema = z
+  .tuple([z.string(), z.string(), z.int()])
+  .or(z.tuple([z.string(), z.string(), z.int(), z.string()]));
 
 /** The key of the day, derived once: tokens of one server are made all day long. */
 let derived: { readonly secret: Uint8Array; readonly day: number; readonly key: Buffer } | null = null;
@@ -40,7 +45,7 @@ function additionalData(binding: TokenBinding, day: number): Buffer {
   return sha256(JSON.stringify([sha256Text(binding.session), binding.origin, day]));
 }
 
-/** Plaintext: tenant, requestId, expiry. It never carries a visitorId. */
+/** Plaintext: tenant, requestId, expiry, and the principal of a proven consent. It never carries a visitorId. */
 export function issueToken(
   serverSecret: Uint8Array,
   random: Random,
@@ -52,7 +57,9 @@ export function issueToken(
   const head = Buffer.alloc(DAY_BYTES);
   head.writeUInt32BE(day);
   const iv = random(GCM_IV_BYTES);
-  const plaintext = Buffer.from(JSON.stringify([subject.kid, subject.requestId, now + TOKEN_TTL_MS]));
+  const { kid, requestId, principalId } = subject;
+  const held = [kid, requestId, now + TOKEN_TTL_MS, ...(principalId === undefined ? [] : [principalId])];
+  const plaintext = Buffer.from(JSON.stringify(held));
   const sealed = encryptGcm(dayKey(serverSecret, day), iv, additionalData(binding, day), plaintext);
   return Buffer.concat([head, iv, sealed]).toString('base64url');
 }
@@ -72,9 +79,27 @@ export function openToken(
   const plaintext = decryptGcm(dayKey(serverSecret, day), iv, additionalData(binding, day), sealed);
   if (!plaintext) return null;
   try {
-    const [kid, requestId, expiresAt] = plaintextSchema.parse(JSON.parse(plaintext.toString()));
-    return now < expiresAt && expiresAt <= now + MAX_LIFE_MS ? { kid, requestId } : null;
+    const [kid, requestId, expiresAt, principalId] = plaintextSchema.parse(JSON.parse(plaintext.toString()));
+    if (now >= expiresAt || expiresAt > now + MAX_LIFE_MS) return null;
+    return principalId === undefined ? { kid, requestId } : { kid, requestId, principalId };
   } catch {
     return null;
   }
+}
+
+const MAX_TOKEN = 2048;
+const MAX_SESSIONS = 4;
+
+/** Opens it by the session of the browser that it was made for. Null for every cause alike. */
+export function openPresented(
+  serverSecret: Uint8Array,
+  now: number,
+  { token, sessions, origin }: Presented,
+): OpenedToken | null {
+  if (typeof token !== 'string' || token.length > MAX_TOKEN || origin === undefined) return null;
+  for (const session of sessions.slice(0, MAX_SESSIONS)) {
+    const subject = openToken(serverSecret, now, token, { session, origin });
+    if (subject) return { ...subject, session };
+  }
+  return null;
 }

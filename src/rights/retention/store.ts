@@ -19,6 +19,7 @@ export const COUNTED = {
   contests: 'contests',
   links: 'links',
   sightings: 'sightings',
+  credentials: 'credentials',
   visitor_index: 'visitorIndex',
   audit_log: 'audit',
 } as const satisfies Record<AgingTable, string>;

@@ -1,5 +1,6 @@
 import { agentContract } from '../../agents/contract/agents.ts';
 import { snapshotContract } from '../../app/contract/snapshot.ts';
+import { credentialContract } from '../../attest/contract/credentials.ts';
 import { actContract } from '../../audit/contract/acts.ts';
 import { apiKeyContract } from '../../auth/contract/api-keys.ts';
 import { bannerContract } from '../../consent/contract/banners.ts';
@@ -72,6 +73,7 @@ export function storageContract(make: MakeDatabase): void {
   sealsContract(make);
   tamperedLogContract(make);
   networkContract(make);
+  credentialContract(make);
   epochContract(make);
   verifyBesideContract(make);
   webhookContract(make);

@@ -495,7 +495,15 @@ export function rightsContract(make: MakeDatabase): void {
         for (const requestId of ['req_r1', 'req_r2']) await linkRequest(tx, { ...linked, requestId });
       });
       const rules = { kid, days: 30, now: NOW };
-      const going = { decisions: 1, contests: 0, links: 1, sightings: 1, visitorIndex: 1, audit: 0 };
+      const going = {
+        decisions: 1,
+        contests: 0,
+        links: 1,
+        sightings: 1,
+        credentials: 0,
+        visitorIndex: 1,
+        audit: 0,
+      };
       expect(await planRetention(other, rules)).toEqual(going);
       expect(await planRetention(other, rules)).toEqual(going);
       expect(await retain(db.database, rules)).toEqual(going);

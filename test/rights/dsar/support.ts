@@ -51,7 +51,7 @@ function verdictOf(n: number, durable: string | null): Verdict {
     { class: 'undeclared_automation', suspectScore: 0.92, rules: fired('A1', 'W2'), confidence: 0.99 },
     { class: 'unknown', suspectScore: 0.35, rules: fired('M1', 'M2'), needsAttestation: true },
     { class: 'declared_agent', declaredAgentId: 'https://agent.example', suspectScore: 0 },
-    { class: 'human', overridden: true, defenses: ['brave'] },
+    { class: 'human', overridden: true, defenses: ['brave'], attested: { by: 'passkey', deviceBound: true } },
   ];
   return makeVerdict({
     requestId: requestId(n),
@@ -101,6 +101,8 @@ async function insertDevice(database: Database): Promise<void> {
       epoch: 680,
       ends_at: 681 * 30 * 86_400_000,
     });
+    const key = { public_key: 'key', counter: 0, device_bound: true, created_at: NOW, last_at: NOW + 1 };
+    await tx('credentials').insert({ ...common, ...key });
     await tx('network_days').insert({ ...common, day: DAY, networks: 2 });
     await tx('overrides').insert({ ...common, created_at: NOW + 9000, request_id: requestId(1) });
     const summary = { devices: 80, signals: [{ name: 'canvas', bits: 6.3 }] };

@@ -105,6 +105,7 @@ describe('a subject’s erasure', () => {
       links: 'erased',
       'signal-summaries': 'erased',
       'network-marks': 'erased',
+      credentials: 'none',
       consent: 'retained',
       backups: 'none',
     });

@@ -26,6 +26,7 @@ interface Dsar {
       readonly seen: number;
       readonly visitorIds: object[];
       readonly networksByDay: object[];
+      readonly passkey: object | null;
     };
     readonly linkedRequests: object[];
   };
@@ -40,6 +41,7 @@ const TOLD: Readonly<Record<string, (dsar: Dsar) => unknown>> = {
   decisions: ({ decisions }) => decisions.length,
   sightings: ({ subject }) => subject.device.seen,
   visitor_index: ({ subject }) => subject.device.visitorIds.length,
+  credentials: ({ subject }) => subject.device.passkey,
   network_days: ({ subject }) => subject.device.networksByDay.length,
   signal_summaries: ({ decisions }) => decisions[0]?.signals,
   contests: ({ contests }) => contests.length,
@@ -99,14 +101,16 @@ async function linkAndConsent(visit: Visit, principalId: string): Promise<void> 
   await post('/v1/consent/grant', grant, secret, { 'idempotency-key': 'once' });
 }
 
-/** What staff leave about somebody: a draft, and an export that is under way. */
-async function leaveDraftAndExport(contestId: string, durable: string): Promise<void> {
+/** What staff leave about somebody: a draft, and an export that is under way. And a passkey of the device. */
+async function leaveDraftExportAndPasskey(contestId: string, durable: string): Promise<void> {
   const now = Date.now();
   await rights.sql(
     `INSERT INTO console_drafts (kid, actor, contest_id, kind, outcome, text, at)
       VALUES ('${KID}', 'staff', '${contestId}', 'ask', NULL, 'a draft', ${now})`,
     `INSERT INTO console_jobs (hash, kid, actor, kind, state, done, total, started_at, beat_at)
       VALUES ('job', '${KID}', 'staff', 'export', 'running', 0, 1, ${now}, ${now})`,
+    `INSERT INTO credentials (kid, durable, public_key, counter, device_bound, created_at, last_at)
+      VALUES ('${KID}', '${durable}', 'key', 0, 1, ${now}, ${now})`,
     `INSERT INTO console_job_subjects (hash, subject) VALUES ('job', '${durable}')`,
   );
 }
@@ -126,7 +130,7 @@ it('is exported from every store and erased from every store', async () => {
       WHERE d.request_id = '${visit.requestId}'`,
   );
   const { durable, principal } = known[0] as { durable: string; principal: string };
-  await leaveDraftAndExport(contestId, durable);
+  await leaveDraftExportAndPasskey(contestId, durable);
 
   const ids = [durable, principal, contestId, first.requestId, visit.requestId, visit.visitorId];
   const tables = await subjectTables();

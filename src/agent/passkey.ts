@@ -1,0 +1,92 @@
+import { fromBase64, toBase64Url } from './bytes.ts';
+import type { IngestResponse } from './types.ts';
+
+/** The browser half of a passkey, by itself: loaded when a page wants one (contract-2 section 16). */
+
+export interface PasskeyRequest {
+  readonly endpoint: string;
+  readonly kid: string;
+  /** The transparency token of the visit that needs attestation. */
+  readonly token: string;
+}
+
+/** A status without a response: the person declined, or it failed. */
+export type PasskeyAnswer =
+  | { readonly passkey: 'attested'; readonly status: number; readonly response: IngestResponse }
+  | { readonly passkey: 'declined' | 'failed' };
+
+interface Offer {
+  readonly ceremony: 'create' | 'get';
+  readonly publicKey: Record<string, unknown> & {
+    readonly challenge: string;
+    readonly user?: { id: string };
+  };
+}
+
+const fromBase64Url = (text: string) => fromBase64(text.replace(/-/g, '+').replace(/_/g, '/'));
+
+async function post<T>(url: string, body: object): Promise<T | number> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    credentials: 'include',
+    cache: 'no-store',
+    redirect: 'error',
+    body: JSON.stringify(body),
+  });
+  return response.ok ? ((await response.json()) as T) : response.status;
+}
+
+/** That this browser has made one; where nothing can be stored it makes another the next time. */
+function remember(kid: string, has?: boolean): boolean {
+  const name = `gpd-passkey ${kid}`;
+  try {
+    if (has === true) localStorage.setItem(name, '1');
+    if (has === false) localStorage.removeItem(name);
+    return localStorage.getItem(name) !== null;
+  } catch {
+    return false;
+  }
+}
+
+async function ask({ ceremony, publicKey }: Offer): Promise<object> {
+  const { challenge, user } = publicKey;
+  const options = {
+    ...publicKey,
+    challenge: fromBase64Url(challenge),
+    ...(user && { user: { ...user, id: fromBase64Url(user.id) } }),
+  } as unknown;
+  const { credentials } = navigator;
+  const made = (await (ceremony === 'create'
+    ? credentials.create({ publicKey: options as PublicKeyCredentialCreationOptions })
+    : credentials.get({ publicKey: options as PublicKeyCredentialRequestOptions }))) as PublicKeyCredential;
+  const given = made.response as unknown as Record<string, ArrayBuffer>;
+  const parts =
+    ceremony === 'create'
+      ? ['clientDataJSON', 'attestationObject']
+      : ['clientDataJSON', 'authenticatorData', 'signature'];
+  const response = Object.fromEntries(
+    parts.map((part) => [part, toBase64Url(new Uint8Array(given[part] as ArrayBuffer))]),
+  );
+  return { id: made.id, rawId: made.id, type: made.type, response };
+}
+
+/** Asks the person. Never throws: who declines keeps what they have. */
+export async function attest({ endpoint, kid, token }: PasskeyRequest): Promise<PasskeyAnswer> {
+  const base = `${endpoint}/_fp/attest/v1/`;
+  try {
+    const ceremony = remember(kid) ? 'get' : 'create';
+    const offer = await post<Offer>(`${base}options`, { token, ceremony });
+    if (typeof offer === 'number') return { passkey: 'failed' };
+    const credential = await ask(offer);
+    const response = await post<IngestResponse>(`${base}verify`, { token, credential });
+    const isDone = typeof response !== 'number';
+    // The server may have forgotten it: then the next one is new.
+    remember(kid, isDone);
+    return isDone ? { passkey: 'attested', status: 200, response } : { passkey: 'failed' };
+  } catch (error) {
+    const isDeclined = (error as Error).name === 'NotAllowedError';
+    if (isDeclined) remember(kid, false);
+    return { passkey: isDeclined ? 'declined' : 'failed' };
+  }
+}

@@ -1,0 +1,57 @@
+import type { Database } from '../db/db.ts';
+import { type HotTransaction, isTrue, runHot } from '../db/sql.ts';
+
+/** Passkeys by the keyed hash of their id, which is the durable id of the device that they tell apart. */
+export interface Credential {
+  readonly publicKey: string;
+  readonly counter: number;
+  readonly deviceBound: boolean;
+}
+
+interface CredentialKey {
+  readonly kid: string;
+  readonly durable: string;
+}
+
+export async function findCredential(
+  { read }: Database,
+  { kid, durable }: CredentialKey,
+): Promise<Credential | null> {
+  const row = await read('credentials')
+    .where({ kid, durable })
+    .first<{ public_key: string; counter: number; device_bound: unknown } | undefined>();
+  return row
+    ? { publicKey: row.public_key, counter: Number(row.counter), deviceBound: isTrue(row.device_bound) }
+    : null;
+}
+
+/** @returns false where there is one already */
+export async function addCredential(
+  tx: HotTransaction,
+  { kid, durable }: CredentialKey,
+  { publicKey, counter, deviceBound }: Credential,
+  now: number,
+): Promise<boolean> {
+  const added = await runHot(
+    tx,
+    `INSERT INTO credentials (kid, durable, public_key, counter, device_bound, created_at, last_at)
+      VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING kid`,
+    [kid, durable, publicKey, counter, deviceBound, now, now],
+  );
+  return added.length === 1;
+}
+
+/** @returns false where it was erased, or used by another meanwhile */
+export async function takeCredential(
+  tx: HotTransaction,
+  { kid, durable }: CredentialKey,
+  counters: { readonly from: number; readonly to: number },
+  now: number,
+): Promise<boolean> {
+  const used = await runHot(
+    tx,
+    'UPDATE credentials SET counter = ?, last_at = ? WHERE kid = ? AND durable = ? AND counter = ? RETURNING kid',
+    [counters.to, now, kid, durable, counters.from],
+  );
+  return used.length === 1;
+}

@@ -1,0 +1,16 @@
+/** A transparency token as it was presented. */
+export interface Presented {
+  readonly token: unknown;
+  /** Values of the gp_session cookie: a sibling host may have added one. */
+  readonly sessions: readonly string[];
+  readonly origin: string | undefined;
+}
+
+/** What it stands for, and the session that it was made for. */
+export interface OpenedToken {
+  readonly kid: string;
+  readonly requestId: string;
+  readonly session: string;
+  /** Whose consent was proven, where a tenant wants that. */
+  readonly principalId?: string | undefined;
+}

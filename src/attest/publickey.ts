@@ -1,0 +1,34 @@
+import type { Ceremony } from './challenge.ts';
+
+/** What the browser is asked (WebAuthn JSON): a discoverable credential, no attestation, user verification preferred. */
+
+const TIMEOUT_MS = 120_000;
+const ES256 = -7;
+const ED25519 = -8;
+const RS256 = -257;
+export const ALGORITHMS = [ED25519, ES256, RS256];
+
+export interface Asked {
+  readonly rpId: string;
+  readonly challenge: string;
+  /** Names nobody: it is new for every passkey. */
+  readonly userId: string;
+}
+
+export function publicKeyOf(ceremony: Ceremony, { rpId, challenge, userId }: Asked): Record<string, unknown> {
+  const both = { challenge, timeout: TIMEOUT_MS };
+  if (ceremony === 'get') return { ...both, rpId, allowCredentials: [], userVerification: 'preferred' };
+  return {
+    ...both,
+    rp: { id: rpId, name: rpId },
+    user: { id: userId, name: rpId, displayName: rpId },
+    pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: 'public-key', alg })),
+    excludeCredentials: [],
+    attestation: 'none',
+    authenticatorSelection: {
+      residentKey: 'required',
+      requireResidentKey: true,
+      userVerification: 'preferred',
+    },
+  };
+}

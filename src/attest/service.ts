@@ -1,0 +1,191 @@
+import { reconcile } from '../ingest/decisions-service.ts';
+import { confidenceOf, currentEpoch, epochEnd, visitorIdOf } from '../ingest/identity.ts';
+import type { IngestTenant, IssueToken, KnownDevice, RecordEntry } from '../ingest/ports.ts';
+import type { RecordAlone } from '../ingest/recorder-store.ts';
+import { verdictResponse } from '../ingest/respond.ts';
+import { type Clock, DAY } from '../lib/clock.ts';
+import { Refusal } from '../lib/errors.ts';
+import { hmacSha256, hmacSha256Text, sha256 } from '../lib/hash.ts';
+import type { Random } from '../lib/random.ts';
+import type { IngestResponse } from '../schema/responses.ts';
+import { type AdmitDeps, type Admitted, type Asker, admit, requireConsent } from './admit-service.ts';
+import { isCloned, type Presentation, readCredential, verifyCreated, verifyUsed } from './ceremony.ts';
+import { type Ceremony, makeChallenge, readChallenge } from './challenge.ts';
+import { addCredential, type Credential, findCredential, takeCredential } from './credential-store.ts';
+import type { Outcome } from './outcomes.ts';
+import { publicKeyOf } from './publickey.ts';
+
+/** Tells a device apart from those that look the same, by a passkey of its own (contract-2 section 16). */
+
+export interface AttestDeps extends AdmitDeps {
+  readonly record: RecordAlone;
+  readonly issueToken: IssueToken;
+  readonly serverSecret: Uint8Array;
+  readonly epochDays: number;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Of whose ceremony what came. */
+  readonly onOutcome: (outcome: Outcome, kid: string) => void;
+}
+
+export type AttestService = ReturnType<typeof makeAttestService>;
+
+const USER_ID_BYTES = 16;
+const SALT_BYTES = 16;
+
+class Failed extends Error {
+  override readonly name = 'Failed';
+  readonly outcome: Outcome;
+
+  constructor(outcome: Outcome) {
+    super(outcome);
+    this.outcome = outcome;
+  }
+}
+
+const challengeKey = ({ serverSecret }: AttestDeps): Buffer =>
+  hmacSha256(serverSecret, 'gpd/attest-challenge/v1');
+
+/** Before it no durable id begins: those of signals are of 32 bytes. */
+const durableOf = ({ durableKey }: IngestTenant, credentialId: string): string =>
+  hmacSha256Text(durableKey, `gpd/passkey/v1 ${credentialId}`);
+
+interface Proven {
+  readonly durable: string;
+  readonly credential: Credential;
+  /** Null: it is new. */
+  readonly before: number | null;
+}
+
+/** @throws {Failed} */
+async function prove(deps: AttestDeps, admitted: Admitted, given: Presentation): Promise<Proven> {
+  const { kid, tenant, origin, rpId } = admitted;
+  const { challenge } = given;
+  const expected = { challenge, origin, rpId };
+  const durable = durableOf(tenant, given.credential.id);
+  if (given.ceremony === 'create') {
+    const credential = await verifyCreated(given.credential, expected);
+    if (!credential) throw new Failed('signature');
+    return { durable, credential, before: null };
+  }
+  const stored = await findCredential(deps.database, { kid, durable });
+  if (!stored) throw new Failed('unknown');
+  const counter = await verifyUsed(given.credential, stored.publicKey, expected);
+  if (counter === null) throw new Failed('signature');
+  if (isCloned(stored.counter, counter)) throw new Failed('cloned');
+  return { durable, credential: { ...stored, counter }, before: stored.counter };
+}
+
+/** The same class, score and rules, of the device that was told apart; an override is the reviewer's word, not the passkey's. */
+function decideOn(
+  { epochDays, random }: AttestDeps,
+  { tenant, verdict }: Admitted,
+  { requestId, network }: Asker,
+  proven: Proven,
+  { known, now }: { readonly known: KnownDevice; readonly now: number },
+): RecordEntry {
+  const { durable, credential } = proven;
+  const epoch = currentEpoch(now, epochDays);
+  const identity = { durable, epoch, visitorId: visitorIdOf(tenant, durable, epoch) };
+  const same = known.neverAutomation ? { ...reconcile(verdict), overridden: true } : verdict;
+  return {
+    kid: tenant.kid,
+    identified: {
+      ...identity,
+      epochEndsAt: epochEnd(epoch, epochDays),
+      network,
+      day: Math.floor(now / DAY),
+      marked: known.marked,
+    },
+    verdict: {
+      ...same,
+      requestId,
+      decidedAt: now,
+      durable,
+      epoch,
+      confidence: confidenceOf(identity, known.seen),
+      needsAttestation: false,
+      attested: { by: 'passkey', deviceBound: credential.deviceBound },
+    },
+    shadow: null,
+    salt: random(SALT_BYTES).toString('base64url'),
+    summary: null,
+    webhooks: tenant.decisionWebhooks,
+  };
+}
+
+/** Challenge, credential and decision are claimed and written together. @throws {Failed} */
+async function settle(
+  deps: AttestDeps,
+  admitted: Admitted,
+  asker: Asker,
+  { proven, challenge, expiresAt }: { proven: Proven; challenge: string; expiresAt: number },
+): Promise<RecordEntry> {
+  const { kid, tenant } = admitted;
+  const { durable, credential, before } = proven;
+  const now = deps.clock();
+  const nonce = sha256(`gpd/attest ${challenge}`).subarray(0, 16).toString('base64url');
+  const recorded = await deps.record(
+    {
+      claim: { kid, since: tenant.since, nonce, expiresAt, earliestExpiry: expiresAt },
+      device: { kid, durable, network: asker.network, day: Math.floor(now / DAY) },
+      decide: (known) => decideOn(deps, admitted, asker, proven, { known: known as KnownDevice, now }),
+    },
+    async (tx) => {
+      const key = { kid, durable };
+      const written =
+        before === null
+          ? await addCredential(tx, key, credential, now)
+          : await takeCredential(tx, key, { from: before, to: credential.counter }, now);
+      if (!written) throw new Failed(before === null ? 'unknown' : 'cloned');
+    },
+  );
+  if (recorded === 'gone') throw new Refusal('unauthenticated');
+  if (typeof recorded === 'string') throw new Failed('replay');
+  return recorded;
+}
+
+async function attest(deps: AttestDeps, asker: Asker, given: unknown) {
+  const admitted = await admit(deps, asker);
+  const { kid, token, rpId } = admitted;
+  const read = readCredential(given);
+  if (!read) throw new Failed('malformed');
+  const { ceremony, challenge } = read;
+  const binding = { token, kid, ceremony, rpId };
+  const expiresAt = readChallenge(challengeKey(deps), deps.clock(), challenge, binding);
+  if (expiresAt === null) throw new Failed('challenge');
+  const proven = await prove(deps, admitted, read);
+  // Once more: a signature takes its time, and what was withdrawn meanwhile is withdrawn.
+  await requireConsent(deps, admitted, asker.gpc);
+  const entry = await settle(deps, admitted, asker, { proven, challenge, expiresAt });
+  deps.onOutcome(proven.before === null ? 'created' : 'used', kid);
+  const { session, origin, principalId } = admitted;
+  const { requestId } = asker;
+  const now = deps.clock();
+  const response: IngestResponse = verdictResponse(entry.verdict, entry.identified?.visitorId ?? null);
+  response.transparencyToken = deps.issueToken({ kid, requestId, session, origin, now, principalId });
+  return response;
+}
+
+/** Each throws a Refusal: 401 for the token, 451 for the consent, 404 where nothing has to be told apart. */
+export function makeAttestService(deps: AttestDeps) {
+  return {
+    async options(asker: Asker, ceremony: Ceremony) {
+      const { token, kid, rpId } = await admit(deps, asker);
+      const { random, clock } = deps;
+      const challenge = makeChallenge(challengeKey(deps), random, clock(), { token, kid, ceremony, rpId });
+      const userId = random(USER_ID_BYTES).toString('base64url');
+      return { ceremony, publicKey: publicKeyOf(ceremony, { rpId, challenge, userId }) };
+    },
+    /** @throws {Refusal} `attestation-failed` for every failed ceremony alike */
+    async verify(asker: Asker, credential: unknown): Promise<IngestResponse> {
+      try {
+        return await attest(deps, asker, credential);
+      } catch (error) {
+        if (!(error instanceof Failed)) throw error;
+        deps.onOutcome(error.outcome, deps.openToken(asker.presented)?.kid ?? '');
+        throw new Refusal('attestation-failed');
+      }
+    },
+  };
+}

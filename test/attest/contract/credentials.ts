@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addCredential, findCredential, takeCredential } from '../../../src/attest/credential-store.ts';
+import { makeRecordAlone } from '../../../src/ingest/recorder-store.ts';
+import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
+import { DAY, makeEntry, NOW } from '../../support/make.ts';
+import { ensureTenant } from '../../support/recorder.ts';
+
+export function credentialContract(make: MakeDatabase): void {
+  describe('passkeys', () => {
+    let db: TestDatabase;
+    beforeAll(async () => {
+      db = await make();
+      await ensureTenant(db.database, 'k');
+    });
+    afterAll(() => db.close());
+
+    const key = (durable: string) => ({ kid: 'k', durable });
+    const made = { publicKey: 'pk', counter: 4_000_000_000, deviceBound: true };
+    const add = (durable: string, credential = made) =>
+      db.database.hotTransaction((tx) => addCredential(tx, key(durable), credential, NOW));
+    const take = (durable: string, from: number, to: number) =>
+      db.database.hotTransaction((tx) => takeCredential(tx, key(durable), { from, to }, NOW + 1));
+
+    it('are there once, of one tenant, with their counter', async () => {
+      expect(await add('a')).toBe(true);
+      expect(await add('a', { ...made, publicKey: 'other' })).toBe(false);
+      expect(await findCredential(db.database, key('a'))).toEqual(made);
+      expect(await findCredential(db.database, { kid: 'other', durable: 'a' })).toBeNull();
+      await add('bound', { ...made, deviceBound: false });
+      expect((await findCredential(db.database, key('bound')))?.deviceBound).toBe(false);
+    });
+
+    it('are used by one of two that read the same counter', async () => {
+      await add('b', { ...made, counter: 7 });
+      expect(await Promise.all([take('b', 7, 8), take('b', 7, 9)])).toEqual([true, false]);
+      expect(await take('gone', 0, 1)).toBe(false);
+      expect((await findCredential(db.database, key('b')))?.counter).toBe(8);
+    });
+
+    it('leave nothing of a decision whose passkey could not be written, not its challenge either', async () => {
+      const record = makeRecordAlone(db.database, () => 0);
+      const since = await ensureTenant(db.database, 'k');
+      const { claim, ...entry } = makeEntry({ kid: 'k', id: 'alone', durable: 'c' });
+      const sighting = {
+        claim: { ...claim, since },
+        device: { kid: 'k', durable: 'c', network: 'n', day: DAY },
+        decide: () => entry,
+      };
+      const failing = record(sighting, () => Promise.reject(new Error('not written')));
+      await expect(failing).rejects.toThrow('not written');
+      for (const table of ['decisions', 'nonces', 'sightings'])
+        expect(await db.database.read(table).where({ kid: 'k' })).toEqual([]);
+      expect(await record(sighting, async () => {})).toEqual(entry);
+      expect(await record(sighting, async () => {})).toBe('replay');
+    });
+  });
+}

@@ -1,0 +1,348 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ingestResponseSchema } from '../../src/schema/responses.ts';
+import { KID, ORIGIN, OTHER, OTHER_ORIGIN } from '../support/constants.ts';
+import { execute } from '../support/database.ts';
+import { expectError } from '../support/expect.ts';
+import { ask, postJson, type Reply } from '../support/http.ts';
+import { certified, create, get, makePasskey, type Passkey } from '../support/passkey.ts';
+import { type Gpd, startGpd } from '../support/server.ts';
+import { call, challengeOf, twin, type Visit, type VisitOptions, visit } from './support.ts';
+
+/** Passkeys over HTTP, with an authenticator in software (contract-2 section 16). */
+
+let gpd: Gpd;
+let now = Date.now();
+let secret: string;
+beforeAll(async () => {
+  gpd = await startGpd({
+    tenants: [
+      { kid: KID, origins: [ORIGIN, 'https://sub.shop.example'] },
+      { kid: OTHER, origins: [OTHER_ORIGIN, ORIGIN] },
+    ],
+    settings: { GPD_RATE_PRIVACY: 'off', GPD_MAX_CLOCK_SKEW: '86400' },
+    app: { clock: () => now },
+  });
+  const made = await gpd.json<{ key: string }>([
+    'apikeys',
+    'create',
+    KID,
+    '--scope',
+    'secret',
+    '--name',
+    't',
+  ]);
+  secret = made.key;
+});
+afterAll(() => gpd.stop());
+
+const sql = (text: string) => execute(gpd.dataDir, text);
+const count = async (table: string): Promise<number> =>
+  Number((await sql(`SELECT COUNT(*) AS n FROM ${table}`))[0]?.['n']);
+
+const attested = (reply: Reply) => {
+  expect([reply.status, reply.text]).toEqual([200, expect.any(String)]);
+  return ingestResponseSchema.parse(reply.json());
+};
+
+async function register(at: Visit, key: Passkey, synced = false): Promise<Reply> {
+  const challenge = await challengeOf(gpd, at);
+  return call(gpd, 'verify', at, { credential: create(key, { origin: at.origin, challenge, synced }) });
+}
+
+async function use(at: Visit, key: Passkey): Promise<Reply> {
+  const challenge = await challengeOf(gpd, at, 'get');
+  return call(gpd, 'verify', at, { credential: get(key, { origin: at.origin, challenge }) });
+}
+
+describe('two phones that look the same', () => {
+  it('have one id, and two once each has made a passkey', async () => {
+    const [one, two] = [await visit(gpd), await visit(gpd)];
+    expect(two.answer).toMatchObject({ visitorId: one.answer.visitorId, needsAttestation: true });
+    const first = attested(await register(one, makePasskey()));
+    const second = attested(await register(two, makePasskey(), true));
+    expect(first).toMatchObject({
+      confidence: 0.6,
+      needsAttestation: false,
+      attested: { by: 'passkey', deviceBound: true },
+      class: one.answer.class,
+      suspectScore: one.answer.suspectScore,
+      consentState: one.answer.consentState,
+      reason: 'ok',
+    });
+    expect(second.attested).toEqual({ by: 'passkey', deviceBound: false });
+    const ids = [one.answer.visitorId, first.visitorId, second.visitorId];
+    expect(new Set(ids).size).toBe(3);
+    expect(first.requestId).not.toBe(one.answer.requestId);
+  });
+
+  it('are known again by the same passkey, with a decision of its own that the backend reads', async () => {
+    const key = makePasskey(1);
+    const first = attested(await register(await visit(gpd), key));
+    key.counter = 2;
+    const again = attested(await use(await visit(gpd), key));
+    expect(again).toMatchObject({ visitorId: first.visitorId, confidence: 0.99, needsAttestation: false });
+    const headers = { authorization: `Bearer ${secret}` };
+    const reply = await ask(gpd.url, `/v1/decisions/${again.requestId}`, { headers });
+    expect(reply.json()).toMatchObject({
+      visitorId: first.visitorId,
+      attested: { by: 'passkey', deviceBound: true },
+      needsAttestation: false,
+    });
+  });
+
+  it('keep class and score, whatever they are: a driven browser stays one', async () => {
+    const signals = twin();
+    signals.page['webdriver'] = true;
+    const driven = await visit(gpd, { signals });
+    expect(driven.answer).toMatchObject({ class: 'undeclared_automation', smartSignals: { bot: true } });
+    const { class: kind, suspectScore, smartSignals } = driven.answer;
+    expect(attested(await register(driven, makePasskey()))).toMatchObject({
+      class: kind,
+      suspectScore,
+      smartSignals,
+    });
+  });
+
+  it('get a token for the new decision, in the same session, and need no second passkey', async () => {
+    const at = await visit(gpd);
+    const answer = attested(await register(at, makePasskey()));
+    const next = { ...at, token: answer.transparencyToken ?? '' };
+    expectError(await call(gpd, 'options', next, {}), 'no-retained-data');
+  });
+
+  it('are forgotten with the passkey, which then proves nothing', async () => {
+    const key = makePasskey();
+    const at = await visit(gpd);
+    const answer = attested(await register(at, key));
+    const reply = await postJson(
+      gpd.url,
+      '/me',
+      { token: answer.transparencyToken, action: 'forget' },
+      { origin: ORIGIN, cookie: `gp_session=${at.session}` },
+    );
+    const { shared, scopes } = reply.json() as {
+      shared: boolean;
+      scopes: { scope: string; count: number }[];
+    };
+    expect(shared).toBe(false);
+    expect(scopes).toContainEqual({ scope: 'credentials', action: 'erased', count: 1 });
+    expectError(await use(await visit(gpd), key), 'attestation-failed');
+  });
+});
+
+describe('the options', () => {
+  it('are those of a discoverable credential without attestation, for the host of the page', async () => {
+    const at = await visit(gpd);
+    const made = (await call(gpd, 'options', at, {})).json();
+    expect(made).toMatchObject({
+      ceremony: 'create',
+      publicKey: {
+        rp: { id: 'shop.example' },
+        attestation: 'none',
+        authenticatorSelection: { residentKey: 'required', userVerification: 'preferred' },
+      },
+    });
+    const got = (await call(gpd, 'options', at, { ceremony: 'get' })).json();
+    expect(got).toMatchObject({
+      ceremony: 'get',
+      publicKey: { rpId: 'shop.example', allowCredentials: [], userVerification: 'preferred' },
+    });
+    expectError(await call(gpd, 'options', at, { ceremony: 'steal' }), 'invalid-request');
+  });
+
+  it('name the parent that the tenant has set, where the page is below it', async () => {
+    await gpd.cli(['tenants', 'set', OTHER, 'attest.rpId=example']);
+    expect((await gpd.cli(['tenants', 'set', KID, 'attest.rpId=shop.example'])).code).toBe(0);
+    await expect
+      .poll(async () => {
+        const at = await visit(gpd, { origin: 'https://sub.shop.example' });
+        const { publicKey } = (await call(gpd, 'options', at, {})).json() as { publicKey: { rp: object } };
+        return publicKey.rp;
+      })
+      .toMatchObject({ id: 'shop.example' });
+    expect((await gpd.cli(['tenants', 'set', KID, 'attest.rpId='])).code).toBe(0);
+  });
+
+  it('are given to a page of the tenant alone, by CORS as ingest', async () => {
+    const preflight = await ask(gpd.url, '/_fp/attest/v1/options', {
+      method: 'OPTIONS',
+      headers: { origin: ORIGIN, 'access-control-request-method': 'POST' },
+    });
+    expect(preflight.status).toBe(204);
+    expect(preflight.headers).toMatchObject({
+      'access-control-allow-origin': ORIGIN,
+      'access-control-allow-credentials': 'true',
+      'access-control-allow-methods': 'POST',
+    });
+    const at = await visit(gpd);
+    expect((await call(gpd, 'options', at, {})).headers['access-control-allow-origin']).toBe(ORIGIN);
+    const elsewhere = await call(gpd, 'options', at, {}, { origin: 'https://evil.example' });
+    expect(elsewhere.headers['access-control-allow-origin']).toBeUndefined();
+  });
+});
+
+describe('who may ask', () => {
+  it.each(['options', 'verify'] as const)('every failure of the token is one 401: %s', async (path) => {
+    const [at, another] = [await visit(gpd), await visit(gpd)];
+    const foreign = await visit(gpd, { target: gpd.targets[1]!, origin: OTHER_ORIGIN });
+    const replies = [
+      await call(gpd, path, at, {}, { token: null }),
+      await call(gpd, path, at, {}, { token: `${at.token}A` }),
+      await call(gpd, path, at, {}, { session: another.session }),
+      await call(gpd, path, at, {}, { origin: 'https://sub.shop.example' }),
+      await call(gpd, path, foreign, {}, { origin: ORIGIN }),
+    ];
+    for (const reply of replies) expectError(reply, 'unauthenticated');
+    expect(new Set(replies.map(({ text }) => text)).size).toBe(1);
+  });
+
+  const refused: readonly (readonly [string, VisitOptions])[] = [
+    ['without the purpose', { purposes: ['device-identification'] }],
+    ['with the purpose of another', { purposes: ['device-identification', 'device-attest'] }],
+  ];
+  it.each(refused)('nobody %s', async (_what, options) => {
+    const at = await visit(gpd, options);
+    expectError(await call(gpd, 'options', at, {}), 'consent-missing');
+    expectError(await call(gpd, 'verify', at, { credential: {} }), 'consent-missing');
+  });
+
+  it('nobody whose browser says GPC since', async () => {
+    const at = await visit(gpd);
+    expectError(await call(gpd, 'options', at, {}, { headers: { 'sec-gpc': '1' } }), 'consent-missing');
+    expect((await call(gpd, 'options', at, {})).status).toBe(200);
+  });
+
+  it('nobody whose visit needs no attestation', async () => {
+    const signals = {
+      ...twin('plain'),
+      graphics: { ...twin('plain').graphics, renderer: 'ANGLE (Intel, UHD 620)' },
+    };
+    const at = await visit(gpd, { signals });
+    expect(at.answer.needsAttestation).toBe(false);
+    expectError(await call(gpd, 'options', at, {}), 'no-retained-data');
+  });
+
+  it('nobody after the visit was erased', async () => {
+    const at = await visit(gpd);
+    await postJson(
+      gpd.url,
+      '/me',
+      { token: at.token, action: 'forget' },
+      {
+        origin: ORIGIN,
+        cookie: `gp_session=${at.session}`,
+      },
+    );
+    expectError(await call(gpd, 'options', at, {}), 'no-retained-data');
+  });
+});
+
+describe('a ceremony that proves nothing', () => {
+  it('is one and the same 400, and leaves nothing', async () => {
+    const at = await visit(gpd);
+    const known = makePasskey(5);
+    attested(await register(await visit(gpd), known));
+    const before = [await count('credentials'), await count('decisions')];
+    const challenge = await challengeOf(gpd, at);
+    const got = await challengeOf(gpd, at, 'get');
+    const other = await visit(gpd);
+    const otherChallenge = await challengeOf(gpd, other);
+    const origin = ORIGIN;
+    const fresh = (): Passkey => makePasskey();
+    const good = create(fresh(), { origin, challenge });
+    const credentials: readonly (readonly [string, unknown])[] = [
+      ['nothing', undefined],
+      ['a text', 'x'],
+      ['an empty object', {}],
+      ['a list', []],
+      ['no response', { ...good, response: {} }],
+      ['another type', { ...good, type: 'password' }],
+      ['another id', { ...good, id: fresh().id.toString('base64url') }],
+      ['both ids another', { ...good, id: 'AAAA', rawId: 'AAAA' }],
+      ['a foreign origin', create(fresh(), { origin: 'https://evil.example', challenge })],
+      [
+        'a foreign origin with our relying party',
+        create(fresh(), { origin: 'https://evil.example', rpId: 'shop.example', challenge }),
+      ],
+      ['a foreign relying party', create(fresh(), { origin, rpId: 'evil.example', challenge })],
+      ['a frame of another site', create(fresh(), { origin, challenge, over: { crossOrigin: true } })],
+      ['the challenge of another visit', create(fresh(), { origin, challenge: otherChallenge })],
+      ['the challenge of the other ceremony', create(fresh(), { origin, challenge: got })],
+      [
+        'a challenge of one’s own',
+        create(fresh(), { origin, challenge: Buffer.alloc(54, 7).toString('base64url') }),
+      ],
+      ['nobody there', create(fresh(), { origin, challenge, flags: 0 })],
+      ['a certificate', create(fresh(), { origin, challenge }, certified(), 'packed')],
+      ['another format', create(fresh(), { origin, challenge }, undefined, 'tpm')],
+      ['a type of client data', create(fresh(), { origin, challenge, over: { type: 'webauthn.get' } })],
+      ['a passkey that is known already', create({ ...known, counter: 9 }, { origin, challenge })],
+      ['a passkey that nobody made here', get(fresh(), { origin, challenge: got })],
+      [
+        'a known passkey signed by another',
+        get({ ...fresh(), id: known.id, counter: 9 }, { origin, challenge: got }),
+      ],
+      ['a counter that stays', get({ ...known, counter: 5 }, { origin, challenge: got })],
+      ['a counter that falls', get({ ...known, counter: 0 }, { origin, challenge: got })],
+    ];
+    const texts = new Set<string>();
+    for (const [what, credential] of credentials) {
+      const reply = await call(gpd, 'verify', at, { credential });
+      expect([what, reply.status]).toEqual([what, 400]);
+      expectError(reply, 'attestation-failed');
+      texts.add(reply.text);
+    }
+    expect(texts.size).toBe(1);
+    expect([await count('credentials'), await count('decisions')]).toEqual([before[0], (before[1] ?? 0) + 1]);
+    expect(attested(await call(gpd, 'verify', at, { credential: good })).attested).toBeDefined();
+    expect(gpd.logs()).toContain('"event":"passkey-cloned"');
+  });
+
+  it('a challenge is good once, for the same passkey and for another', async () => {
+    const at = await visit(gpd);
+    const challenge = await challengeOf(gpd, at);
+    const credential = create(makePasskey(), { origin: ORIGIN, challenge });
+    const replies = await Promise.all(
+      [credential, credential, create(makePasskey(), { origin: ORIGIN, challenge })].map((one) =>
+        call(gpd, 'verify', at, { credential: one }),
+      ),
+    );
+    expect(replies.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 400, 400]);
+    const rows = await count('credentials');
+    expectError(await call(gpd, 'verify', at, { credential }), 'attestation-failed');
+    expect(await count('credentials')).toBe(rows);
+  });
+
+  it('a challenge is good for five minutes, and the token no longer', async () => {
+    const at = await visit(gpd);
+    const challenge = await challengeOf(gpd, at);
+    const credential = create(makePasskey(), { origin: ORIGIN, challenge });
+    const asked = now;
+    now = asked + 300_000;
+    expectError(await call(gpd, 'verify', at, { credential }), 'unauthenticated');
+    now = asked + 299_000;
+    expect((await call(gpd, 'verify', at, { credential })).status).toBe(200);
+    now = asked;
+  });
+
+  it('a passkey of one tenant is none of another’s', async () => {
+    const key = makePasskey();
+    attested(await register(await visit(gpd), key));
+    const there = await visit(gpd, { target: gpd.targets[1]! });
+    expectError(await use(there, key), 'attestation-failed');
+  });
+});
+
+describe('what is kept', () => {
+  it('is no id of a credential, and its id is none of the visit', async () => {
+    const key = makePasskey();
+    await register(await visit(gpd), key);
+    const id = key.id.toString('base64url');
+    const kept = JSON.stringify([
+      await sql('SELECT * FROM credentials'),
+      await sql('SELECT * FROM decisions'),
+    ]);
+    expect(kept).not.toContain(id);
+    expect(gpd.logs()).not.toContain(id);
+  });
+});
