@@ -131,7 +131,7 @@ function fromJson(columns: number): string {
 
 /** `head`, all rows, `tail`, in as many statements as they need; nothing for no rows. */
 export async function insertMany<Row>(
-  tx: HotTransaction,
+  tx: Hot,
   head: string,
   rows: readonly Bindings[],
   tail = '',

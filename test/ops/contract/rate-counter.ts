@@ -78,6 +78,14 @@ export function rateCounterContract(make: MakeDatabase): void {
       expect(new Set(await stored)).toEqual(new Set(['a', 'b', 'c'].map(sha256Text)));
     });
 
+    it('waits for no disk and no standby', async () => {
+      const { kind, read } = db.database;
+      // On SQLite one process counts, in memory.
+      if (kind === 'sqlite') return;
+      const [table] = await read('pg_class').where({ relname: 'rate_counters' }).pluck('relpersistence');
+      expect(table).toBe('u');
+    });
+
     it('forgets a window when one more has passed', async () => {
       const count = makeSharedCounter(db.database);
       const hit = { bucket: 'purge', client: 'c' };
