@@ -1,13 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Router } from 'express';
-import type { Config } from '../config.ts';
 import { makeEmbed } from '../consent/embed.ts';
-import type { ConsentTenant } from '../consent/tenant.ts';
-import type { IngestTenant } from '../ingest/ports.ts';
 import type { MasterKey } from '../keys/master-key.ts';
-import type { Clock } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/hash.ts';
-import type { CheckpointBook } from '../log/checkpoint-files.ts';
 import type { LogService } from '../log/service.ts';
 import { openArchiveSigner } from '../rights/dsar/archive-signer-service.ts';
 import { makeExports } from '../rights/dsar/exports-make.ts';
@@ -15,7 +10,7 @@ import { outsideOf } from '../rights/erase/tombstone-files.ts';
 import type { RightsServices } from '../rights/services-make.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { consoleRoutes } from './console-router.ts';
-import type { SignInLimits } from './context.ts';
+import type { Context, SignInLimits } from './context.ts';
 import { type Jobs, makeJobs } from './jobs-service.ts';
 import { makeRender } from './render.ts';
 import { makeProvider } from './sign-in-service.ts';
@@ -23,24 +18,27 @@ import { loadStrings } from './strings-files.ts';
 
 /** Hands the console its services. */
 
-export interface ConsoleParts {
-  readonly config: Config;
+export interface ConsoleParts
+  extends Pick<
+    Context,
+    | 'config'
+    | 'book'
+    | 'views'
+    | 'origin'
+    | 'tenantOf'
+    | 'ingestTenantOf'
+    | 'clock'
+    | 'onFault'
+    | 'onLoginFault'
+  > {
   /** Of the OIDC client; null when the console is not configured. */
   readonly clientSecret: string | null;
   readonly store: Pick<Store, 'database'>;
-  readonly book: CheckpointBook;
   readonly log: LogService;
   readonly serverSecret: Uint8Array;
   readonly masterKey: () => MasterKey;
-  readonly views: string;
-  readonly origin: () => string;
-  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
-  readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
   readonly rights: RightsServices;
   readonly limiters: { readonly signIn: SignInLimits };
-  readonly clock: Clock;
-  readonly onFault: (requestId: string, error: unknown) => void;
-  readonly onLoginFault: (error: unknown) => void;
   readonly onJobFault: (error: unknown) => void;
 }
 

@@ -9,38 +9,30 @@ import { entryLines, makeHashReader, readEntries, readHead } from './read-store.
 
 /** What a tenant's log tells: checkpoints, proofs, tiles. Nothing here is on the way of a check. */
 
-export interface LogService {
-  /** A signed note over the head; signed anew at most once a second. Null: no such tenant. */
-  checkpoint(kid: string): Promise<string | null>;
-  /** The same over every entry that there is now, and how many those are. */
-  lastCheckpoint(kid: string): Promise<{ readonly text: string; readonly size: number } | null>;
-  vkey(kid: string): Promise<string | null>;
-  /** `c2sp.org/tlog-proof@v1` with the entry inside; a checkpoint is signed when none covers it. */
-  proof(kid: string, seq: number): Promise<string | null>;
-  /** The bytes of `tile/…` as C2SP tlog-tiles; null for a tile that the log does not have. */
-  tile(kid: string, path: string): Promise<Buffer | null>;
-  exportLines(kid: string): AsyncGenerator<string>;
-}
+export type LogService = ReturnType<typeof makeLogService>;
 
 /** So long a witnessed checkpoint is told in place of a newer one that is not. */
 const WITNESSED_MS = 5 * MINUTE;
 
-export function makeLogService(deps: CheckpointDeps): LogService {
+export function makeLogService(deps: CheckpointDeps) {
   const { database } = deps;
   return {
-    async checkpoint(kid) {
+    /** A signed note over the head; signed anew at most once a second. Null: no such tenant. */
+    async checkpoint(kid: string) {
       const last = await currentCheckpoint(deps, kid, 0);
       const witnessed = last && (await lastWitnessed(deps, kid, 0));
       // Where the witnesses are away, the log goes on without them.
       const isFresh = witnessed && last.signedAt - witnessed.signedAt < WITNESSED_MS;
       return (isFresh ? witnessed : last)?.text ?? null;
     },
-    async lastCheckpoint(kid) {
+    /** The same over every entry that there is now, and how many those are. */
+    async lastCheckpoint(kid: string) {
       const head = await readHead(database, kid);
       return head && currentCheckpoint(deps, kid, head.size);
     },
-    vkey: async (kid) => (await readHead(database, kid))?.vkey ?? null,
-    async proof(kid, seq) {
+    vkey: async (kid: string) => (await readHead(database, kid))?.vkey ?? null,
+    /** `c2sp.org/tlog-proof@v1` with the entry inside; a checkpoint is signed when none covers it. */
+    async proof(kid: string, seq: number) {
       const [stored] = await readEntries(database, kid, seq, 1);
       if (stored?.seq !== seq) return null;
       const covering =
@@ -54,7 +46,8 @@ export function makeLogService(deps: CheckpointDeps): LogService {
         checkpoint: covering.text,
       });
     },
-    async tile(kid, path) {
+    /** The bytes of `tile/…` as C2SP tlog-tiles; null for a tile that the log does not have. */
+    async tile(kid: string, path: string) {
       const tile = parseTilePath(path);
       const head = tile && (await readHead(database, kid));
       const span = tile && head ? tileSpan(tile, head.size) : null;
@@ -65,6 +58,6 @@ export function makeLogService(deps: CheckpointDeps): LogService {
       }
       return encodeHashTile(await makeHashReader(database, kid).read(tile.level, span.start, span.end));
     },
-    exportLines: (kid) => entryLines(database, kid),
+    exportLines: (kid: string) => entryLines(database, kid),
   };
 }

@@ -84,18 +84,11 @@ function take({ logs }: Witnessing, line: Exclude<WitnessLine, { event: 'key' }>
   }
 }
 
-export interface WitnessBook {
-  /** As the file is now; the same object, which is to be read at once. @throws {BrokenChain} */
-  read(): Promise<Witnessing>;
-  /** Durable before it returns; `next` is asked behind the lock, once all lines are read. @throws {BrokenChain} {Unavailable} */
-  append(next: (known: Witnessing) => WitnessLine | null): Promise<void>;
-  /** Of each log what was cosigned in the last day stays, and the last one. */
-  thin(now: number): Promise<void>;
-}
+export type WitnessBook = ReturnType<typeof makeWitnessBook>;
 
 const THIN_BYTES = 8 * 1024 * 1024;
 
-export function makeWitnessBook(dataDir: string, serverSecret: Uint8Array): WitnessBook {
+export function makeWitnessBook(dataDir: string, serverSecret: Uint8Array) {
   const path = join(dataDir, 'witness.log');
   const known: Witnessing = { key: null, logs: new Map() };
   let bytes = 0;
@@ -113,12 +106,15 @@ export function makeWitnessBook(dataDir: string, serverSecret: Uint8Array): Witn
     },
   });
   return {
+    /** As the file is now; the same object, which is to be read at once. @throws {BrokenChain} */
     async read() {
       await log.refresh();
       return known;
     },
-    append: (next) => log.append(() => next(known)),
-    async thin(now) {
+    /** Durable before it returns; `next` is asked behind the lock, once all lines are read. @throws {BrokenChain} {Unavailable} */
+    append: (next: (known: Witnessing) => WitnessLine | null) => log.append(() => next(known)),
+    /** Of each log what was cosigned in the last day stays, and the last one. */
+    async thin(now: number) {
       if (bytes < THIN_BYTES) return;
       bytes = 0;
       const isOld = (line: WitnessLine): boolean =>

@@ -42,6 +42,9 @@ const ATTEST_ERRORS = [
   'unavailable',
 ] as const;
 
+const script = <const Path extends string>(path: Path, summary: string) =>
+  ({ ...OPEN, path, summary, responses: { 200: SCRIPT } }) as const;
+
 export const PUBLIC_ROUTES = {
   ingest: {
     method: 'post',
@@ -98,36 +101,14 @@ export const PUBLIC_ROUTES = {
     responses: { 200: { text: 'The verdict with the rules that fired', schema: heldDecisionSchema } },
     errors: ['unauthenticated', 'insufficient-scope', 'no-such-decision', 'rate-limited'],
   },
-  agentScript: {
-    ...OPEN,
-    path: '/v1/agent.js',
-    summary: 'The browser agent as an ES module.',
-    responses: { 200: SCRIPT },
-  },
-  classicScript: {
-    ...OPEN,
-    path: '/v1/agent.classic.js',
-    summary: 'The browser agent as a classic script.',
-    responses: { 200: SCRIPT },
-  },
-  workerScript: {
-    ...OPEN,
-    path: '/v1/agent-worker.js',
-    summary: 'The agent’s worker, to be served from the page’s own origin.',
-    responses: { 200: SCRIPT },
-  },
-  passkeyScript: {
-    ...OPEN,
-    path: '/v1/agent-passkey.js',
-    summary: 'The half of the agent that asks for a passkey, loaded when a page wants one.',
-    responses: { 200: SCRIPT },
-  },
-  embedScript: {
-    ...OPEN,
-    path: '/v1/embed.js',
-    summary: 'The consent banner, as it is now.',
-    responses: { 200: SCRIPT },
-  },
+  agentScript: script('/v1/agent.js', 'The browser agent as an ES module.'),
+  classicScript: script('/v1/agent.classic.js', 'The browser agent as a classic script.'),
+  workerScript: script('/v1/agent-worker.js', 'The agent’s worker, to be served from the page’s own origin.'),
+  passkeyScript: script(
+    '/v1/agent-passkey.js',
+    'The half of the agent that asks for a passkey, loaded when a page wants one.',
+  ),
+  embedScript: script('/v1/embed.js', 'The consent banner, as it is now.'),
   pinnedScript: {
     ...OPEN,
     path: '/v1/embed/{version}/embed.js',

@@ -45,25 +45,21 @@ type Column = readonly [
   read: (decision: DsarDecision, contest: ContestResponse | undefined) => Cell,
 ];
 
+type Plain = { [N in keyof DsarDecision]: DsarDecision[N] extends Cell ? N : never }[keyof DsarDecision];
+
+const asTheyAre = (...names: readonly Plain[]): readonly Column[] =>
+  names.map((name) => [name, (decision) => decision[name]]);
+
 const COLUMNS: readonly Column[] = [
-  ['requestId', (decision) => decision.requestId],
-  ['decidedAt', (decision) => decision.decidedAt],
-  ['class', (decision) => decision.class],
-  ['classText', (decision) => decision.classText],
-  ['suspectScore', (decision) => decision.suspectScore],
-  ['confidence', (decision) => decision.confidence],
-  ['visitorId', (decision) => decision.visitorId],
-  ['declaredAgentId', (decision) => decision.declaredAgentId],
-  ['needsAttestation', (decision) => decision.needsAttestation],
+  ...asTheyAre('requestId', 'decidedAt', 'class', 'classText', 'suspectScore', 'confidence', 'visitorId'),
+  ...asTheyAre('declaredAgentId', 'needsAttestation'),
   ['attested', (decision) => decision.attested?.by ?? null],
   ['rules', ({ rules }) => rules.map(({ id, weight }) => `${id} (${weight})`).join('; ')],
   ['rulesText', ({ rules }) => rules.map(({ text }) => text).join(' ')],
   ['defenses', ({ defenses }) => defenses.join('; ')],
-  ['policyVersion', (decision) => decision.policyVersion],
-  ['overridden', (decision) => decision.overridden],
+  ...asTheyAre('policyVersion', 'overridden'),
   ['whatWouldHaveChanged', (decision) => decision.whatWouldHaveChanged.text],
-  ['restricted', (decision) => decision.restricted],
-  ['contestId', (decision) => decision.contestId],
+  ...asTheyAre('restricted', 'contestId'),
   ['contestStatus', (_decision, contest) => contest?.status ?? null],
   ['contestOutcome', (_decision, contest) => contest?.outcome ?? null],
   ['contestStatement', (_decision, contest) => contest?.statement ?? null],

@@ -6,16 +6,11 @@ import { join } from 'node:path';
  * Room on disk for what is written now and read once later. The file has no name, and its bytes are encrypted under a key
  * that only this process has: whatever ends the process, nothing of a person is left behind.
  */
-export interface Spool {
-  write(text: string): Promise<void>;
-  /** Once, after the last write. */
-  read(): AsyncGenerator<Buffer>;
-  close(): Promise<void>;
-}
+export type Spool = Awaited<ReturnType<typeof openSpool>>;
 
 const BUFFER = 64 * 1024;
 
-export async function openSpool(directory: string): Promise<Spool> {
+export async function openSpool(directory: string) {
   const path = join(directory, `gpd-${randomBytes(12).toString('hex')}`);
   const file = await open(path, 'wx+', 0o600);
   try {
@@ -36,11 +31,12 @@ export async function openSpool(directory: string): Promise<Spool> {
     size += bytes.length;
   };
   return {
-    async write(text) {
+    async write(text: string) {
       waiting.push(text);
       length += text.length;
       if (length >= BUFFER) await flush();
     },
+    /** Once, after the last write. */
     async *read() {
       await flush();
       const decipher = createDecipheriv('aes-256-ctr', key, iv);

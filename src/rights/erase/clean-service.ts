@@ -94,14 +94,7 @@ async function rewrite(deps: CleanDeps, file: string, rewriteNow: boolean): Prom
   }
 }
 
-export interface Cleaner {
-  /** One pass at a time; all erasures that wait meanwhile share the next. Answers whether nothing is left. */
-  readonly submit: (one: Wanted) => Promise<boolean>;
-  /** In its turn: a page that moves while the file is searched would be missed. */
-  readonly releasePages: () => Promise<void>;
-}
-
-export function makeCleaner(deps: CleanDeps): Cleaner {
+export function makeCleaner(deps: CleanDeps) {
   const { database } = deps;
   let last: Promise<unknown> = Promise.resolve();
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
@@ -144,7 +137,9 @@ export function makeCleaner(deps: CleanDeps): Cleaner {
     maxWaiting: 10_000,
   });
   return {
-    submit: (one) => group.submit(one),
+    /** One pass at a time; all erasures that wait meanwhile share the next. Answers whether nothing is left. */
+    submit: (one: Wanted) => group.submit(one),
+    /** In its turn: a page that moves while the file is searched would be missed. */
     releasePages: () => inTurn(() => releaseFreePages(database)),
   };
 }

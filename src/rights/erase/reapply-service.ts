@@ -1,33 +1,27 @@
 import { rightsRef } from '../../audit/reference.ts';
 import { writeAudit } from '../../audit/store.ts';
 import type { ConsentTenant } from '../../consent/tenant.ts';
-import type { Database } from '../../db/db.ts';
 import { timelineOf } from '../../db/probe.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { removeTenant } from '../tenant-removal-store.ts';
 import { applyCuts } from './cuts-store.ts';
 import type { Cut, HoldLine, Tombstone } from './erasure-chain-service.ts';
 import { lostHolds } from './erasure-log-files.ts';
 import { heldIds } from './find-store.ts';
+import type { HeldDeps } from './held-service.ts';
 import { placeHold, releaseHold } from './hold-store.ts';
 import { knownReceipts } from './receipts-store.ts';
-import type { EraseService } from './service.ts';
 import { readOutsideLog } from './tombstone-files.ts';
 
 /**
  * An older backup brings back what was erased after it was made, and loses the legal holds since. Before the server listens,
  * every tombstone whose receipt the database does not know, and every hold that its audit log does not, is applied again.
  */
-export interface ReapplyDeps {
-  readonly database: Database;
+export interface ReapplyDeps extends HeldDeps {
   readonly dataDir: string;
   readonly logKey: Uint8Array;
   /** What is wrong with the log of erasures; what can be read of it is applied all the same. */
   readonly onBroken: (problem: string) => void;
-  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
-  readonly eraser: EraseService;
-  readonly clock: Clock;
 }
 
 /** What names its subject by reference. */
