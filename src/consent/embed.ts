@@ -1,28 +1,24 @@
-import { type BuiltFiles, builtFiles } from '../http/built-file.ts';
+import { builtFiles } from '../http/built-file.ts';
 import { sha256 } from '../lib/hash.ts';
 import { type EmbedManifest, embedManifestSchema } from '../schema/banner.ts';
 
 /** The banner as it was built. */
-export interface Embed {
-  readonly files: BuiltFiles;
-  readonly manifest: () => Promise<EmbedManifest>;
-  /** SHA-256 of the script as it is served, lower-case hex. */
-  readonly scriptHash: () => Promise<string>;
-}
+export type Embed = ReturnType<typeof makeEmbed>;
 
-export function makeEmbed(directory: URL): Embed {
+export function makeEmbed(directory: URL) {
   const files = builtFiles(directory);
   let manifest: EmbedManifest | undefined;
   let hash: string | undefined;
   return {
     files,
-    async manifest() {
+    manifest: async () => {
       manifest ??= embedManifestSchema.parse(
         JSON.parse((await files('manifest.json')).body.toString()) as unknown,
       );
       return manifest;
     },
-    async scriptHash() {
+    /** SHA-256 of the script as it is served, lower-case hex. */
+    scriptHash: async () => {
       hash ??= sha256((await files('embed.js')).body).toString('hex');
       return hash;
     },

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from './db.ts';
+import { cellOf } from './sql.ts';
 
 /**
  * What time takes away goes in small steps, each a transaction of its own: whoever waits for the writer gets it in
@@ -154,15 +155,8 @@ export async function removeWalking(
   const { within, order } = walk;
   let total = 0;
   for (let after = ''; ; ) {
-    const last = (await database
-      .read(removal.table)
-      .where(within)
-      .where(order, '>', after)
-      .orderBy(order)
-      .offset(WINDOW - 1)
-      .limit(1)
-      .first(order)) as Row | undefined;
-    const upto = last?.[order] as string | undefined;
+    const window = database.read(removal.table).where(within).where(order, '>', after);
+    const upto = await cellOf<string>(window.orderBy(order).offset(WINDOW - 1), order);
     const due = removal
       .due(database.read)
       .where(`${removal.table}.${order}`, '>', after)

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import ejs from 'ejs';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
 import type Provider from 'oidc-provider';
 import type { Configuration, interactionPolicy, KoaContextWithOIDC } from 'oidc-provider';
@@ -93,8 +95,8 @@ function configurationOf(
       devInteractions: { enabled: false },
       rpInitiatedLogout: {
         enabled: true,
-        logoutSource: (ctx, form) => {
-          ctx.body = signOutPage(form);
+        logoutSource: async (ctx, form) => {
+          ctx.body = await page('sign-out', { form });
         },
       },
     },
@@ -108,24 +110,9 @@ function configurationOf(
   };
 }
 
-function page(action: string): string {
-  const people = DEMO_USERS.map(
-    ({ account, name, about }) =>
-      `<p><button name="account" value="${account}">${name}</button> ${about}</p>`,
-  );
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Demo sign-in</title></head><body><main><h1>Who are you today?</h1>
-<p>The demo’s identity provider takes your word for it. Yours would not.</p>
-<form method="post" action="${action}">${people.join('\n')}</form></main></body></html>`;
-}
-
-/** @param form the library's own, with its protection against requests from elsewhere */
-function signOutPage(form: string): string {
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Demo sign-out</title></head><body><main><h1>Sign out?</h1>
-<p>The demo’s identity provider signs you out, so that you can be somebody else.</p>
-${form}<p><button form="op.logoutForm" name="logout" value="yes">Sign out</button></p></main></body></html>`;
-}
+/** A page of views/demo; `form` is the library's own, with its protection against requests from elsewhere. */
+const page = (name: 'sign-in' | 'sign-out', data: object): Promise<string> =>
+  ejs.renderFile(fileURLToPath(new URL(`../../views/demo/${name}.ejs`, import.meta.url)), data);
 
 async function readAccount(request: IncomingMessage): Promise<string> {
   let text = '';
@@ -150,8 +137,9 @@ async function interact(
       await provider.interactionFinished(request, response, result);
       return;
     }
+    const html = await page('sign-in', { action: `/interaction/${uid}`, users: DEMO_USERS });
     response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' });
-    response.end(page(`/interaction/${uid}`));
+    response.end(html);
   } catch {
     response.writeHead(400, { 'content-type': 'text/plain' }).end('This sign-in is over. Start again.');
   }

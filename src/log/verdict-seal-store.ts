@@ -26,10 +26,8 @@ async function liveOf(db: Knex, kid: string, hour: number): Promise<Live[]> {
   const live: Live[] = [];
   for (let from = hour; from < hour + HOUR; ) {
     const rest = (): Knex.QueryBuilder => hourOf(db, kid, hour).where('decided_at', '>=', from);
-    const edge = (await rest().orderBy('decided_at').offset(SLICE).limit(1).first('decided_at')) as
-      | { decided_at: number }
-      | undefined;
-    const upto = edge ? Number(edge.decided_at) : hour + HOUR;
+    const edge = await cellOf<number>(rest().orderBy('decided_at').offset(SLICE), 'decided_at');
+    const upto = edge ?? hour + HOUR;
     const slice = (await rest().where('decided_at', '<=', upto).select('request_id', 'commitment')) as Live[];
     for (const row of slice) live.push(row);
     from = upto + 1;

@@ -32,13 +32,7 @@ export interface Round {
   readonly clock: SteadyMemory | null;
 }
 
-interface Row {
-  readonly kid: string;
-  readonly job: string;
-  readonly since: number;
-  readonly failed_at: number;
-  readonly reason: string;
-}
+type JobKey = Record<'kid' | 'job', string>;
 
 /** Notes what fails and since when; a job that ran without failing is forgotten, on whichever node it did. */
 export async function recordRound(database: Database, round: Round): Promise<void> {
@@ -46,7 +40,7 @@ export async function recordRound(database: Database, round: Round): Promise<voi
   const keyOf = (kid: string, job: string): string => `${job} ${kid}`;
   const failing = new Set(failures.map(({ kid, job }) => keyOf(kid ?? '', job)));
   await database.transaction(async (tx) => {
-    const known = (await tx('job_failures').whereIn('job', ran)) as Row[];
+    const known = (await tx('job_failures').whereIn('job', ran).select('kid', 'job')) as JobKey[];
     for (const { kid, job } of known) {
       if (!failing.has(keyOf(kid, job))) await tx('job_failures').where({ kid, job }).delete();
     }
@@ -63,10 +57,9 @@ export async function recordRound(database: Database, round: Round): Promise<voi
 }
 
 export async function readJobFailures(database: Database): Promise<readonly StoredJobFailure[]> {
-  const rows = (await database.read('job_failures').orderBy(['since', 'kid', 'job'])) as Row[];
-  return rows.map(({ kid, job, since, failed_at, reason }) => {
-    return { job, kid: kid === '' ? null : kid, reason, since: Number(since), failedAt: Number(failed_at) };
-  });
+  const failing = database.read('job_failures').orderBy(['since', 'kid', 'job']);
+  const rows = await failing.select('job', 'kid', 'reason', 'since', { failedAt: 'failed_at' });
+  return (rows as StoredJobFailure[]).map((row) => ({ ...row, kid: row.kid === '' ? null : row.kid }));
 }
 
 /** What the steady clock of the last server knew: a start is held against it. */

@@ -59,18 +59,11 @@ function group(rows: readonly { readonly at: number; readonly name: string }[]):
 async function verdictBatch(db: Knex, kid: string, mark: number, now: number): Promise<Batch> {
   const until = now - LATE_MS;
   const from = Math.max(mark, now - FIRST_DAYS * DAY);
-  const edge = (await db('decisions')
-    .where({ kid })
-    .where('decided_at', '>', from)
-    .where('decided_at', '<=', until)
-    .orderBy('decided_at')
-    .offset(STEP)
-    .limit(1)
-    .first('decided_at')) as { decided_at: number } | undefined;
-  const upto = edge ? Number(edge.decided_at) : until;
-  const rows = (await db('decisions')
-    .where({ kid })
-    .where('decided_at', '>', from)
+  const since = (): Knex.QueryBuilder => db('decisions').where({ kid }).where('decided_at', '>', from);
+  const due = since().where('decided_at', '<=', until).orderBy('decided_at');
+  const edge = await cellOf<number>(due.offset(STEP), 'decided_at');
+  const upto = edge ?? until;
+  const rows = (await since()
     .where('decided_at', '<=', upto)
     .select({ at: 'decided_at', name: 'class' })) as { at: number; name: string }[];
   return { upto: Math.max(upto, mark), counts: group(rows), full: edge !== undefined };

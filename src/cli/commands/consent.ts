@@ -9,7 +9,7 @@ import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { type Actions, REQUIRED } from '../define.ts';
 import { withOperator } from '../operator.ts';
 import { misused, print, printTable } from '../output.ts';
-import { checked, noSuchTenant, withStore } from '../run.ts';
+import { checked, noSuchTenant, requireTenant, withStore } from '../run.ts';
 import { DECISIONS } from './consent-decisions.ts';
 import { LEDGER } from './consent-ledger.ts';
 
@@ -51,9 +51,8 @@ async function set(kid: string, id: string, flags: PurposeFlags): Promise<void> 
 
 async function list(kid: string): Promise<void> {
   await withStore(async ({ database }) => {
-    const store = makeTenantStore(database);
-    if (!(await store.get(kid))) throw noSuchTenant(kid);
-    const purposes = await store.purposes(kid);
+    await requireTenant(database, kid);
+    const purposes = await makeTenantStore(database).purposes(kid);
     printTable(purposes, purposes, {
       PURPOSE: ({ id }) => id,
       TITLE: ({ title }) => title,
@@ -66,7 +65,7 @@ async function list(kid: string): Promise<void> {
 /** What people were shown, to be held against `banner.published` in the log. */
 async function banners(kid: string): Promise<void> {
   await withStore(async ({ database }) => {
-    if (!(await makeTenantStore(database).get(kid))) throw noSuchTenant(kid);
+    await requireTenant(database, kid);
     const shown = (await listBanners(database, kid)).map(({ publishedAt, ...banner }) => ({
       ...banner,
       publishedAt: isoTime(publishedAt),
