@@ -2,7 +2,6 @@ import type { Database } from '../db/db.ts';
 import { Refusal } from '../lib/errors.ts';
 import { decryptGcm, encryptGcm, GCM_IV_BYTES } from '../lib/gcm.ts';
 import { hmacSha256, sha256 } from '../lib/hash.ts';
-import { pieces } from '../lib/pass-bytes.ts';
 import { appendPart, readPart } from '../rights/job-store.ts';
 
 /**
@@ -61,15 +60,22 @@ export async function sealExport(
     part += 1;
   }
 
+  let waiting: Buffer[] = [];
+  let held = 0;
   let total = 0;
-  async function* counted(): AsyncGenerator<Buffer> {
-    for await (const chunk of content) {
-      total += chunk.length;
-      if (total > most) throw new Error('the export is too large for the console: gpd dsar export');
-      yield chunk;
-    }
+  for await (const chunk of content) {
+    waiting.push(chunk);
+    held += chunk.length;
+    total += chunk.length;
+    if (total > most) throw new Error('the export is too large for the console: gpd dsar export');
+    if (held < PART_BYTES) continue;
+    const all = Buffer.concat(waiting);
+    let at = 0;
+    for (; all.length - at >= PART_BYTES; at += PART_BYTES) await append(all.subarray(at, at + PART_BYTES));
+    waiting = [all.subarray(at)];
+    held = all.length - at;
   }
-  for await (const { bytes } of pieces(counted(), PART_BYTES)) if (bytes.length > 0) await append(bytes);
+  if (held > 0) await append(Buffer.concat(waiting));
   return total;
 }
 
