@@ -34,7 +34,21 @@ const lineSchema = z.object({
 });
 type Line = z.infer<typeof lineSchema>;
 
-export type CheckpointBook = ReturnType<typeof makeCheckpointBook>;
+export interface CheckpointBook {
+  /** Of this log; all lines are read. @throws {BrokenChain} also where the file was there once and is missing */
+  last(vkey: string): Promise<KeptCheckpoint | null>;
+  /** All of a log, oldest first, without those that a loss made void. */
+  all(vkey: string): Promise<readonly KeptCheckpoint[]>;
+  /**
+   * Appends a checkpoint, unless another process appended one of this log since `after` was read.
+   * @returns false: it did
+   */
+  keep(kept: NewCheckpoint, after: KeptCheckpoint | null): Promise<boolean>;
+  /** Records that a log continues with fewer entries than were signed, after a restore or accept-loss. */
+  keepAfterLoss(kept: readonly NewCheckpoint[]): Promise<void>;
+  /** Where it has grown large: of each log one line a day, and those of the last day. */
+  thin(now: number): Promise<void>;
+}
 
 export interface NewCheckpoint {
   readonly kid: string;
@@ -87,7 +101,11 @@ function oneADay(now: number, lastNote: (vkey: string) => string | undefined): (
   };
 }
 
-export function makeCheckpointBook(dataDir: string, serverSecret: Uint8Array, thinFrom = THIN_BYTES) {
+export function makeCheckpointBook(
+  dataDir: string,
+  serverSecret: Uint8Array,
+  thinFrom = THIN_BYTES,
+): CheckpointBook {
   const path = checkpointFile(dataDir);
   const seen = { last: new Map<string, Line & { kept?: KeptCheckpoint }>(), bytes: 0, lines: 0 };
   let thinAt = thinFrom;
@@ -109,23 +127,17 @@ export function makeCheckpointBook(dataDir: string, serverSecret: Uint8Array, th
       throw new BrokenChain(path, 1, 'was there once, and the file is missing or empty');
   }
   return {
-    /** Of this log; all lines are read. @throws {BrokenChain} also where the file was there once and is missing */
-    async last(vkey: string): Promise<KeptCheckpoint | null> {
+    async last(vkey) {
       await refresh();
       const line = seen.last.get(vkey);
       if (line) line.kept ??= toKept(line);
       return line?.kept ?? null;
     },
-    /** All of a log, oldest first, without those that a loss made void. */
-    async all(vkey: string) {
+    async all(vkey) {
       await refresh();
       return readAll(options, vkey);
     },
-    /**
-     * Appends a checkpoint, unless another process appended one of this log since `after` was read.
-     * @returns false: it did
-     */
-    async keep(kept: NewCheckpoint, after: KeptCheckpoint | null) {
+    async keep(kept, after) {
       let done = true;
       await log.append(() => {
         done = seen.last.get(kept.vkey)?.note === after?.text;
@@ -133,12 +145,10 @@ export function makeCheckpointBook(dataDir: string, serverSecret: Uint8Array, th
       });
       return done;
     },
-    /** Records that a log continues with fewer entries than were signed, after a restore or accept-loss. */
-    async keepAfterLoss(kept: readonly NewCheckpoint[]) {
+    async keepAfterLoss(kept) {
       for (const checkpoint of kept) await log.append(() => ({ ...toLine(checkpoint), lost: true }));
     },
-    /** Where it has grown large: of each log one line a day, and those of the last day. */
-    async thin(now: number) {
+    async thin(now) {
       if (seen.bytes < thinAt) return;
       const keep = oneADay(now, (vkey) => seen.last.get(vkey)?.note);
       seen.bytes = 0;
