@@ -20,6 +20,7 @@ const COMMANDS = {
   audit: () => import('./commands/audit.ts'),
   erase: () => import('./commands/erase.ts'),
   retention: () => import('./commands/retention.ts'),
+  rights: () => import('./commands/rights.ts'),
   dsar: () => import('./commands/dsar.ts'),
   seal: () => import('./commands/seal.ts'),
   replay: () => import('./commands/replay.ts'),
