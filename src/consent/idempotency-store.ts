@@ -7,7 +7,9 @@ import type { Appended, AppendRequest } from './append.ts';
 /** What a write with an Idempotency-Key answered is answered again for 24 hours (contract section 7). */
 const IDEMPOTENCY_MS = DAY;
 
-/** In place of a caller: the key is a MAC of who asked with which one, and the person of that write is erased. */
+/** In place of a caller: the key is a MAC of who asked with which one. A key may be somebody's order or address. */
+const MARKED = '';
+/** The same, and the person of that write is erased. */
 const ERASED = 'erased';
 
 export interface KnownAnswer {
@@ -33,29 +35,30 @@ export async function loadAnswers(
   batch: readonly AppendRequest[],
 ): Promise<Map<string, KnownAnswer>> {
   const now = Math.max(...batch.map((request) => request.now));
-  const marks = new Map<string, string>();
+  const asked = new Map<string, string>();
   const keys = batch.flatMap((request): Bindings[] => {
     const { idempotency, stateMac } = request;
     if (!idempotency) return [];
     const { caller, key } = idempotency;
     const mark = stateMac.ofRetry(caller, key);
-    marks.set(mark, idempotencyId(request) ?? '');
-    return [
-      [kid, caller, key, now],
-      [kid, ERASED, mark, now],
-    ];
+    // The last is what gpd wrote before: a retry across that upgrade is still a retry.
+    const stored = [
+      [MARKED, mark],
+      [ERASED, mark],
+      [caller, key],
+    ] as const;
+    for (const [by, as] of stored) asked.set(`${by}|${as}`, idempotencyId(request) ?? '');
+    return stored.map(([by, as]): Bindings => [kid, by, as, now]);
   });
   if (keys.length === 0) return new Map();
   const [rows = []] = await readAnswers(tx, keys);
   return new Map(
-    rows.map(([caller, key, bodyHash, answer]): [string, KnownAnswer] =>
+    rows.map(([caller, key, bodyHash, answer]): [string, KnownAnswer] => [
+      asked.get(`${caller}|${key}`) ?? '',
       caller === ERASED
-        ? [marks.get(String(key)) ?? '', { bodyHash: '', answer: 'erased' }]
-        : [
-            `${caller}|${key}`,
-            { bodyHash: String(bodyHash), answer: JSON.parse(String(answer)) as Appended },
-          ],
-    ),
+        ? { bodyHash: '', answer: 'erased' }
+        : { bodyHash: String(bodyHash), answer: JSON.parse(String(answer)) as Appended },
+    ]),
   );
 }
 
@@ -64,10 +67,11 @@ export async function saveAnswers(
   kid: string,
   fresh: readonly [AppendRequest, Appended][],
 ): Promise<void> {
-  const rows = fresh.flatMap(([{ idempotency, now, principal }, answer]): Bindings[] => {
+  const rows = fresh.flatMap(([{ idempotency, now, principal, stateMac }, answer]): Bindings[] => {
     if (!idempotency) return [];
     const { caller, key, bodyHash } = idempotency;
-    return [[kid, caller, key, bodyHash, principal, JSON.stringify(answer), now + IDEMPOTENCY_MS]];
+    const mark = stateMac.ofRetry(caller, key);
+    return [[kid, MARKED, mark, bodyHash, principal, JSON.stringify(answer), now + IDEMPOTENCY_MS]];
   });
   await insertMany(
     tx,
@@ -88,7 +92,7 @@ export async function eraseAnswers(
     .where({ kid, principal })
     .select<Row[]>('caller', 'key', 'expires_at');
   const marks = rows.map(({ caller, key, expires_at }): Bindings => {
-    return [kid, ERASED, stateMac.ofRetry(caller, key), '', '', '', expires_at];
+    return [kid, ERASED, caller === MARKED ? key : stateMac.ofRetry(caller, key), '', '', '', expires_at];
   });
   const head = 'INSERT INTO idempotency_keys (kid, caller, key, body_hash, principal, answer, expires_at)';
   await insertMany(tx, head, marks, 'ON CONFLICT (kid, caller, key) DO NOTHING');

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hashApiKey } from '../../../src/auth/api-key.ts';
 import { ORIGIN } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { expectError } from '../../support/expect.ts';
@@ -108,13 +109,29 @@ describe('Idempotency-Key', () => {
     expect(new Set(replies.map(({ text }) => text)).size).toBe(5);
   });
 
+  it('stores no key as it was sent, and answers the retry of one that was stored so', async () => {
+    const sent = 'order-erika@example.com';
+    const first = await write(sent, body('n'));
+    const all = JSON.stringify(await execute(api.gpd.dataDir, 'SELECT * FROM idempotency_keys'));
+    expect(all).not.toContain(sent);
+    const hash = hashApiKey(api.keys.secret);
+    const [row] = await execute(api.gpd.dataDir, `SELECT id FROM api_keys WHERE hash = '${hash}'`);
+    const newest = 'rowid = (SELECT max(rowid) FROM idempotency_keys)';
+    await execute(
+      api.gpd.dataDir,
+      `UPDATE idempotency_keys SET caller = '${row?.['id']}', key = '${sent}' WHERE ${newest}`,
+    );
+    expect((await write(sent, body('n'))).text).toBe(first.text);
+  });
+
   it('is a new one after 24 hours', async () => {
     const first = await write('old', body('l'));
-    const [row] = await execute(api.gpd.dataDir, "SELECT expires_at FROM idempotency_keys WHERE key = 'old'");
+    const newest = 'rowid = (SELECT max(rowid) FROM idempotency_keys)';
+    const [row] = await execute(api.gpd.dataDir, `SELECT expires_at FROM idempotency_keys WHERE ${newest}`);
     const left = Number(row?.['expires_at']) - Date.now();
     expect(left).toBeGreaterThan(86_400_000 - 60_000);
     expect(left).toBeLessThanOrEqual(86_400_000);
-    await execute(api.gpd.dataDir, "UPDATE idempotency_keys SET expires_at = 1 WHERE key = 'old'");
+    await execute(api.gpd.dataDir, `UPDATE idempotency_keys SET expires_at = 1 WHERE ${newest}`);
     const again = await write('old', { ...body('l'), gpc: false });
     expect(again.status).toBe(201);
     expect(again.text).not.toBe(first.text);
