@@ -119,7 +119,7 @@ describe('Idempotency-Key', () => {
     const newest = 'rowid = (SELECT max(rowid) FROM idempotency_keys)';
     await execute(
       api.gpd.dataDir,
-      `UPDATE idempotency_keys SET caller = '${row?.['id']}', key = '${sent}' WHERE ${newest}`,
+      `UPDATE idempotency_keys SET caller = '${String(row?.['id'])}', key = '${sent}' WHERE ${newest}`,
     );
     expect((await write(sent, body('n'))).text).toBe(first.text);
   });
