@@ -55,7 +55,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     throw error;
   });
   address.url = baseUrl(config, port);
-  const dispatcher = startWebhooks(platform, findDecision);
+  const dispatcher = startWebhooks(platform, rights, findDecision);
   const housekeeping = startUpkeep(platform, rights, skew);
   return {
     url: address.url,

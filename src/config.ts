@@ -113,17 +113,26 @@ function findCredentials(environment: Environment): Credentials {
   return Object.fromEntries(files.filter(([, file]) => existsSync(file)));
 }
 
-function readDatabaseUrl(file: string): string {
+function readText(file: string, what: string): string {
   try {
     return readSecretFile(file).toString('utf8').trim();
   } catch {
-    throw new ConfigError(`cannot read the credential database-url (${file})`);
+    throw new ConfigError(`cannot read ${what} (${file})`);
   }
 }
 
-function fallbackOf(name: SettingName, environment: Environment, credentials: Credentials): unknown {
+interface Fallbacks {
+  readonly environment: Environment;
+  readonly credentials: Credentials;
+  /** Settings before this one. */
+  readonly settings: Readonly<Record<string, unknown>>;
+}
+
+function fallbackOf(name: SettingName, { environment, credentials, settings }: Fallbacks): unknown {
   const { 'database-url': url, 'console-client-secret': secret } = credentials;
-  if (name === 'database_url' && url !== undefined) return readDatabaseUrl(url);
+  if (name === 'database_url' && url !== undefined) return readText(url, 'the credential database-url');
+  const smtpFile = settings['smtp_url_file'];
+  if (name === 'smtp_url' && typeof smtpFile === 'string') return readText(smtpFile, 'GPD_SMTP_URL_FILE');
   if (name === 'console_client_secret_file' && secret !== undefined) return secret;
   if (name === 'data_dir' && environment['STATE_DIRECTORY'])
     return environment['STATE_DIRECTORY'].split(':')[0];
@@ -163,7 +172,7 @@ export function loadConfig(options: LoadOptions): Config {
       flags[name] ??
       (fromEnvironment === '' ? undefined : fromEnvironment) ??
       file[name] ??
-      fallbackOf(name, environment, credentials);
+      fallbackOf(name, { environment, credentials, settings });
     const result = SETTINGS[name].schema.safeParse(raw);
     if (!result.success) {
       const why = result.error.issues[0]?.message ?? 'is not valid';

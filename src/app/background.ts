@@ -1,4 +1,5 @@
 import { tellNow } from '../consent/tell-service.ts';
+import { parseRelay, sendMail } from '../egress/smtp.ts';
 import { SECOND } from '../lib/clock.ts';
 import { keepCheckpoints } from '../log/checkpoint-service.ts';
 import { thinCheckpoints } from '../log/checkpoint-store.ts';
@@ -6,14 +7,38 @@ import { makeCosigning } from '../log/cosign-service.ts';
 import type { watchSkew } from '../ops/clock-skew-service.ts';
 import { startHousekeeping } from '../ops/housekeeping.ts';
 import { buryKeys, outsideOf } from '../rights/erase/tombstone-files.ts';
+import { MAIL_WORDS } from '../rights/mail-files.ts';
+import { composeMail } from '../rights/mail-service.ts';
+import type { RightsServices } from '../rights/services-make.ts';
 import { type DispatcherDeps, startDispatcher } from '../webhooks/service.ts';
 import type { OpenedRights } from './features.ts';
 import type { Platform } from './platform.ts';
 
 export type SkewWatch = Awaited<ReturnType<typeof watchSkew>>;
 
+/** Null: no relay is set. */
+function mailer(
+  { config, database, tenantOf, address }: Platform,
+  words: RightsServices['words'],
+): DispatcherDeps['mail'] {
+  if (config.smtp_url === null) return null;
+  const relay = parseRelay(config.smtp_url);
+  const from = config.smtp_from;
+  const deps = { database, words, tenantOf, origin: () => address.url, from, texts: MAIL_WORDS };
+  return async (due, payload) => {
+    const mail = await composeMail(deps, due, payload);
+    if (mail) await sendMail(relay, mail);
+    return mail !== null;
+  };
+}
+
 /** Delivers what waits in the outbox. */
-export function startWebhooks(platform: Platform, findDecision: DispatcherDeps['findDecision']) {
+export function startWebhooks(
+  platform: Platform,
+  { words }: RightsServices,
+  findDecision: DispatcherDeps['findDecision'],
+) {
+  const mail = mailer(platform, words);
   const { database, clock, random, directory, masterKey, tenantOf, logFault, options } = platform;
   return startDispatcher(
     {
@@ -24,16 +49,17 @@ export function startWebhooks(platform: Platform, findDecision: DispatcherDeps['
       webhook: (kid, id) => directory.webhook(kid, id),
       payloadKey: (kid) => tenantOf(kid)?.principalWrap,
       findDecision,
+      mail,
       onFault: logFault('webhooks-failed'),
     },
-    () => directory.hasWebhooks,
+    () => directory.hasWebhooks || mail !== null,
     options.intervals?.webhooks,
   );
 }
 
 /** What time alone makes due. */
 export function startUpkeep(platform: Platform, rights: OpenedRights, skew: SkewWatch) {
-  const { eraser, held, eraseAgain, tellDue, tellUnfinished } = rights;
+  const { eraser, held, eraseAgain, tellDue, tellUnfinished, tellDigests } = rights;
   const { config, database, clock, store, keyUse, log, logFault, options, book, tenantOf } = platform;
   const { witnesses, metrics } = platform;
   const checkpoints = { database, book, keysOf: tenantOf, clock };
@@ -65,6 +91,7 @@ export function startUpkeep(platform: Platform, rights: OpenedRights, skew: Skew
     resumeHeldErasures: (kid) => held.resumeStale(kid),
     tellDue,
     tellUnfinished,
+    tellDigests,
     refillReserve: () => store.reserve.refill(),
     flushKeyUse: keyUse.flush,
     buryKeys: (plan, now) => buryKeys(outsideOf(platform, config), plan, now),

@@ -60,6 +60,8 @@ export async function readCase(context: Context, staff: Staff, contestId: string
     /** Of `trailTotal`, which is one more at most. */
     cap: COUNT_CAP,
     audit,
+    /** Whether gpd writes to the person. */
+    mails: context.config.smtp_url !== null,
     fourEyes: tenant.settings['review.fourEyes'],
     extendDays: contest.extendedFrom === null ? PERIODS[tenant.settings['rights.profile']].extendDays : 0,
     profile: tenant.settings['rights.profile'],

@@ -63,6 +63,8 @@ export interface HousekeepingDeps {
   readonly tellDue: (kid: string, now: number) => Promise<unknown>;
   /** Tells of erasures that something holds up, once each. */
   readonly tellUnfinished: (kid: string, now: number) => Promise<unknown>;
+  /** Sends the mails of a day as one. */
+  readonly tellDigests: (kid: string, now: number) => Promise<unknown>;
   /** Room on the disk that an erasure spent, or that was never there. */
   readonly refillReserve: () => Promise<void>;
   /** Writes down by which skew this node judges bundles. */
@@ -122,6 +124,7 @@ function jobsOf(deps: HousekeepingDeps): readonly Job[] {
     { name: 'resume-held-erasures', every: MINUTE, each: deps.resumeHeldErasures },
     { name: 'tell-due', every: MINUTE, each: (kid, { steady }) => deps.tellDue(kid, steady) },
     { name: 'tell-unfinished', every: MINUTE, each: (kid, { steady }) => deps.tellUnfinished(kid, steady) },
+    { name: 'tell-digests', every: MINUTE, each: (kid, { steady }) => deps.tellDigests(kid, steady) },
     { name: 'flush-key-use', every: MINUTE, run: deps.flushKeyUse },
     {
       name: RETENTION,

@@ -30,7 +30,7 @@ export async function tellUnfinished(deps: ContestDeps, kid: string, now: number
     const data = { receiptId, erasedAt: isoTime(erasedAt), incomplete: true };
     await deps.database.transaction(async (tx) => {
       if (!(await markUnfinished(tx, receiptId))) return;
-      await tell(tx, tenant, { event: 'erasure.incomplete', data, at: now });
+      await tell(tx, tenant, { event: 'erasure.incomplete', data, number: receiptId, at: now });
     });
   }
 }

@@ -1,9 +1,11 @@
 import type { Config } from '../config.ts';
+import { tellDigests } from '../consent/tell-service.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
 import type { OpenedStore } from '../tenants/installation-files.ts';
+import { tenantFor } from './contests/change-service.ts';
 import { contestWordsOf } from './contests/contest-text.ts';
 import { erasureLogKey } from './erase/erasure-chain-service.ts';
 import { makeHeldErasures } from './erase/held-service.ts';
@@ -42,6 +44,7 @@ export function makeRights(platform: RightsPlatform, erasing: Pick<EraseDeps, 'o
     held: makeHeldErasures(deps),
     tellDue: (kid: string, now: number) => tellDue(deps, kid, now),
     tellUnfinished: (kid: string, now: number) => tellUnfinished(deps, kid, now),
+    tellDigests: (kid: string, now: number) => tellDigests(deps.database, tenantFor(deps, kid), now),
     /** What was written about contests. */
     words,
   };

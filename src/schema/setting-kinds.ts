@@ -51,6 +51,18 @@ export const httpUrl = z
   .refine((text) => /^https?:$/.test(parseUrl(text)?.protocol ?? ''), 'an http or https URL')
   .transform((text) => text.replace(/\/+$/, ''));
 
+/** `smtp://` takes STARTTLS, `smtps://` TLS from the first byte. What is wrong is said without the value: it may hold a password. */
+export const smtpUrl = z.string().refine((text) => {
+  const url = parseUrl(text);
+  const { protocol = '', hostname = '', pathname = '', search = '', hash = '' } = url ?? {};
+  return /^smtps?:$/.test(protocol) && hostname !== '' && /^\/?$/.test(pathname) && search + hash === '';
+}, 'smtps://user:password@host:465 or smtp://host:587, without a path or a query');
+
+/** `gpd@shop.example` or `Shop <gpd@shop.example>` */
+export const mailFrom = z
+  .string()
+  .regex(/^(?:[^<>\p{Cc}]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/u, 'an address, or Name <address>');
+
 /** `VKEY@URL`: the key's own parts are looked at where it is used. */
 export const witnesses = z
   .union([z.array(z.string()), z.string().transform((text) => text.split(',').map((part) => part.trim()))])

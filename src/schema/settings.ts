@@ -6,11 +6,13 @@ import {
   flag,
   httpUrl,
   issuer,
+  mailFrom,
   optionalText,
   postgresUrl,
   publicOrigin,
   ranges,
   rate,
+  smtpUrl,
   wholeNumber,
   witnesses,
   words,
@@ -190,6 +192,13 @@ export const SETTINGS = {
     null,
     'OTLP/HTTP collector that gets the metrics once a minute, for instance http://127.0.0.1:4318; off by default.',
   ),
+  smtp_url_file: setting(optionalText, null, 'File with the value of GPD_SMTP_URL, which holds a password.'),
+  smtp_url: setting(
+    smtpUrl.nullable(),
+    null,
+    'Mail relay for notices: smtps://user:password@host:465, or smtp://host:587 with STARTTLS, which only a loopback address may lack. Unset: what GPD_SMTP_URL_FILE holds, else no mail is sent.',
+  ),
+  smtp_from: setting(mailFrom.nullable(), null, 'Sender of notices; unset: gpd at the host of the base URL.'),
   log_level: setting(z.enum(LOG_LEVELS), 'info', 'fatal, error, warn, info, debug, trace or silent.'),
 } as const;
 

@@ -33,6 +33,13 @@ const domain = z
   .string()
   .toLowerCase()
   .regex(/^(?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]{0,62}$|^$/, 'write a domain such as example.com');
+const addresses = z.union([
+  z.array(z.email().max(254)).max(20),
+  z
+    .string()
+    .transform((text) => text.split(/[\s,]+/).filter((part) => part !== ''))
+    .pipe(z.array(z.email('an e-mail address, or several with commas').max(254)).max(20)),
+]);
 
 const notice = z.string().max(4000).default('');
 
@@ -49,6 +56,8 @@ export const tenantSettingsSchema = z.strictObject({
   'rights.profile': z.enum(RIGHTS_PROFILES).default('gdpr'),
   'attest.rpId': domain.default(''),
   'retention.days': z.coerce.number('a whole number of days').int().min(1).max(3650).default(90),
+  'notify.email': addresses.default([]),
+  'notify.digest': z.enum(['off', 'daily']).default('off'),
   'notice.controller': notice,
   'notice.contact': notice,
   'notice.purposes': notice,
@@ -69,6 +78,7 @@ const PLAIN: readonly string[] = [
   'transparency.retain',
   'rights.profile',
   'attest.rpId',
+  'notify.digest',
 ];
 
 /** A setting as the audit log tells it: free text, which may name people, by the beginning of its hash alone. */

@@ -19,8 +19,8 @@ export const UNTRIED: TargetState = { inFlight: 0, silent: 0, probeAt: 0 };
 export const isOpen = ({ silent }: TargetState): boolean => silent >= MAX_SILENT;
 
 /** How many more deliveries may start. */
-export function freeSlots(target: TargetState, now: number): number {
-  if (!isOpen(target)) return MAX_IN_FLIGHT - target.inFlight;
+export function freeSlots(target: TargetState, now: number, most = MAX_IN_FLIGHT): number {
+  if (!isOpen(target)) return most - target.inFlight;
   return target.inFlight === 0 && now >= target.probeAt ? 1 : 0;
 }
 

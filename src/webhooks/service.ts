@@ -7,6 +7,7 @@ import { Unavailable } from '../lib/errors.ts';
 import { every } from '../lib/every.ts';
 import type { Random } from '../lib/random.ts';
 import { afterDelivery, freeSlots, isHalfFree, isOpen, type TargetState, UNTRIED } from './breaker.ts';
+import { MAIL_LANE, type MailPayload } from './mail.ts';
 import { webhookHeaders } from './signature.ts';
 import { type Due, dueLanes, failOverdue, type Lane, settle, takeDue, type Webhook } from './store.ts';
 
@@ -14,8 +15,13 @@ import { type Due, dueLanes, failOverdue, type Lane, settle, takeDue, type Webho
 
 /** Waits before the 2nd, 3rd … attempt; after the last one the event has failed and waits for `gpd webhooks replay`. */
 const BACKOFF_MS = [5 * SECOND, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR];
+/** A relay may be away for two days. */
+const MAIL_BACKOFF_MS = [...BACKOFF_MS, 12 * HOUR, 24 * HOUR];
+const MAX_MAILS_IN_FLIGHT = 4;
+const waitsOf = ({ webhook }: Lane): readonly number[] =>
+  webhook === MAIL_LANE ? MAIL_BACKOFF_MS : BACKOFF_MS;
 /** What has been due for as long as all waits together fails when its target is silent still. */
-const OVERDUE_MS = BACKOFF_MS.reduce((sum, ms) => sum + ms);
+const overdueMs = (lane: Lane): number => waitsOf(lane).reduce((sum, ms) => sum + ms);
 
 export interface DispatcherDeps {
   readonly database: Database;
@@ -27,6 +33,8 @@ export interface DispatcherDeps {
   readonly payloadKey: (kid: string) => Uint8Array | undefined;
   /** The decision as `GET /v1/decisions/{requestId}` tells it; null once it was erased. */
   readonly findDecision: (kid: string, requestId: string) => Promise<object | null>;
+  /** Sends a mail; false: nobody is to be told any more. Null: there is no relay. */
+  readonly mail: ((due: Due, payload: MailPayload) => Promise<boolean>) | null;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -48,6 +56,23 @@ interface Outcome {
 }
 
 const whyOf = (error: unknown): string => (error instanceof Error ? error.message : 'it cannot be reached');
+
+const NOTHING_LEFT: Outcome = {
+  failure: 'there is nothing to send any more',
+  answered: null,
+  final: true,
+};
+
+async function sendMail({ mail }: DispatcherDeps, due: Due, payload: object): Promise<Outcome> {
+  if (!mail) return { failure: 'no relay is set', answered: null };
+  try {
+    const sent = await mail(due, payload as MailPayload);
+    return sent ? { failure: null, answered: true } : NOTHING_LEFT;
+  } catch (error) {
+    if (error instanceof Unavailable) throw error;
+    return { failure: whyOf(error), answered: false };
+  }
+}
 
 async function send(deps: DispatcherDeps, due: Due, webhook: Webhook, data: object): Promise<Outcome> {
   const body = JSON.stringify({
@@ -72,8 +97,9 @@ async function send(deps: DispatcherDeps, due: Due, webhook: Webhook, data: obje
 /** @throws {Unavailable} when the database cannot be read: the event waits */
 async function attempt(deps: DispatcherDeps, due: Due): Promise<Outcome> {
   const webhook = deps.webhook(due.kid, due.webhook);
+  const isMail = due.webhook === MAIL_LANE;
   // A removal takes its events along: this node is behind, or cannot read the tenant.
-  if (!webhook) return { failure: 'the webhook is not known here', answered: null };
+  if (!webhook && !isMail) return { failure: 'the webhook is not known here', answered: null };
   let data: object | null;
   try {
     data = await payloadOf(deps, due);
@@ -84,13 +110,13 @@ async function attempt(deps: DispatcherDeps, due: Due): Promise<Outcome> {
     return { failure: 'its stored payload cannot be read', answered: null, final: true };
   }
   // Erased meanwhile.
-  if (!data) return { failure: 'there is nothing to send any more', answered: null, final: true };
-  return send(deps, due, webhook, data);
+  if (!data) return NOTHING_LEFT;
+  return webhook ? send(deps, due, webhook, data) : sendMail(deps, due, data);
 }
 
 async function record({ database, clock }: DispatcherDeps, due: Due, outcome: Outcome): Promise<void> {
   const { failure } = outcome;
-  const wait = outcome.final ? undefined : BACKOFF_MS[due.attempts - 1];
+  const wait = outcome.final ? undefined : waitsOf(due)[due.attempts - 1];
   if (failure === null) await settle(database, due.seq, { state: 'delivered', nextAt: 0, failure });
   else if (wait === undefined) await settle(database, due.seq, { state: 'failed', nextAt: 0, failure });
   else await settle(database, due.seq, { state: 'waiting', nextAt: clock() + wait, failure });
@@ -120,7 +146,7 @@ function makeLanes(deps: DispatcherDeps, lookAgain: () => void) {
       answered = outcome.answered;
       await record(deps, due, outcome);
       if (answered === false && isOpen(targetOf(due)))
-        await failOverdue(database, due, clock() - OVERDUE_MS, 'its target did not answer');
+        await failOverdue(database, due, clock() - overdueMs(due), 'its target did not answer');
     } catch (error) {
       trouble = { error };
     }
@@ -135,8 +161,11 @@ function makeLanes(deps: DispatcherDeps, lookAgain: () => void) {
       trouble = null;
       if (told) throw told.error;
       const now = clock();
-      const lanes = (await dueLanes(database, now))
-        .map((lane) => ({ ...lane, limit: freeSlots(targetOf(lane), now) }))
+      const lanes = (await dueLanes(database, now, deps.mail !== null))
+        .map((lane) => {
+          const most = lane.webhook === MAIL_LANE ? MAX_MAILS_IN_FLIGHT : undefined;
+          return { ...lane, limit: freeSlots(targetOf(lane), now, most) };
+        })
         .filter(({ limit }) => limit > 0);
       if (lanes.length === 0) return;
       const taken = await takeDue(database, now, lanes);

@@ -6,6 +6,7 @@ import { bumpTenant } from '../db/revision.ts';
 import { type Bindings, type HotTransaction, insertMany, isTrue, rowsOf } from '../db/sql.ts';
 import type { Act } from '../lib/act.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
+import { MAIL_LANE } from './mail.ts';
 
 export interface Webhook {
   readonly kid: string;
@@ -110,11 +111,15 @@ export interface Lane {
   readonly webhook: string;
 }
 
-/** The webhooks that have something to send. */
-export async function dueLanes({ read }: Database, now: number): Promise<readonly Lane[]> {
-  const sql = `SELECT kid, id AS webhook FROM webhooks WHERE EXISTS (SELECT 1 FROM webhook_outbox AS event
-    WHERE event.kid = webhooks.kid AND event.webhook = webhooks.id AND event.state = 'waiting' AND event.next_at <= ?)`;
-  return rowsOf<Lane>(await read.raw(sql, [now]));
+const waits = (kid: string, lane: string): string => `EXISTS (SELECT 1 FROM webhook_outbox AS event
+  WHERE event.kid = ${kid} AND event.webhook = ${lane} AND event.state = 'waiting' AND event.next_at <= ?)`;
+const DUE_WEBHOOKS = `SELECT kid, id AS webhook FROM webhooks WHERE ${waits('webhooks.kid', 'webhooks.id')}`;
+const DUE_MAILS = `SELECT kid, '${MAIL_LANE}' AS webhook FROM tenants WHERE ${waits('tenants.kid', `'${MAIL_LANE}'`)}`;
+
+/** The webhooks that have something to send, and the mail of tenants where there is a relay. */
+export async function dueLanes({ read }: Database, now: number, mail: boolean): Promise<readonly Lane[]> {
+  if (!mail) return rowsOf<Lane>(await read.raw(DUE_WEBHOOKS, [now]));
+  return rowsOf<Lane>(await read.raw(`${DUE_WEBHOOKS} UNION ALL ${DUE_MAILS}`, [now, now]));
 }
 
 const LEASE_MS = 60_000;

@@ -12,6 +12,7 @@ import { migrate } from '../../src/db/migrate.ts';
 import { makeMasterKey } from '../../src/keys/master-key.ts';
 import { sha256 } from '../../src/lib/hash.ts';
 import { deleteJob, insertJob } from '../../src/rights/job-store.ts';
+import { tenantSettingsSchema } from '../../src/tenants/settings.ts';
 import { addTenant } from '../db/contract/database.ts';
 import { fc } from '../support/property.ts';
 
@@ -112,7 +113,12 @@ const staff = { kid: 'parts', role: 'dpo' as const, ref: 'a', label: 'A' };
 function jobsOf(faults: unknown[]) {
   const onJobFault = (error: unknown) => faults.push(error);
   const wrapper = makeMasterKey(randomBytes(32), randomBytes);
-  const tenant = { kid: 'parts', settings: {}, wrapper, webhooksFor: (event: string) => [event] };
+  const tenant = {
+    kid: 'parts',
+    settings: tenantSettingsSchema.parse({}),
+    wrapper,
+    webhooksFor: (event: string) => [event],
+  };
   const tenantOf = () => tenant as unknown as ConsentTenant;
   const base = { database, tenantOf, keys: KEYS, random: randomBytes, clock: Date.now };
   return makeJobs({ ...base, onJobFault });

@@ -71,7 +71,7 @@ const PACKAGES: Readonly<Record<Room, readonly string[]>> = {
   auth: ['jose'],
   db: [ANY_NODE, 'knex', 'pg', 'sqlite3'],
   http: [ANY_NODE, 'express', 'helmet', 'node-forge', 'rate-limiter-flexible'],
-  egress: [ANY_NODE, 'jose', 'openid-client'],
+  egress: [ANY_NODE, 'jose', 'nodemailer', 'openid-client'],
   config: [ANY_NODE, 'smol-toml'],
   audit: [],
   tenants: [],

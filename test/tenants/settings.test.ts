@@ -58,6 +58,8 @@ describe('tenant settings', () => {
       'review.fourEyes': false,
       'rights.profile': 'gdpr',
       'attest.rpId': '',
+      'notify.email': [],
+      'notify.digest': 'off',
       'retention.days': 90,
       'notice.controller': '',
       'notice.contact': '',

@@ -81,6 +81,7 @@ async function withPlace(work: (place: Place) => Promise<void>): Promise<void> {
     webhook: (_kid: string, id: string) => webhooks.get(id),
     payloadKey: () => PAYLOAD_KEY,
     findDecision: () => Promise.resolve({}),
+    mail: null,
     random,
     onFault: (error: unknown) => faults.push(error),
   };

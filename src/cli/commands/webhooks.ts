@@ -4,6 +4,7 @@ import { isoTime } from '../../lib/clock.ts';
 import { makeUlid } from '../../lib/random.ts';
 import { parseUrl } from '../../lib/url.ts';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
+import { MAIL_LANE } from '../../webhooks/mail.ts';
 import { formatWebhookSecret } from '../../webhooks/signature.ts';
 import { countOutbox, insertWebhook, listWebhooks, removeWebhook, replayFrom } from '../../webhooks/store.ts';
 import { type Actions, MANY, REQUIRED } from '../define.ts';
@@ -78,7 +79,8 @@ async function replay(kid: string, id: string, options: { readonly from: string 
   const from = Number(options.from);
   if (!Number.isSafeInteger(from) || from < 0) throw misused('--from takes the seq of an event');
   await withStore(async ({ database }) => {
-    const known = (await listWebhooks(database, kid)).some((webhook) => webhook.id === id);
+    const known =
+      id === MAIL_LANE || (await listWebhooks(database, kid)).some((webhook) => webhook.id === id);
     if (!known) throw noSuchWebhook(id);
     const events = await replayFrom(database, kid, id, from, Date.now());
     print({ id, events }, () => [`${events} events wait to be sent again`]);

@@ -7,7 +7,9 @@ import { listDirectories } from '../../agents/store.ts';
 import { baseUrl, type Config } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
 import { probe } from '../../egress/gpd-client.ts';
+import { EgressRefused } from '../../egress/guard.ts';
 import { fetchSigningKeys } from '../../egress/oidc-discovery.ts';
+import { greetRelay, parseRelay } from '../../egress/smtp.ts';
 import { orElse } from '../../lib/or-else.ts';
 import { countOutbox, listWebhooks } from '../../webhooks/store.ts';
 import { fileFact } from './gather-files.ts';
@@ -87,6 +89,15 @@ export async function gatherServer(url: string) {
   const ready = health && parseJson(readySchema, (await probe(`${url}/readyz`))?.text);
   const at = ready?.housekeeping?.completeAt ?? null;
   return { url, health, notReady: ready?.notReady ?? [], sweptAt: at === null ? null : Date.parse(at) };
+}
+
+/** Greets the relay and sends nothing. Null: none is set. */
+export async function gatherRelay({ smtp_url: url }: Config) {
+  if (url === null) return null;
+  return greetRelay(parseRelay(url)).then(
+    () => ({ problem: null }),
+    (error: unknown) => ({ problem: error instanceof EgressRefused ? error.message : 'it cannot be used' }),
+  );
 }
 
 export async function gatherAgents(database: Database, now: number) {

@@ -121,6 +121,7 @@ async function gatherTenant(
   return {
     kid,
     origins: settings.origins,
+    wantsMail: settings['notify.email'].length > 0,
     ...keyFacts(await makeSealKeyStore(database).list(kid), now),
     symmetric: (await readTenantSecret(database, kid, SYMMETRIC_SECRET)) !== null,
     activeApiKeys: active.length,

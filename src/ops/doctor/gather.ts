@@ -16,6 +16,7 @@ import {
   gatherAgents,
   gatherMmdb,
   gatherOidc,
+  gatherRelay,
   gatherServer,
   gatherTls,
   gatherWebhooks,
@@ -107,9 +108,10 @@ export async function gatherFacts(
 ) {
   const { version, now, url = localUrl(config) } = options;
   const { key, facts } = gatherMasterKey(config);
-  const [{ tried, ...stored }, oidc, server, mmdb] = await Promise.all([
+  const [{ tried, ...stored }, oidc, relay, server, mmdb] = await Promise.all([
     gatherStored(config, key, now),
     gatherOidc(config),
+    gatherRelay(config),
     gatherServer(url),
     gatherMmdb(config),
   ]);
@@ -123,6 +125,7 @@ export async function gatherFacts(
     tls: gatherTls(config),
     consoleSecret: fileFact(config.console_client_secret_file),
     oidc,
+    relay,
     server,
     mmdb,
     ...stored,

@@ -1,5 +1,5 @@
 import { DAY, HOUR } from '../../lib/clock.ts';
-import { type Checks, noneOf, pass, skipped, some, span, warn } from './check.ts';
+import { type Checks, fail, noneOf, pass, skipped, some, span, warn } from './check.ts';
 
 /** Whom gpd asks and whom it tells: agents' directories and webhooks. */
 
@@ -42,6 +42,11 @@ export const OUTSIDE_CHECKS: Checks = {
       return `${name} (${waiting}, the oldest for ${span(now - (oldestWaitingAt ?? now))})`;
     });
     return warn(`deliveries wait: ${some(said)}`);
+  },
+  'mail.relay'({ relay, tenants }) {
+    const wanted = tenants.filter(({ wantsMail }) => wantsMail).map(({ kid }) => kid);
+    if (relay) return relay.problem === null ? pass('the relay answers') : fail(relay.problem);
+    return noneOf(wanted, 'no tenant asks for mail', warn('notify.email is set and GPD_SMTP_URL is not'));
   },
   'webhooks.plain'({ webhooks }) {
     const plain = webhooks.filter((webhook) => webhook.plain);

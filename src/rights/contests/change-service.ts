@@ -60,7 +60,9 @@ export async function note(
 export function tellOf(deps: ContestDeps, { tx, contest, now }: Changed, event: WebhookEvent): Promise<void> {
   const tenant = tenantFor(deps, contest.kid);
   const principal = rightsRef(tenant.rightsKey, 'request', contest.requestId);
-  return tell(tx, tenant, { event, data: contestResponse(contest), principal, at: now });
+  const { contestId: number, email } = contest;
+  const data = contestResponse(contest);
+  return tell(tx, tenant, { event, data, number, hasEmail: email !== null, principal, at: now });
 }
 
 export interface Step {

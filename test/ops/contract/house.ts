@@ -18,6 +18,7 @@ export function makeHouse(database: Database, begin = NOW, over: Partial<Houseke
     resumeHeldErasures: () => Promise.resolve(),
     tellDue: () => Promise.resolve(),
     tellUnfinished: () => Promise.resolve(),
+    tellDigests: () => Promise.resolve(),
     releasePages: () => Promise.resolve(),
     refillReserve: () => Promise.resolve(),
     noteSkew: () => Promise.resolve(),

@@ -250,6 +250,8 @@ const ROWS: readonly Row[] = [
     webhook({ waiting: 9, oldestWaitingAt: NOW - 2 * HOUR }),
     /9, the oldest for 2 hours/,
   ],
+  ['mail.relay', 'fail', { relay: { problem: 'the relay answered 535' } }, /535/],
+  ['mail.relay', 'warn', { relay: null, tenants: [makeTenant({ wantsMail: true })] }, /shop/],
   ['webhooks.plain', 'warn', webhook({ plain: true }), /wh_1/],
 ];
 

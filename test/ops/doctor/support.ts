@@ -27,6 +27,7 @@ export function makeTenant(parts: Partial<TenantFacts> = {}): TenantFacts {
   return {
     kid: 'shop',
     origins: ['https://shop.example'],
+    wantsMail: false,
     publishedKeys: 1,
     publishedAt: NOW - 10 * DAY,
     stagedAt: null,
@@ -147,6 +148,7 @@ export function makeFacts(): Facts {
     },
     mmdb: { readable: true, builtAt: NOW - 10 * DAY },
     consoleSecret: makeFile(),
+    relay: { problem: null },
     oidc: { problem: null, usableKeys: 2, skewMs: 200 },
     server: {
       url: 'http://127.0.0.1:8080',

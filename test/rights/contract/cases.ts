@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ConsentTenant } from '../../../src/consent/tenant.ts';
+import { makeMasterKey } from '../../../src/keys/master-key.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/append-store.ts';
 import { hashCaseKey } from '../../../src/rights/contests/case-key.ts';
 import { makeCaseService } from '../../../src/rights/contests/case-service.ts';
 import { makeContestService } from '../../../src/rights/contests/service.ts';
 import { eraseRows } from '../../../src/rights/erase/store.ts';
+import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
@@ -27,7 +29,14 @@ export function casesContract(make: MakeDatabase): void {
     async function house(kid: string) {
       await addTenant(db.database, kid);
       let now = Math.floor(NOW / DAY) * DAY + HOUR;
-      const tenant = { kid, rightsKey: Buffer.alloc(32, 4), settings: {}, webhooksFor: () => [] };
+      const wrapper = makeMasterKey(Buffer.alloc(32, 7), randomBytes);
+      const tenant = {
+        kid,
+        rightsKey: Buffer.alloc(32, 4),
+        settings: tenantSettingsSchema.parse({}),
+        webhooksFor: () => [],
+        wrapper,
+      };
       const tenantOf = (id: string) => (id === kid ? (tenant as unknown as ConsentTenant) : undefined);
       const deps = { database: db.database, tenantOf, clock: () => now, random: randomBytes, words: WORDS };
       const contests = makeContestService(deps);

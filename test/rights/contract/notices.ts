@@ -5,6 +5,7 @@ import { makeMasterKey } from '../../../src/keys/master-key.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { makeContestService } from '../../../src/rights/contests/service.ts';
 import { tellDue, tellUnfinished } from '../../../src/rights/notices-service.ts';
+import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
@@ -26,7 +27,7 @@ export function noticesContract(make: MakeDatabase): void {
       const tenant = {
         kid,
         rightsKey: Buffer.alloc(32, 4),
-        settings: { 'rights.profile': 'gdpr' },
+        settings: tenantSettingsSchema.parse({}),
         wrapper: makeMasterKey(Buffer.alloc(32, 7), randomBytes),
         webhooksFor: () => ['w1'],
       } as unknown as ConsentTenant;

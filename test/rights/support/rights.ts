@@ -8,7 +8,13 @@ import { type Idp, type IdpOptions, startIdp } from '../../support/oidc.ts';
 import { type GpdProcess, startProcess } from '../../support/process.ts';
 import { desktopChrome, headlessChrome } from '../../support/samples.ts';
 import { makeBundle } from '../../support/seal.ts';
-import { type Gpd, type GpdOptions, type SealTarget, startGpd } from '../../support/server.ts';
+import {
+  type Gpd,
+  type GpdOptions,
+  type InProcessOptions,
+  type SealTarget,
+  startGpd,
+} from '../../support/server.ts';
 
 /** A running gpd that trusts a real identity provider, with two tenants, and people who visit it. */
 
@@ -75,7 +81,12 @@ async function startBy<G extends Gpd>(start: (options: GpdOptions) => Promise<G>
   return rightsOf(gpd, idp, gpd.targets as [SealTarget, SealTarget]);
 }
 
-export const startRights = (options: RightsOptions = {}): Promise<Rights> => startBy(startGpd, options);
+/** @param app of the server in this process */
+export const startRights = ({
+  app,
+  ...options
+}: RightsOptions & Pick<InProcessOptions, 'app'> = {}): Promise<Rights> =>
+  startBy((all) => startGpd({ ...all, ...(app && { app }) }), options);
 
 /** The built program. */
 export const startRightsProcess = (options: RightsOptions = {}): Promise<Rights<GpdProcess>> =>

@@ -1,0 +1,112 @@
+import { connect, isIP, type Socket } from 'node:net';
+import type { createTransport } from 'nodemailer';
+import { SECOND } from '../lib/clock.ts';
+import { isLoopback } from '../lib/ip.ts';
+import { checkLiteralHost, EgressRefused, guardedLookup } from './guard.ts';
+import { anywhere, onlyLoopback } from './send.ts';
+
+/** The mail relay that the operator named. Without TLS only a loopback address is connected to, whatever a name resolves to. */
+
+export interface Relay {
+  readonly host: string;
+  readonly port: number;
+  /** tls: from the first byte; starttls: or nothing is said; plain: on a loopback address alone. */
+  readonly mode: 'tls' | 'starttls' | 'plain';
+  readonly auth: { readonly user: string; readonly pass: string } | null;
+}
+
+export interface Mail {
+  readonly from: string;
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+  /** The same for every attempt: a relay or a reader knows a second copy by it. */
+  readonly messageId: string;
+  readonly date: Date;
+}
+
+/** Shorter than the lease of an event in the outbox. */
+const PATIENCE_MS = 45 * SECOND;
+const STEP_MS = 20 * SECOND;
+
+/** @param text as the setting's schema accepted it */
+export function parseRelay(text: string): Relay {
+  const { protocol, hostname, port, username, password } = new URL(text);
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const tls = protocol === 'smtps:';
+  return {
+    host,
+    port: port === '' ? (tls ? 465 : 587) : Number(port),
+    mode: tls ? 'tls' : isLoopback(host) ? 'plain' : 'starttls',
+    auth: username === '' ? null : { user: decodeURIComponent(username), pass: decodeURIComponent(password) },
+  };
+}
+
+/** @throws {EgressRefused} */
+function open({ host, port, mode }: Relay): Promise<Socket> {
+  const allow = mode === 'plain' ? onlyLoopback : anywhere;
+  checkLiteralHost(host, allow);
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port, lookup: guardedLookup(allow), timeout: STEP_MS });
+    socket.once('connect', () => resolve(socket));
+    socket.once('timeout', () => socket.destroy(new EgressRefused('the relay did not answer in time')));
+    socket.once('error', reject);
+  });
+}
+
+/** A relay quotes addresses in its answers: the code alone is told. */
+function whyFailed(error: unknown): EgressRefused {
+  if (error instanceof EgressRefused) return error;
+  const { responseCode, code } = error as { responseCode?: unknown; code?: unknown };
+  if (typeof responseCode === 'number') return new EgressRefused(`the relay answered ${responseCode}`);
+  return new EgressRefused(`the relay cannot be used (${typeof code === 'string' ? code : 'unknown'})`);
+}
+
+type Transport = ReturnType<typeof createTransport>;
+
+async function withRelay<T>(relay: Relay, work: (transport: Transport) => Promise<T>): Promise<T> {
+  const { host, mode, auth } = relay;
+  let connection: Socket | null = null;
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    const socket = await open(relay);
+    connection = socket;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(new EgressRefused('the relay did not answer in time')), PATIENCE_MS);
+    });
+    // No installation without a relay pays for it.
+    const nodemailer = await import('nodemailer');
+    const transport = nodemailer.createTransport({
+      host,
+      secure: mode === 'tls',
+      requireTLS: mode === 'starttls',
+      ignoreTLS: mode === 'plain',
+      tls: { minVersion: 'TLSv1.2', ...(isIP(host) === 0 ? { servername: host } : {}) },
+      ...(auth ? { auth } : {}),
+      getSocket: (_options: unknown, done: (error: null, given: object) => void) =>
+        done(null, { connection: socket }),
+      greetingTimeout: STEP_MS,
+      socketTimeout: STEP_MS,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    });
+    return await Promise.race([work(transport), late]);
+  } catch (error) {
+    throw whyFailed(error);
+  } finally {
+    clearTimeout(timer);
+    connection?.destroy();
+  }
+}
+
+/** Returns once the relay has accepted it. @throws {EgressRefused} with a reason that names nobody */
+export async function sendMail(relay: Relay, mail: Mail): Promise<void> {
+  // RFC 3834: no vacation notice answers it.
+  const headers = { 'auto-submitted': 'auto-generated' };
+  await withRelay(relay, (transport) => transport.sendMail({ ...mail, headers, encoding: 'utf-8' }));
+}
+
+/** Greets the relay and signs in; nothing is sent. @throws {EgressRefused} */
+export async function greetRelay(relay: Relay): Promise<void> {
+  await withRelay(relay, (transport) => transport.verify());
+}

@@ -1,0 +1,96 @@
+import type { ConsentTenant } from '../consent/tenant.ts';
+import type { Database } from '../db/db.ts';
+import type { Mail } from '../egress/smtp.ts';
+import type { MailItem, MailPayload } from '../webhooks/mail.ts';
+import type { Due } from '../webhooks/store.ts';
+import type { Contest } from './contests/contest.ts';
+import type { ContestWords } from './contests/contest-text.ts';
+import { findContest } from './contests/store.ts';
+
+/** What a mail says: number, due date and link; no text that somebody wrote, no id of a person. */
+
+export interface MailDeps {
+  readonly database: Database;
+  readonly words: ContestWords;
+  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
+  /** The public origin, which links are made from. */
+  readonly origin: () => string;
+  /** Null: gpd at the host of the origin. */
+  readonly from: string | null;
+  /** The sentences, by event. */
+  readonly texts: ReadonlyMap<string, string>;
+}
+
+const TIME = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
+
+interface Told extends MailItem {
+  readonly contest: Contest | null;
+}
+
+/** Only while a contest is open. */
+const OF_OPEN: readonly string[] = [
+  'contest.asked',
+  'contest.extended',
+  'contest.due-soon',
+  'contest.overdue',
+];
+
+/** Null: it was erased or is no longer so. */
+async function look({ database, words }: MailDeps, kid: string, item: MailItem): Promise<Told | null> {
+  const { event, number } = item;
+  if (number === null || !event.startsWith('contest.')) return { ...item, contest: null };
+  const contest = await findContest(database.read, words, number);
+  if (contest?.kid !== kid) return null;
+  if (contest.status !== 'open' && OF_OPEN.includes(event)) return null;
+  return event === 'contest.asked' && contest.answer !== null ? null : { ...item, contest };
+}
+
+const PAGES: Readonly<Record<string, string>> = {
+  'erasure.incomplete': '/console/receipts/',
+  'export.ready': '/console/subjects',
+  'log.fork': '/console/ledger',
+  'backup.failed': '/console/overview',
+};
+
+function linkOf({ event, number }: Told, isPerson: boolean): string {
+  if (isPerson) return '/case';
+  const page = PAGES[event] ?? '/console/contests/';
+  return page.endsWith('/') ? `${page}${number ?? ''}` : page;
+}
+
+/** @returns null when there is nobody to tell, or nothing any more */
+export async function composeMail(
+  deps: MailDeps,
+  { kid, seq, created_at: at }: Due,
+  { to, items }: MailPayload,
+): Promise<Mail | null> {
+  const say = (key: string, value: string | number = ''): string =>
+    (deps.texts.get(key) ?? key).replace(/\{\w+\}/, String(value));
+  const settings = deps.tenantOf(kid)?.settings;
+  if (!settings || (to !== null && !settings['notify.email'].includes(to))) return null;
+  const found = await Promise.all(items.map((item) => look(deps, kid, item)));
+  const told = found.filter((one) => one !== null);
+  const [first] = told;
+  const address = to ?? first?.contest?.email ?? null;
+  if (!first || address === null) return null;
+  const isPerson = to === null;
+  const origin = deps.origin();
+  const title = ({ event }: Told): string => say(isPerson ? `person.${event}` : event);
+  const blocks = told.map((one) =>
+    [
+      title(one),
+      ...(one.number === null ? [] : [say('number', one.number)]),
+      ...(one.contest?.status === 'open' ? [say('due', `${TIME.format(one.contest.dueAt)} UTC`)] : []),
+      `${origin}${linkOf(one, isPerson)}`,
+    ].join('\n'),
+  );
+  const host = new URL(origin).hostname;
+  return {
+    from: deps.from ?? `gpd@${host}`,
+    to: address,
+    subject: items.length > 1 ? say('digest', told.length) : title(first),
+    text: `${[...blocks, say(isPerson ? 'person.foot' : 'foot', kid)].join('\n\n')}\n`,
+    messageId: `<evt_${seq}.${at}.${kid}@${host}>`,
+    date: new Date(Number(at)),
+  };
+}

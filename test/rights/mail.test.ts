@@ -1,0 +1,372 @@
+import { randomBytes } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type Notice, tellDigests, tellNow } from '../../src/consent/tell-service.ts';
+import type { ConsentTenant } from '../../src/consent/tenant.ts';
+import { type Mail, parseRelay, type Relay, sendMail } from '../../src/egress/smtp.ts';
+import { DAY, HOUR } from '../../src/lib/clock.ts';
+import { MAIL_WORDS } from '../../src/rights/mail-files.ts';
+import { composeMail } from '../../src/rights/mail-service.ts';
+import { startDispatcher } from '../../src/webhooks/service.ts';
+import { KID } from '../support/constants.ts';
+import { initGpd } from '../support/server.ts';
+import { WORDS } from './contract/words.ts';
+import { open } from './support/eraser.ts';
+import { type Rights, startRights } from './support/rights.ts';
+
+/** Notices by mail, to a real SMTP server. */
+
+interface Received {
+  readonly to: readonly string[];
+  /** Without the soft breaks of quoted-printable. */
+  readonly text: string;
+}
+
+async function startRelay(options: SMTPServerOptions = {}) {
+  const mails: Received[] = [];
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['AUTH'],
+    logger: false,
+    onData(stream, session, done) {
+      let text = '';
+      stream.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk;
+      });
+      stream.on('end', () => {
+        const to = session.envelope.rcptTo.map(({ address }) => address);
+        mails.push({ to, text: text.replaceAll('=\r\n', '').replaceAll('=3D', '=') });
+        done();
+      });
+    },
+    ...options,
+  });
+  // What a client that hangs up does to it.
+  server.on('error', () => {});
+  const listen = (port: number): Promise<number> =>
+    new Promise((resolve) => {
+      const { server: inner } = server;
+      server.listen(port, '127.0.0.1', () => resolve((inner.address() as AddressInfo).port));
+    });
+  const port = await listen(0);
+  return {
+    port,
+    mails,
+    url: `smtp://127.0.0.1:${port}`,
+    stop: () =>
+      new Promise<void>((resolve) => {
+        server.close(resolve);
+      }),
+  };
+}
+
+const DPO = 'dora@acme.example';
+const ANNA = 'anna@person.example';
+const STATEMENT = 'My screen reader drives this browser.';
+const QUESTION = 'Which screen reader do you use?';
+const REPLY = 'It is called Orca.';
+const REASON = 'The screen reader explains what the rules saw.';
+
+describe('a contest', () => {
+  let rights: Rights;
+  let relay: Awaited<ReturnType<typeof startRelay>>;
+  beforeAll(async () => {
+    relay = await startRelay();
+    rights = await startRights({
+      settings: { GPD_SMTP_URL: relay.url, GPD_SMTP_FROM: 'gpd@acme.example' },
+      app: { intervals: { webhooks: 20, housekeeping: 50 } },
+    });
+    await rights.gpd.json(['tenants', 'set', KID, `notify.email=${DPO}`]);
+  }, 60_000);
+  afterAll(async () => {
+    await rights.stop();
+    await relay.stop();
+  });
+
+  const subjectsTo = (address: string): string[] =>
+    relay.mails
+      .filter(({ to }) => to.includes(address))
+      .map(({ text }) => /^Subject: (.*)\r$/m.exec(text)?.[1] ?? '')
+      .sort();
+
+  it('is told step by step to staff and to the person, and no mail holds a word of it', async () => {
+    const visit = await rights.visit({ bot: true });
+    const body = { statement: STATEMENT, email: ANNA };
+    await expect
+      .poll(async () => (await rights.gpd.json<{ settings: object }[]>(['tenants', 'list']))[0]?.settings)
+      .toMatchObject({ 'notify.email': [DPO] });
+    const filed = await rights.me(visit, 'contest', { body });
+    const { contestId, caseKey } = filed.json() as { contestId: string; caseKey: string };
+    await rights.gpd.json(['contests', 'ask', contestId, '--question', QUESTION]);
+    await expect.poll(() => subjectsTo(ANNA), { timeout: 10_000 }).toHaveLength(1);
+    await rights.call('/case/answer', { caseKey, answer: REPLY });
+    await rights.gpd.json(['contests', 'extend', contestId, '--days', '30', '--reason', REASON]);
+    await expect.poll(() => subjectsTo(ANNA), { timeout: 10_000 }).toHaveLength(2);
+    for (const left of [DAY, -HOUR]) {
+      const before = subjectsTo(ANNA).length;
+      await rights.sql(`UPDATE contests SET due_at = ${Date.now() + left} WHERE contest_id = '${contestId}'`);
+      await expect.poll(() => subjectsTo(ANNA).length, { timeout: 10_000 }).toBe(before + 1);
+    }
+    const ruling = ['--outcome', 'overturned', '--reason', REASON, '--yes'];
+    await rights.gpd.json(['contests', 'resolve', contestId, ...ruling]);
+    const person = ['asked', 'due-soon', 'extended', 'overdue', 'resolved'];
+    const wordsOf = (names: string[], who = '') =>
+      names.map((name) => MAIL_WORDS.get(`${who}contest.${name}`) ?? '').sort();
+    await expect.poll(() => subjectsTo(ANNA), { timeout: 10_000 }).toEqual(wordsOf(person, 'person.'));
+    const staff = wordsOf([...person, 'filed', 'answered']);
+    await expect.poll(() => subjectsTo(DPO), { timeout: 10_000 }).toEqual(staff);
+
+    for (const { to, text } of relay.mails) {
+      expect(to).toHaveLength(1);
+      expect(text).toContain(`Number: ${contestId}`);
+      const link = to[0] === ANNA ? '/case' : `/console/contests/${contestId}`;
+      expect(text).toContain(`${rights.gpd.url}${link}\r\n`);
+      for (const secret of [STATEMENT, QUESTION, REPLY, REASON, caseKey, visit.requestId, visit.visitorId])
+        expect(text).not.toContain(secret);
+      if (to[0] === DPO) expect(text).not.toContain(ANNA);
+    }
+    expect(new Set(relay.mails.map(({ text }) => /^Message-ID: (.*)$/im.exec(text)?.[1])).size).toBe(12);
+  }, 60_000);
+
+  it('leaves no address in the outbox', async () => {
+    const rows = await rights.sql("SELECT * FROM webhook_outbox WHERE webhook = 'mail'");
+    expect(rows.length).toBeGreaterThan(0);
+    expect(JSON.stringify(rows)).not.toMatch(/anna|dora/);
+  });
+});
+
+interface Place {
+  readonly store: Awaited<ReturnType<typeof open>>;
+  readonly tenant: ConsentTenant;
+  readonly advance: (ms: number) => void;
+  /** The dispatcher with this relay until `done` holds. */
+  readonly run: (relay: Relay, done: () => Promise<void>) => Promise<void>;
+  readonly rows: () => Promise<{ state: string; failure: string | null; webhook: string }[]>;
+}
+
+async function withPlace(work: (place: Place) => Promise<void>, settings: object = {}): Promise<void> {
+  const { dataDir } = await initGpd();
+  const store = await open(dataDir);
+  const { database } = store;
+  let now = Date.parse('2026-11-20T10:00:00Z');
+  const over = { 'notify.email': [DPO], ...settings };
+  const tenant = { ...store.tenant, settings: { ...store.tenant.settings, ...over } } as ConsentTenant;
+  const tenantOf = () => tenant;
+  const deps = { database, words: WORDS, tenantOf, from: null, texts: MAIL_WORDS };
+  const faults: unknown[] = [];
+  await work({
+    store,
+    tenant,
+    advance: (ms) => {
+      now += ms;
+    },
+    async run(relay, done) {
+      const dispatcher = startDispatcher(
+        {
+          database,
+          masterKey: () => {
+            throw new Error('no webhook is called');
+          },
+          clock: () => now,
+          random: randomBytes,
+          webhook: () => undefined,
+          payloadKey: () => tenant.principalWrap,
+          findDecision: () => Promise.resolve(null),
+          async mail(due, payload) {
+            const mail = await composeMail({ ...deps, origin: () => 'https://gpd.example' }, due, payload);
+            if (mail) await sendMail(relay, mail);
+            return mail !== null;
+          },
+          onFault: (error) => faults.push(error),
+        },
+        () => true,
+        5,
+      );
+      try {
+        await done();
+      } finally {
+        await dispatcher.stop();
+      }
+    },
+    rows: () => database.read('webhook_outbox').orderBy('seq') as never,
+  });
+  expect(faults).toEqual([]);
+  await database.close();
+}
+
+const QUICK = { interval: 5, timeout: 10_000 };
+const NOTICE: Notice = { event: 'backup.failed', data: {}, at: Date.parse('2026-11-20T09:59:00Z') };
+const ERASURE: Notice = { ...NOTICE, event: 'erasure.incomplete', number: 'era_1' };
+
+describe('the relay', () => {
+  let relay: Awaited<ReturnType<typeof startRelay>>;
+  beforeAll(async () => {
+    relay = await startRelay();
+  });
+  beforeEach(() => void relay.mails.splice(0));
+  afterAll(() => relay.stop());
+
+  it('away for a day loses nothing and is sent nothing twice', () =>
+    withPlace(async ({ store, tenant, run, rows, advance }) => {
+      const off = await startRelay();
+      await off.stop();
+      for (let i = 0; i < 3; i += 1) await tellNow(store.database, tenant, ERASURE);
+      await run(parseRelay(off.url), async () => {
+        for (let hours = 0; hours < 24; hours += 4) {
+          advance(4 * HOUR);
+          await vi.waitFor(async () => {
+            const waiting = await rows();
+            expect(waiting.some(({ failure }) => failure?.includes('ECONNREFUSED'))).toBe(true);
+            expect(waiting.map(({ state }) => state)).toEqual(['waiting', 'waiting', 'waiting']);
+          }, QUICK);
+        }
+      });
+      advance(30 * HOUR);
+      await run(parseRelay(relay.url), () =>
+        vi.waitFor(async () => {
+          expect((await rows()).map(({ state }) => state)).toEqual(['delivered', 'delivered', 'delivered']);
+        }, QUICK),
+      );
+      expect(relay.mails).toHaveLength(3);
+      expect(JSON.stringify(await rows())).not.toContain(DPO);
+    }));
+
+  it.each([
+    ['that offers no STARTTLS', { hideSTARTTLS: true, disabledCommands: ['STARTTLS', 'AUTH'] }, 'starttls'],
+    ['whose certificate nobody signed', {}, 'starttls'],
+    ['whose certificate nobody signed', { secure: true }, 'tls'],
+  ] as const)('%s is told nothing, and the mail waits', (_what, options, mode) =>
+    withPlace(async ({ store, tenant, run, rows }) => {
+      const bare = await startRelay(options as SMTPServerOptions);
+      await tellNow(store.database, tenant, ERASURE);
+      await run({ ...parseRelay(bare.url), mode }, () =>
+        vi.waitFor(async () => {
+          expect(await rows()).toMatchObject([{ state: 'waiting', failure: expect.stringMatching(/relay/) }]);
+        }, QUICK),
+      );
+      await bare.stop();
+      expect(bare.mails).toEqual([]);
+    }),
+  );
+
+  it('that dies between its answer and ours gets the same Message-ID again', () =>
+    withPlace(async ({ store, tenant, run, rows, advance }) => {
+      const ids: string[] = [];
+      let dies = true;
+      const flaky = await startRelay({
+        onData(stream, session, done) {
+          let text = '';
+          stream.setEncoding('utf8').on('data', (chunk: string) => {
+            text += chunk;
+          });
+          stream.on('end', () => {
+            ids.push(/^Message-ID: (.*)$/im.exec(text)?.[1] ?? '');
+            if (!dies) return done();
+            dies = false;
+            (session as unknown as { connection?: unknown }).connection = null;
+            return done(Object.assign(new Error('shutting down'), { responseCode: 421 }));
+          });
+        },
+      });
+      await tellNow(store.database, tenant, ERASURE);
+      await run(parseRelay(flaky.url), async () => {
+        await vi.waitFor(
+          async () => expect((await rows())[0]?.failure).toBe('the relay answered 421'),
+          QUICK,
+        );
+        advance(HOUR);
+        await vi.waitFor(async () => expect((await rows())[0]?.state).toBe('delivered'), QUICK);
+      });
+      await flaky.stop();
+      expect(ids).toHaveLength(2);
+      expect(new Set(ids).size).toBe(1);
+    }));
+
+  it('that refuses an address holds up no other, and its words are kept nowhere', () =>
+    withPlace(
+      async ({ store, tenant, run, rows }) => {
+        const picky = await startRelay({
+          onRcptTo({ address }, _session, done) {
+            const no = Object.assign(new Error(`no such user ${address}`), { responseCode: 550 });
+            done(address.startsWith('gone') ? no : null);
+          },
+        });
+        await tellNow(store.database, tenant, NOTICE);
+        await run(parseRelay(picky.url), () =>
+          vi.waitFor(async () => {
+            expect((await rows()).map(({ state, failure }) => [state, failure])).toEqual([
+              ['waiting', 'the relay answered 550'],
+              ['delivered', null],
+            ]);
+          }, QUICK),
+        );
+        await picky.stop();
+        expect(picky.mails.map(({ to }) => to)).toEqual([[DPO]]);
+      },
+      { 'notify.email': ['gone@acme.example', DPO] },
+    ));
+
+  it('gets one mail a day as a digest', () =>
+    withPlace(
+      async ({ store, tenant, run, rows }) => {
+        const { database } = store;
+        for (const number of ['era_1', 'era_2']) await tellNow(database, tenant, { ...ERASURE, number });
+        await tellDigests(database, tenant, ERASURE.at);
+        expect((await rows()).map(({ webhook }) => webhook)).toEqual(['digest', 'digest']);
+        await Promise.all([1, 2].map(() => tellDigests(database, tenant, ERASURE.at + DAY)));
+        await tellNow(database, tenant, { ...ERASURE, number: 'era_3', at: ERASURE.at + DAY });
+        expect((await rows()).map(({ webhook }) => webhook)).toEqual(['mail', 'digest']);
+        await database.transaction((tx) =>
+          tx('webhook_outbox').where({ webhook: 'mail' }).update({ next_at: 0 }),
+        );
+        await run(parseRelay(relay.url), () => vi.waitFor(() => expect(relay.mails).toHaveLength(1), QUICK));
+        const [{ text } = { text: '' }] = relay.mails;
+        expect(text).toContain('Subject: Notices of gpd: 2');
+        for (const number of ['era_1', 'era_2']) expect(text).toContain(`/console/receipts/${number}`);
+        expect(text).not.toContain('era_3');
+      },
+      { 'notify.digest': 'daily' },
+    ));
+
+  it('is not told of a contest that is gone, nor an addressee who was removed', () =>
+    withPlace(async ({ store, tenant, run, rows }) => {
+      const { database } = store;
+      await tellNow(database, tenant, { ...ERASURE, event: 'contest.asked', number: 'con_gone' });
+      const others = { ...tenant.settings, 'notify.email': ['old@acme.example'] };
+      await tellNow(database, { ...tenant, settings: others }, ERASURE);
+      await run(parseRelay(relay.url), () =>
+        vi.waitFor(async () => {
+          expect((await rows()).map(({ state }) => state)).toEqual(['failed', 'failed']);
+        }, QUICK),
+      );
+      expect(relay.mails).toEqual([]);
+    }));
+
+  it('on a loopback address alone is used without TLS', () => {
+    const mode = (url: string) => parseRelay(url).mode;
+    expect(mode('smtp://127.0.0.1:25')).toBe('plain');
+    expect(mode('smtp://[::1]')).toBe('plain');
+    expect(mode('smtp://localhost')).toBe('plain');
+    expect(mode('smtp://10.0.0.1')).toBe('starttls');
+    expect(mode('smtp://relay.example')).toBe('starttls');
+    expect(mode('smtps://127.0.0.1')).toBe('tls');
+    expect(parseRelay('smtps://a%40b:p%3Aw@relay.example')).toMatchObject({
+      port: 465,
+      auth: { user: 'a@b', pass: 'p:w' },
+    });
+  });
+
+  it('without TLS is never another machine, whatever its name resolves to', async () => {
+    const mail: Mail = {
+      from: 'a@b.example',
+      to: DPO,
+      subject: 's',
+      text: 't',
+      messageId: '<1@b>',
+      date: new Date(),
+    };
+    const other: Relay = { host: '192.0.2.1', port: 25, mode: 'plain', auth: null };
+    await expect(sendMail(other, mail)).rejects.toThrow('not public');
+  });
+});
