@@ -1,5 +1,6 @@
 import type { AuditFilter, AuditRow } from '../audit/audit.ts';
 import { listAudit, recordAudit } from '../audit/store.ts';
+import { pagesBy } from '../lib/chunks.ts';
 import type { Context } from './context.ts';
 import { actorOf, type Staff } from './staff.ts';
 
@@ -14,19 +15,6 @@ export function readAudit(
   limit: number,
 ): Promise<readonly AuditRow[]> {
   return listAudit(database, kid, filter, limit);
-}
-
-async function* pagesOf(
-  { database }: Context,
-  { kid }: Staff,
-  filter: AuditFilter,
-): AsyncGenerator<readonly AuditRow[]> {
-  for (let before: number | undefined; ; ) {
-    const rows = await listAudit(database, kid, { ...filter, before }, PAGE);
-    if (rows.length > 0) yield rows;
-    if (rows.length < PAGE) return;
-    before = rows.at(-1)?.seq;
-  }
 }
 
 /** Every row that fits, and one more that says that they were exported. */
@@ -44,5 +32,5 @@ export async function exportAudit(
     object: null,
     detail: { action, from, to },
   });
-  return pagesOf(context, staff, filter);
+  return pagesBy<AuditRow>(PAGE, (last) => readAudit(context, staff, { ...filter, before: last?.seq }, PAGE));
 }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { chunksOf } from '../lib/chunks.ts';
+import { chunksOf, pagesBy } from '../lib/chunks.ts';
 import { runSqlite } from './sqlite-client.ts';
 import type { SqliteTransaction, Together } from './sqlite-transaction.ts';
 
@@ -59,18 +59,8 @@ export async function pageBehind<Row extends object>(
 }
 
 /** All of them, a short read a page. */
-export async function* pagesOf<Row extends object>(
-  query: Knex.QueryBuilder,
-  key: readonly string[],
-  size: number,
-): AsyncGenerator<readonly Row[]> {
-  for (let last: Row | undefined; ; ) {
-    const rows: Row[] = await pageBehind(query, key, size, last);
-    if (rows.length > 0) yield rows;
-    if (rows.length < size) return;
-    last = rows.at(-1);
-  }
-}
+export const pagesOf = <Row extends object>(query: Knex.QueryBuilder, key: readonly string[], size: number) =>
+  pagesBy<Row>(size, (after) => pageBehind(query, key, size, after));
 
 /** Takes statements inside of one transaction. */
 export type HotTransaction = Knex.Transaction | SqliteTransaction;

@@ -13,3 +13,16 @@ export async function inChunks<T>(
 ): Promise<void> {
   for (const chunk of chunksOf(values, size)) await work(chunk);
 }
+
+/** Page after page, until one is not full. @param read the page behind this row; the first one for none */
+export async function* pagesBy<T>(
+  size: number,
+  read: (after: T | undefined) => Promise<readonly T[]>,
+): AsyncGenerator<readonly T[]> {
+  for (let last: T | undefined; ; ) {
+    const page: readonly T[] = await read(last);
+    if (page.length > 0) yield page;
+    if (page.length < size) return;
+    last = page.at(-1);
+  }
+}

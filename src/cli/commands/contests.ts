@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { dueIn } from '../../console/due.ts';
 import { loadStrings } from '../../console/strings-files.ts';
 import { findDecision } from '../../ingest/decision-store.ts';
+import { pagesBy } from '../../lib/chunks.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { activeClaim, type Contest } from '../../rights/contests/contest.ts';
 import { contestResponse } from '../../rights/contests/record.ts';
@@ -28,12 +29,9 @@ async function list(options: { readonly tenant?: string; readonly all?: boolean 
     const filter = options.all === true ? {} : { status: 'open' as const };
     const contests: Contest[] = [];
     for (const kid of wanted) {
-      for (let after: Contest | undefined; ; ) {
-        const page: readonly Contest[] = await listContests(database, words, kid, { ...filter, after }, PAGE);
-        contests.push(...page);
-        after = page.at(-1);
-        if (page.length < PAGE) break;
-      }
+      const read = (after: Contest | undefined) =>
+        listContests(database, words, kid, { ...filter, after }, PAGE);
+      for await (const page of pagesBy(PAGE, read)) contests.push(...page);
     }
     const shown = contests.map((contest) => ({ tenant: contest.kid, ...contestResponse(contest) }));
     const t = loadStrings(views);

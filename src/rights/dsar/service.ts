@@ -9,6 +9,7 @@ import { visitorIdOf } from '../../ingest/identity.ts';
 import type { IngestTenant } from '../../ingest/ports.ts';
 import type { Verdict } from '../../ingest/verdict.ts';
 import type { Actor } from '../../lib/act.ts';
+import { pagesBy } from '../../lib/chunks.ts';
 import { type Clock, DAY, iso, isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import type { Contest } from '../contests/contest.ts';
@@ -105,16 +106,12 @@ export function describeDecision(held: HeldDecision, tenant: IngestTenant, conte
 
 async function historyOf(database: Database, kid: string, principal: string): Promise<readonly object[]> {
   const history: object[] = [];
-  for (let before: number | null = null; ; ) {
-    const events = await listHistory(database, kid, principal, { before, limit: HISTORY_PAGE });
-    history.push(
-      ...events.map(({ seq, purpose, choice, at, detail }) => {
-        return { seq, type: `consent.${choice}`, purpose, time: isoTime(at), ...detail };
-      }),
-    );
-    if (events.length < HISTORY_PAGE) return history;
-    before = events.at(-1)?.seq ?? null;
-  }
+  const read = (after: { readonly seq: number } | undefined) =>
+    listHistory(database, kid, principal, { before: after?.seq ?? null, limit: HISTORY_PAGE });
+  for await (const events of pagesBy(HISTORY_PAGE, read))
+    for (const { seq, purpose, choice, at, detail } of events)
+      history.push({ seq, type: `consent.${choice}`, purpose, time: isoTime(at), ...detail });
+  return history;
 }
 
 async function consentOf(database: Database, { kid, principal, principalId }: Reach) {

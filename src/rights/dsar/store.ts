@@ -3,7 +3,7 @@ import type { Database } from '../../db/db.ts';
 import { countOf, isTrue } from '../../db/sql.ts';
 import { unmarked } from '../../ingest/erasing-store.ts';
 import type { Verdict } from '../../ingest/verdict.ts';
-import { chunksOf } from '../../lib/chunks.ts';
+import { chunksOf, pagesBy } from '../../lib/chunks.ts';
 import type { Contest } from '../contests/contest.ts';
 import type { ContestWords } from '../contests/contest-text.ts';
 import { type ContestRow, rowToContest } from '../contests/store.ts';
@@ -146,12 +146,9 @@ export async function* heldDecisions(
 ): AsyncGenerator<readonly HeldDecision[]> {
   const { durable, linked } = reach;
   if (durable !== null) {
-    for (let before: string | null = null; ; ) {
-      const found: HeldDecision[] = await page(database, kid, { durable }, before);
-      if (found.length > 0) yield found;
-      if (found.length < PAGE) break;
-      before = found.at(-1)?.requestId ?? null;
-    }
+    const read = (after: HeldDecision | undefined) =>
+      page(database, kid, { durable }, after?.requestId ?? null);
+    yield* pagesBy(PAGE, read);
   }
   const ids = [...linked].sort().reverse();
   for (const requests of chunksOf(ids, PAGE)) {

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
-import { inChunks } from '../../lib/chunks.ts';
+import { inChunks, pagesBy } from '../../lib/chunks.ts';
 import { lockHead } from '../../log/append-store.ts';
 import { ERASURE_SCOPES } from '../../schema/rights.ts';
 import { LED_TO } from '../subject-folds.ts';
@@ -83,12 +83,9 @@ const PAGE = 500;
 
 /** Every hold of a tenant, in pages. */
 export async function* allHolds(database: Database, kid: string): AsyncGenerator<LegalHold> {
-  for (let after: HoldCursor | null = null; ; ) {
-    const page: readonly LegalHold[] = await listHolds(database, kid, { after, limit: PAGE });
-    yield* page;
-    if (page.length < PAGE) return;
-    after = page.at(-1) ?? null;
-  }
+  const read = (after: LegalHold | undefined) =>
+    listHolds(database, kid, { after: after ?? null, limit: PAGE });
+  for await (const page of pagesBy(PAGE, read)) yield* page;
 }
 
 /** What a release left to be erased of a device. */
