@@ -10,6 +10,7 @@ import { openPages, sessionPages } from './login-pages.ts';
 import { type PageTable, register } from './page-table.ts';
 import { previewFiles, previewPages } from './preview-pages.ts';
 import { queuePages } from './queue-pages.ts';
+import { registerPages } from './register-pages.ts';
 import { errorPage } from './session-guard.ts';
 import { subjectPages } from './subject-pages.ts';
 
@@ -21,6 +22,7 @@ export const TABLES: readonly PageTable[] = [
   casePages,
   subjectPages,
   jobPages,
+  registerPages,
   auditPages,
   insightPages,
   previewPages,

@@ -82,7 +82,7 @@ describe('finding a subject', () => {
 
   it('a reviewer is not let in, by page or by form', async () => {
     const ada = await signIn(site.url, 'ada');
-    for (const path of ['/subjects', '/receipts', '/holds', '/audit']) {
+    for (const path of ['/subjects', '/receipts', '/register', '/register.csv', '/holds', '/audit']) {
       expect((await ada.get(`/console${path}`)).status).toBe(403);
     }
     const own = await ada.csrf();
@@ -323,6 +323,21 @@ describe('the audit log', () => {
     expect(page.text).toContain('moon.landed</td>');
     await change(site, (tx) => tx('audit_log').where({ action: 'moon.landed' }).delete());
   });
+});
+
+it('the register shows each request with its due date, and gives it as CSV', async () => {
+  const { requestId, visitorId } = await site.decide();
+  const contestId = await site.contest(requestId, visitorId);
+  const page = await dora.get('/console/register');
+  expect(page.text).toContain(contestId);
+  expect(page.text).toMatch(/due in \d+ days/);
+  expect(page.text).not.toContain(requestId);
+  const csv = await dora.get('/console/register.csv');
+  expect(csv.headers['content-type']).toContain('text/csv');
+  expect(csv.text).toContain(`contest,${contestId},`);
+  for (const after of ['x', '1~', '%27', '9~con_']) {
+    expect((await dora.get(`/console/register?after=${after}`)).status).toBe(200);
+  }
 });
 
 describe('insight', () => {

@@ -55,6 +55,7 @@ const FORMS: Readonly<Record<string, readonly string[]>> = {
   '/contests/:id/claim': ['from'],
   '/contests/:id/release': ['from'],
   '/contests/:id/ask': ['text', 'question'],
+  '/contests/:id/extend': ['text', 'question', 'extension', 'days'],
   '/contests/:id/resolve': ['text', 'question', 'outcome', 'version', 'from'],
   '/contests/:id/template': ['text', 'question', 'outcome', 'template'],
   '/subjects': ['kind', 'id'],
@@ -69,6 +70,7 @@ const FORMS: Readonly<Record<string, readonly string[]>> = {
 const QUERIES: Readonly<Record<string, readonly string[]>> = {
   '/queue': ['q', 'state', 'class', 'age', 'due', 'after', 'done'],
   '/contests/:id': ['done', 'template'],
+  '/register': ['after'],
   '/audit': ['action', 'role', 'actor', 'object', 'from', 'to', 'before'],
   '/ledger': ['seq'],
   '/terms': ['lang'],

@@ -172,6 +172,36 @@ describe('gpd contests', () => {
   });
 });
 
+describe('gpd rights register', () => {
+  it('lists contests, erasures and exports, as a table, JSON and CSV', async () => {
+    const { contestId, visit } = await contested('=cmd()');
+    const other = await rights.visit();
+    const erased = await cli('erase', '--tenant', KID, '--visitor', other.visitorId, '--yes');
+    const { receiptId } = JSON.parse(erased.stdout) as { receiptId: string };
+    const token = await rights.as({ gpd_role: 'subject', gpd_visitor: visit.visitorId });
+    await rights.call('/privacy/dsar', {}, token);
+    const rows = await rights.gpd.json<{ kind: string; number: string }[]>(['rights', 'register', KID]);
+    expect(rows.find(({ number }) => number === contestId)).toMatchObject({
+      kind: 'contest',
+      state: 'open',
+      askedBy: 'account',
+      extendedTo: null,
+    });
+    expect(rows.find(({ number }) => number === receiptId)).toMatchObject({
+      kind: 'erasure',
+      askedBy: 'operator',
+    });
+    expect(rows.some(({ kind }) => kind === 'export')).toBe(true);
+    const { stdout } = await rights.gpd.cli(['rights', 'register', KID, '--csv']);
+    const lines = stdout.trimEnd().split('\r\n');
+    expect(lines[0]).toBe('kind,number,receivedAt,dueAt,extendedTo,state,doneAt,askedBy');
+    expect(lines).toHaveLength(rows.length + 1);
+    expect((await rights.gpd.cli(['rights', 'register', KID])).stdout).toContain(contestId);
+    for (const secret of [visit.requestId, visit.visitorId, 'cmd()']) expect(stdout).not.toContain(secret);
+    expect((await cli('rights', 'register', 'nobody')).code).toBe(3);
+  });
+});
+
 describe('gpd erase', () => {
   it('says first what would go, then erases and prints the receipt', async () => {
     const visit = await rights.visit();

@@ -1,9 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { baseUrl } from '../../config.ts';
+import { csvLine } from '../../console/text.ts';
 import { fillNotices, type NoticeTexts } from '../../rights/notice.ts';
+import { REGISTER_COLUMNS, type RegisteredRequest, wholeRegister } from '../../rights/register-service.ts';
+import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import type { Actions } from '../define.ts';
 import { readDirectory } from '../directory.ts';
-import { print } from '../output.ts';
+import { io } from '../io.ts';
+import { print, printTable } from '../output.ts';
 import { noSuchTenant, withStore } from '../run.ts';
 
 const TEXTS = new URL('../../../views/notice.en.json', import.meta.url);
@@ -19,4 +23,28 @@ async function notice(kid: string): Promise<void> {
   });
 }
 
-export const ACTIONS: Actions = { notice };
+async function register(kid: string, options: { readonly csv?: boolean }): Promise<void> {
+  await withStore(async ({ database }) => {
+    const tenant = await makeTenantStore(database).get(kid);
+    if (!tenant) throw noSuchTenant(kid);
+    const all: RegisteredRequest[] = [];
+    for await (const page of wholeRegister(database, tenant)) all.push(...page);
+    if (options.csv === true) {
+      const rows = all.map((one) => csvLine(REGISTER_COLUMNS.map((name) => one[name])));
+      io().stdout.write([csvLine(REGISTER_COLUMNS), ...rows].join(''));
+      return;
+    }
+    if (all.length === 0) return print(all, () => ['no requests']);
+    printTable(all, all, {
+      KIND: ({ kind }) => kind,
+      NUMBER: ({ number }) => number,
+      RECEIVED: ({ receivedAt }) => receivedAt.slice(0, 10),
+      DUE: ({ dueAt, extendedTo }) => (extendedTo ?? dueAt).slice(0, 10),
+      STATE: ({ state }) => state,
+      DONE: ({ doneAt }) => doneAt?.slice(0, 10) ?? '',
+      'ASKED BY': ({ askedBy }) => askedBy,
+    });
+  });
+}
+
+export const ACTIONS: Actions = { notice, register };

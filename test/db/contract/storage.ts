@@ -28,6 +28,7 @@ import { erasePlanContract } from '../../rights/contract/erase-plan.ts';
 import { erasureContract } from '../../rights/contract/erasure.ts';
 import { noticesContract } from '../../rights/contract/notices.ts';
 import { receiptContract } from '../../rights/contract/receipts.ts';
+import { registerContract } from '../../rights/contract/register.ts';
 import { rightsContract } from '../../rights/contract/rights.ts';
 import { subjectDataContract } from '../../rights/contract/subject-data.ts';
 import { crossingContract } from '../../tenants/contract/crossing.ts';
@@ -63,6 +64,7 @@ export function storageContract(make: MakeDatabase): void {
   erasureContract(make);
   casesContract(make);
   noticesContract(make);
+  registerContract(make);
   rightsContract(make);
   erasePlanContract(make);
   eraseBesideContract(make);

@@ -1,0 +1,75 @@
+import type { Database } from '../db/db.ts';
+import { iso, isoTime } from '../lib/clock.ts';
+import type { RightsProfile } from '../tenants/settings.ts';
+import { PERIODS } from './contests/due.ts';
+import { type RegisterCursor, type RegisterRow, registerPage } from './register-store.ts';
+
+/** The register of requests with their due dates, under the law of the tenant. */
+
+interface Tenant {
+  readonly kid: string;
+  readonly settings: { readonly 'rights.profile': RightsProfile };
+}
+
+const PAGE = 500;
+
+function requestOf(row: RegisterRow, profile: RightsProfile) {
+  const { kind, number, at, due_at: due, extended_from: first, done_at: doneAt } = row;
+  return {
+    kind,
+    number,
+    receivedAt: isoTime(at),
+    dueAt: isoTime(first ?? due ?? PERIODS[profile].dueAt(at)),
+    extendedTo: first === null ? null : iso(due),
+    state: row.state,
+    doneAt: iso(doneAt),
+    askedBy: row.asked_by,
+  };
+}
+
+export type RegisteredRequest = ReturnType<typeof requestOf>;
+
+export const REGISTER_COLUMNS = [
+  'kind',
+  'number',
+  'receivedAt',
+  'dueAt',
+  'extendedTo',
+  'state',
+  'doneAt',
+  'askedBy',
+] as const satisfies readonly (keyof RegisteredRequest)[];
+
+export interface RegisterView {
+  readonly requests: readonly RegisteredRequest[];
+  /** Where the next page begins; null on the last one. */
+  readonly next: RegisterCursor | null;
+}
+
+/** The newest first. */
+export async function readRegister(
+  database: Database,
+  { kid, settings }: Tenant,
+  after: RegisterCursor | null,
+  limit = PAGE,
+): Promise<RegisterView> {
+  const rows = await registerPage(database, kid, after, limit + 1);
+  const shown = rows.slice(0, limit);
+  return {
+    requests: shown.map((row) => requestOf(row, settings['rights.profile'])),
+    next: rows.length > limit ? (shown.at(-1) ?? null) : null,
+  };
+}
+
+/** All of it, a page at a time. */
+export async function* wholeRegister(
+  database: Database,
+  tenant: Tenant,
+): AsyncGenerator<readonly RegisteredRequest[]> {
+  for (let after: RegisterCursor | null = null; ; ) {
+    const { requests, next }: RegisterView = await readRegister(database, tenant, after);
+    yield requests;
+    if (next === null) return;
+    after = next;
+  }
+}

@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { DAY, isoTime } from '../../../src/lib/clock.ts';
+import { readRegister, wholeRegister } from '../../../src/rights/register-service.ts';
+import type { RegisterCursor } from '../../../src/rights/register-store.ts';
+import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
+import { NOW } from '../../support/make.ts';
+
+/** The register of requests, by both databases. */
+export function registerContract(make: MakeDatabase): void {
+  let db: TestDatabase;
+  beforeAll(async () => {
+    db = await make();
+  });
+  afterAll(() => db.close());
+
+  it('the register has each request once with its due date, by pages of any size, and nobody else\u2019s', async () => {
+    const { database } = db;
+    const tenant = { kid: 'register', settings: { 'rights.profile': 'ccpa' } } as const;
+    const { kid } = tenant;
+    for (const name of [kid, 'elsewhere']) await addTenant(database, name);
+    const contest = {
+      request_id: 'r',
+      filed_by: 'a',
+      filed_at: NOW,
+      status: 'open',
+      version: 1,
+      class: 'unknown',
+    };
+    const erasure = { subject: 's', erased_at: NOW, scopes: '[]', refs: '{}' };
+    const export_ = { role: 'subject', actor: 'a', detail: '{}', salt: 's', commitment: 'c' };
+    await database.transaction(async (tx) => {
+      for (const of of [kid, 'elsewhere']) {
+        const dates = { due_at: NOW + 50 * DAY, extended_from: NOW + 45 * DAY, case_hash: `h-${of}` };
+        await tx('contests').insert({ ...contest, ...dates, kid: of, contest_id: `con_${of}` });
+        for (const [step, by] of [
+          ['done', 'dpo'],
+          ['rows', 'subject'],
+        ])
+          await tx('erasures').insert({
+            ...erasure,
+            kid: of,
+            receipt_id: `era_${of}_${step}`,
+            requested_by: by,
+            step,
+          });
+        for (const action of ['dsar.exported', 'dsar.staff-exported', 'subject.searched'])
+          await tx('audit_log').insert({ ...export_, kid: of, at: NOW + DAY, action });
+      }
+    });
+    const all = [];
+    for await (const page of wholeRegister(database, tenant)) all.push(...page);
+    expect(all.map(({ kind, state, askedBy }) => [kind, state, askedBy])).toEqual([
+      ['export', 'done', 'subject'],
+      ['export', 'done', 'subject'],
+      ['erasure', 'open', 'subject'],
+      ['erasure', 'done', 'dpo'],
+      ['contest', 'open', 'case-key'],
+    ]);
+    expect(all[4]).toEqual({
+      kind: 'contest',
+      number: 'con_register',
+      receivedAt: isoTime(NOW),
+      dueAt: isoTime(NOW + 45 * DAY),
+      extendedTo: isoTime(NOW + 50 * DAY),
+      state: 'open',
+      doneAt: null,
+      askedBy: 'case-key',
+    });
+    expect(all[2]).toMatchObject({ dueAt: isoTime(NOW + 45 * DAY), doneAt: null });
+    const paged = [];
+    for (let after: RegisterCursor | null = null, first = true; first || after !== null; first = false) {
+      const { requests, next } = await readRegister(database, tenant, after, 2);
+      paged.push(...requests);
+      after = next;
+    }
+    expect(paged).toEqual(all);
+  });
+}
