@@ -47,6 +47,11 @@ const resolve = async (who: 'ada' | 'grace', path: string, more: Record<string, 
   });
 };
 
+it('the case says that its score is capped where the weights add up to more than 1', async () => {
+  const { path } = await makeCase();
+  expect((await ada.get(path)).text).toMatch(/The weights add up to [1-9]\.\d\d; the score is capped at 1\./);
+});
+
 describe('claiming', () => {
   it('losing a race names the holder, and the case stays theirs', async () => {
     const { path } = await makeCase();

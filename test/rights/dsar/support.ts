@@ -48,7 +48,7 @@ const fired = (...ids: string[]): Verdict['rules'] =>
 function verdictOf(n: number, durable: string | null): Verdict {
   const parts: Partial<Verdict>[] = [
     { class: 'human', suspectScore: 0.02, rules: fired('W2'), defenses: ['firefox-rfp'] },
-    { class: 'undeclared_automation', suspectScore: 0.92, rules: fired('A1', 'W2'), confidence: 0.99 },
+    { class: 'undeclared_automation', suspectScore: 1, rules: fired('A1', 'T3', 'W2'), confidence: 0.99 },
     { class: 'unknown', suspectScore: 0.35, rules: fired('M1', 'M2'), needsAttestation: true },
     { class: 'declared_agent', declaredAgentId: 'https://agent.example', suspectScore: 0 },
     { class: 'human', overridden: true, defenses: ['brave'], attested: { by: 'passkey', deviceBound: true } },
