@@ -5,7 +5,11 @@ import { makeDiskReserve } from '../../../src/db/disk-reserve-files.ts';
 import { HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { readJobFailures } from '../../../src/ops/job-store.ts';
 import { emptyTally, scopeResults } from '../../../src/rights/erase/erasure.ts';
-import { insertErasure, type StoredErasure } from '../../../src/rights/erase/receipts-store.ts';
+import {
+  insertErasure,
+  receiptOfRequest,
+  type StoredErasure,
+} from '../../../src/rights/erase/receipts-store.ts';
 import { makeEraseService } from '../../../src/rights/erase/service.ts';
 import { readOutsideLog } from '../../../src/rights/erase/tombstone-files.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
@@ -70,6 +74,44 @@ export function receiptContract(make: MakeDatabase): void {
       for (const [id, row] of Object.entries(DAMAGE)) await update(id, row);
     });
     afterEach(() => db.close());
+
+    it('the receipt of a request is the latest of its subject, or one since then that names the request', async () => {
+      const own = (receiptId: string, over: Partial<StoredErasure> = {}) => {
+        const keep = { openContests: false, override: false };
+        const plain = {
+          kid: 'aaa',
+          subject: 'req-1',
+          requestedBy: 'subject',
+          step: 'logged',
+          refs: [],
+        } as const;
+        const erasure = { ...plain, receiptId, erasedAt: NOW, keep, scopes: scopeResults(emptyTally()) };
+        return db.database.transaction((tx) => insertErasure(tx, { ...erasure, ...over }));
+      };
+      const find = async (over: object = {}) =>
+        (
+          await receiptOfRequest(db.database.read, {
+            kid: 'aaa',
+            subject: 'req-1',
+            ref: 'ref_of-1',
+            since: NOW,
+            ...over,
+          })
+        )?.receiptId ?? null;
+      expect(await find()).toBeNull();
+      // Of its device: only the reference leads there, and only within the time.
+      const refs = ['ref-of-2', 'ref_of-1'].map((ref) => ({ kind: 'request' as const, ref }));
+      await own('era_a2', { subject: 'device', refs });
+      expect(await find()).toBe('era_a2');
+      expect(await find({ since: NOW + 1 })).toBeNull();
+      expect(await find({ ref: 'ref_of' })).toBeNull();
+      expect(await find({ kid: 'bbb' })).toBeNull();
+      await own('era_a3', { erasedAt: NOW + 1 });
+      await own('era_a4', { erasedAt: NOW + 1 });
+      await own('era_a5', { kid: 'bbb', erasedAt: NOW + 9 });
+      expect(await find()).toBe('era_a4');
+      expect(await find({ since: NOW + 9 })).toBe('era_a4');
+    });
 
     it('every other one is finished; of each tenant one complaint, until it is mended', async () => {
       const house = makeHouse(db.database, NOW, {
