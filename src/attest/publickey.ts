@@ -6,7 +6,7 @@ const TIMEOUT_MS = 120_000;
 const ES256 = -7;
 const ED25519 = -8;
 const RS256 = -257;
-export const ALGORITHMS = [ED25519, ES256, RS256];
+export const ALGORITHMS = [ES256, ED25519, RS256];
 
 export interface Asked {
   readonly rpId: string;
