@@ -92,12 +92,25 @@ export async function verifyCreated(credential: Created, expected: Expected) {
   }
 }
 
+const COSE_EC2 = 2;
+const DER_SEQUENCE = 0x30;
+
+/** The library reads past what follows a signature's end: one signature, one spelling (of P-256, short DER). */
+function isExact(signature: string, publicKey: Uint8Array): boolean {
+  const bytes = Buffer.from(signature, 'base64url');
+  // The first pair of a canonical COSE key is its type.
+  if (publicKey[2] !== COSE_EC2) return true;
+  return bytes[0] === DER_SEQUENCE && bytes[1] === bytes.length - 2;
+}
+
 /** @returns the counter that the authenticator signed */
 export async function verifyUsed(
   credential: Used,
-  publicKey: string,
+  publicKeyText: string,
   expected: Expected,
 ): Promise<number | null> {
+  const publicKey = new Uint8Array(Buffer.from(publicKeyText, 'base64url'));
+  if (!isExact(credential.response.signature, publicKey)) return null;
   try {
     const { verifyAuthenticationResponse } = await import('@simplewebauthn/server');
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
@@ -106,7 +119,7 @@ export async function verifyUsed(
       // The counter is judged by whoever keeps it.
       credential: {
         id: credential.id,
-        publicKey: new Uint8Array(Buffer.from(publicKey, 'base64url')),
+        publicKey,
         counter: 0,
       },
     });
