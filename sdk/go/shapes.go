@@ -123,5 +123,11 @@ func readVerdict(f *fields) Verdict {
 		score := f.number("suspectScore")
 		verdict.SuspectScore = &score
 	}
+	if f.of["attested"] != nil {
+		attested := f.object("attested")
+		by, _ := attested["by"].(string)
+		bound, _ := attested["deviceBound"].(bool)
+		verdict.Attested = &Attested{by, bound}
+	}
 	return verdict
 }

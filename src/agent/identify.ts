@@ -100,7 +100,10 @@ async function identifyAttested(
   const pressed = navigator.userActivation?.isActive !== false;
   const endpoint = endpointOf(options.endpoint, scriptUrl);
   const about = `${endpoint} ${kid}`;
-  const known = waiting?.about === about && Date.now() - waiting.at < FRESH_MS ? waiting.result : null;
+  const isFresh = waiting?.about === about && Date.now() - waiting.at < FRESH_MS;
+  // The person may have agreed to it since: then it takes a bundle that says so.
+  const agreed = waiting?.result.response.consentState.purposes.includes(ATTESTATION);
+  const known = isFresh && agreed ? (waiting?.result ?? null) : null;
   const result = known ?? (await identifyOnce(scriptUrl, options, consent));
   if (!result.sent || !result.response.needsAttestation) return result;
   const token = result.response.transparencyToken;

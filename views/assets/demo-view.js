@@ -62,6 +62,7 @@ export function showResponse(status, response) {
   show('answered', true);
   show('judged', ok);
   show('attestation', response.needsAttestation);
+  show('attested', response.attested !== undefined);
 }
 
 /** Nothing came from the core: the agent refused, or nobody answered. */

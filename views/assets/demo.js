@@ -96,6 +96,16 @@ async function check() {
   await showResult(await agent.identify({ kid, consent: receipt }));
 }
 
+/** The shop's own act of consent: the button says what it is for. Who declines keeps the answer. */
+async function attest() {
+  const agent = await loadAgent();
+  const given = await receipt();
+  const consents = given && { ...given, purposes: [...given.purposes, 'device-attestation'] };
+  const result = await agent.identify({ kid, consent: consents, attest: 'passkey' });
+  if (result.passkey === 'attested') await showResult(result);
+  else showStatus('No passkey was made. The answer is the one of before.');
+}
+
 /** Around the agent's own gate, with nothing in the bundle: the server is the one that has to refuse. */
 async function askAnyway() {
   const agent = await loadAgent();
@@ -131,6 +141,7 @@ async function contest() {
 }
 
 const ACTIONS = {
+  attest,
   check,
   contest,
   forget,

@@ -122,6 +122,7 @@ async function gatherTenant(
     kid,
     origins: settings.origins,
     wantsMail: settings['notify.email'].length > 0,
+    rpId: settings['attest.rpId'],
     ...keyFacts(await makeSealKeyStore(database).list(kid), now),
     symmetric: (await readTenantSecret(database, kid, SYMMETRIC_SECRET)) !== null,
     activeApiKeys: active.length,

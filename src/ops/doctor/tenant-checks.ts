@@ -1,3 +1,4 @@
+import { relyingPartyOf } from '../../attest/relying-party.ts';
 import { baseUrl } from '../../config.ts';
 import { DAY, MINUTE } from '../../lib/clock.ts';
 import { isLoopback } from '../../lib/ip.ts';
@@ -20,6 +21,11 @@ const each =
 const isPlain = (origin: string): boolean =>
   origin.startsWith('http:') && !isLoopback(new URL(origin).hostname);
 
+const mayAttest = (origin: string, rpId: string): boolean => {
+  const party = relyingPartyOf(origin, rpId);
+  return party !== null && (rpId === '' || party === rpId || new URL(origin).hostname === rpId);
+};
+
 export const TENANT_CHECKS: Checks = {
   'tenants.any': read((_database, { tenants }) =>
     tenants.length > 0 ? pass(some(tenants.map(({ kid }) => kid))) : fail('there is no tenant'),
@@ -36,6 +42,11 @@ export const TENANT_CHECKS: Checks = {
     (tenant) => tenant.origins.some(isPlain),
     'every origin is https',
     warn('an origin is plain http, where no agent runs'),
+  ),
+  'tenants.relying-party': each(
+    ({ origins, rpId }) => origins.some((origin) => !mayAttest(origin, rpId)),
+    'every origin can be a relying party of passkeys',
+    warn('no passkeys: an origin is an address, or not below attest.rpId'),
   ),
   'keys.published': each(
     (tenant) => tenant.publishedKeys !== 1,

@@ -28,6 +28,7 @@ export function makeTenant(parts: Partial<TenantFacts> = {}): TenantFacts {
     kid: 'shop',
     origins: ['https://shop.example'],
     wantsMail: false,
+    rpId: '',
     publishedKeys: 1,
     publishedAt: NOW - 10 * DAY,
     stagedAt: null,

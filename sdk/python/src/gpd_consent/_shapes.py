@@ -196,6 +196,7 @@ def read_verdict(value: object, request_id: str) -> Verdict | None:
         rules=rules,
         policy_version=value.get("policyVersion"),
         raw=value,
+        attested=value["attested"] if is_object(value.get("attested")) else None,
     )
 
 

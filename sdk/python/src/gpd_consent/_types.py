@@ -134,6 +134,8 @@ class Verdict:
     policy_version: str | None = None
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """As the server told it, with fields that this version does not know."""
+    attested: Mapping[str, Any] | None = None
+    """`by` and `deviceBound`, where the device was told apart from those that look the same."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,11 @@ public record Verdict(
     String decidedAt,
     boolean restricted,
     Map<String, Object> fields) {
+  /** How the device was told apart from those that look the same (`by`, `deviceBound`); null where it was not. */
+  public Map<?, ?> attested() {
+    return fields.get("attested") instanceof Map<?, ?> attested ? attested : null;
+  }
+
   /** For your tests: nobody identified, nothing restricted. */
   public static Verdict of(String requestId, String verdictClass) {
     Map<String, Object> fields = Map.of("requestId", requestId, "class", verdictClass);
