@@ -53,7 +53,7 @@ export async function pageBehind<Row extends object>(
     .limit(size);
   if (after === undefined) return (await page) as Row[];
   const cells = after as Readonly<Record<string, Knex.Value>>;
-  const values = key.map((name) => cells[name.replace(/.*\./, '')] ?? null);
+  const values = key.map((name) => cells[name.slice(name.lastIndexOf('.') + 1)] ?? null);
   const [names, marks] = [key.map(() => '??'), key.map(() => '?')];
   return (await page.whereRaw(`(${names.join()}) > (${marks.join()})`, [...key, ...values])) as Row[];
 }
