@@ -96,7 +96,8 @@ function configurationOf(
       rpInitiatedLogout: {
         enabled: true,
         logoutSource: async (ctx, form) => {
-          ctx.body = await page('sign-out', { form });
+          // The library's own, with its protection against requests from elsewhere: markup, and no template may take any.
+          ctx.body = (await page('sign-out')).replace('<!-- form -->', () => form);
         },
       },
     },
@@ -110,8 +111,8 @@ function configurationOf(
   };
 }
 
-/** A page of views/demo; `form` is the library's own, with its protection against requests from elsewhere. */
-const page = (name: 'sign-in' | 'sign-out', data: object): Promise<string> =>
+/** A page of views/demo. */
+const page = (name: 'sign-in' | 'sign-out', data: object = {}): Promise<string> =>
   ejs.renderFile(fileURLToPath(new URL(`../../views/demo/${name}.ejs`, import.meta.url)), data);
 
 async function readAccount(request: IncomingMessage): Promise<string> {
