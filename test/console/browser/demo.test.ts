@@ -48,6 +48,13 @@ describeInChromium('the console of the demo', () => {
 
     await shop.getByTestId('check-again').click();
     await shop.locator('[data-part="verdict"][data-class="human"]').waitFor();
+    await shop
+      .getByText(/A reviewer confirmed on \d+ \w+ \d{4} .*that a person uses this device\./)
+      .waitFor();
+    await shop.getByText('The signs below no longer count against you.').waitFor();
+    expect(await shop.locator('[data-part="rules"] li').count()).toBeGreaterThan(0);
+    // What a person decided in one's favour is not to be contested.
+    expect(await shop.getByTestId('contest').isVisible()).toBe(false);
   });
 
   it('Sam is not let in, and in the same browser Rosa is, and then Remy', async () => {
