@@ -209,6 +209,24 @@ describe('the relay', () => {
   beforeEach(() => void relay.mails.splice(0));
   afterAll(() => relay.stop());
 
+  it.each([
+    ['erasure.incomplete', '/console/receipts/no_1'],
+    ['export.ready', '/console/subjects'],
+    ['backup.failed', '/console/overview'],
+    ['log.fork', '/console/ledger'],
+  ] as const)('gets what happened and where to look: %s', (event, link) =>
+    withPlace(async ({ store, tenant, run }) => {
+      const data = { reason: 'what the webhook says', refused: 'a note' };
+      await tellNow(store.database, tenant, { ...NOTICE, event, data, number: 'no_1' });
+      await run(parseRelay(relay.url), () => vi.waitFor(() => expect(relay.mails).toHaveLength(1), QUICK));
+      const [{ to, text } = { to: [], text: '' }] = relay.mails;
+      expect(to).toEqual([DPO]);
+      expect(text).toContain(`Subject: ${MAIL_WORDS.get(event)}\r\n`);
+      expect(text).toContain(`https://gpd.example${link}\r\n`);
+      expect(text).not.toMatch(/what the webhook says|a note/);
+    }),
+  );
+
   it('away for a day loses nothing and is sent nothing twice', () =>
     withPlace(async ({ store, tenant, run, rows, advance }) => {
       const off = await startRelay();
