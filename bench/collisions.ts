@@ -6,7 +6,7 @@ import type { Row } from './lib/report.ts';
 import { eachPerson } from './matrix/corpus.ts';
 import type { Captured } from './matrix/lib/types.ts';
 
-/** How often generated devices share an id, and which of the visits that do are told so; one tenant, one day. */
+/** How often generated devices share an id, and how many of those visits the rule flags; one tenant, one day. */
 
 interface Device {
   readonly id: string;

@@ -135,13 +135,13 @@ type Verdict struct {
 	SuspectScore *float64
 	// Restricted: a contest is open, do not act on this verdict.
 	Restricted bool
-	// Attested is nil where the device was told by its signals alone.
+	// Attested is nil where only signals identified the device.
 	Attested *Attested
 	// Fields is all that the server told, in the names of the wire.
 	Fields map[string]any
 }
 
-// Attested says how a device was told apart from those that look the same, and nothing of who uses it.
+// Attested says how a device was distinguished from identical ones; it does not say who uses it.
 type Attested struct {
 	By          string
 	DeviceBound bool

@@ -49,7 +49,15 @@ function remember(kid: string, has?: boolean): boolean {
   }
 }
 
-async function ask({ ceremony, publicKey }: Offer): Promise<object> {
+/** WebAuthn JSON: RegistrationResponseJSON or AuthenticationResponseJSON. */
+interface Credential {
+  readonly id: string;
+  readonly rawId: string;
+  readonly type: string;
+  readonly response: Readonly<Record<string, string>>;
+}
+
+async function ask({ ceremony, publicKey }: Offer): Promise<Credential> {
   const { challenge, user } = publicKey;
   const options = {
     ...publicKey,

@@ -116,7 +116,7 @@ export interface IngestResponse {
   readonly reason: IngestReason;
   readonly requestId: string;
   readonly transparencyToken?: string | undefined;
-  /** The device was told apart from those that look the same; it says nothing of who uses it. */
+  /** A passkey distinguished this device from identical ones; it does not say who uses it. */
   readonly attested?: { readonly by: 'passkey'; readonly deviceBound: boolean } | undefined;
 }
 

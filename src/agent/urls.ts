@@ -18,6 +18,6 @@ export function workerUrlOf(given: string | null | undefined, scriptUrl: string 
   return url.origin === location.origin ? url.href : null;
 }
 
-/** The half that asks for passkeys lies beside the script. */
+/** The passkey script is served from the same folder. */
 export const passkeyUrlOf = (endpoint: string, scriptUrl: string | null): string =>
   new URL('agent-passkey.js', scriptUrl ?? `${endpoint}/v1/`).href;

@@ -84,7 +84,7 @@ export async function startPolling(
   const { interval: ms = INTERVAL_MS, onFault } = options;
   const looks = every(() => look(poll), { ms, timer: setInterval, onFault });
   return {
-    /** Why nothing should be sent here: the last look is so old that what is in memory may be, or it found what only reads. */
+    /** Why this node is not ready: its tenants may be out of date, or the database is read-only. */
     wrong: (): string[] => [
       ...(performance.now() - poll.lookedAt > STALE_MS ? ['database: the last reload failed'] : []),
       ...(poll.writable ? [] : ['database: it takes no writes']),

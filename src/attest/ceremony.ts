@@ -116,7 +116,7 @@ export async function verifyUsed(
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
       response: credential,
       ...expecting(expected),
-      // The counter is judged by whoever keeps it.
+      // The caller compares the counter.
       credential: {
         id: credential.id,
         publicKey,

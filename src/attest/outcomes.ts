@@ -1,4 +1,4 @@
-/** What came of a ceremony; all but the first two are one refusal to whoever asks. */
+/** The result of a ceremony; the client gets one refusal for all but the first two. */
 export const OUTCOMES = [
   'created',
   'used',

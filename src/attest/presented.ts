@@ -6,7 +6,7 @@ export interface Presented {
   readonly origin: string | undefined;
 }
 
-/** What it stands for, and the session that it was made for. */
+/** The request and the session that the token was issued for. */
 export interface OpenedToken {
   readonly kid: string;
   readonly requestId: string;

@@ -11,7 +11,7 @@ export const ALGORITHMS = [ES256, ED25519, RS256];
 export interface Asked {
   readonly rpId: string;
   readonly challenge: string;
-  /** Names nobody: it is new for every passkey. */
+  /** Random for each passkey: it identifies no person. */
   readonly userId: string;
 }
 

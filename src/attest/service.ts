@@ -15,7 +15,7 @@ import { addCredential, type Credential, findCredential, takeCredential } from '
 import type { Outcome } from './outcomes.ts';
 import { publicKeyOf } from './publickey.ts';
 
-/** Tells a device apart from those that look the same, by a passkey of its own (contract-2 section 16). */
+/** Distinguishes identical devices by a passkey (contract-2 section 16). */
 
 export interface AttestDeps extends AdmitDeps {
   readonly record: RecordAlone;

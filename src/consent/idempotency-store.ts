@@ -7,9 +7,9 @@ import type { Appended, AppendRequest } from './append.ts';
 /** What a write with an Idempotency-Key answered is answered again for 24 hours (contract section 7). */
 const IDEMPOTENCY_MS = DAY;
 
-/** In place of a caller: the key is a MAC of who asked with which one. A key may be somebody's order or address. */
+/** Stored instead of the caller: the key column is a MAC of caller and key. A client's key may contain an order number or an address. */
 const MARKED = '';
-/** The same, and the person of that write is erased. */
+/** The same, after the person was erased. */
 const ERASED = 'erased';
 
 export interface KnownAnswer {
@@ -41,7 +41,7 @@ export async function loadAnswers(
     if (!idempotency) return [];
     const { caller, key } = idempotency;
     const mark = stateMac.ofRetry(caller, key);
-    // The last is what gpd wrote before: a retry across that upgrade is still a retry.
+    // The last is the format of earlier releases: a retry across that upgrade is still a retry.
     const stored = [
       [MARKED, mark],
       [ERASED, mark],

@@ -31,7 +31,7 @@ export interface ConsentRouteDeps extends TermsDeps {
   readonly fresh: FreshConsent;
   readonly banners: BannerService;
   readonly limits: Pick<ConsentLimits, 'key' | 'newcomer'>;
-  /** Counted by the hour, of nobody. */
+  /** Counted per hour, without any id. */
   readonly noteVisit: (tenant: ConsentTenant, gpc: boolean) => void;
   readonly eraseOwn: (tenant: ConsentTenant, session: PrincipalSession) => Promise<ErasureReceipt>;
 }

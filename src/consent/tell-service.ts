@@ -45,7 +45,7 @@ function mailsOf(tenant: ConsentTenant, { event, number, hasEmail = false }: Not
   return [...staff, { webhook: MAIL_LANE, event, sealed: sealed(tenant, { to: null, items }) }];
 }
 
-/** Puts a notice into the outbox, in the transaction of what it tells of. */
+/** Adds a notice to the outbox, in the transaction of the change that it reports. */
 export function tell(tx: HotTransaction, tenant: ConsentTenant, notice: Notice): Promise<void> {
   const { event, data, principal = null, at } = notice;
   const about = { kid: tenant.kid, principal, requestId: null, at };

@@ -118,7 +118,7 @@ function reporter(progress: Progress): Report {
   };
 }
 
-/** The id of the job opens the file: nobody else is told it. */
+/** The job id decrypts the file; only its owner gets it. */
 const ready =
   ({ tenantOf, clock }: Context, kid: string): Told =>
   async (tx) => {

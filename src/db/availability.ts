@@ -3,7 +3,7 @@ import { Unavailable } from '../lib/errors.ts';
 
 /** Which failures of a database are a time to try again, and clients that say so for every statement. */
 
-/** A server that only reads: the standby of a failover, or a primary that was told to. */
+/** A read-only server: a standby after a failover, or a primary set to read-only. */
 export const READ_ONLY = '25006';
 
 /**

@@ -20,12 +20,12 @@ export async function ping(database: Database): Promise<void> {
   await database.read.raw('SELECT 1');
 }
 
-/** Raises what a write would, so that a connection that only reads is not used again. */
+/** Raises the error of a write, so that the pool drops a read-only connection. */
 const AS_A_WRITE = `DO $$ BEGIN
   IF current_setting('transaction_read_only') = 'on' THEN RAISE SQLSTATE '${READ_ONLY}'; END IF;
 END $$`;
 
-/** Whether a transaction could write: after a failover a pool may lead to a standby. @throws what is wrong besides */
+/** Whether a transaction could write: after a failover the pool may reach a standby. @throws any other error */
 export async function isWritable({ kind, read }: Database): Promise<boolean> {
   if (kind === 'sqlite') return true;
   try {
@@ -37,7 +37,7 @@ export async function isWritable({ kind, read }: Database): Promise<boolean> {
   }
 }
 
-/** Changes with every promotion (PostgreSQL's timeline); null: there is none, or nobody tells. */
+/** PostgreSQL's timeline, which changes with each promotion; null: SQLite, a standby, or no permission to read it. */
 export async function timelineOf({ kind, read }: Database): Promise<string | null> {
   if (kind === 'sqlite') return null;
   const sql = 'SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline';

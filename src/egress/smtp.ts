@@ -54,7 +54,7 @@ function open({ host, port, mode }: Relay): Promise<Socket> {
   });
 }
 
-/** A relay quotes addresses in its answers: the code alone is told. */
+/** A relay quotes addresses in its answers, so only the code is reported. */
 function whyFailed(error: unknown): EgressRefused {
   if (error instanceof EgressRefused) return error;
   const { responseCode, code } = error as { responseCode?: unknown; code?: unknown };

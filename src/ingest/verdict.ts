@@ -41,6 +41,6 @@ export interface Verdict {
   /** The bundle alone forbade `human`. */
   readonly incomplete: boolean;
   readonly policyVersion: string;
-  /** Absent where the device was told by its signals alone. */
+  /** Absent where only signals identified the device. */
   readonly attested?: Attested;
 }

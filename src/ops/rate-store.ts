@@ -40,7 +40,7 @@ async function countBatch(database: Database, batch: readonly Hit[]): Promise<nu
       `ON CONFLICT (bucket, client, window_ends) DO UPDATE SET hits = rate_counters.hits + excluded.hits
        RETURNING bucket, client, window_ends, hits`,
     );
-  // On PostgreSQL one message: the statement is its own transaction, and an unlogged table waits for no disk and no standby.
+  // On PostgreSQL one round trip: a single statement is its own transaction, and an unlogged table waits for no disk and no standby.
   const totals = await (database.kind === 'postgres' ? add(database.read) : database.hotTransaction(add));
   const total = new Map(totals.map((row) => [idOf(row.bucket, row.client, row.window_ends), row.hits]));
   // Each hit is told the count as of itself: a burst over the limit loses its excess and no more.

@@ -7,7 +7,7 @@ import type { Contest } from './contests/contest.ts';
 import type { ContestWords } from './contests/contest-text.ts';
 import { findContest } from './contests/store.ts';
 
-/** What a mail says: number, due date and link; no text that somebody wrote, no id of a person. */
+/** A mail contains the number, the due date and a link; never a text that a person wrote, never a person's id. */
 
 export interface MailDeps {
   readonly database: Database;
@@ -58,7 +58,7 @@ function linkOf({ event, number }: Told, isPerson: boolean): string {
   return page.endsWith('/') ? `${page}${number ?? ''}` : page;
 }
 
-/** @returns null when there is nobody to tell, or nothing any more */
+/** @returns null when no addressee is left, or the notice no longer applies */
 export async function composeMail(
   deps: MailDeps,
   { kid, seq, created_at: at }: Due,

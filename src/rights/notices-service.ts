@@ -4,9 +4,9 @@ import { type ContestDeps, tellOf, tenantFor } from './contests/change-service.t
 import { lockContest } from './contests/store.ts';
 import { dueContests, dueLevel, markDue, markUnfinished, unfinishedReceipts } from './notices-store.ts';
 
-/** Notices that time brings. Every node looks; the mark and the notice are one transaction, so each is told once. */
+/** Notices that become due with time. Every node looks; mark and notice are one transaction, so each is sent once. */
 
-/** A large erasure goes in steps. */
+/** A large erasure runs in steps. */
 const SLOW_MS = HOUR;
 /** By then a round has tried to finish it. */
 const HELD_UP_MS = 2 * MINUTE;

@@ -4,19 +4,19 @@ import { DAY } from '../lib/clock.ts';
 import type { Contest } from './contests/contest.ts';
 import { SOON_DAYS } from './contests/due.ts';
 
-/** What time alone makes worth telling, and the marks that it was told. */
+/** Finds the notices that are due, and marks them as sent. */
 
 type Tx = Parameters<Parameters<Database['transaction']>[0]>[0];
 
 const SOON_MS = SOON_DAYS * DAY;
-/** A round takes no more; the next one goes on. */
+/** At most this many per round; the next round continues. */
 const MAX_AT_ONCE = 500;
 
 /** The notice that a due date has come to: 0 none, 1 due soon, 2 overdue. */
 export const dueLevel = ({ dueAt, status }: Pick<Contest, 'dueAt' | 'status'>, now: number): number =>
   status !== 'open' || dueAt >= now + SOON_MS ? 0 : dueAt >= now ? 1 : 2;
 
-/** Ids of open contests of which somebody has to be told. */
+/** Ids of open contests with a notice to send. */
 export async function dueContests({ read }: Database, kid: string, now: number): Promise<readonly string[]> {
   const late = read('contests').where({ kid, status: 'open' }).where('due_notice', '<', 2);
   const soon = read('contests').where({ kid, status: 'open' }).where('due_notice', '<', 1);
@@ -47,7 +47,7 @@ export interface Unfinished {
 const HELD_UP = ['rows', 'logged'];
 const UNDER_WAY = ['marked', 'deleting', ...HELD_UP];
 
-/** Erasures that are not done, began by then, and were told to nobody. */
+/** Erasures that started by then, are not done and have not been reported. */
 export async function unfinishedReceipts(
   { read }: Database,
   kid: string,

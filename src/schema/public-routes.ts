@@ -78,7 +78,7 @@ export const PUBLIC_ROUTES = {
   attestVerify: {
     ...ATTEST,
     path: '/_fp/attest/v1/verify',
-    summary: 'Takes the passkey’s answer: a new decision for the device that it tells apart.',
+    summary: 'Takes the passkey’s answer: a new decision for the attested device.',
     request: attestVerifyRequestSchema,
     responses: { 200: { text: 'The new decision', schema: ingestResponseSchema } },
     errors: ATTEST_ERRORS,

@@ -42,7 +42,7 @@ export const consentStateSchema = z.object({
 });
 export type ConsentState = z.infer<typeof consentStateSchema>;
 
-/** How a device was told apart from those that look the same; it says nothing of who uses it. */
+/** How this device was distinguished from identical ones; it does not say who uses it. */
 export const attestedSchema = z.object({ by: z.literal('passkey'), deviceBound: z.boolean() });
 export type Attested = z.infer<typeof attestedSchema>;
 

@@ -8,7 +8,7 @@ import type { Due } from './store.ts';
 
 const MAX_ITEMS = 500;
 
-/** Takes what waits for the digest of this tenant: of many nodes each row goes to one. */
+/** Claims this tenant's rows for the digest: each row goes to one node only. */
 export async function takeDigest(
   tx: Knex.Transaction,
   kid: string,

@@ -33,7 +33,7 @@ export interface DispatcherDeps {
   readonly payloadKey: (kid: string) => Uint8Array | undefined;
   /** The decision as `GET /v1/decisions/{requestId}` tells it; null once it was erased. */
   readonly findDecision: (kid: string, requestId: string) => Promise<object | null>;
-  /** Sends a mail; false: nobody is to be told any more. Null: there is no relay. */
+  /** Sends a mail; false: the notice no longer applies. Null: no relay is configured. */
   readonly mail: ((due: Due, payload: MailPayload) => Promise<boolean>) | null;
   readonly onFault: (error: unknown) => void;
 }

@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { addApiKey } from '../support/api-key.ts';
 import { tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
 import { startProcess } from '../support/process.ts';
@@ -68,15 +69,7 @@ const cwd = tempDir('schemathesis');
 writeFileSync(join(cwd, 'schemathesis.toml'), SETTINGS);
 let failed = false;
 for (const scope of ['secret', 'operator']) {
-  const { key } = await gpd.json<{ key: string }>([
-    'apikeys',
-    'create',
-    KID,
-    '--scope',
-    scope,
-    '--name',
-    'attack',
-  ]);
+  const key = await addApiKey(gpd, scope);
   const options = [
     '--max-examples',
     EXAMPLES,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ingestResponseSchema } from '../../src/schema/responses.ts';
+import { addApiKey } from '../support/api-key.ts';
 import { KID, ORIGIN, OTHER, OTHER_ORIGIN } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
 import { expectError } from '../support/expect.ts';
@@ -22,16 +23,7 @@ beforeAll(async () => {
     settings: { GPD_RATE_PRIVACY: 'off', GPD_MAX_CLOCK_SKEW: '86400' },
     app: { clock: () => now },
   });
-  const made = await gpd.json<{ key: string }>([
-    'apikeys',
-    'create',
-    KID,
-    '--scope',
-    'secret',
-    '--name',
-    't',
-  ]);
-  secret = made.key;
+  secret = await addApiKey(gpd);
 });
 afterAll(() => gpd.stop());
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { addApiKey } from '../support/api-key.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
 import { expectError, SEEN_WITHIN } from '../support/expect.ts';
 import { postJson } from '../support/http.ts';
@@ -13,16 +14,7 @@ let secret: string;
 beforeAll(async () => {
   gpd = await startGpd({ settings: { GPD_RATE_PRIVACY: 'off' } });
   await gpd.cli(['tenants', 'set', KID, 'consent.basis=ledger']);
-  const made = await gpd.json<{ key: string }>([
-    'apikeys',
-    'create',
-    KID,
-    '--scope',
-    'secret',
-    '--name',
-    't',
-  ]);
-  secret = made.key;
+  secret = await addApiKey(gpd);
   await vi.waitFor(async () => expect((await write('grant', 'warm-up')).status).toBe(201), SEEN_WITHIN);
 });
 afterAll(() => gpd.stop());

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { sha256 } from '../../src/lib/hash.ts';
+import { addApiKey } from '../support/api-key.ts';
 import { KID, REASON } from '../support/constants.ts';
 import { ask } from '../support/http.ts';
 import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
@@ -167,15 +168,7 @@ describe('every field', () => {
 describe('secrets', () => {
   it('stand on no page: not the session, not a key, not a durable id, and the receipt of nobody’s ids', async () => {
     const { path, requestId } = await makeCase();
-    const secret = await site.gpd.json<{ key: string }>([
-      'apikeys',
-      'create',
-      KID,
-      '--scope',
-      'secret',
-      '--name',
-      'shown once',
-    ]);
+    const secret = await addApiKey(site.gpd);
     const pages = Object.entries(ROUTES)
       .filter(([, methods]) => methods.startsWith('GET'))
       .map(([page]) => `/console${page}`.replace('/console/contests/:id', path))
@@ -194,7 +187,7 @@ describe('secrets', () => {
       ...cookies,
       ...cookies.map((value) => sha256(value).toString('hex')),
       ...durables,
-      secret.key,
+      secret,
     ];
     for (const text of texts) {
       expect(text).not.toMatch(/gpd_(?:sk|op|ro|ps)_/);

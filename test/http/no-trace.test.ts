@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addApiKey } from '../support/api-key.ts';
 import { tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
 import { dumpDatabase, execute } from '../support/database.ts';
@@ -93,17 +94,9 @@ let requestId = '';
 beforeAll(async () => {
   gpd = await startGpd({ settings: { GPD_LOG_LEVEL: 'trace' } });
   secrets.push('203.0.113.77');
-  const made = await gpd.json<{ key: string }>([
-    'apikeys',
-    'create',
-    KID,
-    '--scope',
-    'secret',
-    '--name',
-    'n',
-  ]);
+  const made = await addApiKey(gpd);
   const shared = await gpd.json<{ key: string }>(['keys', 'symmetric', KID]);
-  secrets.push(made.key, shared.key, readFileSync(join(gpd.dataDir, 'master.key'), 'utf8').trim());
+  secrets.push(made, shared.key, readFileSync(join(gpd.dataDir, 'master.key'), 'utf8').trim());
   await traffic();
   requestId = expectCore(await post(gpd.url, seal(gpd.targets[0]!, markedPlaintext())), 'ok').requestId;
 

@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { makeCosigner } from '../../src/ledger/cosignature.ts';
+import { addApiKey } from '../support/api-key.ts';
 import { runGpd } from '../support/command.ts';
 import { execute } from '../support/database.ts';
 import { type Gpd, initGpd, startGpd } from '../support/server.ts';
@@ -47,16 +48,7 @@ beforeAll(async () => {
   ];
   const settings = { GPD_WITNESSES: witnesses.join(','), GPD_WITNESS_POLICY: '1' };
   gpd = await startGpd({ dataDir, settings, app: { intervals: { housekeeping: 50 } } });
-  const made = await gpd.json<{ key: string }>([
-    'apikeys',
-    'create',
-    'acme',
-    '--scope',
-    'secret',
-    '--name',
-    't',
-  ]);
-  key = made.key;
+  key = await addApiKey(gpd);
 });
 afterAll(async () => {
   await gpd.stop();

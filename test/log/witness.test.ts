@@ -8,6 +8,7 @@ import { startWitness } from '../../src/cli/commands/witness.ts';
 import { loadConfig } from '../../src/config.ts';
 import { makeLogger } from '../../src/ops/log.ts';
 import { type OpenedStore, openStore } from '../../src/tenants/installation-files.ts';
+import { addApiKey } from '../support/api-key.ts';
 import { cleanEnvironment, collector, gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { type Gpd, initGpd, startGpd } from '../support/server.ts';
 
@@ -51,15 +52,7 @@ const statusOf = (dataDir: string): Promise<Status> =>
 async function serve(dataDir: string, kid: string, witnesses: string) {
   const gpd = await startGpd({ dataDir, settings: { GPD_WITNESSES: witnesses } });
   closing.push(() => gpd.stop());
-  const { key } = await gpd.json<{ key: string }>([
-    'apikeys',
-    'create',
-    kid,
-    '--scope',
-    'secret',
-    '--name',
-    't',
-  ]);
+  const key = await addApiKey(gpd, 'secret', kid);
   return { gpd, key };
 }
 

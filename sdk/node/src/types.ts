@@ -124,7 +124,7 @@ export interface Verdict {
   readonly decidedAt: string;
   /** A contest is open: do not act on this verdict. */
   readonly restricted: boolean;
-  /** The device was told apart from those that look the same; it says nothing of who uses it. */
+  /** A passkey distinguished this device from identical ones; it does not say who uses it. */
   readonly attested?: { readonly by: string; readonly deviceBound: boolean } | undefined;
   readonly [more: string]: unknown;
 }

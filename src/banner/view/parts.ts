@@ -96,7 +96,7 @@ function history({ words, language }: Speech, terms: Terms, purpose: Purpose): s
     .join(' ');
 }
 
-/** A question of its own, and no box that a press on "accept all" could tick. */
+/** A separate question; "accept all" does not include it. */
 function askOver({ words }: Speech, { id }: Purpose, at: number, save: SheetActions['save']): Child[] {
   const allow = press(words.gpcAllow, 'consent-over-gpc', () => save(new Map([[id, 'over-gpc']])));
   allow.id = `over-${at}`;

@@ -87,7 +87,7 @@ interface PolicyFlags {
 
 async function policies(kid: string, flags: PolicyFlags): Promise<void> {
   if (flags.material === true && flags.publish === undefined)
-    throw misused('--material goes with --publish FILE');
+    throw misused('--material requires --publish FILE');
   await withOperator(async ({ store, by }) => {
     const { database } = store;
     await requireTenant(database, kid);

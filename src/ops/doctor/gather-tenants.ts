@@ -129,7 +129,7 @@ async function gatherTenant(
     /** Names of active keys that nobody used for half a year. */
     idleApiKeys: idle.map(({ name }) => name),
     purposes: purposes.map(({ id }) => id),
-    /** Of the last 30 days; none where the signal refuses nobody for good. */
+    /** Of the last 30 days; null where no purpose treats the signal as a refusal. */
     visits: purposes.some(({ id, gpc }) => id === 'device-identification' && gpc === 'opt-out')
       ? await readVisits(database, kid, now - 30 * DAY)
       : { all: 0, gpc: 0 },

@@ -49,7 +49,7 @@ export const NETWORK_CHECKS: Checks = {
     if (config.tls_cert !== null) return pass('gpd ends TLS itself');
     return config.trusted_proxies.length > 0
       ? pass('a trusted proxy ends TLS')
-      : fail('nobody is known to end TLS');
+      : fail('no TLS termination is configured');
   },
   'tls.certificate'({ tls, now }) {
     if (!tls) return skipped('gpd does not end TLS');

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addApiKey } from '../../support/api-key.ts';
 import { KID, ORIGIN } from '../../support/constants.ts';
 import { dumpDatabase, execute } from '../../support/database.ts';
 import { expectCore, expectError, INGEST, post, sessionOf } from '../../support/expect.ts';
@@ -138,15 +139,7 @@ describe('ingest outcomes', () => {
 describe('a fault', () => {
   it('is 500 unknown inside the core and 500 internal outside of it', async () => {
     const gpd = await startGpd();
-    const { key } = await gpd.json<{ key: string }>([
-      'apikeys',
-      'create',
-      KID,
-      '--scope',
-      'secret',
-      '--name',
-      'n',
-    ]);
+    const key = await addApiKey(gpd);
     const bearer = { authorization: `Bearer ${key}` };
     const decision = `/v1/decisions/req_${'0'.repeat(26)}`;
     await expect

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { decisionResponseSchema } from '../../../src/schema/responses.ts';
-import { KID } from '../../support/constants.ts';
+import { addApiKey } from '../../support/api-key.ts';
 import { execute, lockDatabase } from '../../support/database.ts';
 import { expectCore, post, SEEN_WITHIN } from '../../support/expect.ts';
 import { ask } from '../../support/http.ts';
@@ -12,15 +12,7 @@ import type { SealTarget } from '../../support/server.ts';
 describe.concurrent('durable before the 200', () => {
   it('survives kill -9: the decision is found, the bundle is a replay, the device is known', async () => {
     const gpd = await startProcess();
-    const { key } = await gpd.json<{ key: string }>([
-      'apikeys',
-      'create',
-      KID,
-      '--scope',
-      'secret',
-      '--name',
-      'n',
-    ]);
+    const key = await addApiKey(gpd);
     const acme = gpd.targets[0]!;
     const signals = desktopChrome();
     const bundles = Array.from({ length: 20 }, () => makeBundle(acme, { signals }));

@@ -171,7 +171,7 @@ const ROWS: readonly Row[] = [
   ['url.base', 'warn', config({ base_url: null, host: '0.0.0.0' }), /not set/],
   ['url.https', 'fail', config({ base_url: 'http://id.shop.example' }), /plain http/],
   ['url.authorities', 'fail', config({ authorities: ['https://x.example'] }), /https:\/\/x\.example/],
-  ['tls.end', 'fail', config({ tls_cert: null, tls_key: null, trusted_proxies: [] }), /nobody/],
+  ['tls.end', 'fail', config({ tls_cert: null, tls_key: null, trusted_proxies: [] }), /no TLS termination/],
   ['tls.certificate', 'fail', tls({ readable: false }), /cannot be read/],
   ['tls.certificate', 'fail', tls({ matches: false }), /belong together/],
   ['tls.certificate', 'fail', tls({ validFrom: NOW + DAY }), /not valid yet/],

@@ -1,5 +1,6 @@
 import { expect, vi } from 'vitest';
 import type { IngestResponse } from '../../../src/schema/responses.ts';
+import { addApiKey } from '../../support/api-key.ts';
 import { KID, ORIGIN, OTHER, OTHER_ORIGIN } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { expectCore, post, SEEN_WITHIN, sessionOf } from '../../support/expect.ts';
@@ -141,20 +142,12 @@ export function rightsOf<G extends Gpd>(
 
 /** An API key that the running server knows. */
 export async function apiKey(rights: Rights, scope: string, kid = KID): Promise<string> {
-  const made = await rights.gpd.json<{ key: string }>([
-    'apikeys',
-    'create',
-    kid,
-    '--scope',
-    scope,
-    '--name',
-    't',
-  ]);
+  const made = await addApiKey(rights.gpd, scope, kid);
   await vi.waitFor(async () => {
-    const reply = await rights.decision('x', made.key);
+    const reply = await rights.decision('x', made);
     if (reply.status === 401) throw new Error('the key is not known yet');
   }, 8000);
-  return made.key;
+  return made;
 }
 
 /** Keeps what transparency shows of the signals, from the visits on that come after this. */

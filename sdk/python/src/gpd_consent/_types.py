@@ -135,7 +135,7 @@ class Verdict:
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """As the server told it, with fields that this version does not know."""
     attested: Mapping[str, Any] | None = None
-    """`by` and `deviceBound`, where the device was told apart from those that look the same."""
+    """`by` and `deviceBound`, where a passkey distinguished the device from identical ones."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ import { byLabel, parseExposition, totalOf } from '../../../../src/cli/top/expos
 import { makeMeters } from '../../../../src/ops/metrics/meters.ts';
 import { parseListen } from '../../../../src/ops/metrics/metrics.ts';
 import { INGEST_STATUS } from '../../../../src/schema/responses.ts';
+import { addApiKey } from '../../../support/api-key.ts';
 import { runGpd } from '../../../support/command.ts';
 import { KID } from '../../../support/constants.ts';
 import { expectCore, post } from '../../../support/expect.ts';
@@ -29,15 +30,7 @@ const scrape = async (port = PORT): Promise<string> =>
 it('counts bundles, classes, checks, routes and batches', async () => {
   const port = PORT + 6000;
   const gpd = await startProcess({ settings: { GPD_METRICS_LISTEN: `127.0.0.1:${port}` } });
-  const { key } = await gpd.json<{ key: string }>([
-    'apikeys',
-    'create',
-    KID,
-    '--scope',
-    'secret',
-    '--name',
-    'b',
-  ]);
+  const key = await addApiKey(gpd);
   // A rate over a counter that is not there yet is none: the first stale bundle would not be seen.
   const before = byLabel(parseExposition(await scrape(port)), 'gpd_ingest_total', 'reason');
   expect(Object.keys(before).sort()).toEqual(Object.keys(INGEST_STATUS).sort());

@@ -20,7 +20,7 @@ public record Verdict(
     String decidedAt,
     boolean restricted,
     Map<String, Object> fields) {
-  /** How the device was told apart from those that look the same (`by`, `deviceBound`); null where it was not. */
+  /** How the device was distinguished from identical ones (`by`, `deviceBound`); null where it was not. */
   public Map<?, ?> attested() {
     return fields.get("attested") instanceof Map<?, ?> attested ? attested : null;
   }
