@@ -1,17 +1,12 @@
 import { defineConfig } from 'vitest/config';
 
-const PERSON = [
-  'test/mutate/person.ts',
-  'test/rights/dsar/coverage.test.ts',
-  'test/rights/erase/{erase-service,reapply,tombstones}.test.ts',
-];
 const ROOMS = ['test/{auth,seal,ledger,ingest,consent}/*.test.ts', 'test/ingest/classify/**/*.test.ts'];
 const isPerson = process.env['MUTATE'] === 'person';
 
 /** The tests of the rooms that are mutated, in one process: pure ones, and those of a provider in the same process. */
 export default defineConfig({
   test: {
-    include: isPerson ? PERSON : ROOMS,
+    include: isPerson ? ['test/mutate/person.ts'] : ROOMS,
     setupFiles: isPerson ? ['test/mutate/person-setup.ts'] : [],
     isolate: false,
     // Each mutant's own limit comes from Stryker; the first run of all may meet a busy machine.

@@ -1,9 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { rowsOf } from '../../../src/db/sql.ts';
+import { DAY } from '../../../src/lib/clock.ts';
 import { missingTables } from '../../../src/ops/doctor/inspect-store.ts';
+import { COUNTED, cutoffsOf, planRetention } from '../../../src/rights/retention/store.ts';
 import type { TableName } from '../../../src/rights/subject-data.ts';
-import { rowOf, TABLES, TENANT_DATA_TABLES, tablesWhere } from '../../../src/rights/subject-folds.ts';
+import {
+  type AgingTable,
+  rowOf,
+  TABLES,
+  TENANT_DATA_TABLES,
+  tablesWhere,
+} from '../../../src/rights/subject-folds.ts';
 import type { PersonColumn } from '../../../src/rights/subject-table.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { makeHouse } from '../../ops/contract/house.ts';
@@ -49,6 +57,26 @@ async function readSchema({ kind, read }: Database): Promise<Schema> {
   }
   const cascading = rowsOf<{ child: string; parent: string }>(await read.raw(sql.cascades));
   return { columns, keys, cascades: new Set(cascading.map(({ child, parent }) => `${child} ${parent}`)) };
+}
+
+/** A row of long ago in which texts that mean nothing are `x`, with these values. */
+async function insertRow(
+  database: Database,
+  table: TableName,
+  kid: string,
+  values: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
+  const row: Record<string, unknown> = {};
+  for (const [name, { type }] of Object.entries(await database.read(table).columnInfo())) {
+    if (name === 'seq' && rowOf(table).key[0] === 'seq') continue;
+    if (name === 'kid') row[name] = kid;
+    else if (name === 'state') row[name] = 'delivered';
+    else if (name === 'kind') row[name] = 'consent';
+    else if (/int/.test(type)) row[name] = 0;
+    else if (/bool/.test(type)) row[name] = false;
+    else row[name] = /blob|bytea/.test(type) ? Buffer.from('x') : 'x';
+  }
+  await database.transaction((tx) => tx(table).insert({ ...row, ...values }));
 }
 
 export function subjectDataContract(make: MakeDatabase): void {
@@ -103,21 +131,6 @@ export function subjectDataContract(make: MakeDatabase): void {
 
     describe('what expires', () => {
       const kid = 'expires';
-      /** A row of long ago in which texts that mean nothing are `x`. */
-      async function insertOld(table: TableName): Promise<void> {
-        const columns = await db.database.read(table).columnInfo();
-        const row: Record<string, unknown> = {};
-        for (const [name, { type }] of Object.entries(columns)) {
-          if (name === 'seq' && rowOf(table).key[0] === 'seq') continue;
-          if (name === 'kid') row[name] = kid;
-          else if (name === 'state') row[name] = 'delivered';
-          else if (name === 'kind') row[name] = 'consent';
-          else if (/int/.test(type)) row[name] = 0;
-          else if (/bool/.test(type)) row[name] = false;
-          else row[name] = /blob|bytea/.test(type) ? Buffer.from('x') : 'x';
-        }
-        await db.database.transaction((tx) => tx(table).insert(row));
-      }
       const left = async (tables: readonly TableName[]): Promise<TableName[]> => {
         const found: TableName[] = [];
         for (const table of tables) if (await db.database.read(table).first()) found.push(table);
@@ -131,8 +144,8 @@ export function subjectDataContract(make: MakeDatabase): void {
       it('by time goes with housekeeping, and what somebody has to end stays', async () => {
         await addTenant(db.database, kid);
         // Drafts hang on it.
-        await insertOld('contests');
-        for (const table of [...timed, ...kept]) await insertOld(table);
+        await insertRow(db.database, 'contests', kid);
+        for (const table of [...timed, ...kept]) await insertRow(db.database, table, kid);
         expect(await left([...timed, ...kept])).toEqual([...timed, ...kept]);
         const house = makeHouse(db.database);
         expect(await house.round()).toEqual([]);
@@ -140,6 +153,26 @@ export function subjectDataContract(make: MakeDatabase): void {
         expect(await left(timed)).toEqual([]);
         expect(await left(kept)).toEqual(kept);
       });
+    });
+
+    it('ends at its cutoff: what is of that very hour stays, and an epoch that ends then is over', async () => {
+      const kid = 'cutoff';
+      await addTenant(db.database, kid);
+      const now = 1000 * DAY;
+      const cutoffs = cutoffsOf({ now, days: 30 });
+      for (const table of Object.keys(COUNTED) as AgingTable[]) {
+        const { ages, expires } = rowOf(table);
+        const at = cutoffs[expires.includes('audit') ? 'audit' : 'retention'];
+        for (const [n, time] of [at - 1, at].entries())
+          await insertRow(db.database, table, kid, {
+            ...ages?.where,
+            [ages?.since[0] ?? '']: time,
+            ...Object.fromEntries(rowOf(table).names.map((name) => [name, `${table}-${n}`])),
+            ...(table === 'contests' && { contest_id: `c-${n}`, case_hash: null }),
+          });
+      }
+      const ones = Object.fromEntries(Object.values(COUNTED).map((name) => [name, 1]));
+      expect(await planRetention(db.database, { kid, days: 30, now })).toEqual({ ...ones, visitorIndex: 2 });
     });
 
     it('is what doctor asks for: any table that was dropped is missing', async () => {

@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+import {
+  HOLDABLE,
+  LED_TO,
+  rowOf,
+  STEPPED_SCOPES,
+  TABLES,
+  TENANT_DATA_TABLES,
+  tablesWhere,
+} from '../../src/rights/subject-folds.ts';
+import { ERASURE_SCOPES } from '../../src/schema/rights.ts';
+
+/** What the rows of the map must say of each other, and what was decided once. */
+describe('the map of a person', () => {
+  it('has a table for every scope of a receipt, and no scope for what no erasure finds', () => {
+    const scopes = TABLES.map((table) => rowOf(table).scope);
+    // Backups are files.
+    expect(ERASURE_SCOPES.filter((scope) => !scopes.includes(scope))).toEqual(['backups']);
+    expect(tablesWhere(({ scope, found }) => scope !== null && found.length === 0)).toEqual([]);
+  });
+
+  it('deletes some tables without a line on the receipt: copies of what has one', () => {
+    expect(tablesWhere(({ scope, found }) => scope === null && found.length > 0)).toEqual([
+      'console_jobs',
+      'webhook_outbox',
+      'principal_sessions',
+      'idempotency_keys',
+    ]);
+  });
+
+  it('lets a hold keep every scope but the consent evidence, which has no device', () => {
+    const scoped = tablesWhere(({ scope }) => scope !== null && scope !== 'consent');
+    expect(tablesWhere(({ held }) => held)).toEqual(scoped);
+    expect(HOLDABLE).toEqual(ERASURE_SCOPES.filter((scope) => scope !== 'consent' && scope !== 'backups'));
+  });
+
+  it('keeps the visitorId with what a person asks for by it', () => {
+    expect(tablesWhere(({ byVisitor }) => byVisitor === true)).toEqual([
+      'contests',
+      'overrides',
+      'decisions',
+      'sightings',
+      'credentials',
+      'visitor_index',
+    ]);
+    expect(LED_TO.every((scope) => HOLDABLE.includes(scope))).toBe(true);
+  });
+
+  it('deletes in steps what has a row a visit', () => {
+    const aVisit = tablesWhere(({ found }) => found.includes('request'));
+    expect(tablesWhere(({ stepped }) => stepped === true)).toEqual(aVisit);
+    expect(STEPPED_SCOPES).toEqual(['decisions', 'links', 'signal-summaries']);
+  });
+
+  it('compares with the tombstones all that names a person and was not emptied by its own clock', () => {
+    const named = tablesWhere(({ names }) => names.length > 0);
+    const reapplied = tablesWhere((row) => row.reapplied);
+    expect(reapplied.filter((table) => !named.includes(table))).toEqual([]);
+    expect(named.filter((table) => !reapplied.includes(table))).toEqual([
+      'console_job_subjects',
+      'network_marks',
+      'erasing',
+    ]);
+  });
+
+  it('hands a tenant all its rows but secrets, settings and what counts for minutes', () => {
+    const exported = tablesWhere((row) => row.exported.includes('tenant'));
+    expect(exported.filter((table) => rowOf(table).tenant === 'stays')).toEqual([]);
+    expect(TENANT_DATA_TABLES.filter((table) => !exported.includes(table))).toEqual([
+      'webhook_outbox',
+      'network_marks',
+      'principal_sessions',
+      'idempotency_keys',
+      'erasing',
+      'nonces',
+    ]);
+    const cascading = exported.filter((table) => rowOf(table).tenant === 'cascades');
+    expect(cascading).toEqual([]);
+  });
+
+  it('hands a person nothing that an erasure would not find', () => {
+    const mine = tablesWhere((row) => row.exported.includes('person'));
+    expect(mine.filter((table) => rowOf(table).found.length === 0)).toEqual([]);
+  });
+
+  it('says of every table how long it is kept', () => {
+    expect(tablesWhere(({ expires }) => expires.length === 0)).toEqual([]);
+    const aging = tablesWhere(({ expires }) => expires.includes('retention') || expires.includes('audit'));
+    expect(tablesWhere(({ ages }) => ages !== undefined)).toEqual(aging);
+    // With the row of a tenant or of another table, or by somebody's hand: nothing else may be without a time.
+    const untimed = tablesWhere(({ expires }) => expires.every((by) => by === 'act' || by === 'tenant'));
+    const personal = untimed.filter((table) => rowOf(table).names.length > 0);
+    expect(personal).toEqual([
+      'overrides',
+      'consent_principals',
+      'consent_openings',
+      'consent_state',
+      'legal_holds',
+      'held_erasures',
+      'erasing',
+    ]);
+  });
+});
