@@ -34,13 +34,13 @@ const HOST = 'gpd.example';
 const TARGET = '/_fp/i/v1';
 const DIRECTORY = 'https://agent.example/.well-known/http-message-signatures-directory';
 
-interface Task {
+export interface Task {
   readonly once: (i: number) => unknown;
   /** Microseconds of CPU, one value a round. */
   readonly micros: number[];
 }
 
-function makeTask(once: Task['once']): Task {
+export function makeTask(once: Task['once']): Task {
   return { once, micros: [] };
 }
 
@@ -55,7 +55,10 @@ async function runBatch({ once }: Task, count: number): Promise<number> {
 }
 
 /** Turn by turn; the first round only warms up. */
-async function runRounds(tasks: readonly Task[], plan: ClassifyPlan): Promise<void> {
+export async function runRounds(
+  tasks: readonly Task[],
+  plan: Pick<ClassifyPlan, 'rounds' | 'count'>,
+): Promise<void> {
   for (let round = 0; round <= plan.rounds; round += 1) {
     for (const task of tasks) {
       const micros = await runBatch(task, plan.count);
@@ -105,7 +108,7 @@ function classifyTask(seed: number): Task {
   });
 }
 
-function ecdhTask(): Task {
+export function ecdhTask(): Task {
   const [ours, theirs] = [createECDH('prime256v1'), createECDH('prime256v1')];
   ours.generateKeys();
   const peer = theirs.generateKeys();
@@ -201,7 +204,7 @@ function verifyTask({ key, signed }: Agent): Task {
   });
 }
 
-function ratioRow(name: string, unit: string, goal: number | null, pair: readonly [Task, Task]): Row {
+export function ratioRow(name: string, unit: string, goal: number | null, pair: readonly [Task, Task]): Row {
   const [top, bottom] = pair;
   const details = { ours: median(top.micros), other: median(bottom.micros) };
   note(`${name}: ${details.ours.toFixed(1)} and ${details.other.toFixed(1)} µs`);

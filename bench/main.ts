@@ -12,6 +12,7 @@ import { makeRig, type Rig } from './lib/rig.ts';
 import { benchMemory } from './memory.ts';
 import { benchMetrics } from './metrics.ts';
 import { benchOverload } from './overload.ts';
+import { benchPasskey } from './passkey.ts';
 import { benchProof } from './proof.ts';
 import { benchReads } from './reads.ts';
 import { benchReplay } from './replay.ts';
@@ -28,7 +29,7 @@ interface Bench {
 }
 
 const USAGE =
-  'usage: npm run bench -- [ingest|cores|overload|metrics|memory|start|consent|reads|proof|classify|collisions|replay|sdk|console|cluster|size …] [--quick|--smoke] [--peers] [--json] [--assert] [--seed N]';
+  'usage: npm run bench -- [ingest|cores|overload|metrics|memory|start|consent|reads|proof|classify|passkey|collisions|replay|sdk|console|cluster|size …] [--quick|--smoke] [--peers] [--json] [--assert] [--seed N]';
 
 type Size = 'smoke' | 'quick' | 'whole';
 
@@ -46,6 +47,7 @@ const PLANS = {
     consent: { rounds: 1, warmUp: 1000, count: 2000, open: 1000, grants: 500 },
     proof: { many: 100_000, rounds: 2, count: 100 },
     classify: { rounds: 1, count: 1000 },
+    passkey: { rounds: 1, count: 50 },
     sdk: { rounds: 2, count: 500 },
     reads: {
       rounds: 1,
@@ -68,6 +70,7 @@ const PLANS = {
     consent: { rounds: 2, warmUp: 4000, count: 8000, open: 4000, grants: 2000 },
     proof: { many: 1_000_000, rounds: 3, count: 300 },
     classify: { rounds: 5, count: 10_000 },
+    passkey: { rounds: 5, count: 300 },
     sdk: { rounds: 5, count: 2000 },
     reads: {
       rounds: 2,
@@ -90,6 +93,7 @@ const PLANS = {
     consent: { rounds: 5, warmUp: 20_000, count: 40_000, open: 40_000, grants: 10_000 },
     proof: { many: 1_000_000, rounds: 7, count: 1000 },
     classify: { rounds: 11, count: 30_000 },
+    passkey: { rounds: 11, count: 1000 },
     sdk: { rounds: 11, count: 5000 },
     reads: {
       rounds: 5,
@@ -127,6 +131,7 @@ function makeBenches(amount: Size, peers: boolean): ReadonlyMap<string, Bench> {
     ['collisions', { bundles: 0, run: async () => benchCollisions(2000, seed) }],
     ['proof', { bundles: 0, run: (rig) => benchProof(rig, proof) }],
     ['classify', { bundles: 0, run: () => benchClassify(classifying) }],
+    ['passkey', { bundles: 0, run: () => benchPasskey(plan.passkey) }],
     ['console', { bundles: 0, run: (rig) => benchConsole(rig, desk) }],
     ['size', { bundles: size.pairs * (size.warmUp + size.count), run: (rig) => benchSize(rig, size) }],
     ['replay', { bundles: replay.many, run: (rig) => benchReplay(rig, replay) }],
