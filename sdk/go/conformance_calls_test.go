@@ -59,11 +59,24 @@ func (r *run) invoke(ctx context.Context, name string, args, options object) (an
 	case consent.Decision:
 		r.checkDenial(of)
 	case consent.Verdict:
-		return of.Fields, nil
+		return verdictAsWire(of), nil
 	}
 	var wire any
 	asWire(result, &wire)
 	return wire, nil
+}
+
+// verdictAsWire: all that was told, and the typed reading of what distinguished the device.
+func verdictAsWire(verdict consent.Verdict) object {
+	wire := object{}
+	for name, value := range verdict.Fields {
+		wire[name] = value
+	}
+	wire["attested"] = nil
+	if verdict.Attested != nil {
+		wire["attested"] = object{"by": verdict.Attested.By, "deviceBound": verdict.Attested.DeviceBound}
+	}
+	return wire
 }
 
 // checkDenial: a denial of the SDK's own says why, and its error tells no more than one that is raised.

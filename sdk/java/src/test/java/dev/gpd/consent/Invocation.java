@@ -35,7 +35,12 @@ final class Invocation {
   ConsentClient client;
 
   private static Object wire(Object result) {
-    if (result instanceof Verdict verdict) return Match.json(GSON.toJson(verdict.fields()));
+    if (result instanceof Verdict verdict) {
+      Map<String, Object> fields = Schema.fields(Match.json(GSON.toJson(verdict.fields())));
+      // The accessor, not what was told.
+      fields.put("attested", Match.json(GSON.toJson(verdict.attested())));
+      return fields;
+    }
     Object told = Match.json(GSON.toJson(result));
     if (result instanceof ConsentState) {
       for (Object item : Schema.items(Schema.fields(told).get("purposes"))) {
