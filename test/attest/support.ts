@@ -28,12 +28,13 @@ export interface VisitOptions {
   readonly signals?: Record<string, unknown>;
   readonly consent?: object;
   readonly target?: SealTarget;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export async function visit(gpd: Gpd, options: VisitOptions = {}): Promise<Visit> {
   const { origin = ORIGIN, purposes = PURPOSES, signals = twin(), target = gpd.targets[0]! } = options;
   const consent = { purposes, ...options.consent };
-  const reply = await post(gpd.url, makeBundle(target, { signals, consent }), { origin });
+  const reply = await post(gpd.url, makeBundle(target, { signals, consent }), { origin, ...options.headers });
   const answer = expectCore(reply, 'ok');
   return { answer, token: answer.transparencyToken ?? '', session: sessionOf(reply), origin };
 }
