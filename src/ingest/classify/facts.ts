@@ -18,8 +18,13 @@ export interface Facts {
 /** A automation, T tamper, M medium, W weak, N network (signals.md section 2). */
 export type RuleKind = 'A' | 'T' | 'M' | 'W';
 
-/** Facts that more than one rule states. */
-export type Fact = 'worker-brands' | 'window-outgrows-screen' | 'no-pointer' | 'no-graphics-hardware';
+/** Facts that more than one rule reads. */
+export type Fact =
+  | 'debugger'
+  | 'worker-brands'
+  | 'window-outgrows-screen'
+  | 'no-pointer'
+  | 'no-graphics-hardware';
 
 export interface Rule {
   readonly id: string;
@@ -29,7 +34,7 @@ export interface Rule {
   /** Plain words for the person concerned. */
   readonly text: string;
   readonly fires: (facts: Facts) => boolean;
-  /** What the rule states, where others state it too: of those that fire one counts (`countFired`). */
+  /** What the rule reads, where others read it too; else its id. Of those that fire the heaviest counts (`countFired`). */
   readonly fact?: Fact;
   /** The kind it counts as beside the others that fired, where an honest browser explains the pattern. */
   readonly demote?: (others: ReadonlySet<string>) => RuleKind | null;

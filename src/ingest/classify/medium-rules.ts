@@ -1,6 +1,6 @@
 import { type Facts, type Rule, stating } from './facts.ts';
 import { headerAgent, isOtherEngine, isWebView } from './tamper-rules.ts';
-import { showsDeveloperTools } from './tools-window.ts';
+import { debuggerAttached, isStagedPhone } from './tools-window.ts';
 
 /** M: odd, yet people have it too, so one alone is `unknown`. W: it only moves the score. */
 
@@ -61,6 +61,19 @@ function languageDiffers({ signals, network, defenses }: Facts): boolean {
 const drawsInSoftware = ({ signals }: Facts): boolean =>
   /llvmpipe|softpipe|SwiftShader|Basic Render/i.test(signals.graphics?.renderer ?? '');
 
+/**
+ * What developers have besides their tools: another name in "Network conditions", a remote desktop, a virtual machine, a
+ * second screen. M2 says no more of them.
+ */
+const OF_DEVELOPERS = new Set('T2 T4 T7 T10 T11 T12 M1 M5 M9 N2'.split(' '));
+/** Count little beside M2, or beside what is above. */
+const EXPLAINED = new Set([...OF_DEVELOPERS, 'A5', 'M7']);
+
+function explainsDebugger(others: ReadonlySet<string>): boolean {
+  const all = [...others];
+  return all.every((id) => EXPLAINED.has(id)) && all.some((id) => OF_DEVELOPERS.has(id));
+}
+
 const medium = (id: string, weight: number, text: string, fires: Rule['fires']): Rule => {
   return { id, kind: 'M', weight, text, fires };
 };
@@ -70,11 +83,24 @@ export const MEDIUM_RULES: readonly Rule[] = [
     'window-outgrows-screen',
     medium('M1', 0.15, 'The window is larger than the screen it stands on.', outerExceedsScreen),
   ),
-  medium(
-    'M2',
-    0.2,
-    'A debugger is attached; people who have developer tools open look the same.',
-    ({ signals }) => signals.tells?.cdp === true || signals.worker?.cdp === true,
+  {
+    ...medium(
+      'M2',
+      0.2,
+      'A debugger is attached; people who have developer tools open look the same.',
+      debuggerAttached,
+    ),
+    fact: 'debugger',
+    demote: (others) => (explainsDebugger(others) ? 'W' : null),
+  },
+  stating(
+    'debugger',
+    medium(
+      'M11',
+      0.2,
+      'A debugger shows the page as on a phone, in another way than developer tools do.',
+      isStagedPhone,
+    ),
   ),
   medium(
     'M4',
@@ -85,16 +111,14 @@ export const MEDIUM_RULES: readonly Rule[] = [
   ),
   stating('no-pointer', medium('M5', 0.15, 'A desktop browser without any pointing device.', noPointer)),
   medium('M6', 0.1, 'A desktop Chromium without the object that it always has.', noChromeObject),
-  stating(
-    'no-graphics-hardware',
-    medium(
-      'M7',
-      0.1,
-      'Graphics are drawn in software, as in a virtual machine.',
-      // A developer on such a machine starts Chromium with software graphics, as its own console advises.
-      (facts) => /SwiftShader/i.test(facts.signals.graphics?.renderer ?? '') && !showsDeveloperTools(facts),
+  {
+    ...medium('M7', 0.1, 'Graphics are drawn in software, as in a virtual machine.', ({ signals }) =>
+      /SwiftShader/i.test(signals.graphics?.renderer ?? ''),
     ),
-  ),
+    fact: 'no-graphics-hardware',
+    // People on virtual machines have names of other systems, tools and proxies as others do.
+    demote: (others) => (others.size === 0 || others.has('M5') || others.has('T13') ? null : 'W'),
+  },
   medium('M8', 0.15, 'The request names no language, which browsers always do.', languageMissing),
   stating(
     'no-pointer',

@@ -7,7 +7,7 @@ import { MEDIUM_RULES, WEAK_RULES } from './medium-rules.ts';
 import { TAMPER_RULES } from './tamper-rules.ts';
 
 /** In every verdict; it changes whenever a rule, a weight or the combination does. */
-export const POLICY_VERSION = '2026-11-22.8';
+export const POLICY_VERSION = '2026-11-23.1';
 
 /** The whole table of rules; `docs/classification.md` explains it. */
 export const RULES: readonly Rule[] = [...AUTOMATION_RULES, ...TAMPER_RULES, ...MEDIUM_RULES, ...WEAK_RULES];

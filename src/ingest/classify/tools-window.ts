@@ -13,7 +13,7 @@ function sizesOf({ signals }: Facts): Sizes | null {
   return { width, height, innerWidth, innerHeight, outerWidth, outerHeight };
 }
 
-const debuggerAttached = ({ signals }: Facts): boolean =>
+export const debuggerAttached = ({ signals }: Facts): boolean =>
   signals.tells?.cdp === true || signals.worker?.cdp === true;
 
 export function workerWithoutBrands({ signals }: Facts): boolean {
@@ -34,31 +34,22 @@ export function isStaged(facts: Facts): boolean {
   return windowFillsScreen(sizes) && pageFillsScreen(sizes);
 }
 
-/** The phone view of Chromium's developer tools, in which a person sees a page as a phone would. */
-export function isPhoneView(facts: Facts): boolean {
+/** A debugger shows the page as on a phone: as large as its screen, and touched. */
+function showsPhone(facts: Facts): boolean {
   const { agent, signals } = facts;
   const phone = agent.mobile && signals.media?.pointer === 'coarse';
   const sizes = sizesOf(facts);
-  return (
-    phone &&
-    debuggerAttached(facts) &&
-    workerWithoutBrands(facts) &&
-    sizes !== null &&
-    windowFillsScreen(sizes)
-  );
+  return phone && debuggerAttached(facts) && sizes !== null && windowFillsScreen(sizes);
 }
 
-/** In CSS pixels; frames, tabs and side panels take less. */
-const DOCKED = { beside: 240, below: 300 };
+/** The phone view of Chromium's developer tools, in which a person sees a page as a phone would. */
+export const isPhoneView = (facts: Facts): boolean => showsPhone(facts) && workerWithoutBrands(facts);
 
-/** Developer tools that take their part of the window, or show the page as a phone's. */
-export function showsDeveloperTools(facts: Facts): boolean {
-  const sizes = sizesOf(facts);
-  if (sizes === null || !debuggerAttached(facts)) return false;
-  const docked =
-    sizes.outerWidth - sizes.innerWidth > DOCKED.beside ||
-    sizes.outerHeight - sizes.innerHeight > DOCKED.below;
-  return docked || isPhoneView(facts);
+/** A phone on a desk has its own processor, and the phone view leaves the worker without brands; drivers do neither. */
+export function isStagedPhone(facts: Facts): boolean {
+  const { page, worker } = facts.signals;
+  const isPhone = /^(?:Linux (?:arm|aarch)|iP)/.test(page?.platform ?? '');
+  return showsPhone(facts) && worker !== null && !workerWithoutBrands(facts) && !isPhone;
 }
 
 /** A page fills the screen only in full screen, and then its window does too. */

@@ -77,8 +77,8 @@ const factOf = (id: string): string => RULES.find((rule) => rule.id === id)?.fac
 const INDEPENDENT: readonly { readonly fields: string; readonly rules: string; readonly why: string }[] = [
   {
     fields: 'page.userAgent worker.userAgent page.platform page.uaData.platform',
-    rules: 'A2 T1 T2 T3 T4 T9',
-    why: 'each T holds the name against another value, and T with T is no automation; A2 reads a word in it',
+    rules: 'A2 M11 T1 T2 T3 T4 T9',
+    why: 'each T holds the name against another value, and T with T is no automation; A2 reads a word in it; M11 exempts by it',
   },
   {
     fields: 'user-agent sec-ch-ua',
@@ -87,19 +87,24 @@ const INDEPENDENT: readonly { readonly fields: string; readonly rules: string; r
   },
   {
     fields: 'page.uaData.brands page.uaData.fullVersionList worker.uaData.brands',
-    rules: 'A2 A4 A5 A7 T5 T10',
-    why: 'a word, an old spelling, a list that the worker lacks, two lists that differ, or no long list: never the same',
+    rules: 'A2 A4 A5 A7 M11 T5 T10',
+    why: 'a word, an old spelling, a list that the worker lacks, two lists that differ, or no long list: never the same; M11 exempts by it',
   },
   {
     fields:
       'screen.width screen.height screen.innerWidth screen.innerHeight screen.outerWidth screen.outerHeight',
-    rules: 'A7 M1 T13 W1 W2 W3',
-    why: 'A7 is about brands and tells by the sizes who set them up; W1, W2 and W3 only move the score',
+    rules: 'A7 M1 M11 T13 W1 W2 W3',
+    why: 'A7 and M11 are about brands or a debugger and tell by the sizes who set them up; W1, W2 and W3 only move the score',
   },
   {
     fields: 'graphics.renderer graphics.vendor',
     rules: 'M7 M9 T6 T11 W5 W8',
     why: 'M9 is scored as the missing pointer; T6 and T11 hold the chip against the worker and the system',
+  },
+  {
+    fields: 'media.pointer',
+    rules: 'M5 M9 M11',
+    why: 'M11 asks for a finger, the others for no pointer at all',
   },
   {
     fields: 'accept-language',
@@ -115,7 +120,7 @@ const reasonFor = (field: string): (typeof INDEPENDENT)[number] | undefined =>
 describe('rules that rest on one field', () => {
   it('are found: the test sees every rule, and what it rests on', () => {
     expect(new Set(CASES.map(([id]) => id))).toEqual(new Set(RULES.map(({ id }) => id)));
-    expect([...(RULES_BY_FIELD.get('media.pointer') ?? [])]).toEqual(['M5', 'M9']);
+    expect([...(RULES_BY_FIELD.get('media.pointer') ?? [])]).toEqual(['M5', 'M9', 'M11']);
   });
 
   it.each(shared)('%s: state one fact, or say why they do not', (field, ids) => {
@@ -137,6 +142,7 @@ describe('a fact', () => {
     const facts: Record<string, string[]> = {};
     for (const { id, fact } of RULES) if (fact) facts[fact] = [...(facts[fact] ?? []), id];
     expect(facts).toEqual({
+      debugger: ['M2', 'M11'],
       'worker-brands': ['A5', 'A7'],
       'window-outgrows-screen': ['T13', 'M1'],
       'no-pointer': ['M5', 'M9'],

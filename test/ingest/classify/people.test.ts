@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import * as browsers from './support/browsers.ts';
 import { type Browser, changed, gpu, judge } from './support/browsers.ts';
+import { all, type Change, drawnBy, header, insecure, named, set, uaData } from './support/changes.ts';
 
 /** A person wrongly called a bot is the worse error: nobody here is one. */
 
@@ -63,5 +64,87 @@ describe('people', () => {
     });
     expect(judged.class).not.toBe('undeclared_automation');
     expect(judged.strong).toEqual([]);
+  });
+});
+
+const SWIFTSHADER =
+  'ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero) (0x0000C0DE)), SwiftShader driver)';
+const virtual = drawnBy(SWIFTSHADER);
+const remote = set('media', { pointer: 'none', hover: false });
+const tools = all(set('tells', { cdp: true, debugsPageAlone: false }), set('worker', { cdp: true }));
+const SAFARI =
+  'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Safari/605.1.15';
+const IPHONE =
+  'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1';
+const emptied = { architecture: '', bitness: '', model: '', platformVersion: '', fullVersionList: [] };
+
+/** "Network conditions" of the tools: the name changes in page, worker and request, the platform does not. */
+const renamed = (userAgent: string): Change =>
+  all(tools, named(userAgent, 'Win32'), header('sec-ch-ua', undefined), uaData(emptied));
+
+const PROTECTED: readonly (readonly [string, Change])[] = [
+  ['developer tools with the name of Safari for the Mac', renamed(SAFARI)],
+  ['developer tools with the name of an iPhone', renamed(IPHONE)],
+  [
+    'the same without a worker that could be asked',
+    all(renamed(SAFARI), ({ signals }) => Object.assign(signals, { worker: null })),
+  ],
+  ['the same on a virtual machine', all(renamed(SAFARI), virtual)],
+  ['undocked developer tools on a virtual machine', all(tools, virtual)],
+  ['developer tools on a remote desktop', all(tools, remote)],
+  [
+    'developer tools on a remote desktop without graphics',
+    all(tools, remote, drawnBy('llvmpipe (LLVM 19.1.7)')),
+  ],
+  ['developer tools beside a second screen', all(tools, set('screen', { outerWidth: 1990 }))],
+  [
+    'developer tools and a page whose worker lost its brands',
+    all(renamed(SAFARI), set('worker', { uaData: { brands: [] } })),
+  ],
+  [
+    'a virtual machine with a name of another system',
+    all(virtual, set('page', { platform: 'Linux x86_64' })),
+  ],
+  ['a virtual machine beside a second screen', all(virtual, set('screen', { outerWidth: 1990 }))],
+  ['a virtual machine behind a proxy that strips headers', all(virtual, header('sec-ch-ua', undefined))],
+  [
+    'a virtual machine with an add-on that hides the language',
+    all(virtual, header('accept-language', undefined)),
+  ],
+  ['a remote desktop over http', all(remote, insecure)],
+];
+
+describe('people to protect (signals.md section 2b)', () => {
+  it.each(PROTECTED)('%s is unknown', (_name, change) => {
+    expect(changed(browsers.chrome, change).class).toBe('unknown');
+  });
+});
+
+describe('what protects them is no way around the rules', () => {
+  it.each<readonly [string, Change]>([
+    ['software graphics without a pointer', all(virtual, remote)],
+    [
+      'software graphics in a window that its screen does not hold',
+      all(
+        virtual,
+        set('screen', { innerWidth: 1920, innerHeight: 1080, outerWidth: 1936, outerHeight: 1168 }),
+      ),
+    ],
+    [
+      'a name of another system and a debugger on the page alone',
+      all(renamed(SAFARI), set('tells', { debugsPageAlone: true })),
+    ],
+    [
+      "an iPhone's name, size and touch, and a worker that no phone view leaves like that",
+      all(
+        renamed(IPHONE),
+        set('media', { pointer: 'coarse', hover: false }),
+        set('page', { maxTouchPoints: 5 }),
+        set('screen', { width: 390, height: 844, outerWidth: 390, outerHeight: 844 }),
+      ),
+    ],
+    ['a request that was patched, with a debugger', all(tools, header('sec-ch-ua-platform', '"macOS"'))],
+  ])('%s is automation', (_name, change) => {
+    expect(changed(browsers.chrome, change).class).toBe('undeclared_automation');
   });
 });

@@ -11,7 +11,7 @@ T7 T .4   T8 T .25  T9 T .3   T10 T .2  T11 T .3  T12 T .2
 N1 T .4   N2 M .25  N3 W .1
 M1 M .15  M2 M .2   M4 M .15  M5 M .15  M6 M .1   M7 M .1   M8 M .15
 W1 W .02  W2 W .02  W3 W .02  W4 W .02  W5 W .02  W6 W .02  W8 W .02  W9 W .02
-A7 A .6  T13 T .3  M9 M .15  M10 M .15
+A7 A .6  T13 T .3  M9 M .15  M10 M .15  M11 M .2
 N4 W .02`
   .trim()
   .split(/\s{2,}|\n/)

@@ -41,7 +41,7 @@ describe('developer tools', () => {
     expect(changed(chrome, staged).strong).toContain('T1');
   });
 
-  it('docked, on a machine that draws in software, is no automation', () => {
+  it('docked or not, on a machine that draws in software, are no automation', () => {
     const software = drawnBy(
       'ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero) (0x0000C0DE)), SwiftShader driver)',
     );
@@ -49,11 +49,18 @@ describe('developer tools', () => {
       class: 'unknown',
       strong: ['M2'],
     });
-    expect(changed(chrome, all(debuggerOpen, software)).class).toBe('undeclared_automation');
+    expect(changed(chrome, all(debuggerOpen, software)).class).toBe('unknown');
   });
 
-  it('do not excuse a disguise in a window of its own', () => {
-    const disguised = all(debuggerOpen, named(IPHONE, 'Win32'), header('user-agent', IPHONE));
-    expect(changed(chrome, disguised).class).toBe('undeclared_automation');
+  it('do not excuse a phone that they do not show like that', () => {
+    const staged = all(phoneView(390, 844), set('screen', { outerWidth: 1920, outerHeight: 1080 }));
+    const branded = all(
+      phoneView(390, 844),
+      set('worker', { uaData: { brands: [{ brand: 'a', version: '1' }] } }),
+    );
+    for (const view of [staged, branded]) {
+      const disguised = all(view, named(IPHONE, 'Win32'), header('user-agent', IPHONE));
+      expect(changed(chrome, disguised).class).toBe('undeclared_automation');
+    }
   });
 });

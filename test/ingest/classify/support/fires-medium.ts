@@ -1,4 +1,4 @@
-import { chrome, firefox, linuxChrome } from './browsers.ts';
+import { androidChrome, chrome, firefox, linuxChrome } from './browsers.ts';
 import { all, drawnBy, header, insecure, named, type Shown, set } from './changes.ts';
 
 /** M and W: what each rule is shown to fire on. */
@@ -95,4 +95,14 @@ export const PAIRED_FIRES: readonly Shown[] = [
     all(NO_POINTER, set('graphics', { vendor: null, renderer: null })),
   ],
   ['M10', 'a debugger on the page alone', chrome, set('tells', { cdp: true, debugsPageAlone: true })],
+  [
+    'M11',
+    'a phone on the processor of a computer, whose worker names its brands',
+    androidChrome,
+    all(
+      set('tells', { cdp: true }),
+      set('page', { platform: 'Linux x86_64' }),
+      set('screen', { width: 412, height: 915, outerWidth: 412, outerHeight: 915 }),
+    ),
+  ],
 ];
