@@ -8,32 +8,19 @@ import { environmentName, SETTING_NAMES } from '../src/schema/settings.ts';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 
-const PAGES = [
-  'README.md',
-  'ARCHITECTURE.md',
-  'CHANGELOG.md',
-  'CONTRIBUTING.md',
-  'SECURITY.md',
-  'docs/adr/README.md',
-  'docs/banner.md',
-  'docs/console.md',
-  'docs/dependencies.md',
-  'docs/integrate.md',
-  'docs/operate.md',
-  'docs/scale.md',
-  'docs/security.md',
-  'docs/operate/README.md',
-  'docs/operate/container.md',
-  'docs/operate/contest-overdue.md',
-  'docs/operate/debian.md',
-  'docs/operate/erasure-incomplete.md',
-  'docs/operate/first-day.md',
-  'docs/operate/master-key.md',
-  'docs/operate/offboarding.md',
-  'docs/operate/proxies.md',
-  'docs/verify-a-proof.md',
-  'docs/witnesses.md',
-];
+const docs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => join('docs', name));
+const PAGES = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...docs];
+
+/** As GitHub makes them from headings. */
+const anchorsOf = (page: string): readonly string[] =>
+  [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
 
 describe('docs/dependencies.md', () => {
   const manifest = JSON.parse(read('package.json')) as Record<'dependencies' | 'devDependencies', object>;
@@ -48,11 +35,14 @@ describe('docs/dependencies.md', () => {
 });
 
 describe('the pages', () => {
-  it.each(PAGES)('%s links to what is there', (page) => {
-    const links = [...read(page).matchAll(/\]\(([^)#]+)\)/g)].map((link) => link[1] ?? '');
-    const broken = links.filter(
-      (link) => !/^https?:/.test(link) && !existsSync(join(root, dirname(page), link)),
-    );
+  it.each(PAGES)('%s links to pages and headings that exist', (page) => {
+    const links = [...read(page).matchAll(/\]\(([^)\s]+)\)/g)].map((link) => link[1] ?? '');
+    const broken = links.filter((link) => {
+      const [path = '', anchor] = link.split('#');
+      if (/^(?:https?|mailto):/.test(link)) return false;
+      const target = path === '' ? page : join(dirname(page), path);
+      return !existsSync(join(root, target)) || (anchor !== undefined && !anchorsOf(target).includes(anchor));
+    });
     expect(broken).toEqual([]);
   });
 
@@ -65,9 +55,6 @@ describe('the pages', () => {
       'GPD_CREDENTIAL_FDS',
       ...SETTING_NAMES.map(environmentName),
     ]);
-    const docs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.md'))
-      .map((name) => join('docs', name));
     const readmes = ['node', 'python', 'go', 'java'].map((name) => `sdk/${name}/README.md`);
     const named = [...docs, ...readmes, 'README.md'].flatMap((page) =>
       [...read(page).matchAll(/\bGPD_[A-Z0-9_]*[A-Z0-9]\b/g)].map(([name]) => `${page} ${name}`),

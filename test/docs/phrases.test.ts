@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import phrases from './phrases.json' with { type: 'json' };
+import { listPages, readingEase, readPage, withoutCode } from './prose.ts';
+
+/** docs/style.md: phrases that make readers go back, and pages that are hard to read. */
+
+const PATTERNS = phrases.phrases.map(([pattern = '']) => new RegExp(pattern, 'gi'));
+
+function found(text: string): readonly string[] {
+  const plain = withoutCode(text);
+  return PATTERNS.flatMap((pattern) => [...plain.matchAll(pattern)].map(([match]) => match.toLowerCase()));
+}
+
+const areaOf = (page: string): string => (page.startsWith('docs/adr/') ? 'docs/adr' : page);
+
+describe('docs/style.md', () => {
+  it('finds a phrase across a line, and none in code', () => {
+    expect(found('A key of its\nown. `of its own`\n```\nanew\n```\n')).toEqual(['of its own']);
+  });
+
+  it('each page has as many of the phrases as phrases.json allows: lower the number when it falls', () => {
+    const counted: Record<string, readonly string[]> = {};
+    for (const page of listPages()) {
+      const area = areaOf(page);
+      counted[area] = [...(counted[area] ?? []), ...found(readPage(page))];
+    }
+    const dirty = Object.entries(counted).filter(([, hits]) => hits.length > 0);
+    const allowed: Readonly<Record<string, number>> = phrases.allowed;
+    const wrong = dirty.filter(([area, hits]) => hits.length !== (allowed[area] ?? 0));
+    const clean = Object.keys(allowed).filter((area) => (counted[area] ?? []).length === 0);
+    expect(wrong.map(([area, hits]) => `${area}: ${hits.length}: ${hits.join(', ')}`)).toEqual([]);
+    expect(clean).toEqual([]);
+  });
+
+  it('each page for readers is at least plain English (Flesch 65)', () => {
+    const pages = listPages().filter((page) => page.endsWith('.md') && areaOf(page) === page);
+    const hard = pages
+      .map((page) => ({ page, ease: Math.floor(readingEase(readPage(page))) }))
+      .filter(({ page, ease }) => ease < ((phrases.ease as Readonly<Record<string, number>>)[page] ?? 65));
+    expect(hard).toEqual([]);
+  });
+
+  it('tells easy text from hard', () => {
+    expect(readingEase('The cat sat on the mat. The dog ran to the door.')).toBeGreaterThan(90);
+    expect(
+      readingEase('Organisational interoperability necessitates considerable deliberation.'),
+    ).toBeLessThan(0);
+  });
+});
