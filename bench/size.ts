@@ -8,6 +8,7 @@ import { purgeNonces } from '../src/ingest/decision-store.ts';
 import { purgeNetworks } from '../src/ingest/network-store.ts';
 import type { RecordEntry, Sighting } from '../src/ingest/ports.ts';
 import { makeRecorder } from '../src/ingest/recorder-store.ts';
+import { retain } from '../src/rights/retention/store.ts';
 import type { Tenant } from '../src/tenants/tenant.ts';
 import { makeTenantStore } from '../src/tenants/tenant-store.ts';
 import { fillTables } from './lib/fill.ts';
@@ -176,6 +177,7 @@ async function benchPurge(rig: Rig, plan: SizePlan, data: string): Promise<Row[]
       transaction: (work) => (over ? Promise.reject(ended) : purged.transaction(work)),
     };
     const purges = [
+      () => retain(stopping, { kid: rig.kid, days: 90, now }),
       () => purgeNonces(stopping, now + 2 * DAY),
       () => purgeNetworks(stopping, now + DAY, now + DAY),
     ];

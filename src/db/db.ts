@@ -205,7 +205,7 @@ function postgresPool(location: string, max: number, limitMs: number): Knex {
   // A statement that PostgreSQL ends by itself leaves a connection that can be used again; the client's own limit does not.
   const limits = limitMs === 0 ? {} : { statement_timeout: limitMs, query_timeout: limitMs + 1000 };
   return knex({
-    client: withAvailability(poolableClient(`SET LOCAL statement_timeout = ${limitMs}`)),
+    client: withAvailability(poolableClient(limitMs)),
     log: SILENT,
     connection: {
       connectionString: location,

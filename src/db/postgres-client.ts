@@ -27,20 +27,28 @@ const SNAPSHOT = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
 const REFUSED_PARAMETER = /unsupported startup parameter/;
 
 /**
+ * An index answers what is asked with a write. Of columns that name a person PostgreSQL has no statistics, and would read a whole
+ * table for some hundred keys.
+ */
+const BY_INDEX = ['seqscan', 'hashjoin', 'mergejoin'].map((plan) => `; SET LOCAL enable_${plan} = off`);
+
+/**
  * Knex's PostgreSQL client, which also gets on with PgBouncer in transaction pooling. There a session is nobody's own:
  * what is set for it is refused at the start or reaches strangers. So the time limit of statements goes into the same
- * message as each BEGIN, for that transaction alone; `setting` is that part of the message.
+ * message as each BEGIN, for that transaction alone. A limit of 0 is for changes of the schema, which plan as PostgreSQL likes.
  *
  * As on SQLite, a BEGIN that fails ends the transaction before its work: a pool in statement mode refuses it, and
  * statements would commit one by one.
  */
-export function poolableClient(setting: string): typeof Knex.Client {
+export function poolableClient(limitMs: number): typeof Knex.Client {
   const Base = require('knex/lib/dialects/postgres/index.js') as ClientClass;
+  const setting = `; SET LOCAL statement_timeout = ${limitMs}`;
+  const write = ['BEGIN', setting, ...(limitMs === 0 ? [] : BY_INDEX)].join('');
   class Poolable extends Base {
     override transaction(...args: unknown[]): TransactionInternals {
       const transaction = super.transaction(...args);
-      const begin = transaction.readOnly === true ? SNAPSHOT : 'BEGIN';
-      transaction.begin = (connection) => connection.query(`${begin}; ${setting}`);
+      const begin = transaction.readOnly === true ? `${SNAPSHOT}${setting}` : write;
+      transaction.begin = (connection) => connection.query(begin);
       return transaction;
     }
 

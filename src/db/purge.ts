@@ -1,21 +1,22 @@
 import type { Knex } from 'knex';
 import type { Database } from './db.ts';
-import { cellOf } from './sql.ts';
+import { cellOf, hasRowLocks, whereAmong } from './sql.ts';
 
 /**
  * What time takes away goes in small steps, each a transaction of its own: whoever waits for the writer gets it in
  * between. A step that took longer than a group commit makes the next one smaller.
  */
 
-/** What a step may hold the writer for: about as long as a group commit does. */
-const STEP_MS = 10;
+/** What a step may hold SQLite's writer for, about as long as a group commit does, and a tenant's log on PostgreSQL. */
+const STEP_MS = { sqlite: 10, postgres: 30 };
 const FIRST = 250;
-const LEAST = 10;
+/** Smaller steps spend their time on commits. */
+const LEAST = 250;
 const MOST = 4000;
 
-function nextRows(rows: number, took: number): number {
-  if (took > STEP_MS) return Math.max(LEAST, Math.floor(rows / 2));
-  return took < STEP_MS / 3 ? Math.min(MOST, rows * 2) : rows;
+function nextRows({ kind }: Database, rows: number, took: number): number {
+  if (took > STEP_MS[kind]) return Math.max(LEAST, Math.floor(rows / 2));
+  return took < STEP_MS[kind] / 3 ? Math.min(MOST, rows * 2) : rows;
 }
 
 /**
@@ -37,7 +38,7 @@ async function inSteps(
     total += gone;
     // Not at the first step that is not full: another node may have taken the rest of it.
     if (gone === 0) return total;
-    rows = nextRows(rows, performance.now() - begun);
+    rows = nextRows(database, rows, performance.now() - begun);
   }
 }
 
@@ -62,37 +63,43 @@ export function purge(
   });
 }
 
-export type Row = Readonly<Record<string, unknown>>;
+export type Key = string | number;
 
 export interface Removal {
   readonly table: string;
-  readonly key: readonly string[];
+  /** Ends the primary key; `within` is what else is in it. */
+  readonly key: string;
+  readonly within: Readonly<Record<string, string>>;
   /** The rows that are due; asked once without a lock, and again for the rows of a step in its transaction. */
   readonly due: (db: Knex) => Knex.QueryBuilder;
   /** What has to be locked first. */
-  readonly before?: (tx: Knex.Transaction) => Promise<void>;
+  readonly before?: (tx: Knex.Transaction, found: readonly Key[]) => Promise<void>;
   /** What goes with the rows. */
-  readonly also?: (tx: Knex.Transaction, rows: readonly Row[]) => Promise<void>;
+  readonly also?: (tx: Knex.Transaction, keys: readonly Key[]) => Promise<void>;
 }
 
 const FOUND = 2000;
 
-function isAmong(query: Knex.QueryBuilder, { table, key }: Removal, rows: readonly Row[]): Knex.QueryBuilder {
-  const names = key.map((name) => `${table}.${name}`);
-  const values = rows.map((row) => key.map((name) => row[name] as Knex.Value));
-  return query.whereIn(names, values);
+/** Deletes those of these rows that are due still, each found by its key. @returns the keys of what went */
+async function deleteDue(tx: Knex.Transaction, removal: Removal, found: readonly Key[]): Promise<Key[]> {
+  const { table, key, within, due } = removal;
+  const name = `${table}.${key}`;
+  if (hasRowLocks(tx)) {
+    const gone = (await whereAmong(due(tx), tx, name, found).delete(key)) as Readonly<Record<string, Key>>[];
+    return gone.map((row) => row[key] as Key);
+  }
+  // The left side of a CROSS JOIN is SQLite's outer loop (sqlite.org/optoverview.html section 7): else it reads all that is due.
+  const keys = tx.raw('json_each(?) AS found CROSS JOIN ??', [JSON.stringify(found), table]);
+  const going = (await due(tx).from(keys).whereRaw('?? = found.value', [name]).pluck(name)) as Key[];
+  if (going.length > 0) await whereAmong(tx(table).where(within), tx, key, going).delete();
+  return going;
 }
 
-async function removeStep(tx: Knex.Transaction, removal: Removal, found: readonly Row[]): Promise<number> {
-  await removal.before?.(tx);
-  // Locked: once a visit has begun to write one of them it is no longer due.
-  const rows = (await isAmong(removal.due(tx), removal, found)
-    .select([...removal.key])
-    .forUpdate()) as Row[];
-  if (rows.length === 0) return 0;
-  await removal.also?.(tx, rows);
-  await isAmong(tx(removal.table), removal, rows).delete();
-  return rows.length;
+async function removeStep(tx: Knex.Transaction, removal: Removal, found: readonly Key[]): Promise<number> {
+  await removal.before?.(tx, found);
+  const gone = await deleteDue(tx, removal, found);
+  if (gone.length > 0) await removal.also?.(tx, gone);
+  return gone.length;
 }
 
 /**
@@ -116,23 +123,20 @@ export async function inPieces<T>(
       begun = performance.now();
       return step(tx, some);
     });
-    rows = Math.max(least, Math.min(nextRows(rows, performance.now() - begun), FOUND));
+    rows = Math.max(least, Math.min(nextRows(database, rows, performance.now() - begun), FOUND));
   }
   return total;
 }
 
 /** Removes all of `found` that is still due. */
-const removeFound = (database: Database, removal: Removal, found: readonly Row[]): Promise<number> =>
+const removeFound = (database: Database, removal: Removal, found: readonly Key[]): Promise<number> =>
   inPieces(database, found, (tx, some) => removeStep(tx, removal, some));
 
 /** Removes what is due, found by reads that hold nobody up. */
 export async function remove(database: Database, removal: Removal): Promise<number> {
   let total = 0;
   for (;;) {
-    const found = (await removal
-      .due(database.read)
-      .select([...removal.key])
-      .limit(FOUND)) as Row[];
+    const found = (await removal.due(database.read).limit(FOUND).pluck(removal.key)) as Key[];
     const gone = await removeFound(database, removal, found);
     total += gone;
     // What was found and stays has become held or contested in between.
@@ -144,25 +148,17 @@ export async function remove(database: Database, removal: Removal): Promise<numb
 const WINDOW = 20_000;
 
 /**
- * The same for a condition that no index leads to: the table is walked in the order of its key, which `order` ends, a short
- * read at a time.
+ * The same for a condition that no index leads to: the table is walked in the order of its key, a short read at a time.
  */
-export async function removeWalking(
-  database: Database,
-  removal: Removal,
-  walk: { readonly within: Readonly<Record<string, string>>; readonly order: string },
-): Promise<number> {
-  const { within, order } = walk;
+export async function removeWalking(database: Database, removal: Removal): Promise<number> {
+  const { table, key, within } = removal;
   let total = 0;
   for (let after = ''; ; ) {
-    const window = database.read(removal.table).where(within).where(order, '>', after);
-    const upto = await cellOf<string>(window.orderBy(order).offset(WINDOW - 1), order);
-    const due = removal
-      .due(database.read)
-      .where(`${removal.table}.${order}`, '>', after)
-      .select([...removal.key]);
-    if (upto !== undefined) due.where(`${removal.table}.${order}`, '<=', upto);
-    total += await removeFound(database, removal, (await due) as Row[]);
+    const window = database.read(table).where(within).where(key, '>', after);
+    const upto = await cellOf<string>(window.orderBy(key).offset(WINDOW - 1), key);
+    const due = removal.due(database.read).where(`${table}.${key}`, '>', after);
+    if (upto !== undefined) due.where(`${table}.${key}`, '<=', upto);
+    total += await removeFound(database, removal, (await due.pluck(key)) as Key[]);
     if (upto === undefined) return total;
     after = upto;
   }

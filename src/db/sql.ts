@@ -87,12 +87,13 @@ export function whereAmong(
   rows: Knex.QueryBuilder,
   db: Knex,
   column: string,
-  ids: readonly string[],
+  ids: readonly (string | number)[],
 ): Knex.QueryBuilder {
-  return isSqlite(db)
-    ? rows.whereRaw('?? IN (SELECT value FROM json_each(?))', [column, JSON.stringify(ids)])
-    : // Not `= ANY`: without statistics of the table PostgreSQL then reads all of a tenant by another index.
-      rows.whereRaw('?? IN (SELECT unnest(?::text[]))', [column, [...ids]]);
+  if (isSqlite(db))
+    return rows.whereRaw('?? IN (SELECT value FROM json_each(?))', [column, JSON.stringify(ids)]);
+  const type = typeof ids[0] === 'number' ? 'bigint' : 'text';
+  // Not `= ANY`: without statistics of the column PostgreSQL then reads the whole table.
+  return rows.whereRaw(`?? IN (SELECT unnest(?::${type}[]))`, [column, ids as string[]]);
 }
 
 /** A statement of the hot path. Both drivers take `?`; knex turns it into PostgreSQL's form. */

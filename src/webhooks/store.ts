@@ -222,7 +222,8 @@ export async function purgeOutbox(database: Database, before: number): Promise<v
     const range: [number, number] = [after + 1, Number(last.seq)];
     await remove(database, {
       table: 'webhook_outbox',
-      key: ['seq'],
+      key: 'seq',
+      within: {},
       due: (db) =>
         db('webhook_outbox').whereBetween('seq', range).where('created_at', '<', before).where(IS_SETTLED),
     });

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
-import { type Removal, type Row, remove, removeWalking } from '../../db/purge.ts';
-import { countOf, whereAmong } from '../../db/sql.ts';
+import { type Key, type Removal, remove, removeWalking } from '../../db/purge.ts';
+import { countOf, hasRowLocks, whereAmong } from '../../db/sql.ts';
 import { entryTime, impersonalEntry } from '../../ledger/entries.ts';
 import { DAY } from '../../lib/clock.ts';
 import { appendOne, lockHead } from '../../log/append-store.ts';
@@ -129,15 +129,18 @@ async function announce(database: Database, rules: RetentionRules): Promise<void
   const { kid, now } = rules;
   const cutoffs = cutoffsOf(rules);
   const { decisions, audit } = await planRetention(database, rules, ['decisions', 'audit_log']);
+  const hours = (db: Knex): Knex.QueryBuilder[] =>
+    [...OF_VERDICT_HOURS, ...OF_AUDIT_HOURS].map((table) => {
+      const before = OF_AUDIT_HOURS.includes(table) ? cutoffs.audit : cutoffs.retention;
+      return db(table).where({ kid }).where('hour', '<', before);
+    });
+  let due = decisions + audit;
+  for (const rows of hours(database.read)) due += await countOf(rows);
+  // Appending to the log waits for nothing that has nothing to say.
+  if (due === 0) return;
   await database.transaction(async (tx) => {
     await lockHead(tx, kid);
-    let seals = 0;
-    for (const [tables, before] of [
-      [OF_VERDICT_HOURS, cutoffs.retention],
-      [OF_AUDIT_HOURS, cutoffs.audit],
-    ] as const)
-      for (const table of tables) seals += await tx(table).where({ kid }).where('hour', '<', before).delete();
-    if (seals + decisions + audit === 0) return;
+    for (const rows of hours(tx)) await rows.delete();
     await sayRetained(tx, kid, now, { before: cutoffs.retention, decisions, audit });
   });
 }
@@ -163,8 +166,8 @@ async function sayRetained(
 }
 
 /** Visitor ids of devices that are known no more; those of ended epochs go by themselves. */
-async function removeIdsOf(tx: Knex.Transaction, kid: string, durables: readonly string[]): Promise<number> {
-  const query = tx('visitor_index').where({ kid }).whereIn('durable', durables);
+async function removeIdsOf(tx: Knex.Transaction, kid: string, durables: readonly Key[]): Promise<number> {
+  const query = whereAmong(tx('visitor_index').where({ kid }), tx, 'durable', durables);
   const ids = (await unlessHeld(query, tx, 'visitor_index').pluck('visitor_id')) as string[];
   // By the table's key: to delete by the device alone SQLite reads all rows of the tenant.
   return whereAmong(tx('visitor_index').where({ kid }), tx, 'visitor_id', ids).delete();
@@ -175,13 +178,35 @@ async function takeAlong(
   tx: Knex.Transaction,
   table: AgingTable,
   kid: string,
-  rows: readonly Row[],
+  keys: readonly Key[],
 ): Promise<number> {
-  const ids = rows.map((row) => String(row[rowOf(table).key.at(-1) ?? '']));
-  if (table === 'sightings') return removeIdsOf(tx, kid, ids);
+  if (table === 'sightings') return removeIdsOf(tx, kid, keys);
   for (const other of table === 'decisions' ? WITH_DECISIONS : [])
-    await tx(other).where({ kid }).whereIn('request_id', ids).delete();
+    await whereAmong(tx(other).where({ kid }), tx, 'request_id', keys).delete();
   return 0;
+}
+
+/** Filing a contest takes this lock: none is filed against what is just going. Where no decision is left, none can be. */
+async function lockContests(
+  tx: Knex.Transaction,
+  table: AgingTable,
+  kid: string,
+  keys: readonly Key[],
+): Promise<void> {
+  const { key, ages } = rowOf(table);
+  const [, by] = ages?.keptBy?.[0] ?? [];
+  if (by === undefined || !hasRowLocks(tx)) return;
+  if (table !== 'decisions') {
+    const decided = tx('decisions').whereRaw('decisions.kid = ??.kid AND decisions.?? = ??.??', [
+      table,
+      by,
+      table,
+      by,
+    ]);
+    const rows = whereAmong(tx(table).where({ kid }), tx, key.at(-1) ?? '', keys).whereExists(decided);
+    if ((await rows.first('kid')) === undefined) return;
+  }
+  await lockHead(tx, kid);
 }
 
 /** What the rules of one tenant take away now. */
@@ -197,18 +222,15 @@ export async function retain(database: Database, rules: RetentionRules): Promise
     const { key, ages } = rowOf(table);
     const removal: Removal = {
       table,
-      key,
+      key: key.at(-1) ?? '',
+      within: { kid },
       due: (db) => dueRows(db, table, kid, cutoffs),
-      // Filing a contest takes this lock: none is filed against what is just going.
-      ...(ages?.keptBy && { before: (tx) => lockHead(tx, kid) }),
-      also: async (tx, rows) => {
-        counts.visitorIndex += await takeAlong(tx, table, kid, rows);
+      before: (tx, keys) => lockContests(tx, table, kid, keys),
+      also: async (tx, keys) => {
+        counts.visitorIndex += await takeAlong(tx, table, kid, keys);
       },
     };
-    const order = key.at(-1) ?? '';
-    counts[COUNTED[table]] += await (ages?.walked
-      ? removeWalking(database, removal, { within: { kid }, order })
-      : remove(database, removal));
+    counts[COUNTED[table]] += await (ages?.walked ? removeWalking : remove)(database, removal);
   }
   return counts;
 }

@@ -29,6 +29,7 @@ import { erasureContract } from '../../rights/contract/erasure.ts';
 import { noticesContract } from '../../rights/contract/notices.ts';
 import { receiptContract } from '../../rights/contract/receipts.ts';
 import { registerContract } from '../../rights/contract/register.ts';
+import { retentionStepsContract } from '../../rights/contract/retention-steps.ts';
 import { rightsContract } from '../../rights/contract/rights.ts';
 import { subjectDataContract } from '../../rights/contract/subject-data.ts';
 import { crossingContract } from '../../tenants/contract/crossing.ts';
@@ -66,6 +67,7 @@ export function storageContract(make: MakeDatabase): void {
   noticesContract(make);
   registerContract(make);
   rightsContract(make);
+  retentionStepsContract(make);
   erasePlanContract(make);
   eraseBesideContract(make);
   eraseLargeContract(make);

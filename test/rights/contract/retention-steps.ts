@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../../src/db/db.ts';
+import { type Bindings, insertMany, rowsOf } from '../../../src/db/sql.ts';
+import { DAY } from '../../../src/lib/clock.ts';
+import { lockHead } from '../../../src/log/append-store.ts';
+import { retain } from '../../../src/rights/retention/store.ts';
+import {
+  addTenant,
+  holdTransaction,
+  type MakeDatabase,
+  type TestDatabase,
+} from '../../db/contract/database.ts';
+import { NOW } from '../../support/make.ts';
+
+const OLD = NOW - 40 * DAY;
+/** Tables in which a tenant has millions of rows. */
+const LARGE =
+  /\b(decisions|sightings|visitor_index|contests|links|credentials|webhook_outbox|signal_summaries)\b/;
+/** Reads all that is due, all of a tenant, or everybody's. */
+const WIDE = /^SCAN|Seq Scan|decided_at_index|\(kid=\? AND (decided_at|status)[<=]|\(kid=\?\)$/;
+
+/** What retention reads and locks a step: time alone makes rows due, and a step must not read them all again. */
+export function retentionStepsContract(make: MakeDatabase): void {
+  describe('the steps of retention', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    const insert = (table: string, columns: string, rows: readonly Bindings[]) =>
+      db.database.transaction((tx) => insertMany(tx, `INSERT INTO ${table} (${columns})`, rows));
+    const ids = (count: number): string[] =>
+      Array.from({ length: count }, (_, i) => String(i).padStart(6, '0'));
+    const addDecisions = (kid: string, count: number) =>
+      insert(
+        'decisions',
+        'kid, request_id, decided_at, class, durable, verdict, salt, commitment',
+        ids(count).map((id, i) => [kid, `req_${kid}${id}`, OLD + i, 'human', `d${id}`, '{}', 's', 'c']),
+      );
+    const addDevices = async (kid: string, count: number) => {
+      const columns = 'kid, durable, first_at, last_at, seen, epoch';
+      await insert(
+        'sightings',
+        columns,
+        ids(count).map((id) => [kid, `d${id}`, OLD, OLD, 1, 690]),
+      );
+      await insert(
+        'visitor_index',
+        'kid, visitor_id, durable, epoch, ends_at',
+        ids(count).map((id) => [kid, `v${id}`, `d${id}`, 690, NOW + 400 * DAY]),
+      );
+    };
+    const rulesOf = (kid: string) => ({ kid, days: 30, now: NOW });
+
+    // Guards against: on SQLite each step read all 408,000 due rows inside the write transaction, and 34 went a second.
+    it('finds the rows of a step by their keys', async () => {
+      const kid = await addTenant(db.database, 'by-key');
+      await addDecisions(kid, 600);
+      await addDevices(kid, 600);
+      const ran: { readonly sql: string; readonly bindings: readonly unknown[] }[] = [];
+      const watched: Database = {
+        ...db.database,
+        transaction: (work) =>
+          db.database.transaction((tx) => {
+            tx.on('query', (query: (typeof ran)[number]) => ran.push(query));
+            return work(tx);
+          }),
+      };
+      expect(await retain(watched, rulesOf(kid))).toMatchObject({
+        decisions: 600,
+        sightings: 600,
+        visitorIndex: 600,
+      });
+      // As at the beginning of a large run.
+      await addDecisions(kid, 6000);
+      await addDevices(kid, 6000);
+      if (db.database.kind === 'postgres') await db.database.transaction((tx) => tx.raw('ANALYZE'));
+      const wide = new Set<string>();
+      let looked = 0;
+      await db.database.transaction(async (tx) => {
+        const explain = db.database.kind === 'sqlite' ? 'EXPLAIN QUERY PLAN' : 'EXPLAIN (FORMAT TEXT)';
+        for (const { sql, bindings } of ran.filter((query) => /^(select|delete)/i.test(query.sql))) {
+          const plan = await tx.raw(`${explain} ${sql.replaceAll(/\$\d+/g, '?')}`, bindings as never);
+          for (const row of rowsOf<Record<string, string>>(plan)) {
+            const line = row['detail'] ?? row['QUERY PLAN'] ?? '';
+            if (!LARGE.test(line)) continue;
+            looked += 1;
+            if (WIDE.test(line.trim())) wide.add(line);
+          }
+        }
+      });
+      expect(looked).toBeGreaterThan(20);
+      expect([...wide]).toEqual([]);
+    });
+
+    // Guards against: a step that was slow once made all that followed ten rows long.
+    it('takes 250 rows a step however slow the database is', async () => {
+      const kid = await addTenant(db.database, 'slow-steps');
+      await addDecisions(kid, 1500);
+      let steps = 0;
+      const slow: Database = {
+        ...db.database,
+        transaction: (work) =>
+          db.database.transaction(async (tx) => {
+            steps += 1;
+            const done = await work(tx);
+            for (const until = performance.now() + 40; performance.now() < until; );
+            return done;
+          }),
+      };
+      expect(await retain(slow, rulesOf(kid))).toMatchObject({ decisions: 1500 });
+      // One says so in the log.
+      expect(steps).toBe(1 + 1500 / 250);
+    });
+
+    it('takes devices nobody can contest a decision of while the log is at work', async () => {
+      const kid = await addTenant(db.database, 'beside-log');
+      await addDevices(kid, 10);
+      if (db.database.kind === 'sqlite') return;
+      const writing = await holdTransaction(other, (tx) => lockHead(tx, kid));
+      expect(await retain(db.database, rulesOf(kid))).toMatchObject({ sightings: 10, visitorIndex: 10 });
+      await writing.commit();
+    });
+  });
+}
