@@ -128,7 +128,12 @@ export function makeDevice(random: Random): Device {
     },
     time: { zone: 'Europe/Berlin', offsetMinutes: -60, clockStepMs: 0.1 },
     tells: { globals: [], cdp: false, notificationMismatch: false, patched: [], processType: null },
-    input: { moves: Math.floor(random() * 200), downUpMs: 40 + Math.floor(random() * 80) },
+    input: {
+      moves: Math.floor(random() * 200),
+      downUpMs: 40 + Math.floor(random() * 80),
+      forceless: false,
+      offGrid: null,
+    },
   };
   return { signals, headers: browserHeaders() };
 }

@@ -73,6 +73,9 @@ const groups = {
     outerHeight: number,
     colorDepth: number,
     dpr: number,
+    orientation: text,
+    /** It has `window.orientation`, as phones do. */
+    turns: flag,
   }),
   media: z.object({
     pointer: z.enum(['fine', 'coarse', 'none']).nullish(),
@@ -100,8 +103,13 @@ const groups = {
     notificationMismatch: flag,
     patched: texts,
     processType: text,
+    /** Permissions that were granted, and those denied that nobody can deny by hand. */
+    granted: number,
+    barred: number,
+    /** The page counts as used, and no input was ever there. */
+    activated: flag,
   }),
-  input: z.object({ moves: number, downUpMs: number }),
+  input: z.object({ moves: number, downUpMs: number, forceless: flag, offGrid: flag }),
 } as const;
 
 type Groups = typeof groups;

@@ -49,6 +49,8 @@ const GROUPS = {
     'outerHeight',
     'colorDepth',
     'dpr',
+    'orientation',
+    'turns',
   ],
   media: ['pointer', 'hover', 'colorGamut', 'hdr', 'forcedColors'],
   graphics: [
@@ -62,7 +64,17 @@ const GROUPS = {
   ],
   engine: ['evalLength', 'errorMessage', 'math'],
   time: ['zone', 'offsetMinutes', 'clockStepMs'],
-  tells: ['globals', 'cdp', 'debugsPageAlone', 'notificationMismatch', 'patched', 'processType'],
+  tells: [
+    'globals',
+    'cdp',
+    'debugsPageAlone',
+    'notificationMismatch',
+    'patched',
+    'processType',
+    'granted',
+    'barred',
+    'activated',
+  ],
 } as const;
 
 const COLLECT = `import('/v1/agent.js').then((agent) => agent.collect(${JSON.stringify(GRANTED)}))`;
@@ -200,9 +212,46 @@ describeInChromium('browser/collect', () => {
     await page.mouse.down();
     await page.mouse.up();
     const raw = (await page.evaluate(COLLECT)) as Raw;
-    expect(raw['input']).toEqual({ moves: expect.any(Number), downUpMs: expect.any(Number) });
+    // Playwright presses with force, and by times of its own.
+    expect(raw['input']).toEqual({
+      moves: expect.any(Number),
+      downUpMs: expect.any(Number),
+      forceless: false,
+      offGrid: true,
+    });
     expect(raw['input']?.['moves']).toBeGreaterThan(0);
     await page.evaluate('stop()');
     expect(((await page.evaluate(COLLECT)) as Raw)['input']).toBeNull();
+  });
+
+  const observe = `agent.observeInput(${JSON.stringify(GRANTED)})`;
+  const inputSoFar = async () => ((await page.evaluate(COLLECT)) as Raw)['input'];
+
+  it('does not look at the press that accepts, and sees that a later one had no force', async () => {
+    const session = await page.context().newCDPSession(page);
+    const press = async (): Promise<void> => {
+      for (const type of ['mousePressed', 'mouseReleased'] as const)
+        await session.send('Input.dispatchMouseEvent', { type, x: 50, y: 50, button: 'left', clickCount: 1 });
+    };
+    await page.evaluate(`import('/v1/agent.js').then((agent) => {
+      document.documentElement.addEventListener('pointerdown', () => ${observe}, { once: true });
+    })`);
+    await press();
+    expect(await inputSoFar()).toEqual({ moves: 0, downUpMs: null, forceless: null, offGrid: null });
+    await press();
+    expect(await inputSoFar()).toMatchObject({ forceless: true, downUpMs: expect.any(Number) });
+  });
+
+  it('sees what only a driver can set: permissions by the dozen, and a page that counts as used', async () => {
+    const session = await page.context().newCDPSession(page);
+    // Playwright's own `evaluate` says that somebody pressed something.
+    const collect = { expression: COLLECT, awaitPromise: true, returnByValue: true };
+    const { value } = (await session.send('Runtime.evaluate', collect)).result as { value: Raw };
+    expect(value['tells']).toMatchObject({ granted: 0, barred: 0, activated: false });
+    await page.context().grantPermissions(['notifications', 'clipboard-read']);
+    const driven = ((await page.evaluate(COLLECT)) as Raw)['tells'];
+    expect(driven).toMatchObject({ granted: 2, barred: 4, activated: true });
+    await page.evaluate('document.body.append(document.createElement("iframe"))');
+    expect(((await page.evaluate(COLLECT)) as Raw)['tells']).toMatchObject({ activated: null });
   });
 });

@@ -100,6 +100,8 @@ export function desktopChrome(device = randomBytes(16).toString('hex')): SampleS
       outerHeight: 980,
       colorDepth: 24,
       dpr: 1.25,
+      orientation: 'landscape-primary',
+      turns: false,
     },
     media: { pointer: 'fine', hover: true, colorGamut: 'srgb', hdr: false, forcedColors: false },
     graphics: {
@@ -119,7 +121,7 @@ export function desktopChrome(device = randomBytes(16).toString('hex')): SampleS
     },
     time: { zone: 'Europe/Berlin', offsetMinutes: 60, clockStepMs: 0.1 },
     tells: { globals: [], cdp: false, notificationMismatch: false, patched: [], processType: null },
-    input: { moves: 214, downUpMs: 96 },
+    input: { moves: 214, downUpMs: 96, forceless: false, offGrid: null },
   };
 }
 

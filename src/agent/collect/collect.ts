@@ -11,7 +11,7 @@ import { collectPage } from './page.ts';
 import { patchedNatives } from './patched.ts';
 import { type Group, pause } from './read.ts';
 import { collectScreen } from './screen.ts';
-import { automationGlobals, notificationMismatch, processType } from './tells.ts';
+import { activatedAlone, automationGlobals, collectPermissions, processType } from './tells.ts';
 import { collectTime } from './time.ts';
 import { collectWebgl } from './webgl.ts';
 import { collectWorker } from './worker.ts';
@@ -31,12 +31,7 @@ const breathe = (): Promise<void> => (document.hidden ? Promise.resolve() : paus
  * Stands behind the gate: callers hold a receipt that passed it.
  */
 export async function collectSignals(workerUrl: string | null): Promise<CollectedGroups> {
-  const elsewhere = [
-    collectWorker(workerUrl),
-    collectPage(),
-    collectAudio(),
-    notificationMismatch(),
-  ] as const;
+  const elsewhere = [collectWorker(workerUrl), collectPage(), collectAudio(), collectPermissions()] as const;
   const { frame, used } = inFrame((realm) => ({
     patched: patchedNatives(realm),
     cdp: realm && consoleReadsStacks(realm),
@@ -49,7 +44,7 @@ export async function collectSignals(workerUrl: string | null): Promise<Collecte
   const fonts = collectFonts();
   await breathe();
   const [engine, time] = await Promise.all([collectEngine(), collectTime()]);
-  const [worker, page, audio, mismatch] = await Promise.all(elsewhere);
+  const [worker, page, audio, permissions] = await Promise.all(elsewhere);
   return {
     collector: COLLECTOR,
     page,
@@ -66,9 +61,10 @@ export async function collectSignals(workerUrl: string | null): Promise<Collecte
       cdp: used.cdp,
       // Developer tools attach to a page's workers too; chromedriver and plain protocol clients do not.
       debugsPageAlone: worker?.cdp == null ? null : used.cdp === true && !worker.cdp,
-      notificationMismatch: mismatch,
       patched: used.patched,
       processType: processType(),
+      activated: activatedAlone(),
+      ...permissions,
     },
     input: collectInput(),
   };

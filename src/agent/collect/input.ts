@@ -11,36 +11,59 @@ export function collectInput(): Input | null {
   return seen && { ...seen };
 }
 
+/** Fewer events say nothing of their clock. */
+const GRID_EVENTS = 4;
+/** Chromium rounds `timeStamp` to 0.1 ms. */
+const GRID_MS = 0.15;
+
+/** Whether times have different fractions of a millisecond: X11 and Wayland stamp whole ones, so a hand's have one in all. */
+function makeGrid(): (time: number) => boolean | null {
+  let count = 0;
+  let first = 0;
+  let spread = 0;
+  return (time) => {
+    count += 1;
+    if (count === 1) first = time;
+    const apart = Math.abs(time - first) % 1;
+    spread = Math.max(spread, Math.min(apart, 1 - apart));
+    return count < GRID_EVENTS ? null : spread > GRID_MS;
+  };
+}
+
 function listen(): () => void {
-  let counts: { moves: number; downUpMs: number | null } = { moves: 0, downUpMs: null };
+  const since = performance.now();
+  const offGrid = makeGrid();
   let downAt: number | null = null;
-  const keep = (next: Partial<typeof counts>): void => {
-    counts = { ...counts, ...next };
+  let counts: Input = { moves: 0, downUpMs: null, forceless: null, offGrid: null };
+  seen = counts;
+  const onEvent = (event: PointerEvent): void => {
+    const { type, timeStamp, pointerType, pressure } = event;
+    // The press that accepted is still on its way when this begins.
+    if (!event.isTrusted || timeStamp < since) return;
+    const next = { ...counts };
+    if (pointerType === 'mouse') next.offGrid = offGrid(timeStamp);
+    if (type === 'pointermove') next.moves = (next.moves ?? 0) + 1;
+    else if (type === 'pointerdown') {
+      downAt = timeStamp;
+      if (pointerType === 'mouse') next.forceless = next.forceless === true || pressure === 0;
+    } else {
+      if (downAt !== null) next.downUpMs = Math.round(timeStamp - downAt);
+      downAt = null;
+    }
+    counts = next;
     seen = counts;
   };
-  const onMove = (): void => keep({ moves: counts.moves + 1 });
-  const onDown = (event: Event): void => {
-    downAt = event.timeStamp;
-  };
-  const onUp = (event: Event): void => {
-    if (downAt !== null) keep({ downUpMs: Math.round(event.timeStamp - downAt) });
-    downAt = null;
-  };
-  const listeners = [
-    ['pointermove', onMove],
-    ['pointerdown', onDown],
-    ['pointerup', onUp],
-  ] as const;
-  for (const [type, listener] of listeners) addEventListener(type, listener, { passive: true });
-  keep({});
+  const types = ['pointermove', 'pointerdown', 'pointerup'] as const;
+  for (const type of types) addEventListener(type, onEvent, { passive: true, capture: true });
   return () => {
-    for (const [type, listener] of listeners) removeEventListener(type, listener);
+    for (const type of types) removeEventListener(type, onEvent, { capture: true });
     seen = null;
   };
 }
 
 /**
- * Counts pointer moves and times the last press, from now until `identify`. No coordinates, no keys.
+ * Counts pointer moves, times the last press, and notes whether a mouse pressed without force or by another clock than the
+ * display's, from now until `identify` or `update`. No coordinates, no keys, and not the press that gave the consent.
  * @returns a function that stops and forgets; null when the gate refuses
  */
 export function observeInput(consent: ConsentReceipt | null): (() => void) | null {

@@ -1,4 +1,4 @@
-import { type Group, number } from './read.ts';
+import { flag, type Group, number, text } from './read.ts';
 
 export function collectScreen(): Group<'screen'> {
   return {
@@ -12,5 +12,7 @@ export function collectScreen(): Group<'screen'> {
     outerHeight: number(() => outerHeight),
     colorDepth: number(() => screen.colorDepth),
     dpr: number(() => devicePixelRatio),
+    orientation: text(() => screen.orientation.type),
+    turns: flag(() => 'orientation' in window),
   };
 }

@@ -17,12 +17,54 @@ export function automationGlobals(): string[] | null {
   );
 }
 
-/** M4: the two answers to one question differ. */
-export async function notificationMismatch(): Promise<boolean | null> {
-  const permission = text(() => Notification.permission);
-  if (permission === null) return null;
-  const status = await within(PERMISSION_MS, () => navigator.permissions.query({ name: 'notifications' }));
-  return status && flag(() => permission === 'denied' && status.state === 'prompt');
+/** Asked for by a prompt, and what Chromium decides by itself and shows no switch for. */
+const BY_PROMPT = ['notifications', 'clipboard-read', 'geolocation', 'camera', 'microphone'];
+const BY_ITSELF = ['background-sync', 'screen-wake-lock', 'midi', 'persistent-storage'];
+
+async function permission(name: string): Promise<string | null> {
+  const status = await within(PERMISSION_MS, () =>
+    navigator.permissions.query({ name } as PermissionDescriptor),
+  );
+  return status && text(() => status.state);
+}
+
+export interface Permissions {
+  readonly notificationMismatch: boolean | null;
+  readonly granted: number;
+  readonly barred: number;
+}
+
+/** Without a prompt. M4: two answers to one question differ. A9: what `Browser.grantPermissions` of a driver leaves. */
+export async function collectPermissions(): Promise<Permissions> {
+  const said = text(() => Notification.permission);
+  const [prompted, decided] = await Promise.all(
+    [BY_PROMPT, BY_ITSELF].map((names) => Promise.all(names.map(permission))),
+  );
+  const state = prompted?.[0];
+  return {
+    notificationMismatch: said === null || state == null ? null : said === 'denied' && state === 'prompt',
+    granted: (prompted ?? []).filter((is) => is === 'granted').length,
+    barred: (decided ?? []).filter((is) => is === 'denied').length,
+  };
+}
+
+const PRESSES = ['pointerdown', 'mousedown', 'touchstart', 'keydown', 'click'];
+
+/**
+ * A driver ran a script as if somebody had pressed something. Null where a frame may have had the press: it counts for this
+ * page too and is counted over there.
+ */
+export function activatedAlone(): boolean | null {
+  return flag(() => {
+    const { eventCounts } = performance as { eventCounts?: ReadonlyMap<string, number> };
+    if (!eventCounts) return null;
+    if (!navigator.userActivation.hasBeenActive || PRESSES.some((type) => eventCounts.get(type)))
+      return false;
+    const framed = performance
+      .getEntriesByType('resource')
+      .some((entry) => 'initiatorType' in entry && entry.initiatorType === 'iframe');
+    return framed || frames.length > 0 ? null : true;
+  });
 }
 
 /** `process.type` of Electron; `node` where a DOM is imitated in Node. */

@@ -22,8 +22,9 @@ export type RuleKind = 'A' | 'T' | 'M' | 'W';
 export type Fact =
   | 'debugger'
   | 'worker-brands'
-  | 'window-outgrows-screen'
+  | 'screen-size'
   | 'no-pointer'
+  | 'pointer-clock'
   | 'no-graphics-hardware';
 
 export interface Rule {

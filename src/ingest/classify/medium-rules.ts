@@ -22,7 +22,7 @@ function noPointer({ signals, agent }: Facts): boolean {
 }
 
 /** Android that asks for the desktop site says Linux, and keeps its touch screen and its processor. */
-function isAndroidDesktopMode({ signals }: Facts): boolean {
+export function isAndroidDesktopMode({ signals }: Facts): boolean {
   return (signals.page?.maxTouchPoints ?? 0) > 0 && /^Linux (?:arm|aarch)/.test(signals.page?.platform ?? '');
 }
 
@@ -65,7 +65,7 @@ const drawsInSoftware = ({ signals }: Facts): boolean =>
  * What developers have besides their tools: another name in "Network conditions", a remote desktop, a virtual machine, a
  * second screen. M2 says no more of them.
  */
-const OF_DEVELOPERS = new Set('T2 T4 T7 T10 T11 T12 M1 M5 M9 N2'.split(' '));
+const OF_DEVELOPERS = new Set('T2 T4 T7 T10 T11 T12 T15 M1 M5 M9 N2'.split(' '));
 /** Count little beside M2, or beside what is above. */
 const EXPLAINED = new Set([...OF_DEVELOPERS, 'A5', 'M7']);
 
@@ -80,7 +80,7 @@ const medium = (id: string, weight: number, text: string, fires: Rule['fires']):
 
 export const MEDIUM_RULES: readonly Rule[] = [
   stating(
-    'window-outgrows-screen',
+    'screen-size',
     medium('M1', 0.15, 'The window is larger than the screen it stands on.', outerExceedsScreen),
   ),
   {

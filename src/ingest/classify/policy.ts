@@ -2,15 +2,22 @@ import { canonicalJson } from '../../lib/canonical-json.ts';
 import { sha256 } from '../../lib/hash.ts';
 import type { TenantPolicy } from '../../schema/policy.ts';
 import { AUTOMATION_RULES } from './automation-rules.ts';
+import { DRIVEN_RULES } from './driven-rules.ts';
 import type { Rule } from './facts.ts';
 import { MEDIUM_RULES, WEAK_RULES } from './medium-rules.ts';
 import { TAMPER_RULES } from './tamper-rules.ts';
 
 /** In every verdict; it changes whenever a rule, a weight or the combination does. */
-export const POLICY_VERSION = '2026-11-23.1';
+export const POLICY_VERSION = '2026-11-23.2';
 
 /** The whole table of rules; `docs/classification.md` explains it. */
-export const RULES: readonly Rule[] = [...AUTOMATION_RULES, ...TAMPER_RULES, ...MEDIUM_RULES, ...WEAK_RULES];
+export const RULES: readonly Rule[] = [
+  ...AUTOMATION_RULES,
+  ...DRIVEN_RULES,
+  ...TAMPER_RULES,
+  ...MEDIUM_RULES,
+  ...WEAK_RULES,
+];
 
 const BY_ID: ReadonlyMap<string, Rule> = new Map(RULES.map((rule) => [rule.id, rule]));
 

@@ -231,7 +231,7 @@ export const TAMPER_RULES: readonly Rule[] = [
   ),
   tamper('T12', 0.2, 'It says it is a phone, and has no touch screen.', outsidePhoneView(phoneWithoutTouch)),
   stating(
-    'window-outgrows-screen',
+    'screen-size',
     tamper('T13', 0.3, 'The page fills a screen that its own window does not fit on.', windowOutgrowsScreen),
   ),
   tamper(

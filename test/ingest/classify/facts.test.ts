@@ -4,6 +4,7 @@ import { applyPolicy, RULES } from '../../../src/ingest/classify/policy.ts';
 import { type Browser, changed, chrome, judge } from './support/browsers.ts';
 import { all, type Change, drawnBy, type Shown, set } from './support/changes.ts';
 import { AUTOMATION_FIRES } from './support/fires-automation.ts';
+import { DRIVEN_FIRES } from './support/fires-driven.ts';
 import { MEDIUM_FIRES, PAIRED_FIRES, WEAK_FIRES } from './support/fires-medium.ts';
 import { TAMPER_FIRES } from './support/fires-tamper.ts';
 
@@ -11,6 +12,7 @@ import { TAMPER_FIRES } from './support/fires-tamper.ts';
 
 const CASES: readonly Shown[] = [
   ...AUTOMATION_FIRES.map(([id, name, change]): Shown => [id, name, chrome, change]),
+  ...DRIVEN_FIRES,
   ...TAMPER_FIRES,
   ...MEDIUM_FIRES,
   ...PAIRED_FIRES,
@@ -82,18 +84,18 @@ const INDEPENDENT: readonly { readonly fields: string; readonly rules: string; r
   },
   {
     fields: 'user-agent sec-ch-ua',
-    rules: 'A2 A4 M8 N2 T9',
-    why: 'M8 and N2 miss different headers and look here for which browser should send them; A2 and A4 read words',
+    rules: 'A2 A4 M8 M13 N2 T9',
+    why: 'M8 and N2 miss different headers and look here for which browser should send them; A2 and A4 read words; M13 exempts by it',
   },
   {
     fields: 'page.uaData.brands page.uaData.fullVersionList worker.uaData.brands',
-    rules: 'A2 A4 A5 A7 M11 T5 T10',
-    why: 'a word, an old spelling, a list that the worker lacks, two lists that differ, or no long list: never the same; M11 exempts by it',
+    rules: 'A2 A4 A5 A7 M11 M13 T5 T10',
+    why: 'a word, an old spelling, a list that the worker lacks, two lists that differ, or no long list: never the same; M11 and M13 exempt by it',
   },
   {
     fields:
       'screen.width screen.height screen.innerWidth screen.innerHeight screen.outerWidth screen.outerHeight',
-    rules: 'A7 M1 M11 T13 W1 W2 W3',
+    rules: 'A7 M1 M11 T13 T15 W1 W2 W3',
     why: 'A7 and M11 are about brands or a debugger and tell by the sizes who set them up; W1, W2 and W3 only move the score',
   },
   {
@@ -144,7 +146,8 @@ describe('a fact', () => {
     expect(facts).toEqual({
       debugger: ['M2', 'M11'],
       'worker-brands': ['A5', 'A7'],
-      'window-outgrows-screen': ['T13', 'M1'],
+      'screen-size': ['T15', 'T13', 'M1'],
+      'pointer-clock': ['T14', 'M13'],
       'no-pointer': ['M5', 'M9'],
       'no-graphics-hardware': ['M7', 'W5', 'W8'],
     });

@@ -3,6 +3,7 @@ import { RULES } from '../../../src/ingest/classify/policy.ts';
 import * as browsers from './support/browsers.ts';
 import { type Browser, type Judged, judge } from './support/browsers.ts';
 import { AUTOMATION_FIRES } from './support/fires-automation.ts';
+import { DRIVEN_FIRES } from './support/fires-driven.ts';
 import { MEDIUM_FIRES, PAIRED_FIRES, WEAK_FIRES } from './support/fires-medium.ts';
 import { TAMPER_FIRES } from './support/fires-tamper.ts';
 
@@ -38,6 +39,8 @@ const EXTREMES: readonly unknown[] = [
   [],
   'none',
   'coarse',
+  'landscape-primary',
+  'portrait-primary',
   'UTC',
   'Win32',
   'MacIntel',
@@ -82,7 +85,14 @@ describe('one fact', () => {
 
   it('counts in one rule alone, the heaviest of those that fire', () => {
     const factOf = new Map(RULES.map(({ id, fact }) => [id, fact ?? id]));
-    const shown = [...AUTOMATION_FIRES, ...TAMPER_FIRES, ...MEDIUM_FIRES, ...PAIRED_FIRES, ...WEAK_FIRES];
+    const shown = [
+      ...AUTOMATION_FIRES,
+      ...DRIVEN_FIRES,
+      ...TAMPER_FIRES,
+      ...MEDIUM_FIRES,
+      ...PAIRED_FIRES,
+      ...WEAK_FIRES,
+    ];
     for (const [id, name, ...rest] of shown) {
       const [make, change] = rest.length === 2 ? rest : [browsers.chrome, rest[0]];
       const browser = make();

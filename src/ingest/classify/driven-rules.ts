@@ -1,0 +1,87 @@
+import type { Facts, Rule } from './facts.ts';
+import { isAndroidDesktopMode } from './medium-rules.ts';
+
+/** What a driver does to a browser that shows no other mark: presses, times, permissions, a turned screen (signals.md section 2b). */
+
+const inBlink =
+  (fires: Rule['fires']): Rule['fires'] =>
+  (facts) =>
+    facts.agent.engine === 'blink' && fires(facts);
+
+/** A clock that itself counts whole milliseconds says nothing. */
+const FINE_CLOCK_MS = 1;
+
+/** X11 and Wayland stamp events by whole milliseconds, Windows by its fine clock. */
+function windowsOnGrid({ signals, agent }: Facts): boolean {
+  if (agent.os !== 'windows' || signals.input?.offGrid !== false) return false;
+  return (signals.time?.clockStepMs ?? FINE_CLOCK_MS) < FINE_CLOCK_MS;
+}
+
+/** QtWebEngine stamps anew; it has no hints. */
+function linuxOffGrid(facts: Facts): boolean {
+  const { signals, network, agent } = facts;
+  if (agent.os !== 'linux' || signals.input?.offGrid !== true || isAndroidDesktopMode(facts)) return false;
+  return Boolean(signals.page?.uaData?.brands?.length && network.secChUa);
+}
+
+const DESKTOPS = new Set(['windows', 'macos', 'linux']);
+
+/** Drivers turn a screen and forget its orientation, or the other way round. Windows of phones are not always their screen. */
+function orientationContradicts(facts: Facts): boolean {
+  const { agent, signals } = facts;
+  const { width, height, orientation, turns } = signals.screen ?? {};
+  if (agent.mobile || !DESKTOPS.has(agent.os) || isAndroidDesktopMode(facts)) return false;
+  if (turns === true) return true;
+  if (width == null || height == null || width === height || !orientation) return false;
+  return height > width ? orientation === 'landscape-primary' : orientation === 'portrait-primary';
+}
+
+export const DRIVEN_RULES: readonly Rule[] = [
+  {
+    id: 'A8',
+    kind: 'A',
+    weight: 0.8,
+    text: 'A mouse button was pressed without any force, as programs press it and no mouse does.',
+    // Pointer Events section 4.1: 0.5 for a button that cannot tell.
+    fires: inBlink(({ signals }) => signals.input?.forceless === true),
+  },
+  {
+    id: 'A9',
+    kind: 'A',
+    weight: 0.8,
+    text: 'Permissions are given, and others denied, in a way that only a program can set.',
+    fires: inBlink(({ signals: { tells } }) => (tells?.granted ?? 0) >= 2 && (tells?.barred ?? 0) >= 4),
+  },
+  {
+    id: 'T14',
+    fact: 'pointer-clock',
+    kind: 'T',
+    weight: 0.3,
+    text: 'Mouse events are timed as on Linux, under the name of Windows.',
+    fires: inBlink(windowsOnGrid),
+  },
+  {
+    id: 'T15',
+    fact: 'screen-size',
+    kind: 'T',
+    weight: 0.3,
+    text: 'The screen is turned as no screen of such a device is.',
+    // Firefox with resistFingerprinting always says landscape, and iPads with a Mac's name turn.
+    fires: inBlink(orientationContradicts),
+  },
+  {
+    id: 'M12',
+    kind: 'M',
+    weight: 0.15,
+    text: 'The page counts as used, although nobody had pressed anything.',
+    fires: inBlink(({ signals }) => signals.tells?.activated === true),
+  },
+  {
+    id: 'M13',
+    fact: 'pointer-clock',
+    kind: 'M',
+    weight: 0.15,
+    text: 'Mouse events are not timed by the clock of the display.',
+    fires: inBlink(linuxOffGrid),
+  },
+];

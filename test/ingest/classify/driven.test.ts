@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import { DRIVEN_RULES } from '../../../src/ingest/classify/driven-rules.ts';
+import {
+  androidChrome,
+  androidDesktopMode,
+  type Browser,
+  changed,
+  chrome,
+  firefox,
+  firefoxRfp,
+  iPad,
+  linuxChrome,
+  safari,
+} from './support/browsers.ts';
+import { all, type Change, header, set } from './support/changes.ts';
+import { DRIVEN_FIRES } from './support/fires-driven.ts';
+
+/** Presses, times, permissions, a turned screen: what a driver leaves in a browser that shows no other mark. */
+
+const forceless = set('input', { forceless: true });
+const offGrid = set('input', { offGrid: true });
+const onGrid = set('input', { offGrid: false });
+const turned = set('screen', { width: 600, height: 900, orientation: 'landscape-primary' });
+
+type Row = readonly [string, string, () => Browser, Change];
+
+const SILENT: readonly Row[] = [
+  ['A8', 'a press with force', chrome, set('input', { forceless: false })],
+  ['A8', 'no press', chrome, set('input', { forceless: null })],
+  ['A8', 'Firefox', firefox, forceless],
+  ['A8', 'Safari', safari, forceless],
+  ['A9', 'permissions that a person gave', chrome, set('tells', { granted: 5, barred: 0 })],
+  ['A9', 'a strict policy of an employer', chrome, set('tells', { granted: 1, barred: 4 })],
+  ['A9', 'three of four', chrome, set('tells', { granted: 2, barred: 3 })],
+  ['A9', 'Firefox', firefox, set('tells', { granted: 2, barred: 4 })],
+  ['T14', 'its own clock on Windows', chrome, offGrid],
+  ['T14', 'Windows whose clock is as coarse', chrome, all(onGrid, set('time', { clockStepMs: 15.6 }))],
+  ['T14', 'Windows whose clock is not known', chrome, all(onGrid, set('time', { clockStepMs: null }))],
+  ['T14', 'Firefox on Windows', firefox, onGrid],
+  ['T14', 'Linux', linuxChrome, onGrid],
+  [
+    'T15',
+    'a tall screen',
+    chrome,
+    set('screen', { width: 1080, height: 1920, orientation: 'portrait-primary' }),
+  ],
+  ['T15', 'a screen turned upside down', chrome, set('screen', { orientation: 'landscape-secondary' })],
+  [
+    'T15',
+    'a screen as wide as high',
+    chrome,
+    set('screen', { width: 900, height: 900, orientation: 'portrait-primary' }),
+  ],
+  [
+    'T15',
+    'a screen that does not say',
+    chrome,
+    set('screen', { width: 600, height: 900, orientation: null }),
+  ],
+  ['T15', 'a phone', androidChrome, all(turned, set('screen', { turns: true }))],
+  ['T15', 'a phone that asks for the desktop site', androidDesktopMode, set('screen', { turns: true })],
+  ['T15', 'an iPad with the name of a Mac', iPad, set('screen', { turns: true })],
+  ['T15', 'resistFingerprinting, which always says landscape', firefoxRfp, turned],
+  ['M12', 'no answer', chrome, set('tells', { activated: null })],
+  ['M12', 'WebKitGTK, where it is so for people', safari, set('tells', { activated: true })],
+  ['M13', "the display's times", linuxChrome, onGrid],
+  ['M13', 'Windows', chrome, offGrid],
+  ['M13', 'Firefox on Linux', () => firefox('X11; Linux x86_64', 'Linux x86_64'), offGrid],
+  ['M13', 'QtWebEngine, which has no hints', linuxChrome, all(offGrid, set('page', { uaData: null }))],
+  ['M13', 'QtWebEngine with the name of Chrome', linuxChrome, all(offGrid, header('sec-ch-ua', undefined))],
+  ['M13', 'too few events', linuxChrome, set('input', { offGrid: null })],
+];
+
+const OF_KIND = { A: 'undeclared_automation', T: 'unknown', M: 'unknown' } as const;
+
+describe('fires', () => {
+  it.each(DRIVEN_FIRES)('%s: %s — and alone it is what its kind says', (id, _name, make, change) => {
+    const kind = id[0] as keyof typeof OF_KIND;
+    expect(changed(make, change)).toMatchObject({
+      class: OF_KIND[kind],
+      strong: [id],
+      automation: kind === 'A',
+    });
+  });
+
+  it('is shown for every rule', () => {
+    expect(new Set(DRIVEN_FIRES.map(([id]) => id))).toEqual(new Set(DRIVEN_RULES.map(({ id }) => id)));
+  });
+});
+
+describe('stays silent', () => {
+  it.each(SILENT)('%s: %s', (id, _name, make, change) => {
+    expect(changed(make, change).ids).not.toContain(id);
+  });
+});

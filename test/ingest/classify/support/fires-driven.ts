@@ -1,0 +1,28 @@
+import { chrome, linuxChrome } from './browsers.ts';
+import { type Shown, set } from './changes.ts';
+
+/** What a driver leaves beside its marks: what each rule is shown to fire on. */
+
+export const DRIVEN_FIRES: readonly Shown[] = [
+  ['A8', 'a press without force', chrome, set('input', { forceless: true })],
+  ['A9', 'granted and barred by a driver', chrome, set('tells', { granted: 2, barred: 4 })],
+  ['T14', 'whole milliseconds under the name of Windows', chrome, set('input', { offGrid: false })],
+  [
+    'T15',
+    'a tall screen that is said to lie',
+    chrome,
+    set('screen', {
+      width: 390,
+      height: 844,
+      innerWidth: 390,
+      outerWidth: 390,
+      outerHeight: 800,
+      innerHeight: 700,
+      orientation: 'landscape-primary',
+    }),
+  ],
+  ['T15', 'a wide screen that is said to stand', chrome, set('screen', { orientation: 'portrait-primary' })],
+  ['T15', "a phone's orientation under the name of a desktop", chrome, set('screen', { turns: true })],
+  ['M12', 'a page that nobody used and that counts as used', chrome, set('tells', { activated: true })],
+  ['M13', 'times of its own on Linux', linuxChrome, set('input', { offGrid: true })],
+];
