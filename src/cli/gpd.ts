@@ -30,6 +30,7 @@ const COMMANDS = {
   migrate: () => import('./commands/migrate.ts'),
   backup: () => import('./commands/backup.ts'),
   restore: () => import('./commands/restore.ts'),
+  move: () => import('./commands/move.ts'),
   doctor: () => import('./commands/doctor.ts'),
   status: () => import('./commands/status.ts'),
   top: () => import('./commands/top.ts'),

@@ -22,8 +22,11 @@ async function pragma(read: Knex, text: string): Promise<unknown> {
 }
 
 /** Bytes of the pages in use: what a copy takes. */
-export async function usedBytes(database: Database): Promise<number> {
-  const { read } = database;
+export async function usedBytes({ kind, read }: Database): Promise<number> {
+  if (kind === 'postgres') {
+    const sql = 'SELECT pg_database_size(current_database()) AS bytes';
+    return Number(rowsOf<{ bytes: number }>(await read.raw(sql))[0]?.bytes);
+  }
   const [pages, free, size] = [
     await pragma(read, 'page_count'),
     await pragma(read, 'freelist_count'),

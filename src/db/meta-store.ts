@@ -10,6 +10,10 @@ export const LAST_SWEEP = 'last-sweep';
 export const LAST_RETENTION = 'last-retention';
 /** When a large SQLite file was last rewritten for an erasure, or was about to be. */
 export const LAST_REWRITE = 'last-rewrite';
+/** Where this database was moved to: it serves nobody any more. */
+export const MOVED = 'moved';
+/** How far a move has filled this database: it serves nobody yet. */
+export const MOVING = 'moving';
 /** Which master key's recovery key was last confirmed, and when. */
 export const ESCROW = 'master-key-escrow';
 
@@ -20,6 +24,10 @@ export async function readMeta(database: Pick<Database, 'read'>, name: string): 
 
 export async function writeMeta(tx: Knex.Transaction, name: string, value: string): Promise<void> {
   await tx('meta').insert({ name, value }).onConflict('name').merge();
+}
+
+export async function dropMeta(tx: Knex.Transaction, name: string): Promise<void> {
+  await tx('meta').where({ name }).delete();
 }
 
 /** @returns false when it is there already, and stays */

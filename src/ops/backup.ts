@@ -15,9 +15,9 @@ import {
   stagingFile,
   temporaryFile,
 } from '../db/durable-files.ts';
-import { copyInto, quickCheck, usedBytes } from '../db/file-copy.ts';
+import { copyInto, foldIntoOneFile, quickCheck, usedBytes } from '../db/file-copy.ts';
 import { LAST_BACKUP, readMeta, writeMeta } from '../db/meta-store.ts';
-import { lastMigration } from '../db/migrate.ts';
+import { lastMigration, migrate } from '../db/migrate.ts';
 import { type BackupCipher, beginBackup, openBackup } from '../keys/backup-format.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, WrongMasterKey } from '../keys/master-key.ts';
@@ -28,6 +28,7 @@ import { meter } from '../lib/pass-bytes.ts';
 import { readErasureLines } from '../rights/erase/erasure-log-files.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { BackupFailed, DamagedBackup, openBytes, readHead, sealBytes } from './backup-stream.ts';
+import { copyMeta, copyRows, emptyAll } from './copy-store.ts';
 
 export const DATABASE_PART = 'gpd.db';
 export const ERASURES_PART = 'erasures.log';
@@ -59,6 +60,20 @@ async function requireOurKey(copied: Database, masterKey: MasterKey): Promise<vo
   }
 }
 
+/** The rows of PostgreSQL as of one moment in an SQLite file, so that every backup restores into either. */
+async function copyPostgres(database: Database, copy: string): Promise<void> {
+  await closing(openDatabase({ location: copy }), async (made) => {
+    await migrate(made);
+    await made.transaction(emptyAll);
+    await database.snapshot(async (from) => {
+      await copyRows(from, (work) => made.transaction(work), { onRows: () => {} });
+      await made.transaction((tx) => copyMeta(from, tx));
+    });
+    await made.vacuum();
+    await foldIntoOneFile(made);
+  });
+}
+
 /** A copy of the whole database as of one moment, in the clear, checked. The caller removes it. */
 async function copyDatabase(store: Store, copy: string, onProgress: OnProgress): Promise<void> {
   const total = await usedBytes(store.database);
@@ -70,7 +85,7 @@ async function copyDatabase(store: Store, copy: string, onProgress: OnProgress):
   }, COPY_LOOK_MS);
   try {
     await (await open(copy, 'wx', 0o600)).close();
-    await copyInto(store.database, copy);
+    await (store.database.kind === 'sqlite' ? copyInto : copyPostgres)(store.database, copy);
   } finally {
     clearInterval(timer);
   }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { writeActForAll } from '../audit/store.ts';
-import { type Config, sqliteFile } from '../config.ts';
+import { type Config, databaseLocation, sqliteFile } from '../config.ts';
 import { type Database, openDatabase } from '../db/db.ts';
 import { quickCheck } from '../db/file-copy.ts';
 import { LAST_BACKUP, writeMeta } from '../db/meta-store.ts';
@@ -57,10 +57,9 @@ async function checkStaged(file: string, database: Database, masterKey: MasterKe
 
 /** By what the database that is to be replaced knows of this directory's log; null: it is damaged, or there is none. */
 async function checkOurs(config: Config, current: Buffer | null): Promise<ErasureLog | null> {
-  const path = sqliteFile(config);
-  if (current === null || !existsSync(path)) return null;
+  if (current === null || (config.database_url === null && !existsSync(sqliteFile(config)))) return null;
   const lines = readErasureLines(config);
-  return closing(openDatabase({ location: path }), async (database) => {
+  return closing(openDatabase({ location: databaseLocation(config) }), async (database) => {
     const secret = await readServerSecret(database, makeMasterKey(current, randomBytes));
     const key = secret && erasureLogKey(secret);
     return key && checkLines(lines, key, await readLogHead(database, key, lines));

@@ -18,6 +18,7 @@ import {
 } from '../tenants/master-key-files.ts';
 import { DATABASE_PART, ERASURES_PART, type OnProgress, requireRoom } from './backup.ts';
 import { type BackupHead, DamagedBackup, inUse, openBytes, readHead } from './backup-stream.ts';
+import { claimPostgres, putInPostgres } from './move.ts';
 import { type Keys, prepareStaged, type Source } from './restore-prepare-service.ts';
 import { claimOld, foldOrThrow, putInPlace } from './restore-swap.ts';
 
@@ -91,7 +92,8 @@ async function unpack(
 }
 
 async function restoreFrom({ file, head, keys }: Source, config: Config, options: RestoreOptions) {
-  if (!options.dryRun) await claimOld(sqliteFile(config));
+  const { database_url: url } = config;
+  if (!options.dryRun) await (url === null ? claimOld(sqliteFile(config)) : claimPostgres(url));
   const staged = stagingFile(config.data_dir, 'restore.db');
   try {
     requireRoom(config.data_dir, head.header.parts[0]?.bytes ?? 0);
@@ -112,7 +114,7 @@ async function restoreFrom({ file, head, keys }: Source, config: Config, options
     if (!options.dryRun) {
       if (keys.current === null) writeMasterKeyFile(masterKeyPath(config), keys.backup);
       await going.write();
-      await putInPlace(config, staged, lines);
+      await (url === null ? putInPlace(config, staged, lines) : putInPostgres(config, url, staged, lines));
     }
     return {
       ...said,

@@ -5,7 +5,7 @@ import { type Config, ConfigError, sqliteFile } from '../config.ts';
 import type { Database } from '../db/db.ts';
 import { type DiskReserve, makeDiskReserve } from '../db/disk-reserve-files.ts';
 import { makeFolder } from '../db/durable-files.ts';
-import { addMeta, readMeta } from '../db/meta-store.ts';
+import { addMeta, MOVED, MOVING, readMeta } from '../db/meta-store.ts';
 import { migrate, schemaState } from '../db/migrate.ts';
 import { ping, tablesOfFile } from '../db/probe.ts';
 import { requireSqlite } from '../db/sqlite-client.ts';
@@ -89,6 +89,17 @@ async function unlock(database: Database, config: Config): Promise<Unlocked | nu
   }
 }
 
+/** @throws {ConfigError} of a database that was moved elsewhere, or that a move has not filled yet */
+async function refuseMoved(database: Database): Promise<void> {
+  const to = await readMeta(database, MOVED);
+  if (to !== null)
+    throw new ConfigError(
+      `the data were moved to ${to}: set GPD_DATABASE_URL to it, or repeat gpd move if it was interrupted`,
+    );
+  if ((await readMeta(database, MOVING)) !== null)
+    throw new ConfigError('a move into this database was interrupted: repeat gpd move');
+}
+
 /**
  * Opens what `gpd init` made, and brings its schema up to date.
  * @throws {ConfigError} when there is nothing yet, or the master key is missing or wrong
@@ -105,6 +116,7 @@ export async function openStore(config: Config, options: OpenOptions = {}): Prom
       if (!(await database.read.schema.hasTable('meta'))) throw notInitialised(config);
       await migrate(database);
     }
+    await refuseMoved(database);
     const unlocked = await unlock(database, config);
     if (!unlocked) throw notInitialised(config);
     return { database: reserve.guard(database), erasing: { database, reserve }, reserve, ...unlocked };

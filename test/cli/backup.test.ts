@@ -108,19 +108,6 @@ describe.concurrent('gpd backup', SLOW, () => {
     ]);
   });
 
-  it('on PostgreSQL it names pg_dump, without asking the database', async () => {
-    const env = { GPD_DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' };
-    for (const [args, word] of [
-      [['backup', target()], 'pg_dump'],
-      [['restore', target()], 'pg_restore'],
-    ] as const) {
-      const ran = await runGpd(args, { env });
-      expect(ran).toMatchObject({ code: 1, stdout: '' });
-      expect(ran.stderr).toContain(word);
-      expect(ran.stderr.trim().split('\n')).toHaveLength(1);
-    }
-  });
-
   it('clears away the copy in the clear that a killed one left', async () => {
     const { dataDir, json } = await own();
     // No process has this number: pid_max is at most 2^22.

@@ -4,19 +4,11 @@ import { VERSION } from '../../version.ts';
 import { leavingNothing } from '../broken-off.ts';
 import type { Actions } from '../define.ts';
 import { withOperator } from '../operator.ts';
-import { CommandFailed, print } from '../output.ts';
+import { print } from '../output.ts';
 import { makeStageLine } from '../progress.ts';
-import { configFor } from '../run.ts';
 import { tellAll } from '../tell-all.ts';
 
-/** @throws {CommandFailed} where the database is not a file */
-export function requireFileDatabase(what: string): void {
-  if (configFor().database_url === null) return;
-  throw new CommandFailed('failure', `the data are in PostgreSQL: ${what}; docs/operate.md says how`);
-}
-
 async function backup(name: string): Promise<void> {
-  requireFileDatabase('back them up with pg_dump');
   const file = resolve(name);
   const { makeBackup } = await import('../../ops/backup.ts');
   await withOperator(async ({ store, config, byAll }) => {

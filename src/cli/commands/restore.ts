@@ -7,21 +7,18 @@ import { accountName } from '../operator.ts';
 import { CommandFailed, print, say } from '../output.ts';
 import { makeStageLine } from '../progress.ts';
 import { configFor, confirm, type DestructiveFlags } from '../run.ts';
-import { requireFileDatabase } from './backup.ts';
 
 interface Options extends DestructiveFlags {
   readonly keyFile?: string;
 }
 
-async function restore(name: string, options: Options): Promise<void> {
-  requireFileDatabase('restore them with pg_restore');
+export async function restore(name: string, options: Options, config = configFor()): Promise<void> {
   const file = resolve(name);
   if (!existsSync(file)) throw new CommandFailed('notFound', `there is no file ${file}`);
-  const config = configFor();
   const dryRun = options.dryRun === true;
-  const replaces = existsSync(sqliteFile(config));
+  const replaces = config.database_url !== null || existsSync(sqliteFile(config));
   if (!dryRun && replaces) {
-    await confirm(options, `Restoring ${file}: what ${config.data_dir} has got since that backup is lost`);
+    await confirm(options, `Restoring ${file}: all that came after that backup is lost`);
   }
   const { restoreBackup } = await import('../../ops/restore.ts');
   const line = makeStageLine(Date.now);
@@ -59,4 +56,4 @@ async function restore(name: string, options: Options): Promise<void> {
   }
 }
 
-export const ACTIONS: Actions = { '': restore };
+export const ACTIONS: Actions = { '': (name: string, options: Options) => restore(name, options) };

@@ -1,0 +1,55 @@
+import { resolve } from 'node:path';
+import type { Config } from '../../config.ts';
+import type { MovedLog } from '../../ops/move.ts';
+import { leavingNothing } from '../broken-off.ts';
+import { type Actions, REQUIRED } from '../define.ts';
+import { misused, print } from '../output.ts';
+import { makeBar } from '../progress.ts';
+import { configFor } from '../run.ts';
+import { restore } from './restore.ts';
+
+interface Options {
+  readonly to: string;
+  readonly from?: string;
+}
+
+const isPostgres = (to: string): boolean => /^postgres(ql)?:\/\//.test(to);
+
+/** A target of the other kind: to copy PostgreSQL to PostgreSQL its own tools are better. */
+function targetOf({ database_url: url }: Config, to: string): string {
+  if (url === null && !isPostgres(to)) throw misused('--to takes postgres://… while the data are in SQLite');
+  if (url !== null && isPostgres(to)) throw misused('--to takes a file while the data are in PostgreSQL');
+  return isPostgres(to) ? to : resolve(to);
+}
+
+async function fromBackup(config: Config, to: string, backup: string): Promise<void> {
+  const { requireEmpty } = await import('../../ops/move.ts');
+  if (!isPostgres(to))
+    throw misused('--from goes with --to postgres://…; gpd restore takes a backup into a file');
+  await requireEmpty(to);
+  await restore(backup, { yes: true }, { ...config, database_url: to });
+}
+
+async function move(options: Options): Promise<void> {
+  const config = configFor();
+  if (options.from !== undefined) return fromBackup(config, options.to, options.from);
+  const to = targetOf(config, options.to);
+  const { move } = await import('../../ops/move.ts');
+  const bar = makeBar('rows');
+  const onRows = (done: number, total: number): void => bar.update({ done, bytes: done, totalBytes: total });
+  const moved = await leavingNothing(() => move(config, to, onRows)).finally(() => bar.end());
+  const rows = Object.values(moved.rows).reduce((sum, count) => sum + count, 0);
+  print(moved, () => [
+    `moved  ${moved.from} to ${moved.to}`,
+    `rows   ${rows.toLocaleString('en')}, compared one by one`,
+    ...moved.logs.map(
+      ({ kid, size, root }: MovedLog) => `log    ${kid}: ${size.toLocaleString('en')} entries, root ${root}`,
+    ),
+    `The old database serves nobody any more. Delete it: erasures no longer reach it.`,
+    isPostgres(to)
+      ? 'Next: set GPD_DATABASE_URL, then gpd serve'
+      : 'Next: unset GPD_DATABASE_URL, then gpd serve',
+  ]);
+}
+
+export const ACTIONS: Actions = { '': [move, { to: REQUIRED }] };

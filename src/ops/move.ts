@@ -1,0 +1,222 @@
+import { randomBytes } from 'node:crypto';
+import { type Config, databaseLocation, sqliteFile } from '../config.ts';
+import { type Database, openDatabase } from '../db/db.ts';
+import { replaceFile } from '../db/durable-files.ts';
+import { dropMeta, MOVED, MOVING, readMeta, writeMeta } from '../db/meta-store.ts';
+import { migrate } from '../db/migrate.ts';
+import { SERVER_SECRET } from '../keys/contexts.ts';
+import { makeMasterKey } from '../keys/master-key.ts';
+import { verifyCheckpoint } from '../ledger/checkpoint.ts';
+import { parseVkey } from '../ledger/vkey.ts';
+import { closing } from '../lib/closing.ts';
+import { sha256Text } from '../lib/hash.ts';
+import { parseUrl } from '../lib/url.ts';
+import { collectProblems } from '../log/problem.ts';
+import { readHead } from '../log/read-store.ts';
+import { walkLog } from '../log/walk-service.ts';
+import { tombstoneFile } from '../rights/erase/tombstone-files.ts';
+import { withDataAlone } from '../tenants/data-lock-files.ts';
+import { notInitialised, readServerSecret } from '../tenants/installation-files.ts';
+import { readMasterKey } from '../tenants/master-key-files.ts';
+import { makeTenantStore } from '../tenants/tenant-store.ts';
+import { BackupFailed, inUse } from './backup-stream.ts';
+import {
+  analyze,
+  compareRows,
+  copyMeta,
+  copyRows,
+  countRows,
+  emptyAll,
+  othersConnected,
+  type Place,
+} from './copy-store.ts';
+
+/** All data of a stopped installation from one database into another of either kind. */
+
+/** Rows copied and compared, of twice their number. */
+export type OnRows = (done: number, total: number) => void;
+
+/** How far a move came, in the target. */
+interface Begun {
+  /** Which installation: hash of its wrapped secret. */
+  readonly source: string;
+  readonly place: Place | null;
+}
+
+export interface MovedLog {
+  readonly kid: string;
+  readonly size: number;
+  /** Base64, as in a checkpoint. */
+  readonly root: string;
+}
+
+/** Without the user and the password. */
+function nameOf(location: string): string {
+  const url = parseUrl(location);
+  return url ? `${url.protocol}//${url.host}${url.pathname}` : location;
+}
+
+async function requireAlone(database: Database, name: string): Promise<void> {
+  const others = await othersConnected(database);
+  if (others > 0)
+    throw new BackupFailed(
+      `${others} connections of gpd to ${name}: stop the servers and other commands first`,
+      true,
+    );
+}
+
+/** @throws {BackupFailed} when rows or logs of the target differ from those of the source */
+async function compareLogs(source: Database, target: Database): Promise<MovedLog[]> {
+  const logs: MovedLog[] = [];
+  for (const kid of await makeTenantStore(target).kids()) {
+    const [ours, theirs] = [await readHead(source, kid), await readHead(target, kid)];
+    const size = theirs?.checkpoint?.size ?? 0;
+    const problems = collectProblems();
+    const walked =
+      theirs &&
+      (await walkLog(target, kid, theirs, { sizes: new Set([size]), problems, onPage: async () => {} }));
+    const key = theirs && parseVkey(theirs.vkey);
+    const signed = key && theirs.checkpoint ? verifyCheckpoint(theirs.checkpoint.text, key) : null;
+    const isSigned = signed?.ok && walked?.roots.get(size)?.equals(signed.checkpoint.root);
+    if (
+      !ours?.root.equals(theirs?.root ?? Buffer.alloc(0)) ||
+      !theirs ||
+      problems.found.length > 0 ||
+      !isSigned
+    )
+      throw new BackupFailed(
+        `the log of ${kid} is damaged: see gpd consent verify ${kid}; nothing was moved`,
+      );
+    logs.push({ kid, size: theirs.size, root: theirs.root.toString('base64') });
+  }
+  return logs;
+}
+
+const notEmpty = (): BackupFailed =>
+  new BackupFailed('the target already holds an installation: name an empty database', true);
+
+async function begin(target: Database, source: string): Promise<Begun> {
+  const text = await readMeta(target, MOVING);
+  if (text === null) {
+    if ((await readMeta(target, SERVER_SECRET)) !== null) throw notEmpty();
+    return clear(target, source);
+  }
+  const begun = JSON.parse(text) as Begun;
+  if (begun.source !== source)
+    throw new BackupFailed(
+      'another move into the target was interrupted: repeat that one, or empty the target',
+      true,
+    );
+  return begun;
+}
+
+async function clear(target: Database, source: string): Promise<Begun> {
+  const begun: Begun = { source, place: null };
+  await target.transaction(async (tx) => {
+    await emptyAll(tx);
+    await writeMeta(tx, MOVING, JSON.stringify(begun));
+  });
+  return begun;
+}
+
+/** Copies what is missing and compares all of it. What an interrupted move left may be older than the source. */
+async function fill(
+  source: Database,
+  target: Database,
+  id: string,
+  onRows: OnRows,
+): Promise<Record<string, number>> {
+  const total = 2 * (await countRows(source.read));
+  const begun = await begin(target, id);
+  const copy = async ({ place }: Begun): Promise<Awaited<ReturnType<typeof compareRows>>> => {
+    let done = 0;
+    const note = (rows: number): void => {
+      done += rows;
+      onRows(done, total);
+    };
+    await copyRows(source.read, (work) => target.transaction(work), {
+      start: place,
+      keepPlace: (tx, at) => writeMeta(tx, MOVING, JSON.stringify({ source: id, place: at })),
+      onRows: note,
+    });
+    return compareRows(source.read, target.read, note);
+  };
+  let { rows, differs } = await copy(begun);
+  if (differs !== null && begun.place !== null) ({ rows, differs } = await copy(await clear(target, id)));
+  if (differs !== null) throw new BackupFailed(`${differs} differs in the target: nothing was moved`);
+  return rows;
+}
+
+async function moveInto(config: Config, source: Database, target: Database, to: string, onRows: OnRows) {
+  const wrapped = await readMeta(source, SERVER_SECRET);
+  const masterKey = makeMasterKey(readMasterKey(config), randomBytes);
+  if (wrapped === null || (await readServerSecret(source, masterKey)) === null) throw notInitialised(config);
+  await requireAlone(source, nameOf(databaseLocation(config)));
+  await Promise.all([migrate(source), migrate(target)]);
+  const name = nameOf(to);
+  const moved = await readMeta(source, MOVED);
+  if (moved !== null && (moved !== name || (await readMeta(target, MOVING)) === null))
+    throw new BackupFailed(`the data were moved to ${moved} before`, true);
+  const rows = await fill(source, target, sha256Text(wrapped), onRows);
+  const logs = await compareLogs(source, target);
+  await target.transaction((tx) => copyMeta(source.read, tx));
+  await source.transaction((tx) => writeMeta(tx, MOVED, name));
+  // Only now: of two databases that could both serve, one would lose what the other takes.
+  await target.transaction((tx) => dropMeta(tx, MOVING));
+  await analyze(target);
+  return { from: nameOf(databaseLocation(config)), to: name, rows, logs };
+}
+
+/**
+ * Resumes where an interrupted move stopped. The source is marked and serves nobody any more.
+ * @param to `postgres://…`, or the file of an SQLite database that is made
+ * @throws {BackupFailed} {ConfigError}
+ */
+export function move(config: Config, to: string, onRows: OnRows) {
+  const work = () =>
+    closing(openDatabase({ location: databaseLocation(config) }), (source) =>
+      closing(openDatabase({ location: to, create: true }), (target) =>
+        moveInto(config, source, target, to, onRows),
+      ),
+    );
+  return config.database_url === null ? withDataAlone(config, work, () => inUse(sqliteFile(config))) : work();
+}
+
+/** @throws {BackupFailed} when there is an installation already */
+export async function requireEmpty(url: string): Promise<void> {
+  await closing(openDatabase({ location: url }), async (target) => {
+    await migrate(target);
+    if ((await readMeta(target, SERVER_SECRET)) !== null) throw notEmpty();
+  });
+}
+
+/** @throws {BackupFailed} when servers use it */
+export async function claimPostgres(url: string): Promise<void> {
+  await closing(openDatabase({ location: url }), (database) => requireAlone(database, nameOf(url)));
+}
+
+/** All rows of a checked file take the place of those in PostgreSQL, in one transaction. */
+export async function putInPostgres(
+  config: Config,
+  url: string,
+  staged: string,
+  erasures: readonly string[],
+) {
+  // Whole before the database that has to repeat them is there.
+  if (erasures.length > 0)
+    replaceFile(tombstoneFile(config.data_dir), erasures.map((line) => `${line}\n`).join(''));
+  await closing(openDatabase({ location: staged }), async (source) => {
+    await migrate(source);
+    await closing(openDatabase({ location: url }), async (target) => {
+      await migrate(target);
+      await target.longTransaction(async (tx) => {
+        await emptyAll(tx);
+        await copyRows(source.read, (work) => work(tx), { onRows: () => {} });
+        const { differs } = await compareRows(source.read, tx, () => {});
+        if (differs !== null) throw new BackupFailed(`${differs} differs in the target: nothing was changed`);
+        await copyMeta(source.read, tx);
+      });
+      await analyze(target);
+    });
+  });
+}
