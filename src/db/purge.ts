@@ -8,7 +8,7 @@ import { cellOf, hasRowLocks, whereAmong } from './sql.ts';
  */
 
 /** What a step may hold SQLite's writer for, about as long as a group commit does, and a tenant's log on PostgreSQL. */
-const STEP_MS = { sqlite: 10, postgres: 30 };
+const STEP_MS = { sqlite: 10, postgres: 15 };
 const FIRST = 250;
 /** Smaller steps spend their time on commits. */
 const LEAST = 250;

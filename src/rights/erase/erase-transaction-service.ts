@@ -26,7 +26,8 @@ import {
 import { type RowTarget, sizeUp } from './find-store.ts';
 import { shredWithin } from './principal-store.ts';
 import { insertErasure, receiptOfRequest, type StoredErasure, type TombstoneRef } from './receipts-store.ts';
-import { dropStaged, markStaged, type Staged, stageTarget } from './steps-store.ts';
+import { dropStaged, type Staged, stageTarget } from './stage-store.ts';
+import { markStaged } from './steps-store.ts';
 import { type ErasedRows, eraseRows } from './store.ts';
 
 /** The transaction of an erasure: the rows, the consent, the receipt and its audit row. */

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { countOf, hasRowLocks, whereAmong } from '../../db/sql.ts';
+import { countOf, whereAmong } from '../../db/sql.ts';
 import { unmarked, unstaged } from '../../ingest/erasing-store.ts';
 import { deleteNetworkDays, ofStoredDays } from '../../ingest/network-store.ts';
 import { type ErasedVerdict, keepCommitments, type SealedPlaces } from '../../log/verdict-seal-store.ts';
@@ -22,6 +22,8 @@ export interface Work {
   readonly counts: Tally;
   /** The receipt under which this transaction marks requests; null: it deletes their rows itself. */
   readonly marks: string | null;
+  /** Every decision is staged, and none can come before the mark: looking at each would take as long as marking it. */
+  readonly allStaged: boolean;
   /** Positions of the requests' verdicts in sealed hours; null: no verdict is deleted. */
   readonly places: SealedPlaces | null;
   /** Deleted visitorIds: only the index holds them. */
@@ -33,11 +35,12 @@ export interface Work {
 export const makeWork = (
   db: Knex,
   meant: Meant,
-  how: Partial<Pick<Work, 'tx' | 'going' | 'marks' | 'places'>>,
+  how: Partial<Pick<Work, 'tx' | 'going' | 'marks' | 'allStaged' | 'places'>>,
 ): Work => ({
   tx: null,
   going: [],
   marks: null,
+  allStaged: false,
   places: null,
   ...how,
   db,
@@ -59,13 +62,15 @@ interface Special {
 }
 
 /** A visit during the erasure left a decision: the visitorId that it received is kept. */
-function withoutDecision(rows: Knex.QueryBuilder, { db, tx, marks, visitorIds }: Work): Knex.QueryBuilder {
+function withoutDecision(
+  rows: Knex.QueryBuilder,
+  { db, tx, marks, allStaged, visitorIds }: Work,
+): Knex.QueryBuilder {
   // A plan finds the decisions that an erasure has deleted by now.
   if (tx === null) return rows;
   // By the table's key: to delete by the device alone SQLite reads all rows of the tenant.
   const index = whereAmong(rows, db, 'visitor_id', visitorIds);
-  // SQLite has one writer: every decision is marked by now, and looking at each would take as long as marking it.
-  if (marks !== null && !hasRowLocks(tx)) return index;
+  if (allStaged) return index;
   const left = db('decisions').whereRaw(
     'decisions.kid = visitor_index.kid AND decisions.durable = visitor_index.durable',
   );

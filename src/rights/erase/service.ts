@@ -23,7 +23,8 @@ import {
   saveErasureStep,
   unfinishedErasures,
 } from './receipts-store.ts';
-import { deleteMarked, dropAbandoned } from './steps-store.ts';
+import { dropAbandoned } from './stage-store.ts';
+import { deleteMarked } from './steps-store.ts';
 import { appendTombstone } from './tombstone-files.ts';
 
 /**

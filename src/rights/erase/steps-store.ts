@@ -1,105 +1,27 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
-import { inPieces, purge } from '../../db/purge.ts';
-import { type Bindings, insertMany, pagesOf, whereAmong } from '../../db/sql.ts';
-import { holdTenant } from '../../db/tenant-hold.ts';
-import { between, markedBetween, unstaged } from '../../ingest/erasing-store.ts';
+import { inPieces } from '../../db/purge.ts';
+import { whereAmong } from '../../db/sql.ts';
+import { between } from '../../ingest/erasing-store.ts';
 import { inChunks } from '../../lib/chunks.ts';
 import { lockHead } from '../../log/append-store.ts';
 import { hourOfVerdict, makeSealedPlaces, type SealedPlaces } from '../../log/verdict-seal-store.ts';
 import { addCount, type Scope } from './erasure.ts';
-import { type Meant, type Requests, type RowTarget, requestsBeside, whoIsMeant } from './find-store.ts';
+import { type Meant, type Requests, whoIsMeant } from './find-store.ts';
 import { holdsOn } from './hold-store.ts';
 import { addStep, type StoredErasure } from './receipts-store.ts';
 import { basisOfRequest, makeWork, type Work } from './rows-store.ts';
 import { settleDevices, settleRequests } from './settle-store.ts';
+import { LEAST, type RequestRow, type Staged, stageRest } from './stage-store.ts';
 import { type ErasedRows, erasedRows, STEPS, takeParts, WITH_MARK } from './store.ts';
 
 /**
- * A large erasure (ADR 0028): its requests are staged in steps; one transaction marks them, which hides them from every read,
+ * A large erasure (ADR 0028): its requests are staged (stage-store.ts); one transaction marks them, which hides them from every read,
  * and erases everything else; steps delete their rows. Requests that come after the mark are not part of it.
  */
 
-export interface Staged {
-  readonly receiptId: string;
-  readonly target: RowTarget;
-  readonly at: number;
-  readonly requests: Map<string, string | null>;
-  /** Those whose decision was deleted before. */
-  readonly withoutDecision: Set<string>;
-}
-
-interface RequestRow {
-  readonly request_id: string;
-  readonly durable: string | null;
-}
-
 interface MarkedRow extends RequestRow {
   readonly held: string | null;
-}
-
-async function stageRows(tx: Knex.Transaction, staged: Staged, found: readonly RequestRow[]): Promise<void> {
-  const { receiptId, target, at, requests } = staged;
-  await holdTenant(tx, target.kid);
-  for (const { request_id: id, durable } of found) requests.set(id, durable);
-  await insertMany(
-    tx,
-    'INSERT INTO erasing (receipt_id, kid, request_id, durable, staged_at)',
-    found.map(({ request_id: id, durable }): Bindings => [receiptId, target.kid, id, durable, at]),
-    // A step that found the disk full is retried.
-    'ON CONFLICT (receipt_id, request_id) DO UPDATE SET durable = excluded.durable',
-  );
-}
-
-/** Rows of a step: each costs a dozen statements, however few rows it has. */
-const LEAST = 100;
-const PAGE = 5000;
-
-/** Decisions of a device, by short reads. */
-async function requestsOfDevice({ read }: Database, kid: string, durable: string): Promise<string[]> {
-  const ids: string[] = [];
-  const query = read('decisions').where({ kid, durable }).select('request_id');
-  for await (const page of pagesOf<{ request_id: string }>(query, ['request_id'], PAGE))
-    for (const { request_id: id } of page) ids.push(id);
-  return ids;
-}
-
-/** Stages the requests of the target. It hides nothing yet. */
-export async function stageTarget(database: Database, staged: Staged): Promise<void> {
-  const { kid, durables, requests } = staged.target;
-  for (const durable of durables) {
-    const stage = async (tx: Knex.Transaction, ids: readonly string[]): Promise<number> => {
-      const marked = await markedBetween(tx, kid, ids);
-      const own = ids.filter((id) => !marked.has(id)).map((id) => ({ request_id: id, durable }));
-      await stageRows(tx, staged, own);
-      return own.length;
-    };
-    await inPieces(database, await requestsOfDevice(database, kid, durable), stage, { least: LEAST });
-  }
-  const stage = async (tx: Knex.Transaction, ids: readonly string[]): Promise<number> => {
-    const found = whereAmong(tx('decisions').where({ kid }), tx, 'request_id', ids);
-    const own = (await found.select('request_id', 'durable')) as RequestRow[];
-    await stageRows(tx, staged, own);
-    return own.length;
-  };
-  await inPieces(database, requests, stage, { least: LEAST });
-}
-
-/** Stages what came since. Idempotent: PostgreSQL may roll the transaction back and run it again. */
-async function stageRest(tx: Knex.Transaction, staged: Staged): Promise<void> {
-  const { receiptId, target, requests, withoutDecision } = staged;
-  for (const durable of target.durables) {
-    const came = tx('decisions').where({ kid: target.kid, durable }).select('request_id', 'durable');
-    await stageRows(tx, staged, (await unstaged(came, receiptId)) as RequestRow[]);
-  }
-  const beside = await requestsBeside(tx, target);
-  const others = [...beside].filter(([id]) => !requests.has(id) || withoutDecision.has(id));
-  await stageRows(
-    tx,
-    staged,
-    others.map(([id, durable]) => ({ request_id: id, durable })),
-  );
-  for (const [id] of others) withoutDecision.add(id);
 }
 
 /** Counts decisions with the mark: from then on they are gone for every reader. */
@@ -119,12 +41,12 @@ function countDecisions({ meant, counts }: Work, { withoutDecision }: Staged): v
 /** Marks what is staged and erases everything that is not per request. The head of the tenant's log must be locked. */
 export async function markStaged(tx: Knex.Transaction, staged: Staged): Promise<ErasedRows> {
   const { receiptId, target, requests } = staged;
-  await stageRest(tx, staged);
+  const allStaged = await stageRest(tx, staged);
   const meant = await whoIsMeant(tx, target, requests);
   await inChunks([...meant.stays], (ids) =>
     tx('erasing').where({ receipt_id: receiptId }).whereIn('request_id', ids).delete(),
   );
-  const work = makeWork(tx, meant, { tx, marks: receiptId });
+  const work = makeWork(tx, meant, { tx, marks: receiptId, allStaged });
   await takeParts(work, WITH_MARK);
   countDecisions(work, staged);
   await settleDevices(tx, target, meant.holds);
@@ -141,24 +63,6 @@ export async function markStaged(tx: Knex.Transaction, staged: Staged): Promise<
     [...requests.keys()].filter((id) => !meant.stays.has(id)),
   );
 }
-
-/** Deletes what was staged and never marked. */
-const forget = (
-  database: Database,
-  narrow: (rows: Knex.QueryBuilder) => Knex.QueryBuilder,
-): Promise<number> =>
-  purge(database, 'erasing', ['receipt_id', 'request_id'], (rows) =>
-    narrow(rows).whereRaw(
-      'NOT EXISTS (SELECT 1 FROM erasures WHERE erasures.receipt_id = erasing.receipt_id)',
-    ),
-  );
-
-export const dropStaged = (database: Database, receiptId: string): Promise<number> =>
-  forget(database, (rows) => rows.where({ receipt_id: receiptId }));
-
-/** What a crash left behind. */
-export const dropAbandoned = (database: Database, before: number): Promise<number> =>
-  forget(database, (rows) => rows.where('staged_at', '<', before));
 
 const noContests = (): string => {
   throw new Error('the mark has deleted the contests');

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { decisionKey, findDecision, tenantOfDecision } from '../../../src/ingest/decision-store.ts';
@@ -18,13 +19,12 @@ import {
   type StoredErasure,
 } from '../../../src/rights/erase/receipts-store.ts';
 import {
-  deleteMarked,
   dropAbandoned,
   dropStaged,
-  markStaged,
   type Staged,
   stageTarget,
-} from '../../../src/rights/erase/steps-store.ts';
+} from '../../../src/rights/erase/stage-store.ts';
+import { deleteMarked, markStaged } from '../../../src/rights/erase/steps-store.ts';
 import { eraseRows } from '../../../src/rights/erase/store.ts';
 import { durableOfVisitor, linkedRequests, linkRequest } from '../../../src/rights/link-store.ts';
 import { tenantRows } from '../../../src/rights/tenant-rows-store.ts';
@@ -85,8 +85,9 @@ export function eraseLargeContract(make: MakeDatabase): void {
       withoutDecision: new Set(),
     });
     /** As the service does. */
-    const markOf = (staged: Staged) =>
+    const markOf = (staged: Staged, watch: (tx: Knex.Transaction) => void = () => {}) =>
       db.database.transaction(async (tx) => {
+        watch(tx);
         const { kid, requestedBy, keep } = staged.target;
         await lockHead(tx, kid);
         const rows = await markStaged(tx, staged);
@@ -187,6 +188,35 @@ export function eraseLargeContract(make: MakeDatabase): void {
         links: 'pending 1',
         'signal-summaries': 'pending 3',
       });
+    });
+
+    // Guards against: of 100,000 decisions each was looked at twice while the tenant's log was locked, and nobody could withdraw.
+    it('looks for no decision under the lock of the log, unless the device came again', async () => {
+      const kid = await addTenant(db.database, 'quiet');
+      for (const id of ['a', 'b']) await record(kid, `quiet-${id}`);
+      const asked = async (staged: Staged): Promise<number> => {
+        let looks = 0;
+        const marked = markOf(staged, (tx) =>
+          tx.on('query', ({ sql }: { sql: string }) => {
+            if (/from [`"]decisions[`"]/.test(sql)) looks += 1;
+          }),
+        );
+        expect((await marked).rows.counts.decisions).toEqual({ erased: 2, retained: 0 });
+        return looks;
+      };
+      const staged = stagedOf(kid);
+      await stageTarget(db.database, staged);
+      expect(await asked(staged)).toBe(0);
+
+      // A decision whose device has no sighting: nothing says that it came.
+      const other = await addTenant(db.database, 'unseen');
+      await record(other, 'unseen-a');
+      await db.database.transaction((tx) => tx('sightings').where({ kid: other }).delete());
+      const late = stagedOf(other);
+      await stageTarget(db.database, late);
+      await record(other, 'unseen-b');
+      await db.database.transaction((tx) => tx('sightings').where({ kid: other }).delete());
+      expect(await asked(late)).toBeGreaterThan(0);
     });
 
     it('leaves what the device does after the mark, and takes what came before it', async () => {
