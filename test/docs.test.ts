@@ -67,7 +67,7 @@ describe('the pages', () => {
     expect(commands.slice(0, 2)).toEqual(['npm run demo', 'npm test']);
   });
 
-  it.each(['docs/operate.md', 'CHANGELOG.md'])('%s counts the checks of the doctor right', (page) => {
+  it.each(['docs/operate/health.md', 'CHANGELOG.md'])('%s counts the checks of the doctor right', (page) => {
     expect(/(\d+) checks/.exec(read(page))?.[1]).toBe(String(Object.keys(CHECKS).length));
   });
 

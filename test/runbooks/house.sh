@@ -1,4 +1,4 @@
-# A machine with gpd installed as docs/operate.md says, in a mount namespace of its own: nothing of it outlives the shell.
+# A machine with gpd installed as docs/operate/install.md says, in a mount namespace of its own: nothing of it outlives the shell.
 # Stands in for systemd, which a test has not: `systemctl` starts and stops what the unit would.
 # Wants: SCRATCH (an empty directory), PROJECT (the built project), PORT; ORIGIN (a repository to install from) or nothing.
 set -euo pipefail

@@ -5,11 +5,17 @@ import { PROGRAM, type Spawned, spawnTool, tempDir } from '../../support/command
 import { ask } from '../../support/http.ts';
 import { freePort } from '../../support/ports.ts';
 
-/** README's "Five minutes", pasted into two shells as they stand; only the port is another one. */
+/** README's "Five minutes", pasted into two shells unchanged; only the port is another one. Then the pages that build on it. */
 
-const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
-const [, minutes = ''] = /^## Five minutes$([\s\S]*?)^## /m.exec(readme) ?? [];
-const blocks = [...minutes.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block);
+function blocksOf(page: string, heading: string): readonly string[] {
+  const text = readFileSync(new URL(`../../../${page}`, import.meta.url), 'utf8');
+  const [, section = ''] = new RegExp(`^## ${heading}$([\\s\\S]*?)^## `, 'm').exec(text) ?? [];
+  return [...section.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block);
+}
+
+const blocks = blocksOf('README.md', 'Five minutes');
+const [tenants = '', rotation = '', ...more] = blocksOf('docs/operate/keys.md', 'Do it');
+const keys = blocksOf('docs/api-keys.md', 'Do it');
 
 it('README’s five minutes work as they are pasted', { timeout: 120_000 }, async () => {
   const port = await freePort();
@@ -20,7 +26,7 @@ it('README’s five minutes work as they are pasted', { timeout: 120_000 }, asyn
     const input = `set -o pipefail\n${text.replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)}`;
     return spawnTool('bash', ['-e'], { cwd, input, env: { GPD_PORT: String(port) } });
   };
-  expect(blocks.length).toBeGreaterThan(5);
+  expect(blocks.length).toBe(5);
   const [first = '', ...others] = blocks;
   // The server takes the place of the shell, so that the end of one is the end of the other.
   const server = paste(first.replace('\ngpd serve\n', '\nexec node bin/gpd serve\n'));
@@ -38,18 +44,23 @@ it('README’s five minutes work as they are pasted', { timeout: 120_000 }, asyn
         },
       )
       .toBe(200);
-    const marked = others.map((block, i) => `printf '\\n== %s\\n' ${i}\n${block}`);
+    expect([more, keys.length]).toEqual([[], 1]);
+    const marked = [...others, rotation, tenants, ...keys].map(
+      (block, i) => `printf '\\n== %s\\n' ${i}\n${block}`,
+    );
     const { output, exited } = paste(marked.join('\n'));
     expect([await exited, output.stderr]).toEqual([{ code: 0, signal: null }, expect.any(String)]);
-    const [, visit, verdict, rotation, replay, consent, person] = output.stdout.split(/^== \d$/m);
+    const [, visit, verdict, consent, person, rotated, changed, listed] = output.stdout.split(/^== \d$/m);
     expect(visit).toContain('"reason":"ok"');
     expect(verdict).toContain('"rules":[{"id":"A1","weight":0.9,');
-    expect(rotation).toMatch(/^shop +2 +published/m);
-    expect(replay).toContain('3 bundles, 0 other than expected');
     expect(consent).toContain('{"allowed":true,"reason":"granted",');
     expect(consent).toContain('The log is whole');
     expect(person).toContain('export.zip');
     expect(person).toMatch(/decisions/);
+    expect(rotated).toMatch(/^shop +2 +published/m);
+    expect(rotated).toContain('3 bundles, 0 other than expected');
+    expect(changed).toMatch(/A1/);
+    expect(listed).toMatch(/publishable +page/);
     expect(output.stdout).not.toMatch(/"error"|unauthenticated/);
   } finally {
     server.child.kill('SIGTERM');

@@ -1,0 +1,106 @@
+import { ERRORS, type ErrorCode } from '../../src/lib/errors.ts';
+import { KEY_SCOPES } from '../../src/schema/route.ts';
+import { ALL_ROUTES } from '../../src/schema/routes.ts';
+
+/** docs/errors.md, and the table of docs/api-keys.md. */
+
+type Retry = 'no' | 'after the fix' | 'yes';
+
+/** What a caller does about each refusal. */
+const ADVICE: Readonly<Record<ErrorCode, readonly [retry: Retry, advice: string]>> = {
+  'malformed-sealed-bundle': ['after the fix', 'Send what the agent or `gpd seal` makes, unchanged.'],
+  'invalid-json': ['after the fix', 'Send JSON in UTF-8; look for a trailing comma or a cut body.'],
+  'invalid-request': ['after the fix', '`details` names each wrong field.'],
+  'missing-kid': ['after the fix', 'Add `?kid=KID`.'],
+  'attestation-failed': ['yes', 'Ask for new options, then let the person try again.'],
+  unauthenticated: [
+    'after the fix',
+    'Send `Authorization: Bearer …` with a live key, session or token; `details` says more.',
+  ],
+  'subject-not-identified': [
+    'after the fix',
+    'Give the token the visitor or principal claim, or link the request first.',
+  ],
+  'subject-only': ['no', 'Let the person call it with their own token.'],
+  'not-your-decision': ['no', 'Contest a visit of this person.'],
+  'reviewer-only': ['after the fix', 'Give the account the role in your identity provider.'],
+  'cross-tenant-denied': ['no', 'Use an account of that tenant.'],
+  'reviewer-tenant-unbound': ['after the fix', 'Give the account the tenant claim.'],
+  'not-your-data': ['no', 'Ask for your own data, or as a dpo.'],
+  'staff-export-elsewhere': ['no', 'Use `gpd dsar export` or the console.'],
+  'self-review-denied': ['no', 'Another reviewer decides.'],
+  'insufficient-scope': ['after the fix', 'Use a key of another scope: [API keys](api-keys.md).'],
+  'origin-not-allowed': [
+    'after the fix',
+    'Register the page: `gpd tenants set KID origins=…`, exactly, with its port.',
+  ],
+  'not-your-principal': ['no', 'Use the session of that person, or a secret key.'],
+  'no-such-decision': [
+    'no',
+    'Check the request id, the tenant of the key, and whether it was erased or is too old.',
+  ],
+  'no-such-contest': ['no', 'Check the contest id and the tenant.'],
+  'no-such-case': ['no', 'Check the case key.'],
+  'no-data': ['no', 'Nothing to do: gpd holds nothing.'],
+  'no-retained-data': ['no', 'Only with `transparency.retain=summary`, and for five minutes.'],
+  'unknown-kid': ['after the fix', 'Check the kid; `gpd tenants list` shows them.'],
+  'not-found': ['after the fix', 'Check the path against [openapi.json](openapi.json).'],
+  'method-not-allowed': ['after the fix', 'Use a method that the header `Allow` names.'],
+  'request-timeout': ['yes', 'Send the body faster, or look at the network.'],
+  'already-resolved': ['no', 'Read the contest; its outcome is final.'],
+  'claimed-by-another': ['no', 'Ask the colleague, or wait until their claim expires.'],
+  'case-closed': ['no', 'Wait for a question.'],
+  'stale-version': ['after the fix', 'Read it again, then send your change with the new version.'],
+  'idempotency-conflict': ['after the fix', 'Use a new `Idempotency-Key` for another body.'],
+  erased: ['after the fix', 'If the person agreed again, use a new `Idempotency-Key`.'],
+  'payload-too-large': ['no', 'Send less; a bundle of the agent is far smaller.'],
+  'unsupported-media-type': ['after the fix', 'Set `Content-Type: application/json`, and do not compress.'],
+  'unknown-purpose': ['after the fix', 'Define it first: `gpd consent purposes set KID ID --title …`.'],
+  'rate-limited': ['yes', 'Wait for `Retry-After` seconds.'],
+  'too-many-cases': ['yes', 'Wait for `Retry-After` seconds.'],
+  'consent-missing': ['after the fix', 'Ask the person. Do not retry without a new choice.'],
+  internal: ['yes', 'Retry once; then report the `X-Request-Id`. It is a bug.'],
+  unavailable: ['yes', 'Wait for `Retry-After` seconds. Treat a consent check as a no.'],
+};
+
+const HEAD = `For integrators. Every refusal outside the ingest answer is JSON with an \`error\` from this closed list.
+
+\`\`\`json
+{ "error": "unknown-purpose", "message": "The tenant has not defined this purpose.", "details": ["newsletter"] }
+\`\`\`
+
+\`message\` and \`details\` are for people and may change; program against \`error\` and the status. Every answer has the header
+\`X-Request-Id\`: quote it when you report something. The [SDKs](sdk.md) retry what can be retried, and deny when a check stays undecided.
+
+**Retry?** *yes*: wait (\`Retry-After\` where it is sent), then send the same request. A write needs the same \`Idempotency-Key\`. *after the fix*: not
+unchanged. *no*: the answer will not change.`;
+
+export function errorsPage(note: string): string {
+  const rows = Object.entries(ERRORS)
+    .map(([code, [status, message]]) => ({ code: code as ErrorCode, status, message }))
+    .sort((a, b) => a.status - b.status || a.code.localeCompare(b.code))
+    .map(({ code, status, message }) => {
+      const [retry, advice] = ADVICE[code];
+      return `| ${status} | \`${code}\` | ${message} | ${advice} | ${retry} |`;
+    });
+  const head = ['| status | code | message | what to do | retry? |', '|---|---|---|---|---|'];
+  const foot =
+    'Reasons of the ingest answer are in [Troubleshooting](troubleshooting.md#the-visit-has-no-verdict).';
+  return ['# Errors', '', HEAD, '', ...head, ...rows, '', foot, '', note, ''].join('\n');
+}
+
+const SCOPES = [...KEY_SCOPES, 'session'] as const;
+const [BEGIN, END] = ['<!-- scopes: begin -->', '<!-- scopes: end -->'];
+
+/** The routes that take an API key or a session, with the scopes that may call them. */
+export function apiKeysPage(page: string): string {
+  const rows = ALL_ROUTES.flatMap(({ method, path, credential }) => {
+    if (typeof credential === 'string') return [];
+    const cells = SCOPES.map((scope) => (credential.includes(scope) ? 'yes' : ''));
+    return [`| \`${method.toUpperCase()} ${path}\` | ${cells.join(' | ')} |`];
+  });
+  const head = [`| route | ${SCOPES.join(' | ')} |`, `|---|${SCOPES.map(() => '---|').join('')}`];
+  const [before = ''] = page.split(BEGIN);
+  const [, after = ''] = page.split(END);
+  return [before + BEGIN, ...head, ...rows, END].join('\n') + after;
+}

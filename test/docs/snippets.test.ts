@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest';
+import { readPage } from './prose.ts';
+
+/** Programs on the pages for integrators are those of the SDKs' READMEs, whose own tests run them. */
+
+const LANGUAGES: Readonly<Record<string, string>> = { js: 'node', python: 'python', go: 'go', java: 'java' };
+
+const blocksOf = (page: string): readonly (readonly [language: string, code: string])[] =>
+  [...readPage(page).matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language = '', code = '']) => [
+    language,
+    code,
+  ]);
+
+describe.each(['docs/sdk.md', 'docs/webhooks.md'])('%s', (page) => {
+  it('shows the programs of the READMEs, unchanged', () => {
+    const programs = blocksOf(page).filter(([language]) => LANGUAGES[language] !== undefined);
+    expect(programs.length).toBeGreaterThan(0);
+    const strangers = programs.filter(([language, code]) => {
+      const readme = readPage(`sdk/${LANGUAGES[language]}/README.md`);
+      return !readme.includes(`\`\`\`${language}\n${code}\`\`\``);
+    });
+    expect(strangers).toEqual([]);
+  });
+});
+
+describe('README.md', () => {
+  it('is at most 120 lines', () => {
+    expect(readPage('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(120);
+  });
+});
