@@ -60,16 +60,20 @@ async function requireOurKey(copied: Database, masterKey: MasterKey): Promise<vo
   }
 }
 
+async function copySqlite(database: Database, copy: string): Promise<void> {
+  await (await open(copy, 'wx', 0o600)).close();
+  await copyInto(database, copy);
+}
+
 /** The rows of PostgreSQL as of one moment in an SQLite file, so that every backup restores into either. */
 async function copyPostgres(database: Database, copy: string): Promise<void> {
-  await closing(openDatabase({ location: copy }), async (made) => {
+  await closing(openDatabase({ location: copy, create: true }), async (made) => {
     await migrate(made);
     await made.transaction(emptyAll);
     await database.snapshot(async (from) => {
       await copyRows(from, (work) => made.transaction(work), { onRows: () => {} });
       await made.transaction((tx) => copyMeta(from, tx));
     });
-    await made.vacuum();
     await foldIntoOneFile(made);
   });
 }
@@ -84,8 +88,7 @@ async function copyDatabase(store: Store, copy: string, onProgress: OnProgress):
     );
   }, COPY_LOOK_MS);
   try {
-    await (await open(copy, 'wx', 0o600)).close();
-    await (store.database.kind === 'sqlite' ? copyInto : copyPostgres)(store.database, copy);
+    await (store.database.kind === 'sqlite' ? copySqlite : copyPostgres)(store.database, copy);
   } finally {
     clearInterval(timer);
   }
