@@ -12,7 +12,7 @@ import {
   withAvailability,
 } from './availability.ts';
 import { makeCheckpointer, truncateWal } from './checkpointer.ts';
-import { poolableClient } from './postgres-client.ts';
+import { poolableClient, withTls } from './postgres-client.ts';
 import type { HotTransaction } from './sql.ts';
 import { immediateSqliteClient } from './sqlite-client.ts';
 import { AUTO_VACUUM, createSqlite, type SqliteConnection } from './sqlite-file.ts';
@@ -208,7 +208,7 @@ function postgresPool(location: string, max: number, limitMs: number): Knex {
     client: withAvailability(poolableClient(limitMs)),
     log: SILENT,
     connection: {
-      connectionString: location,
+      connectionString: withTls(location),
       ...limits,
       application_name: 'gpd',
     } as Knex.PgConnectionConfig,

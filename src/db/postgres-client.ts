@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import type { Knex } from 'knex';
+import { parseUrl } from '../lib/url.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -19,6 +20,22 @@ interface ClientInternals {
 }
 
 type ClientClass = new (config: Knex.Config) => ClientInternals;
+
+const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])?$/;
+
+/** A connection that leaves this machine is encrypted and its certificate checked, unless the address says otherwise. */
+export function withTls(location: string): string {
+  const url = parseUrl(location);
+  const { searchParams: given } = url ?? {};
+  // `host` is a socket, or a name that libpq would take as well.
+  const isLocal = LOOPBACK.test(url?.hostname ?? '') || given?.has('host') === true;
+  if (!url || isLocal || given?.has('sslmode') || given?.has('ssl')) return location;
+  url.searchParams.set('sslmode', 'verify-full');
+  return url.href;
+}
+
+/** pg's words for a server that has TLS switched off. */
+const NO_TLS = /does not support SSL connections/;
 
 /** All of its statements see what the first one saw. */
 const SNAPSHOT = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
@@ -57,6 +74,10 @@ export function poolableClient(limitMs: number): typeof Knex.Client {
       try {
         return await super._acquireOnlyConnection();
       } catch (error) {
+        if (error instanceof Error && NO_TLS.test(error.message))
+          throw new Error(
+            'PostgreSQL offers no TLS: switch it on there, or add sslmode=disable to GPD_DATABASE_URL',
+          );
         const { statement_timeout: limit } = this.connectionSettings;
         if (limit === undefined || !(error instanceof Error) || !REFUSED_PARAMETER.test(error.message))
           throw error;

@@ -15,7 +15,7 @@ import { collectProblems } from '../log/problem.ts';
 import { readHead } from '../log/read-store.ts';
 import { walkLog } from '../log/walk-service.ts';
 import { tombstoneFile } from '../rights/erase/tombstone-files.ts';
-import { withDataAlone } from '../tenants/data-lock-files.ts';
+import { migrateData, withDataAlone } from '../tenants/data-lock-files.ts';
 import { notInitialised, readServerSecret } from '../tenants/installation-files.ts';
 import { readMasterKey } from '../tenants/master-key-files.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
@@ -208,7 +208,7 @@ export async function putInPostgres(
   await closing(openDatabase({ location: staged }), async (source) => {
     await migrate(source);
     await closing(openDatabase({ location: url }), async (target) => {
-      await migrate(target);
+      await migrateData(config, target);
       await target.longTransaction(async (tx) => {
         await emptyAll(tx);
         await copyRows(source.read, (work) => work(tx), { onRows: () => {} });

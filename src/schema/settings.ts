@@ -50,6 +50,11 @@ export const SETTINGS = {
     null,
     'postgres://… for several nodes; unset: the systemd credential `database-url`, else SQLite in the data directory.',
   ),
+  migrate_database_url: setting(
+    postgresUrl.nullable(),
+    null,
+    'The same database as the role that owns its tables, for migrations alone; unset: GPD_DATABASE_URL.',
+  ),
   host: setting(z.string().min(1), '127.0.0.1', 'Address to listen on.'),
   port: setting(wholeNumber(0, 65535), 8080, 'Port to listen on; 0 takes a free one.'),
   base_url: setting(publicOrigin.nullable(), null, 'The public origin; http://HOST:PORT when unset.'),

@@ -1,10 +1,12 @@
 import { accessSync, closeSync, constants, existsSync, fchownSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
-import { errorCode } from '../db/availability.ts';
+import { driverError, errorCode } from '../db/availability.ts';
 import { type Database, type DatabaseOptions, openDatabase } from '../db/db.ts';
+import { migrate } from '../db/migrate.ts';
 import { lockFile, type Release } from '../db/shared-file-lock.ts';
 import { requireSqlite } from '../db/sqlite-client.ts';
+import { closing } from '../lib/closing.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { works } from '../lib/or-else.ts';
 
@@ -89,6 +91,24 @@ export async function openData(
   } catch (error) {
     await release();
     throw error;
+  }
+}
+
+/** PostgreSQL: insufficient_privilege. */
+const NOT_PERMITTED = '42501';
+
+/** By the owner of the tables, where the server's own role may not change them. @throws as migrate */
+export async function migrateData(
+  { migrate_database_url: owner }: Config,
+  database: Database,
+): Promise<readonly string[]> {
+  try {
+    return await (owner === null ? migrate(database) : closing(openDatabase({ location: owner }), migrate));
+  } catch (error) {
+    if (errorCode(driverError(error)) !== NOT_PERMITTED) throw error;
+    throw new ConfigError(
+      'this role may not change the schema: set GPD_MIGRATE_DATABASE_URL to a role that owns the tables, or run gpd migrate as it',
+    );
   }
 }
 

@@ -6,13 +6,13 @@ import type { Database } from '../db/db.ts';
 import { type DiskReserve, makeDiskReserve } from '../db/disk-reserve-files.ts';
 import { makeFolder } from '../db/durable-files.ts';
 import { addMeta, MOVED, MOVING, readMeta } from '../db/meta-store.ts';
-import { migrate, schemaState } from '../db/migrate.ts';
+import { schemaState } from '../db/migrate.ts';
 import { ping, tablesOfFile } from '../db/probe.ts';
 import { requireSqlite } from '../db/sqlite-client.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey, parseMasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import { closing } from '../lib/closing.ts';
-import { openData } from './data-lock-files.ts';
+import { migrateData, openData } from './data-lock-files.ts';
 import {
   masterKeyPath,
   pendingKeyPath,
@@ -114,7 +114,7 @@ export async function openStore(config: Config, options: OpenOptions = {}): Prom
     const state = await schemaState(database);
     if (state.pending.length > 0 || state.unknown.length > 0) {
       if (!(await database.read.schema.hasTable('meta'))) throw notInitialised(config);
-      await migrate(database);
+      await migrateData(config, database);
     }
     await refuseMoved(database);
     const unlocked = await unlock(database, config);
@@ -136,7 +136,7 @@ export class AlreadyInitialised extends Error {
 async function initialiseDatabase(config: Config, masterKey: MasterKey): Promise<Store> {
   const database = await openData(config, { create: true });
   try {
-    await migrate(database);
+    await migrateData(config, database);
     const serverSecret = randomBytes(SECRET_BYTES);
     const wrapped = masterKey.wrap(serverSecret, serverSecretContext);
     // Looked at where nobody else writes: of two that begin at once one is told.

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { sqliteFile } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
-import { migrate, schemaState, UnknownSchema } from '../../db/migrate.ts';
+import { schemaState, UnknownSchema } from '../../db/migrate.ts';
 import { closing } from '../../lib/closing.ts';
-import { openData } from '../../tenants/data-lock-files.ts';
+import { migrateData, openData } from '../../tenants/data-lock-files.ts';
 import { notInitialised } from '../../tenants/installation-files.ts';
 import type { Actions } from '../define.ts';
 import { print } from '../output.ts';
@@ -20,7 +20,8 @@ async function migrateCommand(options: { readonly dryRun?: boolean }): Promise<v
   const config = configFor();
   if (config.database_url === null && !existsSync(sqliteFile(config))) throw notInitialised(config);
   const dryRun = options.dryRun === true;
-  const applied = await closing<Database, readonly string[]>(openData(config), dryRun ? wouldApply : migrate);
+  const apply = (database: Database) => (dryRun ? wouldApply(database) : migrateData(config, database));
+  const applied = await closing<Database, readonly string[]>(openData(config), apply);
   print({ applied, dryRun }, () =>
     applied.length === 0
       ? ['the schema is up to date']

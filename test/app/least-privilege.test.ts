@@ -1,0 +1,105 @@
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openDatabase } from '../../src/db/db.ts';
+import { withTls } from '../../src/db/postgres-client.ts';
+import { addApiKey } from '../support/api-key.ts';
+import { gpdJson, runGpd, tempDir } from '../support/command.ts';
+import { KID, ORIGIN } from '../support/constants.ts';
+import { postJson } from '../support/http.ts';
+import { missingPostgres, sharedPostgres } from '../support/postgres.ts';
+import { startGpd } from '../support/server.ts';
+import { describeWithTool } from '../support/tools.ts';
+
+describeWithTool('a role that reads and writes rows and nothing else', await missingPostgres(), () => {
+  let admin: pg.Client;
+  let owner: string;
+  let server: string;
+  beforeAll(async () => {
+    const url = new URL(await sharedPostgres().freshUrl());
+    admin = new pg.Client({ connectionString: url.href });
+    await admin.connect();
+    const database = url.pathname.slice(1);
+    const as = (role: string): string => {
+      const own = new URL(url);
+      own.username = `${role}_${database}`;
+      return own.href;
+    };
+    [owner, server] = [as('owner'), as('server')];
+    for (const name of ['owner', 'server'])
+      await admin.query(`CREATE ROLE "${name}_${database}" LOGIN PASSWORD '${url.password}'`);
+    // As docs/scale.md has it.
+    await admin.query(`GRANT CREATE, USAGE ON SCHEMA public TO "owner_${database}"`);
+    await admin.query(`REVOKE CREATE ON SCHEMA public FROM PUBLIC`);
+    for (const [what, rights] of [
+      ['TABLES', 'SELECT, INSERT, UPDATE, DELETE'],
+      ['SEQUENCES', 'USAGE'],
+    ])
+      await admin.query(
+        `ALTER DEFAULT PRIVILEGES FOR ROLE "owner_${database}" IN SCHEMA public GRANT ${rights} ON ${what} TO "server_${database}"`,
+      );
+  });
+  afterAll(() => admin.end());
+
+  const init = ['init', '--tenant', KID, '--origin', ORIGIN];
+
+  it('is told who may change the schema', async () => {
+    const env = { GPD_DATABASE_URL: server, GPD_DATA_DIR: join(tempDir('less'), 'gpd-data') };
+    const refused = await runGpd(init, { env });
+    expect([refused.code, refused.stderr]).toEqual([
+      78,
+      expect.stringContaining('set GPD_MIGRATE_DATABASE_URL'),
+    ]);
+    expect(refused.stderr).not.toContain(new URL(server).password);
+  });
+
+  it('serves tables that another role owns', async () => {
+    const dataDir = join(tempDir('least'), 'gpd-data');
+    const settings = { GPD_DATABASE_URL: server, GPD_MIGRATE_DATABASE_URL: owner };
+    const env = { ...settings, GPD_DATA_DIR: dataDir };
+    await gpdJson(init, { env });
+    const { rows } = await admin.query(
+      `SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'`,
+    );
+    expect(rows).toEqual([{ tableowner: new URL(owner).username }]);
+    const gpd = await startGpd({ dataDir, settings: { GPD_DATABASE_URL: server } });
+    const authorization = `Bearer ${await addApiKey(gpd)}`;
+    const body = { principalId: 'erika', purposes: ['device-identification'] };
+    expect((await postJson(gpd.url, '/v1/consent/grant', body, { authorization })).status).toBe(201);
+    expect((await gpd.cli(['retention', 'run'])).code).toBe(0);
+    expect((await gpd.cli(['migrate'])).code).toBe(0);
+    await gpd.stop();
+  });
+});
+
+describe('a connection to PostgreSQL', () => {
+  it.each([
+    ['postgres://gpd@db.example/gpd', 'postgres://gpd@db.example/gpd?sslmode=verify-full'],
+    [
+      'postgres://gpd@db.example/gpd?sslrootcert=/ca.pem',
+      'postgres://gpd@db.example/gpd?sslrootcert=%2Fca.pem&sslmode=verify-full',
+    ],
+    ['postgres://gpd@db.example/gpd?sslmode=disable', null],
+    ['postgres://gpd@127.0.0.1:5432/gpd', null],
+    ['postgres://gpd@[::1]/gpd', null],
+    ['postgres://gpd@localhost/gpd', null],
+    ['postgres:///gpd?host=/var/run/postgresql', null],
+    // No loopback, whatever it begins with.
+    ['postgres://gpd@127.0.0.1.example/gpd', 'postgres://gpd@127.0.0.1.example/gpd?sslmode=verify-full'],
+  ])('%s is encrypted where it leaves the machine', (url, becomes) => {
+    expect(withTls(url)).toBe(becomes ?? url);
+  });
+
+  it('says what to do about a server that offers no TLS', async () => {
+    const refusing = createServer((socket) => socket.once('data', () => socket.end('N')));
+    await new Promise<void>((listening) => refusing.listen(0, '127.0.0.1', listening));
+    const { port } = refusing.address() as { port: number };
+    const database = await openDatabase({
+      location: `postgres://a:b@127.0.0.1:${port}/c?sslmode=verify-full`,
+    });
+    await expect(database.read.raw('SELECT 1')).rejects.toThrow('add sslmode=disable to GPD_DATABASE_URL');
+    await database.close();
+    refusing.close();
+  });
+});
