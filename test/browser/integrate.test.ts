@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { gpdJson, tempDir } from '../support/command.ts';
@@ -23,6 +25,16 @@ function commands(block: string): string[][] {
   return lines.map((line) =>
     [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? ''),
   );
+}
+
+/** The SDK as a package of this folder: its own tests pack and install it. */
+async function installSdk(folder: string): Promise<void> {
+  const target = join(folder, 'node_modules/@gpd/consent');
+  mkdirSync(target, { recursive: true });
+  writeFileSync(join(target, 'package.json'), '{ "type": "module", "exports": "./index.js" }');
+  const entry = fileURLToPath(new URL('../../sdk/node/src/index.ts', import.meta.url));
+  const out = { outfile: join(target, 'index.js'), bundle: true, platform: 'node', format: 'esm' } as const;
+  await build({ entryPoints: [entry], ...out });
 }
 
 describeInChromium('browser/docs/integrate.md', () => {
@@ -52,9 +64,10 @@ describeInChromium('browser/docs/integrate.md', () => {
     const local = (code: string): string => code.replaceAll('http://localhost:8080', url);
     writeFileSync(join(cwd, 'index.html'), local(blocks('html')[0] ?? '').replace('gpd_pk_…', publishable));
     writeFileSync(join(cwd, 'server.mjs'), local(blocks('js')[0] ?? '').replace('3000', String(port)));
+    await installSdk(cwd);
     backend = spawn(process.execPath, ['server.mjs'], {
       cwd,
-      env: { ...process.env, GPD_CONSENT_KEY: secret },
+      env: { ...process.env, GPD_CONSENT_URL: url, GPD_CONSENT_KEY: secret },
     });
     await vi.waitFor(async () => expect((await fetch(shop)).status).toBe(200), { timeout: 10_000 });
     browser = await launchChromium();
