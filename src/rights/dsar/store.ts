@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
-import { countOf, isTrue } from '../../db/sql.ts';
+import { countOf, isTrue, whereAmong } from '../../db/sql.ts';
 import { unmarked } from '../../ingest/erasing-store.ts';
 import type { Verdict } from '../../ingest/verdict.ts';
 import { chunksOf, pagesBy } from '../../lib/chunks.ts';
@@ -65,7 +65,7 @@ export async function heldOverride(
   const own = durable === null ? undefined : await first(read('overrides').where({ durable }));
   if (own) return own;
   for (const ids of chunksOf(linked)) {
-    const found = await first(read('overrides').whereIn('request_id', ids));
+    const found = await first(whereAmong(read('overrides'), read, 'request_id', ids));
     if (found) return found;
   }
   return null;
@@ -81,7 +81,7 @@ export async function heldContests(
   const all = (): Knex.QueryBuilder => database.read('contests').where({ kid });
   const rows = durable === null ? [] : ((await all().where({ durable })) as ContestRow[]);
   for (const ids of chunksOf(linked))
-    rows.push(...((await all().whereIn('request_id', ids)) as ContestRow[]));
+    rows.push(...((await whereAmong(all(), database.read, 'request_id', ids)) as ContestRow[]));
   const contests = new Map(rows.map((row) => [row.contest_id, rowToContest(row, words)]));
   const before = (one: Contest, other: Contest): number =>
     one.filedAt - other.filedAt || (one.contestId < other.contestId ? -1 : 1);
@@ -163,7 +163,7 @@ export async function countDecisions(database: Database, kid: string, reach: Hel
   const all = (): Knex.QueryBuilder => unmarked(database.read('decisions').where({ kid }), 'decisions');
   let total = durable === null ? 0 : await countOf(all().where({ durable }));
   for (const ids of chunksOf(linked)) {
-    const query = all().whereIn('request_id', ids);
+    const query = whereAmong(all(), database.read, 'request_id', ids);
     // What the device has was counted.
     if (durable !== null) query.whereRaw('(durable IS NULL OR durable <> ?)', [durable]);
     total += await countOf(query);

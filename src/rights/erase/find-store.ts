@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
-import { pagesOf } from '../../db/sql.ts';
+import { pagesOf, whereAmong } from '../../db/sql.ts';
 import { unmarked } from '../../ingest/erasing-store.ts';
 import { inChunks } from '../../lib/chunks.ts';
 import { hourOfVerdict } from '../../log/verdict-seal-store.ts';
@@ -61,7 +61,7 @@ const BESIDE_DECISIONS = DEVICES_OF_REQUESTS.filter((table) => table !== 'decisi
 
 /** Rows that the target names. Decisions of a device that an earlier erasure has marked are left out. */
 function rowsNamed(db: Knex, { kid }: Target, [table, column]: Source, ids: readonly string[]) {
-  const rows = db(table).where({ kid }).whereIn(column, ids);
+  const rows = whereAmong(db(table).where({ kid }), db, column, ids);
   return table === 'decisions' && column === 'durable' ? unmarked(rows, table) : rows;
 }
 
@@ -128,7 +128,7 @@ export async function idsInUse(
   ];
   for (const [table, column, ids] of columns)
     await inChunks(ids, async (some) => {
-      const rows = db(table).where({ kid }).whereIn(column, some);
+      const rows = whereAmong(db(table).where({ kid }), db, column, some);
       for (const id of (await rows.distinct(column).pluck(column)) as string[]) found.add(id);
     });
   return found;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { up } from '../../../migrations/20261126_05_no_statistics.js';
 import type { Database } from '../../../src/db/db.ts';
 import { rowsOf } from '../../../src/db/sql.ts';
 import { DAY } from '../../../src/lib/clock.ts';
@@ -15,6 +16,8 @@ import {
 import type { PersonColumn } from '../../../src/rights/subject-table.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { makeHouse } from '../../ops/contract/house.ts';
+import { makeEntry } from '../../support/make.ts';
+import { makeRecorder } from '../../support/recorder.ts';
 
 /** Columns that name a person, whatever the table. */
 const PERSONAL: readonly PersonColumn[] = ['durable', 'request_id', 'visitor_id', 'principal', 'subject'];
@@ -104,6 +107,48 @@ export function subjectDataContract(make: MakeDatabase): void {
         const personal = table === 'erasures' ? [] : PERSONAL.filter((column) => columns.has(column));
         expect([...rowOf(table).names].sort(), table).toEqual([...personal].sort());
       }
+    });
+
+    // Guards against: PostgreSQL showed the durable id and the whole verdict of an erased person to whoever asked for its statistics.
+    it('lets PostgreSQL sample no value that tells people apart', async () => {
+      if (db.database.kind === 'sqlite') return;
+      const own = await make();
+      const { database } = own;
+      // Few values, which tell nobody apart.
+      const few = ['kid', 'class', 'status', 'outcome', 'resolved_role', 'proposed_outcome'];
+      few.push('webhook', 'event', 'state', 'purpose', 'choice', 'scope', 'requested_by');
+      const tables = tablesWhere(({ names }) => names.length > 0);
+      const sampled = await database.read.raw(
+        `SELECT attrelid::regclass || '.' || attname AS name FROM pg_attribute
+          WHERE attrelid::regclass::text = ANY(?) AND atttypid IN ('text'::regtype, 'bytea'::regtype)
+            AND attstattarget IS DISTINCT FROM 0 AND attname <> ALL(?)`,
+        [[...tables], few],
+      );
+      expect(rowsOf(sampled), 'a migration has to set its statistics to 0').toEqual([]);
+
+      const kid = await addTenant(database, 'sampled');
+      const recorder = makeRecorder(database);
+      await Promise.all(
+        Array.from({ length: 40 }, (_, i) =>
+          recorder.record(makeEntry({ kid, id: `sampled-${i}`, durable: 'often' })),
+        ),
+      );
+      const found = async (value: string): Promise<number> => {
+        await database.longTransaction((tx) => tx.raw('ANALYZE'));
+        const columns = `coalesce(most_common_vals::text, '') || coalesce(histogram_bounds::text, '')`;
+        const sql = `SELECT 1 FROM pg_stats WHERE schemaname = current_schema() AND ${columns} LIKE ?`;
+        return rowsOf(await database.read.raw(sql, [`%${value}%`])).length;
+      };
+      // The negative control: what is one of few values is there, and so is what an earlier release had sampled.
+      expect(await found('sampled')).toBeGreaterThan(0);
+      expect(await found('often')).toBe(0);
+      await database.longTransaction((tx) =>
+        tx.raw('ALTER TABLE decisions ALTER COLUMN durable SET STATISTICS 100'),
+      );
+      expect(await found('often')).toBe(1);
+      await database.longTransaction(up);
+      expect(await found('often')).toBe(0);
+      await own.close();
     });
 
     it('has a way to all that names a person, but to what waits for an erasure', () => {
