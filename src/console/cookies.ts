@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { LoginBegun, Switching } from '../auth/login.ts';
 import { MINUTE } from '../lib/clock.ts';
-import { decryptGcm, encryptGcm, GCM_IV_BYTES } from '../lib/gcm.ts';
+import { openText, sealText } from '../lib/gcm.ts';
 import type { Random } from '../lib/random.ts';
 
 /**
@@ -46,16 +46,15 @@ export interface PendingLogin extends LoginBegun {
   readonly switching: Switching | null;
 }
 
-const AAD = Buffer.from('gpd/console-login/v1');
+const USE = 'gpd/console-login/v1';
 const switchingSchema = z.enum(['select_account', 'login']).nullable();
 const pendingSchema = z.tuple([z.string(), z.string(), z.string(), z.string(), z.number(), switchingSchema]);
 
 /** Sealed and not stored: a stranger who begins a thousand sign-ins writes nothing. */
 export function sealLogin(key: Uint8Array, random: Random, login: PendingLogin, now: number): string {
-  const iv = random(GCM_IV_BYTES);
   const { state, nonce, verifier, back, switching } = login;
   const text = JSON.stringify([state, nonce, verifier, back, now + LOGIN_MS, switching]);
-  return Buffer.concat([iv, encryptGcm(key, iv, AAD, Buffer.from(text))]).toString('base64url');
+  return sealText(key, random, USE, text);
 }
 
 /** Null for every cause alike. */
@@ -64,11 +63,9 @@ export function openLogin(
   value: string,
   now: number,
 ): (PendingLogin & { readonly expiresAt: number }) | null {
-  const bytes = Buffer.from(value, 'base64url');
-  if (bytes.length <= GCM_IV_BYTES) return null;
-  const plain = decryptGcm(key, bytes.subarray(0, GCM_IV_BYTES), AAD, bytes.subarray(GCM_IV_BYTES));
-  if (!plain) return null;
-  const read = pendingSchema.safeParse(JSON.parse(plain.toString()));
+  const plain = openText(key, USE, value);
+  if (plain === null) return null;
+  const read = pendingSchema.safeParse(JSON.parse(plain));
   if (!read.success) return null;
   const [state, nonce, verifier, back, expiresAt, switching] = read.data;
   return now < expiresAt ? { state, nonce, verifier, back, switching, expiresAt } : null;

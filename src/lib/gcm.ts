@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
+import type { Random } from './random.ts';
 
 /** AES-256-GCM with a 96-bit IV and a 128-bit tag behind the ciphertext, the only form that gpd uses. */
 
@@ -33,4 +34,17 @@ export function decryptGcm(
   } catch {
     return null;
   }
+}
+
+/** base64url of IV and ciphertext. @param use what it is for: sealed for one use it opens for no other */
+export function sealText(key: Uint8Array, random: Random, use: string, text: string): string {
+  const iv = random(GCM_IV_BYTES);
+  return Buffer.concat([iv, encryptGcm(key, iv, Buffer.from(use), Buffer.from(text))]).toString('base64url');
+}
+
+/** Null for every cause alike. */
+export function openText(key: Uint8Array, use: string, sealed: string): string | null {
+  const bytes = Buffer.from(sealed, 'base64url');
+  const [iv, rest] = [bytes.subarray(0, GCM_IV_BYTES), bytes.subarray(GCM_IV_BYTES)];
+  return decryptGcm(key, iv, Buffer.from(use), rest)?.toString() ?? null;
 }
