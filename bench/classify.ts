@@ -85,6 +85,7 @@ function makeTenant(): IngestTenant {
     isMonitor: () => false,
     decisionWebhooks: [],
     needsProof: false,
+    bindsSessions: false,
   };
 }
 

@@ -141,7 +141,7 @@ type Verdict struct {
 	Fields map[string]any
 }
 
-// Attested says how a device was distinguished from identical ones; it does not say who uses it.
+// Attested is a key of the device: a passkey distinguished it from identical ones, dbsc is its session's. It does not say who uses it.
 type Attested struct {
 	By          string
 	DeviceBound bool

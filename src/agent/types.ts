@@ -117,7 +117,7 @@ export interface IngestResponse {
   readonly requestId: string;
   readonly transparencyToken?: string | undefined;
   /** A passkey distinguished this device from identical ones; it does not say who uses it. */
-  readonly attested?: { readonly by: 'passkey'; readonly deviceBound: boolean } | undefined;
+  readonly attested?: { readonly by: 'passkey' | 'dbsc'; readonly deviceBound: boolean } | undefined;
 }
 
 export interface SealedBundle {

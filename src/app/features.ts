@@ -1,3 +1,4 @@
+import { makeSessionBinding } from '../attest/binding.ts';
 import type { Config } from '../config.ts';
 import { makeConsentApi } from '../consent/consent-make.ts';
 import { makeConsentLane } from '../consent/lane.ts';
@@ -79,6 +80,7 @@ export async function makeFeatures(platform: Platform, { isHosting }: Settings) 
     leastSkewMs: skew.least,
     proveConsent: consent.proveConsent,
     issueToken: issue,
+    binding: makeSessionBinding(platform),
     counted: (run) => metrics?.countIngest(run) ?? run,
   });
   const check = metrics?.countChecks(consent.consent.check) ?? consent.consent.check;

@@ -1,3 +1,4 @@
+import { isClaimed } from '../agents/store.ts';
 import type { Check } from '../consent/service.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
@@ -5,18 +6,23 @@ import { NEEDED_PURPOSE } from '../ingest/consent-gate.ts';
 import { findDecision } from '../ingest/decision-store.ts';
 import type { IngestTenant, TenantLookup } from '../ingest/ports.ts';
 import type { Verdict } from '../ingest/verdict.ts';
+import type { Clock } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
+import { sha256Text } from '../lib/hash.ts';
 import { DEVICE_ATTESTATION } from '../tenants/tenant.ts';
+import { hasRoot, isBindable, provenRoots, rootOf } from './binding.ts';
+import type { FailedDeps } from './failed.ts';
 import type { OpenedToken, Presented } from './presented.ts';
 import { relyingPartyOf } from './relying-party.ts';
 
 /** Who may hold a ceremony: a browser with a token for a visit that has to be told apart, and with consent to that. */
 
-export interface AdmitDeps {
+export interface AdmitDeps extends FailedDeps {
   readonly database: Database;
-  readonly ingestTenantOf: TenantLookup;
+  readonly serverSecret: Uint8Array;
+  readonly clock: Clock;
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
-  readonly openToken: (presented: Presented) => OpenedToken | null;
+  readonly ingestTenantOf: TenantLookup;
   /** From the database: a withdrawal counts at once. */
   readonly check: (kid: string, check: Check) => Promise<{ readonly allowed: boolean }>;
 }
@@ -31,18 +37,43 @@ export interface Asker {
   readonly network: string;
 }
 
-export interface Admitted extends OpenedToken {
+interface Visit extends OpenedToken {
   readonly tenant: IngestTenant;
   readonly verdict: Verdict;
+}
+
+export interface Admitted extends Visit {
   readonly origin: string;
   readonly token: string;
   readonly rpId: string;
 }
 
+/** Its claim says that a session is bound, for as long as a token of the visit before may live. */
+export const boundNonce = (kid: string, root: string): string => sha256Text(`gpd/bound ${kid} ${root}`);
+
+/** The token of a session that is bound is good only beside a recent proof of its key: a stolen cookie is worth nothing. */
+export async function openBound(
+  {
+    database,
+    serverSecret,
+    clock,
+    tenantOf,
+  }: Pick<AdmitDeps, 'database' | 'serverSecret' | 'clock' | 'tenantOf'>,
+  { bound, origin }: Presented,
+  opened: OpenedToken | null,
+): Promise<OpenedToken | null> {
+  if (!opened || !isBindable(opened.session)) return opened;
+  const { kid, session } = opened;
+  if (tenantOf(kid)?.settings['attest.dbsc'] !== true) return opened;
+  const root = rootOf(session);
+  if (provenRoots(serverSecret, bound, { kid, origin }, clock()).includes(root)) return opened;
+  return hasRoot(session) || (await isClaimed(database, boundNonce(kid, root))) ? null : opened;
+}
+
 /** Each source of GPC only ever takes away; one that came with the bundle was counted there. @throws {Refusal} 451 */
 export async function requireConsent(
   { check }: AdmitDeps,
-  { kid, tenant, verdict, principalId }: Omit<Admitted, 'rpId'>,
+  { kid, tenant, verdict, principalId }: Visit,
   gpcHeader: boolean,
 ): Promise<void> {
   const { purposes, gpc } = verdict.consentState;
@@ -60,21 +91,29 @@ export async function requireConsent(
   if (!decisions.every(({ allowed }) => allowed)) throw refused;
 }
 
-/** Token, what it stands for, consent. @throws {Refusal} */
-export async function admit(deps: AdmitDeps, { presented, gpc }: Asker): Promise<Admitted> {
-  const opened = deps.openToken(presented);
+/** What a token, or a bound session, stands for, from a page of the tenant; and consent. @throws {Refusal} */
+export async function visitOf(
+  deps: AdmitDeps,
+  opened: OpenedToken | null,
+  origin: string,
+  gpc: boolean,
+): Promise<Visit> {
   const tenant = opened ? deps.ingestTenantOf(opened.kid) : undefined;
-  const consent = opened ? deps.tenantOf(opened.kid) : undefined;
-  const { origin = '', token } = presented;
-  if (!opened || !tenant?.origins.has(origin) || !consent || typeof token !== 'string')
-    throw new Refusal('unauthenticated');
+  if (!opened || !tenant?.origins.has(origin)) throw new Refusal('unauthenticated');
   const found = await findDecision(deps.database, opened.kid, opened.requestId);
   if (!found) throw new Refusal('no-retained-data');
-  const { verdict } = found;
-  const known = { ...opened, tenant, verdict, origin, token };
-  await requireConsent(deps, known, gpc);
-  if (!verdict.needsAttestation) throw new Refusal('no-retained-data');
-  const rpId = relyingPartyOf(origin, consent.settings['attest.rpId']);
+  const visit = { ...opened, tenant, verdict: found.verdict };
+  await requireConsent(deps, visit, gpc);
+  return visit;
+}
+
+/** For a passkey. */
+export async function admit(deps: AdmitDeps, { presented, gpc }: Asker): Promise<Admitted> {
+  const { origin = '', token } = presented;
+  const opened = await openBound(deps, presented, deps.openToken(presented));
+  const visit = await visitOf(deps, opened, origin, gpc);
+  if (!visit.verdict.needsAttestation) throw new Refusal('no-retained-data');
+  const rpId = relyingPartyOf(origin, deps.tenantOf(visit.kid)?.settings['attest.rpId'] ?? '');
   if (rpId === null) throw new Refusal('attestation-failed');
-  return { ...known, rpId };
+  return { ...visit, origin, token: String(token), rpId };
 }

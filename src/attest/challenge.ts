@@ -14,12 +14,17 @@ const MAC_BYTES = 32;
 const HEAD_BYTES = TIME_BYTES + RANDOM_BYTES;
 
 export type Ceremony = 'create' | 'get';
+/** The key that every challenge is MACed with. */
+export const challengeKeyOf = (deps: { readonly serverSecret: Uint8Array }): Buffer =>
+  hmacSha256(deps.serverSecret, 'gpd/attest-challenge/v1');
 
 /** The token is bound to its request, session and origin: so is what is bound to the token. */
 export interface ChallengeBinding {
   readonly token: string;
   readonly kid: string;
-  readonly ceremony: Ceremony;
+  /** Of a session: `bind`, `refresh`. */
+  readonly ceremony: Ceremony | 'bind' | 'refresh';
+  /** Of a session: the origin. */
   readonly rpId: string;
 }
 

@@ -1,7 +1,9 @@
-/** The result of a ceremony; the client gets one refusal for all but the first two. */
+/** The result of a ceremony; the client gets one refusal for all but the first four. */
 export const OUTCOMES = [
   'created',
   'used',
+  'bound',
+  'refreshed',
   'malformed',
   'challenge',
   'signature',

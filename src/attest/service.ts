@@ -3,16 +3,16 @@ import { confidenceOf, currentEpoch, epochEnd, visitorIdOf } from '../ingest/ide
 import type { IngestTenant, IssueToken, KnownDevice, RecordEntry } from '../ingest/ports.ts';
 import type { RecordAlone } from '../ingest/recorder-store.ts';
 import { verdictResponse } from '../ingest/respond.ts';
-import { type Clock, DAY } from '../lib/clock.ts';
+import { DAY } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
-import { hmacSha256, hmacSha256Text, sha256 } from '../lib/hash.ts';
+import { hmacSha256Text, sha256 } from '../lib/hash.ts';
 import type { Random } from '../lib/random.ts';
 import type { IngestResponse } from '../schema/responses.ts';
 import { type AdmitDeps, type Admitted, type Asker, admit, requireConsent } from './admit-service.ts';
 import { isCloned, type Presentation, readCredential, verifyCreated, verifyUsed } from './ceremony.ts';
-import { type Ceremony, makeChallenge, readChallenge } from './challenge.ts';
+import { type Ceremony, challengeKeyOf, makeChallenge, readChallenge } from './challenge.ts';
 import { addCredential, type Credential, findCredential, takeCredential } from './credential-store.ts';
-import type { Outcome } from './outcomes.ts';
+import { Failed, telling } from './failed.ts';
 import { publicKeyOf } from './publickey.ts';
 
 /** Distinguishes identical devices by a passkey (contract-2 section 16). */
@@ -20,31 +20,14 @@ import { publicKeyOf } from './publickey.ts';
 export interface AttestDeps extends AdmitDeps {
   readonly record: RecordAlone;
   readonly issueToken: IssueToken;
-  readonly serverSecret: Uint8Array;
   readonly epochDays: number;
-  readonly clock: Clock;
   readonly random: Random;
-  /** Of whose ceremony what came. */
-  readonly onOutcome: (outcome: Outcome, kid: string) => void;
 }
 
 export type AttestService = ReturnType<typeof makeAttestService>;
 
 const USER_ID_BYTES = 16;
 const SALT_BYTES = 16;
-
-class Failed extends Error {
-  override readonly name = 'Failed';
-  readonly outcome: Outcome;
-
-  constructor(outcome: Outcome) {
-    super(outcome);
-    this.outcome = outcome;
-  }
-}
-
-const challengeKey = ({ serverSecret }: AttestDeps): Buffer =>
-  hmacSha256(serverSecret, 'gpd/attest-challenge/v1');
 
 /** Before it no durable id begins: those of signals are of 32 bytes. */
 const durableOf = ({ durableKey }: IngestTenant, credentialId: string): string =>
@@ -152,7 +135,7 @@ async function attest(deps: AttestDeps, asker: Asker, given: unknown) {
   if (!read) throw new Failed('malformed');
   const { ceremony, challenge } = read;
   const binding = { token, kid, ceremony, rpId };
-  const expiresAt = readChallenge(challengeKey(deps), deps.clock(), challenge, binding);
+  const expiresAt = readChallenge(challengeKeyOf(deps), deps.clock(), challenge, binding);
   if (expiresAt === null) throw new Failed('challenge');
   const proven = await prove(deps, admitted, read);
   // Once more: a signature takes its time, and what was withdrawn meanwhile is withdrawn.
@@ -173,19 +156,12 @@ export function makeAttestService(deps: AttestDeps) {
     async options(asker: Asker, ceremony: Ceremony) {
       const { token, kid, rpId } = await admit(deps, asker);
       const { random, clock } = deps;
-      const challenge = makeChallenge(challengeKey(deps), random, clock(), { token, kid, ceremony, rpId });
+      const challenge = makeChallenge(challengeKeyOf(deps), random, clock(), { token, kid, ceremony, rpId });
       const userId = random(USER_ID_BYTES).toString('base64url');
       return { ceremony, publicKey: publicKeyOf(ceremony, { rpId, challenge, userId }) };
     },
     /** @throws {Refusal} `attestation-failed` for every failed ceremony alike */
-    async verify(asker: Asker, credential: unknown): Promise<IngestResponse> {
-      try {
-        return await attest(deps, asker, credential);
-      } catch (error) {
-        if (!(error instanceof Failed)) throw error;
-        deps.onOutcome(error.outcome, deps.openToken(asker.presented)?.kid ?? '');
-        throw new Refusal('attestation-failed');
-      }
-    },
+    verify: (asker: Asker, credential: unknown): Promise<IngestResponse> =>
+      telling(deps, asker.presented, attest(deps, asker, credential)),
   };
 }

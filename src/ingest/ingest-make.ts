@@ -27,9 +27,9 @@ export function publicNames(config: Config, url: string): readonly string[] {
   return [host, ...config.authorities, ...local].map((name) => name.toLowerCase().replace(/:443$/, ''));
 }
 
-type Given = 'tenants' | 'now' | 'leastSkewMs' | 'recorder' | 'issueToken' | 'proveConsent' | 'random';
+type Computed = 'botAuth' | 'maxSkewMs' | 'epochDays' | 'attestation' | 'collisionRisk';
 
-export interface IngestParts extends Pick<IngestDeps, Given> {
+export interface IngestParts extends Omit<IngestDeps, Computed> {
   readonly findAgentKey: FindAgentKey;
   readonly claimAgentNonce: BotAuthDeps['claimNonce'];
   readonly authorities: () => readonly string[];
@@ -72,13 +72,11 @@ export interface IngestPlatform {
   readonly onFault: IngestLaneDeps['onFault'];
 }
 
-export interface IngestNeeds {
+export interface IngestNeeds
+  extends Pick<IngestDeps, 'leastSkewMs' | 'proveConsent' | 'issueToken' | 'binding'> {
   readonly isHosting: IngestLaneDeps['isHosting'];
   /** Salts a client's network for a day. */
   readonly markNetwork: IngestLaneDeps['markNetwork'];
-  readonly leastSkewMs: IngestDeps['leastSkewMs'];
-  readonly proveConsent: IngestDeps['proveConsent'];
-  readonly issueToken: IngestDeps['issueToken'];
   /** The same function, with its answers counted. */
   readonly counted: (run: IngestLaneDeps['ingest']) => IngestLaneDeps['ingest'];
 }

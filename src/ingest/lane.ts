@@ -11,7 +11,7 @@ import { allowedMethods, ROUTES } from '../schema/routes.ts';
 import type { Unsealed } from './open.ts';
 import type { IngestInput } from './ports.ts';
 import type { IngestAnswer } from './respond.ts';
-import { refusal } from './respond.ts';
+import { refusal, sessionCookie } from './respond.ts';
 
 /** POST /_fp/i/v1: size → rate → media type → body → gate 503 → envelope → core (contract 3.1). */
 
@@ -35,7 +35,6 @@ export interface IngestLaneDeps {
 const METHOD = ROUTES.ingest.method.toUpperCase();
 const ALLOW = allowedMethods(ROUTES.ingest.path).join(', ');
 const SESSION_BYTES = 32;
-const COOKIE = 'HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=2592000';
 
 const tooLarge = (): HotReply => errorReply('payload-too-large', { connection: 'close' });
 
@@ -62,7 +61,8 @@ async function settle(
   headers: Readonly<Record<string, string>>,
   outcome: Promise<IngestAnswer>,
 ): Promise<HotReply> {
-  return withHeaders(await replyTo(deps, requestId, outcome), headers);
+  const { status, headers: own, body } = await replyTo(deps, requestId, outcome);
+  return { status, headers: Object.assign({}, headers, own), body };
 }
 
 async function replyTo(
@@ -71,8 +71,8 @@ async function replyTo(
   outcome: Promise<IngestAnswer>,
 ): Promise<HotReply> {
   try {
-    const { status, response } = await outcome;
-    return jsonReply(status, response);
+    const { status, response, headers } = await outcome;
+    return jsonReply(status, response, headers);
   } catch (error) {
     if (error instanceof Unavailable) return unavailableReply(error);
     deps.onFault(requestId, error);
@@ -124,7 +124,7 @@ function runCore(deps: IngestLaneDeps, request: HotRequest, bundle: Unsealed): P
   });
   // From here on the kid is known: another tenant's page may not read its answer.
   const headers = corsHeaders(request.headers, (origin) => deps.mayRead(bundle.kid, origin));
-  headers['set-cookie'] = `gp_session=${session}; ${COOKIE}`;
+  headers['set-cookie'] = sessionCookie(session);
   return settle(deps, request.requestId, headers, deps.gate.hold(outcome));
 }
 

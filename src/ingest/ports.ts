@@ -37,6 +37,8 @@ export interface IngestTenant {
   readonly populationKey: Uint8Array | null;
   /** False until the tenant proves consent by its own ledger (contract 3.3). */
   readonly needsProof: boolean;
+  /** `attest.dbsc`: a browser may bind its session to a key of the device. */
+  readonly bindsSessions: boolean;
 }
 
 export type TenantLookup = (kid: string) => IngestTenant | undefined;
@@ -142,6 +144,21 @@ export type IssueToken = (grant: {
   readonly principalId?: string | undefined;
 }) => string;
 
+/** Device-bound sessions (ADR 0051). */
+export interface SessionBinding {
+  /** Of the session whose key this browser has proven a moment ago; empty for none. */
+  root(
+    cookie: string | undefined,
+    at: { readonly kid: string; readonly origin: string },
+    now: number,
+  ): string;
+  /** The value of `Secure-Session-Registration`. */
+  offer(
+    visit: { readonly kid: string; readonly origin: string; readonly token: string },
+    now: number,
+  ): string;
+}
+
 /** What reading and evaluating a bundle needs; neither touches the world. */
 export interface EvaluateDeps {
   readonly tenants: TenantLookup;
@@ -172,6 +189,7 @@ export interface IngestDeps extends EvaluateDeps {
   readonly botAuth: (request: BotAuthRequest, now: number) => Promise<string | null>;
   readonly proveConsent: ProveConsent;
   readonly issueToken: IssueToken;
+  readonly binding: SessionBinding;
   readonly random: Random;
   readonly attestation: AttestationLimits;
   /** The chance above which a further network of the day is taken for another device's. */

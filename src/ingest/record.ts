@@ -1,4 +1,5 @@
 import { DAY, MINUTE } from '../lib/clock.ts';
+import { DEVICE_ATTESTATION } from '../tenants/tenant.ts';
 import { collisionChance, isShared } from './attestation.ts';
 import type { Classification } from './classify/classify.ts';
 import { decide } from './decide.ts';
@@ -8,7 +9,7 @@ import { epochEnd } from './identity.ts';
 import { ofNoTenant } from './open.ts';
 import { refuse, STAGES } from './pipeline.ts';
 import type { IngestDeps, IngestInput, KnownDevice, RecordEntry } from './ports.ts';
-import type { IngestAnswer } from './respond.ts';
+import { type IngestAnswer, sessionCookie } from './respond.ts';
 
 const UNKNOWN_DEVICE: KnownDevice = {
   seen: false,
@@ -19,17 +20,32 @@ const UNKNOWN_DEVICE: KnownDevice = {
 /** As long as the transparency token lives (contract 3.5). */
 const SUMMARY_TTL_MS = 5 * MINUTE;
 const SALT_BYTES = 16;
+const BOUND = { by: 'dbsc', deviceBound: true } as const;
 
-function tokenFor(
+/** A page of the tenant's, with the root of the session that its browser has bound; null where it may bind none. */
+function placeOf({ binding }: IngestDeps, { headers }: IngestInput, evaluated: Evaluated) {
+  const { tenant, now, consentState } = evaluated;
+  const { origin, cookie } = headers;
+  const { kid, origins, bindsSessions } = tenant;
+  if (typeof origin !== 'string' || !origins.has(origin)) return null;
+  const may = bindsSessions && consentState.purposes.includes(DEVICE_ATTESTATION);
+  return { origin, root: may ? binding.root(cookie?.toString(), { kid, origin }, now) : null };
+}
+
+/** The token, and what the answer sets where the session may be bound. */
+function grant(
   deps: IngestDeps,
   input: IngestInput,
-  { tenant, now, toProve }: Evaluated,
-): string | undefined {
-  const { origin } = input.headers;
-  if (typeof origin !== 'string' || !tenant.origins.has(origin)) return undefined;
-  const { requestId, session } = input;
-  const principalId = toProve?.principalId;
-  return deps.issueToken({ kid: tenant.kid, requestId, session, origin, now, principalId });
+  { tenant: { kid }, now, toProve }: Evaluated,
+  { origin, root }: NonNullable<ReturnType<typeof placeOf>>,
+) {
+  const session = root === null ? input.session : `${input.session}.${root}`;
+  const { requestId } = input;
+  const token = deps.issueToken({ kid, requestId, session, origin, now, principalId: toProve?.principalId });
+  const headers: Record<string, string> = {};
+  if (root !== null) headers['set-cookie'] = sessionCookie(session);
+  if (root === '') headers['secure-session-registration'] = deps.binding.offer({ kid, origin, token }, now);
+  return { token, headers };
 }
 
 const mayBeShared = (known: KnownDevice, { attestation, collisionRisk }: IngestDeps): boolean =>
@@ -99,6 +115,7 @@ export async function record(
   const { identity } = classified;
   const { kid } = tenant;
   const day = Math.floor(now / DAY);
+  const place = identity && placeOf(deps, input, evaluated);
   const recorded = await STAGES.record.run(deps, {
     claim: {
       kid,
@@ -108,14 +125,18 @@ export async function record(
       earliestExpiry: earliestExpiry(evaluated.clientTs, deps.leastSkewMs()),
     },
     device: identity && { kid, durable: identity.durable, network: input.network, day },
-    decide: (known) => decideOn(deps, input, evaluated, declaredAgentId, known ?? UNKNOWN_DEVICE),
+    decide(known) {
+      const entry = decideOn(deps, input, evaluated, declaredAgentId, known ?? UNKNOWN_DEVICE);
+      return place?.root ? { ...entry, verdict: { ...entry.verdict, attested: BOUND } } : entry;
+    },
   });
   if (recorded === 'gone') return refuse('record', ofNoTenant(evaluated.symmetric), input.requestId);
   if (recorded === 'replay' || recorded === 'stale')
     return refuse('record', recorded, input.requestId, consentState);
 
   const response = STAGES.respond.run(recorded.verdict, identity?.visitorId ?? null);
-  const transparencyToken = identity ? tokenFor(deps, input, evaluated) : undefined;
-  if (transparencyToken !== undefined) response.transparencyToken = transparencyToken;
-  return { status: 200, response };
+  if (!place) return { status: 200, response };
+  const { token, headers } = grant(deps, input, evaluated, place);
+  response.transparencyToken = token;
+  return { status: 200, response, headers };
 }

@@ -10,7 +10,12 @@ import type { Verdict } from './verdict.ts';
 export interface IngestAnswer {
   readonly status: number;
   readonly response: IngestResponse;
+  readonly headers?: Readonly<Record<string, string>>;
 }
+
+/** Interface section 3. */
+export const sessionCookie = (session: string): string =>
+  `gp_session=${session}; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=2592000`;
 
 /** Contract 3.1: on a refusal the class is unknown, nobody is identified and there is no token. */
 export function refusal(

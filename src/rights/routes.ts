@@ -19,11 +19,11 @@ import type { Reach } from './subject.ts';
 
 /** The privacy-rights API (contract section 6): rate 429 → 401 → role 403 → body 400 → 404 → ownership 403 → state 409. */
 
-/** One bucket for /me, /case, passkeys and /privacy (contract section 8), before anything else is looked at. */
+/** One bucket for /me, /case, attestation and /privacy (contract section 8), before anything else is looked at. */
 export function privacyLimit(limiter: Limiter): Router {
   const limit = limitClients(limiter);
   return exactRouter()
-    .use(['/privacy', ROUTES.case.path, ROUTES.attestOptions.path, ROUTES.attestVerify.path], limit)
+    .use(['/privacy', ROUTES.case.path, '/_fp/attest/v1'], limit)
     .all(ROUTES.me.path, limit)
     .post(ROUTES.myData.path, limit);
 }

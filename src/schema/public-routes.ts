@@ -13,6 +13,7 @@ import {
   pubKeyResponseSchema,
   readySchema,
   requestIdSchema,
+  sessionInstructionsSchema,
 } from './responses.ts';
 import type { Route } from './route.ts';
 
@@ -29,18 +30,24 @@ const ATTEST = {
   credential: 'none',
   cors: 'ingest',
 } as const;
-const ATTEST_ERRORS = [
-  'invalid-json',
-  'invalid-request',
+const SESSION_ERRORS = [
   'attestation-failed',
   'unauthenticated',
   'no-retained-data',
-  'payload-too-large',
-  'unsupported-media-type',
   'rate-limited',
   'consent-missing',
   'unavailable',
 ] as const;
+const ATTEST_ERRORS = [
+  ...SESSION_ERRORS,
+  'invalid-json',
+  'invalid-request',
+  'payload-too-large',
+  'unsupported-media-type',
+] as const;
+/** Asked by the browser itself, so that no page has to be let in. */
+const SESSION = { ...ATTEST, cors: 'none', errors: SESSION_ERRORS } as const;
+const INSTRUCTIONS = { text: 'Session instructions', schema: sessionInstructionsSchema };
 
 const script = <const Path extends string>(path: Path, summary: string) =>
   ({ ...OPEN, path, summary, responses: { 200: SCRIPT } }) as const;
@@ -82,6 +89,21 @@ export const PUBLIC_ROUTES = {
     request: attestVerifyRequestSchema,
     responses: { 200: { text: 'The new decision', schema: ingestResponseSchema } },
     errors: ATTEST_ERRORS,
+  },
+  bindSession: {
+    ...SESSION,
+    path: '/_fp/attest/v1/session',
+    summary: 'Binds the session to a key of the device (Device Bound Session Credentials).',
+    responses: { 200: INSTRUCTIONS },
+  },
+  refreshSession: {
+    ...SESSION,
+    path: '/_fp/attest/v1/session/refresh',
+    summary: 'Takes a fresh proof of the key that a session is bound to.',
+    responses: {
+      200: INSTRUCTIONS,
+      403: { ...INSTRUCTIONS, text: 'Secure-Session-Challenge has the challenge to be signed' },
+    },
   },
   pubkey: {
     ...OPEN,

@@ -43,7 +43,7 @@ export const consentStateSchema = z.object({
 export type ConsentState = z.infer<typeof consentStateSchema>;
 
 /** How this device was distinguished from identical ones; it does not say who uses it. */
-export const attestedSchema = z.object({ by: z.literal('passkey'), deviceBound: z.boolean() });
+export const attestedSchema = z.object({ by: z.enum(['passkey', 'dbsc']), deviceBound: z.boolean() });
 export type Attested = z.infer<typeof attestedSchema>;
 
 export const ingestResponseSchema = z.object({
@@ -117,3 +117,6 @@ export const attestVerifyRequestSchema = z.object({
   token: z.unknown().optional(),
   credential: z.unknown().optional(),
 });
+
+/** JSON session instructions (W3C dbsc-1). */
+export const sessionInstructionsSchema = z.record(z.string(), z.unknown());

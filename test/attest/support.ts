@@ -1,5 +1,6 @@
 import type { IngestResponse } from '../../src/schema/responses.ts';
 import { ORIGIN } from '../support/constants.ts';
+import { type Registration, readRegistration } from '../support/dbsc.ts';
 import { expectCore, post, sessionOf } from '../support/expect.ts';
 import { postJson, type Reply } from '../support/http.ts';
 import { desktopChrome } from '../support/samples.ts';
@@ -13,6 +14,8 @@ export interface Visit {
   readonly token: string;
   readonly session: string;
   readonly origin: string;
+  /** Where the browser is asked to bind its session. */
+  readonly registration: Registration | null;
 }
 
 /** A machine without a graphics chip: it looks like every other of its kind. */
@@ -36,7 +39,8 @@ export async function visit(gpd: Gpd, options: VisitOptions = {}): Promise<Visit
   const consent = { purposes, ...options.consent };
   const reply = await post(gpd.url, makeBundle(target, { signals, consent }), { origin, ...options.headers });
   const answer = expectCore(reply, 'ok');
-  return { answer, token: answer.transparencyToken ?? '', session: sessionOf(reply), origin };
+  const registration = readRegistration(reply.headers['secure-session-registration']);
+  return { answer, token: answer.transparencyToken ?? '', session: sessionOf(reply), origin, registration };
 }
 
 export interface CallOptions {

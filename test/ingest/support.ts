@@ -73,6 +73,7 @@ export async function run(world: World = {}) {
       return claim.purposes.filter((purpose) => world.proven?.includes(purpose));
     },
     issueToken: ({ kid, requestId, session, origin }) => `token ${kid} ${requestId} ${session} ${origin}`,
+    binding: { root: () => '', offer: () => '' },
     random,
     now: () => NOW,
     maxSkewMs: 300_000,

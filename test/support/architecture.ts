@@ -80,7 +80,7 @@ const PACKAGES: Readonly<Record<Room, readonly string[]>> = {
   agents: ['jose', 'http-message-sig', 'structured-headers'],
   consent: ['jose'],
   ingest: ['maxmind'],
-  attest: ['@simplewebauthn/server'],
+  attest: ['@simplewebauthn/server', 'jose'],
   rights: ['node-forge', 'yazl', 'ejs'],
   console: ['ejs'],
   ops: [ANY_NODE, 'express', 'maxmind', 'node-forge', 'pino', 'prom-client', 'rate-limiter-flexible'],

@@ -14,7 +14,7 @@ import { browserHeaders } from './samples.ts';
 
 export const INGEST = '/_fp/i/v1';
 const COOKIE =
-  /^gp_session=([A-Za-z0-9_-]{43}); HttpOnly; Secure; SameSite=Strict; Path=\/; Max-Age=2592000$/;
+  /^gp_session=([A-Za-z0-9_-]{43}(?:\.[A-Za-z0-9_-]{0,43})?); HttpOnly; Secure; SameSite=Strict; Path=\/; Max-Age=2592000$/;
 export const REQUEST_ID = /^req_[0-9A-HJKMNP-TV-Z]{26}$/;
 
 /** For `vi.waitFor`: what the command line changes, a running server sees within 5 s. */

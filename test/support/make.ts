@@ -191,6 +191,7 @@ export function makeIngestTenant(
     decisionWebhooks: [],
     populationKey: null,
     needsProof: false,
+    bindsSessions: false,
     ...over,
   };
 }

@@ -58,6 +58,7 @@ describe('tenant settings', () => {
       'review.fourEyes': false,
       'rights.profile': 'gdpr',
       'attest.rpId': '',
+      'attest.dbsc': false,
       'notify.email': [],
       'notify.digest': 'off',
       'retention.days': 90,

@@ -62,7 +62,7 @@ export function showResponse(status, response) {
   show('answered', true);
   show('judged', ok);
   show('attestation', response.needsAttestation);
-  show('attested', response.attested !== undefined);
+  show('attested', response.attested?.by === 'passkey');
 }
 
 /** Nothing came from the core: the agent refused, or nobody answered. */

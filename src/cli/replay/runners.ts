@@ -71,6 +71,7 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
       otherwise = shadow;
     }),
     issueToken: () => '',
+    binding: { root: () => '', offer: () => '' },
     // Whether a grant was live at the bundle's own time cannot be asked afterwards: the proof counts as it stands.
     proveConsent: ({ purposes }) => Promise.resolve(purposes),
   });

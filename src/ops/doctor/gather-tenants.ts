@@ -123,6 +123,7 @@ async function gatherTenant(
     origins: settings.origins,
     wantsMail: settings['notify.email'].length > 0,
     rpId: settings['attest.rpId'],
+    bindsSessions: settings['attest.dbsc'],
     ...keyFacts(await makeSealKeyStore(database).list(kid), now),
     symmetric: (await readTenantSecret(database, kid, SYMMETRIC_SECRET)) !== null,
     activeApiKeys: active.length,

@@ -46,7 +46,7 @@ const COSIGNINGS: Results = {
 };
 const ATTESTATIONS: Results = {
   name: 'gpd_attestations_total',
-  help: 'Ceremonies of passkeys, by what came of them.',
+  help: 'Ceremonies of passkeys and of keys of sessions, by result.',
   results: OUTCOMES,
 };
 

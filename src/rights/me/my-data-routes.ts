@@ -85,7 +85,7 @@ interface Sent {
 }
 
 async function answer(me: MeService, { presented, fields, network }: Sent, response: Response) {
-  const { kid, notice, requestId } = me.check(presented);
+  const { kid, notice, requestId } = await me.check(presented);
   const { action } = fields;
   if (action === 'export') {
     response.attachment('my-data.json');

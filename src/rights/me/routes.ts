@@ -12,7 +12,7 @@ export function meRoutes(service: MeService): Handlers<'me' | 'link'> {
   return {
     async me({ headers, network, body: { token, action, ...rest } }, response) {
       const presented = present(headers, token);
-      service.check(presented);
+      await service.check(presented);
       response.set('cache-control', 'no-store');
       if (action === 'view') response.json(await service.view(presented));
       else if (action === 'forget') response.json(await service.forget(presented));

@@ -1,3 +1,4 @@
+import { openBound } from '../../attest/admit-service.ts';
 import type { Presented } from '../../attest/presented.ts';
 import { displayHandle, rightsRef } from '../../audit/reference.ts';
 import { recordAudit, writeAudit } from '../../audit/store.ts';
@@ -36,8 +37,9 @@ interface Opened {
 }
 
 /** Every cause alike: malformed, expired, of another session, origin or tenant. @throws {Refusal} 401 */
-function open({ serverSecret, tenantOf, clock }: MeDeps, presented: Presented): Opened {
-  const subject = openPresented(serverSecret, clock(), presented);
+async function open(deps: MeDeps, presented: Presented): Promise<Opened> {
+  const { serverSecret, tenantOf, clock } = deps;
+  const subject = await openBound(deps, presented, openPresented(serverSecret, clock(), presented));
   const tenant = subject === null ? undefined : tenantOf(subject.kid);
   if (subject === null || !tenant?.origins.has(presented.origin ?? '')) throw new Refusal('unauthenticated');
   return { tenant, requestId: subject.requestId };
@@ -157,18 +159,18 @@ async function link(
 export function makeMeService(deps: MeDeps) {
   return {
     /** The token alone, for what decides about the rest of the body after it. */
-    check(presented: Presented) {
-      const { tenant, requestId } = open(deps, presented);
+    async check(presented: Presented) {
+      const { tenant, requestId } = await open(deps, presented);
       return { kid: tenant.kid, notice: noticeOf(tenant), requestId };
     },
-    forget: async (presented: Presented) => forget(deps, open(deps, presented)),
-    export: async (presented: Presented) => exportAll(deps, open(deps, presented)),
-    view: async (presented: Presented) => view(deps, open(deps, presented)),
+    forget: async (presented: Presented) => forget(deps, await open(deps, presented)),
+    export: async (presented: Presented) => exportAll(deps, await open(deps, presented)),
+    view: async (presented: Presented) => view(deps, await open(deps, presented)),
     async contest(presented: Presented, network: string, filing: CaseFiling) {
-      const { tenant, requestId } = open(deps, presented);
+      const { tenant, requestId } = await open(deps, presented);
       return deps.cases.file({ kid: tenant.kid, requestId, network }, filing);
     },
     link: async (session: PrincipalSession, presented: Presented) =>
-      link(deps, open(deps, presented), session),
+      link(deps, await open(deps, presented), session),
   };
 }
