@@ -6,19 +6,17 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 
 export const readPage = (path: string): string => readFileSync(join(root, path), 'utf8');
 
-/** Paths of the pages for readers, from the root; man pages are generated from the commands' help. */
+const LOCALES = ['src/agent/my-data/locales/en.ts', 'src/banner/locales/en.ts'];
+
+/** Paths of what people read, from the root; man pages are generated from the commands' help. */
 export function listPages(): readonly string[] {
   const docs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => join('docs', name));
-  const texts = readdirSync(join(root, 'views')).filter((name) => name.endsWith('.txt'));
-  return [
-    'README.md',
-    'CONTRIBUTING.md',
-    'SECURITY.md',
-    ...docs,
-    ...texts.map((name) => join('views', name)),
-  ];
+  const texts = readdirSync(join(root, 'views'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.en\.\w+$/.test(name))
+    .map((name) => join('views', name));
+  return ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...docs, ...texts, ...LOCALES];
 }
 
 /** A page without code, link targets and tables' rules; one space for all white space. */

@@ -23,6 +23,14 @@ describe.each(['docs/sdk.md', 'docs/webhooks.md'])('%s', (page) => {
   });
 });
 
+describe('docs/sdk.md', () => {
+  it('has the set-up of the READMEs', () => {
+    const [setUp = ['', '']] = blocksOf('docs/sdk.md').filter(([language]) => language === 'sh');
+    expect(setUp[1]).toContain('gpd apikeys create');
+    expect(readPage('sdk/node/README.md')).toContain(setUp[1]);
+  });
+});
+
 describe('README.md', () => {
   it('is at most 120 lines', () => {
     expect(readPage('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(120);

@@ -15,7 +15,7 @@ function blocksOf(page: string, heading: string): readonly string[] {
 
 const blocks = blocksOf('README.md', 'Five minutes');
 const [tenants = '', rotation = '', ...more] = blocksOf('docs/operate/keys.md', 'Do it');
-const keys = blocksOf('docs/api-keys.md', 'Do it');
+const keys = [...blocksOf('docs/api-keys.md', 'Do it'), ...blocksOf('docs/webhooks.md', 'Add a target')];
 
 it('README’s five minutes work as they are pasted', { timeout: 120_000 }, async () => {
   const port = await freePort();
@@ -44,13 +44,14 @@ it('README’s five minutes work as they are pasted', { timeout: 120_000 }, asyn
         },
       )
       .toBe(200);
-    expect([more, keys.length]).toEqual([[], 1]);
+    expect([more, keys.length]).toEqual([[], 2]);
     const marked = [...others, rotation, tenants, ...keys].map(
       (block, i) => `printf '\\n== %s\\n' ${i}\n${block}`,
     );
     const { output, exited } = paste(marked.join('\n'));
     expect([await exited, output.stderr]).toEqual([{ code: 0, signal: null }, expect.any(String)]);
-    const [, visit, verdict, consent, person, rotated, changed, listed] = output.stdout.split(/^== \d$/m);
+    const [, visit, verdict, consent, person, rotated, changed, listed, hook] =
+      output.stdout.split(/^== \d$/m);
     expect(visit).toContain('"reason":"ok"');
     expect(verdict).toContain('"rules":[{"id":"A1","weight":0.9,');
     expect(consent).toContain('{"allowed":true,"reason":"granted",');
@@ -61,6 +62,7 @@ it('README’s five minutes work as they are pasted', { timeout: 120_000 }, asyn
     expect(rotated).toContain('3 bundles, 0 other than expected');
     expect(changed).toMatch(/A1/);
     expect(listed).toMatch(/publishable +page/);
+    expect(hook).toMatch(/^whsec_/m);
     expect(output.stdout).not.toMatch(/"error"|unauthenticated/);
   } finally {
     server.child.kill('SIGTERM');
