@@ -97,18 +97,23 @@ export function closeWhenUseless(
   done: (error: Error | null, c: unknown) => void,
 ): void {
   const query = connection.query.bind(connection);
+  const watch = (error: Error): void => {
+    const hangs = error.message === 'Query read timeout';
+    if (hangs || errorCode(error) === READ_ONLY) connection.__knex__disposed = error;
+    if (hangs) connection.connection.stream.destroy();
+  };
   connection.query = (...args) => {
     const answer = args.at(-1) as ((error: Error | null, result: unknown) => void) | undefined;
-    if (typeof answer !== 'function') return query(...args);
-    const watched = (error: Error | null, result: unknown): void => {
-      if (error?.message === 'Query read timeout') {
-        connection.__knex__disposed = error;
-        connection.connection.stream.destroy();
-      }
-      if (error && errorCode(error) === READ_ONLY) connection.__knex__disposed = error;
+    if (typeof answer !== 'function') {
+      const promised = query(...args);
+      // As a BEGIN is sent.
+      if (promised instanceof Promise) promised.catch(watch);
+      return promised;
+    }
+    return query(...args.slice(0, -1), (error: Error | null, result: unknown): void => {
+      if (error) watch(error);
       answer(error, result);
-    };
-    return query(...args.slice(0, -1), watched);
+    });
   };
   done(null, connection);
 }

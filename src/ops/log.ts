@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { driverError, errorCode } from '../db/availability.ts';
 import { STATE_INVALID } from '../db/state-invalid.ts';
 import { EgressRefused } from '../egress/guard.ts';
 import { SECOND } from '../lib/clock.ts';
@@ -19,11 +20,11 @@ export function makeLogger(
  */
 export function describeFault(error: unknown): Record<string, string> {
   if (!(error instanceof Error)) return { name: typeof error };
-  const { code } = error as { code?: unknown };
   const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
   return {
     name: error.name,
-    code: typeof code === 'string' ? code : '',
+    // Of an outage the driver's: lock, read-only, full disk and pooler all mean to try again.
+    code: errorCode(driverError(error)),
     ...(error instanceof EgressRefused ? { reason: error.message } : {}),
     stack: frames.slice(0, 12).join('\n'),
   };
