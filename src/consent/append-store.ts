@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../db/db.ts';
 import { Fault, makeGroup } from '../db/group-commit.ts';
-import { type Bindings, type HotTransaction, insertMany } from '../db/sql.ts';
+import { type Bindings, type HotTransaction, inOneStatement, insertMany } from '../db/sql.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
 import type { EntryDetail } from '../ledger/commitment.ts';
 import { type PersonalType, personalEntry } from '../ledger/entries.ts';
 import { iso } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
-import { appendEntries, takeHead } from '../log/append-store.ts';
+import { appendEntries, type Head, takeHead } from '../log/append-store.ts';
 import { enqueue, type OutboxEntry } from '../webhooks/store.ts';
 import type { Appended, AppendRequest } from './append.ts';
 import { idempotencyId, loadAnswers, saveAnswers } from './idempotency-store.ts';
@@ -103,7 +103,7 @@ type Answer = Appended | 'conflict' | 'erased';
 type Outcomes = Map<AppendRequest, Answer | Fault>;
 
 /** @param batch of one tenant, whose head is locked */
-async function appendTenant(tx: HotTransaction, kid: string, batch: Batch): Promise<Outcomes> {
+async function appendTenant(tx: HotTransaction, kid: string, head: Head, batch: Batch): Promise<Outcomes> {
   const results: Outcomes = new Map();
   const [any] = batch;
   if (!any) return results;
@@ -130,27 +130,26 @@ async function appendTenant(tx: HotTransaction, kid: string, batch: Batch): Prom
     return buildEntries(request, principal);
   });
   const fresh = unknown.filter((request) => !results.has(request));
-  const appended = await appendEntries(
-    tx,
-    kid,
-    written.map(({ bytes }) => bytes),
-  );
-  const placed = written.map(
-    (entry, i): Placed => ({ ...entry, ...(appended[i] as { seq: number; hash: string }) }),
-  );
-  await saveEntries(tx, kid, placed);
-  await savePrincipals(tx, kid, principals, any.stateMac);
-  await enqueue(tx, placed.flatMap(outboxEntries));
-  for (const request of fresh) {
-    const own = placed.filter((entry) => entry.request === request);
-    const entries = own.map(({ entry, seq, hash }) => ({ purpose: entry.purpose, seq, hash }));
-    results.set(request, { entries });
-  }
-  await saveAnswers(
-    tx,
-    kid,
-    fresh.map((request) => [request, results.get(request) as Appended]),
-  );
+  await inOneStatement(tx, async (write) => {
+    const bytes = written.map((entry) => entry.bytes);
+    const appended = await appendEntries(write, kid, bytes, head);
+    const placed = written.map(
+      (entry, i): Placed => ({ ...entry, ...(appended[i] as { seq: number; hash: string }) }),
+    );
+    await saveEntries(write, kid, placed);
+    await savePrincipals(write, kid, principals, any.stateMac);
+    await enqueue(write, placed.flatMap(outboxEntries));
+    for (const request of fresh) {
+      const own = placed.filter((entry) => entry.request === request);
+      const entries = own.map(({ entry, seq, hash }) => ({ purpose: entry.purpose, seq, hash }));
+      results.set(request, { entries });
+    }
+    await saveAnswers(
+      write,
+      kid,
+      fresh.map((request) => [request, results.get(request) as Appended]),
+    );
+  });
   // The same key twice in one batch: the first one's answer, or a conflict.
   for (const request of batch) {
     if (results.has(request)) continue;
@@ -167,12 +166,14 @@ async function appendBatch(database: Database, batch: Batch): Promise<(Answer | 
     const results: Outcomes = new Map();
     // Heads are locked in one order on every node.
     for (const kid of kids) {
-      const since = await takeHead(tx, kid);
-      const own = batch.filter((request) => request.kid === kid && request.since === since);
-      for (const [request, answer] of await appendTenant(tx, kid, own)) results.set(request, answer);
-      const gone = new Fault(since instanceof Error ? since : new TenantGone());
-      for (const request of batch)
-        if (request.kid === kid && request.since !== since) results.set(request, gone);
+      const head = await takeHead(tx, kid);
+      const isGone = head instanceof Error;
+      const gone = new Fault(isGone ? head : new TenantGone());
+      const asked = batch.filter((request) => request.kid === kid);
+      for (const request of asked) results.set(request, gone);
+      const own = asked.filter(({ since }) => !isGone && since === Number(head.since));
+      if (!isGone)
+        for (const [request, answer] of await appendTenant(tx, kid, head, own)) results.set(request, answer);
     }
     return batch.map((request) => results.get(request) as Answer | Fault);
   });

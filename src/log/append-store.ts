@@ -7,7 +7,9 @@ import { LogDamaged } from './read-store.ts';
 
 /** The one way into a tenant's log. */
 
-interface HeadRow {
+export interface Head {
+  /** When the tenant was made. */
+  readonly since: number;
   readonly size: number;
   readonly frontier: string;
 }
@@ -36,30 +38,36 @@ export async function createLog(
 /**
  * Locks a tenant's head until the transaction ends; so long, the tenant cannot be removed. What decides about an entry is
  * read after this, never before.
- * @returns when the tenant was made; or why there is no head
+ * @returns the head; or why there is none
  */
-export async function takeHead(tx: HotTransaction, kid: string): Promise<number | Error> {
+export async function takeHead(tx: HotTransaction, kid: string): Promise<Head | Error> {
   const lock = hasRowLocks(tx) ? 'FOR UPDATE OF h' : '';
-  const sql = `SELECT t.created_at AS since FROM ledger_heads h JOIN tenants t ON t.kid = h.kid WHERE h.kid = ? ${lock}`;
-  const [row] = await runHot<{ since: number }>(tx, sql, [kid]);
-  return row ? Number(row.since) : logLost(tx, kid);
+  const sql = `SELECT t.created_at AS since, h.size AS size, h.frontier AS frontier
+    FROM ledger_heads h JOIN tenants t ON t.kid = h.kid WHERE h.kid = ? ${lock}`;
+  const [row] = await runHot<Head>(tx, sql, [kid]);
+  return row ?? logLost(tx, kid);
 }
 
 /** The same. @throws {TenantGone} and for a tenant that is there and has no log */
-export async function lockHead(tx: HotTransaction, kid: string): Promise<void> {
+export async function lockHead(tx: HotTransaction, kid: string): Promise<Head> {
   const taken = await takeHead(tx, kid);
   if (taken instanceof Error) throw taken;
+  return taken;
 }
 
-/** Appends whole entries in their order, gap-free. The head has to be locked. */
+/**
+ * Appends whole entries in their order, gap-free. The head has to be locked.
+ * @param known the head, where nothing was appended since it was locked; else it is read
+ */
 export async function appendEntries(
   tx: HotTransaction,
   kid: string,
   entries: readonly Uint8Array[],
+  known?: Head,
 ): Promise<readonly AppendedEntry[]> {
-  const [head] = await runHot<HeadRow>(tx, 'SELECT size, frontier FROM ledger_heads WHERE kid = ?', [kid]);
-  const frontier = head && decodeFrontier(head.frontier);
-  if (frontier?.size !== Number(head?.size)) throw new LogDamaged('the head of a log was altered');
+  const head = known ?? (await lockHead(tx, kid));
+  const frontier = decodeFrontier(head.frontier);
+  if (frontier?.size !== Number(head.size)) throw new LogDamaged('the head of a log was altered');
   const leaves = entries.map(leafHash);
   const { frontier: next, completed } = appendLeaves(frontier, leaves);
   const appended = leaves.map((leaf, i) => ({ seq: frontier.size + i, hash: leaf.toString('hex') }));
@@ -81,7 +89,6 @@ export async function appendEntries(
 
 /** One impersonal entry in a transaction of its own making. */
 export async function appendOne(tx: HotTransaction, kid: string, entry: Uint8Array): Promise<AppendedEntry> {
-  await lockHead(tx, kid);
   const [appended] = await appendEntries(tx, kid, [entry]);
   return appended as AppendedEntry;
 }

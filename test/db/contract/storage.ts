@@ -4,6 +4,7 @@ import { credentialContract } from '../../attest/contract/credentials.ts';
 import { actContract } from '../../audit/contract/acts.ts';
 import { apiKeyContract } from '../../auth/contract/api-keys.ts';
 import { bannerContract } from '../../consent/contract/banners.ts';
+import { roundTripContract } from '../../consent/contract/round-trips.ts';
 import { tamperedLogContract } from '../../consent/contract/tampered-log.ts';
 import { termsContract } from '../../consent/contract/terms.ts';
 import { verifyBesideContract } from '../../consent/contract/verify-beside.ts';
@@ -60,6 +61,7 @@ export function storageContract(make: MakeDatabase): void {
   agentContract(make);
   actContract(make);
   ledgerContract(make);
+  roundTripContract(make);
   termsContract(make);
   bannerContract(make);
   erasureContract(make);
