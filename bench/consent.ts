@@ -153,7 +153,7 @@ function macCost(kid: string): Row {
     at: 1_800_000_000_000,
     seq: 7,
   } as const;
-  const state = { ...row, hash: 'ab'.repeat(32), overGpc: false };
+  const state = { ...row, hash: 'ab'.repeat(32), overGpc: false, given: 'person', doubtSeq: null } as const;
   const person = { gpc: false, except: null, erasedAt: null };
   const names = Array.from({ length: 1000 }, () => randomBytes(16).toString('hex'));
   const nameOf = (i: number): string => names[i % names.length] ?? '';

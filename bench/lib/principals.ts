@@ -46,7 +46,7 @@ async function seed(store: Store, kid: string, count: number): Promise<void> {
         const said = { choice: 'granted', policyVersion: 0, expiresAt: now + 180 * DAY, at: now } as const;
         const row = { ...said, seq: start + i, hash };
         const { choice, policyVersion, expiresAt, at, seq } = row;
-        const sealed = mac.ofState(ref, PURPOSE, { ...row, overGpc: false });
+        const sealed = mac.ofState(ref, PURPOSE, { ...row, overGpc: false, given: null, doubtSeq: null });
         return [kid, ref, PURPOSE, choice, policyVersion, expiresAt, at, seq, hash, sealed];
       });
       const columns = 'kid, principal, purpose, choice, policy_version, expires_at, at, seq, hash, mac';

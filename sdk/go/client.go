@@ -133,7 +133,7 @@ func (c *Client) check(ctx context.Context, name string, check Check) (Decision,
 func (c *Client) undecided(err error) (Decision, error) {
 	cause, isDenial := undecided(err)
 	if isDenial && c.settings.onUnavailable == DenyUnavailable {
-		return Decision{Reason: "unavailable", Err: cause}, nil
+		return Decision{Reason: "unavailable", Given: "unknown", Err: cause}, nil
 	}
 	return Decision{}, err
 }

@@ -3,6 +3,10 @@ package consent
 // What an answer has to be before it is believed. Each reader answers false for everything else.
 
 func (f *fields) decision() Decision {
+	given := "unknown"
+	if _, ok := f.of["given"]; ok {
+		given = f.text("given")
+	}
 	proof := f.inside(f.of["proof"])
 	ref := proof.proofRef()
 	f.require(!proof.bad)
@@ -12,6 +16,7 @@ func (f *fields) decision() Decision {
 		Proof:         &ref,
 		PolicyVersion: f.optionalInteger("policyVersion"),
 		ExpiresAt:     f.optionalText("expiresAt"),
+		Given:         given,
 	}
 }
 

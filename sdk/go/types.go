@@ -31,6 +31,8 @@ type Decision struct {
 	PolicyVersion *int64    `json:"policyVersion"`
 	// ExpiresAt is an ISO time, or nil for never.
 	ExpiresAt *string `json:"expiresAt"`
+	// Given says who gave the grant that it rests on: person, agent, automation or unknown.
+	Given string `json:"given"`
 	// Err says why nothing could be decided, so that it can be logged; nil for a decision of the server.
 	Err error `json:"-"`
 }

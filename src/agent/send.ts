@@ -9,6 +9,7 @@ function isIngestResponse(body: unknown): body is IngestResponse {
 
 function readReply(reply: Reply): Identified | Unavailable {
   if (!isIngestResponse(reply.body)) return unavailable('refused', reply);
+  if (reply.body.askAgain) document.dispatchEvent(new Event('gpd-ask-again'));
   return { sent: true, status: reply.status, response: reply.body };
 }
 

@@ -118,6 +118,8 @@ export interface IngestResponse {
   readonly transparencyToken?: string | undefined;
   /** A passkey distinguished this device from identical ones; it does not say who uses it. */
   readonly attested?: { readonly by: 'passkey' | 'dbsc'; readonly deviceBound: boolean } | undefined;
+  /** A machine gave the consent that this visit rode on: the banner asks the person. */
+  readonly askAgain?: true | undefined;
 }
 
 export interface SealedBundle {

@@ -1,3 +1,5 @@
+import { makeBotAuth } from '../agents/bot-auth-make.ts';
+import { makeNonceClaimer } from '../agents/store.ts';
 import { makeSessionBinding } from '../attest/binding.ts';
 import type { Config } from '../config.ts';
 import { makeConsentApi } from '../consent/consent-make.ts';
@@ -66,9 +68,15 @@ export async function makeFeatures(platform: Platform, { isHosting }: Settings) 
   await beginCheckpoints({ database, book, keysOf: tenantOf, clock }, platform.masterKey(), (tenant, error) =>
     logFault('checkpoint-refused', { tenant })(error),
   );
+  const botAuth = makeBotAuth(config, () => platform.address.url, {
+    findKey: platform.agents.findKey,
+    claimNonce: makeNonceClaimer(database),
+  });
   const consent = makeConsentApi({
     ...platform,
     limits: limiters.consent,
+    botAuth,
+    onDoubtFault: logFault('consent-doubt-lost'),
     eraseOwn: eraseOwn(rights.eraser),
   });
   const issue: IssueToken = ({ session, origin, now, ...subject }) =>
@@ -79,6 +87,8 @@ export async function makeFeatures(platform: Platform, { isHosting }: Settings) 
     markNetwork: makeDaySalt(serverSecret, 'gpd/network/v1', clock),
     leastSkewMs: skew.least,
     proveConsent: consent.proveConsent,
+    grants: consent.grants,
+    botAuth,
     issueToken: issue,
     binding: makeSessionBinding(platform),
     counted: (run) => metrics?.countIngest(run) ?? run,

@@ -20,7 +20,7 @@ import {
 } from './plan.ts';
 import { makeKey, makePrincipal } from './principal.ts';
 import { emptyReceipt, makeReceipt } from './receipt.ts';
-import type { Write } from './record.ts';
+import type { Choice, Write } from './record.ts';
 import { isFailure } from './server.ts';
 import { askable, choiceOf, statusOf, type Terms } from './status.ts';
 import type { ChoiceResult, ConsentReceipt } from './types.ts';
@@ -142,10 +142,20 @@ async function reportSignal(context: Context, known: Terms): Promise<void> {
   if (overruled.length === 0) return;
   const write = { purposes: overruled, policyVersion: policy.version, gpc: true, key: makeKey() };
   if (isFailure(await send(context, kid, { action: 'deny', ...write }))) return;
+  forget(context, kid, (id) => overruled.includes(id));
+}
+
+function forget(context: Context, kid: string, goes: (id: string, choice: Choice) => boolean): void {
   update(context, kid, (present) => {
-    const left = Object.entries(present.choices).filter(([id]) => !overruled.includes(id));
+    const left = Object.entries(present.choices).filter(([id, choice]) => !goes(id, choice));
     return { ...present, choices: Object.fromEntries(left) };
   });
+}
+
+/** What a machine granted: nothing is granted in this browser until the person answers. */
+async function askAgain(context: Context): Promise<void> {
+  const kid = context.config?.kid;
+  if (kid !== undefined) forget(context, kid, (_id, { choice }) => choice === 'granted');
 }
 
 /** One after the other: two presses are two choices, in their order. */
@@ -219,6 +229,7 @@ export function makeController(deps: ControllerDeps) {
     terms: () => termsOf(context),
     choose: (wants: Wants) => inTurn(context, () => choose(context, wants)),
     withdraw: (ids: readonly string[] | null) => inTurn(context, () => withdraw(context, ids)),
+    askAgain: () => inTurn(context, () => askAgain(context)),
     receipt: () => receipt(context),
     startAsking: () => startAsking(context),
   };

@@ -71,6 +71,8 @@ function apiOf(
   controller: Controller,
   listeners: Listeners,
 ): Pick<GpdConsent, 'ready' | 'receipt' | 'state' | 'withdraw' | 'on'> {
+  // By the agent, where its answer says that a machine gave the consent.
+  document.addEventListener('gpd-ask-again', () => void controller.askAgain());
   return {
     ready,
     receipt: async () => {

@@ -83,19 +83,34 @@ async function saveEntries(tx: HotTransaction, kid: string, placed: readonly Pla
   for (const { seq, hash, entry, request } of placed) {
     const { principal, now: at, stateMac } = request;
     const { purpose, choice } = entry;
-    const { policyVersion, expiresAt, overGpc = false } = entry.detail;
-    const said = { choice, policyVersion, expiresAt, at, seq, hash, overGpc };
+    const { policyVersion, expiresAt, overGpc = false, source } = entry.detail;
+    const given = choice === 'granted' && source.startsWith('agent:') ? 'agent' : null;
+    const said = { choice, policyVersion, expiresAt, at, seq, hash, overGpc, given, doubtSeq: null } as const;
     const mac = stateMac.ofState(principal, purpose, said);
-    const row = [kid, principal, purpose, choice, policyVersion, expiresAt, at, seq, hash, overGpc, mac];
+    const row = [
+      kid,
+      principal,
+      purpose,
+      choice,
+      policyVersion,
+      expiresAt,
+      at,
+      seq,
+      hash,
+      overGpc,
+      given,
+      mac,
+    ];
     state.set(`${principal}|${purpose}`, row);
   }
   await insertMany(
     tx,
-    'INSERT INTO consent_state (kid, principal, purpose, choice, policy_version, expires_at, at, seq, hash, over_gpc, mac)',
+    'INSERT INTO consent_state (kid, principal, purpose, choice, policy_version, expires_at, at, seq, hash, over_gpc, given, mac)',
     [...state.values()],
     `ON CONFLICT (kid, principal, purpose) DO UPDATE SET choice = excluded.choice,
       policy_version = excluded.policy_version, expires_at = excluded.expires_at, at = excluded.at,
-      seq = excluded.seq, hash = excluded.hash, over_gpc = excluded.over_gpc, mac = excluded.mac`,
+      seq = excluded.seq, hash = excluded.hash, over_gpc = excluded.over_gpc,
+      given = excluded.given, doubt_seq = NULL, mac = excluded.mac`,
   );
 }
 

@@ -1,3 +1,4 @@
+import type { BotAuth } from '../agents/bot-auth-make.ts';
 import { isSessionToken, type PrincipalSession } from '../auth/session.ts';
 import type { Database } from '../db/db.ts';
 import type { AuthorizeDeps, ConsentLimits, FindApiKey } from '../http/caller.ts';
@@ -13,6 +14,8 @@ import type { ErasureReceipt } from '../schema/rights.ts';
 import type { KeyUseCounter } from '../tenants/key-use-service.ts';
 import { makeConsentAppender } from './append-store.ts';
 import { makeBannerService } from './banner-service.ts';
+import { type Grants, makeGrants } from './doubt-service.ts';
+import { makeMarker } from './doubt-store.ts';
 import { type Embed, makeEmbed } from './embed.ts';
 import { type FreshConsent, makeFreshConsent } from './fresh-service.ts';
 import type { ConsentLaneDeps } from './lane.ts';
@@ -37,6 +40,9 @@ export interface ConsentApiParts {
   readonly refresh: () => Promise<void>;
   readonly book: CheckpointBook;
   readonly witnesses: WitnessPolicy;
+  readonly botAuth: BotAuth;
+  /** A doubt was not recorded. */
+  readonly onDoubtFault: (error: unknown) => void;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -50,7 +56,7 @@ export function makeConsent({
   const appender = makeConsentAppender(database);
   const reader = makeConsentStateReader(database);
   const service = makeConsentService({ database, reader, appender, clock, random });
-  return { service, idle: () => appender.idle() };
+  return { service, reader, idle: () => appender.idle() };
 }
 
 const bannerFiles = new URL('../../dist/banner/', import.meta.url);
@@ -62,6 +68,7 @@ export interface ConsentApi {
   readonly embed: Embed;
   readonly log: LedgerDeps;
   readonly proveConsent: ProveConsent;
+  readonly grants: Grants;
   /** When nothing is being written any more. */
   idle(): Promise<unknown>;
 }
@@ -73,7 +80,8 @@ export function makeConsentApi(parts: ConsentApiParts): ConsentApi {
     if (!tenant) throw new TenantGone();
     return tenant;
   };
-  const { service, idle } = makeConsent(parts);
+  const { service, reader, idle } = makeConsent(parts);
+  const grants = makeGrants({ reader, marker: makeMarker(database), tenantOf, onFault: parts.onDoubtFault });
   const log = makeLogService({ database, book, keysOf: parts.tenantOf, clock, witnesses: parts.witnesses });
   const findSession = (token: string): Promise<PrincipalSession | null> =>
     isSessionToken(token) ? service.readSession(parts.tenantOf, token) : Promise.resolve(null);
@@ -81,14 +89,27 @@ export function makeConsentApi(parts: ConsentApiParts): ConsentApi {
   const fresh = makeFreshConsent({ service, tenantOf, refresh });
   const embed = makeEmbed(bannerFiles);
   const banners = makeBannerService({ database, clock, script: embed.scriptHash });
-  const { eraseOwn } = parts;
+  const { eraseOwn, botAuth } = parts;
   const { noteVisit } = parts.keyUse;
   return {
-    idle,
+    idle: () => Promise.all([idle(), grants.idle()]),
+    grants,
     proveConsent: makeProveConsent(database, service, tenantOf),
     authorization,
     consent: { ...authorization, check: (kid, request) => fresh.check(kid, request), knowsOrigin },
-    routes: { database, clock, refresh, tenantOf, service, fresh, banners, limits, eraseOwn, noteVisit },
+    routes: {
+      database,
+      clock,
+      refresh,
+      tenantOf,
+      service,
+      fresh,
+      banners,
+      limits,
+      eraseOwn,
+      noteVisit,
+      botAuth,
+    },
     embed,
     log: { ...log, isPublic: (kid) => parts.tenantOf(kid)?.settings['ledger.public'] === true },
   };

@@ -1,4 +1,4 @@
-import type { ConsentChoice, REASONS } from '../schema/consent.ts';
+import type { ConsentChoice, Given, REASONS } from '../schema/consent.ts';
 import type { GpcPolicy } from '../schema/gpc.ts';
 
 /** May this processing happen? One keyed read, no hashing, no write (contract section 7). */
@@ -20,7 +20,22 @@ export interface ConsentEvent extends ProofRef {
   readonly expiresAt: number | null;
   /** The grant was made over a GPC signal. */
   readonly overGpc: boolean;
+  /** Who gave the grant; null: no verdict rode on it. */
+  readonly given: Given | null;
+  /** The last entry `consent.doubted` of this grant. */
+  readonly doubtSeq: number | null;
 }
+
+/** Of the verdict that rode on it. */
+export const GIVEN_BY = {
+  human: 'person',
+  declared_agent: 'agent',
+  undeclared_automation: 'automation',
+} as const satisfies Record<string, Given>;
+
+/** No wish of the person's own is known (GDPR 4(11)). */
+export const isDoubted = ({ given }: Pick<ConsentEvent, 'given'>): boolean =>
+  given === 'agent' || given === 'automation';
 
 /** What is known of a principal and one purpose. */
 export interface PrincipalState {
@@ -41,6 +56,8 @@ export interface ConsentRules {
   readonly currentVersion: number;
   /** Version of the last policy whose change was material. */
   readonly materialVersion: number;
+  /** `consent.byAutomation` is `deny`. */
+  readonly denyDoubted: boolean;
 }
 
 export interface ConsentDecision {
@@ -51,6 +68,8 @@ export interface ConsentDecision {
   readonly expiresAt: number | null;
   /** It is allowed by a grant that was made over a GPC signal, under the policy `ask`. */
   readonly overGpc: boolean;
+  /** Of the grant that it rests on. */
+  readonly given: Given | 'unknown';
 }
 
 function reasonOf(purpose: string, state: PrincipalState, rules: ConsentRules, now: number): Reason {
@@ -65,6 +84,7 @@ function reasonOf(purpose: string, state: PrincipalState, rules: ConsentRules, n
   if (!event || event.choice === 'gpc-opt-out') return 'never-asked';
   if (event.choice !== 'granted') return event.choice;
   if (event.expiresAt !== null && event.expiresAt <= now) return 'expired';
+  if (rules.denyDoubted && isDoubted(event)) return 'doubted';
   return event.policyVersion < rules.materialVersion ? 'policy-outdated' : 'granted';
 }
 
@@ -88,5 +108,6 @@ export function decideConsent(
     policyVersion: own ? event.policyVersion : rules.currentVersion,
     expiresAt: allowed && event !== null ? event.expiresAt : null,
     overGpc: allowed && event?.overGpc === true && rules.gpcOf(purpose) === 'ask',
+    given: (own && event.given) || 'unknown',
   };
 }

@@ -6,8 +6,8 @@ import type { GpcPolicy } from '../schema/gpc.ts';
 
 export type WriteAction = 'grant' | 'deny' | 'withdraw';
 
-/** Who said it: the tenant's backend, the person in a session, or a browser by its own secret. */
-export type WriteSource = 'backend' | 'session' | 'browser' | 'cli';
+/** Who said it: the tenant's backend, the person in a session, a browser by its own secret, or an agent that signed the request. */
+export type WriteSource = 'backend' | 'session' | 'browser' | 'cli' | `agent:${string}`;
 
 export interface WriteCommand {
   readonly action: WriteAction;

@@ -21,7 +21,7 @@ export async function issueReceipt(
   const { database, clock } = deps;
   const opening = await findOpening(database, tenant.kid, seq);
   const [entry] = await readEntries(database, tenant.kid, seq, 1);
-  if (!opening || entry?.seq !== seq) return null;
+  if (!opening || opening.choice === 'doubted' || entry?.seq !== seq) return null;
   if (asked && asked.principal !== opening.principal) return 'not-yours';
   const stored = await makeTenantStore(database).get(tenant.kid);
   const settings = stored?.settings;

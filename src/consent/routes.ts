@@ -1,10 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { BotAuth } from '../agents/bot-auth-make.ts';
 import type { PrincipalSession } from '../auth/session.ts';
 import { type Caller, type ConsentLimits, isBrowser, requireOwnPrincipal } from '../http/caller.ts';
 import { charge } from '../http/limiter.ts';
 import { hasGpcHeader } from '../http/network.ts';
 import type { Call, Handlers } from '../http/register.ts';
 import { Refusal } from '../lib/errors.ts';
+import { hmacSha256Text } from '../lib/hash.ts';
 import { languageSchema } from '../schema/banner.ts';
 import type { ConsentWrite, WriteResponse } from '../schema/consent.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
@@ -30,6 +32,7 @@ export interface ConsentRouteDeps extends TermsDeps {
   readonly service: ConsentService;
   readonly fresh: FreshConsent;
   readonly banners: BannerService;
+  readonly botAuth: BotAuth;
   readonly limits: Pick<ConsentLimits, 'key' | 'newcomer'>;
   /** Counted per hour, without any id. */
   readonly noteVisit: (tenant: ConsentTenant, gpc: boolean) => void;
@@ -55,6 +58,16 @@ function sourceOf(caller: Caller): WriteSource {
   return isBrowser(caller) ? 'browser' : 'backend';
 }
 
+/** Web Bot Auth on the request itself; a signature that does not verify changes nothing. Its nonce is good for this body alone. */
+async function grantSource(deps: ConsentRouteDeps, call: WriteCall): Promise<WriteSource> {
+  const { caller, body, target, headers, https } = call;
+  const { principalKey } = deps.tenantOf(caller.kid);
+  // Keyed, as it names somebody.
+  const bundle = hmacSha256Text(principalKey, `grant ${JSON.stringify(body)}`);
+  const agent = await deps.botAuth({ method: 'POST', target, headers, https, bundle }, deps.clock());
+  return agent === null ? sourceOf(caller) : `agent:${agent}`;
+}
+
 /** A browser that sends Sec-GPC asserts it where the page's script says nothing; the script's own value wins. */
 function heedSignal(caller: Caller, headers: IncomingHttpHeaders, body: ConsentWrite): ConsentWrite {
   const byBrowser = sourceOf(caller) !== 'backend';
@@ -62,7 +75,10 @@ function heedSignal(caller: Caller, headers: IncomingHttpHeaders, body: ConsentW
 }
 
 /** The three writes differ in their path alone. */
-type WriteCall = Pick<Call<Routes['grant']>, 'caller' | 'client' | 'headers' | 'body' | 'named'>;
+type WriteCall = Pick<
+  Call<Routes['grant']>,
+  'caller' | 'client' | 'headers' | 'body' | 'named' | 'target' | 'https'
+>;
 
 /** Refusals are not counted, and saying no waits for no other visitor: it is never counted in what all of them share. */
 async function countBrowserWrite(
@@ -90,7 +106,7 @@ async function write(deps: ConsentRouteDeps, action: WriteAction, call: WriteCal
   return deps.service.write(deps.tenantOf(caller.kid), {
     action,
     body: heedSignal(caller, headers, written),
-    source: sourceOf(caller),
+    source: action === 'grant' ? await grantSource(deps, call) : sourceOf(caller),
     caller: caller.kind === 'key' ? caller.key.id : `session ${caller.session.principal}`,
     idempotencyKey: named['idempotency-key'] ?? null,
   });

@@ -56,8 +56,8 @@ const MIN_SEQ_STEP_MS = 25;
 const HISTORY_PAGE = 50;
 
 function toAnswer(decision: ConsentDecision): DecisionAnswer {
-  const { allowed, reason, proof, policyVersion } = decision;
-  return { allowed, reason, proof, policyVersion, expiresAt: iso(decision.expiresAt) };
+  const { allowed, reason, proof, policyVersion, given } = decision;
+  return { allowed, reason, proof, policyVersion, expiresAt: iso(decision.expiresAt), given };
 }
 
 /** What webhooks are told of an event, under the tenant's key. */

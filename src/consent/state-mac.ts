@@ -1,20 +1,14 @@
 import { equalBytes, makeHmacSha256 } from '../lib/hash.ts';
-import type { ConsentChoice } from '../schema/consent.ts';
 import type { Purpose } from '../tenants/tenant.ts';
+import type { ConsentEvent } from './decide.ts';
 
 /**
  * What a check is answered from carries a MAC under the tenant's key: who writes the database without it cannot make a yes
  * (ADR 0042). Lines of a text, in one order; no field that gpd writes has a line break, so two rows never have one text.
  */
 
-export interface StateRow {
-  readonly choice: ConsentChoice;
-  readonly policyVersion: number;
-  readonly expiresAt: number | null;
+export interface StateRow extends ConsentEvent {
   readonly at: number;
-  readonly seq: number;
-  readonly hash: string;
-  readonly overGpc: boolean;
 }
 
 export interface PrincipalRow {
@@ -46,10 +40,14 @@ export interface StateMac {
 export function makeStateMac(kid: string, key: Uint8Array): StateMac {
   const mac = makeHmacSha256(key);
   return {
-    // The line of `overGpc` is there only where it is true: the MACs of all other rows are as they were before there was one.
-    ofState: (principal, purpose, { choice, policyVersion, expiresAt, at, seq, hash, overGpc }) =>
+    // The lines of `overGpc` and `given` are there only where they say something: the MACs of all other rows are as they were before.
+    ofState: (
+      principal,
+      purpose,
+      { choice, policyVersion, expiresAt, at, seq, hash, overGpc, given, doubtSeq },
+    ) =>
       mac(
-        `state\n${kid}\n${principal}\n${purpose}\n${choice}\n${policyVersion}\n${expiresAt}\n${at}\n${seq}\n${hash}${overGpc ? '\nover-gpc' : ''}`,
+        `state\n${kid}\n${principal}\n${purpose}\n${choice}\n${policyVersion}\n${expiresAt}\n${at}\n${seq}\n${hash}${overGpc ? '\nover-gpc' : ''}${given !== null || doubtSeq !== null ? `\ngiven ${given} ${doubtSeq}` : ''}`,
       ),
     ofPrincipal: (principal, { gpc, except, erasedAt }) =>
       mac(`principal\n${kid}\n${principal}\n${gpc}\n${except}\n${erasedAt}`),

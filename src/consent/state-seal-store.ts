@@ -33,7 +33,10 @@ const SEALED: readonly Sealed[] = [
   {
     table: 'consent_state',
     key: ['principal', 'purpose'],
-    columns: 'kid principal purpose choice policy_version expires_at at seq hash over_gpc'.split(' '),
+    columns:
+      'kid principal purpose choice policy_version expires_at at seq hash over_gpc given doubt_seq'.split(
+        ' ',
+      ),
     macOf: (mac, row) =>
       mac.ofState(
         String(row['principal']),

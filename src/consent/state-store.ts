@@ -28,24 +28,22 @@ export interface StateColumns {
   readonly seq: number;
   readonly hash: string;
   readonly over_gpc: unknown;
+  readonly given: StateRow['given'];
+  readonly doubt_seq: number | null;
 }
 
-export const toStateRow = ({
-  choice,
-  policy_version,
-  expires_at,
-  at,
-  seq,
-  hash,
-  over_gpc,
-}: StateColumns): StateRow => ({
-  choice,
-  policyVersion: Number(policy_version),
-  expiresAt: expires_at === null ? null : Number(expires_at),
-  at: Number(at),
-  seq: Number(seq),
-  hash,
-  overGpc: isTrue(over_gpc),
+const numberOf = (cell: number | null): number | null => (cell === null ? null : Number(cell));
+
+export const toStateRow = (row: StateColumns): StateRow => ({
+  choice: row.choice,
+  policyVersion: Number(row.policy_version),
+  expiresAt: numberOf(row.expires_at),
+  at: Number(row.at),
+  seq: Number(row.seq),
+  hash: row.hash,
+  overGpc: isTrue(row.over_gpc),
+  given: row.given,
+  doubtSeq: numberOf(row.doubt_seq),
 });
 
 interface Row extends PrincipalColumns, Omit<StateColumns, 'choice'> {
@@ -62,7 +60,8 @@ const COLUMNS = { kid: 'text', principal: 'text', purpose: 'text' } as const;
 const SELECT = `
   SELECT q.i AS i, p.principal AS principal, p.gpc AS gpc, p.gpc_except AS gpc_except, p.erased_at AS erased_at,
     p.mac AS principal_mac, s.choice AS choice, s.policy_version AS policy_version, s.expires_at AS expires_at,
-    s.at AS at, s.seq AS seq, s.hash AS hash, s.over_gpc AS over_gpc, s.mac AS mac, h.size AS size, h.head_hash AS head_hash
+    s.at AS at, s.seq AS seq, s.hash AS hash, s.over_gpc AS over_gpc, s.given AS given, s.doubt_seq AS doubt_seq,
+    s.mac AS mac, h.size AS size, h.head_hash AS head_hash
   FROM q
   JOIN ledger_heads h ON h.kid = q.kid
   LEFT JOIN consent_principals p ON p.kid = q.kid AND p.principal = q.principal

@@ -74,6 +74,7 @@ export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
       gpcOf: (purpose) => terms.get(purpose)?.gpc,
       currentVersion: Math.max(0, ...versions),
       materialVersion: Math.max(0, ...material),
+      denyDoubted: known.settings['consent.byAutomation'] === 'deny',
     },
     termsOf: (purpose) => terms.get(purpose),
     signer,

@@ -163,14 +163,16 @@ interface OpeningRow {
   readonly seq: number;
   readonly principal: string;
   readonly purpose: string;
-  readonly choice: ConsentChoice;
+  readonly choice: ConsentChoice | 'doubted';
   readonly at: number;
   readonly salt: string;
   readonly detail: string;
 }
 
 function rowToEvent({ principal, purpose, choice, at, salt, ...row }: OpeningRow) {
-  const detail = JSON.parse(row.detail) as EntryDetail;
+  // A doubt is of no policy and does not expire.
+  const none = { policyVersion: null, gpc: false, expiresAt: null };
+  const detail = { ...none, ...(JSON.parse(row.detail) as EntryDetail) };
   return { seq: Number(row.seq), principal, purpose, choice, at, salt, detail };
 }
 

@@ -4,12 +4,13 @@ import type { Database } from '../db/db.ts';
 import { isTrue, pagesOf } from '../db/sql.ts';
 import { principalKeyContext } from '../keys/contexts.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
-import { commitBody, type EntryDetail } from '../ledger/commitment.ts';
+import { commitBody, type DoubtDetail, type EntryDetail } from '../ledger/commitment.ts';
 import { entryTime } from '../ledger/entries.ts';
 import { iso } from '../lib/clock.ts';
 import { parseStored } from '../log/fold.ts';
 import type { Problems } from '../log/problem.ts';
 import type { StoredEntry } from '../log/read-store.ts';
+import { GIVEN_BY } from './decide.ts';
 import { isOptedOut, type PrincipalColumns } from './principals-store.ts';
 import { type StateColumns, toStateRow } from './state-store.ts';
 
@@ -39,6 +40,7 @@ interface OpeningRow {
   readonly detail: string;
   readonly wrapped_key: string | null;
   readonly state_seq: number | null;
+  readonly doubt_seq: number | null;
 }
 
 function openingsOf(tx: Knex, kid: string, first: number, last: number): Knex.QueryBuilder {
@@ -50,7 +52,7 @@ function openingsOf(tx: Knex, kid: string, first: number, last: number): Knex.Qu
     .where('o.kid', kid)
     .whereBetween('o.seq', [first, last])
     .select('o.seq', 'o.principal', 'o.purpose', 'o.choice', 'o.at', 'o.salt', 'o.detail', 'p.wrapped_key')
-    .select({ state_seq: 's.seq' });
+    .select({ state_seq: 's.seq', doubt_seq: 's.doubt_seq' });
 }
 
 function opens({ kid, wrapKey }: PeopleCheck, row: OpeningRow, body: unknown): boolean {
@@ -61,7 +63,7 @@ function opens({ kid, wrapKey }: PeopleCheck, row: OpeningRow, body: unknown): b
       row.wrapped_key,
       principalKeyContext(kid, row.principal),
     );
-    const detail = JSON.parse(row.detail) as EntryDetail;
+    const detail = JSON.parse(row.detail) as EntryDetail | DoubtDetail;
     return commitBody({ key, salt: Buffer.from(row.salt, 'base64url'), detail }) === body;
   } catch {
     return false;
@@ -94,7 +96,7 @@ export async function checkOpenings(
       type === `consent.${row.choice}` && purpose === row.purpose && time === entryTime(Number(row.at));
     if (!same || !opens(check, row, body))
       problems.add('opening-changed', `what opens entry ${seq} is not what the entry commits to`, seq);
-    else if (row.state_seq === null || Number(row.state_seq) < seq)
+    else if (row.state_seq === null || Math.max(Number(row.state_seq), Number(row.doubt_seq)) < seq)
       problems.add('state-changed', `the state of the person of entry ${seq} does not know of it`, seq);
   }
   return missing;
@@ -109,11 +111,24 @@ interface StateRow extends StateColumns {
   readonly was: string | null;
   readonly told_at: number | null;
   readonly leaf: string | null;
+  /** The opening of the doubt. */
+  readonly doubt: string | null;
+  readonly doubter: string | null;
+  readonly doubted: string | null;
+}
+
+/** Who gave the grant, as the log says it; that a person did is no entry, unless a review said so. */
+function isGivenAsSaid(row: StateRow, source: string): boolean {
+  const { given, seq, doubtSeq } = toStateRow(row);
+  if (doubtSeq === null) return given === 'agent' ? source.startsWith('agent:') : given !== 'automation';
+  const by = row.doubt === null ? null : (JSON.parse(row.doubt) as DoubtDetail).class;
+  const own = row.doubter === row.principal && row.doubted === row.purpose && doubtSeq > seq;
+  return own && by !== null && GIVEN_BY[by] === given;
 }
 
 function isSaid(row: StateRow): boolean {
   if (row.opening === null || row.leaf !== row.hash) return false;
-  const { policyVersion, expiresAt, overGpc = false } = JSON.parse(row.opening) as EntryDetail;
+  const { policyVersion, expiresAt, source, overGpc = false } = JSON.parse(row.opening) as EntryDetail;
   const state = toStateRow(row);
   return (
     row.owner === row.principal &&
@@ -122,7 +137,8 @@ function isSaid(row: StateRow): boolean {
     Number(row.told_at) === state.at &&
     policyVersion === state.policyVersion &&
     overGpc === state.overGpc &&
-    expiresAt === iso(state.expiresAt)
+    expiresAt === iso(state.expiresAt) &&
+    isGivenAsSaid(row, source)
   );
 }
 
@@ -131,10 +147,19 @@ export async function checkState({ database, kid, problems }: PeopleCheck): Prom
   const query = database
     .read('consent_state as s')
     .leftJoin('consent_openings as o', (on) => on.on('o.kid', 's.kid').on('o.seq', 's.seq'))
+    .leftJoin('consent_openings as d', (on) =>
+      on.on('d.kid', 's.kid').on('d.seq', 's.doubt_seq').onVal('d.choice', 'doubted'),
+    )
     .leftJoin('ledger_entries as e', (on) => on.on('e.kid', 's.kid').on('e.seq', 's.seq'))
     .where('s.kid', kid)
     .select('s.*', { opening: 'o.detail', owner: 'o.principal', about: 'o.purpose', was: 'o.choice' })
-    .select({ told_at: 'o.at', leaf: 'e.hash' });
+    .select({
+      told_at: 'o.at',
+      leaf: 'e.hash',
+      doubt: 'd.detail',
+      doubter: 'd.principal',
+      doubted: 'd.purpose',
+    });
   for await (const rows of pagesOf<StateRow>(query, ['s.principal', 's.purpose'], PAGE))
     for (const row of rows)
       if (!isSaid(row))
@@ -164,7 +189,7 @@ function principalProblem({ wrapped_key: key, erased_at: erased, ...row }: Princ
   return null;
 }
 
-const LAST = `SELECT o.seq FROM consent_openings o WHERE o.kid = p.kid AND o.principal = p.principal ORDER BY o.seq DESC LIMIT 1`;
+const LAST = `SELECT o.seq FROM consent_openings o WHERE o.kid = p.kid AND o.principal = p.principal AND o.choice <> 'doubted' ORDER BY o.seq DESC LIMIT 1`;
 const GRANTED = `SELECT 1 FROM consent_state g WHERE g.kid = p.kid AND g.principal = p.principal AND g.choice = 'granted' LIMIT 1`;
 
 export async function checkPrincipals({ database, kid, problems }: PeopleCheck): Promise<void> {

@@ -21,6 +21,7 @@ import type { Posted, Visit } from './session-guard.ts';
 
 const CLASSES = visitorClassSchema.options;
 const CHOICES = ['granted', 'withdrawn', 'denied', 'gpc-opt-out'];
+const GIVEN = ['agent', 'automation'] as const;
 const HOURS = 24;
 const DAYS = 14;
 const SEQ = /^(?:0|[1-9]\d{0,14})$/;
@@ -68,12 +69,14 @@ async function showOverview(context: Context, { response, staff, now }: Visit): 
 }
 
 async function showLedger(context: Context, { request, response, staff }: Visit): Promise<void> {
-  const ledger = await readLedger(context, staff);
+  const given = GIVEN.find((one) => one === request.query['given']) ?? null;
+  const ledger = await readLedger(context, staff, given);
   if (!ledger) throw new Refusal('not-found');
   const asked = request.query['seq'];
   const seq = typeof asked === 'string' && SEQ.test(asked.trim()) ? Number(asked.trim()) : null;
   const proof = seq === null ? null : await context.log.proof(staff.kid, seq);
-  const values = { here: 'ledger', ledger, asked: typeof asked === 'string' ? asked : null, seq, proof };
+  const asText = typeof asked === 'string' ? asked : null;
+  const values = { here: 'ledger', given, ledger, asked: asText, seq, proof };
   context.render(response, 'ledger', values, asked !== undefined && proof === null ? 404 : 200);
 }
 

@@ -1,4 +1,5 @@
 import { bannerAnswer } from '../consent/banner-service.ts';
+import { countDoubts, listDoubts } from '../consent/doubt-store.ts';
 import { listPolicies } from '../consent/terms-store.ts';
 import { verifyLog } from '../consent/verify-service.ts';
 import type { Database } from '../db/db.ts';
@@ -25,6 +26,8 @@ export interface GenerationView extends Omit<Generation, 'kid' | 'publicKey' | '
 }
 
 const TRAFFIC_DAYS = 30;
+/** A page of them. */
+const DOUBTS = 100;
 
 export async function readKeys(
   { database, clock }: Context,
@@ -65,7 +68,7 @@ export async function readOverview(
 ) {
   const { database, tenantOf, config, clock } = context;
   const { kid } = staff;
-  const [verdicts, consent, countedUntil, due, rules, keys, oldest] = await Promise.all([
+  const [verdicts, consent, countedUntil, due, rules, keys, oldest, doubts] = await Promise.all([
     readTallies(database, kid, 'verdict', from.verdicts),
     readTallies(database, kid, 'consent', from.consent),
     talliedUntil(database, kid),
@@ -73,11 +76,13 @@ export async function readOverview(
     ruleReviews(database, kid),
     readKeys(context, staff),
     oldestDecision(database, kid),
+    countDoubts(database, kid),
   ]);
   return {
     verdicts,
     countedUntil,
     consent,
+    doubts,
     due,
     rules: rules.map((row) => ({ ...row, text: ruleText(row.rule) })),
     keys,
@@ -89,13 +94,25 @@ export async function readOverview(
 
 export type OverviewView = Awaited<ReturnType<typeof readOverview>>;
 
-export async function readLedger({ database, log, tenantOf }: Context, { kid }: Staff) {
+export async function readLedger(
+  { database, log, tenantOf }: Context,
+  { kid }: Staff,
+  given: 'agent' | 'automation' | null,
+) {
   const checkpoint = await log.checkpoint(kid);
   const head = await readHead(database, kid);
   if (!head || checkpoint === null) return null;
   const { origin, vkey, size } = head;
   const isPublic = tenantOf(kid)?.settings['ledger.public'] ?? false;
-  return { origin, vkey, size, root: head.root.toString('base64'), checkpoint, isPublic };
+  return {
+    origin,
+    vkey,
+    size,
+    root: head.root.toString('base64'),
+    checkpoint,
+    isPublic,
+    doubts: given && (await listDoubts(database, kid, given, DOUBTS)),
+  };
 }
 
 /** @returns the id of the job */

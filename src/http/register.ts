@@ -42,6 +42,9 @@ export interface Arrived<R extends Route> {
   /** Its network: an IPv4 /24, an IPv6 /48. */
   readonly network: string;
   readonly requestId: string;
+  /** The request target as sent. */
+  readonly target: string;
+  readonly https: boolean;
 }
 
 export interface Call<R extends Route> extends Arrived<R> {
@@ -145,9 +148,10 @@ function register<N extends RouteName>(
     if (route.cors === 'open') response.set(open);
     const { headers, query } = request;
     const caller = await callerOf(deps, route, request);
-    const { limitKey: client, networkKey: network, requestId } = requestFacts(request);
+    const { limitKey: client, networkKey: network, requestId, https } = requestFacts(request);
     const params = readParams(route.params, request.params);
-    const arrived = { caller, params, query, headers, client, network, requestId };
+    const target = request.originalUrl;
+    const arrived = { caller, params, query, headers, client, network, requestId, target, https };
     const admitted = typeof served === 'function' ? served : await served.admit(arrived);
     const isPlain = typeof admitted === 'function';
     const schema = isPlain ? route.request : admitted.request;

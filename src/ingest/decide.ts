@@ -18,6 +18,7 @@ export interface DecideInput {
   readonly policyVersion: string;
   readonly monitor: boolean;
   readonly incomplete: boolean;
+  readonly grantSeq?: number | undefined;
 }
 
 /** A defense, a reviewer's override or the operator's own list leaves at most this much suspicion (contract 3.4, signals.md section 2). */
@@ -40,6 +41,7 @@ export function decide(input: DecideInput): Verdict {
   const { classification, identity, known } = input;
   const visitorClass = finalClass(input);
   const overridden = known.neverAutomation && visitorClass === 'human' && classification.class !== 'human';
+  const casts = visitorClass !== 'human' && visitorClass !== 'unknown' && input.grantSeq !== undefined;
   const explained = input.defenses.length > 0;
   const smartSignals: SmartSignals = {
     bot:
@@ -69,5 +71,6 @@ export function decide(input: DecideInput): Verdict {
     monitor: input.monitor,
     incomplete: input.incomplete,
     policyVersion: input.policyVersion,
+    ...(casts && { grantSeq: input.grantSeq }),
   };
 }

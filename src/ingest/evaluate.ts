@@ -1,3 +1,4 @@
+import type { GrantClaim } from '../consent/doubt-service.ts';
 import { hasGpcHeader, type RequestTier } from '../http/network.ts';
 import { sha256 } from '../lib/hash.ts';
 import type { ConsentReceipt } from '../schema/bundle.ts';
@@ -5,6 +6,7 @@ import type { ConsentState } from '../schema/responses.ts';
 import { type ReadSignals, readSignals } from '../schema/signals.ts';
 import { isCoarse } from './attestation.ts';
 import type { Classification } from './classify/classify.ts';
+import { NEEDED_PURPOSE } from './consent-gate.ts';
 import { currentEpoch } from './identity.ts';
 import type { Unsealed } from './open.ts';
 import { refuse, STAGES } from './pipeline.ts';
@@ -68,11 +70,18 @@ export interface Evaluated {
   readonly nonce: string;
   readonly clientTs: number;
   readonly consentState: ConsentState;
-  /** What the ledger is held against; null where nothing has to be proven. */
-  readonly toProve: ConsentReceipt | null;
+  /** The grant that the bundle names; null where it names none. */
+  readonly rides: GrantClaim | null;
+  /** The ledger is held against it. */
+  readonly mustProve: boolean;
   /** See `GateResult`. */
   readonly overGpc: readonly string[];
   readonly classified: Classified;
+}
+
+function claimOf(kid: string, { principalId, proof }: ConsentReceipt): GrantClaim | null {
+  if (principalId === undefined || proof === undefined) return null;
+  return { kid, principalId, purpose: NEEDED_PURPOSE, proof };
 }
 
 /** An answer is a refusal. */
@@ -105,7 +114,8 @@ export function evaluate(
     nonce: nonceKey(plaintext.nonce),
     clientTs: plaintext.clientTs,
     consentState: gate.state,
-    toProve: tenant.needsProof || gate.overGpc.length > 0 ? plaintext.consent : null,
+    rides: claimOf(tenant.kid, plaintext.consent),
+    mustProve: tenant.needsProof || gate.overGpc.length > 0,
     overGpc: gate.overGpc,
     classified: classifyBundle(tenant, read, tier, currentEpoch(now, deps.epochDays)),
   };

@@ -1,11 +1,9 @@
-import { makeNonceClaimer } from '../agents/store.ts';
-import { type BotAuthDeps, type FindAgentKey, verifyBotAuth } from '../agents/verify.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../db/db.ts';
 import { makeGate } from '../http/admission.ts';
 import type { KnowsOrigin } from '../http/cors.ts';
 import type { Limiter } from '../http/hot.ts';
-import { type Clock, DAY, SECOND } from '../lib/clock.ts';
+import { type Clock, SECOND } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
 import { ingest } from './ingest.ts';
 import { type IngestLaneDeps, makeIngestLane } from './lane.ts';
@@ -13,39 +11,13 @@ import type { Opening } from './opening/opening-worker.ts';
 import type { IngestDeps, TenantLookup } from './ports.ts';
 import { makeRecorder } from './recorder-store.ts';
 
-/** Longest validity of a Web Bot Auth signature (contract 3.4). */
-const MAX_VALIDITY_SECONDS = DAY / SECOND;
-
-/**
- * Names that `@authority` is compared with: the base URL's host and GPD_AUTHORITIES. Without a base URL the server is
- * one of this machine, which is called by several names.
- */
-export function publicNames(config: Config, url: string): readonly string[] {
-  const { host, port } = new URL(url);
-  const local =
-    config.base_url === null ? ['localhost', '127.0.0.1', '[::1]'].map((name) => `${name}:${port}`) : [];
-  return [host, ...config.authorities, ...local].map((name) => name.toLowerCase().replace(/:443$/, ''));
-}
-
-type Computed = 'botAuth' | 'maxSkewMs' | 'epochDays' | 'attestation' | 'collisionRisk';
-
-export interface IngestParts extends Omit<IngestDeps, Computed> {
-  readonly findAgentKey: FindAgentKey;
-  readonly claimAgentNonce: BotAuthDeps['claimNonce'];
-  readonly authorities: () => readonly string[];
-}
+/** What a server and `gpd replay` bring of their own. */
+type IngestParts = Omit<IngestDeps, 'maxSkewMs' | 'epochDays' | 'attestation' | 'collisionRisk'>;
 
 /** What the server and `gpd replay` share of the pipeline's needs. */
 export function makeIngestDeps(config: Config, parts: IngestParts): IngestDeps {
-  const { findAgentKey, claimAgentNonce, authorities, ...given } = parts;
-  const botAuth = {
-    policy: { authorities, maxValiditySeconds: MAX_VALIDITY_SECONDS },
-    findKey: findAgentKey,
-    claimNonce: claimAgentNonce,
-  };
   return {
-    ...given,
-    botAuth: (request, at) => verifyBotAuth(botAuth, request, at),
+    ...parts,
     maxSkewMs: config.max_clock_skew * SECOND,
     epochDays: config.epoch_days,
     attestation: {
@@ -66,14 +38,13 @@ export interface IngestPlatform {
   readonly opening: Pick<Opening, 'open'>;
   readonly ingestTenantOf: TenantLookup;
   readonly knowsOrigin: KnowsOrigin;
-  readonly agents: { readonly findKey: FindAgentKey };
   readonly limiters: { readonly ingest: Limiter };
   readonly address: { readonly url: string };
   readonly onFault: IngestLaneDeps['onFault'];
 }
 
 export interface IngestNeeds
-  extends Pick<IngestDeps, 'leastSkewMs' | 'proveConsent' | 'issueToken' | 'binding'> {
+  extends Pick<IngestDeps, 'leastSkewMs' | 'proveConsent' | 'grants' | 'botAuth' | 'issueToken' | 'binding'> {
   readonly isHosting: IngestLaneDeps['isHosting'];
   /** Salts a client's network for a day. */
   readonly markNetwork: IngestLaneDeps['markNetwork'];
@@ -89,9 +60,6 @@ export function makeIngest(platform: IngestPlatform, needs: IngestNeeds) {
     ...needs,
     random: platform.random,
     tenants: platform.ingestTenantOf,
-    findAgentKey: platform.agents.findKey,
-    claimAgentNonce: makeNonceClaimer(database),
-    authorities: () => publicNames(config, address.url),
     now: platform.clock,
     recorder,
   });

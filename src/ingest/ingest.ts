@@ -1,4 +1,3 @@
-import type { ConsentReceipt } from '../schema/bundle.ts';
 import type { ConsentState } from '../schema/responses.ts';
 import { NEEDED_PURPOSE } from './consent-gate.ts';
 import { asserted, type Evaluated, evaluate } from './evaluate.ts';
@@ -14,11 +13,10 @@ import type { IngestAnswer } from './respond.ts';
  */
 async function prove(
   deps: IngestDeps,
-  { tenant, consentState, overGpc }: Evaluated,
-  { principalId, proof }: ConsentReceipt,
+  { tenant, consentState, overGpc, rides }: Evaluated,
 ): Promise<ConsentState | null> {
-  if (principalId === undefined || proof === undefined) return null;
-  const { kid } = tenant;
+  if (!rides) return null;
+  const { kid, principalId, proof } = rides;
   const claimed = [...consentState.purposes, ...overGpc];
   const asked = { kid, principalId, needed: NEEDED_PURPOSE, purposes: claimed, overGpc, proof };
   const proven = new Set(await STAGES['consent proof'].run(deps, asked));
@@ -28,10 +26,11 @@ async function prove(
 }
 
 async function admit(deps: IngestDeps, input: IngestInput, evaluated: Evaluated): Promise<IngestAnswer> {
-  const { now, toProve } = evaluated;
-  const consentState = toProve ? await prove(deps, evaluated, toProve) : evaluated.consentState;
+  const { now, rides, mustProve } = evaluated;
+  const consentState = mustProve ? await prove(deps, evaluated) : evaluated.consentState;
   if (!consentState)
     return refuse('consent proof', 'consent-missing', input.requestId, asserted(evaluated.consentState));
+  const grant = rides && (await STAGES.grant.run(deps, rides));
   const { target, headers, https } = input;
   const bundle = `${evaluated.tenant.kid}|${evaluated.nonce}`;
   const declared = await STAGES['bot auth'].run(
@@ -39,7 +38,7 @@ async function admit(deps: IngestDeps, input: IngestInput, evaluated: Evaluated)
     { method: 'POST', target, headers, https, bundle },
     now,
   );
-  return record(deps, input, toProve ? { ...evaluated, consentState } : evaluated, declared);
+  return record(deps, input, { ...evaluated, consentState }, { declared, grant });
 }
 
 /** Runs the stages of pipeline.ts. The bundle is garbage before the first of them that waits. */

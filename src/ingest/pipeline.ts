@@ -1,3 +1,4 @@
+import type { GrantClaim } from '../consent/doubt-service.ts';
 import type { ConsentState, IngestReason } from '../schema/responses.ts';
 import { classify } from './classify/classify.ts';
 import { consentGate } from './consent-gate.ts';
@@ -32,6 +33,12 @@ export const STAGES = {
     refuses: ['consent-missing'],
     touchesWorld: true,
   },
+  /** The grant in the ledger that the bundle names. */
+  grant: {
+    run: (deps: IngestDeps, claim: GrantClaim) => deps.grants.find(claim),
+    refuses: [],
+    touchesWorld: true,
+  },
   /** Claims the signature's nonce. Never refuses: a bad signature declares nobody. */
   'bot auth': {
     run: (deps: IngestDeps, ...request: Parameters<IngestDeps['botAuth']>) => deps.botAuth(...request),
@@ -42,6 +49,13 @@ export const STAGES = {
   record: {
     run: (deps: IngestDeps, sighting: Sighting) => deps.recorder.record(sighting),
     refuses: ['replay', 'stale', 'decrypt-failed', 'unknown-key'],
+    touchesWorld: true,
+  },
+  /** Notes on that grant who gave it. */
+  doubt: {
+    run: (deps: IngestDeps, ...verdict: Parameters<IngestDeps['grants']['note']>) =>
+      deps.grants.note(...verdict),
+    refuses: [],
     touchesWorld: true,
   },
   respond: { run: verdictResponse, refuses: [] },

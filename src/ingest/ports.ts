@@ -1,4 +1,5 @@
-import type { BotAuthRequest } from '../agents/message.ts';
+import type { BotAuth } from '../agents/bot-auth-make.ts';
+import type { Grants } from '../consent/doubt-service.ts';
 import type { ProveConsent } from '../consent/proven-purposes-service.ts';
 import type { RequestTier } from '../http/network.ts';
 import type { Address } from '../lib/ip.ts';
@@ -185,9 +186,9 @@ export interface IngestDeps extends EvaluateDeps {
   readonly recorder: Recorder;
   /** The smallest skew by which a bundle that is fresh now may have been claimed: a setting that was raised, another node. */
   readonly leastSkewMs: () => number;
-  /** Web Bot Auth: the agent that signed this request, or null. */
-  readonly botAuth: (request: BotAuthRequest, now: number) => Promise<string | null>;
+  readonly botAuth: BotAuth;
   readonly proveConsent: ProveConsent;
+  readonly grants: Pick<Grants, 'find' | 'note'>;
   readonly issueToken: IssueToken;
   readonly binding: SessionBinding;
   readonly random: Random;

@@ -1,3 +1,4 @@
+import type { ConsentEvent } from '../consent/decide.ts';
 import { DAY, MINUTE } from '../lib/clock.ts';
 import { DEVICE_ATTESTATION } from '../tenants/tenant.ts';
 import { collisionChance, isShared } from './attestation.ts';
@@ -36,12 +37,13 @@ function placeOf({ binding }: IngestDeps, { headers }: IngestInput, evaluated: E
 function grant(
   deps: IngestDeps,
   input: IngestInput,
-  { tenant: { kid }, now, toProve }: Evaluated,
+  { tenant: { kid }, now, rides, mustProve }: Evaluated,
   { origin, root }: NonNullable<ReturnType<typeof placeOf>>,
 ) {
   const session = root === null ? input.session : `${input.session}.${root}`;
   const { requestId } = input;
-  const token = deps.issueToken({ kid, requestId, session, origin, now, principalId: toProve?.principalId });
+  const principalId = mustProve ? rides?.principalId : undefined;
+  const token = deps.issueToken({ kid, requestId, session, origin, now, principalId });
   const headers: Record<string, string> = {};
   if (root !== null) headers['set-cookie'] = sessionCookie(session);
   if (root === '') headers['secure-session-registration'] = deps.binding.offer({ kid, origin, token }, now);
@@ -51,12 +53,18 @@ function grant(
 const mayBeShared = (known: KnownDevice, { attestation, collisionRisk }: IngestDeps): boolean =>
   isShared(known.spread, attestation) || collisionChance(known) > collisionRisk;
 
+/** What the stages before it found of the request. */
+interface Found {
+  readonly declared: string | null;
+  readonly grant: ConsentEvent | null;
+}
+
 /** decide, on what is known of the device, and what is to be written of it. */
 function decideOn(
   deps: IngestDeps,
   { requestId, network, client }: IngestInput,
   evaluated: Evaluated,
-  declaredAgentId: string | null,
+  { declared: declaredAgentId, grant }: Found,
   known: KnownDevice,
 ): RecordEntry {
   const { tenant, now, consentState, classified } = evaluated;
@@ -76,6 +84,7 @@ function decideOn(
       policyVersion,
       monitor: tenant.isMonitor(declaredAgentId, client),
       incomplete: classified.incomplete,
+      grantSeq: grant?.seq,
     });
   const verdict = decideBy(classified.classification, tenant.policy.version);
   const shadow = classified.shadow && tenant.shadow && decideBy(classified.shadow, tenant.shadow.version);
@@ -109,9 +118,9 @@ export async function record(
   deps: IngestDeps,
   input: IngestInput,
   evaluated: Evaluated,
-  declaredAgentId: string | null,
+  found: Found,
 ): Promise<IngestAnswer> {
-  const { tenant, now, consentState, classified } = evaluated;
+  const { tenant, now, consentState, classified, rides } = evaluated;
   const { identity } = classified;
   const { kid } = tenant;
   const day = Math.floor(now / DAY);
@@ -126,7 +135,7 @@ export async function record(
     },
     device: identity && { kid, durable: identity.durable, network: input.network, day },
     decide(known) {
-      const entry = decideOn(deps, input, evaluated, declaredAgentId, known ?? UNKNOWN_DEVICE);
+      const entry = decideOn(deps, input, evaluated, found, known ?? UNKNOWN_DEVICE);
       return place?.root ? { ...entry, verdict: { ...entry.verdict, attested: BOUND } } : entry;
     },
   });
@@ -134,7 +143,10 @@ export async function record(
   if (recorded === 'replay' || recorded === 'stale')
     return refuse('record', recorded, input.requestId, consentState);
 
+  const by = { class: recorded.verdict.class, at: now };
+  const askAgain = found.grant && rides && (await STAGES.doubt.run(deps, rides, found.grant, by));
   const response = STAGES.respond.run(recorded.verdict, identity?.visitorId ?? null);
+  if (askAgain) response.askAgain = true;
   if (!place) return { status: 200, response };
   const { token, headers } = grant(deps, input, evaluated, place);
   response.transparencyToken = token;

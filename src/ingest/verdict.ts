@@ -43,4 +43,6 @@ export interface Verdict {
   readonly policyVersion: string;
   /** Absent where only signals identified the device. */
   readonly attested?: Attested;
+  /** The consent that this verdict cast doubt on: its entry of the log. */
+  readonly grantSeq?: number;
 }

@@ -73,6 +73,11 @@ export function principalKeyContext(kid: string, principal: string): WrapContext
   return bound('consent_principals', kid, principal);
 }
 
+/** A principal's id, under the tenant's own key. */
+export function principalIdContext(kid: string, principal: string): WrapContext {
+  return bound('consent_openings', kid, principal);
+}
+
 export function sessionContext(kid: string, hash: string): WrapContext {
   return bound('principal_sessions', kid, hash);
 }

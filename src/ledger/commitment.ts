@@ -16,6 +16,12 @@ export interface EntryDetail {
   readonly overGpc?: true;
 }
 
+/** Of `consent.doubted`: the class of the verdict that rode on the grant; `human` where a contest was overturned. */
+export interface DoubtDetail {
+  readonly class: 'declared_agent' | 'undeclared_automation' | 'human';
+  readonly source: 'ingest' | 'contest';
+}
+
 /** All that opens an entry. Without the key nobody can, not even who knows the rest. */
 export interface Opening {
   /** 32 bytes, the principal's own. */
@@ -24,7 +30,7 @@ export interface Opening {
   readonly salt: Uint8Array;
   /** Well-formed Unicode. */
   readonly principalId: string;
-  readonly detail: EntryDetail;
+  readonly detail: EntryDetail | DoubtDetail;
 }
 
 /**
@@ -53,11 +59,15 @@ export function commitSubject({ key, salt, principalId }: Omit<Opening, 'detail'
   return commit(key, ['gpd/subject/v1', principalId, salt]);
 }
 
+function toldOf(detail: Opening['detail']) {
+  if ('class' in detail) return { class: detail.class, source: detail.source };
+  const { policyVersion, gpc, source, expiresAt, overGpc } = detail;
+  return { policyVersion, gpc, source, expiresAt, ...(overGpc && { overGpc }) };
+}
+
 /** C2: base64url of HMAC-SHA-256(key, lp4("gpd/body/v1") || lp4(JCS(detail)) || lp4(salt)). */
 export function commitBody({ key, salt, detail }: Omit<Opening, 'principalId'>): string {
-  const { policyVersion, gpc, source, expiresAt, overGpc } = detail;
-  const told = { policyVersion, gpc, source, expiresAt, ...(overGpc && { overGpc }) };
-  return commit(key, ['gpd/body/v1', canonicalJson(told), salt]);
+  return commit(key, ['gpd/body/v1', canonicalJson(toldOf(detail)), salt]);
 }
 
 /**

@@ -11,6 +11,7 @@ export const PERSONAL_TYPES = [
   'consent.denied',
   'consent.withdrawn',
   'consent.gpc-opt-out',
+  'consent.doubted',
   'subject.erased',
 ] as const;
 

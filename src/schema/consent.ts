@@ -52,11 +52,9 @@ export const idempotencyKeySchema = z
   .regex(/^[\x21-\x7e]{1,255}$/, '1 to 255 visible ASCII characters');
 
 export const principalRequestSchema = z.strictObject({ principalId: principalIdSchema });
-
 export const emptyRequestSchema = z.strictObject({});
 
-export const historyRequestSchema = z.strictObject({
-  principalId: principalIdSchema,
+export const historyRequestSchema = principalRequestSchema.extend({
   cursor: z
     .string()
     .regex(/^\d{1,16}$/)
@@ -64,25 +62,21 @@ export const historyRequestSchema = z.strictObject({
   limit: z.int().min(1).max(200).optional(),
 });
 
+const text = (min: number, max: number) => z.string().min(min).max(max);
+
 /** Text that can be hashed and stored as it is: no lone surrogate, no NUL. */
 const plainText = (min: number, max: number) =>
-  z
-    .string()
-    .min(min)
-    .max(max)
-    .refine((text) => text.isWellFormed() && !text.includes('\0'), 'well-formed text without NUL');
+  text(min, max).refine(
+    (said) => said.isWellFormed() && !said.includes('\0'),
+    'well-formed text without NUL',
+  );
 
 /** For documents: `isOneLine`, in a dialect that every validator reads. */
 const ONE_LINE = String.raw`^[^\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]*$`;
 
 /** Shown in one line, in banners, tables and terminals. */
 const oneLine = (min: number, max: number) =>
-  z
-    .string()
-    .min(min)
-    .max(max)
-    .refine(isOneLine, 'one line without control or bidi characters')
-    .meta({ pattern: ONE_LINE });
+  text(min, max).refine(isOneLine, 'one line without control or bidi characters').meta({ pattern: ONE_LINE });
 
 const purposeSchema = z.strictObject({
   id: purposeIdSchema,
@@ -110,10 +104,15 @@ export const REASONS = [
   'withdrawn',
   'denied',
   'expired',
+  'doubted',
   'policy-outdated',
   'never-asked',
   'granted',
 ] as const;
+
+/** Who gave a grant, by the verdict that rode on it or the agent's signature; `unknown` without either. */
+const givenSchema = z.enum(['person', 'agent', 'automation', 'unknown']);
+export type Given = Exclude<z.infer<typeof givenSchema>, 'unknown'>;
 
 export const decisionSchema = z.object({
   allowed: z.boolean(),
@@ -121,6 +120,7 @@ export const decisionSchema = z.object({
   proof: entrySchema,
   policyVersion: z.int(),
   expiresAt: z.string().nullable(),
+  given: givenSchema,
 });
 export type DecisionAnswer = Answer<typeof decisionSchema>;
 
@@ -162,7 +162,9 @@ export const historyResponseSchema = z.object({
   events: z.array(
     detailSchema.extend({
       seq: z.int(),
-      type: z.templateLiteral(['consent.', choiceSchema]),
+      type: z.templateLiteral(['consent.', z.enum([...choiceSchema.options, 'doubted'])]),
+      /** Only in `consent.doubted`: the class of the verdict; `human` where a review cleared the doubt. */
+      class: z.enum(['declared_agent', 'undeclared_automation', 'human']).optional(),
       purpose: z.string(),
       time: z.string(),
     }),
@@ -215,21 +217,11 @@ export const consentReceiptAnswerSchema = z.object({
   recipients: z.string(),
   transfers: z.string(),
   supervisoryAuthority: z.string(),
-  consent: z.object({
+  consent: detailSchema.extend({
     status: choiceSchema,
     time: z.string(),
-    expiresAt: z.string().nullable(),
-    gpc: z.boolean(),
-    overGpc: z.literal(true).optional(),
-    source: z.string(),
-    policyVersion: z.int().nullable(),
     policySha256: hashSchema.nullable(),
-    purpose: z.object({
-      id: z.string(),
-      title: z.string(),
-      description: z.string(),
-      lawfulBasis: z.string(),
-    }),
+    purpose: purposeAnswerSchema.omit({ gpc: true, ttlDays: true }),
   }),
   proof: entrySchema.extend({ log: z.string() }),
 });

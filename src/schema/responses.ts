@@ -60,6 +60,8 @@ export const ingestResponseSchema = z.object({
   requestId: z.string(),
   transparencyToken: z.string().optional(),
   attested: attestedSchema.optional(),
+  /** A machine gave the consent that this visit rode on, and `consent.byAutomation` is `ask-again`: show the banner. */
+  askAgain: z.literal(true).optional(),
 });
 export type IngestResponse = z.infer<typeof ingestResponseSchema>;
 
@@ -76,12 +78,14 @@ export type PubKeyResponse = z.infer<typeof pubKeyResponseSchema>;
 const firedRuleSchema = z.object({ id: z.string(), weight: z.number(), text: z.string() });
 
 /** Contract 3.6: the verdict for the tenant's backend. */
-export const decisionResponseSchema = ingestResponseSchema.omit({ transparencyToken: true }).extend({
-  rules: z.array(firedRuleSchema),
-  policyVersion: z.string(),
-  decidedAt: z.string(),
-  restricted: z.boolean(),
-});
+export const decisionResponseSchema = ingestResponseSchema
+  .omit({ transparencyToken: true, askAgain: true })
+  .extend({
+    rules: z.array(firedRuleSchema),
+    policyVersion: z.string(),
+    decidedAt: z.string(),
+    restricted: z.boolean(),
+  });
 export type DecisionResponse = z.infer<typeof decisionResponseSchema>;
 
 /** Where the person can contest it: for a link that the site shows. */

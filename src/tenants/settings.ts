@@ -50,6 +50,7 @@ export type RightsProfile = (typeof RIGHTS_PROFILES)[number];
 export const tenantSettingsSchema = z.strictObject({
   origins: list.default([]),
   'consent.basis': z.enum(['asserted', 'ledger']).default('asserted'),
+  'consent.byAutomation': z.enum(['note', 'ask-again', 'deny']).default('note'),
   'transparency.retain': z.enum(['none', 'summary']).default('none'),
   'ledger.public': booleanWord.default(false),
   'review.fourEyes': booleanWord.default(false),
@@ -76,6 +77,7 @@ export const TENANT_SETTING_NAMES = Object.keys(tenantSettingsSchema.shape) as (
 const PLAIN: readonly string[] = [
   'origins',
   'consent.basis',
+  'consent.byAutomation',
   'transparency.retain',
   'rights.profile',
   'attest.rpId',

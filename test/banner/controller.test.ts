@@ -105,6 +105,16 @@ describe('a page that stays open', () => {
   });
 });
 
+it('what a machine granted is asked again, and what was refused stays', async () => {
+  const record = makeRecord({ [AGENT]: makeChoice({}), analytics: makeChoice({ choice: 'denied' }) });
+  const { controller, heard, store } = start(makeServer(), record);
+  await controller.load();
+  expect(heard.at(-1)).toMatchObject({ phase: 'decided', granted: [AGENT] });
+  await controller.askAgain();
+  expect(heard.at(-1)).toMatchObject({ phase: 'asking', granted: [] });
+  expect(Object.keys(store.kept?.choices ?? {})).toEqual(['analytics']);
+});
+
 describe('a refusal', () => {
   it('has its entry in the terms once the ledger has it', async () => {
     const { controller } = start(makeServer());

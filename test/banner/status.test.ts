@@ -58,9 +58,10 @@ describe('a purpose', () => {
       for (const choice of ['granted', 'denied', 'withdrawn'] as const)
         for (const until of [NOW, NOW + 1])
           for (const version of [1, 2, 3]) {
-            const event = { choice, policyVersion: version, expiresAt: until, seq: 7, hash: 'a', overGpc };
+            const said = { choice, policyVersion: version, expiresAt: until, overGpc };
+            const event = { ...said, seq: 7, hash: 'a', given: null, doubtSeq: null };
             const state = { erased: false, gpc, event, head: { seq: 9, hash: 'b' } };
-            const rules = { gpcOf: () => policy, currentVersion: 3, materialVersion: 2 };
+            const rules = { gpcOf: () => policy, currentVersion: 3, materialVersion: 2, denyDoubted: false };
             const ledger = decideConsent(AGENT, state, rules, NOW);
             const kept = { choice, until, version, ...(overGpc && { overGpc }) };
             expect(status(kept, gpc, makePurpose({ gpc: policy })) === 'granted').toBe(ledger.allowed);

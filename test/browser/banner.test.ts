@@ -58,6 +58,39 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       expect(await at.banner.inside("return root.querySelectorAll('input:checked').length")).toBe(0);
     });
 
+    it('a click that a script makes is nobody’s choice', async () => {
+      await open();
+      await at.banner.waitFor('banner');
+      const clicked = await at.banner.inside(`
+        const buttons = [...root.querySelectorAll('button')];
+        for (const button of buttons) { button.click(); button.dispatchEvent(new MouseEvent('click', { bubbles: true, composed: true })); }
+        return buttons.length`);
+      expect(clicked).toBe(4);
+      expect(await at.banner.inside("return root.querySelector('dialog').open")).toBe(false);
+      expect(await at.banner.state()).toMatchObject({ phase: 'asking', granted: [], principalId: null });
+      expect(await at.banner.stored()).toBe(0);
+      await at.banner.press('accept');
+      await at.banner.waitFor('reopen');
+      expect((await at.banner.state()).granted).toHaveLength(2);
+    });
+
+    it('what a machine granted is asked again when the agent says so', async () => {
+      await open();
+      const pending = identify();
+      await at.banner.press('accept');
+      await pending;
+      const id = await principal();
+      if (name === 'chromium') expect(await at.shop.api.check(id)).toMatchObject({ given: 'automation' });
+      await at.page.evaluate("document.dispatchEvent(new Event('gpd-ask-again'))");
+      await at.banner.waitFor('banner');
+      expect(await at.banner.state()).toMatchObject({ phase: 'asking', granted: [], principalId: id });
+      expect(await at.shop.api.check(id)).toMatchObject({ allowed: true });
+      await at.banner.press('reject');
+      await at.banner.waitFor('reopen');
+      const answered = () => at.shop.api.check(id);
+      await expect.poll(answered, SEEN_WITHIN).toMatchObject({ reason: 'denied', given: 'unknown' });
+    });
+
     it('grant: the ledger has it before the page, and the agent is answered 200', async () => {
       await open();
       const pending = identify();
@@ -75,7 +108,9 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       });
       expect(await at.shop.api.check(receipt.principalId ?? '', ANALYTICS)).toMatchObject({ allowed: true });
       const history = await at.shop.api.post('/v1/consent/history', { principalId: receipt.principalId });
-      expect(history.json()).toMatchObject({ events: [{ source: 'browser' }, { source: 'browser' }] });
+      const { events } = history.json() as { events: { type: string; source: string }[] };
+      const granted = events.filter(({ type }) => type === 'consent.granted');
+      expect(granted.map(({ source }) => source)).toEqual(['browser', 'browser']);
       // The region is gone, the button stays, and the keyboard is not lost.
       expect(await at.banner.shown('banner')).toBe(false);
       expect(await at.banner.shown('reopen')).toBe(true);

@@ -32,7 +32,7 @@ describeInWebkit('browser/webkit', () => {
     await webkit.goto(url);
     expect(await state()).toMatchObject({ phase: 'asking', granted: [] });
     await webkit.run(before);
-    await webkit.run(`${BUTTON('accept')}.click()`);
+    await webkit.click(BUTTON('accept'));
     await expect.poll(async () => (await state()).granted.length, SEEN_WITHIN).toBe(2);
     return url;
   }
@@ -78,7 +78,7 @@ describeInWebkit('browser/webkit', () => {
   it('a page from the back/forward cache grants nothing that a later page refused', async () => {
     await accept(`addEventListener('pageshow', (event) => { window.restored = event.persisted; }); ${FILL}`);
     await webkit.goto(shop.page());
-    await webkit.run(`${BUTTON('reject')}.click()`);
+    await webkit.click(BUTTON('reject'));
     await expect.poll(async () => (await state()).phase, SEEN_WITHIN).toBe('decided');
     await webkit.run('setTimeout(() => history.back())');
     await expect.poll(() => webkit.run('return window.restored').catch(() => null), SEEN_WITHIN).toBe(true);

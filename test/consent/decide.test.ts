@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   type ConsentEvent,
@@ -16,6 +17,7 @@ const rules: ConsentRules = {
   gpcOf: (purpose) => (({ ads: 'opt-out', orders: 'ignore', news: 'ask' }) as const)[purpose],
   currentVersion: 5,
   materialVersion: 3,
+  denyDoubted: true,
 };
 
 const makeEvent = (over: Partial<ConsentEvent> = {}): ConsentEvent => ({
@@ -24,6 +26,8 @@ const makeEvent = (over: Partial<ConsentEvent> = {}): ConsentEvent => ({
   policyVersion: 3,
   expiresAt: NOW + 1,
   overGpc: false,
+  given: null,
+  doubtSeq: null,
   ...over,
 });
 
@@ -46,6 +50,7 @@ const CASES: readonly (readonly [Reason, string, PrincipalState])[] = [
   ['withdrawn', 'ads', makeState({ event: makeEvent({ choice: 'withdrawn' }) })],
   ['denied', 'ads', makeState({ event: makeEvent({ choice: 'denied' }) })],
   ['expired', 'ads', makeState({ event: makeEvent({ expiresAt: NOW }) })],
+  ['doubted', 'ads', makeState({ event: makeEvent({ given: 'automation' }) })],
   ['policy-outdated', 'ads', makeState({ event: makeEvent({ policyVersion: 2 }) })],
   ['never-asked', 'ads', makeState({ event: null })],
   ['granted', 'ads', makeState()],
@@ -70,9 +75,9 @@ describe('decideConsent', () => {
     const outdated = makeEvent({ choice: 'denied', expiresAt: NOW, policyVersion: 1 });
     expect(reasonFor(makeState({ event: outdated }))).toBe('denied');
     expect(reasonFor(makeState({ event: { ...outdated, choice: 'granted' } }))).toBe('expired');
-    expect(reasonFor(makeState({ event: { ...outdated, choice: 'granted', expiresAt: NOW + 1 } }))).toBe(
-      'policy-outdated',
-    );
+    const live = { ...outdated, choice: 'granted', expiresAt: NOW + 1 } as const;
+    expect(reasonFor(makeState({ event: { ...live, given: 'agent' } }))).toBe('doubted');
+    expect(reasonFor(makeState({ event: live }))).toBe('policy-outdated');
   });
 
   it.each([
@@ -82,6 +87,7 @@ describe('decideConsent', () => {
     ['withdrawn', 'ads', false],
     ['denied', 'ads', false],
     ['expired', 'ads', false],
+    ['doubted', 'ads', false],
     ['policy-outdated', 'ads', false],
     ['never-asked', 'ads', true],
     ['granted', 'ads', false],
@@ -130,6 +136,54 @@ describe('decideConsent', () => {
     const event = makeEvent({ choice: 'gpc-opt-out', expiresAt: null });
     expect(reasonFor(makeState({ gpc: true, event }))).toBe('gpc-opt-out');
     expect(reasonFor(makeState({ gpc: false, event }))).toBe('never-asked');
+  });
+
+  it('says who gave the grant that it rests on, and of nothing else', () => {
+    const givenOf = (over: Partial<ConsentEvent> | null, purpose = 'ads', lax = true) =>
+      decideConsent(
+        purpose,
+        makeState({ event: over && makeEvent(over) }),
+        { ...rules, denyDoubted: !lax },
+        NOW,
+      );
+    for (const given of ['person', 'agent', 'automation'] as const)
+      expect(givenOf({ given })).toMatchObject({ allowed: true, given });
+    expect(givenOf({ given: 'agent' }, 'ads', false)).toMatchObject({ reason: 'doubted', given: 'agent' });
+    expect(givenOf({})).toMatchObject({ allowed: true, given: 'unknown' });
+    expect(givenOf(null).given).toBe('unknown');
+    expect(givenOf({ given: 'agent' }, 'nobody-defined-it').given).toBe('unknown');
+  });
+
+  it('a doubt never turns a no into a yes, and without `deny` it changes no answer', () => {
+    const event = fc.record({
+      seq: fc.nat(),
+      hash: fc.constant('aa'),
+      choice: fc.constantFrom('granted', 'denied', 'withdrawn', 'gpc-opt-out'),
+      policyVersion: fc.nat(5),
+      expiresAt: fc.option(fc.integer({ min: NOW - 1, max: NOW + 1 })),
+      overGpc: fc.boolean(),
+      given: fc.constantFrom('person', null),
+      doubtSeq: fc.constant(null),
+    }) as fc.Arbitrary<ConsentEvent>;
+    const purposes = fc.constantFrom('ads', 'orders', 'news', 'nobody-defined-it');
+    const doubts = fc.constantFrom('agent', 'automation');
+    fc.assert(
+      fc.property(
+        fc.option(event),
+        fc.boolean(),
+        fc.boolean(),
+        purposes,
+        doubts,
+        fc.boolean(),
+        (said, erased, gpc, purpose, given, denyDoubted) => {
+          const decide = (one: ConsentEvent | null) =>
+            decideConsent(purpose, { erased, gpc, event: one, head: HEAD }, { ...rules, denyDoubted }, NOW);
+          const [before, after] = [decide(said), decide(said && { ...said, given, doubtSeq: 9 })];
+          expect(after.allowed && !before.allowed).toBe(false);
+          if (!denyDoubted) expect({ ...after, given: '' }).toEqual({ ...before, given: '' });
+        },
+      ),
+    );
   });
 
   it('a grant lasts up to its expiry and not a millisecond longer', () => {

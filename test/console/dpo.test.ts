@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { KID } from '../support/constants.ts';
+import { execute } from '../support/database.ts';
 import { SEEN_WITHIN } from '../support/expect.ts';
 import { type Console, signIn, startConsole, type Visitor, WRITTEN_WITHIN } from './support/console.ts';
 import { change, rows } from './support/data.ts';
@@ -363,6 +364,17 @@ describe('insight', () => {
 
   it('the overview and the purposes have their pages', async () => {
     expect((await dora.get('/console/overview')).text).toContain('Verdicts by class and hour');
+    const one = { principalId: 'shop-1', purpose: 'device-identification' };
+    await site.gpd.json(['consent', 'grant', KID, one.principalId, one.purpose]);
+    const sql = "UPDATE consent_state SET given = 'automation', doubt_seq = seq + 1";
+    await execute(site.gpd.dataDir, sql);
+    expect((await dora.get('/console/overview')).text).toMatch(
+      /given=automation">undeclared automation<.*?>1</s,
+    );
+    expect((await dora.get('/console/ledger?given=agent')).text).toContain('No such grant.');
+    const doubted = (await dora.get('/console/ledger?given=automation')).text;
+    expect(doubted).toContain('<th scope="row">device-identification</th>');
+    expect(doubted).not.toContain(one.principalId);
     const terms = (await dora.get('/console/terms')).text;
     expect(terms).toContain('device-identification');
     expect(terms).toContain('Preview of the banner');

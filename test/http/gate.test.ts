@@ -84,6 +84,7 @@ function consentLane(): Lane {
     proof: { seq: 1, hash: '' },
     policyVersion: 0,
     expiresAt: null,
+    given: 'unknown',
   });
   const key = { kid: 'acme', scope: 'secret', hash: 'hash' } as ApiKey;
   const lane = makeConsentLane({

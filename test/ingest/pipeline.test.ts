@@ -102,7 +102,7 @@ describe('a tenant that wants consent proven', () => {
     const consent = makeReceipt({ principalId: 'u-1', proof: { seq: 41, hash: 'a'.repeat(64) } });
     const { response, touched } = await run({ plaintext: { consent } });
     expect(response.consentState.basis).toBe('asserted');
-    expect(touched).toEqual(['botAuth', 'lookup', 'record']);
+    expect(touched).toEqual(['grant', 'botAuth', 'lookup', 'record', 'note human']);
   });
 });
 

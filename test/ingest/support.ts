@@ -26,6 +26,14 @@ export const HEADERS = {
   'sec-fetch-site': 'same-origin',
   origin: ORIGIN,
 };
+const GRANT = {
+  choice: 'granted',
+  policyVersion: 1,
+  expiresAt: null,
+  overGpc: false,
+  given: null,
+  doubtSeq: null,
+} as const;
 const UNSEEN: KnownDevice = {
   seen: false,
   neverAutomation: false,
@@ -71,6 +79,16 @@ export async function run(world: World = {}) {
     async proveConsent(claim) {
       touched.push(`prove ${claim.kid} ${claim.principalId} ${claim.needed} ${claim.proof.seq}`);
       return claim.purposes.filter((purpose) => world.proven?.includes(purpose));
+    },
+    grants: {
+      async find({ proof }) {
+        touched.push('grant');
+        return { ...proof, ...GRANT };
+      },
+      async note(_claim, _grant, { class: by }) {
+        touched.push(`note ${by}`);
+        return by === 'human';
+      },
     },
     issueToken: ({ kid, requestId, session, origin }) => `token ${kid} ${requestId} ${session} ${origin}`,
     binding: { root: () => '', offer: () => '' },

@@ -19,12 +19,12 @@ import { fc } from '../support/property.ts';
 import { flipBit, naiveRoot } from './support.ts';
 
 const AT = Date.UTC(2026, 10, 20, 10, 0, 2, 987);
-const opening: Opening = {
+const opening = {
   key: Buffer.alloc(32, 1),
   salt: Buffer.alloc(16, 2),
   principalId: 'user-1',
   detail: { policyVersion: 3, gpc: false, source: 'secret', expiresAt: '2027-05-19T10:00:02.000Z' },
-};
+} satisfies Opening;
 const head = { type: 'consent.granted', at: AT, purpose: 'analytics' } as const;
 const entry = personalEntry(head, opening);
 
@@ -99,6 +99,18 @@ describe('a personal entry', () => {
         expect(openPersonalEntry(personalEntry({ ...head, type }, made), made)).toBe(true);
       }),
     );
+  });
+});
+
+it('a doubt commits to its class and its source alone', () => {
+  const doubt = { ...opening, detail: { class: 'undeclared_automation', source: 'ingest' } } as const;
+  const made = personalEntry({ ...head, type: 'consent.doubted' }, doubt);
+  const salt = `00000010${'02'.repeat(16)}`;
+  const detail = '{"class":"undeclared_automation","source":"ingest"}';
+  const length = detail.length.toString(16).padStart(8, '0');
+  expect(parseEntry(made)).toMatchObject({
+    type: 'consent.doubted',
+    body: hmac(`0000000b${hex('gpd/body/v1')}${length}${hex(detail)}${salt}`),
   });
 });
 

@@ -53,6 +53,7 @@ describe('tenant settings', () => {
     expect(tenantSettingsSchema.parse({})).toEqual({
       origins: [],
       'consent.basis': 'asserted',
+      'consent.byAutomation': 'note',
       'transparency.retain': 'none',
       'ledger.public': false,
       'review.fourEyes': false,
@@ -93,6 +94,8 @@ describe('tenant settings', () => {
     ['origins', ['https://a.example', '*'], 'refused'],
     ['consent.basis', 'ledger', 'ledger'],
     ['consent.basis', 'hope', 'refused'],
+    ['consent.byAutomation', 'ask-again', 'ask-again'],
+    ['consent.byAutomation', 'allow', 'refused'],
     ['transparency.retain', 'summary', 'summary'],
     ['transparency.retain', 'all', 'refused'],
     ['ledger.public', 'true', true],

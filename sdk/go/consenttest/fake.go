@@ -133,7 +133,7 @@ func (f *Fake) last(principalID, purpose string) *event {
 
 func (f *Fake) judge(principalID, purpose string) consent.Decision {
 	var policyVersion int64
-	decision := consent.Decision{Reason: "never-asked", PolicyVersion: &policyVersion}
+	decision := consent.Decision{Reason: "never-asked", PolicyVersion: &policyVersion, Given: "unknown"}
 	ref := genesis
 	if len(f.events) > 0 {
 		ref = f.events[len(f.events)-1].ref
@@ -153,7 +153,7 @@ func (f *Fake) decide(method string, check consent.Check) (consent.Decision, err
 	if f.onUnavailable == consent.RaiseUnavailable {
 		return consent.Decision{}, err
 	}
-	return consent.Decision{Reason: "unavailable", Err: err}, nil
+	return consent.Decision{Reason: "unavailable", Given: "unknown", Err: err}, nil
 }
 
 func (f *Fake) check(ctx context.Context, method string, check consent.Check) (consent.Decision, error) {

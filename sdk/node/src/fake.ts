@@ -217,6 +217,7 @@ export class FakeConsent implements Consent {
       proof: { seq, hash },
       policyVersion,
       expiresAt: null,
+      given: 'unknown',
       error: null,
     };
   }

@@ -29,6 +29,7 @@ interface SentDecision {
   readonly proof: ProofRef;
   readonly policyVersion?: number | null;
   readonly expiresAt?: string | null;
+  readonly given?: string;
 }
 
 function isDecision(value: unknown): value is JsonRecord & SentDecision {
@@ -42,20 +43,22 @@ function isDecision(value: unknown): value is JsonRecord & SentDecision {
     isString(value['reason']) &&
     isProofRef(value['proof']) &&
     (policyVersion === null || Number.isSafeInteger(policyVersion)) &&
-    isTextOrNull(expiresAt)
+    isTextOrNull(expiresAt) &&
+    (value['given'] === undefined || isString(value['given']))
   );
 }
 
 export function readDecision(value: unknown): Decision | null {
   if (!isDecision(value)) return null;
-  const { allowed, reason, proof, policyVersion = null, expiresAt = null } = value;
+  const { allowed, reason, proof, policyVersion = null, expiresAt = null, given = 'unknown' } = value;
   const { seq, hash } = proof;
-  return { allowed, reason, proof: { seq, hash }, policyVersion, expiresAt, error: null };
+  return { allowed, reason, proof: { seq, hash }, policyVersion, expiresAt, given, error: null };
 }
 
 /** The denial for what could not be decided. */
 export function unavailable(error: ConsentError): Decision {
-  return { allowed: false, reason: 'unavailable', proof: null, policyVersion: null, expiresAt: null, error };
+  const nothing = { proof: null, policyVersion: null, expiresAt: null, given: 'unknown' } as const;
+  return { allowed: false, reason: 'unavailable', ...nothing, error };
 }
 
 /** By id; an id that is there twice, or whose decision is none, has no decision. Null when the whole is malformed. */

@@ -24,10 +24,14 @@ export type KnownReason =
   | 'withdrawn'
   | 'denied'
   | 'expired'
+  | 'doubted'
   | 'policy-outdated'
   | 'never-asked'
   | 'granted'
   | 'unavailable';
+
+/** `unknown` where no verdict says, and of a server that does not say. */
+export type Given = 'person' | 'agent' | 'automation' | 'unknown' | (string & {});
 
 export interface Decision {
   readonly allowed: boolean;
@@ -38,6 +42,8 @@ export interface Decision {
   readonly policyVersion: number | null;
   /** ISO time, or null for never. */
   readonly expiresAt: string | null;
+  /** Who gave the grant that it rests on: `person`, `agent`, `automation` or `unknown`. */
+  readonly given: Given;
   /** Why nothing could be decided: set exactly when `reason` is `unavailable` and the SDK said so. */
   readonly error: ConsentError | null;
 }
@@ -70,6 +76,7 @@ export interface PurposeState {
   readonly proof: ProofRef;
   readonly policyVersion: number | null;
   readonly expiresAt: string | null;
+  readonly given?: Given;
 }
 
 export interface ConsentState {

@@ -11,7 +11,9 @@ export function h<Tag extends keyof HTMLElementTagNameMap>(
 ): HTMLElementTagNameMap[Tag] {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === 'function') element.addEventListener(name, value);
+    // A click that a script made is nobody's choice.
+    if (typeof value === 'function')
+      element.addEventListener(name, (event) => (event.isTrusted ? value(event) : undefined));
     else if (value !== false) element.setAttribute(name, value === true ? '' : value);
   }
   element.append(...children.filter((child) => child !== false && child !== null));

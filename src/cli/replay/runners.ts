@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { makeBotAuth } from '../../agents/bot-auth-make.ts';
 import { loadAgentKeys } from '../../agents/service.ts';
 import { baseUrl, type Config } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
@@ -7,7 +8,7 @@ import type { Policy } from '../../ingest/classify/policy.ts';
 import { lookUpDevices, makeTotals } from '../../ingest/device-store.ts';
 import { readEnvelope } from '../../ingest/envelope.ts';
 import { ingest } from '../../ingest/ingest.ts';
-import { makeIngestDeps, publicNames } from '../../ingest/ingest-make.ts';
+import { makeIngestDeps } from '../../ingest/ingest-make.ts';
 import { unseal } from '../../ingest/open.ts';
 import type { IngestDeps, IngestTenant } from '../../ingest/ports.ts';
 import { SECOND } from '../../lib/clock.ts';
@@ -56,15 +57,15 @@ function withShadow(tenant: IngestTenant | undefined, policy: Policy | null): In
 export async function offlineRunner(store: Store, config: Config, policy: Policy | null): Promise<Runner> {
   const directory = await readDirectory(store);
   let otherwise: string | null = null;
-  const agents = await loadAgentKeys(store.database);
   const salt = randomBytes(SALT_BYTES).toString('base64');
   const signatures = makeDigestSet(salt);
   const deps = makeIngestDeps(config, {
     random: poolRandom(randomBytes),
     tenants: (kid) => withShadow(directory.tenant(kid), policy),
-    findAgentKey: agents,
-    claimAgentNonce: ({ nonce }) => Promise.resolve(signatures.add(nonce)),
-    authorities: () => publicNames(config, baseUrl(config)),
+    botAuth: makeBotAuth(config, () => baseUrl(config), {
+      findKey: await loadAgentKeys(store.database),
+      claimNonce: ({ nonce }) => Promise.resolve(signatures.add(nonce)),
+    }),
     now: (plaintext) => plaintext.clientTs,
     leastSkewMs: () => config.max_clock_skew * SECOND,
     recorder: memoryRecorder(store.database, makeDigestSet(salt), (shadow) => {
@@ -74,6 +75,7 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
     binding: { root: () => '', offer: () => '' },
     // Whether a grant was live at the bundle's own time cannot be asked afterwards: the proof counts as it stands.
     proveConsent: ({ purposes }) => Promise.resolve(purposes),
+    grants: { find: () => Promise.resolve(null), note: () => Promise.resolve(false) },
   });
   return async (line) => {
     const body = Buffer.from(line.body);

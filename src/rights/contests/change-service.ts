@@ -8,6 +8,7 @@ import type { Actor } from '../../lib/act.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { Refusal, TenantGone } from '../../lib/errors.ts';
 import type { Random } from '../../lib/random.ts';
+import { lockHead } from '../../log/append-store.ts';
 import type { WebhookEvent } from '../../schema/webhooks.ts';
 import type { Contest } from './contest.ts';
 import type { ContestWords } from './contest-text.ts';
@@ -69,6 +70,8 @@ export interface Step {
   /** How one that is not of the tenant is refused; undefined: as staff are told. */
   readonly missing?: 'no-such-contest' | 'no-such-case';
   readonly change: (contest: Contest, now: number) => Contest;
+  /** It writes to the log, whose head is locked before any contest, as an erasure does. */
+  readonly locksHead?: boolean;
   readonly after: (changed: Changed) => Promise<void>;
 }
 
@@ -81,6 +84,7 @@ export async function change(
 ): Promise<Contest> {
   const now = clock();
   return database.transaction(async (tx) => {
+    if (step.locksHead) await lockHead(tx, kid);
     const contest = await lockContest(tx, words, contestId);
     if (!contest) throw new Refusal(step.missing ?? 'no-such-contest');
     if (contest.kid !== kid) throw new Refusal(step.missing ?? 'cross-tenant-denied');

@@ -1,4 +1,5 @@
 import type { AuditAction } from '../../audit/audit.ts';
+import { clearDoubt } from '../../consent/doubt-store.ts';
 import { decisionKey } from '../../ingest/decision-store.ts';
 import type { Actor } from '../../lib/act.ts';
 import { DAY, SECOND } from '../../lib/clock.ts';
@@ -119,14 +120,17 @@ function resolve(deps: ContestDeps, reviewer: Reviewer, ruling: Ruling): Promise
   const fourEyes = deps.tenantOf(reviewer.kid)?.settings['review.fourEyes'] === true;
   const { role, ref: by, label = null } = reviewer;
   return change(deps, reviewer.kid, contestId, {
+    locksHead: outcome === 'overturned',
     change: (contest, now) =>
       resolveContest(contest, { outcome, reason, role, by, label, version, fourEyes }, now),
     async after(changed) {
       const { tx, contest, now } = changed;
       const { kid, durable, requestId } = contest;
       const resolved = contest.status === 'resolved';
-      if (resolved && outcome === 'overturned' && durable !== null)
-        await insertOverride(tx, { kid, durable, requestId, at: now });
+      if (resolved && outcome === 'overturned') {
+        if (durable !== null) await insertOverride(tx, { kid, durable, requestId, at: now });
+        await clearDoubt(tx, tenantFor(deps, kid), requestId, now);
+      }
       const action = resolved ? 'contest.resolved' : 'contest.proposed';
       await note(deps, changed, { actor: actorOf(reviewer), action });
       if (!resolved) return;

@@ -119,9 +119,9 @@ async function consentOf(database: Database, { kid, principal, principalId }: Re
   const history = await historyOf(database, kid, principal);
   if (history.length === 0) return null;
   const state = (await listState(database, kid, principal)).map(({ purpose, choice, at, ...rest }) => {
-    const { policyVersion, expiresAt, seq, hash } = rest;
+    const { policyVersion, expiresAt, seq, hash, given } = rest;
     const until = iso(expiresAt);
-    return { purpose, choice, at: isoTime(at), policyVersion, expiresAt: until, proof: { seq, hash } };
+    return { purpose, choice, at: isoTime(at), policyVersion, expiresAt: until, proof: { seq, hash }, given };
   });
   return { principalId, state, history };
 }

@@ -24,6 +24,8 @@ export interface Webkit {
   goto(url: string): Promise<unknown>;
   /** @param body of an async function in the page */
   run<T>(body: string): Promise<T>;
+  /** As a person presses. @param element an expression of the page */
+  click(element: string): Promise<unknown>;
   quit(): Promise<void>;
 }
 
@@ -60,6 +62,11 @@ export async function startWebkit(): Promise<Webkit> {
       const value = await call(`${session}/execute/async`, { script, args: [] });
       if (!Array.isArray(value)) throw new Error(String(value));
       return value[0] as T;
+    },
+    async click(element) {
+      const found = await call(`${session}/execute/sync`, { script: `return ${element}`, args: [] });
+      const [id] = Object.values(found as Record<string, string>);
+      return call(`${session}/element/${id}/click`, {});
     },
     async quit() {
       await call(session, undefined, 'DELETE').catch(() => {});

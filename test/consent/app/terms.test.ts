@@ -132,6 +132,7 @@ describe('policies', () => {
       proof: { seq, hash },
       policyVersion: 2,
       expiresAt: null,
+      given: 'unknown',
     });
     await own.write('grant', { principalId: 'lou' });
     expect(await own.check('lou')).toMatchObject({ allowed: true, policyVersion: 4 });

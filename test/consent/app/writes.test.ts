@@ -28,6 +28,7 @@ describe('a person who was never asked', () => {
       proof: { seq, hash },
       policyVersion: 0,
       expiresAt: null,
+      given: 'unknown',
     });
   });
 
@@ -65,6 +66,7 @@ describe('grant, deny, withdraw', () => {
       proof: { seq, hash },
       policyVersion: 0,
       expiresAt: null,
+      given: 'unknown',
     });
     await api.write('grant', { principalId: 'ben' });
     expect(await api.check('ben')).toMatchObject({ allowed: true, reason: 'granted' });
@@ -131,6 +133,7 @@ describe('expiry', () => {
       proof: { seq, hash },
       policyVersion: 0,
       expiresAt: null,
+      given: 'unknown',
     });
     await api.write('grant', { principalId: 'gero', purposes: ['ads'] });
     expect(await api.check('gero', 'ads')).toMatchObject({ allowed: true });
@@ -146,6 +149,7 @@ describe('Global Privacy Control', () => {
       reason: 'gpc-opt-out',
       proof: { seq: entries[0]?.seq, hash: entries[0]?.hash },
       expiresAt: null,
+      given: 'unknown',
     });
     expect(await api.check('hanna', 'orders')).toMatchObject({ allowed: true, reason: 'granted' });
     await api.write('grant', body);

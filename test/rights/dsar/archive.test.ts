@@ -144,8 +144,9 @@ describeWithTool('gpd dsar export', noUnzip, () => {
     expect(rest.decisions.map((one) => one.requestId)).toEqual([requestId(101)]);
     expect(subject).toMatchObject({ device: null, linkedRequests: [{ requestId: requestId(101) }] });
     expect(consent).toMatchObject({ principalId: PRINCIPAL });
-    expect(consent?.history).toHaveLength(3);
-    expect(consent?.history[2]).toMatchObject({ gpc: true, overGpc: true });
+    expect(consent?.history).toHaveLength(4);
+    expect(consent?.history[2]).toMatchObject({ type: 'consent.doubted', class: 'undeclared_automation' });
+    expect(consent?.history[3]).toMatchObject({ gpc: true, overGpc: true });
     expect(read(directory, 'index.html')).toContain('granted, over Global Privacy Control');
   });
 

@@ -5,8 +5,10 @@ import { makeDirectory } from '../../../src/app/directory.ts';
 import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { makeConsentAppender } from '../../../src/consent/append-store.ts';
+import { makeMarker } from '../../../src/consent/doubt-store.ts';
 import { principalRef } from '../../../src/consent/principal.ts';
 import type { ConsentTenant } from '../../../src/consent/tenant.ts';
+import { listState } from '../../../src/consent/terms-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { RULES } from '../../../src/ingest/classify/policy.ts';
 import type { Verdict } from '../../../src/ingest/verdict.ts';
@@ -214,6 +216,10 @@ export async function holdSomebody(): Promise<Held> {
       entries: [{ purpose: 'device-identification', choice: 'granted', detail }],
       notify: () => [],
     });
+    const [state] = await listState(database, KID, principal);
+    const doubt = { class: 'undeclared_automation', source: 'ingest' } as const;
+    const mark = { tenant, principal, seq: state?.seq ?? -1, detail: doubt, principalId: PRINCIPAL, at: NOW };
+    await makeMarker(database).submit(mark);
   });
   const cli = (...args: string[]) => runGpd(args, { env });
   for (const action of ['grant', 'withdraw']) {

@@ -65,12 +65,13 @@ def read_decision(value: object) -> Decision | None:
         return None
     allowed, reason = value.get("allowed"), value.get("reason")
     version, expires = value.get("policyVersion"), value.get("expiresAt")
+    given = value.get("given", "unknown")
     proof = _read_proof(value.get("proof"))
     if not isinstance(allowed, bool) or not isinstance(reason, str) or proof is None:
         return None
     if (version is not None and not is_integer(version)) or not _is_text_or_none(expires):
         return None
-    return Decision(allowed, reason, proof, version, expires)
+    return Decision(allowed, reason, proof, version, expires, None, given) if isinstance(given, str) else None
 
 
 def unavailable(error: ConsentError) -> Decision:
@@ -119,6 +120,7 @@ def _read_purpose(value: object) -> PurposeState | None:
         decision.proof,
         decision.policy_version,
         decision.expires_at,
+        decision.given,
     )
 
 

@@ -37,6 +37,8 @@ class Decision:
     """ISO time, or None for never."""
     error: ConsentError | None = None
     """Why nothing could be decided: set exactly when the SDK itself said `unavailable`."""
+    given: str = "unknown"
+    """Who gave the grant that it rests on: `person`, `agent`, `automation` or `unknown`."""
 
     def __bool__(self) -> bool:
         """An object is true by default: here a denial must not be."""
@@ -69,6 +71,7 @@ class PurposeState:
     proof: ProofRef
     policy_version: int | None
     expires_at: str | None
+    given: str = "unknown"
 
 
 @dataclass(frozen=True, slots=True)

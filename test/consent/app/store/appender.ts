@@ -60,6 +60,8 @@ export function appenderContract(make: MakeDatabase): void {
           seq,
           hash,
           overGpc: false,
+          given: null,
+          doubtSeq: null,
         },
         head: { seq, hash },
       });

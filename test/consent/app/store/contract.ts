@@ -1,5 +1,6 @@
 import type { MakeDatabase } from '../../../db/contract/database.ts';
 import { appenderContract } from './appender.ts';
+import { doubtsContract } from './doubts.ts';
 import { erasureContract } from './erasure.ts';
 import { faultsContract } from './faults.ts';
 import { forgedContract } from './forged.ts';
@@ -9,6 +10,7 @@ import { readerContract } from './reader.ts';
 /** What every database has to do for consent and its log. */
 export function consentContract(make: MakeDatabase): void {
   appenderContract(make);
+  doubtsContract(make);
   erasureContract(make);
   faultsContract(make);
   forgedContract(make);

@@ -20,6 +20,8 @@ const FORGERIES: readonly (readonly [why: string, table: string, row: Row])[] = 
   ['the proof of another entry', 'consent_state', { seq: 1 }],
   ['the time of a choice', 'consent_state', { at: NOW - 1 }],
   ['a yes over the signal', 'consent_state', { over_gpc: true }],
+  ['a person who gave it', 'consent_state', { given: 'person' }],
+  ['a doubt that seems to be there already', 'consent_state', { doubt_seq: 0 }],
   ['no MAC', 'consent_state', { mac: null }],
   ['a signal that is gone', 'consent_principals', { gpc: false }],
   ['a purpose that the signal spares', 'consent_principals', { gpc_except: JSON.stringify([PURPOSE]) }],

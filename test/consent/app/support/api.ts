@@ -28,6 +28,7 @@ export interface Decision {
   readonly proof: { readonly seq: number; readonly hash: string };
   readonly policyVersion: number;
   readonly expiresAt: string | null;
+  readonly given: string;
 }
 
 export interface Written {

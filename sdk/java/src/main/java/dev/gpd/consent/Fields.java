@@ -98,6 +98,7 @@ record Fields(Map<String, Object> of) {
         new ProofRef(proof.seq(), proof.hash()),
         optionalInteger("policyVersion"),
         optionalText("expiresAt"),
+        of.containsKey("given") ? text("given") : "unknown",
         null);
   }
 }

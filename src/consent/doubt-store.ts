@@ -1,0 +1,161 @@
+import { randomBytes } from 'node:crypto';
+import type { Database } from '../db/db.ts';
+import { makeGroup } from '../db/group-commit.ts';
+import { type Bindings, countOf, type HotTransaction, insertMany, runHot } from '../db/sql.ts';
+import { principalIdContext, principalKeyContext } from '../keys/contexts.ts';
+import { makeMasterKey } from '../keys/master-key.ts';
+import type { DoubtDetail } from '../ledger/commitment.ts';
+import { personalEntry } from '../ledger/entries.ts';
+import { appendEntries, takeHead } from '../log/append-store.ts';
+import { GIVEN_BY, isDoubted } from './decide.ts';
+import { macFits, type StateRow } from './state-mac.ts';
+import { type StateColumns, toStateRow } from './state-store.ts';
+import type { ConsentTenant } from './tenant.ts';
+
+/** Says of a grant who gave it (contract-2 section 18, ADR 0052). Only ever of the grant that is still the last event. */
+
+const SALT_BYTES = 16;
+
+type Marked = Pick<ConsentTenant, 'kid' | 'since' | 'principalWrap' | 'wrapper' | 'stateMac'>;
+
+export interface Mark {
+  readonly tenant: Marked;
+  readonly principal: string;
+  /** The grant's entry that the verdict rode on. */
+  readonly seq: number;
+  readonly detail: DoubtDetail;
+  /** Null: as the entry has it that began the doubt. */
+  readonly principalId: string | null;
+  readonly at: number;
+}
+
+/** A doubt once for each grant; only a ruling ends it. */
+function isDue({ detail }: Mark, state: StateRow): boolean {
+  if (detail.source === 'contest') return isDoubted(state);
+  return detail.class === 'human' ? state.given === null : state.doubtSeq === null;
+}
+
+/** All that the same write granted: one press gave them. */
+async function dueRows(tx: HotTransaction, mark: Mark): Promise<readonly (StateRow & { purpose: string })[]> {
+  const { tenant, principal, seq } = mark;
+  const own = 'kid = ? AND principal = ?';
+  const sql = `SELECT * FROM consent_state WHERE ${own} AND choice = 'granted'
+    AND at = (SELECT at FROM consent_state WHERE ${own} AND seq = ?) ORDER BY seq`;
+  const bindings = [tenant.kid, principal, tenant.kid, principal, seq];
+  const rows = await runHot<StateColumns & { purpose: string; mac: string }>(tx, sql, bindings);
+  return rows.flatMap(({ purpose, mac, ...columns }) => {
+    const state = toStateRow(columns);
+    const fits = macFits(mac, tenant.stateMac.ofState(principal, purpose, state));
+    return fits && isDue(mark, state) ? [{ purpose, ...state }] : [];
+  });
+}
+
+/** What the entries are made under; null: the principal was erased. */
+async function readOpener(tx: HotTransaction, { tenant, principal, principalId }: Mark) {
+  const { kid, wrapper } = tenant;
+  const sql = `SELECT p.wrapped_key AS wrapped, (SELECT o.principal_id FROM consent_openings o WHERE o.kid = p.kid
+    AND o.principal = p.principal AND o.choice = 'doubted' ORDER BY o.seq DESC LIMIT 1) AS known
+    FROM consent_principals p WHERE p.kid = ? AND p.principal = ?`;
+  const [row] = await runHot<{ wrapped: string | null; known: string | null }>(tx, sql, [kid, principal]);
+  if (!row?.wrapped) return null;
+  const context = principalIdContext(kid, principal);
+  const id = principalId ?? wrapper.unwrap(row.known ?? '', context).toString();
+  const keys = makeMasterKey(tenant.principalWrap, randomBytes);
+  const key = keys.unwrap(row.wrapped, principalKeyContext(kid, principal));
+  return { key, principalId: id, sealedId: wrapper.wrap(Buffer.from(id), context) };
+}
+
+/** @returns the places of the entries; null: there is nobody to speak of any more */
+async function tellLog(tx: HotTransaction, mark: Mark, purposes: readonly string[]) {
+  const { tenant, principal, detail, at } = mark;
+  const { kid } = tenant;
+  const opener = await readOpener(tx, mark);
+  if (!opener) return null;
+  const salts = purposes.map(() => randomBytes(SALT_BYTES));
+  const entries = salts.map((salt, i) =>
+    personalEntry({ type: 'consent.doubted', at, purpose: purposes[i] ?? '' }, { ...opener, salt, detail }),
+  );
+  const seqs = (await appendEntries(tx, kid, entries)).map(({ seq }) => seq);
+  const rows = salts.map((bytes, i): Bindings => {
+    const [salt, said] = [bytes.toString('base64url'), JSON.stringify(detail)];
+    return [kid, seqs[i] ?? 0, principal, purposes[i] ?? '', 'doubted', at, salt, said, opener.sealedId];
+  });
+  const columns = 'kid, seq, principal, purpose, choice, at, salt, detail, principal_id';
+  await insertMany(tx, `INSERT INTO consent_openings (${columns})`, rows);
+  return seqs;
+}
+
+/** The head of the log has to be locked: a withdrawal that was answered stays as it is. */
+async function markWithin(tx: HotTransaction, mark: Mark): Promise<void> {
+  const { tenant, principal, detail } = mark;
+  const rows = await dueRows(tx, mark);
+  if (rows.length === 0) return;
+  const isTold = detail.class !== 'human' || detail.source === 'contest';
+  const purposes = rows.map(({ purpose }) => purpose);
+  const seqs = isTold ? await tellLog(tx, mark, purposes) : [];
+  if (seqs === null) return;
+  for (const [i, { purpose, ...was }] of rows.entries()) {
+    const state = { ...was, given: GIVEN_BY[detail.class], doubtSeq: seqs[i] ?? was.doubtSeq };
+    const { given, doubtSeq } = state;
+    const mac = tenant.stateMac.ofState(principal, purpose, state);
+    const sql = 'UPDATE consent_state SET given = ?, doubt_seq = ?, mac = ?';
+    const where = 'WHERE kid = ? AND principal = ? AND purpose = ?';
+    await runHot(tx, `${sql} ${where}`, [given, doubtSeq, mac, tenant.kid, principal, purpose]);
+  }
+}
+
+/** A review found a verdict on this grant wrong. The head of the log has to be locked. */
+export async function clearDoubt(
+  tx: HotTransaction,
+  tenant: Marked,
+  requestId: string,
+  at: number,
+): Promise<void> {
+  const { kid } = tenant;
+  const found = 'SELECT verdict FROM decisions WHERE kid = ? AND request_id = ?';
+  const [decision] = await runHot<{ verdict: string }>(tx, found, [kid, requestId]);
+  const { grantSeq: seq } = JSON.parse(decision?.verdict ?? '{}') as { readonly grantSeq?: number };
+  if (seq === undefined) return;
+  const whose = 'SELECT principal FROM consent_state WHERE kid = ? AND seq = ? AND doubt_seq IS NOT NULL';
+  const [row] = await runHot<{ principal: string }>(tx, whose, [kid, seq]);
+  const detail = { class: 'human', source: 'contest' } as const;
+  if (row) await markWithin(tx, { tenant, ...row, seq, detail, principalId: null, at });
+}
+
+const doubtsOf = (database: Database, kid: string) =>
+  database.read('consent_state').where({ kid }).whereNotNull('doubt_seq');
+
+/** Grants that a machine gave, by what kind of. */
+export const countDoubts = async (database: Database, kid: string) => ({
+  agent: await countOf(doubtsOf(database, kid).where({ given: 'agent' })),
+  automation: await countOf(doubtsOf(database, kid).where({ given: 'automation' })),
+});
+
+export type DoubtedGrant = Pick<StateColumns, 'seq' | 'doubt_seq' | 'at'> & { readonly purpose: string };
+
+/** The last of them; they name nobody. */
+export const listDoubts = (database: Database, kid: string, given: 'agent' | 'automation', limit: number) =>
+  doubtsOf(database, kid)
+    .where({ given })
+    .orderBy('doubt_seq', 'desc')
+    .limit(limit)
+    .select('purpose', 'seq', 'doubt_seq', 'at') as Promise<DoubtedGrant[]>;
+
+/** Marks that wait share a transaction. */
+export function makeMarker(database: Database) {
+  async function run(marks: readonly Mark[]): Promise<undefined[]> {
+    await database.hotTransaction(async (tx) => {
+      // Heads are locked in one order on every node.
+      for (const kid of [...new Set(marks.map(({ tenant }) => tenant.kid))].sort()) {
+        const head = await takeHead(tx, kid);
+        for (const mark of marks)
+          if (!(head instanceof Error) && mark.tenant.kid === kid && mark.tenant.since === Number(head.since))
+            await markWithin(tx, mark);
+      }
+    });
+    return marks.map(() => undefined);
+  }
+  return makeGroup<Mark, undefined>({ name: 'doubt', run, maxBatch: 200, maxWaiting: 10_000 });
+}
+
+export type Marker = ReturnType<typeof makeMarker>;

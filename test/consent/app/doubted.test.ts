@@ -1,0 +1,259 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { VisitorClass } from '../../../src/schema/responses.ts';
+import { AGENT_ORIGIN, makeAgent, signedHeaders } from '../../agents/support/agent.ts';
+import { apiKey, type Rights, startRights } from '../../rights/support/rights.ts';
+import { tempDir } from '../../support/command.ts';
+import { KID, ORIGIN, REASON } from '../../support/constants.ts';
+import { expectCore, post, SEEN_WITHIN, sessionOf } from '../../support/expect.ts';
+import { desktopChrome, headlessChrome } from '../../support/samples.ts';
+import { makeBundle } from '../../support/seal.ts';
+
+/** Contract-2 section 18: a verdict says of the grant that it rode on who gave it. */
+
+const PURPOSE = 'device-identification';
+const GRANT = '/v1/consent/grant';
+const agent = makeAgent();
+
+let rights: Rights;
+let secret: string;
+beforeAll(async () => {
+  rights = await startRights();
+  secret = await apiKey(rights, 'secret');
+  const file = join(tempDir('jwks'), 'keys.json');
+  writeFileSync(file, JSON.stringify({ keys: [agent.jwk] }));
+  await rights.gpd.json(['agents', 'add', AGENT_ORIGIN, '--jwks', file]);
+  await rights.gpd.json(['consent', 'purposes', 'set', KID, 'news', '--title', 'News', '--gpc', 'ignore']);
+}, 60_000);
+afterAll(() => rights.stop());
+
+interface Written {
+  readonly seq: number;
+  readonly hash: string;
+  readonly entries: readonly { readonly purpose: string; readonly seq: number; readonly hash: string }[];
+}
+interface Event {
+  readonly type: string;
+  readonly source: string;
+  readonly class?: string;
+  readonly purpose: string;
+}
+
+const ask = async (path: string, body: object, headers = {}, status = path === GRANT ? 201 : 200) => {
+  const reply = await rights.call(path, body, secret, headers);
+  expect({ status: reply.status, text: reply.text }).toMatchObject({ status });
+  return reply.json();
+};
+const grant = (principalId: string, headers = {}, purposes = [PURPOSE]) =>
+  ask(GRANT, { principalId, purposes }, headers) as Promise<Written>;
+const check = (principalId: string, purpose = PURPOSE) =>
+  ask('/v1/consent/can-process', { principalId, purpose });
+const eventsOf = async (principalId: string) =>
+  ((await ask('/v1/consent/history', { principalId })) as { events: readonly Event[] }).events;
+const doubtsOf = async (principalId: string) =>
+  (await eventsOf(principalId)).filter(({ type }) => type === 'consent.doubted');
+
+function signed(target: string): Record<string, string> {
+  const now = Math.floor(Date.now() / 1000);
+  const params = { created: String(now), expires: String(now + 60) };
+  return signedHeaders(agent, { host: `127.0.0.1:${rights.gpd.port}`, scheme: 'http', target, params });
+}
+
+interface Ride {
+  readonly bot?: boolean;
+  readonly device?: string;
+  readonly headers?: Record<string, string>;
+  readonly proof?: { readonly seq: number; readonly hash: string };
+}
+
+/** A visit whose bundle names this grant. */
+async function ride(principalId: string, { seq, hash }: Written, over: Ride = {}) {
+  const proof = over.proof ?? { seq, hash };
+  const signals = over.bot ? headlessChrome(over.device) : desktopChrome(over.device);
+  const bundle = makeBundle(rights.acme, { signals, consent: { principalId, proof } });
+  return expectCore(await post(rights.gpd.url, bundle, { origin: ORIGIN, ...over.headers }), 'ok');
+}
+
+async function set(value: 'note' | 'ask-again' | 'deny', principalId: string): Promise<void> {
+  await rights.gpd.json(['tenants', 'set', KID, `consent.byAutomation=${value}`]);
+  const allowed = value !== 'deny';
+  await vi.waitFor(async () => expect(await check(principalId)).toMatchObject({ allowed }), SEEN_WITHIN);
+}
+
+describe('a grant', () => {
+  it('that no verdict rode on was given by nobody knows whom', async () => {
+    await grant('alf');
+    expect(await check('alf')).toMatchObject({ allowed: true, given: 'unknown' });
+    expect(await check('nobody')).toMatchObject({ reason: 'never-asked', given: 'unknown' });
+  });
+
+  it.each<[VisitorClass, string, Ride]>([
+    ['human', 'person', {}],
+    ['undeclared_automation', 'automation', { bot: true }],
+    ['declared_agent', 'agent', { headers: {} }],
+  ])('that a verdict %s rode on was given by: %s', async (by, given, over) => {
+    const headers = over.headers && signed('/_fp/i/v1');
+    const written = await grant(`by ${given}`, {}, [PURPOSE, 'news']);
+    const [first] = written.entries;
+    const own = { ...written, ...first };
+    expect((await ride(`by ${given}`, own, { ...over, ...(headers && { headers }) })).class).toBe(by);
+    // One press granted both.
+    for (const purpose of [PURPOSE, 'news'])
+      expect(await check(`by ${given}`, purpose)).toMatchObject({ allowed: true, given });
+    const doubts = given === 'person' ? [] : ['news', PURPOSE];
+    const doubted = await doubtsOf(`by ${given}`);
+    expect(doubted.map(({ purpose }) => purpose).sort()).toEqual(doubts.sort());
+    for (const doubt of doubted)
+      expect(doubt).toMatchObject({ class: by, source: 'ingest', policyVersion: null, expiresAt: null });
+    const state = (await ask('/v1/consent/state', { principalId: `by ${given}` })) as { purposes: object[] };
+    expect(state.purposes).toContainEqual(expect.objectContaining({ purpose: PURPOSE, given }));
+  });
+
+  it('is doubted once, and a person who comes later does not hide it', async () => {
+    const written = await grant('bea');
+    await ride('bea', written);
+    expect(await check('bea')).toMatchObject({ given: 'person' });
+    await ride('bea', written, { bot: true });
+    await ride('bea', written, { bot: true });
+    await ride('bea', written);
+    expect(await check('bea')).toMatchObject({ given: 'automation' });
+    expect(await doubtsOf('bea')).toHaveLength(1);
+  });
+
+  it('is not marked by a bundle that names another proof, or an event that is not the last', async () => {
+    const first = await grant('carl');
+    const others = await grant('not carl');
+    await ride('carl', others, { bot: true });
+    await ride('carl', { ...first, hash: '0'.repeat(64) }, { bot: true });
+    const again = await grant('carl');
+    await ride('carl', first, { bot: true });
+    expect(await check('carl')).toMatchObject({ given: 'unknown', proof: { seq: again.seq } });
+    expect(await doubtsOf('carl')).toEqual([]);
+  });
+
+  it('that an agent signed names it, and is the agent’s', async () => {
+    await grant('dora', signed(GRANT));
+    const [event] = await eventsOf('dora');
+    expect(event).toMatchObject({ type: 'consent.granted', source: `agent:${AGENT_ORIGIN}` });
+    expect(await check('dora')).toMatchObject({ given: 'agent' });
+    expect(await doubtsOf('dora')).toEqual([]);
+  });
+
+  it('with a signature that does not verify is as one without', async () => {
+    const { signature: _lost, ...partly } = signed(GRANT);
+    const forged = { ...signed(GRANT), signature: `sig1=:${Buffer.alloc(64).toString('base64')}:` };
+    for (const headers of [partly, forged]) {
+      await grant('emil', headers);
+      expect((await eventsOf('emil'))[0]).toMatchObject({ source: 'backend' });
+      expect(await check('emil')).toMatchObject({ given: 'unknown' });
+    }
+  });
+
+  it('that is new counts by itself; a withdrawal ends both', async () => {
+    await ride('fred', await grant('fred'), { bot: true });
+    await rights.call('/v1/consent/withdraw', { principalId: 'fred', purposes: [PURPOSE] }, secret);
+    expect(await check('fred')).toMatchObject({ allowed: false, reason: 'withdrawn', given: 'unknown' });
+    await grant('fred');
+    expect(await check('fred')).toMatchObject({ allowed: true, given: 'unknown' });
+  });
+});
+
+describe('consent.byAutomation', () => {
+  it('deny answers a doubted grant `doubted`; note allows it again', async () => {
+    await ride('gerd', await grant('gerd'), { bot: true });
+    await grant('greta');
+    await set('deny', 'gerd');
+    expect(await check('gerd')).toMatchObject({ allowed: false, reason: 'doubted', given: 'automation' });
+    expect(await check('greta')).toMatchObject({ allowed: true, given: 'unknown' });
+    const checks = [{ id: '1', principalId: 'gerd', purpose: PURPOSE }];
+    expect(await ask('/v1/consent/can-process/batch', { checks })).toMatchObject({
+      results: [{ id: '1', reason: 'doubted', given: 'automation' }],
+    });
+    await set('note', 'gerd');
+    expect(await check('gerd')).toMatchObject({ allowed: true, given: 'automation' });
+  });
+
+  it('ask-again tells the next visit that looks like a person, and no other', async () => {
+    const written = await grant('hans');
+    expect(await ride('hans', written, { bot: true })).not.toHaveProperty('askAgain');
+    expect(await ride('hans', written)).not.toHaveProperty('askAgain');
+    await rights.gpd.json(['tenants', 'set', KID, 'consent.byAutomation=ask-again']);
+    await vi.waitFor(async () => expect((await ride('hans', written)).askAgain).toBe(true), SEEN_WITHIN);
+    expect(await ride('hans', written, { bot: true })).not.toHaveProperty('askAgain');
+    expect(await ride('hans', await grant('hans'))).not.toHaveProperty('askAgain');
+    await set('note', 'hans');
+  });
+});
+
+describe('a contest', () => {
+  it('that is overturned clears the doubt of the grant that its visit rode on, with an entry', async () => {
+    const device = 'd'.repeat(32);
+    const written = await grant('ida');
+    await ride('ida', written, { bot: true });
+    const { requestId, visitorId } = await ride('ida', written, { bot: true, device });
+    const subject = await rights.as({ gpd_role: 'subject', sub: 'ida', gpd_visitor: visitorId });
+    const filed = await rights.call('/privacy/contest', { requestId }, subject);
+    const { contestId } = filed.json() as { contestId: string };
+    const ruling = { contestId, outcome: 'overturned', reason: REASON };
+    const reviewer = await rights.as({ gpd_role: 'reviewer', sub: 'rita' });
+    expect((await rights.call('/privacy/contest/resolve', ruling, reviewer)).status).toBe(200);
+    expect(await check('ida')).toMatchObject({ given: 'person' });
+    expect((await doubtsOf('ida')).map(({ class: by, source }) => [by, source])).toEqual([
+      ['human', 'contest'],
+      ['undeclared_automation', 'ingest'],
+    ]);
+    await ride('ida', written, { bot: true });
+    expect(await check('ida')).toMatchObject({ given: 'person' });
+  });
+});
+
+it('gpd consent verify holds the doubts against the log', async () => {
+  const verify = async () => {
+    const { stdout } = await rights.gpd.cli(['consent', 'verify', KID, '--json']);
+    return JSON.parse(stdout) as { ok: boolean; problems: readonly { code: string; what: string }[] };
+  };
+  expect(await verify()).toMatchObject({ ok: true, problems: [] });
+  // As a writer of the database who kept the row, with its MAC, from before the doubt.
+  const written = await grant('jan');
+  const [before] = await rights.sql(
+    `SELECT given, doubt_seq, mac FROM consent_state WHERE seq = ${written.seq}`,
+  );
+  await ride('jan', written, { bot: true });
+  const sql = `UPDATE consent_state SET given = NULL, doubt_seq = NULL, mac = '${String(before?.['mac'])}'`;
+  await rights.sql(`${sql} WHERE seq = ${written.seq}`);
+  const { ok, problems } = await verify();
+  expect(ok).toBe(false);
+  expect(problems).toEqual([
+    { code: 'state-changed', what: expect.stringContaining('does not know of it'), seq: written.seq + 1 },
+  ]);
+});
+
+it('an erasure destroys what opens a doubt, and an export tells it', async () => {
+  const written = await grant('kim');
+  const consent = { principalId: 'kim', proof: { seq: written.seq, hash: written.hash } };
+  const visit = await post(rights.gpd.url, makeBundle(rights.acme, { signals: headlessChrome(), consent }), {
+    origin: ORIGIN,
+  });
+  const { transparencyToken: token } = expectCore(visit, 'ok');
+  const { token: session } = (await ask('/v1/sessions', { principalId: 'kim' }, {}, 201)) as {
+    token: string;
+  };
+  const browser = { cookie: `gp_session=${sessionOf(visit)}`, origin: ORIGIN };
+  expect((await rights.call('/v1/principals/link', { token }, session, browser)).status).toBe(201);
+  const subject = await rights.as({ gpd_role: 'subject', sub: 'kim' });
+  const held = (await rights.call('/privacy/dsar', {}, subject)).json();
+  expect(held).toMatchObject({
+    consent: {
+      state: [{ purpose: PURPOSE, given: 'automation' }],
+      history: [{ type: 'consent.doubted', class: 'undeclared_automation' }, { type: 'consent.granted' }],
+    },
+  });
+  expect(JSON.stringify(held)).not.toContain('principal_id');
+  const opened = () => rights.sql(`SELECT 1 FROM consent_openings WHERE seq = ${written.seq + 1}`);
+  expect(await opened()).toHaveLength(1);
+  const dpo = await rights.as({ gpd_role: 'dpo', sub: 'olga' });
+  expect((await rights.call('/privacy/erase', { principalId: 'kim' }, dpo)).status).toBe(200);
+  expect(await opened()).toEqual([]);
+  expect(await check('kim')).toMatchObject({ reason: 'erased', given: 'unknown' });
+});
