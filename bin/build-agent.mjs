@@ -24,6 +24,12 @@ const SURFACE = `
 /** The gate, then key and signals side by side, then seal and send. Never throws: a refusal is a value. */
 export declare function identify(options: IdentifyOptions): Promise<IdentifyResult>;
 
+/**
+ * Seals the signals of the last verdict again, with what \`observeInput\` saw since: for a login or a checkout. The consent is read
+ * anew, and the earlier decision names the later one (\`supersededBy\`).
+ */
+export declare function update(options?: UpdateOptions): Promise<IdentifyResult>;
+
 /** The signals without sending them; null when the gate refuses. */
 export declare function collect(
   consent: ConsentReceipt | null,
@@ -32,7 +38,7 @@ export declare function collect(
 
 /**
  * Counts pointer moves, times the last press and notes whether a mouse pressed without force or by a clock of its own, until
- * \`identify\`; no coordinates, no keys, and not the press that gave the consent.
+ * \`identify\` or \`update\`; no coordinates, no keys, and not the press that gave the consent.
  * Returns a function that stops and forgets, or null when the gate refuses.
  */
 export declare function observeInput(consent: ConsentReceipt | null): (() => void) | null;

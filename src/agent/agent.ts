@@ -1,3 +1,5 @@
 import { makeSurface } from './surface.ts';
 
-export const { identify, collect, observeInput, makePlaintext, sealBundle } = makeSurface(import.meta.url);
+export const { identify, update, collect, observeInput, makePlaintext, sealBundle } = makeSurface(
+  import.meta.url,
+);

@@ -1,4 +1,5 @@
 import { collectSignals } from './collect/collect.ts';
+import { collectInput } from './collect/input.ts';
 import { browserGpc, isRefused, passGate } from './gate.ts';
 import { makePlaintext } from './plaintext.ts';
 import { type ServerFacts, serverFactsOf } from './pubkey.ts';
@@ -12,6 +13,7 @@ import type {
   IdentifyOptions,
   IdentifyResult,
   Unavailable,
+  UpdateOptions,
 } from './types.ts';
 import { endpointOf, passkeyUrlOf, workerUrlOf } from './urls.ts';
 
@@ -32,12 +34,22 @@ interface Sealing {
   readonly consent: ConsentReceipt;
   readonly signals: CollectedSignals;
   readonly signal: AbortSignal;
+  readonly after?: string | undefined;
 }
+
+/** What an update seals again, with the input since. */
+interface Judged {
+  readonly requestId: string;
+  readonly options: IdentifyOptions;
+  readonly signals: CollectedSignals;
+}
+
+let judged: Judged | null = null;
 
 /** Every attempt has a nonce and a time of its own: the server claims a nonce once. */
 async function attempt(sealing: Sealing, { key, aheadMs }: ServerFacts): Promise<Identified | Unavailable> {
-  const { endpoint, consent, signals, signal } = sealing;
-  const bundle = await sealBundle(key, makePlaintext(consent, signals, aheadMs));
+  const { endpoint, consent, signals, signal, after } = sealing;
+  const bundle = await sealBundle(key, makePlaintext(consent, signals, aheadMs, after));
   const result = await send(endpoint, bundle, signal);
   return result.sent && aheadMs !== 0 ? { ...result, clockAheadMs: aheadMs } : result;
 }
@@ -57,15 +69,21 @@ async function run(
   options: IdentifyOptions,
   consent: ConsentReceipt,
   scriptUrl: string | null,
-  signal: AbortSignal,
+  { signal, before }: { readonly signal: AbortSignal; readonly before?: Judged },
 ): Promise<Identified | Unavailable> {
   const { kid } = options;
   const endpoint = endpointOf(options.endpoint, scriptUrl);
   const facts = serverFactsOf(endpoint, kid, signal, false);
-  const signals = await collectSignals(workerUrlOf(options.workerUrl, scriptUrl));
+  const signals = before
+    ? { ...before.signals, input: collectInput() }
+    : await collectSignals(workerUrlOf(options.workerUrl, scriptUrl));
   const known = await facts;
   if (isUnavailable(known)) return known;
-  return attemptTwice({ kid, endpoint, consent, signals, signal }, known);
+  const after = before?.requestId;
+  const result = await attemptTwice({ kid, endpoint, consent, signals, signal, after }, known);
+  if (result.sent && result.response.reason === 'ok')
+    judged = { requestId: result.response.requestId, options, signals };
+  return result;
 }
 
 const ATTESTATION = 'device-attestation';
@@ -119,11 +137,15 @@ async function identifyOnce(
   scriptUrl: string | null,
   options: IdentifyOptions,
   consent: ConsentReceipt,
+  before?: Judged,
 ): Promise<Identified | Unavailable> {
   const abort = new AbortController();
   const timer = setTimeout(() => abort.abort(), options.timeoutMs ?? TIMEOUT_MS);
   try {
-    const result = await run(options, consent, scriptUrl, abort.signal);
+    const result = await run(options, consent, scriptUrl, {
+      signal: abort.signal,
+      ...(before && { before }),
+    });
     const about = `${endpointOf(options.endpoint, scriptUrl)} ${options.kid}`;
     waiting = result.sent && result.response.needsAttestation ? { about, at: Date.now(), result } : null;
     return result;
@@ -148,4 +170,19 @@ export async function identifyFrom(
   if (!globalThis.crypto?.subtle) return unavailable('insecure-context');
   const identify = options.attest === 'passkey' ? identifyAttested : identifyOnce;
   return identify(scriptUrl, options, consent);
+}
+
+/**
+ * Seals the signals of the last verdict again, with the input since then: a login or a checkout is judged by more than the
+ * moment of load. The consent is read anew.
+ */
+export async function updateFrom(
+  scriptUrl: string | null,
+  given: UpdateOptions = {},
+): Promise<IdentifyResult> {
+  const before = judged;
+  if (!before) return unavailable('nothing-to-update');
+  const options = { ...before.options, ...given };
+  const consent = passGate(await receiptOf(options.consent), browserGpc());
+  return isRefused(consent) ? consent : identifyOnce(scriptUrl, options, consent, before);
 }

@@ -20,11 +20,13 @@ function wireReceipt(receipt: ConsentReceipt): ConsentReceipt {
 /**
  * The plaintext of a bundle (contract section 2), with a nonce and a time of its own on every call.
  * @param aheadMs how far this device's clock is ahead of the server's
+ * @param after the earlier request of this session that the bundle supersedes
  */
 export function makePlaintext(
   consent: ConsentReceipt,
   signals: CollectedSignals,
   aheadMs = 0,
+  after?: string,
 ): Uint8Array<ArrayBuffer> {
   const body = {
     v: 1,
@@ -32,6 +34,7 @@ export function makePlaintext(
     clientTs: Date.now() - aheadMs,
     consent: wireReceipt(consent),
     signals,
+    after,
   };
   return new TextEncoder().encode(JSON.stringify(body));
 }

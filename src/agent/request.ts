@@ -16,6 +16,7 @@ const MESSAGES: Readonly<Record<Unavailable['cause'], string>> = {
   timeout: 'The server did not answer in time.',
   refused: 'The server refused the request before it came to a verdict.',
   internal: 'Something failed in the agent.',
+  'nothing-to-update': 'This page has no verdict yet: call identify first.',
 };
 
 /** A missing verdict as a value; `reply` tells what the server said, if it said anything. */

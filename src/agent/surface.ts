@@ -1,15 +1,22 @@
 import { collectSignals } from './collect/collect.ts';
 import { observeInput } from './collect/input.ts';
 import { browserGpc, isRefused, passGate } from './gate.ts';
-import { identifyFrom } from './identify.ts';
+import { identifyFrom, updateFrom } from './identify.ts';
 import { makePlaintext } from './plaintext.ts';
 import { sealBundle } from './seal.ts';
-import type { CollectedSignals, ConsentReceipt, IdentifyOptions, IdentifyResult } from './types.ts';
+import type {
+  CollectedSignals,
+  ConsentReceipt,
+  IdentifyOptions,
+  IdentifyResult,
+  UpdateOptions,
+} from './types.ts';
 import { workerUrlOf } from './urls.ts';
 
 /** What a page can call; agent.d.ts says it in words. */
 export interface Surface {
   readonly identify: (options: IdentifyOptions) => Promise<IdentifyResult>;
+  readonly update: (options?: UpdateOptions) => Promise<IdentifyResult>;
   readonly collect: (
     consent: ConsentReceipt | null,
     workerUrl?: string | null,
@@ -23,6 +30,7 @@ export interface Surface {
 export function makeSurface(scriptUrl: string | null): Surface {
   return Object.freeze({
     identify: (options: IdentifyOptions) => identifyFrom(scriptUrl, options),
+    update: (options?: UpdateOptions) => updateFrom(scriptUrl, options),
     collect: async (consent: ConsentReceipt | null, workerUrl?: string | null) =>
       isRefused(passGate(consent, browserGpc())) ? null : collectSignals(workerUrlOf(workerUrl, scriptUrl)),
     observeInput,

@@ -20,6 +20,9 @@ export interface ConsentReceipt {
   readonly overGpc?: true | undefined;
 }
 
+/** For `update`: what it leaves out is as `identify` had it. */
+export type UpdateOptions = Pick<IdentifyOptions, 'timeoutMs'> & Partial<Pick<IdentifyOptions, 'consent'>>;
+
 export interface IdentifyOptions {
   /** The tenant's key id. */
   readonly kid: string;
@@ -64,7 +67,14 @@ export interface Unavailable {
   readonly sent: false;
   readonly reason: 'unavailable';
   /** `refused`: the server turned the request away before its core (413, 415, 429, 5xx). */
-  readonly cause: 'insecure-context' | 'key' | 'network' | 'timeout' | 'refused' | 'internal';
+  readonly cause:
+    | 'insecure-context'
+    | 'key'
+    | 'network'
+    | 'timeout'
+    | 'refused'
+    | 'internal'
+    | 'nothing-to-update';
   readonly status: number | null;
   /** The server's error code, such as `unknown-kid` or `rate-limited`. */
   readonly error: string | null;

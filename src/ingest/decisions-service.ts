@@ -7,6 +7,7 @@ import { findDecision } from './decision-store.ts';
 import { visitorIdOf } from './identity.ts';
 import type { IngestTenant } from './ports.ts';
 import { verdictResponse } from './respond.ts';
+import { supersededBy } from './update-store.ts';
 import type { Verdict } from './verdict.ts';
 
 /** As every later verdict under the override (contract 3.4): an overturned decision calls nobody a bot any more. */
@@ -30,6 +31,7 @@ export function makeDecisionFinder(
     const stored = await findDecision(database, kid, requestId);
     if (!tenant || !stored) return null;
     const { restricted, overturned } = stored;
+    const later = await supersededBy(database, kid, requestId);
     const verdict = overturned ? reconcile(stored.verdict) : stored.verdict;
     const { durable, epoch } = verdict;
     const visitorId = durable === null || epoch === null ? null : visitorIdOf(tenant, durable, epoch);
@@ -39,6 +41,7 @@ export function makeDecisionFinder(
       policyVersion: verdict.policyVersion,
       decidedAt: isoTime(verdict.decidedAt),
       restricted,
+      ...(later !== null && { supersededBy: later }),
     };
   };
 }

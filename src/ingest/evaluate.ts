@@ -77,6 +77,7 @@ export interface Evaluated {
   /** See `GateResult`. */
   readonly overGpc: readonly string[];
   readonly classified: Classified;
+  readonly after: string | undefined;
 }
 
 function claimOf(kid: string, { principalId, proof }: ConsentReceipt): GrantClaim | null {
@@ -117,6 +118,7 @@ export function evaluate(
     rides: claimOf(tenant.kid, plaintext.consent),
     mustProve: tenant.needsProof || gate.overGpc.length > 0,
     overGpc: gate.overGpc,
+    after: plaintext.after,
     classified: classifyBundle(tenant, read, tier, currentEpoch(now, deps.epochDays)),
   };
 }

@@ -10,6 +10,7 @@ import { type IngestLaneDeps, makeIngestLane } from './lane.ts';
 import type { Opening } from './opening/opening-worker.ts';
 import type { IngestDeps, TenantLookup } from './ports.ts';
 import { makeRecorder } from './recorder-store.ts';
+import { makeSessions } from './session.ts';
 
 /** What a server and `gpd replay` bring of their own. */
 type IngestParts = Omit<IngestDeps, 'maxSkewMs' | 'epochDays' | 'attestation' | 'collisionRisk'>;
@@ -56,9 +57,11 @@ export interface IngestNeeds
 export function makeIngest(platform: IngestPlatform, needs: IngestNeeds) {
   const { config, database, address } = platform;
   const recorder = makeRecorder(database, platform.monotonic);
+  const sessions = makeSessions(platform.serverSecret);
   const deps = makeIngestDeps(config, {
     ...needs,
     random: platform.random,
+    sessions,
     tenants: platform.ingestTenantOf,
     now: platform.clock,
     recorder,
@@ -76,7 +79,7 @@ export function makeIngest(platform: IngestPlatform, needs: IngestNeeds) {
       const tenant = platform.ingestTenantOf(kid);
       return tenant ? tenant.origins.has(origin) : platform.knowsOrigin(origin);
     },
-    random: platform.random,
+    sessionOf: sessions.of,
     isHosting: needs.isHosting,
     markNetwork: needs.markNetwork,
     onFault: platform.onFault,

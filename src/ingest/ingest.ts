@@ -1,3 +1,4 @@
+import { Refusal } from '../lib/errors.ts';
 import type { ConsentState } from '../schema/responses.ts';
 import { NEEDED_PURPOSE } from './consent-gate.ts';
 import { asserted, type Evaluated, evaluate } from './evaluate.ts';
@@ -26,13 +27,16 @@ async function prove(
 }
 
 async function admit(deps: IngestDeps, input: IngestInput, evaluated: Evaluated): Promise<IngestAnswer> {
-  const { now, rides, mustProve } = evaluated;
+  const { now, rides, mustProve, after, tenant } = evaluated;
   const consentState = mustProve ? await prove(deps, evaluated) : evaluated.consentState;
   if (!consentState)
     return refuse('consent proof', 'consent-missing', input.requestId, asserted(evaluated.consentState));
+  // After the consent, which is read anew: who withdrew is told that, whatever the session.
+  if (after !== undefined && !deps.sessions.proves(input.headers['cookie']?.toString(), tenant.kid, after))
+    throw new Refusal('unauthenticated');
   const grant = rides && (await STAGES.grant.run(deps, rides));
   const { target, headers, https } = input;
-  const bundle = `${evaluated.tenant.kid}|${evaluated.nonce}`;
+  const bundle = `${tenant.kid}|${evaluated.nonce}`;
   const declared = await STAGES['bot auth'].run(
     deps,
     { method: 'POST', target, headers, https, bundle },

@@ -3,15 +3,17 @@ import { corsHeaders, INGEST_CORS, type KnowsOrigin, preflightHeaders } from '..
 import type { HotHandler, HotReply, HotRequest, Limiter } from '../http/hot.ts';
 import { declaresTooMuch, isPlainJson } from '../http/json-body.ts';
 import { errorReply, fullReply, jsonReply, unavailable, withHeaders } from '../http/reply.ts';
-import { Unavailable } from '../lib/errors.ts';
+import { Refusal, Unavailable } from '../lib/errors.ts';
 import type { Address } from '../lib/ip.ts';
-import type { Random } from '../lib/random.ts';
 import { MAX_BODY_BYTES } from '../schema/bundle.ts';
 import { allowedMethods, ROUTES } from '../schema/routes.ts';
 import type { Unsealed } from './open.ts';
 import type { IngestInput } from './ports.ts';
 import type { IngestAnswer } from './respond.ts';
+
 import { refusal, sessionCookie } from './respond.ts';
+
+import type { Sessions } from './session.ts';
 
 /** POST /_fp/i/v1: size → rate → media type → body → gate 503 → envelope → core (contract 3.1). */
 
@@ -24,7 +26,7 @@ export interface IngestLaneDeps {
   readonly knowsOrigin: KnowsOrigin;
   /** Whether pages of an origin may read what the tenant of a kid is answered. */
   readonly mayRead: (kid: string, origin: string) => boolean;
-  readonly random: Random;
+  readonly sessionOf: Sessions['of'];
   /** From a local database, when there is one. */
   readonly isHosting: (client: Address | null) => boolean | null;
   /** Salted hash of a client network, good for one day. */
@@ -34,7 +36,6 @@ export interface IngestLaneDeps {
 
 const METHOD = ROUTES.ingest.method.toUpperCase();
 const ALLOW = allowedMethods(ROUTES.ingest.path).join(', ');
-const SESSION_BYTES = 32;
 
 const tooLarge = (): HotReply => errorReply('payload-too-large', { connection: 'close' });
 
@@ -48,9 +49,13 @@ function unavailableReply(error: Unavailable, more: Readonly<Record<string, stri
   return errorReply(code, { ...headers, ...more }, details);
 }
 
-/** Counters that several nodes share may be out of reach; the body was not read then. */
+/**
+ * Counters that several nodes share may be out of reach; the body was not read then. A later bundle without the session of the
+ * first gets no new one either.
+ */
 function refusedBeforeCore(error: unknown): HotReply {
   if (error instanceof Unavailable) return unavailableReply(error, { connection: 'close' });
+  if (error instanceof Refusal) return errorReply(error.code);
   throw error;
 }
 
@@ -75,6 +80,7 @@ async function replyTo(
     return jsonReply(status, response, headers);
   } catch (error) {
     if (error instanceof Unavailable) return unavailableReply(error);
+    if (error instanceof Refusal) throw error;
     deps.onFault(requestId, error);
     const { status, response } = refusal('unknown', requestId);
     return jsonReply(status, response);
@@ -110,7 +116,7 @@ async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotRep
 }
 
 function runCore(deps: IngestLaneDeps, request: HotRequest, bundle: Unsealed): Promise<HotReply> {
-  const session = deps.random(SESSION_BYTES).toString('base64url');
+  const session = deps.sessionOf(bundle.kid, request.requestId);
   const outcome = deps.ingest(bundle, {
     requestId: request.requestId,
     target: request.target,

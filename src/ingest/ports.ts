@@ -9,6 +9,7 @@ import type { GpcPolicy } from '../schema/gpc.ts';
 import type { VisitorClass } from '../schema/responses.ts';
 import type { AttestationLimits, Past } from './attestation.ts';
 import type { Policy } from './classify/policy.ts';
+import type { Sessions } from './session.ts';
 import type { SummaryRequest } from './summary.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -106,6 +107,8 @@ export interface RecordEntry {
   readonly summary: SummaryRequest | null;
   /** Webhooks to be told, in the same transaction. */
   readonly webhooks: readonly string[];
+  /** The decision that this one supersedes. */
+  readonly after?: string | undefined;
 }
 
 /**
@@ -191,6 +194,7 @@ export interface IngestDeps extends EvaluateDeps {
   readonly grants: Pick<Grants, 'find' | 'note'>;
   readonly issueToken: IssueToken;
   readonly binding: SessionBinding;
+  readonly sessions: Pick<Sessions, 'proves'>;
   readonly random: Random;
   readonly attestation: AttestationLimits;
   /** The chance above which a further network of the day is taken for another device's. */

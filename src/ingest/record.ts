@@ -107,6 +107,7 @@ function decideOn(
       expiresAt: now + SUMMARY_TTL_MS,
     },
     webhooks: tenant.decisionWebhooks,
+    after: evaluated.after,
   };
 }
 

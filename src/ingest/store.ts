@@ -21,6 +21,7 @@ import {
   sightingRows,
 } from './rows-store.ts';
 import { type SummaryEntry, writeSummaries } from './summary-store.ts';
+import { writeUpdates } from './update-store.ts';
 
 /** A bundle that was decided. */
 export interface Settled {
@@ -134,6 +135,7 @@ async function writeAccepted(
     decisionRows(entries, sealedTo),
   ]);
   await writeSummaries(tx, summariesOf(entries));
+  await writeUpdates(tx, entries);
   await enqueue(tx, outboxEntries(entries));
 }
 

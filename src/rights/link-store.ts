@@ -2,17 +2,19 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { cellOf } from '../db/sql.ts';
 import { unmarked } from '../ingest/erasing-store.ts';
+import { withUpdates } from '../ingest/update-store.ts';
 
-/** Which requests a principal has shown to be their own (contract 6.1). */
+/** Which requests a principal has shown to be their own (contract 6.1), with the others of the same sessions. */
 
 export async function linkedRequests(
   database: Database,
   kid: string,
   principal: string,
 ): Promise<readonly string[]> {
-  return (await unmarked(database.read('links').where({ kid, principal }), 'links')
-    .orderBy('request_id')
-    .pluck('request_id')) as string[];
+  const ids = (await unmarked(database.read('links').where({ kid, principal }), 'links').pluck(
+    'request_id',
+  )) as string[];
+  return [...(await withUpdates(database, kid, ids))].sort();
 }
 
 export interface Link {

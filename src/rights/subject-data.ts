@@ -50,6 +50,16 @@ export const SUBJECT_DATA = {
     stepped: true,
     ages: { since: ['decided_at', '<'], keptBy: [['open contests', 'request_id']] },
   },
+  // By the cascade it goes with either decision; a person's export has it in `decisions`.
+  decision_updates: {
+    ...NOBODY,
+    key: ['kid', 'earlier'],
+    with: 'decisions',
+    names: ['request_id'],
+    expires: ['decision'],
+    exported: ['tenant'],
+    tenant: 'cascades',
+  },
   links: {
     ...HELD,
     key: ['kid', 'request_id'],

@@ -86,6 +86,8 @@ const plaintextShape = z.strictObject({
   clientTs: epochMsSchema,
   consent: consentReceiptSchema,
   signals: z.record(z.string(), z.unknown()),
+  /** An earlier request of this session, which this bundle supersedes (contract-2 section 18). */
+  after: z.string().max(64).optional(),
 });
 
 /** Compiled once: it is on the way of every bundle. */

@@ -85,6 +85,8 @@ export const decisionResponseSchema = ingestResponseSchema
     policyVersion: z.string(),
     decidedAt: z.string(),
     restricted: z.boolean(),
+    /** A later decision of the same browser session, by more than the moment of load. */
+    supersededBy: requestIdSchema.optional(),
   });
 export type DecisionResponse = z.infer<typeof decisionResponseSchema>;
 

@@ -22,7 +22,7 @@ const STORAGE: Readonly<Record<string, readonly string[]>> = {
 };
 const maxOf = (name: string): number => (name === 'agent-passkey.js' ? 2048 : MAX_GZIP_BYTES);
 
-const SURFACE = ['collect', 'identify', 'makePlaintext', 'observeInput', 'sealBundle'];
+const SURFACE = ['collect', 'identify', 'makePlaintext', 'observeInput', 'sealBundle', 'update'];
 
 /** What a strict Content-Security-Policy refuses, or would let somebody else in. */
 const FORBIDDEN: readonly (readonly [what: string, pattern: RegExp])[] = [

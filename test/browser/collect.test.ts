@@ -193,6 +193,7 @@ describeInChromium('browser/collect', () => {
       'consent',
       'agent',
       'identify',
+      'update',
       'collect',
       'observeInput',
       'makePlaintext',

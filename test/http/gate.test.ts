@@ -69,7 +69,7 @@ function ingestLane(): Lane {
     gate: makeGate(PLACES),
     knowsOrigin: (origin) => origin === ORIGIN,
     mayRead: (_kid, origin) => origin === ORIGIN,
-    random: (bytes) => Buffer.alloc(bytes),
+    sessionOf: () => 'session',
     isHosting: () => null,
     markNetwork: (network) => network,
     onFault: () => {},

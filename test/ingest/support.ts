@@ -93,6 +93,7 @@ export async function run(world: World = {}) {
     issueToken: ({ kid, requestId, session, origin }) => `token ${kid} ${requestId} ${session} ${origin}`,
     binding: { root: () => '', offer: () => '' },
     random,
+    sessions: { proves: () => true },
     now: () => NOW,
     maxSkewMs: 300_000,
     leastSkewMs: () => 300_000,

@@ -73,6 +73,8 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
     }),
     issueToken: () => '',
     binding: { root: () => '', offer: () => '' },
+    // A file holds no cookies.
+    sessions: { proves: () => true },
     // Whether a grant was live at the bundle's own time cannot be asked afterwards: the proof counts as it stands.
     proveConsent: ({ purposes }) => Promise.resolve(purposes),
     grants: { find: () => Promise.resolve(null), note: () => Promise.resolve(false) },

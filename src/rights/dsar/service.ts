@@ -101,6 +101,7 @@ export function describeDecision(held: HeldDecision, tenant: IngestTenant, conte
     whatWouldHaveChanged: whatWouldHaveChanged(verdict),
     howToContest: HOW_TO_CONTEST,
     signals: held.summary,
+    supersededBy: held.supersededBy ?? null,
   };
 }
 

@@ -104,6 +104,8 @@ export interface HeldDecision {
   readonly verdict: Verdict;
   /** What the tenant still holds of its signals, until the token's life is over. */
   readonly summary: unknown;
+  /** A later decision of the same browser session. */
+  readonly supersededBy?: string | null;
 }
 
 const PAGE = 500;
@@ -119,20 +121,25 @@ async function page(
     .leftJoin('signal_summaries as s', (join) =>
       join.on('s.kid', 'd.kid').andOn('s.request_id', 'd.request_id'),
     )
+    .leftJoin('decision_updates as u', (join) => join.on('u.kid', 'd.kid').andOn('u.earlier', 'd.request_id'))
     .where('d.kid', kid);
   if ('durable' in part) query.where('d.durable', part.durable);
   else query.whereIn('d.request_id', part.requests);
   if (before !== null) query.where('d.request_id', '<', before);
-  const rows = (await unmarked(query, 'd')
-    .orderBy('d.request_id', 'desc')
-    .limit(PAGE)
-    .select({ requestId: 'd.request_id', verdict: 'd.verdict', summary: 's.summary' })) as {
+  const rows = (await unmarked(query, 'd').orderBy('d.request_id', 'desc').limit(PAGE).select({
+    requestId: 'd.request_id',
+    verdict: 'd.verdict',
+    summary: 's.summary',
+    supersededBy: 'u.request_id',
+  })) as {
     requestId: string;
     verdict: string;
     summary: string | null;
+    supersededBy: string | null;
   }[];
-  return rows.map(({ requestId, verdict, summary }) => ({
+  return rows.map(({ requestId, verdict, summary, supersededBy }) => ({
     requestId,
+    supersededBy,
     verdict: JSON.parse(verdict) as Verdict,
     summary: summary === null ? null : (JSON.parse(summary) as unknown),
   }));

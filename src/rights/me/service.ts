@@ -6,6 +6,7 @@ import type { PrincipalSession } from '../../auth/session.ts';
 import type { ConsentTenant } from '../../consent/tenant.ts';
 import { decisionKey, findDecision, type StoredDecision } from '../../ingest/decision-store.ts';
 import { findSummary } from '../../ingest/summary-store.ts';
+import { withUpdates } from '../../ingest/update-store.ts';
 import type { Actor } from '../../lib/act.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
@@ -66,7 +67,7 @@ async function forget({ database, eraser, clock }: MeDeps, opened: Opened): Prom
     target: {
       ...NOTHING,
       durables: durable === null || isShared(found) ? [] : [durable],
-      requests: [requestId],
+      requests: await withUpdates(database, tenant.kid, [requestId]),
     },
     requestedBy: 'subject',
     actor,
@@ -91,7 +92,7 @@ async function exportAll(deps: MeDeps, opened: Opened): Promise<Dsar> {
       kid,
       durable: isShared(found) ? null : device,
       visitorId: null,
-      linked: new Set([requestId]),
+      linked: new Set(await withUpdates(database, kid, [requestId])),
       principal: null,
       principalId: null,
     },
