@@ -170,7 +170,10 @@ export async function countDecisions(database: Database, kid: string, reach: Hel
   const all = (): Knex.QueryBuilder => unmarked(database.read('decisions').where({ kid }), 'decisions');
   let total = durable === null ? 0 : await countOf(all().where({ durable }));
   for (const ids of chunksOf(linked)) {
-    const query = whereAmong(all(), database.read, 'request_id', ids);
+    const query =
+      database.kind === 'sqlite'
+        ? all().whereIn('request_id', ids)
+        : whereAmong(all(), database.read, 'request_id', ids);
     // What the device has was counted.
     if (durable !== null) query.whereRaw('(durable IS NULL OR durable <> ?)', [durable]);
     total += await countOf(query);
