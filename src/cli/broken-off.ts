@@ -18,7 +18,7 @@ export async function leavingNothing<T>(work: () => Promise<T>): Promise<T> {
   const { removeTemporaryFiles } = await import('../db/durable-files.ts');
   const stop = (): void => {
     removeTemporaryFiles();
-    say('gpd: broken off; what was half made is removed');
+    say('gpd: interrupted; unfinished files were removed');
     process.exit(EXIT.failure);
   };
   return whileRunning(stop, work);

@@ -48,7 +48,7 @@ const signerOf = (store: Store, config: Config) => (): ReturnType<typeof openArc
 /** What is broken off leaves no part of somebody's data behind. */
 async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const abort = new AbortController();
-  const stop = (): void => abort.abort(new CommandFailed('failure', 'broken off; no file was written'));
+  const stop = (): void => abort.abort(new CommandFailed('failure', 'interrupted; no file was written'));
   try {
     return await whileRunning(stop, () => work(abort.signal));
   } catch (error) {
@@ -65,7 +65,7 @@ async function settingsOf({ store }: RightsContext, kid: string): Promise<Tenant
 export async function exportArchive(options: ExportOptions): Promise<void> {
   const kid = checkKid(options.tenant);
   const target = targetBody(options);
-  if (options.out === '-') throw misused('--out takes a file: an archive is no text');
+  if (options.out === '-') throw misused('--out takes a file: an archive cannot go to standard output');
   const file = resolve(options.out);
   expectNoFile(file);
   const recipient = recipientOf(options.encryptTo);

@@ -9,7 +9,7 @@ import { CommandFailed, misused } from './output.ts';
 /** A file that is there whole or not at all, for its owner only, and never in the place of another. */
 
 const taken = (path: string): CommandFailed =>
-  new CommandFailed('conflict', `${path} is already there, and nothing was changed`);
+  new CommandFailed('conflict', `${path} already exists; nothing was changed`);
 
 const codeOf = (error: unknown): string => String((error as { code?: unknown }).code);
 

@@ -47,7 +47,7 @@ export async function fetchSigningKeys(
   if (!metadata.success) throw new EgressRefused('discovery document: it names no issuer and jwks_uri');
   // Section 4.3: or one provider could speak for another.
   if (metadata.data.issuer !== issuer)
-    throw new EgressRefused('discovery document: its issuer is not GPD_OIDC_ISSUER to the letter');
+    throw new EgressRefused('discovery document: its issuer is not exactly GPD_OIDC_ISSUER');
   const keys = readSigningKeys(await fetchPart('JWKS', metadata.data.jwks_uri, fetchOptions));
   if (!keys) throw new EgressRefused('JWKS: it is not a set of at most 100 keys');
   if (keys.length === 0) throw new EgressRefused('JWKS: it holds no P-256 key and no RSA key from 2048 bits');

@@ -9,7 +9,7 @@ export const ERRORS = {
   ],
   'invalid-json': [400, 'The body is not valid JSON in UTF-8.'],
   'invalid-request': [400, 'The request does not have the shape this route expects.'],
-  'missing-kid': [400, 'Name the tenant in the query: ?kid=KID.'],
+  'missing-kid': [400, 'The query lacks the tenant: add ?kid=KID.'],
   'attestation-failed': [400, 'The passkey did not prove a device; ask for new options and try again.'],
   unauthenticated: [401, 'A valid credential is needed for this route.'],
   'subject-not-identified': [401, 'The token names no subject that this server knows how to identify.'],

@@ -188,7 +188,7 @@ async function fillPartial(store: Store, config: Config, partial: string, option
  */
 export async function makeBackup(store: Store, config: Config, file: string, options: BackupOptions) {
   const folder = dirname(file);
-  if (existsSync(file)) throw new BackupFailed(`${file} is already there, and nothing was changed`, true);
+  if (existsSync(file)) throw new BackupFailed(`${file} already exists; nothing was changed`, true);
   if (!existsSync(folder)) throw new BackupFailed(`there is no directory ${folder}: make it first`);
   removeLeftStaging(config.data_dir);
   requirePlace(config, file, await usedBytes(store.database));

@@ -32,7 +32,7 @@ export async function claimOld(old: string): Promise<void> {
   if (!existsSync(old)) return;
   if (lstatSync(old).isSymbolicLink()) {
     throw new BackupFailed(
-      `${old} is a link, and what it leads to would stay beside the restored data: put the file itself there first`,
+      `${old} is a symbolic link, and its target would remain after the restore: put the file itself there first`,
     );
   }
   try {

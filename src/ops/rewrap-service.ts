@@ -24,7 +24,7 @@ function newKey(
   const path = masterKeyPath(config);
   if (providedKeyPath(config) !== null) {
     throw new ConfigError(
-      'the master key lies outside the data directory: make the new one and name it with --new-key-file',
+      'the master key is outside the data directory: make the new one and pass its file with --new-key-file',
     );
   }
   return { key: randomBytes(32), path, inPlace: true };

@@ -191,7 +191,7 @@ export const CONSENT_ROUTES = {
   erasePrincipal: {
     ...POST,
     path: '/v1/principals/erase',
-    summary: 'Erase one’s own consent record; the log keeps entries that open no more.',
+    summary: 'Erase one’s own consent record; the log keeps entries that can no longer be opened.',
     credential: ['session'],
     request: emptyRequestSchema,
     responses: { 200: { text: 'The receipt', schema: erasureReceiptSchema } },

@@ -116,7 +116,7 @@ export const PUBLIC_ROUTES = {
   decision: {
     method: 'get',
     path: '/v1/decisions/{requestId}',
-    summary: 'The verdict for the tenant’s backend: a browser must not be the messenger of its own verdict.',
+    summary: 'The verdict for the tenant’s backend: a browser must not deliver its own verdict.',
     credential: ['secret', 'read-only', 'operator'],
     cors: 'none',
     params: { requestId: { text: 'As the ingest answered it.', schema: requestIdSchema } },

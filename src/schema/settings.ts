@@ -131,7 +131,7 @@ export const SETTINGS = {
   k_anonymity_floor: setting(
     wholeNumber(2, 1_000_000),
     50,
-    'Below so many visitors uniqueness is told in bands only.',
+    'Below this number of visitors, uniqueness is given only as a band.',
   ),
   rate_ingest: limit('600/60', 'Ingest requests per client IP'),
   rate_privacy: limit('30/60', 'Requests to /me and /privacy per client IP'),
@@ -190,7 +190,7 @@ export const SETTINGS = {
   witness_policy: setting(
     wholeNumber(1, 64).nullable(),
     null,
-    'How many of the witnesses have to have cosigned a checkpoint before it is told as a witnessed one; all by default.',
+    'How many witnesses must have cosigned a checkpoint before it counts as witnessed; all by default.',
   ),
   otlp_endpoint: setting(
     httpUrl.nullable(),

@@ -128,7 +128,7 @@ export async function openStore(config: Config, options: OpenOptions = {}): Prom
 
 export class AlreadyInitialised extends Error {
   constructor(where: string) {
-    super(`${where} is already there, and nothing was changed; \`gpd tenants add\` adds a tenant to it`);
+    super(`${where} already exists; nothing was changed; \`gpd tenants add\` adds a tenant to it`);
     this.name = 'AlreadyInitialised';
   }
 }

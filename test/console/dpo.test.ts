@@ -112,7 +112,9 @@ describe('erasing', () => {
     expect(plan.text).toContain('Nothing is gone yet');
     const handle = handleOf(plan.text);
     const counted = [
-      ...plan.text.matchAll(/<tr><th scope="row"[^>]*>([^<]+)<\/th><td[^>]*>goes<\/td><td[^>]*>(\d+)</g),
+      ...plan.text.matchAll(
+        /<tr><th scope="row"[^>]*>([^<]+)<\/th><td[^>]*>is deleted<\/td><td[^>]*>(\d+)</g,
+      ),
     ];
     expect(counted.map(([, what, n]) => [what, Number(n)])).toEqual([
       ['When the device was seen', 1],

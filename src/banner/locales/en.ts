@@ -23,6 +23,6 @@ export const words = {
   whyExpired: 'Your choice has expired, so you are asked again.',
   whyPurpose: 'Something new needs your choice.',
   saved: 'Your choice was saved.',
-  later: 'Your choice is in force here. The server is told as soon as it can be reached.',
+  later: 'Your choice applies here. It is sent to the server as soon as the server can be reached.',
   failed: 'Your choice could not be saved, so nothing is collected. Please try again.',
 };

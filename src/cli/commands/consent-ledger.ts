@@ -73,7 +73,7 @@ async function exportLog(kid: string, options: { readonly out?: string }): Promi
     } catch (error) {
       const taken = (error as NodeJS.ErrnoException).code === 'EEXIST';
       throw taken
-        ? new CommandFailed('conflict', `${options.out} is already there, and nothing was changed`)
+        ? new CommandFailed('conflict', `${options.out} already exists; nothing was changed`)
         : error;
     }
     print({ kid, file: options.out }, () => [`written to ${options.out}`]);
@@ -88,7 +88,7 @@ async function acceptLoss(kid: string, options: DestructiveFlags): Promise<void>
     const { lines, lost } = await planGoingOn({ database, masterKey, book, now: Date.now() }, kid);
     const signed = lost[0]?.signed ?? null;
     if (lines.length > 0 && options.dryRun !== true) {
-      await confirm(options, `this node goes on signing the log of ${kid} as it is now`);
+      await confirm(options, `this node will continue to sign the log of ${kid} as it is now`);
       await forgetLaterCheckpoints(database, kid);
       await book.keepAfterLoss(lines);
     }

@@ -52,7 +52,7 @@ async function list(options: { readonly tenant?: string; readonly all?: boolean 
 async function show(contestId: string): Promise<void> {
   await withRights(async ({ store, api, words }) => {
     const contest = await findContest(store.database.read, words, contestId);
-    if (!contest) throw new CommandFailed('notFound', 'there is no contest of that id');
+    if (!contest) throw new CommandFailed('notFound', 'no contest with that id');
     const stored = await findDecision(store.database, contest.kid, contest.requestId);
     const tenant = api.ingestTenantOf(contest.kid);
     const decision =
@@ -144,7 +144,7 @@ async function resolve(
   if (!reason.success) throw misused('--reason: say why, in 20 to 4,000 characters');
   await withRights(async ({ store, api, words, operatorOf }) => {
     const contest = await findContest(store.database.read, words, contestId);
-    if (!contest) throw new CommandFailed('notFound', 'there is no contest of that id');
+    if (!contest) throw new CommandFailed('notFound', 'no contest with that id');
     if (!api.ingestTenantOf(contest.kid)) throw noSuchTenant(contest.kid);
     if (options.dryRun === true) {
       const plan = { contestId, tenant: contest.kid, status: contest.status, outcome, dryRun: true };
@@ -155,7 +155,7 @@ async function resolve(
         'Nothing was changed.',
       ]);
     }
-    await confirm(options, `this resolves the contest as ${outcome}, for good`);
+    await confirm(options, `this resolves the contest as ${outcome}; it cannot be undone`);
     const ruling = { contestId, outcome, reason: reason.data, version: null } as const;
     const resolved = await api.contests.resolve(operatorOf(contest.kid), ruling);
     print(contestResponse(resolved), () => [

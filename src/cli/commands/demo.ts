@@ -28,7 +28,7 @@ async function start(options: { readonly port?: string }): Promise<RunningApp> {
     `console     ${urls.console}`,
     ...users.map(({ name, about }) => `  sign in as ${name.padEnd(14)} ${about}`),
     '',
-    'Everything lies in a throw-away directory and is gone when you press Ctrl-C.',
+    'Everything is in a temporary directory, which is deleted when you press Ctrl-C.',
   ]);
   return app;
 }

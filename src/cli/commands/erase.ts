@@ -19,7 +19,7 @@ interface EraseOptions extends TargetOptions, DestructiveFlags {
 }
 
 function requireTenantOption(options: { readonly tenant?: string }): string {
-  if (options.tenant === undefined) throw misused('name the tenant: --tenant KID');
+  if (options.tenant === undefined) throw misused('missing --tenant <kid>');
   return checkKid(options.tenant);
 }
 
@@ -70,7 +70,7 @@ async function erase(options: EraseOptions): Promise<void> {
 async function status(receiptId: string): Promise<void> {
   await withRights(async ({ eraser }) => {
     const receipt = await eraser.status(receiptId);
-    if (!receipt) throw new CommandFailed('notFound', 'there is no receipt of that id');
+    if (!receipt) throw new CommandFailed('notFound', 'no receipt with that id');
     printReceipt(receipt);
   });
 }

@@ -21,7 +21,7 @@ const REFUSALS: Readonly<Record<KeyRefusal, readonly [ExitName, string]>> = {
   'already-staged': ['conflict', 'a generation is staged already; `gpd keys rotate` publishes it'],
   'too-many-live': [
     'conflict',
-    'there would be a fourth live generation: wait for a grace to end, or repeat with --force, which destroys the oldest',
+    'at most three generations may be live: wait for a grace period to end, or repeat with --force, which destroys the oldest',
   ],
   'is-published': [
     'conflict',
@@ -91,7 +91,7 @@ async function rotate(kid: string, options: RotateFlags): Promise<void> {
     if (options.force === true) {
       await confirmOnTerminal(
         options,
-        'Nothing sealed to a generation that goes before its grace opens again',
+        'Bundles sealed to a generation that is destroyed before its grace period ends cannot be opened again',
       );
     }
     const changed = await keyStore.change(kid, plan, act);
@@ -163,10 +163,10 @@ async function rewrapCommand(options: DestructiveFlags & { readonly newKeyFile?:
     });
     if (!result.dryRun && result.masterKey !== masterKeyPath(config))
       say(
-        `From now on gpd needs GPD_MASTER_KEY_FILE=${resolve(result.masterKey)}, or that file as its systemd credential: the key that is set now opens this database no more.`,
+        `From now on gpd needs GPD_MASTER_KEY_FILE=${resolve(result.masterKey)}, or that file as its systemd credential: the configured key no longer opens this database.`,
       );
     print(result, () => [
-      `${options.dryRun === true ? 'would be wrapped anew' : 'wrapped anew'}: ${result.secrets} secrets, ${result.sealKeys} seal keys`,
+      `${options.dryRun === true ? 'would be wrapped again' : 'wrapped again'}: ${result.secrets} secrets, ${result.sealKeys} seal keys`,
       `master key: ${result.masterKey}`,
       ...(options.dryRun === true ? [] : ['Its recovery key is another one: gpd master-key escrow']),
     ]);

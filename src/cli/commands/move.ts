@@ -24,8 +24,7 @@ function targetOf({ database_url: url }: Config, to: string): string {
 
 async function fromBackup(config: Config, to: string, backup: string): Promise<void> {
   const { requireEmpty } = await import('../../ops/move.ts');
-  if (!isPostgres(to))
-    throw misused('--from goes with --to postgres://…; gpd restore takes a backup into a file');
+  if (!isPostgres(to)) throw misused('--from needs --to postgres://…; use gpd restore for a file');
   await requireEmpty(to);
   await restore(backup, { yes: true }, { ...config, database_url: to });
 }

@@ -40,7 +40,7 @@ export async function restore(name: string, options: Options, config = configFor
         ]),
     ...restored.lostEntries.map(
       ({ kid, signed, entries }) =>
-        `log       ${kid} goes on from ${entries} entries; ${signed} were signed, and who kept that can prove it`,
+        `log       ${kid} continues from ${entries} entries; ${signed} were signed, and anyone who kept that checkpoint can prove it`,
     ),
     ...restored.apiKeysRevoked.map((id) => `API key   ${id} was revoked after it, and is revoked again`),
     ...restored.sealKeysDestroyed.map(

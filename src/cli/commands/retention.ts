@@ -22,7 +22,7 @@ async function believedTime(database: Database, trusted: boolean): Promise<numbe
   const now = steady.now();
   if (wall - now > TOLD_AHEAD_MS)
     say(
-      `gpd: the clock is at ${isoTime(wall)}, and the server last believed ${isoTime(now)}: retention goes by that. If the clock is right, let gpd serve run for six hours, or pass --yes`,
+      `gpd: the clock is at ${isoTime(wall)}, and the server last trusted ${isoTime(now)}, which retention uses. If the clock is right, let gpd serve run for six hours, or pass --yes`,
     );
   return now;
 }

@@ -101,7 +101,7 @@ export async function remove(kid: string, options: RemoveOptions): Promise<void>
           .filter(([, count]) => count > 0)
           .map(([name, count]) => [name, count.toLocaleString('en')]),
       ),
-      `tenant ${kid} is removed${files.length > 0 ? `; its data lies in ${options.export}` : ''}`,
+      `tenant ${kid} is removed${files.length > 0 ? `; its data is in ${options.export}` : ''}`,
       ...(incomplete ? ['Another process holds the database open: bytes may be left until it ends.'] : []),
     ]);
     if (incomplete) io().exitCode = EXIT.incomplete;

@@ -26,7 +26,7 @@ async function readMetrics(url: string): Promise<Reading> {
   if (answer?.status !== 200)
     throw new CommandFailed(
       'failure',
-      `${url} tells no metrics: is the server running, with GPD_METRICS_LISTEN set?`,
+      `${url} returned no metrics: is the server running, with GPD_METRICS_LISTEN set?`,
     );
   return { at: Date.now(), samples: parseExposition(answer.text) };
 }

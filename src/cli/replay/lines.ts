@@ -44,7 +44,7 @@ function parseLine(text: string, number: number): ReplayLine {
   if (!parsed.success) {
     throw new BadLine(
       number,
-      'beside `bundle` there may be `headers` (strings) and `expect` ({reason, class})',
+      'next to `bundle`, only `headers` (strings) and `expect` ({reason, class}) are allowed',
     );
   }
   const { bundle, headers = {}, expect = {} } = parsed.data;

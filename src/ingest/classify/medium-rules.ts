@@ -79,10 +79,7 @@ const medium = (id: string, weight: number, text: string, fires: Rule['fires']):
 };
 
 export const MEDIUM_RULES: readonly Rule[] = [
-  stating(
-    'screen-size',
-    medium('M1', 0.15, 'The window is larger than the screen it stands on.', outerExceedsScreen),
-  ),
+  stating('screen-size', medium('M1', 0.15, 'The window is larger than its screen.', outerExceedsScreen)),
   {
     ...medium(
       'M2',
@@ -180,7 +177,7 @@ export const WEAK_RULES: readonly Rule[] = [
   weak('W6', 'The clock is set to UTC.', ({ signals }) => signals.time?.zone === 'UTC'),
   weak(
     'W9',
-    'The page runs inside an application and not in a browser of its own.',
+    'The page runs inside an application and not in a browser.',
     ({ signals }) => signals.tells?.processType != null || /\bElectron\//.test(signals.page?.userAgent ?? ''),
   ),
   stating('no-graphics-hardware', weak('W8', 'The browser has no 3D graphics.', noWebGl)),

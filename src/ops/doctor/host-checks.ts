@@ -66,12 +66,12 @@ export const HOST_CHECKS: Checks = {
     if (config.database_url !== null) return skipped('the data are in PostgreSQL');
     if (host.fileSystem === 'tmpfs')
       return warn(
-        'the data directory lies in memory',
+        'the data directory is in memory',
         'Move it to a disk: a restart of the machine empties it.',
       );
     if (host.fileSystem === 'network') {
       return fail(
-        'the data directory lies on a network file system',
+        'the data directory is on a network file system',
         'Move it to a local disk: SQLite cannot lock over the network.',
       );
     }

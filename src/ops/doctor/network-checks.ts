@@ -46,9 +46,9 @@ export const NETWORK_CHECKS: Checks = {
   },
   'tls.end'({ config }) {
     if (publicUrl(config).protocol !== 'https:') return skipped('the public origin is not https');
-    if (config.tls_cert !== null) return pass('gpd ends TLS itself');
+    if (config.tls_cert !== null) return pass('gpd terminates TLS');
     return config.trusted_proxies.length > 0
-      ? pass('a trusted proxy ends TLS')
+      ? pass('a trusted proxy terminates TLS')
       : fail('no TLS termination is configured');
   },
   'tls.certificate'({ tls, now }) {
@@ -65,7 +65,7 @@ export const NETWORK_CHECKS: Checks = {
     if (!tls?.keyFile) return skipped('gpd does not end TLS');
     return (tls.keyFile.mode & 0o007) === 0
       ? pass('others do not read its key')
-      : fail('everybody may read the TLS key', `chmod o-rwx ${tls.keyFile.path}, and renew it.`);
+      : fail('anyone can read the TLS key', `chmod o-rwx ${tls.keyFile.path}, and renew it.`);
   },
   'listen.address'({ config }) {
     const where = `${config.host}:${config.port}`;
@@ -77,7 +77,7 @@ export const NETWORK_CHECKS: Checks = {
     if (config.trusted_proxies.length === 0) return skipped('none is trusted');
     return wide.length === 0
       ? pass(some(config.trusted_proxies))
-      : fail(`${some(wide)} trusts everybody to say who they are`);
+      : fail(`${some(wide)} trusts X-Forwarded-For from any client`);
   },
   'proxies.strangers'({ config, data, now }) {
     const { stranger } = data;
@@ -104,7 +104,7 @@ export const NETWORK_CHECKS: Checks = {
   'networks.mmdb'({ config, mmdb, now }) {
     if (config.mmdb_file === null) return skipped('no database of networks is set');
     if (!mmdb?.readable)
-      return fail('GPD_MMDB_FILE cannot be read as a MaxMind database', 'Download it anew.');
+      return fail('GPD_MMDB_FILE cannot be read as a MaxMind database', 'Download it again.');
     const age = `built ${span(Math.max(0, now - mmdb.builtAt))} ago`;
     return now - mmdb.builtAt > 60 * DAY ? warn(age, 'Download a newer one, by a timer.') : pass(age);
   },
@@ -151,7 +151,7 @@ export const NETWORK_CHECKS: Checks = {
     'Have the provider sign with ES256, or with RS256 and 2048 bits or more.',
   ),
   'oidc.clock'({ oidc, config }) {
-    if (oidc?.skewMs == null) return skipped('the provider tells no time');
+    if (oidc?.skewMs == null) return skipped('the provider sent no Date header');
     const skew = Math.abs(oidc.skewMs);
     const said = `${span(Math.max(SECOND, skew))} apart from the identity provider`;
     if (skew > config.max_clock_skew * SECOND) return fail(said);

@@ -24,7 +24,7 @@ export const OUTSIDE_CHECKS: Checks = {
     );
   },
   'webhooks.failed'({ webhooks }) {
-    if (webhooks.length === 0) return skipped('nobody is told');
+    if (webhooks.length === 0) return skipped('no webhooks are set up');
     const failing = webhooks.filter(({ failed }) => failed > 0);
     return noneOf(
       failing.map(({ name, failed }) => `${name} (${failed})`),
@@ -33,7 +33,7 @@ export const OUTSIDE_CHECKS: Checks = {
     );
   },
   'webhooks.backlog'({ webhooks, now }) {
-    if (webhooks.length === 0) return skipped('nobody is told');
+    if (webhooks.length === 0) return skipped('no webhooks are set up');
     const late = webhooks.filter(
       ({ oldestWaitingAt }) => oldestWaitingAt !== null && now - oldestWaitingAt > HOUR,
     );

@@ -66,7 +66,7 @@ describe('gpd dsar export refuses', () => {
 
   it('a file that is there already, and leaves it alone', async () => {
     const file = write(join(tempDir('out'), 'a.zip'), 'mine');
-    expect(await refused(7, ['--tenant', KID, who, '--out', file])).toContain('already there');
+    expect(await refused(7, ['--tenant', KID, who, '--out', file])).toContain('already exists');
     expect(readFileSync(file, 'utf8')).toBe('mine');
   });
 });

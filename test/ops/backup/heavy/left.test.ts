@@ -45,7 +45,7 @@ describe('a copy in the clear', () => {
     await expect.poll(copies, { interval: 2, timeout: 10_000 }).toHaveLength(1);
     child.kill(signal);
     expect(await exited).toEqual({ code: 1, signal: null });
-    expect(output.stderr).toBe('gpd: broken off; what was half made is removed\n');
+    expect(output.stderr).toBe('gpd: interrupted; unfinished files were removed\n');
     expect(copies()).toEqual([]);
     expect(readdirSync(folder)).toEqual([]);
   });
