@@ -58,6 +58,8 @@ describe('the map of a person', () => {
     expect(reapplied.filter((table) => !named.includes(table))).toEqual([]);
     expect(named.filter((table) => !reapplied.includes(table))).toEqual([
       'console_job_subjects',
+      // With its decision.
+      'decision_updates',
       'network_marks',
       'erasing',
     ]);
@@ -75,7 +77,7 @@ describe('the map of a person', () => {
       'nonces',
     ]);
     const cascading = exported.filter((table) => rowOf(table).tenant === 'cascades');
-    expect(cascading).toEqual([]);
+    expect(cascading).toEqual(['decision_updates']);
   });
 
   it('hands a person nothing that an erasure would not find', () => {

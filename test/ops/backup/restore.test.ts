@@ -25,7 +25,7 @@ describe.concurrent('gpd restore', { timeout: 120_000 }, () => {
     const before = readFileSync(elsewhere);
     const ran = await gpd('restore', file, '--yes');
     expect(ran).toMatchObject({ code: 1, stdout: '' });
-    expect(ran.stderr).toContain('is a link');
+    expect(ran.stderr).toContain('is a symbolic link');
     expect(readFileSync(elsewhere).equals(before)).toBe(true);
   });
 

@@ -30,7 +30,7 @@ interface Dsar {
     };
     readonly linkedRequests: object[];
   };
-  readonly decisions: readonly { readonly signals: object | null }[];
+  readonly decisions: readonly { readonly signals: object | null; readonly supersededBy: string | null }[];
   readonly override: object | null;
   readonly contests: object[];
   readonly consent: { readonly principalId: string; readonly state: object[]; readonly history: object[] };
@@ -39,6 +39,7 @@ interface Dsar {
 /** Where the export tells of a table. */
 const TOLD: Readonly<Record<string, (dsar: Dsar) => unknown>> = {
   decisions: ({ decisions }) => decisions.length,
+  decision_updates: ({ decisions }) => decisions.some(({ supersededBy }) => supersededBy !== null),
   sightings: ({ subject }) => subject.device.seen,
   visitor_index: ({ subject }) => subject.device.visitorIds.length,
   credentials: ({ subject }) => subject.device.passkey,
@@ -101,8 +102,8 @@ async function linkAndConsent(visit: Visit, principalId: string): Promise<void> 
   await post('/v1/consent/grant', grant, secret, { 'idempotency-key': 'once' });
 }
 
-/** What staff leave about somebody: a draft, and an export that is under way. And a passkey of the device. */
-async function leaveDraftExportAndPasskey(contestId: string, durable: string): Promise<void> {
+/** A draft and an export under way of staff, a passkey of the device, and a verdict that supersedes the first. */
+async function leaveTheRest(contestId: string, durable: string, requests: readonly string[]): Promise<void> {
   const now = Date.now();
   await rights.sql(
     `INSERT INTO console_drafts (kid, actor, contest_id, kind, outcome, text, at)
@@ -112,6 +113,7 @@ async function leaveDraftExportAndPasskey(contestId: string, durable: string): P
     `INSERT INTO credentials (kid, durable, public_key, counter, device_bound, created_at, last_at)
       VALUES ('${KID}', '${durable}', 'key', 0, 1, ${now}, ${now})`,
     `INSERT INTO console_job_subjects (hash, subject) VALUES ('job', '${durable}')`,
+    `INSERT INTO decision_updates (kid, earlier, request_id) VALUES ('${KID}', '${requests.join("', '")}')`,
   );
 }
 
@@ -130,7 +132,7 @@ it('is exported from every store and erased from every store', async () => {
       WHERE d.request_id = '${visit.requestId}'`,
   );
   const { durable, principal } = known[0] as { durable: string; principal: string };
-  await leaveDraftExportAndPasskey(contestId, durable);
+  await leaveTheRest(contestId, durable, [first.requestId, visit.requestId]);
 
   const ids = [durable, principal, contestId, first.requestId, visit.requestId, visit.visitorId];
   const tables = await subjectTables();
