@@ -134,7 +134,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       await at.shop.stop();
       await at.banner.press('reject');
       await at.banner.waitFor('reopen');
-      await vi.waitFor(async () => expect(await at.banner.text('.heard')).toContain('in force here'));
+      await vi.waitFor(async () => expect(await at.banner.text('.heard')).toContain('applies here'));
       await at.banner.press('reopen');
       await at.banner.press('accept-all');
       await at.page.waitForSelector('gpd-consent >>> dialog .error', { visible: true });

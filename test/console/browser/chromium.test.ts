@@ -35,7 +35,7 @@ describeInChromium('the console in a browser', () => {
     await page.getByLabel('Overturn it.').check();
     await page.getByLabel('Your reason, for the person').fill(REASON);
     await page.getByRole('button', { name: 'Resolve the case' }).click();
-    await page.getByText('the subject is told').waitFor();
+    await page.getByText('the person can read the outcome').waitFor();
     expect(await page.getByText(REASON).isVisible()).toBe(true);
     expect((await site.decide(device)).class).toBe('human');
     // Times are in the viewer's zone; the exact moment stays.
@@ -115,7 +115,7 @@ describeInChromium('the console in a browser', () => {
     );
     expect(outline).toBe('2px');
     await page.keyboard.press('Enter');
-    await page.getByText('the subject is told').waitFor();
+    await page.getByText('the person can read the outcome').waitFor();
     await page.goto(`${site.url}/console/queue?q=${first.requestId}`);
     await page.goBack();
     await page.goto(`${site.url}/console/queue`);

@@ -44,7 +44,7 @@ describeInChromium('the console of the demo', () => {
       .getByLabel('Your reason, for the person')
       .fill('You are trying out the demo, and that is human.');
     await page.getByRole('button', { name: 'Resolve the case' }).click();
-    await page.getByText('the subject is told').waitFor();
+    await page.getByText('the person can read the outcome').waitFor();
 
     await shop.getByTestId('check-again').click();
     await shop.locator('[data-part="verdict"][data-class="human"]').waitFor();

@@ -74,7 +74,7 @@ describeInFirefox('the console in Firefox', () => {
       await page.locator('#outcome-overturned').click();
       await page.locator('#reason').fill(REASON);
       await press(page, '#resolve form button');
-      await says(page, 'the subject is told');
+      await says(page, 'the person can read the outcome');
       await says(page, REASON);
       expect((await site.decide('journey')).class).toBe('human');
       const time = await page.$eval('time[data-zone]', (one) => [one.textContent, one.getAttribute('title')]);
@@ -166,7 +166,7 @@ describeInFirefox('the console in Firefox', () => {
         await page.keyboard.press('Tab');
       expect(await page.evaluate(() => getComputedStyle(document.activeElement!).outlineWidth)).toBe('2px');
       await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')]);
-      await says(page, 'the subject is told');
+      await says(page, 'the person can read the outcome');
       await page.browserContext().close();
     },
     LONG_MS,
@@ -222,7 +222,7 @@ describeInFirefox('the console in Firefox without JavaScript', () => {
       await press('#outcome-overturned');
       await type('#reason', REASON);
       await press('#resolve form button');
-      await expect.poll(text).toContain('the subject is told');
+      await expect.poll(text).toContain('the person can read the outcome');
       expect(await text('time[data-zone]')).toContain('UTC');
       expect((await site.decide('unscripted')).class).toBe('human');
       await go('/console/subjects');
