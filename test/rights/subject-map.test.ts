@@ -85,6 +85,28 @@ describe('the map of a person', () => {
     expect(mine.filter((table) => rowOf(table).found.length === 0)).toEqual([]);
   });
 
+  it('ends these by the clock alone', () => {
+    expect(tablesWhere(({ expires }) => expires.includes('time'))).toEqual([
+      'console_jobs',
+      'console_job_subjects',
+      'console_job_parts',
+      'signal_summaries',
+      'webhook_outbox',
+      'network_marks',
+      'network_days',
+      'principal_sessions',
+      'idempotency_keys',
+      'console_drafts',
+      'console_sessions',
+      'nonces',
+      'network_totals',
+      'tallies',
+      'key_traffic',
+      'agent_nonces',
+      'rate_counters',
+    ]);
+  });
+
   it('says of every table how long it is kept', () => {
     expect(tablesWhere(({ expires }) => expires.length === 0)).toEqual([]);
     const aging = tablesWhere(({ expires }) => expires.includes('retention') || expires.includes('audit'));

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { up } from '../../../migrations/20261126_05_no_statistics.js';
 import type { Database } from '../../../src/db/db.ts';
-import { rowsOf } from '../../../src/db/sql.ts';
+import { countOf, rowsOf } from '../../../src/db/sql.ts';
 import { DAY } from '../../../src/lib/clock.ts';
 import { missingTables } from '../../../src/ops/doctor/inspect-store.ts';
-import { COUNTED, cutoffsOf, planRetention } from '../../../src/rights/retention/store.ts';
+import { COUNTED, cutoffsOf, planRetention, retain } from '../../../src/rights/retention/store.ts';
 import type { TableName } from '../../../src/rights/subject-data.ts';
 import {
   type AgingTable,
@@ -168,6 +168,9 @@ export function subjectDataContract(make: MakeDatabase): void {
         if (tenant !== 'cascades' || table === 'tenants') continue;
         expect(schema.cascades, table).toContain(`${table} ${parent ?? 'tenants'}`);
       }
+      const children = [...schema.cascades].filter((pair) => !pair.endsWith(' tenants'));
+      const withParent = TABLES.filter((table) => rowOf(table).with !== undefined);
+      expect(children.sort()).toEqual(withParent.map((table) => `${table} ${rowOf(table).with}`).sort());
       for (const table of TENANT_DATA_TABLES) {
         expect(schema.columns.get(table), table).toContain('kid');
         expect(schema.cascades, table).not.toContain(`${table} tenants`);
@@ -218,6 +221,32 @@ export function subjectDataContract(make: MakeDatabase): void {
       }
       const ones = Object.fromEntries(Object.values(COUNTED).map((name) => [name, 1]));
       expect(await planRetention(db.database, { kid, days: 30, now })).toEqual({ ...ones, visitorIndex: 2 });
+    });
+
+    it('ends with its decision, and not while a contest leads to it', async () => {
+      const kid = 'along';
+      await addTenant(db.database, kid);
+      const late = { kid, days: 30, now: 1000 * DAY };
+      const ofDevice = ['sightings', 'credentials', 'visitor_index'] as const;
+      const ofRequest = ['decisions', 'signal_summaries', 'webhook_outbox'] as const;
+      for (const table of [...ofRequest, ...ofDevice]) await insertRow(db.database, table, kid);
+      await insertRow(db.database, 'contests', kid, {
+        contest_id: 'open',
+        case_hash: null,
+        status: 'open',
+        request_id: 'other',
+      });
+      await retain(db.database, late);
+      const left = async () => {
+        const counts = [];
+        for (const table of [...ofRequest, ...ofDevice])
+          counts.push(await countOf(db.database.read(table).where({ kid })));
+        return counts;
+      };
+      expect(await left()).toEqual([0, 0, 0, 1, 1, 1]);
+      await db.database.transaction((tx) => tx('contests').where({ kid }).delete());
+      await retain(db.database, late);
+      expect(await left()).toEqual([0, 0, 0, 0, 0, 0]);
     });
 
     it('is what doctor asks for: any table that was dropped is missing', async () => {
