@@ -113,8 +113,9 @@ describeInChromium('browser/demo', () => {
     // A driven, headless Chromium is what this suite is, and the server says so.
     expect(await json()).toMatchObject({ class: 'undeclared_automation', smartSignals: { bot: true } });
     expect(await read('result-class')).toBe('Undeclared automation');
-    const rules = await page.locator('[data-part="rules"] li').allInnerTexts();
-    expect(rules.some((line) => /A1 · 0\.90/.test(line))).toBe(true);
+    const rulesOf = (): Promise<string[]> => page.locator('[data-part="rules"] li').allInnerTexts();
+    await expect.poll(async () => (await rulesOf()).some((line) => /A1 · 0\.90/.test(line))).toBe(true);
+    const rules = await rulesOf();
     // One fact, told once: M7 and W5 both say that graphics are drawn in software.
     expect(rules.filter((line) => /drawn in software/.test(line)).length).toBeLessThan(2);
     expect(await page.locator('[data-field="backend-note"]').textContent()).toMatch(
