@@ -64,7 +64,7 @@ describeWithTool('a promotion under a running server', await missingPostgres(), 
       await promoted;
 
       await expect.poll(() => decisions(visit.requestId)).toBe(0);
-      expect(rights.gpd.logs()).toContain('erasures-applied-again');
+      await expect.poll(() => rights.gpd.logs()).toContain('erasures-applied-again');
     } finally {
       await rights.stop();
       await postgres.stop();
