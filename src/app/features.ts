@@ -1,5 +1,6 @@
 import { makeBotAuth } from '../agents/bot-auth-make.ts';
 import { makeNonceClaimer } from '../agents/store.ts';
+import { makeHolds } from '../attest/admit-service.ts';
 import { makeSessionBinding } from '../attest/binding.ts';
 import type { Config } from '../config.ts';
 import { makeConsentApi } from '../consent/consent-make.ts';
@@ -90,7 +91,7 @@ export async function makeFeatures(platform: Platform, { isHosting }: Settings) 
     grants: consent.grants,
     botAuth,
     issueToken: issue,
-    binding: makeSessionBinding(platform),
+    binding: { ...makeSessionBinding(platform), holds: makeHolds(platform) },
     counted: (run) => metrics?.countIngest(run) ?? run,
   });
   const check = metrics?.countChecks(consent.consent.check) ?? consent.consent.check;

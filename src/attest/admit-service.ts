@@ -2,15 +2,16 @@ import { isClaimed } from '../agents/store.ts';
 import type { Check } from '../consent/service.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
+import { cookieValues } from '../http/cookies.ts';
 import { NEEDED_PURPOSE } from '../ingest/consent-gate.ts';
 import { findDecision } from '../ingest/decision-store.ts';
-import type { IngestTenant, TenantLookup } from '../ingest/ports.ts';
+import type { IngestTenant, SessionBinding, TenantLookup } from '../ingest/ports.ts';
 import type { Verdict } from '../ingest/verdict.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { sha256Text } from '../lib/hash.ts';
 import { DEVICE_ATTESTATION } from '../tenants/tenant.ts';
-import { hasRoot, isBindable, provenRoots, rootOf } from './binding.ts';
+import { COOKIE_NAME, hasRoot, isBindable, provenRoots, rootOf } from './binding.ts';
 import type { FailedDeps } from './failed.ts';
 import type { OpenedToken, Presented } from './presented.ts';
 import { relyingPartyOf } from './relying-party.ts';
@@ -51,6 +52,23 @@ export interface Admitted extends Visit {
 /** Its claim says that a session is bound, for as long as a token of the visit before may live. */
 export const boundNonce = (kid: string, root: string): string => sha256Text(`gpd/bound ${kid} ${root}`);
 
+/** Whether nobody has bound the session, or its key was proven a moment ago. */
+async function isHeld(
+  database: Database,
+  kid: string,
+  session: string,
+  proven: readonly string[],
+): Promise<boolean> {
+  const root = rootOf(session);
+  if (!isBindable(session) || proven.includes(root)) return true;
+  return !hasRoot(session) && !(await isClaimed(database, boundNonce(kid, root)));
+}
+
+export const makeHolds =
+  ({ database, serverSecret }: Pick<AdmitDeps, 'database' | 'serverSecret'>): SessionBinding['holds'] =>
+  (session, cookie, at, now) =>
+    isHeld(database, at.kid, session, provenRoots(serverSecret, cookieValues(cookie, COOKIE_NAME), at, now));
+
 /** The token of a session that is bound is good only beside a recent proof of its key: a stolen cookie is worth nothing. */
 export async function openBound(
   {
@@ -65,9 +83,8 @@ export async function openBound(
   if (!opened || !isBindable(opened.session)) return opened;
   const { kid, session } = opened;
   if (tenantOf(kid)?.settings['attest.dbsc'] !== true) return opened;
-  const root = rootOf(session);
-  if (provenRoots(serverSecret, bound, { kid, origin }, clock()).includes(root)) return opened;
-  return hasRoot(session) || (await isClaimed(database, boundNonce(kid, root))) ? null : opened;
+  const proven = provenRoots(serverSecret, bound, { kid, origin }, clock());
+  return (await isHeld(database, kid, session, proven)) ? opened : null;
 }
 
 /** Each source of GPC only ever takes away; one that came with the bundle was counted there. @throws {Refusal} 451 */

@@ -86,7 +86,7 @@ export function provenRoots(
 }
 
 /** What ingest asks. */
-export function makeSessionBinding(keys: Keyring): SessionBinding {
+export function makeSessionBinding(keys: Keyring): Omit<SessionBinding, 'holds'> {
   const { serverSecret, random } = keys;
   return {
     root: (cookie, asked, now) =>

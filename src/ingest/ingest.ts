@@ -26,14 +26,27 @@ async function prove(
   return purposes.includes(NEEDED_PURPOSE) ? { ...consentState, purposes } : null;
 }
 
+/** A stolen cookie supersedes nothing where sessions are bound to a key. @throws {Refusal} 401 */
+async function requireSession(
+  { sessions, binding }: IngestDeps,
+  { headers: { cookie, origin } }: IngestInput,
+  { tenant: { kid, bindsSessions }, now }: Evaluated,
+  after: string,
+): Promise<void> {
+  const cookies = cookie?.toString();
+  const session = sessions.find(cookies, kid, after);
+  const asked = { kid, origin: origin?.toString() };
+  if (session === null || (bindsSessions && !(await binding.holds(session, cookies, asked, now))))
+    throw new Refusal('unauthenticated');
+}
+
 async function admit(deps: IngestDeps, input: IngestInput, evaluated: Evaluated): Promise<IngestAnswer> {
   const { now, rides, mustProve, after, tenant } = evaluated;
   const consentState = mustProve ? await prove(deps, evaluated) : evaluated.consentState;
   if (!consentState)
     return refuse('consent proof', 'consent-missing', input.requestId, asserted(evaluated.consentState));
   // After the consent, which is read anew: who withdrew is told that, whatever the session.
-  if (after !== undefined && !deps.sessions.proves(input.headers['cookie']?.toString(), tenant.kid, after))
-    throw new Refusal('unauthenticated');
+  if (after !== undefined) await requireSession(deps, input, evaluated, after);
   const grant = rides && (await STAGES.grant.run(deps, rides));
   const { target, headers, https } = input;
   const bundle = `${tenant.kid}|${evaluated.nonce}`;

@@ -156,6 +156,13 @@ export interface SessionBinding {
     at: { readonly kid: string; readonly origin: string },
     now: number,
   ): string;
+  /** Whether nobody has bound this session, or its key was proven a moment ago. */
+  holds(
+    session: string,
+    cookie: string | undefined,
+    at: { readonly kid: string; readonly origin: string | undefined },
+    now: number,
+  ): Promise<boolean>;
   /** The value of `Secure-Session-Registration`. */
   offer(
     visit: { readonly kid: string; readonly origin: string; readonly token: string },
@@ -194,7 +201,7 @@ export interface IngestDeps extends EvaluateDeps {
   readonly grants: Pick<Grants, 'find' | 'note'>;
   readonly issueToken: IssueToken;
   readonly binding: SessionBinding;
-  readonly sessions: Pick<Sessions, 'proves'>;
+  readonly sessions: Pick<Sessions, 'find'>;
   readonly random: Random;
   readonly attestation: AttestationLimits;
   /** The chance above which a further network of the day is taken for another device's. */

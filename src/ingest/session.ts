@@ -9,11 +9,12 @@ export function makeSessions(serverSecret: Uint8Array) {
   const of = (kid: string, requestId: string): string => mac(`${kid} ${requestId}`);
   return {
     of,
-    /** A sibling host may have added a cookie, and a bound session has its root behind a dot. */
-    proves(cookie: string | undefined, kid: string, requestId: string): boolean {
+    /** The session of that request among the cookies, or null: a sibling host may have added one, and a bound one has a dot. */
+    find(cookie: string | undefined, kid: string, requestId: string): string | null {
       const expected = Buffer.from(of(kid, requestId));
-      const given = cookieValues(cookie, 'gp_session').map((value) => value.split('.', 1)[0] ?? '');
-      return given.some((value) => equalBytes(Buffer.from(value), expected));
+      const isOf = (value: string): boolean =>
+        equalBytes(Buffer.from(value.split('.', 1)[0] ?? ''), expected);
+      return cookieValues(cookie, 'gp_session').find(isOf) ?? null;
     },
   };
 }

@@ -12,11 +12,12 @@ import {
   proofOf,
   send,
 } from '../support/dbsc.ts';
-import { expectError, SEEN_WITHIN } from '../support/expect.ts';
+import { expectCore, expectError, post, SEEN_WITHIN } from '../support/expect.ts';
 import { ask, postJson, type Reply } from '../support/http.ts';
 import { create, makePasskey } from '../support/passkey.ts';
+import { makeBundle } from '../support/seal.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
-import { call, challengeOf, PURPOSES, type Visit, visit } from './support.ts';
+import { call, challengeOf, PURPOSES, twin, type Visit, visit } from './support.ts';
 
 /** Device-bound sessions over HTTP with a browser that is played (ADR 0051). */
 
@@ -125,6 +126,24 @@ describe('a session that a browser binds', () => {
       expectError(await call(gpd, 'options', at, {}), 'unauthenticated');
       // Nothing is retained here: the token was taken.
       expectError(await me(at, bound.cookie), 'no-retained-data');
+    }
+  });
+
+  it('lets a later bundle supersede its verdict only with a recent proof of the key', async () => {
+    const update = ({ answer, origin, session }: Visit, bound?: string): Promise<Reply> => {
+      const parts = { signals: twin(), consent: { purposes: PURPOSES }, after: answer.requestId };
+      const cookie = `gp_session=${session}${bound === undefined ? '' : `; gp_bound=${bound}`}`;
+      return post(gpd.url, makeBundle(gpd.targets[0]!, parts as never), { origin, cookie });
+    };
+    const first = await visit(gpd);
+    expectCore(await update(first), 'ok');
+    const bound = await bind(await visit(gpd));
+    const another = await bind(first);
+    const next = await again(bound, bound.cookie);
+    for (const at of [bound.at, next]) {
+      expectError(await update(at), 'unauthenticated');
+      expectError(await update(at, another.cookie), 'unauthenticated');
+      expectCore(await update(at, bound.cookie), 'ok');
     }
   });
 

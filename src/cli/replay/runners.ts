@@ -72,9 +72,9 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
       otherwise = shadow;
     }),
     issueToken: () => '',
-    binding: { root: () => '', offer: () => '' },
+    binding: { root: () => '', offer: () => '', holds: () => Promise.resolve(true) },
     // A file holds no cookies.
-    sessions: { proves: () => true },
+    sessions: { find: () => '' },
     // Whether a grant was live at the bundle's own time cannot be asked afterwards: the proof counts as it stands.
     proveConsent: ({ purposes }) => Promise.resolve(purposes),
     grants: { find: () => Promise.resolve(null), note: () => Promise.resolve(false) },
