@@ -309,7 +309,7 @@ describeWithTool('runbooks', missing(), () => {
     ]);
     expectFollowed(followed);
     expect(followed.output).toMatch(/The log is whole/);
-    expect(followed.output).toMatch(/tenant blog is removed; its data lies in/);
+    expect(followed.output).toMatch(/tenant blog is removed; its data is in/);
     expect(followed.output).toMatch(/^OK log of \d+ entries, root /m);
     expect(followed.output).toContain('"reason":"ok"');
   });
